@@ -49,7 +49,10 @@ class WorkloadKind(StrEnum):
 
 
 class JobState(StrEnum):
-    """The life of a job. events.py lists which state may follow which."""
+    """The life of a job. events.py lists which state may follow which.
+
+    Nothing pauses a job yet: PAUSED is for owners who will.
+    """
 
     SUBMITTED = "submitted"
     PROFILING = "profiling"

@@ -21,7 +21,7 @@ class Permission(StrEnum):
     MEASUREMENTS_READ = "measurements:read"
     MEASUREMENTS_WRITE = "measurements:write"
     MODELS_READ = "models:read"
-    TOKENS_MANAGE = "tokens:manage"
+    TOKENS_MANAGE = "tokens:manage"  # no route yet: `maat token` makes tokens
 
 
 class Role(StrEnum):

@@ -101,7 +101,9 @@ def up_command(
     ] = 8000,
     data_dir: Annotated[
         Path,
-        typer.Option(envvar="MAAT_DATA_DIR", help="Folder of the database, the queue and the logs."),
+        typer.Option(
+            envvar="MAAT_DATA_DIR", help="Folder of the database, the queue and the logs."
+        ),
     ] = Path("var"),
     demo_cluster: Annotated[
         bool,

@@ -35,9 +35,7 @@ def may_follow(before: JobState, after: JobState) -> bool:
 
 class EventKind(StrEnum):
     STATE = "state"
-    EPOCH = "epoch"
     ALLOCATED = "allocated"
-    UNPLACED = "unplaced"
     NODE_FAILED = "node-failed"
 
 

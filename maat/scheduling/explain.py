@@ -8,7 +8,10 @@ from enum import StrEnum
 
 
 class ReasonCode(StrEnum):
-    """Reasons, the most structural first; the first true one is the primary reason."""
+    """Reasons, the most structural first; the first true one is the primary reason.
+
+    HELD_BY_USER waits for jobs that can be paused, the two of quotas for tenants that have one.
+    """
 
     GRANTED = "GRANTED"
     PINNED = "PINNED"

@@ -18,6 +18,8 @@ from maat.scheduling.job import Job, JobId, JobSpec
 
 
 class LimitKind(StrEnum):
+    """What sets a limit. QUOTA is honoured by every policy; the service sets none yet."""
+
     CAPACITY = "capacity"
     SHAPE = "shape"
     TOGETHER = "together"

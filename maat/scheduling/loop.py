@@ -131,7 +131,8 @@ class RoundLoop:
 
         Args:
             round_seconds: Interval of rounds; None takes the policy's own.
-            extra_limits: Limits of every round beyond the cluster's capacity.
+            extra_limits: Limits of every round beyond the cluster's capacity, such as tenants'
+                quotas; the service gives none yet.
             skip_rounds: Advances jobs through rounds of `run` that need no scheduling; None
                 schedules every round.
         """

@@ -135,7 +135,9 @@ NEIGHBOURS_ALIKE = """() => {
 }"""
 
 
-def test_a_job_has_one_shade_on_the_map_and_its_neighbours_have_others(server: Any, tab: Any) -> None:
+def test_a_job_has_one_shade_on_the_map_and_its_neighbours_have_others(
+    server: Any, tab: Any
+) -> None:
     nodes = [
         {"gpu_type": "t4", "gpu_count": 4, "count": 30},
         {"gpu_type": "a100", "gpu_count": 8, "count": 30},
