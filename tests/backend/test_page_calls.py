@@ -29,7 +29,11 @@ def post(app: FastAPI, body: bytes, *, host: str = "127.0.0.1:8000") -> tuple[in
     ],
 )
 def test_a_body_that_is_no_callback_is_a_problem(app_with_pages: FastAPI, body: bytes) -> None:
-    assert post(app_with_pages, body) == (400, "application/problem+json", "/problems/malformed-request")
+    assert post(app_with_pages, body) == (
+        400,
+        "application/problem+json",
+        "/problems/malformed-request",
+    )
 
 
 def test_a_rebound_name_calls_nothing(app_with_pages: FastAPI) -> None:
