@@ -90,13 +90,7 @@ def create_app(
         redoc_url=None,
         lifespan=_lifespan,
     )
-    app.state.settings = settings
-    app.state.database = Database.of(settings)
-    app.state.user_behind = asking_the_system() if on_sockets else None
-    app.state.gates = Gates(settings)
-    app.state.health = HealthMonitor(settings)
-    app.state.queue = celery_queue(settings) if queue is None else queue
-    app.state.remedies = RemedyFinder(rehearsal)
+    provide(app, settings, queue=queue, rehearsal=rehearsal, on_sockets=on_sockets)
     # The outputs that a call of the pages may name; the pages replace this by theirs.
     app.state.page_outputs = {}
     app.add_middleware(Faults)
@@ -114,6 +108,24 @@ def create_app(
     install_openapi(app)
     install_fallback(app)
     return app
+
+
+def provide(
+    app: FastAPI,
+    settings: Settings,
+    *,
+    queue: Queue | None = None,
+    rehearsal: Rehearsal | None = None,
+    on_sockets: bool = False,
+) -> None:
+    """Give the routes what they work with, in place of what they had; see `create_app`."""
+    app.state.settings = settings
+    app.state.database = Database.of(settings)
+    app.state.user_behind = asking_the_system() if on_sockets else None
+    app.state.gates = Gates(settings)
+    app.state.health = HealthMonitor(settings)
+    app.state.queue = celery_queue(settings) if queue is None else queue
+    app.state.remedies = RemedyFinder(rehearsal)
 
 
 def put_guards_outside(app: FastAPI) -> None:

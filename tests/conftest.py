@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -10,6 +11,10 @@ from hypothesis import HealthCheck, settings
 
 # Matrices here are small; a fit on a pool of threads takes twenty times the CPU of one on a single thread.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# A process of tests is full of modules, routes and pages that stay: every look for garbage goes
+# through all of them.
+gc.set_threshold(100_000)
 
 settings.register_profile(
     "maat", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
@@ -37,6 +42,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if long:
         items[:] = [item for item in items if not item.get_closest_marker("long")]
         config.hook.pytest_deselected(items=long)
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was imported out of every later look for garbage."""
+    gc.freeze()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

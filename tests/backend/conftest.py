@@ -19,10 +19,11 @@ from sqlmodel import select
 from backend.accounts.models import Tenant, User
 from backend.accounts.permissions import Permission, Role
 from backend.accounts.tokens import create_token
-from backend.app import create_app
+from backend.app import create_app, provide
 from backend.bootstrap_data import ensure_defaults
 from backend.database import Database
 from backend.settings import Settings
+from frontend.app import mount_pages
 
 HERE = "http://127.0.0.1:8000"
 
@@ -61,9 +62,54 @@ def queue() -> RememberingQueue:
     return RememberingQueue()
 
 
+@pytest.fixture(scope="session")
+def application(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
+    """The application that tests share: building its routes takes longer than most tests."""
+    folder = tmp_path_factory.mktemp("application")
+    return create_app(
+        service_settings(f"sqlite:///{folder / 'maat.db'}", folder), queue=RememberingQueue()
+    )
+
+
 @pytest.fixture
-def app(settings: Settings, database: Database, queue: RememberingQueue) -> FastAPI:
-    """The service with the demo cluster of 64 GPUs: t4=6x4, rtx=3x8, a100=2x8."""
+def app(
+    application: FastAPI, settings: Settings, database: Database, queue: RememberingQueue
+) -> FastAPI:
+    """The service with the demo cluster of 64 GPUs: t4=6x4, rtx=3x8, a100=2x8.
+
+    Its state is the test's own; a test that adds routes takes `changeable_app`.
+    """
+    ensure_defaults(database, settings)
+    provide(application, settings, queue=queue)
+    return application
+
+
+@pytest.fixture(scope="session")
+def _application_with_pages(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
+    folder = tmp_path_factory.mktemp("application")
+    made = create_app(
+        service_settings(f"sqlite:///{folder / 'maat.db'}", folder), queue=RememberingQueue()
+    )
+    mount_pages(made)
+    return made
+
+
+@pytest.fixture
+def app_with_pages(
+    _application_with_pages: FastAPI,
+    settings: Settings,
+    database: Database,
+    queue: RememberingQueue,
+) -> FastAPI:
+    """The service with the pages."""
+    ensure_defaults(database, settings)
+    provide(_application_with_pages, settings, queue=queue)
+    return _application_with_pages
+
+
+@pytest.fixture
+def changeable_app(settings: Settings, database: Database, queue: RememberingQueue) -> FastAPI:
+    """The same service in an application of the test's own."""
     ensure_defaults(database, settings)
     return create_app(settings, queue=queue)
 

@@ -23,7 +23,6 @@ from backend.settings import Settings
 from backend.web import bodies, strict_json
 from backend.web.bodies import PAGE_CALL_BYTES, SMALL_BYTES, most_bytes_of
 from backend.web.gates import Gate
-from frontend.app import mount_pages
 from maat.api import fields, mistakes
 from maat.api.jobs import JobBody
 
@@ -324,10 +323,9 @@ def is_on_the_event_loop() -> bool:
 
 
 @pytest.fixture
-def with_pages(app: FastAPI, roomy: Settings) -> FastAPI:
-    mount_pages(app)
-    app.state.settings = roomy
-    return app
+def with_pages(app_with_pages: FastAPI, roomy: Settings) -> FastAPI:
+    app_with_pages.state.settings = roomy
+    return app_with_pages
 
 
 @pytest.mark.parametrize("announced", [True, False])

@@ -14,7 +14,6 @@ from test_problems import check
 from backend.database import Database
 from backend.events.feed import Position, begin_at, present_position
 from backend.problems import shown_value
-from frontend.app import mount_pages
 
 JSON = {"content-type": "application/json"}
 
@@ -225,10 +224,11 @@ def test_a_stream_begins_anew_at_a_position_that_is_still_to_come(
         {"output": "navigate.href", "outputs": {}, "inputs": [], "state": [{"id": "a"}]},
     ],
 )
-def test_a_callback_that_no_page_has_is_a_problem(app: FastAPI, body: dict[str, Any]) -> None:
-    mount_pages(app)
+def test_a_callback_that_no_page_has_is_a_problem(
+    app_with_pages: FastAPI, body: dict[str, Any]
+) -> None:
     client = TestClient(
-        app,
+        app_with_pages,
         base_url="http://127.0.0.1:8000",
         client=("127.0.0.1", 50000),
         raise_server_exceptions=False,

@@ -49,6 +49,12 @@ ELSEWHERE = (
 )
 
 
+@pytest.fixture
+def app(changeable_app: FastAPI) -> FastAPI:
+    """Tests here add routes."""
+    return changeable_app
+
+
 def add_page_route(app: FastAPI) -> None:
     """A stand-in for a callback: asks the service as its visitor, as every page does."""
 

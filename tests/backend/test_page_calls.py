@@ -6,8 +6,6 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from frontend.app import mount_pages
-
 CALL = "/_dash-update-component"
 
 
@@ -30,15 +28,17 @@ def post(app: FastAPI, body: bytes, *, host: str = "127.0.0.1:8000") -> tuple[in
         b'{"output": "a.b", "outputs": {}, "inputs": 1}',
     ],
 )
-def test_a_body_that_is_no_callback_is_a_problem(app: FastAPI, body: bytes) -> None:
-    mount_pages(app)
-    assert post(app, body) == (400, "application/problem+json", "/problems/malformed-request")
+def test_a_body_that_is_no_callback_is_a_problem(app_with_pages: FastAPI, body: bytes) -> None:
+    assert post(app_with_pages, body) == (
+        400,
+        "application/problem+json",
+        "/problems/malformed-request",
+    )
 
 
-def test_a_rebound_name_calls_nothing(app: FastAPI) -> None:
-    mount_pages(app)
+def test_a_rebound_name_calls_nothing(app_with_pages: FastAPI) -> None:
     body = b'{"output": "a.b", "outputs": {"id": "a", "property": "b"}, "inputs": []}'
-    assert post(app, body, host="evil.com") == (
+    assert post(app_with_pages, body, host="evil.com") == (
         401,
         "application/problem+json",
         "/problems/unauthenticated",

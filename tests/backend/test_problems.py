@@ -21,6 +21,12 @@ from backend.web.dependencies import SessionDep
 MEMBERS = {"type", "title", "status", "detail", "instance", "request_id", "retryable", "errors"}
 
 
+@pytest.fixture
+def app(changeable_app: FastAPI) -> FastAPI:
+    """Tests here add routes."""
+    return changeable_app
+
+
 def check(answer: object, status: int, slug: str) -> dict[str, object]:
     assert answer.status_code == status, answer.text  # type: ignore[attr-defined]
     assert answer.headers["content-type"] == "application/problem+json"  # type: ignore[attr-defined]

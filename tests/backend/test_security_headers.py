@@ -35,6 +35,12 @@ ANSWERS = {
 
 
 @pytest.fixture
+def app(changeable_app: FastAPI) -> FastAPI:
+    """Tests here add routes."""
+    return changeable_app
+
+
+@pytest.fixture
 def visitor(app: FastAPI) -> TestClient:
     async def broken() -> None:
         raise ValueError("on purpose")
