@@ -5,7 +5,6 @@ The worker defines what a task does; the truth is in the database.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Protocol
 
 from celery import Celery
@@ -48,7 +47,7 @@ def celery_queue(settings: Settings) -> CeleryQueue:
 def broker_configuration(settings: Settings) -> dict[str, Any]:
     """Return what sender and worker must agree on.
 
-    The filesystem broker uses one folder for outgoing and incoming messages.
+    Both use the same folder if the broker is the embedded one.
     """
     common: dict[str, Any] = {
         "task_serializer": "json",
@@ -57,19 +56,7 @@ def broker_configuration(settings: Settings) -> dict[str, Any]:
     }
     if not settings.celery_broker_url.startswith("filesystem"):
         return common
-    messages, control = (
-        _folder(settings.broker_path / "messages"),
-        _folder(settings.broker_path / "control"),
-    )
-    options = {
-        "data_folder_in": messages,
-        "data_folder_out": messages,
-        "control_folder": control,
-        "polling_interval": 0.05,
-    }
+    messages = settings.broker_path / "messages"
+    messages.mkdir(parents=True, exist_ok=True)
+    options = {"folder": str(messages), "polling_interval": 0.05}
     return common | {"broker_transport": FILE_TRANSPORT, "broker_transport_options": options}
-
-
-def _folder(path: Path) -> str:
-    path.mkdir(parents=True, exist_ok=True)
-    return str(path)

@@ -1,89 +1,78 @@
-"""The embedded broker: kombu's file-system transport, made atomic.
+"""The embedded broker: a kombu transport that keeps each message in a file.
 
-Kombu creates a message file first and fills it then, so a consumer that reads it in between gets
-nothing and the worker ends. Here a message is written to another file and renamed, and one lock
-guards the binding files. The database, not the broker, holds the truth.
+It fills in the methods that kombu leaves to every transport (`AbstractChannel` in
+`kombu.transport.virtual`) and overrides no other. A message appears whole or not at all, and one
+consumer gets it. The database, not the broker, holds the truth.
 """
 
 from __future__ import annotations
 
-import fcntl
+import logging
 import os
-import threading
 import time
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from queue import Empty
 from typing import Any
 
-from kombu.transport import filesystem
+from kombu.transport import virtual
 from kombu.utils import json
 
-_binding = threading.Lock()
+log = logging.getLogger(__name__)
 
 
-class Channel(filesystem.Channel):
-    """A channel whose files are never visible half-written."""
+class Channel(virtual.Channel):
+    """A channel whose messages lie in `folder`, an option of the transport."""
 
-    def _put(self, queue: str, payload: object, **_: object) -> None:  # type: ignore[override]
-        folder = Path(self.data_folder_out)
+    from_transport_options = (*virtual.Channel.from_transport_options, "folder")  # type: ignore[assignment]
+    folder: str
+
+    def _put(self, queue: str, message: object, **_: object) -> None:
+        """Write a message to another file and rename it, so that no consumer sees half of it."""
         name = f"{time.time_ns():020d}_{uuid.uuid4()}.{queue}.msg"
-        aside = folder / f"{name}.part"
-        aside.write_text(json.dumps(payload))  # type: ignore[no-untyped-call]
-        aside.replace(folder / name)
+        aside = Path(self.folder, f"{name}.part")
+        try:
+            aside.write_text(json.dumps(message))  # type: ignore[no-untyped-call]
+            aside.replace(Path(self.folder, name))
+        finally:
+            aside.unlink(missing_ok=True)
 
     def _get(self, queue: str, timeout: float | None = None) -> Any:
-        folder = Path(self.data_folder_in)
-        wanted = f"{queue}.msg"
-        for name in sorted(name for name in os.listdir(folder) if name.partition(".")[2] == wanted):
-            taken = folder / f"{name}.taken"
+        """Return the oldest message, and delete it; raise Empty if there is none.
+
+        Of several consumers that read a file, the one that deletes it has the message.
+        """
+        for name in self._names(queue):
+            file = Path(self.folder, name)
             try:
-                (folder / name).rename(taken)
-            except FileNotFoundError:  # another worker was faster
+                content = file.read_bytes()
+                file.unlink()
+            except FileNotFoundError:
                 continue
-            payload = taken.read_text()
-            taken.unlink()
-            return json.loads(payload)  # type: ignore[no-untyped-call]
+            try:
+                return json.loads(content)  # type: ignore[no-untyped-call]
+            except ValueError:  # after a power failure a file may be empty
+                log.warning("A damaged message of queue %s was dropped.", queue)
         raise Empty
 
-    def queue_bind(
-        self,
-        queue: str,
-        exchange: str = "",
-        routing_key: str = "",
-        arguments: object = None,
-        **more: Any,
-    ) -> None:
-        """Bind a queue, and write the binding again.
+    def _size(self, queue: str) -> int:
+        return len(self._names(queue))
 
-        Kombu records a binding for the whole process before it writes it, and never writes it
-        again: a thread that reads the record earlier, or uses another folder, would find no queue
-        and drop its message.
-        """
-        with _binding:
-            super().queue_bind(queue, exchange, routing_key, arguments, **more)  # type: ignore[no-untyped-call]
-            named = exchange or "amq.direct"
-            kind = self.typeof(named)  # type: ignore[no-untyped-call]
-            self._queue_bind(named, *kind.prepare_bind(queue, named, routing_key, arguments))
+    def _purge(self, queue: str) -> int:
+        names = self._names(queue)
+        for name in names:
+            Path(self.folder, name).unlink(missing_ok=True)
+        return len(names)
 
-    def get_table(self, exchange: str) -> Any:
-        with self._bindings():
-            return super().get_table(exchange)  # type: ignore[no-untyped-call]
-
-    def _queue_bind(self, exchange: str, routing_key: str, pattern: str, queue: str) -> None:
-        with self._bindings():
-            super()._queue_bind(exchange, routing_key, pattern, queue)  # type: ignore[no-untyped-call]
-
-    @contextmanager
-    def _bindings(self) -> Iterator[None]:
-        folder = Path(self.control_folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        with (folder / "bindings.lock").open("a") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
+    def _names(self, queue: str) -> list[str]:
+        """Return the files of a queue's messages, oldest first."""
+        return sorted(
+            name for name in os.listdir(self.folder) if name.partition(".")[2] == f"{queue}.msg"
+        )
 
 
-class Transport(filesystem.Transport):
+class Transport(virtual.Transport):
+    """The transport of these channels; bindings of queues are not shared between processes."""
+
     Channel = Channel
+    driver_type = driver_name = "filesystem"

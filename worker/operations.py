@@ -1,43 +1,24 @@
-"""Long work in the operations table: claims, heartbeats, progress, cancellation.
-
-The row is the queue: a message only hints that there may be work. A lost message is sent again; a
-superfluous one finds nothing to do. Knows no simulation.
-"""
+"""Operations: long work in parts, shared by workers. Knows no simulation."""
 
 from __future__ import annotations
 
-import logging
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
-import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
 from backend.clocktime import utc_now
 from backend.database import Database
 from backend.models import Operation, OperationState
-from worker.claims import overdue, stale
+from worker.work_queue import Claim, WorkQueue
 
-log = logging.getLogger(__name__)
-
-HEARTBEAT_SECONDS = 5.0
-PROGRESS_SECONDS = 0.5
+OPERATIONS = WorkQueue(Operation, key=col(Operation.id))
 
 
 def join(database: Database, operation_id: str) -> bool:
     """Join the work on an operation; return False if it has ended."""
-    now = utc_now()
-    live = col(Operation.state).in_((OperationState.QUEUED, OperationState.RUNNING))
-    values = {"state": OperationState.RUNNING, "heartbeat_at": now, "updated_at": now}
-    statement = sa.update(Operation).where(col(Operation.id) == operation_id, live)
     with database.session_scope() as session:
-        started = sa.func.coalesce(col(Operation.started_at), now)
-        return (
-            session.connection().execute(statement.values(started_at=started, **values)).rowcount
-            == 1
-        )
+        return OPERATIONS.join(session, operation_id) is not None
 
 
 def waiting_operations(database: Database, *, kind: str) -> list[str]:
@@ -45,45 +26,7 @@ def waiting_operations(database: Database, *, kind: str) -> list[str]:
 
     They are queued and not sent recently, or their worker has died.
     """
-    now = utc_now()
-    wanted = sa.and_(
-        col(Operation.kind) == kind, sa.or_(overdue(Operation, now), stale(Operation, now))
-    )
-    with database.session_scope(writes=False) as session:
-        if session.exec(select(Operation.id).where(wanted).limit(1)).first() is None:
-            return []
-    with database.session_scope() as session:
-        found = session.connection().execute(
-            sa.update(Operation)
-            .where(wanted)
-            .values(state=OperationState.QUEUED, heartbeat_at=now, updated_at=now)
-            .returning(col(Operation.id))
-        )
-        return sorted(found.scalars())
-
-
-@contextmanager
-def beating(beat: Callable[[], None]) -> Iterator[None]:
-    """Call `beat` every few seconds from another thread while the block runs.
-
-    A failed beat is logged, and the next one is tried.
-    """
-    done = threading.Event()
-
-    def keep_on() -> None:
-        while not done.wait(HEARTBEAT_SECONDS):
-            try:
-                beat()
-            except Exception:
-                log.exception("A heartbeat failed; the next one is in %.0f s.", HEARTBEAT_SECONDS)
-
-    thread = threading.Thread(target=keep_on, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
+    return OPERATIONS.send_again(database, col(Operation.kind) == kind, returning=col(Operation.id))
 
 
 def is_cancel_requested(database: Database, operation_id: str) -> bool:
@@ -104,14 +47,12 @@ def finish(
     error: dict[str, Any] | None = None,
 ) -> None:
     """End a running operation; one that has ended stays as it is."""
-    now = utc_now()
-    mine = (col(Operation.id) == operation_id, col(Operation.state) == OperationState.RUNNING)
-    values = {
-        "state": state,
-        "message": message,
-        "error": error,
-        "finished_at": now,
-        "heartbeat_at": now,
-        "updated_at": now,
-    }
-    session.connection().execute(sa.update(Operation).where(*mine).values(**values))
+    OPERATIONS.settle(
+        session, Claim(operation_id), state, message=message, error=error, heartbeat_at=utc_now()
+    )
+
+
+def count_of(parts: str, states: Sequence[str]) -> str:
+    """Return how many parts are in each state, in words."""
+    counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
+    return f"{parts}: {counts}."

@@ -8,16 +8,14 @@ cancelled run keeps what was played until then.
 from __future__ import annotations
 
 import logging
-import time
 from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from typing import Any
 
 import sqlalchemy as sa
-from sqlmodel import Session, col, select
+from sqlmodel import col, select
 
-from backend.clocktime import utc_now
 from backend.database import Database
 from backend.measurements.uses import Measured, measured, uses_of
 from backend.models import Operation, OperationState, Simulation, SimulationRun, Sweep
@@ -30,25 +28,26 @@ from backend.simulations.traces import workload_of
 from maat.scheduling.errors import InputError
 from maat.simulation.engine import simulate
 from maat.simulation.iteration_models import shipped_models
-from maat.simulation.record import Cancelled, Position, SimulationResult
+from maat.simulation.record import Position
 from maat.simulation.world_models import Model
 from maat.workloads.workloads import Workload
-from worker.claims import claim, claimable, overdue, stale
 from worker.operations import (
-    PROGRESS_SECONDS,
-    beating,
+    OPERATIONS,
+    count_of,
     finish,
     is_cancel_requested,
     join,
     waiting_operations,
 )
+from worker.progress import Progress, Stall
 from worker.scenarios import scenario_of
 from worker.simulation_result import result_to_json
+from worker.work_queue import Claim, WorkQueue
 
 log = logging.getLogger(__name__)
 
 SIMULATION = "simulation"
-STALLED_ROUNDS = 50_000  # a month of one-minute rounds
+RUNS = WorkQueue(SimulationRun, key=col(SimulationRun.id))
 
 
 def waiting_simulations(database: Database) -> list[tuple[str, int]]:
@@ -77,27 +76,20 @@ def _abandoned_runs(database: Database) -> Counter[str]:
     Includes requeued runs whose message is overdue. Another worker at the same simulation keeps its
     operation alive, but may be busy with its own run for long; these runs must not wait for it.
     """
-    now = utc_now()
-    abandoned = sa.or_(
-        stale(SimulationRun, now),
-        sa.and_(col(SimulationRun.heartbeat_at).is_not(None), overdue(SimulationRun, now)),
-    )
     live = select(Simulation.id).join(Operation).where(col(Operation.state).not_in(ENDED))
-    wanted = (col(SimulationRun.simulation_id).in_(live), abandoned)
-    with database.session_scope(writes=False) as session:
-        if session.exec(select(SimulationRun.id).where(*wanted).limit(1)).first() is None:
-            return Counter()
-    again = (
-        sa.update(SimulationRun)
-        .where(*wanted)
-        .values(state=OperationState.QUEUED, heartbeat_at=now)
+    # A queued run without a heartbeat was never claimed: its operation is sent for it.
+    begun = sa.or_(
+        col(SimulationRun.state) == OperationState.RUNNING,
+        col(SimulationRun.heartbeat_at).is_not(None),
     )
-    with database.session_scope() as session:
-        return Counter(
-            session.connection()
-            .execute(again.returning(col(SimulationRun.simulation_id)))
-            .scalars()
+    return Counter(
+        RUNS.send_again(
+            database,
+            col(SimulationRun.simulation_id).in_(live),
+            begun,
+            returning=col(SimulationRun.simulation_id),
         )
+    )
 
 
 def run_simulation(database: Database, simulation_id: str) -> OperationState | None:
@@ -110,9 +102,11 @@ def run_simulation(database: Database, simulation_id: str) -> OperationState | N
     if simulation is None or not join(database, simulation.operation_id):
         return None
     work = _Work(database, simulation)
-    while (run := _claim(database, simulation)) is not None:
-        with beating(lambda run=run: _beat(database, simulation, run.id)):  # type: ignore[misc]
-            _play(database, work, run)
+    whole = Claim(simulation.operation_id)
+    while (claimed := _claim(database, simulation)) is not None:
+        claim, run = claimed
+        with RUNS.working_on(database, claim, also=lambda at: OPERATIONS.beat(at, whole)):
+            _play(database, work, claim, run)
     return settle(database, simulation)
 
 
@@ -140,44 +134,27 @@ class _Work:
             return workload_of(session, traces_of(self.simulation.request)[trace])
 
 
-def _claim(database: Database, simulation: Simulation) -> SimulationRun | None:
+def _claim(database: Database, simulation: Simulation) -> tuple[Claim, SimulationRun] | None:
     """Claim the first queued or abandoned run; return None after a cancel request."""
-    now = utc_now()
-    mine = SimulationRun.simulation_id == simulation.id
-    while not is_cancel_requested(database, simulation.operation_id):
-        with database.session_scope() as session:
-            first = (
-                select(SimulationRun.id)
-                .where(mine, claimable(SimulationRun, now))
-                .order_by(col(SimulationRun.position))
-            )
-            run_id = session.exec(first.limit(1)).first()
-            if run_id is None:
-                return None
-            if claim(session, SimulationRun, col(SimulationRun.id) == run_id, now=now, done=0.0):
-                return session.get_one(SimulationRun, run_id)
-    return None
-
-
-def _beat(database: Database, simulation: Simulation, run_id: str) -> None:
-    now = utc_now()
+    if is_cancel_requested(database, simulation.operation_id):
+        return None
+    mine = col(SimulationRun.simulation_id) == simulation.id
     with database.session_scope() as session:
-        session.connection().execute(
-            sa.update(SimulationRun).where(col(SimulationRun.id) == run_id).values(heartbeat_at=now)
-        )
-        running = (
-            col(Operation.id) == simulation.operation_id,
-            col(Operation.state) == OperationState.RUNNING,
-        )
-        session.connection().execute(
-            sa.update(Operation).where(*running).values(heartbeat_at=now, updated_at=now)
-        )
+        claim = RUNS.claim_next(session, mine, order=col(SimulationRun.position), done=0.0)
+        return None if claim is None else (claim, session.get_one(SimulationRun, claim.key))
 
 
-def _play(database: Database, work: _Work, run: SimulationRun) -> None:
+def _play(database: Database, work: _Work, claim: Claim, run: SimulationRun) -> None:
     """Play one run and store it, with its result or its error."""
     simulation, stall = work.simulation, Stall()
-    progress = Progress(database, simulation, run.id)
+
+    def write(finished: int, message: str) -> None:
+        _write_progress(database, simulation, claim, finished=finished, message=message)
+
+    def must_stop() -> bool:
+        return is_cancel_requested(database, simulation.operation_id)
+
+    progress = Progress(must_stop, write=write)
 
     def on_progress(position: Position) -> None:
         stall.look(position)
@@ -195,98 +172,37 @@ def _play(database: Database, work: _Work, run: SimulationRun) -> None:
         )
     except Exception as error:
         of_others = is_history(traces_of(simulation.request)[run.trace])
-        _keep(
-            database,
-            run.id,
-            state=OperationState.FAILED,
-            error=problem_of(error, simulation, of_others=of_others),
-        )
+        error_shown = problem_of(error, simulation, of_others=of_others)
+        _keep(database, claim, OperationState.FAILED, error=error_shown)
     else:
-        _keep_result(
-            database,
-            run.id,
-            result,
-            cancelled=is_cancel_requested(database, simulation.operation_id),
-        )
-        progress.write(len(workload), f"{run.policy}: done")
+        shown = result_to_json(result)
+        cancelled = must_stop() and not result.complete
+        state = OperationState.CANCELLED if cancelled else OperationState.SUCCEEDED
+        kept = {"summary": shown["summary"], "result": shown, "done": len(workload)}
+        _keep(database, claim, state, **kept)
+        write(len(workload), f"{run.policy}: done")
 
 
-class Progress:
-    """Reports the progress of a run and its simulation, at most twice a second.
-
-    Raises Cancelled if the run must stop.
-    """
-
-    def __init__(self, database: Database, simulation: Simulation, run_id: str) -> None:
-        self._database, self._simulation, self._run_id = database, simulation, run_id
-        self._next_at = 0.0
-
-    def report(self, position: Position, message: str) -> None:
-        if time.monotonic() < self._next_at:
-            return
-        self._next_at = time.monotonic() + PROGRESS_SECONDS
-        self.write(position.finished, message)
-        if is_cancel_requested(self._database, self._simulation.operation_id):
-            raise Cancelled
-
-    def write(self, finished: int, message: str) -> None:
-        """Write the progress; the operation's `done` is the sum over all workers' runs."""
-        now = utc_now()
-        every = select(sa.func.sum(SimulationRun.done)).where(
-            SimulationRun.simulation_id == self._simulation.id
-        )
-        with self._database.session_scope() as session:
-            connection = session.connection()
-            connection.execute(
-                sa.update(SimulationRun)
-                .where(col(SimulationRun.id) == self._run_id)
-                .values(done=finished, heartbeat_at=now)
-            )
-            running = (
-                col(Operation.id) == self._simulation.operation_id,
-                col(Operation.state) == OperationState.RUNNING,
-            )
-            values = {
-                "done": every.scalar_subquery(),
-                "message": message,
-                "heartbeat_at": now,
-                "updated_at": now,
-            }
-            connection.execute(sa.update(Operation).where(*running).values(**values))
-
-
-class Stall:
-    """Ends a run in which no job has finished for long.
-
-    Its remaining jobs wait for GPUs that the cluster does not have.
-    """
-
-    def __init__(self) -> None:
-        self._finished, self._since = 0, 0
-
-    def look(self, position: Position) -> None:
-        if position.finished != self._finished:
-            self._finished, self._since = position.finished, position.round_number
-        if position.round_number - self._since > STALLED_ROUNDS:
-            raise Cancelled
-
-
-def _keep_result(
-    database: Database, run_id: str, result: SimulationResult, *, cancelled: bool
+def _write_progress(
+    database: Database, simulation: Simulation, claim: Claim, *, finished: int, message: str
 ) -> None:
-    state = (
-        OperationState.CANCELLED if cancelled and not result.complete else OperationState.SUCCEEDED
-    )
-    shown = result_to_json(result)
-    _keep(database, run_id, state=state, summary=shown["summary"], result=shown)
-
-
-def _keep(database: Database, run_id: str, **values: Any) -> None:
-    statement = sa.update(SimulationRun).where(
-        col(SimulationRun.id) == run_id, col(SimulationRun.state) == OperationState.RUNNING
+    """Write the progress of a run; the operation's `done` is the sum over all its runs."""
+    every = select(sa.func.sum(SimulationRun.done)).where(
+        SimulationRun.simulation_id == simulation.id
     )
     with database.session_scope() as session:
-        session.connection().execute(statement.values(finished_at=utc_now(), **values))
+        RUNS.beat(session, claim, done=finished)
+        OPERATIONS.beat(
+            session,
+            Claim(simulation.operation_id),
+            done=every.scalar_subquery(),
+            message=message,
+        )
+
+
+def _keep(database: Database, claim: Claim, state: OperationState, **values: object) -> None:
+    with database.session_scope() as session:
+        RUNS.settle(session, claim, state, **values)
 
 
 def settle(database: Database, simulation: Simulation) -> OperationState | None:
@@ -297,7 +213,7 @@ def settle(database: Database, simulation: Simulation) -> OperationState | None:
     """
     with database.session_scope() as session:
         if session.get_one(Operation, simulation.operation_id).cancel_requested:
-            _drop_unplayed(session, simulation)
+            RUNS.drop(session, col(SimulationRun.simulation_id) == simulation.id)
         runs = runs_of(session, [simulation.id])[simulation.id]
         if any(run.state not in ENDED for run in runs):
             return None
@@ -306,25 +222,15 @@ def settle(database: Database, simulation: Simulation) -> OperationState | None:
             (s for s in (OperationState.FAILED, OperationState.CANCELLED) if s in states),
             OperationState.SUCCEEDED,
         )
-        counts = ", ".join(f"{states.count(s)} {s}" for s in dict.fromkeys(states))
         first_error = next((run.error for run in runs if run.error is not None), None)
         finish(
             session,
             simulation.operation_id,
             state,
-            message=f"Runs: {counts}.",
+            message=count_of("Runs", states),
             error=first_error,
         )
     return state
-
-
-def _drop_unplayed(session: Session, simulation: Simulation) -> None:
-    """Cancel the runs that no worker has claimed."""
-    now = utc_now()
-    drop = sa.update(SimulationRun).where(
-        col(SimulationRun.simulation_id) == simulation.id, claimable(SimulationRun, now)
-    )
-    session.connection().execute(drop.values(state=OperationState.CANCELLED, finished_at=now))
 
 
 def problem_of(

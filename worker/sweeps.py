@@ -6,13 +6,11 @@ dies, another one claims its point. Knows no broker.
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
-from backend.clocktime import utc_now
 from backend.database import Database
 from backend.measurements.uses import measured, uses_of
 from backend.models import Operation, OperationState, Sweep, SweepMember, SweepPoint
@@ -24,11 +22,13 @@ from maat.laboratory.figures import Figures, figures_of
 from maat.laboratory.sweep import point_at
 from maat.simulation.engine import simulate
 from maat.simulation.record import Cancelled, Position
-from worker.claims import claim, overdue, stale
-from worker.operations import PROGRESS_SECONDS, beating, finish
-from worker.simulations import Stall, problem_of
+from worker.operations import count_of, finish
+from worker.progress import PROGRESS_SECONDS, Progress, Stall
+from worker.simulations import problem_of
+from worker.work_queue import Claim, WorkQueue
 
 LIVE = (OperationState.QUEUED.value, OperationState.RUNNING.value)
+POINTS = WorkQueue(SweepPoint, key=col(SweepPoint.key))
 PLAYED = frozenset({OperationState.SUCCEEDED.value, OperationState.FAILED.value})
 
 
@@ -37,21 +37,10 @@ def waiting_points(database: Database) -> list[str]:
 
     Includes points that were dropped just before another sweep needed them.
     """
-    now = utc_now()
     dropped = sa.and_(
         col(SweepPoint.state) == OperationState.CANCELLED, col(SweepPoint.key).in_(_wanted_keys())
     )
-    waiting = sa.or_(overdue(SweepPoint, now), stale(SweepPoint, now), dropped)
-    with database.session_scope(writes=False) as session:
-        if session.exec(select(SweepPoint.key).where(waiting).limit(1)).first() is None:
-            return []
-    with database.session_scope() as session:
-        update = (
-            sa.update(SweepPoint)
-            .where(waiting)
-            .values(state=OperationState.QUEUED, heartbeat_at=now)
-        )
-        return sorted(session.connection().execute(update.returning(col(SweepPoint.key))).scalars())
+    return POINTS.send_again(database, or_also=dropped, returning=col(SweepPoint.key))
 
 
 def run_point(database: Database, key: str) -> OperationState | None:
@@ -62,23 +51,23 @@ def run_point(database: Database, key: str) -> OperationState | None:
     taken = _claim(database, key)
     if taken is None:
         return None
-    sweep, member = taken
-    with beating(lambda: _update(database, key, heartbeat_at=utc_now())):
+    claim, sweep, member = taken
+    with POINTS.working_on(database, claim):
         try:
             figures = _play(database, sweep, member)
         except Cancelled:
-            values: dict[str, Any] = {"state": OperationState.CANCELLED}
+            state, values = OperationState.CANCELLED, dict[str, object]()
         except Exception as error:
+            state = OperationState.FAILED
             values = {
-                "state": OperationState.FAILED,
                 "error": problem_of(error, sweep, of_others=is_history(sweep.request["trace"])),
             }
         else:
-            values = {"state": OperationState.SUCCEEDED, "figures": dict(figures)}
-    _update(database, key, finished_at=utc_now(), **values)
+            state, values = OperationState.SUCCEEDED, {"figures": dict(figures)}
+    with database.session_scope() as session:
+        is_ours = POINTS.settle(session, claim, state, **values)
     settle(database)
-    state: OperationState = values["state"]
-    return state
+    return state if is_ours else None
 
 
 def settle(database: Database) -> None:
@@ -98,31 +87,27 @@ def settle(database: Database) -> None:
         _drop_unwanted(database)
 
 
-def _claim(database: Database, key: str) -> tuple[Sweep, SweepMember] | None:
+def _claim(database: Database, key: str) -> tuple[Claim, Sweep, SweepMember] | None:
     """Claim a queued or abandoned point for the oldest sweep that needs it.
 
     All its sweeps are running from now on.
     """
-    now = utc_now()
     with database.session_scope() as session:
         wanted: tuple[Sweep, SweepMember] | None = session.exec(
             _wanting(key).order_by(col(Sweep.id), col(SweepMember.position)).limit(1)
         ).first()
-        state = OperationState.CANCELLED if wanted is None else OperationState.RUNNING
-        if (
-            not claim(session, SweepPoint, col(SweepPoint.key) == key, now=now, state=state)
-            or wanted is None
-        ):
+        if wanted is None:
+            POINTS.drop(session, col(SweepPoint.key) == key)
+            return None
+        claim = POINTS.claim_next(session, col(SweepPoint.key) == key)
+        if claim is None:
             return None
         sweeps = select(Sweep.operation_id).join(SweepMember).where(SweepMember.point_key == key)
         queued = (col(Operation.id).in_(sweeps), col(Operation.state) == OperationState.QUEUED)
-        running = (
-            sa.update(Operation)
-            .where(*queued)
-            .values(state=OperationState.RUNNING, started_at=now, heartbeat_at=now, updated_at=now)
-        )
-        session.connection().execute(running)
-        return wanted
+        begun = {"started_at": claim.since, "heartbeat_at": claim.since}
+        running = sa.update(Operation).where(*queued)
+        session.connection().execute(running.values(state=OperationState.RUNNING, **begun))
+        return claim, *wanted
 
 
 def _play(database: Database, sweep: Sweep, member: SweepMember) -> Figures:
@@ -138,19 +123,15 @@ def _play(database: Database, sweep: Sweep, member: SweepMember) -> Figures:
             f"{sweep.id} was requested from another version of Maat: "
             f"position {member.position} is now another simulation"
         )
-    stall, next_look, unwanted = Stall(), 0.0, False
+    stall = Stall()
+    progress = Progress(lambda: not is_wanted(database, point.key), seconds=PROGRESS_SECONDS)
 
     def on_progress(position: Position) -> None:
-        nonlocal next_look, unwanted
         stall.look(position)
-        if time.monotonic() >= next_look:
-            next_look = time.monotonic() + PROGRESS_SECONDS
-            unwanted = not is_wanted(database, point.key)
-        if unwanted:
-            raise Cancelled
+        progress.report(position)
 
     result = simulate(point.scenario, on_progress=on_progress)
-    if unwanted:
+    if progress.stopped:
         raise Cancelled
     return figures_of(result)
 
@@ -201,11 +182,10 @@ def _settle(session: Session, sweep_id: str, operation_id: str) -> None:
         return
     states = _states(session, sweep_id)
     ended = sum(state in PLAYED for state in states)
-    counts = ", ".join(f"{states.count(s)} {s}" for s in dict.fromkeys(states))
     operation.state, operation.done, operation.message = (
         OperationState.RUNNING,
         float(ended),
-        f"Points: {counts}.",
+        count_of("Points", states),
     )
     session.add(operation)
     session.flush()
@@ -235,17 +215,6 @@ def _first_error(session: Session, sweep_id: str, operation: Operation) -> Any:
 
 def _drop_unwanted(database: Database) -> None:
     """Cancel the points that only ended sweeps wait for."""
-    waiting = (
-        col(SweepPoint.state) == OperationState.QUEUED,
-        col(SweepPoint.key).not_in(_wanted_keys()),
-    )
+    waiting = col(SweepPoint.state) == OperationState.QUEUED
     with database.session_scope() as session:
-        session.connection().execute(
-            sa.update(SweepPoint).where(*waiting).values(state=OperationState.CANCELLED)
-        )
-
-
-def _update(database: Database, key: str, **values: Any) -> None:
-    running = (col(SweepPoint.key) == key, col(SweepPoint.state) == OperationState.RUNNING)
-    with database.session_scope() as session:
-        session.connection().execute(sa.update(SweepPoint).where(*running).values(**values))
+        POINTS.drop(session, waiting, col(SweepPoint.key).not_in(_wanted_keys()))

@@ -1,17 +1,24 @@
-"""The embedded broker: every message is seen whole, and by one consumer."""
+"""The embedded broker: every message is seen whole, and by one consumer; and what it relies on of kombu."""
 
 from __future__ import annotations
 
+import inspect
+import resource
 import time
+import uuid
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from queue import Empty
 
 import pytest
 from kombu import Connection
+from kombu.transport import virtual
 
-from backend.queue import broker_configuration
+from backend.queue import SIMULATIONS_QUEUE, broker_configuration, celery_queue
 from backend.settings import Settings
+from worker import file_broker
 
 MESSAGES = 200
 PATIENCE_SECONDS = 120.0  # only a test that fails waits as long
@@ -40,7 +47,7 @@ def test_each_message_reaches_one_of_several_consumers_whole(settings: Settings)
         for done in takers + putters:
             done.result()
     assert sorted(received, key=lambda message: message["number"]) == sent
-    assert list((settings.broker_path / "messages").iterdir()) == []
+    assert list(messages_of(settings).iterdir()) == []
 
 
 def test_queues_do_not_take_each_other_s_messages(settings: Settings) -> None:
@@ -61,6 +68,116 @@ def test_two_brokers_in_one_process_each_deliver(tmp_path: Path) -> None:
             queue = connection.SimpleQueue("rounds")
             queue.put({"for": name})
             assert queue.get(block=False).payload == {"for": name}
+
+
+def test_a_task_reaches_its_queue_from_a_process_that_declared_no_queue(settings: Settings) -> None:
+    celery_queue(settings).send("maat.run_simulation", "an-id")
+    with connect(settings) as connection:
+        message = connection.SimpleQueue(SIMULATIONS_QUEUE).get(block=False)
+        assert message.headers["task"] == "maat.run_simulation"
+        assert message.payload[0] == ["an-id"]
+
+
+def test_a_damaged_message_is_dropped_and_the_next_is_delivered(settings: Settings) -> None:
+    with connect(settings) as connection:
+        queue = connection.SimpleQueue("rounds")
+        for content in (b"", b"\0\0", b"\xff", b'{"body": '):
+            name = f"{time.time_ns():020d}_{uuid.uuid4()}.rounds.msg"
+            (messages_of(settings) / name).write_bytes(content)
+        queue.put({"for": "rounds"})
+        message = queue.get(block=False)
+        assert message.payload == {"for": "rounds"}
+        message.ack()
+    assert list(messages_of(settings).iterdir()) == []
+
+
+def test_what_a_killed_sender_left_half_written_is_not_a_message(settings: Settings) -> None:
+    with connect(settings) as connection:
+        queue = connection.SimpleQueue("rounds")
+        (messages_of(settings) / "00000000000000000001_half.rounds.msg.part").write_text('{"bo')
+        with pytest.raises(Empty):
+            queue.get(block=False)
+
+
+def test_a_message_that_does_not_fit_on_the_disk_leaves_nothing(settings: Settings) -> None:
+    with connect(settings) as connection, connection.channel() as channel:
+        with files_of_at_most(10), pytest.raises(OSError, match="File too large"):
+            channel.basic_publish(envelope(1), exchange="", routing_key="rounds")
+        assert list(messages_of(settings).iterdir()) == []
+
+
+def test_messages_are_delivered_counted_and_purged_by_kombu_s_public_methods(
+    settings: Settings,
+) -> None:
+    with connect(settings) as connection, connection.channel() as channel:
+        for number in range(3):
+            channel.basic_publish(envelope(number), exchange="", routing_key="rounds")
+        assert channel.queue_declare("rounds").message_count == 3
+        assert channel.basic_get("rounds", no_ack=True).headers == {"number": 0}
+        assert channel.queue_purge("rounds") == 2
+        assert channel.basic_get("rounds") is None
+
+
+def test_a_message_without_an_acknowledgement_returns_when_its_consumer_closes(
+    settings: Settings,
+) -> None:
+    with connect(settings) as connection:
+        with connection.channel() as channel:
+            channel.basic_publish(envelope(1), exchange="", routing_key="rounds")
+            assert channel.basic_get("rounds") is not None
+            assert channel.basic_get("rounds") is None
+        with connection.channel() as channel:
+            assert channel.basic_get("rounds").headers == {"number": 1}
+
+
+def test_kombu_looks_for_messages_as_often_as_the_settings_say(settings: Settings) -> None:
+    with connect(settings) as connection:
+        assert connection.transport.polling_interval == 0.05
+
+
+@pytest.mark.parametrize(
+    ("method", "parameters"),
+    [
+        ("_get", ["self", "queue", "timeout"]),
+        ("_put", ["self", "queue", "message"]),
+        ("_purge", ["self", "queue"]),
+        ("_size", ["self", "queue"]),
+    ],
+)
+def test_kombu_leaves_this_method_to_the_transport(method: str, parameters: list[str]) -> None:
+    left = getattr(virtual.AbstractChannel, method)
+    assert list(inspect.signature(left).parameters) == parameters
+    assert method not in vars(virtual.Channel), "kombu has now one of its own"
+    assert method in vars(file_broker.Channel)
+
+
+def test_the_channel_overrides_only_what_kombu_leaves_to_transports() -> None:
+    overridden = {
+        name
+        for name, value in vars(file_broker.Channel).items()
+        if inspect.isfunction(value) and hasattr(virtual.Channel, name)
+    }
+    assert overridden == {"_get", "_put", "_purge", "_size"}
+
+
+@contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """As on a full disk: this process can write no longer file."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def envelope(number: object) -> dict[str, object]:
+    """A message as kombu hands it to a channel."""
+    return {"body": "{}", "headers": {"number": number}, "properties": {"delivery_info": {}}}
+
+
+def messages_of(settings: Settings) -> Path:
+    return settings.broker_path / "messages"
 
 
 def put(settings: Settings, messages: list[dict[str, object]]) -> None:

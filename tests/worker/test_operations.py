@@ -6,14 +6,14 @@ import threading
 
 import pytest
 
-from worker import operations
-from worker.operations import beating
+from worker import work_queue
+from worker.work_queue import beating
 
 
 def test_a_heartbeat_that_fails_once_goes_on(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(operations, "HEARTBEAT_SECONDS", 0.01)
+    monkeypatch.setattr(work_queue, "HEARTBEAT_SECONDS", 0.01)
     beats, beat_again = [0], threading.Event()
 
     def beat() -> None:

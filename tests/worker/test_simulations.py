@@ -29,8 +29,8 @@ from maat.simulation.interference import Interference
 from maat.simulation.iteration_models import shipped_models
 from maat.simulation.record import Position
 from worker import simulations
+from worker.progress import Progress
 from worker.scenarios import scenario_of
-from worker.simulations import Progress
 
 APART = {
     "kind": "csv",
@@ -323,7 +323,7 @@ def test_a_waiting_simulation_is_sent_once_and_again_only_much_later(database: D
 def test_a_run_that_waits_for_gpus_that_do_not_exist_ends_by_itself(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(simulations, "STALLED_ROUNDS", 300)
+    monkeypatch.setattr("worker.progress.STALLED_ROUNDS", 300)
     text = "name,time,application,num_replicas,batch_size\na,0,cifar10,1,128\nb,0,cifar10,16,128\n"
     simulation_id = request_simulation(
         database, policies=("fifo",), trace={"kind": "csv", "text": text}, cluster="t4=1x4"
