@@ -17,7 +17,6 @@ from backend.database import Database
 from backend.measurements.uses import measured, uses_of
 from backend.models import Operation, OperationState, Sweep, SweepMember, SweepPoint
 from backend.operations.models import ENDED
-from backend.simulations.requests import is_history
 from backend.sweeps.requests import base_of
 from backend.sweeps.resources import error_of_point
 from maat.laboratory.figures import Figures, figures_of
@@ -71,7 +70,7 @@ def run_point(database: Database, key: str) -> OperationState | None:
         except Exception as error:
             values = {
                 "state": OperationState.FAILED,
-                "error": problem_of(error, sweep, of_others=is_history(sweep.request["trace"])),
+                "error": problem_of(error, sweep, of_others=sweep.request.replays_a_cluster),
             }
         else:
             values = {"state": OperationState.SUCCEEDED, "figures": dict(figures)}

@@ -10,7 +10,7 @@ from typing import Any
 
 from backend.problems import FieldError, Invalid
 from maat.api.simulations import ConditionsBody
-from maat.simulation.fidelity import FIDELITIES
+from maat.laboratory.requested import FIDELITIES
 
 ROUND = "round_seconds"
 

@@ -9,6 +9,7 @@ from sqlmodel import col, select
 
 from backend.database import Database
 from backend.models import Operation, Simulation, SimulationRun
+from backend.simulations.stored import StoredSimulation
 
 SMALL = {
     "kind": "csv",
@@ -37,6 +38,7 @@ def request_simulation(
         for policy in policies
     ]
     request = {
+        "name": "compare",
         "traces": [SMALL if trace is None else trace],
         "cluster": cluster,
         "fidelity": "paper",
@@ -59,7 +61,7 @@ def request_simulation(
             owner_id=owner,
             tenant_id=tenant,
             operation_id=operation.id,
-            request=request,
+            request=StoredSimulation.model_validate(request),
         )
         session.add(simulation)
         session.flush()
