@@ -12,10 +12,10 @@ from backend.answers import answer_of, whole_list
 from backend.web.strict_json import StrictRoute
 from maat.api.fields import Page
 from maat.api.policies import DescribedOut, FidelityOut, ParameterOut
+from maat.laboratory.requested import FIDELITIES, Fidelity
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES, suiting_placer
 from maat.scheduling.registry import Entry
-from maat.simulation.fidelity import FIDELITIES, Fidelity
 
 router = APIRouter(tags=["policies"], route_class=StrictRoute)
 

@@ -26,7 +26,6 @@ def request_simulation(
     cluster: str = "t4=4x4,a100=2x8",
     **conditions: Any,
 ) -> str:
-    owner, tenant = make_owner(database)
     runs = [
         {
             "policy": policy,
@@ -46,6 +45,14 @@ def request_simulation(
         "runs": runs,
     }
     request |= conditions
+    return store_simulation(database, StoredSimulation.model_validate(request), policies=policies)
+
+
+def store_simulation(
+    database: Database, request: StoredSimulation | bytes, *, policies: tuple[str, ...]
+) -> str:
+    """Store a simulation of three jobs. `request`: bytes of one of an earlier version."""
+    owner, tenant = make_owner(database)
     with database.session_scope() as session:
         operation = Operation(
             kind="simulation",
@@ -61,7 +68,7 @@ def request_simulation(
             owner_id=owner,
             tenant_id=tenant,
             operation_id=operation.id,
-            request=StoredSimulation.model_validate(request),
+            request=request,
         )
         session.add(simulation)
         session.flush()
