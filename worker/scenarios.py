@@ -34,5 +34,6 @@ def scenario_of(
         policy_parameters=requested.policy_parameters,
         placer_parameters=requested.placer_parameters,
         seed=run.seed,
+        round_seconds=requested.round_seconds,
         conditions=conditions_of(request, measured),
     )

@@ -25,7 +25,7 @@ Reader = Annotated[Principal, Depends(require(Permission.MODELS_READ))]
 @router.get("/policies", operation_id="listPolicies")
 def list_policies(_: Reader) -> Page[DescribedOut]:
     items = [
-        _described(entry, POLICIES.build(entry.name).round_seconds, suiting_placer(entry.name))
+        _described(entry, entry.cls.default_round_seconds, suiting_placer(entry.name))
         for entry in POLICIES
     ]
     return Page(items=items, next_cursor=None)

@@ -71,6 +71,7 @@ def _outcome(run: SimulationRun, requested: RunBody, rule: FairnessRule) -> Outc
         run.placer,
         _settings(requested.policy_parameters),
         _settings(requested.placer_parameters),
+        requested.round_seconds,
     )
     return Outcome(who, str(run.trace), run.seed, known, jct)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, product
+from itertools import product
 from typing import Any
 
 from sqlalchemy.orm import defer
@@ -32,7 +32,7 @@ from backend.simulations.conditions import (
     conditions_of,
 )
 from backend.simulations.history import hides_others, own_part, without_naming
-from backend.simulations.idle_settings import idle_conditions, idle_parameters, refuse
+from backend.simulations.idle_settings import idle_conditions, refuse
 from backend.simulations.models import Simulation, SimulationRun
 from backend.simulations.stored import StoredSimulation
 from backend.simulations.traces import workload_of
@@ -76,11 +76,7 @@ def prepare_simulation(
     uses = find_uses(session, principal, body)
     found = measured(session, uses, body)
     check_conditions(body, found)
-    refuse(
-        chain(
-            idle_conditions(body), *(_idle_in_run(body, index) for index in range(len(body.runs)))
-        )
-    )
+    refuse(idle_conditions(body))
     _check_count(body)
     for index, run in enumerate(body.runs):
         _check_run(run, index)
@@ -122,12 +118,6 @@ def _repeated(runs: Sequence[RunBody]) -> Iterator[FieldError]:
                 "Give it another policy, placer, parameter or seed, or leave it out.",
             )
             yield FieldError(f"/runs/{index}", "repeated", message, remedy)
-
-
-def _idle_in_run(body: SimulationBody, index: int) -> Iterator[FieldError]:
-    return idle_parameters(
-        body, body.runs[index].policy_parameters, f"/runs/{index}/policy_parameters"
-    )
 
 
 def _send(queue: Queue, simulation_id: str, runs: int) -> None:
@@ -315,7 +305,7 @@ def _store(
     simulation = Simulation(name=request.name, request=request, operation_id="", **owner)
     begin_operation(session, operation, simulation, result_url="/api/v1/simulations")
     for position, (run, trace) in enumerate(product(request.runs, range(len(request.traces)))):
-        chosen = run.model_dump(exclude={"placer_parameters"}) | {
+        chosen = run.model_dump(exclude={"placer_parameters", "round_seconds"}) | {
             "placer": run.placer or suiting_placer(run.policy),
             "trace": trace,
         }

@@ -13,6 +13,7 @@ from typing import Any, Self
 from pydantic import model_validator
 
 from maat.api.simulations import ClusterTrace, ConditionsBody, RunBody, SimulationBody
+from maat.laboratory.requested import FIDELITIES
 
 
 class StoredConditions(ConditionsBody):
@@ -37,12 +38,20 @@ class StoredSimulation(StoredConditions, SimulationBody):
     @model_validator(mode="before")
     @classmethod
     def _in_present_shape(cls, given: Any) -> Any:
-        """Read an older shape. Until there were several traces, `trace` held the only one."""
-        if not isinstance(given, Mapping) or "trace" not in given:
+        """Read an older shape.
+
+        Until there were several traces, `trace` held the only one. The interval of a run's rounds
+        was a parameter of its policy.
+        """
+        if not isinstance(given, dict):
             return given
-        return {name: value for name, value in given.items() if name != "trace"} | {
-            "traces": [given["trace"]]
-        }
+        now = dict(given)
+        if "trace" in now:
+            now["traces"] = [now.pop("trace")]
+        if isinstance(now.get("runs"), list):
+            counts = not gives_round_seconds(now)
+            now["runs"] = [with_own_round_seconds(run, counts=counts) for run in now["runs"]]
+        return now
 
     @classmethod
     def of(cls, body: SimulationBody) -> Self:
@@ -61,6 +70,28 @@ class StoredSimulation(StoredConditions, SimulationBody):
         for trace, json in zip(self.traces, shown["traces"], strict=True):
             json.update(length_of_text(trace))
         return shown
+
+
+def gives_round_seconds(given: Mapping[str, Any]) -> bool:
+    """Return whether a request, or its fidelity, gives the interval of rounds of all policies."""
+    preset = FIDELITIES.get(given.get("fidelity", ""))
+    return given.get("round_seconds") is not None or (
+        preset is not None and preset.round_seconds is not None
+    )
+
+
+def with_own_round_seconds(given: Any, *, counts: bool) -> Any:
+    """Take the interval of rounds out of the parameters of a policy, one of which it was.
+
+    `given`: what has the policy, a run or a sweep. `counts`: whether nothing else gave an interval;
+    else that parameter had no effect.
+    """
+    if not isinstance(given, dict) or "round_seconds" not in given.get("policy_parameters", {}):
+        return given
+    parameters = dict(given["policy_parameters"])
+    seconds = parameters.pop("round_seconds")
+    own = {"round_seconds": seconds} if counts else {}
+    return {**given, "policy_parameters": parameters, **own}
 
 
 def length_of_text(trace: object) -> dict[str, int]:

@@ -30,7 +30,6 @@ from backend.simulations.history import hides_others, own_part, without_naming
 from backend.simulations.idle_settings import (
     fixed_and_varied,
     idle_conditions,
-    idle_parameters,
     refuse,
 )
 from backend.simulations.seen import reserved_for
@@ -71,8 +70,7 @@ def prepare_sweep(session: Session, principal: Principal, body: SweepBody) -> Pr
     found = measured(session, uses, body)
     check_conditions(body, found)
     varied = [vary.name for vary in body.vary]
-    parameters = idle_parameters(body, body.policy_parameters, "/policy_parameters")
-    refuse(chain(idle_conditions(body), parameters, fixed_and_varied(_fixed(body), varied)))
+    refuse(chain(idle_conditions(body), fixed_and_varied(_fixed(body), varied)))
     check_parts(body.policy, body.policy_parameters, body.placer, body.placer_parameters)
     if isinstance(body.trace, ClusterTrace):
         request, members = _of_history(session, principal, body, body.trace, found)

@@ -8,9 +8,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from backend.simulations.stored import StoredConditions, length_of_text
+from backend.simulations.stored import (
+    StoredConditions,
+    gives_round_seconds,
+    length_of_text,
+    with_own_round_seconds,
+)
 from maat.api.simulations import ClusterTrace, CsvTrace, DrawnTrace
 from maat.api.sweeps import SweepBody
 
@@ -28,6 +33,15 @@ class StoredSweep(StoredConditions, SweepBody):
     """A sweep as requested; a cluster's history is stored with its jobs."""
 
     trace: Annotated[DrawnTrace | CsvTrace | HistoryTrace, Field(discriminator="kind")]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_present_shape(cls, given: Any) -> Any:
+        """Read an older shape: the interval of rounds was a parameter of the policy."""
+        if not isinstance(given, dict):
+            return given
+        varied = any(vary.get("name") == "round_seconds" for vary in given.get("vary", ()))
+        return with_own_round_seconds(given, counts=not varied and not gives_round_seconds(given))
 
     @classmethod
     def of(cls, body: SweepBody, history: HistoryTrace | None = None) -> Self:

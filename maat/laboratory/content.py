@@ -24,7 +24,14 @@ from maat.simulation.world import World
 SIMULATION_VERSION = 11
 
 _ADDED_SEPARATELY = frozenset(
-    {"workload", "models", "conditions", "policy_parameters", "placer_parameters"}
+    {
+        "workload",
+        "models",
+        "conditions",
+        "policy_parameters",
+        "placer_parameters",
+        "round_seconds",
+    }
 )
 
 

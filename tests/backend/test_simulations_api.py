@@ -548,6 +548,20 @@ def test_runs_that_differ_by_a_parameter_of_the_placer_are_compared_as_two(
     assert [c["variant"] for c in found["contestants"]] == ["binning=silhouette", "binning=two"]
 
 
+def test_runs_of_a_policy_with_rounds_of_their_own_are_compared_apart(
+    client: TestClient, database: Database
+) -> None:
+    runs = [{"policy": "fifo"}, {"policy": "fifo", "round_seconds": 300}]
+    simulation = client.post(SIMULATIONS, json=body(runs=runs, round_seconds=60)).json()
+    assert [run["round_seconds"] for run in simulation["request"]["runs"]] == [None, 300.0]
+    for run in simulation["runs"]:
+        finish(database, run["id"], [1.0, 2.0])
+    found = client.get(f"{SIMULATIONS}/{simulation['id']}/comparison").json()
+    assert [c["variant"] for c in found["contestants"]] == ["", "round_seconds=300"]
+    refused = client.post(SIMULATIONS, json=body(runs=[{"round_seconds": 0}]))
+    assert refused.json()["errors"][0]["pointer"] == "/runs/0/round_seconds"
+
+
 def test_every_run_is_played_on_every_trace(client: TestClient) -> None:
     made = client.post(SIMULATIONS, json=body(traces=[GENERATED, GENERATED | {"seed": 7}])).json()
 

@@ -111,6 +111,43 @@ def test_a_sweep_of_an_earlier_version_is_played_as_one_of_today(
     assert found["request"]["placer_parameters"] == {}
 
 
+@pytest.mark.parametrize(
+    ("given", "parameter", "same_as"),
+    [
+        ({}, 600, {"round_seconds": 600}),
+        ({"round_seconds": 120}, 600, {"round_seconds": 120}),
+        ({"fidelity": "pal-artifact"}, 600, {"fidelity": "pal-artifact"}),
+    ],
+    ids=("alone", "beside that of all runs", "beside the fidelity's"),
+)
+def test_rounds_among_the_parameters_of_a_policy_last_as_long_as_they_did(
+    database: Database, given: dict[str, Any], parameter: int, same_as: dict[str, Any]
+) -> None:
+    old = {"policy_parameters": {"round_seconds": parameter}}
+    runs = [run | old for run in WITH_PLACERS["runs"]]
+    found = played(database, WITH_PLACERS | given | {"runs": runs})
+    assert found == played(database, WITH_PLACERS | same_as)
+    if "round_seconds" in same_as:
+        assert found != played(database, WITH_PLACERS)
+
+    wanted, keys = ask(database, **SWEEP | same_as)
+    replace_request(database, wanted, SWEEP | given | old)
+    assert [sweeps.run_point(database, key) for key in keys] == ["succeeded", "succeeded"]
+
+
+def test_runs_of_one_simulation_may_have_rounds_of_their_own(database: Database) -> None:
+    """Rows say how often a policy decided; a run's own interval goes before that of all runs."""
+    runs = [RUN | {"round_seconds": 600}, RUN]
+    simulation_id = store_simulation(
+        database,
+        pack_json(WITH_PLACERS | {"round_seconds": 60, "runs": runs}),
+        policies=("fifo", "fifo"),
+    )
+    assert simulations.run_simulation(database, simulation_id) is OperationState.SUCCEEDED
+    slow, usual = (run.summary or {} for run in runs_of(database, simulation_id))
+    assert slow["avg_queueing_hours"] > usual["avg_queueing_hours"]
+
+
 def replace_request(database: Database, sweep_id: str, request: dict[str, Any]) -> None:
     with database.session_scope() as session:
         session.connection().execute(
