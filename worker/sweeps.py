@@ -157,7 +157,8 @@ def _play(database: Database, sweep: Sweep, member: SweepMember) -> Figures:
 def is_wanted(database: Database, key: str) -> bool:
     """Return whether a sweep that is not cancelled has this point."""
     with database.session_scope(writes=False) as session:
-        return session.exec(_wanting(key).limit(1)).first() is not None
+        wanting = _wanting(key).with_only_columns(col(Sweep.id))  # requests are large
+        return session.exec(wanting.limit(1)).first() is not None
 
 
 def _wanting(key: str) -> Any:

@@ -66,7 +66,11 @@ def content_key(scenario: Scenario) -> str:
             "version": SIMULATION_VERSION,
             "jobs": scenario.workload.jobs,
             "models": {name: scenario.models[name] for name in scenario.workload.models},
-            "policy_parameters": _knobs(world.policy),
+            "policy_parameters": {
+                **_knobs(world.policy),
+                # It was once a knob; without it, results of then would not be found.
+                "round_seconds": world.policy.default_round_seconds,
+            },
             "placer_parameters": _knobs(world.placer),
             "conditions": dataclasses.replace(
                 scenario.conditions,
