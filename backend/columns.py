@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import zlib
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
+from pydantic import BaseModel
 from sqlalchemy.engine import Dialect
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import ReturnTypeFromArgs
@@ -22,6 +23,8 @@ SQLModel.metadata.naming_convention = {
     "fk": "fk_%(table_name)s_%(column_0_N_name)s",
     "pk": "pk_%(table_name)s",
 }
+
+Model = TypeVar("Model", bound=BaseModel)
 
 JsonValue = dict[str, Any] | list[Any] | str | int | float | bool | None
 
@@ -81,6 +84,29 @@ class CompressedJson(TypeDecorator[JsonValue | bytes]):
 
     def process_result_value(self, value: bytes | None, dialect: Dialect) -> JsonValue:
         return None if value is None else unpack_json(value)
+
+
+class CompressedModel(TypeDecorator[Model | bytes], Generic[Model]):
+    """A pydantic model as compressed JSON, validated once: when its row is read.
+
+    The model's own validators bring older rows to the present shape. Also accepts bytes from
+    `pack_json`.
+    """
+
+    impl = sa.LargeBinary
+    cache_ok = True
+
+    def __init__(self, model: type[Model]) -> None:
+        super().__init__()
+        self.model = model
+
+    def process_bind_param(self, value: Model | bytes | None, dialect: Dialect) -> bytes | None:
+        if value is None or isinstance(value, bytes):
+            return value
+        return pack_json(value.model_dump(mode="json"))
+
+    def process_result_value(self, value: bytes | None, dialect: Dialect) -> Model | None:
+        return None if value is None else self.model.model_validate(unpack_json(value))
 
 
 def pack_json(value: JsonValue) -> bytes:

@@ -182,7 +182,7 @@ def instances(many: int) -> list[Instance]:
         store=store,
         clock=clock,
     )
-    loop.run(until=EVERY * many * policy.round_seconds)
+    loop.run(until=EVERY * many * policy.default_round_seconds)
     return [_instance(store.kept[EVERY * (number + 1)], policy) for number in range(many)]
 
 

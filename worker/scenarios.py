@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from backend.measurements.uses import NOTHING_MEASURED, Measured
 from backend.models import SimulationRun
 from backend.simulations.conditions import cluster_of, conditions_of
-from backend.simulations.requests import placer_parameters_of
+from backend.simulations.stored import StoredSimulation
 from maat.simulation.scenario import Scenario
 from maat.simulation.world_models import Model
 from maat.workloads.workloads import Workload
 
 
 def scenario_of(
-    request: Mapping[str, Any],
+    request: StoredSimulation,
     run: SimulationRun,
     workload: Workload,
     models: Mapping[str, Model],
@@ -25,14 +24,16 @@ def scenario_of(
 
     Raises InputError if policy, placer, cluster or fidelity cannot be used.
     """
+    requested = request.run_at(run.position)
     return Scenario(
         workload=workload,
         models=models,
         cluster=cluster_of(request),
         policy=run.policy,
         placer=run.placer,
-        policy_parameters=run.policy_parameters,
-        placer_parameters=placer_parameters_of(request, run.position),
+        policy_parameters=requested.policy_parameters,
+        placer_parameters=requested.placer_parameters,
         seed=run.seed,
+        round_seconds=requested.round_seconds,
         conditions=conditions_of(request, measured),
     )

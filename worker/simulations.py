@@ -22,9 +22,9 @@ from backend.models import Operation, OperationState, Simulation, SimulationRun,
 from backend.operations.models import ENDED
 from backend.problems import InternalError, Invalid, Problem, invalid_input
 from backend.simulations.history import unnamed
-from backend.simulations.requests import is_history, traces_of
 from backend.simulations.service import runs_of
 from backend.simulations.traces import workload_of
+from maat.api.simulations import ClusterTrace
 from maat.scheduling.errors import InputError
 from maat.simulation.engine import simulate
 from maat.simulation.iteration_models import shipped_models
@@ -131,7 +131,7 @@ class _Work:
 
     def _read(self, trace: int) -> Workload:
         with self._database.session_scope(writes=False) as session:
-            return workload_of(session, traces_of(self.simulation.request)[trace])
+            return workload_of(session, self.simulation.request.traces[trace])
 
 
 def _claim(database: Database, simulation: Simulation) -> tuple[Claim, SimulationRun] | None:
@@ -171,7 +171,7 @@ def _play(database: Database, work: _Work, claim: Claim, run: SimulationRun) -> 
             on_progress=on_progress,
         )
     except Exception as error:
-        of_others = is_history(traces_of(simulation.request)[run.trace])
+        of_others = isinstance(simulation.request.traces[run.trace], ClusterTrace)
         error_shown = problem_of(error, simulation, of_others=of_others)
         _keep(database, claim, OperationState.FAILED, error=error_shown)
     else:

@@ -15,7 +15,6 @@ from backend.database import Database
 from backend.measurements.uses import measured, uses_of
 from backend.models import Operation, OperationState, Sweep, SweepMember, SweepPoint
 from backend.operations.models import ENDED
-from backend.simulations.requests import is_history
 from backend.sweeps.requests import base_of
 from backend.sweeps.resources import error_of_point
 from maat.laboratory.figures import Figures, figures_of
@@ -60,7 +59,7 @@ def run_point(database: Database, key: str) -> OperationState | None:
         except Exception as error:
             state = OperationState.FAILED
             values = {
-                "error": problem_of(error, sweep, of_others=is_history(sweep.request["trace"])),
+                "error": problem_of(error, sweep, of_others=sweep.request.replays_a_cluster),
             }
         else:
             state, values = OperationState.SUCCEEDED, {"figures": dict(figures)}
@@ -139,7 +138,8 @@ def _play(database: Database, sweep: Sweep, member: SweepMember) -> Figures:
 def is_wanted(database: Database, key: str) -> bool:
     """Return whether a sweep that is not cancelled has this point."""
     with database.session_scope(writes=False) as session:
-        return session.exec(_wanting(key).limit(1)).first() is not None
+        wanting = _wanting(key).with_only_columns(col(Sweep.id))  # requests are large
+        return session.exec(wanting.limit(1)).first() is not None
 
 
 def _wanting(key: str) -> Any:

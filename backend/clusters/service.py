@@ -171,12 +171,13 @@ def check_parts(
 ) -> float:
     """Check that policy and placer exist and accept their parameters.
 
-    Returns the policy's round interval. Placer None: the default of the policy. Raises Invalid.
+    Returns the policy's default interval of rounds. Placer None: the default of the policy. Raises
+    Invalid.
     """
     built = _build(POLICIES, policy, policy_parameters, pointer="/policy")
     if placer is not None:
         _build(PLACERS, placer, placer_parameters, pointer="/placer")
-    return built.round_seconds
+    return built.default_round_seconds
 
 
 def _build(registry: Registry[T], name: str, parameters: dict[str, object], *, pointer: str) -> T:

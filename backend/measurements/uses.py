@@ -5,9 +5,8 @@ The worker calls it too. Commits nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sqlmodel import Session, col, select
 
@@ -18,10 +17,10 @@ from backend.measurements.models import Measurement, MeasurementUse
 from backend.measurements.repository import get_measurement, named, texts_of
 from backend.problems import FieldError, Invalid, NotFound, invalid_input
 from maat.api.measurements import UsedOut
+from maat.api.simulations import ConditionsBody
+from maat.laboratory.requested import Interference, Variability
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ClusterError, InputError
-from maat.simulation.interference import Interference
-from maat.simulation.variability import Variability
 from maat.vocabulary import SYNTHETIC, MeasurementKind
 
 
@@ -37,7 +36,7 @@ NOTHING_MEASURED = Measured()
 
 
 def find_uses(
-    session: Session, principal: Principal, request: Mapping[str, Any]
+    session: Session, principal: Principal, request: ConditionsBody
 ) -> list[MeasurementUse]:
     """Find the measurements that a request names by id or name.
 
@@ -45,10 +44,14 @@ def find_uses(
     requester's own tenant, since all of that tenant may read the result. The operation id is set
     later. Raises Invalid if there are none of this kind and name.
     """
+    named_by_kind = {
+        MeasurementKind.VARIABILITY: request.variability,
+        MeasurementKind.INTERFERENCE: request.interference,
+    }
     return [
-        _use(session, principal, kind, request[kind.value])
-        for kind in MeasurementKind
-        if isinstance(request.get(kind.value), str) and request[kind.value] != SYNTHETIC
+        _use(session, principal, kind, given)
+        for kind, given in named_by_kind.items()
+        if isinstance(given, str) and given != SYNTHETIC
     ]
 
 
@@ -65,9 +68,7 @@ def uses_of(session: Session, operation_id: str) -> Sequence[MeasurementUse]:
     ).all()
 
 
-def measured(
-    session: Session, uses: Sequence[MeasurementUse], request: Mapping[str, Any]
-) -> Measured:
+def measured(session: Session, uses: Sequence[MeasurementUse], request: ConditionsBody) -> Measured:
     """Read the measurements.
 
     Raises Invalid at a field whose measurements do not apply.
@@ -128,12 +129,12 @@ def _by_id(
 
 
 def _with(
-    found: Measured, session: Session, use: MeasurementUse, request: Mapping[str, Any]
+    found: Measured, session: Session, use: MeasurementUse, request: ConditionsBody
 ) -> Measured:
     texts = texts_of(session, use.measurement_id)
     if use.kind == MeasurementKind.VARIABILITY:
         return Measured(
-            variability_of(texts, gpu_types=_types(request["cluster"])), found.interference
+            variability_of(texts, gpu_types=_types(request.cluster)), found.interference
         )
     name = session.get_one(Measurement, use.measurement_id).name
     return Measured(found.variability, interference_of(texts, name=name, gpu_type=use.gpu_type))

@@ -12,10 +12,10 @@ from backend.answers import answer_of, whole_list
 from backend.web.strict_json import StrictRoute
 from maat.api.fields import Page
 from maat.api.policies import DescribedOut, FidelityOut, ParameterOut
+from maat.laboratory.requested import FIDELITIES, Fidelity
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES, suiting_placer
 from maat.scheduling.registry import Entry
-from maat.simulation.fidelity import FIDELITIES, Fidelity
 
 router = APIRouter(tags=["policies"], route_class=StrictRoute)
 
@@ -25,7 +25,7 @@ Reader = Annotated[Principal, Depends(require(Permission.MODELS_READ))]
 @router.get("/policies", operation_id="listPolicies")
 def list_policies(_: Reader) -> Page[DescribedOut]:
     items = [
-        _described(entry, POLICIES.build(entry.name).round_seconds, suiting_placer(entry.name))
+        _described(entry, entry.cls.default_round_seconds, suiting_placer(entry.name))
         for entry in POLICIES
     ]
     return Page(items=items, next_cursor=None)

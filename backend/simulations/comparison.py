@@ -10,7 +10,7 @@ from sqlmodel import Session, col, select
 from backend.operations.models import OperationState
 from backend.problems import Conflict, FieldError, Invalid
 from backend.simulations.models import Simulation, SimulationRun
-from backend.simulations.requests import placer_parameters_of
+from maat.api.simulations import RunBody
 from maat.laboratory.comparison import Contestant, Outcome, Settings, report
 from maat.laboratory.figures import by_rule, chosen
 from maat.vocabulary import FairnessRule
@@ -26,7 +26,7 @@ def compared(
     Conflict while no run has finished, Invalid for an unknown number.
     """
     outcomes = [
-        _outcome(run, placer_parameters_of(simulation.request, run.position), rule)
+        _outcome(run, simulation.request.run_at(run.position), rule)
         for run in _finished(session, simulation)
     ]
     if not outcomes:
@@ -62,14 +62,16 @@ def _finished(session: Session, simulation: Simulation) -> Sequence[SimulationRu
     ).all()
 
 
-def _outcome(
-    run: SimulationRun, placer_parameters: Mapping[str, Any], rule: FairnessRule
-) -> Outcome:
+def _outcome(run: SimulationRun, requested: RunBody, rule: FairnessRule) -> Outcome:
     summary, fair = run.summary or {}, run.result.get("fairness") or {}
     jct = {job["name"]: job["jct"] / 3600 for job in run.result["jobs"] if job["jct"] is not None}
     known = chosen({**by_rule(fair, rule), **summary}, finished=bool(jct))
     who = Contestant(
-        run.policy, run.placer, _settings(run.policy_parameters), _settings(placer_parameters)
+        run.policy,
+        run.placer,
+        _settings(requested.policy_parameters),
+        _settings(requested.placer_parameters),
+        requested.round_seconds,
     )
     return Outcome(who, str(run.trace), run.seed, known, jct)
 

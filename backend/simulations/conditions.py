@@ -5,117 +5,97 @@ Simulations and sweeps share both.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 from backend.measurements.uses import NOTHING_MEASURED, Measured
 from backend.problems import FieldError, Invalid, invalid_input
-from maat.api.simulations import MAX_FAILURES_PER_HOUR, MAX_SIMULATED_GPUS, ConditionsBody
+from maat.api.simulations import (
+    MAX_FAILURES_PER_HOUR,
+    MAX_SIMULATED_GPUS,
+    ConditionsBody,
+    TraceReservationBody,
+)
+from maat.laboratory import requested
+from maat.laboratory.requested import (
+    Conditions,
+    Scenario,
+    check_interference,
+    check_shares,
+    fidelity_drawing,
+    interference_from,
+    penalties_from,
+    requested_conditions,
+)
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError
 from maat.scheduling.reservations import Reservation, check_reservations
-from maat.simulation.adaptivity_shares import check_shares
-from maat.simulation.conditions import Conditions, check_interference, penalties_of, with_draw
-from maat.simulation.failures import RandomFailures
-from maat.simulation.fidelity import Fidelity, fidelity
-from maat.simulation.interference import Interference, synthetic
-from maat.simulation.iteration_models import shipped_models
-from maat.simulation.scenario import Scenario
-from maat.simulation.tuned_jobs import TunedJobs
-from maat.simulation.world import World
-from maat.vocabulary import SYNTHETIC, ScoreDraw, TuningRule
 
 
-def conditions_of(request: Mapping[str, Any], measured: Measured = NOTHING_MEASURED) -> Conditions:
-    """Convert a stored request. Raises InputError.
-
-    Older requests may lack some fields. `measured`: from the measurements it names.
-    """
-    failures, rule = request.get("failures"), request.get("tuned")
-    return Conditions(
-        fidelity=_fidelity(request, measured),
-        round_seconds=request["round_seconds"],
-        rigid_share=request.get("rigid_share", 0.0),
-        strong_scaling_share=request.get("strong_scaling_share", 0.0),
-        failures=() if failures is None else RandomFailures(**failures),
-        reservations=tuple(_reservation(given) for given in request.get("reservations", ())),
-        interference=_interference(request.get("interference"), measured),
+def conditions_of(request: ConditionsBody, measured: Measured = NOTHING_MEASURED) -> Conditions:
+    """Convert a request. Raises InputError. `measured`: from the measurements it names."""
+    failures = request.failures
+    return requested_conditions(
+        fidelity=request.fidelity,
+        profiling=request.profiling,
+        variability_draw=request.variability_draw,
+        round_seconds=request.round_seconds,
+        rigid_share=request.rigid_share,
+        strong_scaling_share=request.strong_scaling_share,
+        mtbf_hours=None if failures is None else failures.mtbf_hours,
+        repair_seconds=0.0 if failures is None else failures.repair_seconds,
+        reservations=tuple(_reservation(given) for given in request.reservations),
+        interference=interference_from(request.interference, measured.interference),
         variability=measured.variability,
-        locality_penalties=_penalties(request.get("locality_penalty")),
-        tuned=None if rule is None else TunedJobs(TuningRule(rule), request["tuned_gpus"]),
+        locality_penalty=request.locality_penalty,
+        tuned=request.tuned,
+        tuned_gpus=request.tuned_gpus,
     )
 
 
-def _fidelity(request: Mapping[str, Any], measured: Measured) -> Fidelity:
-    draw = request.get("variability_draw")
-    preset = fidelity(request["fidelity"], profiling=request.get("profiling"))
-    return with_draw(
-        preset, None if draw is None else ScoreDraw(draw), measured=measured.variability is not None
-    )
-
-
-def _penalties(given: float | Mapping[str, float] | None) -> Mapping[str, float]:
-    return {} if given is None else penalties_of(given, shipped_models())
-
-
-def _interference(given: str | float | None, measured: Measured) -> Interference | None:
-    """Return the interference.
-
-    A text is never a path here: it names the shipped table or uploaded measurements.
-    """
-    if given is None:
-        return None
-    if isinstance(given, str):
-        return synthetic() if given == SYNTHETIC else measured.interference
-    return Interference.constant(given)
-
-
-def cluster_of(request: Mapping[str, Any]) -> Cluster:
-    """Return the cluster of a stored request. Raises ClusterError.
-
-    Requests from before GPU sharing lack `jobs_per_gpu`.
-    """
-    return replace(Cluster.parse(request["cluster"]), jobs_per_gpu=request.get("jobs_per_gpu", 1))
+def cluster_of(request: ConditionsBody) -> Cluster:
+    """Return the cluster of a request. Raises ClusterError."""
+    return replace(Cluster.parse(request.cluster), jobs_per_gpu=request.jobs_per_gpu)
 
 
 def check_conditions(body: ConditionsBody, measured: Measured) -> Cluster:
     """Return the cluster to simulate. Raises Invalid at an unusable field."""
     cluster = _checked_cluster(body.cluster)
     with pointing_at("/fidelity"):
-        preset = fidelity(body.fidelity)
+        fidelity_drawing(body.fidelity, None, measured=False)
     with pointing_at("/variability_draw"):
-        with_draw(preset, body.variability_draw, measured=measured.variability is not None)
+        fidelity_drawing(
+            body.fidelity, body.variability_draw, measured=measured.variability is not None
+        )
     with pointing_at("/locality_penalty"):
-        _penalties(body.locality_penalty)
+        penalties_from(body.locality_penalty)
     with pointing_at("/strong_scaling_share"):
         check_shares(body.rigid_share, body.strong_scaling_share)
     with pointing_at("/interference"):
         check_interference(
-            _interference(body.interference, measured), jobs_per_gpu=body.jobs_per_gpu
+            interference_from(body.interference, measured.interference),
+            jobs_per_gpu=body.jobs_per_gpu,
         )
     _check_failures(body, len(cluster.nodes))
     for index, given in enumerate(body.reservations):
         with pointing_at(f"/reservations/{index}"):
-            check_reservations([_reservation(given.model_dump())], cluster)
+            check_reservations([_reservation(given)], cluster)
     with pointing_at("/reservations"):
-        check_reservations(
-            [_reservation(given.model_dump()) for given in body.reservations], cluster
-        )
+        check_reservations([_reservation(given) for given in body.reservations], cluster)
     return cluster
 
 
 def check_shared_gpus(scenario: Scenario) -> None:
     """Raise Invalid if jobs share GPUs and their interference is unknown."""
     with pointing_at("/interference"):
-        World.of(scenario).check_interference()
+        requested.check_shared_gpus(scenario)
 
 
 def check_scores(scenario: Scenario) -> None:
     """Raise Invalid if the measurements lack a GPU type or enough GPUs of it."""
     with pointing_at("/variability"):
-        World.of(scenario).check_scores()
+        requested.check_scores(scenario)
 
 
 def check_reserved_jobs(scenario: Scenario) -> None:
@@ -153,14 +133,14 @@ def pointing_at(pointer: str) -> Iterator[None]:
         raise invalid_input(error, pointer) from None
 
 
-def _reservation(given: Mapping[str, Any]) -> Reservation:
+def _reservation(given: TraceReservationBody) -> Reservation:
     return Reservation(
-        given["gpu_type"],
-        given["gpu_count"],
-        tenant=given["tenant"],
-        job_id=given["job"],
-        start=given["start_seconds"],
-        end=float("inf") if given["end_seconds"] is None else given["end_seconds"],
+        given.gpu_type,
+        given.gpu_count,
+        tenant=given.tenant,
+        job_id=given.job,
+        start=given.start_seconds,
+        end=float("inf") if given.end_seconds is None else given.end_seconds,
     )
 
 

@@ -7,14 +7,12 @@ errors in the requester's own jobs are reported first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 from backend.accounts.identity import Principal
 from backend.problems import FieldError, Invalid, invalid_input
-from backend.simulations.requests import is_history
 from maat.scheduling.errors import InputError
 from maat.workloads.workloads import Workload
 
@@ -27,12 +25,10 @@ _REMEDY = (
 )
 
 
-def hides_others(workload: Workload, trace: Mapping[str, Any], principal: Principal) -> bool:
-    """Return whether jobs take part that the principal may not see."""
-    return (
-        is_history(trace)
-        and not principal.sees_all_tenants
-        and any(job.tenant != principal.tenant_name for job in workload.jobs)
+def hides_others(history: Workload, principal: Principal) -> bool:
+    """Return whether jobs take part in a cluster's history that the principal may not see."""
+    return not principal.sees_all_tenants and any(
+        job.tenant != principal.tenant_name for job in history.jobs
     )
 
 

@@ -10,9 +10,6 @@ from typing import Any
 
 from backend.problems import FieldError, Invalid
 from maat.api.simulations import ConditionsBody
-from maat.simulation.fidelity import FIDELITIES
-
-ROUND = "round_seconds"
 
 
 def refuse(errors: Iterator[FieldError]) -> None:
@@ -31,26 +28,6 @@ def idle_conditions(body: ConditionsBody) -> Iterator[FieldError]:
             "Give `tuned` too, or leave it out.",
             body.tuned_gpus,
         )
-
-
-def idle_parameters(
-    body: ConditionsBody, parameters: Mapping[str, Any], pointer: str
-) -> Iterator[FieldError]:
-    """Yield errors in a policy's parameters below `pointer`."""
-    if ROUND not in parameters:
-        return
-    of_preset = FIDELITIES[body.fidelity].round_seconds if body.fidelity in FIDELITIES else None
-    if of_preset is not None:
-        message = f"The fidelity {body.fidelity} has rounds of {of_preset:g} s for every policy."
-        yield _idle(
-            f"{pointer}/{ROUND}",
-            message,
-            "Give the request's round_seconds instead.",
-            parameters[ROUND],
-        )
-    elif body.round_seconds is not None:
-        message = "The round's duration is given twice: round_seconds applies to every policy."
-        yield _idle(f"{pointer}/{ROUND}", message, "Leave one of the two out.", parameters[ROUND])
 
 
 def fixed_and_varied(

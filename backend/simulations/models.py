@@ -1,15 +1,16 @@
-"""Tables of simulations: the request as sent, and a row for each of its runs."""
+"""Tables of simulations: the request, and a row for each of its runs."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
 
-from sqlmodel import Field, SQLModel
+from sqlmodel import Column, Field, SQLModel
 
 from backend.clocktime import utc_now
-from backend.columns import CompressedJson, Json, UtcDateTime
+from backend.columns import CompressedJson, CompressedModel, Json, UtcDateTime
 from backend.ids import new_id
+from backend.simulations.stored import StoredSimulation
 
 
 class Simulation(SQLModel, table=True):
@@ -19,7 +20,9 @@ class Simulation(SQLModel, table=True):
     name: str = Field(max_length=200)
     owner_id: str = Field(foreign_key="users.id", index=True, max_length=40)
     tenant_id: str = Field(foreign_key="tenants.id", index=True, max_length=40)
-    request: Any = Field(sa_type=CompressedJson)
+    request: StoredSimulation = Field(
+        sa_column=Column(CompressedModel(StoredSimulation), nullable=False)
+    )
     operation_id: str = Field(foreign_key="operations.id", index=True, max_length=40)
     created_at: datetime = Field(default_factory=utc_now, sa_type=UtcDateTime)
 

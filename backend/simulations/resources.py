@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from backend.answers import answer_of
 from backend.operations.models import Operation
 from backend.sight import Sight
@@ -29,21 +27,7 @@ def show_simulation(
         SimulationOut,
         simulation,
         state=operation.state,
-        request=without_text(request_seen(simulation.request, sight)),
+        request=request_seen(simulation.request, sight).as_answered(),
         measurements=used,
         runs=[show_run(run, of_trace(simulation, run.trace, sight)) for run in runs],
     )
-
-
-def without_text(request: dict[str, Any]) -> dict[str, Any]:
-    """Replace the text of a trace in a stored request by its length."""
-    if "trace" in request:
-        return request | {"trace": _shown(request["trace"])}
-    return request | {"traces": [_shown(trace) for trace in request["traces"]]}
-
-
-def _shown(trace: dict[str, Any]) -> dict[str, Any]:
-    if "text" not in trace:
-        return trace
-    length = len(trace["text"].encode())
-    return {name: value for name, value in trace.items() if name != "text"} | {"text_bytes": length}

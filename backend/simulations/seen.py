@@ -11,17 +11,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlmodel import Session
 
 from backend.accounts.identity import Principal
 from backend.sight import OTHER_MODEL, WHOLE, Sight, jobs_named_in, sight_of
 from backend.simulations.models import Simulation, SimulationRun
-from backend.simulations.requests import is_history, traces_of
-from maat.simulation.iteration_models import shipped_models
+from backend.simulations.stored import StoredConditions
+from maat.api.simulations import ClusterTrace, ConditionsBody, TraceReservationBody
+from maat.laboratory.requested import shipped_models
 
 Result = Mapping[str, Any]
+Request = TypeVar("Request", bound=StoredConditions)
 
 _OF_ALL = ("fairness", "contention", "gpus_by_type", "policy_seconds", "definitions")
 _OF_OTHERS = (
@@ -47,12 +49,12 @@ def simulations_sight(
     runs: Iterable[SimulationRun],
 ) -> Sight:
     """Return what a principal sees of the jobs in requests and summaries."""
-    texts = [
-        *([simulation.request] for simulation in simulations),
-        *([run.summary] for run in runs),
-    ]
     if principal.sees_all_tenants:
         return WHOLE
+    texts = [
+        *(reserved_for(simulation.request) for simulation in simulations),
+        *([run.summary] for run in runs),
+    ]
     return sight_of(session, principal, jobs_named_in(texts))
 
 
@@ -60,7 +62,7 @@ def results_sight(
     session: Session, principal: Principal, simulation: Simulation, results: Iterable[Result]
 ) -> Sight:
     """Return what a principal sees of the jobs of these results."""
-    if principal.sees_all_tenants or not any(map(is_history, traces_of(simulation.request))):
+    if principal.sees_all_tenants or not simulation.request.replays_a_cluster:
         return WHOLE
     return sight_of(
         session, principal, [job["name"] for result in results for job in result["jobs"]]
@@ -69,24 +71,28 @@ def results_sight(
 
 def of_trace(simulation: Simulation, trace: int, sight: Sight) -> Sight:
     """Return what is seen of the jobs of a trace; all, if the requester supplied it."""
-    return sight if is_history(traces_of(simulation.request)[trace]) else WHOLE
+    return sight if isinstance(simulation.request.traces[trace], ClusterTrace) else WHOLE
 
 
-def request_seen(request: Mapping[str, Any], sight: Sight) -> dict[str, Any]:
+def reserved_for(request: ConditionsBody) -> list[str]:
+    """Return the jobs for which GPUs are reserved."""
+    return [given.job for given in request.reservations if given.job is not None]
+
+
+def request_seen(request: Request, sight: Sight) -> Request:
     """Return a stored request; others' jobs and tenants in it are anonymous."""
-    reservations = request.get("reservations")
-    if sight.is_whole or not reservations or not any(map(is_history, traces_of(request))):
-        return dict(request)
-    return {**request, "reservations": [_reservation(given, sight) for given in reservations]}
+    if sight.is_whole or not request.replays_a_cluster:
+        return request
+    hidden = [_reservation(given, sight) for given in request.reservations]
+    return request.model_copy(update={"reservations": hidden})
 
 
-def _reservation(given: Mapping[str, Any], sight: Sight) -> dict[str, Any]:
-    job, tenant = given.get("job"), given.get("tenant")
-    return {
-        **given,
-        "job": None if job is None else sight.job(job),
-        "tenant": None if tenant is None else sight.tenant(tenant),
+def _reservation(given: TraceReservationBody, sight: Sight) -> TraceReservationBody:
+    seen = {
+        "job": None if given.job is None else sight.job(given.job),
+        "tenant": None if given.tenant is None else sight.tenant(given.tenant),
     }
+    return given.model_copy(update=seen)
 
 
 def summary_seen(summary: Mapping[str, Any], sight: Sight) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, product
+from itertools import product
 from typing import Any
 
 from sqlalchemy.orm import defer
@@ -32,28 +32,36 @@ from backend.simulations.conditions import (
     conditions_of,
 )
 from backend.simulations.history import hides_others, own_part, without_naming
-from backend.simulations.idle_settings import idle_conditions, idle_parameters, refuse
+from backend.simulations.idle_settings import idle_conditions, refuse
 from backend.simulations.models import Simulation, SimulationRun
+from backend.simulations.stored import StoredSimulation
 from backend.simulations.traces import workload_of
 from backend.tenancy import find_owned
-from maat.api.simulations import MAX_RUNS, RunBody, SimulationBody
+from maat.api.simulations import (
+    MAX_RUNS,
+    ClusterTrace,
+    CsvTrace,
+    GeneratedTrace,
+    RunBody,
+    SimulationBody,
+)
 from maat.laboratory.comparison_run import check_different
+from maat.laboratory.requested import Scenario, shipped_models
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError
 from maat.scheduling.policies import suiting_placer
-from maat.simulation.iteration_models import shipped_models
-from maat.simulation.scenario import Scenario
 from maat.workloads.workloads import Workload
 
 SIMULATION = "simulation"
+
+Trace = GeneratedTrace | CsvTrace | ClusterTrace
 
 
 @dataclass(frozen=True)
 class PreparedSimulation:
     """A checked request, ready to store. `jobs`: of all runs together."""
 
-    body: SimulationBody
-    request: dict[str, Any]
+    request: StoredSimulation
     uses: list[MeasurementUse]
     jobs: int
 
@@ -65,35 +73,34 @@ def prepare_simulation(
 
     Raises Invalid naming what cannot be used.
     """
-    request = body.model_dump(mode="json")
-    uses = find_uses(session, principal, request)
-    found = measured(session, uses, request)
+    uses = find_uses(session, principal, body)
+    found = measured(session, uses, body)
     check_conditions(body, found)
-    refuse(
-        chain(
-            idle_conditions(body), *(_idle_in_run(body, index) for index in range(len(body.runs)))
-        )
-    )
+    refuse(idle_conditions(body))
     _check_count(body)
     for index, run in enumerate(body.runs):
         _check_run(run, index)
     refuse(_repeated(body.runs))
-    workloads = [
+    request = StoredSimulation.of(body)
+    checked = [
         _checked_trace(session, principal, request, index, found)
-        for index in range(len(body.traces))
+        for index in range(len(request.traces))
     ]
+    workloads = [workload for _, workload in checked]
     _check_different(workloads)
     return PreparedSimulation(
-        body, request, uses, len(body.runs) * sum(len(workload) for workload in workloads)
+        request.model_copy(update={"traces": [trace for trace, _ in checked]}),
+        uses,
+        len(request.runs) * sum(len(workload) for workload in workloads),
     )
 
 
 def store_simulation(
     session: Session, principal: Principal, prepared: PreparedSimulation, queue: Queue
 ) -> Simulation:
-    simulation = _store(session, principal, prepared.body, prepared.request, jobs=prepared.jobs)
+    simulation = _store(session, principal, prepared.request, jobs=prepared.jobs)
     keep_uses(session, prepared.uses, simulation.operation_id)
-    runs = len(prepared.body.runs) * len(prepared.body.traces)
+    runs = len(prepared.request.runs) * len(prepared.request.traces)
     after_commit(session, lambda: _send(queue, simulation.id, runs))
     return simulation
 
@@ -111,12 +118,6 @@ def _repeated(runs: Sequence[RunBody]) -> Iterator[FieldError]:
                 "Give it another policy, placer, parameter or seed, or leave it out.",
             )
             yield FieldError(f"/runs/{index}", "repeated", message, remedy)
-
-
-def _idle_in_run(body: SimulationBody, index: int) -> Iterator[FieldError]:
-    return idle_parameters(
-        body, body.runs[index].policy_parameters, f"/runs/{index}/policy_parameters"
-    )
 
 
 def _send(queue: Queue, simulation_id: str, runs: int) -> None:
@@ -147,26 +148,24 @@ def _check_different(workloads: Sequence[Workload]) -> None:
 
 
 def _checked_trace(
-    session: Session, principal: Principal, request: dict[str, Any], index: int, found: Measured
-) -> Workload:
-    """Return the checked workload of one trace.
-
-    In the request, a cluster's name is replaced by its id.
-    """
-    trace, pointer = request["traces"][index], f"/traces/{index}"
-    if trace["kind"] == "cluster":
-        trace["cluster_id"] = cluster_id_of(session, trace["cluster_id"], pointer)
+    session: Session, principal: Principal, request: StoredSimulation, index: int, found: Measured
+) -> tuple[Trace, Workload]:
+    """Return a trace, in which a cluster's name is replaced by its id, and its workload."""
+    trace, pointer = request.traces[index], f"/traces/{index}"
+    if isinstance(trace, ClusterTrace):
+        cluster_id = cluster_id_of(session, trace.cluster_id, pointer)
+        trace = ClusterTrace(kind="cluster", cluster_id=cluster_id)
     workload = _checked_workload(session, trace, pointer)
-    if not hides_others(workload, trace, principal):
+    if not isinstance(trace, ClusterTrace) or not hides_others(workload, principal):
         check_reserved_jobs(_checked_scenario(workload, request, found))
-        return workload
+        return trace, workload
     check_reserved_jobs(_checked_scenario(own_part(workload, principal), request, found))
     with without_naming():
         _checked_scenario(workload, request, found)
-    return workload
+    return trace, workload
 
 
-def _checked_scenario(workload: Workload, request: dict[str, Any], found: Measured) -> Scenario:
+def _checked_scenario(workload: Workload, request: StoredSimulation, found: Measured) -> Scenario:
     """Return the scenario.
 
     Raises Invalid if these jobs could not be simulated as requested.
@@ -178,7 +177,7 @@ def _checked_scenario(workload: Workload, request: dict[str, Any], found: Measur
         shipped_models(),
         cluster,
         conditions=conditions_of(request, found),
-        seed=request["runs"][0]["seed"],
+        seed=request.runs[0].seed,
     )
     check_shared_gpus(scenario)
     check_scores(scenario)
@@ -264,11 +263,11 @@ def cluster_id_of(session: Session, named: str, pointer: str) -> str:
         raise Invalid(problem.detail, errors=[error]) from None
 
 
-def _checked_workload(session: Session, trace: dict[str, Any], pointer: str) -> Workload:
+def _checked_workload(session: Session, trace: Trace, pointer: str) -> Workload:
     try:
         return workload_of(session, trace)
     except InputError as error:
-        field = "text" if trace["kind"] == "csv" else error.field
+        field = "text" if isinstance(trace, CsvTrace) else error.field
         problem: Problem = invalid_input(error, f"{pointer}/{field}")
         raise problem from None
 
@@ -293,12 +292,7 @@ def check_fits(workload: Workload, cluster: Cluster) -> None:
 
 
 def _store(
-    session: Session,
-    principal: Principal,
-    body: SimulationBody,
-    request: dict[str, Any],
-    *,
-    jobs: int,
+    session: Session, principal: Principal, request: StoredSimulation, *, jobs: int
 ) -> Simulation:
     owner: dict[str, Any] = {"owner_id": principal.user_id, "tenant_id": principal.tenant_id}
     operation = Operation(
@@ -308,10 +302,10 @@ def _store(
         message="Waiting for a worker.",
         **owner,
     )
-    simulation = Simulation(name=body.name, request=request, operation_id="", **owner)
+    simulation = Simulation(name=request.name, request=request, operation_id="", **owner)
     begin_operation(session, operation, simulation, result_url="/api/v1/simulations")
-    for position, (run, trace) in enumerate(product(body.runs, range(len(body.traces)))):
-        chosen = run.model_dump(exclude={"placer_parameters"}) | {
+    for position, (run, trace) in enumerate(product(request.runs, range(len(request.traces)))):
+        chosen = run.model_dump(exclude={"placer_parameters", "round_seconds"}) | {
             "placer": run.placer or suiting_placer(run.policy),
             "trace": trace,
         }

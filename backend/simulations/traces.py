@@ -5,45 +5,36 @@ The worker calls it too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from sqlmodel import Session, col, select
 
 from backend.accounts.names import names_of
 from backend.jobs.declarations import declaration_of
 from backend.jobs.models import Job
-from maat.api.simulations import MAX_SIMULATED_JOBS
+from maat.api.simulations import MAX_SIMULATED_JOBS, ClusterTrace, CsvTrace, GeneratedTrace
+from maat.laboratory.requested import shipped_models
 from maat.scheduling.errors import TraceError
 from maat.scheduling.job import declared
-from maat.simulation.iteration_models import shipped_models
 from maat.vocabulary import MAX_GPUS, Adaptivity
 from maat.workloads.generators import generate
 from maat.workloads.workloads import TraceJob, Workload, read_workload
 
 
-def workload_of(session: Session, trace: Mapping[str, Any]) -> Workload:
-    """Return the workload. `trace`: from the request, checked by its schema.
+def workload_of(session: Session, trace: GeneratedTrace | CsvTrace | ClusterTrace) -> Workload:
+    """Return the workload of a request's trace.
 
     Raises TraceError or ParameterError naming row, field, value and remedy.
     """
-    match trace["kind"]:
-        case "generated":
+    match trace:
+        case GeneratedTrace():
             return _generated(trace)
-        case "csv":
-            return csv_workload(trace["text"])
-        case "cluster":
-            return _of_cluster(session, trace["cluster_id"])
-    raise TraceError(
-        "is not a kind of trace",
-        field="kind",
-        value=trace["kind"],
-        remedy="Use generated, csv or cluster.",
-    )
+        case CsvTrace():
+            return csv_workload(trace.text)
+        case ClusterTrace():
+            return _of_cluster(session, trace.cluster_id)
 
 
-def _generated(trace: Mapping[str, Any]) -> Workload:
-    drawn = generate(trace["family"], jobs=trace["jobs"], hours=trace["hours"], seed=trace["seed"])
+def _generated(trace: GeneratedTrace) -> Workload:
+    drawn = generate(trace.family, jobs=trace.jobs, hours=trace.hours, seed=trace.seed)
     if len(drawn) > MAX_SIMULATED_JOBS:
         raise TraceError(
             "would be too many",

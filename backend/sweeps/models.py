@@ -5,11 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlmodel import Field, SQLModel
+from sqlmodel import Column, Field, SQLModel
 
 from backend.clocktime import utc_now
-from backend.columns import CompressedJson, Json, UtcDateTime
+from backend.columns import CompressedModel, Json, UtcDateTime
 from backend.ids import new_id
+from backend.sweeps.stored import StoredSweep
 
 
 class Sweep(SQLModel, table=True):
@@ -19,7 +20,7 @@ class Sweep(SQLModel, table=True):
     name: str = Field(max_length=200)
     owner_id: str = Field(foreign_key="users.id", index=True, max_length=40)
     tenant_id: str = Field(foreign_key="tenants.id", index=True, max_length=40)
-    request: Any = Field(sa_type=CompressedJson)
+    request: StoredSweep = Field(sa_column=Column(CompressedModel(StoredSweep), nullable=False))
     operation_id: str = Field(foreign_key="operations.id", index=True, max_length=40)
     created_at: datetime = Field(default_factory=utc_now, sa_type=UtcDateTime)
 

@@ -2,45 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from backend.measurements.uses import NOTHING_MEASURED, Measured
 from backend.simulations.conditions import cluster_of, conditions_of
 from backend.simulations.traces import csv_workload
+from backend.sweeps.stored import HistoryTrace, StoredSweep
+from maat.api.simulations import CsvTrace, DrawnTrace
+from maat.laboratory.requested import shipped_models
 from maat.laboratory.setup import GeneratedTrace, GivenTrace, Setup, TraceSource
 from maat.laboratory.sweep import Sweep, Varied
-from maat.simulation.iteration_models import shipped_models
 
 
-def sweep_of(request: Mapping[str, Any], measured: Measured = NOTHING_MEASURED) -> Sweep:
+def sweep_of(request: StoredSweep, measured: Measured = NOTHING_MEASURED) -> Sweep:
     """Convert a request. Raises InputError naming field, value and remedy."""
-    axes = tuple(Varied.of(vary["name"], vary["values"]) for vary in request["vary"])
-    return Sweep(base_of(request, measured), axes, tuple(request["seeds"]))
+    axes = tuple(Varied.of(vary.name, vary.values) for vary in request.vary)
+    return Sweep(base_of(request, measured), axes, tuple(request.seeds))
 
 
-def base_of(request: Mapping[str, Any], measured: Measured = NOTHING_MEASURED) -> Setup:
-    """Return what all points share. Raises InputError.
-
-    Older requests lack the parameters of placers.
-    """
+def base_of(request: StoredSweep, measured: Measured = NOTHING_MEASURED) -> Setup:
+    """Return what all points share. Raises InputError."""
     return Setup(
-        trace=_source(request["trace"]),
+        trace=_source(request.trace),
         models=shipped_models(),
         cluster=cluster_of(request),
-        policy=request["policy"],
-        placer=request["placer"],
-        policy_parameters=request["policy_parameters"],
-        placer_parameters=request.get("placer_parameters", {}),
+        policy=request.policy,
+        placer=request.placer,
+        policy_parameters=request.policy_parameters,
+        placer_parameters=request.placer_parameters,
         conditions=conditions_of(request, measured),
     )
 
 
-def _source(trace: Mapping[str, Any]) -> TraceSource:
-    """Return the trace.
-
-    A cluster's jobs are text too: its history when the sweep was requested.
-    """
-    if "text" in trace:
-        return GivenTrace(csv_workload(trace["text"]))
-    return GeneratedTrace(trace["family"], trace["jobs"], trace["hours"])
+def _source(trace: DrawnTrace | CsvTrace | HistoryTrace) -> TraceSource:
+    if isinstance(trace, DrawnTrace):
+        return GeneratedTrace(trace.family, trace.jobs, trace.hours)
+    return GivenTrace(csv_workload(trace.text))

@@ -9,11 +9,10 @@ from typing import Any
 from backend.answers import answer_of
 from backend.operations.models import Operation, OperationState
 from backend.sight import Sight
-from backend.simulations.resources import without_text
 from backend.simulations.seen import request_seen
 from backend.sweeps.models import Sweep, SweepMember, SweepPoint
 from maat.api.measurements import UsedOut
-from maat.api.sweeps import AxisOut, PointOut, RowOut, SweepDetail, SweepOut
+from maat.api.sweeps import AxisOut, PointOut, RowOut, SweepDetail, SweepOut, VaryBody
 from maat.laboratory.figures import DEFAULT_RULE, by_rule
 from maat.laboratory.sweep import Varied, rows_of
 from maat.vocabulary import FairnessRule
@@ -55,7 +54,7 @@ def show_whole_sweep(whole: Whole, rule: FairnessRule = DEFAULT_RULE) -> SweepDe
         SweepDetail,
         whole.sweep,
         **_computed(whole.sweep, whole.operation),
-        request=without_text(request_seen(whole.sweep.request, whole.sight)),
+        request=request_seen(whole.sweep.request, whole.sight).as_answered(),
         measurements=list(whole.measurements),
         fairness_rule=rule,
         points=[
@@ -100,12 +99,12 @@ def _computed(sweep: Sweep, operation: Operation) -> dict[str, Any]:
         "state": operation.state,
         "done": int(operation.done),
         "total": int(operation.total),
-        "seeds": sweep.request["seeds"],
-        "axes": [_axis(vary) for vary in sweep.request["vary"]],
+        "seeds": sweep.request.seeds,
+        "axes": [_axis(vary) for vary in sweep.request.vary],
     }
 
 
-def _axis(vary: dict[str, Any]) -> AxisOut:
+def _axis(vary: VaryBody) -> AxisOut:
     """Show an axis with its values as the points' settings have them."""
-    varied = Varied.of(vary["name"], vary["values"])
+    varied = Varied.of(vary.name, vary.values)
     return answer_of(AxisOut, varied.axis, values=list(varied.values))

@@ -30,22 +30,23 @@ from backend.simulations.history import hides_others, own_part, without_naming
 from backend.simulations.idle_settings import (
     fixed_and_varied,
     idle_conditions,
-    idle_parameters,
     refuse,
 )
+from backend.simulations.seen import reserved_for
 from backend.simulations.service import check_fits, cluster_id_of
 from backend.simulations.traces import workload_of
 from backend.sweeps.models import Sweep, SweepMember, SweepPoint
 from backend.sweeps.requests import sweep_of
 from backend.sweeps.resources import Whole
+from backend.sweeps.stored import HistoryTrace, StoredSweep
 from backend.tenancy import find_owned
-from maat.api.simulations import MAX_SIMULATED_GPUS
+from maat.api.simulations import MAX_SIMULATED_GPUS, ClusterTrace, DrawnTrace
 from maat.api.sweeps import MAX_SWEEP_JOBS, MAX_SWEEP_POINTS, SweepBody
+from maat.laboratory import requested
 from maat.laboratory.axes import AXES
+from maat.laboratory.requested import FIDELITIES
 from maat.laboratory.sweep import Sweep as EngineSweep
 from maat.scheduling.errors import InputError
-from maat.simulation.fidelity import FIDELITIES
-from maat.simulation.world import World
 from maat.workloads.workloads import Workload, write_workload
 
 SWEEP = "sweep"
@@ -55,8 +56,7 @@ SWEEP = "sweep"
 class PreparedSweep:
     """A checked request, ready to store: every point can be simulated."""
 
-    name: str
-    request: dict[str, Any]
+    request: StoredSweep
     uses: list[MeasurementUse]
     members: list[SweepMember]
 
@@ -66,26 +66,24 @@ def prepare_sweep(session: Session, principal: Principal, body: SweepBody) -> Pr
 
     Raises Invalid naming what cannot be used.
     """
-    request = body.model_dump(mode="json")
-    uses = find_uses(session, principal, request)
-    found = measured(session, uses, request)
+    uses = find_uses(session, principal, body)
+    found = measured(session, uses, body)
     check_conditions(body, found)
     varied = [vary.name for vary in body.vary]
-    parameters = idle_parameters(body, body.policy_parameters, "/policy_parameters")
-    refuse(chain(idle_conditions(body), parameters, fixed_and_varied(_fixed(body), varied)))
+    refuse(chain(idle_conditions(body), fixed_and_varied(_fixed(body), varied)))
     check_parts(body.policy, body.policy_parameters, body.placer, body.placer_parameters)
-    members = (
-        _of_history(session, principal, request, found)
-        if body.trace.kind == "cluster"
-        else _members(request, found)
-    )
-    return PreparedSweep(body.name, request, uses, members)
+    if isinstance(body.trace, ClusterTrace):
+        request, members = _of_history(session, principal, body, body.trace, found)
+    else:
+        request = StoredSweep.of(body)
+        members = _members(request, found)
+    return PreparedSweep(request, uses, members)
 
 
 def store_sweep(
     session: Session, principal: Principal, prepared: PreparedSweep, queue: Queue
 ) -> Sweep:
-    sweep, waiting = _store(session, principal, prepared.name, prepared.request, prepared.members)
+    sweep, waiting = _store(session, principal, prepared.request, prepared.members)
     keep_uses(session, prepared.uses, sweep.operation_id)
     for key in waiting:
         after_commit(session, partial(queue.send, RUN_SWEEP_POINT, key))
@@ -138,47 +136,54 @@ def whole_of(session: Session, principal: Principal, sweep: Sweep) -> Whole:
     )
     ordered = statement.where(SweepMember.sweep_id == sweep.id).order_by(col(SweepMember.position))
     used = shown_uses(session, [sweep.operation_id])[sweep.operation_id]
-    sight = sight_of(session, principal, jobs_named_in(sweep.request.get("reservations", ())))
+    sight = sight_of(session, principal, jobs_named_in(reserved_for(sweep.request)))
     return Whole(
         sweep, operations_of(session, [sweep])[sweep.id], session.exec(ordered).all(), used, sight
     )
 
 
 def _of_history(
-    session: Session, principal: Principal, request: dict[str, Any], found: Measured
-) -> list[SweepMember]:
-    """Return the points on the jobs that a cluster has had until now.
-
-    The jobs are stored as text: the points' contents must not change with later submissions.
-    """
-    trace, workload = _history(session, request["trace"]["cluster_id"])
-    request["trace"] = {**trace, "text": write_workload(workload)}
-    if not hides_others(workload, trace, principal):
-        return _members(request, found)
+    session: Session,
+    principal: Principal,
+    body: SweepBody,
+    trace: ClusterTrace,
+    found: Measured,
+) -> tuple[StoredSweep, list[SweepMember]]:
+    """Return the request and its points on the jobs that a cluster has had until now."""
+    named = ClusterTrace(
+        kind="cluster", cluster_id=cluster_id_of(session, trace.cluster_id, "/trace")
+    )
+    workload = _history(session, named)
+    request = StoredSweep.of(body, _as_text(named, workload))
+    if not hides_others(workload, principal):
+        return request, _members(request, found)
     own = own_part(workload, principal)
     if own.jobs:
-        _members({**request, "trace": {**trace, "text": write_workload(own)}}, found)
+        _members(StoredSweep.of(body, _as_text(named, own)), found)
     with without_naming():
-        return _members(request, found)
+        return request, _members(request, found)
 
 
-def _history(session: Session, named: str) -> tuple[dict[str, Any], Workload]:
-    trace = {"kind": "cluster", "cluster_id": cluster_id_of(session, named, "/trace")}
+def _history(session: Session, trace: ClusterTrace) -> Workload:
     try:
-        workload = workload_of(session, trace)
+        return workload_of(session, trace)
     except InputError as error:
         raise invalid_input(error, f"/trace/{error.field}") from None
-    return trace, workload
 
 
-def _members(request: dict[str, Any], found: Measured) -> list[SweepMember]:
+def _as_text(trace: ClusterTrace, workload: Workload) -> HistoryTrace:
+    return HistoryTrace(kind="cluster", cluster_id=trace.cluster_id, text=write_workload(workload))
+
+
+def _members(request: StoredSweep, found: Measured) -> list[SweepMember]:
     """Return every point by its content.
 
     Raises Invalid at the field that the library refuses.
     """
+    trace = request.trace
     try:
         sweep = sweep_of(request, found)
-        _check_size(sweep, request["trace"].get("jobs") or 0)
+        _check_size(sweep, (trace.jobs or 0) if isinstance(trace, DrawnTrace) else 0)
         return _checked(sweep)
     except InputError as error:
         raise invalid_input(error, _pointer(error.field, request)) from None
@@ -200,7 +205,7 @@ def _checked(sweep: EngineSweep) -> list[SweepMember]:
             )
         if position < len(sweep.seeds):
             check_fits(point.scenario.workload, point.scenario.cluster)
-            World.of(point.scenario).check_interference()
+            requested.check_shared_gpus(point.scenario)
         if point.seed == sweep.seeds[0]:
             check_scores(point.scenario)
         members.append(
@@ -240,30 +245,28 @@ def _refuse(pointer: str, message: str, remedy: str, value: object) -> None:
     raise Invalid(message, errors=[FieldError(pointer, "too_large", message, remedy, value)])
 
 
-def _pointer(field: str, request: dict[str, Any]) -> str:
+def _pointer(field: str, request: StoredSweep) -> str:
     """Return the pointer into the request of a field of the library."""
-    names = [vary["name"] for vary in request["vary"]]
+    names = [vary.name for vary in request.vary]
     if field in names:
         return f"/vary/{names.index(field)}/values"
-    for parameters in ("policy_parameters", "placer_parameters"):
-        if field in request[parameters]:
-            return f"/{parameters}/{field}"
-    if field == "vary" or (field in AXES and field not in request):
+    if field in request.policy_parameters:
+        return f"/policy_parameters/{field}"
+    if field in request.placer_parameters:
+        return f"/placer_parameters/{field}"
+    known = type(request).model_fields
+    if field == "vary" or (field in AXES and field not in known):
         unknown = next((i for i, name in enumerate(names) if name not in AXES), None)
         return "/vary" if unknown is None else f"/vary/{unknown}/name"
     if field.startswith("reservation."):
         return "/reservations"
-    if field in request:
+    if field in known:
         return f"/{field}"
-    return "/trace/text" if "text" in request["trace"] else f"/trace/{field}"
+    return f"/trace/{field}" if isinstance(request.trace, DrawnTrace) else "/trace/text"
 
 
 def _store(
-    session: Session,
-    principal: Principal,
-    name: str,
-    request: dict[str, Any],
-    members: list[SweepMember],
+    session: Session, principal: Principal, request: StoredSweep, members: list[SweepMember]
 ) -> tuple[Sweep, list[str]]:
     """Store the sweep; return it and the keys of the points to run."""
     owner: dict[str, Any] = {"owner_id": principal.user_id, "tenant_id": principal.tenant_id}
@@ -292,7 +295,7 @@ def _store(
             utc_now(),
         )
         operation.message = "Every point was already known."
-    sweep = Sweep(name=name, request=request, operation_id="", **owner)
+    sweep = Sweep(name=request.name, request=request, operation_id="", **owner)
     begin_operation(session, operation, sweep, result_url="/api/v1/sweeps")
     for member in members:
         member.sweep_id = sweep.id

@@ -18,10 +18,11 @@ from frontend.forms import FormValues
 from frontend.runs import StoredRequest
 from maat.api.policies import DescribedOut, FidelityOut, ParameterOut
 from maat.client import calls
+from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
 
 YES_NO = {"yes": True, "no": False}
-ROUND = "round_seconds"
+ROUND = "round_seconds"  # no parameter of a policy, but typed beside them
 
 Value: TypeAlias = float | str | bool
 Chosen: TypeAlias = Mapping[str, Mapping[str, Value]]
@@ -126,8 +127,8 @@ def groups(
                 html.Legend(f"{one['title']} ({owner.partition(':')[0]})", className="caption"),
                 html.Div(
                     [
-                        _field(prefix, owner, p, preset, given.get(owner, {}))
-                        for p in one["parameters"]
+                        _field(prefix, owner, parameter, placed, given.get(owner, {}))
+                        for parameter, placed in offered(owner, one, preset)
                     ],
                     className="form-row wide",
                 ),
@@ -135,19 +136,47 @@ def groups(
             className="parameter-group",
         )
         for owner, one in described
-        if one["parameters"]
+        if offered(owner, one, preset)
     ]
     return shown or [html.Div("What is chosen has no parameters.", className="hint")]
+
+
+def offered(
+    owner: str, one: DescribedOut, preset: FidelityOut | None
+) -> list[tuple[ParameterOut, str]]:
+    """What can be typed for a policy or placer, each with what holds where nothing is given."""
+    fields = [(p, placeholder(owner, p, preset)) for p in one["parameters"]]
+    if one["round_seconds"] is not None:
+        fields.append(_rounds(one["round_seconds"], preset))
+    return fields
+
+
+def _rounds(default: float, preset: FidelityOut | None) -> tuple[ParameterOut, str]:
+    """The field for the interval of a policy's rounds."""
+    field = ParameterOut(
+        name=ROUND,
+        type="number",
+        default=default,
+        minimum=1.0,
+        maximum=86400.0,
+        choices=None,
+        unit="s",
+        help="Time between rounds.",
+        source=None,
+    )
+    if preset is None or preset["round_seconds"] is None:
+        return field, _words(default)
+    return field, f"{preset['round_seconds']:g} ({preset['name']})"
 
 
 def _field(
     prefix: str,
     owner: str,
     parameter: ParameterOut,
-    preset: FidelityOut | None,
+    placed: str,
     given: Mapping[str, Value],
 ) -> dmc.Select | dmc.TextInput | dmc.NumberInput:
-    """Empty: its default, or what the fidelity sets, which stands in it as a placeholder."""
+    """Empty: what holds then stands in it as a placeholder, `placed`."""
     name = parameter["name"]
     label = name.replace("_", " ") + (f" ({parameter['unit']})" if parameter["unit"] else "")
     field_id = {"parameter": prefix, "of": owner, "name": name}
@@ -155,7 +184,7 @@ def _field(
         "id": field_id,
         "label": label,
         "description": described(parameter),
-        "placeholder": placeholder(owner, parameter, preset),
+        "placeholder": placed,
         "inputWrapperOrder": ["label", "input", "description", "error"],
     }
     value = given.get(name)
@@ -190,8 +219,6 @@ def placeholder(owner: str, parameter: ParameterOut, preset: FidelityOut | None)
         own = preset["policy_parameters"] if kind == "policy" else preset["placer_parameters"]
         if parameter["name"] in own.get(name, {}):
             return f"{_words(own[name][parameter['name']])} ({preset['name']})"
-        if kind == "policy" and parameter["name"] == ROUND and preset["round_seconds"] is not None:
-            return f"{preset['round_seconds']:g} ({preset['name']})"
     return _words(parameter["default"])
 
 
@@ -228,6 +255,13 @@ def parameters_of(given: Typed) -> dict[str, dict[str, Value]]:
     return found
 
 
+def about_policy(given: Mapping[str, Value]) -> RawBody:
+    """What a body says of a policy: its parameters, and the interval of its rounds."""
+    parameters = {name: value for name, value in given.items() if name != ROUND}
+    rounds: RawBody = {ROUND: given[ROUND]} if ROUND in given else {}
+    return ({"policy_parameters": parameters} if parameters else {}) | rounds
+
+
 def errors_of(given: Typed, beside: Mapping[str, str]) -> list[str]:
     """What stands beside each field, in their order. `beside`: as `place_of` names them."""
     return [beside.get(f"{field_id['of']}/{field_id['name']}", "") for field_id in given["ids"]]
@@ -247,8 +281,13 @@ def told_parameters(request: StoredRequest) -> list[tuple[str, str]]:
 
 
 def place_of(problem: FieldProblem, owners: Mapping[str, str]) -> str | None:
-    """The form's name for a refused parameter. `owners`: pointer of the parameters -> `policy:sia`."""
+    """The form's name for a refused parameter, or for a refused interval of rounds.
+
+    `owners`: pointer of the parameters -> `policy:sia`.
+    """
     parent, _, name = problem.pointer.rpartition("/")
+    if name == ROUND and f"{parent}/policy_parameters" in owners:
+        return f"{owners[f'{parent}/policy_parameters']}/{ROUND}"
     return f"{owners[parent]}/{name}" if parent in owners else None
 
 

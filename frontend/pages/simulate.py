@@ -25,6 +25,7 @@ from frontend.components.laboratory_form import (
 )
 from frontend.components.parameter_fields import (
     Chosen,
+    about_policy,
     parameter_fields,
     parameters_of,
     place_of,
@@ -252,8 +253,8 @@ def body_of(form: FormValues, *, texts: Sequence[str] | None, cluster_id: str | 
 
 def _parameters(given: Chosen, policy: str, placer: str | None) -> RawBody:
     """What was typed for a run's policy, and for its placer where one was chosen."""
-    of_policy, of_placer = given.get(f"policy:{policy}"), given.get(f"placer:{placer}")
-    return ({"policy_parameters": of_policy} if of_policy else {}) | (
+    of_placer = given.get(f"placer:{placer}")
+    return about_policy(given.get(f"policy:{policy}", {})) | (
         {"placer_parameters": of_placer} if of_placer else {}
     )
 

@@ -33,6 +33,7 @@ from frontend.components.laboratory_form import (
     seeds_field,
 )
 from frontend.components.parameter_fields import (
+    about_policy,
     parameter_fields,
     parameters_of,
     place_of,
@@ -291,8 +292,7 @@ def body_of(form: FormValues, *, texts: Sequence[str] | None, cluster_id: str | 
             body["placer_parameters"] = of_placer
     if "policy" not in varied:
         body["policy"] = form["policy"]
-        if of_policy := typed.get(f"policy:{form['policy']}"):
-            body["policy_parameters"] = of_policy
+        body |= about_policy(typed.get(f"policy:{form['policy']}", {}))
     return body
 
 

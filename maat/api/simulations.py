@@ -147,7 +147,9 @@ class ConditionsBody(Body):
         description="What is known of a job before it runs; default: the fidelity's own mode.",
     )
     round_seconds: RoundSeconds | None = Field(
-        default=None, description="Default: each policy's own interval."
+        default=None,
+        description="Interval of rounds, unless a run has its own. Default: the fidelity's, else "
+        "each policy's.",
     )
     rigid_share: Share = Field(
         default=0.0, description="Share of the jobs that keep the trace's GPU count and batch size."
@@ -207,6 +209,9 @@ class RunBody(Body):
         default=None, description="Default: the policy's own placer."
     )
     placer_parameters: Parameters = Field(default_factory=dict)
+    round_seconds: RoundSeconds | None = Field(
+        default=None, description="Interval of its rounds; default: the simulation's."
+    )
     seed: Seed = 0
 
 

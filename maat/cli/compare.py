@@ -25,6 +25,7 @@ from maat.cli.output import (
     write_csv,
 )
 from maat.cli.policy_options import read_contestants
+from maat.cli.round_options import Rounds, RoundsOfEach, read_rounds
 from maat.cli.run_options import RunOptions
 from maat.cli.workload_options import ClusterOptions, WorkloadsOptions
 from maat.laboratory.comparison import (
@@ -112,12 +113,14 @@ def compare_command(
     placer: PlacerNames = None,
     setting: Setting = None,
     baseline: Baseline = None,
+    round_seconds: RoundsOfEach = None,
 ) -> None:
     """Compare policies and placers over traces and seeds, with their uncertainty."""
-    contestants = read_contestants(policy, placer, setting or [])
+    rounds = read_rounds(round_seconds or [])
+    contestants = read_contestants(policy, placer, setting or [], rounds.by_label)
     against = _baseline(baseline, contestants)
     models, cluster = hardware.read()
-    conditions = condition.read(cluster, models)
+    conditions = condition.read(cluster, models, round_seconds=rounds.of_all)
     plan = ComparisonPlan(
         models, cluster, contestants, workloads.read(models), runs.seeds(), conditions
     )
@@ -128,7 +131,7 @@ def compare_command(
     warn(
         note
         for workload in plan.first_workloads()
-        for note in notes_before(workload, conditions.round_seconds)
+        for note in notes_before(workload, _shortest(rounds))
     )
     outcomes = _run(plan, runs, quiet=output.as_json)
     if output.csv_path is not None:
@@ -137,6 +140,12 @@ def compare_command(
         print_json(_as_json(plan, outcomes, against))
     else:
         _print(plan, outcomes, against)
+
+
+def _shortest(rounds: Rounds) -> float | None:
+    """Return the shortest given interval of rounds."""
+    given = [rounds.of_all, *rounds.by_label.values()]
+    return min((seconds for seconds in given if seconds is not None), default=None)
 
 
 def _baseline(text: str | None, contestants: Sequence[Contestant]) -> Contestant:

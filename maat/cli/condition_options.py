@@ -36,15 +36,6 @@ Profiling = Annotated[
     ProfilingMode | None,
     typer.Option(help="What is known of a job before it runs; default: the fidelity's."),
 ]
-RoundSeconds = Annotated[
-    float | None,
-    number_option(
-        "--round-seconds",
-        least=1.0,
-        most=86400.0,
-        help="Seconds between rounds; default: the policy's own.",
-    ),
-]
 RigidShare = Annotated[
     float,
     number_option(
@@ -85,11 +76,10 @@ TunedGpus = Annotated[
 
 @dataclass(frozen=True)
 class ConditionOptions:
-    """Each condition as it is written on the command line."""
+    """Each condition as it is written on the command line, apart from the rounds' interval."""
 
     fidelity_name: FidelityName = "paper"
     profiling: Profiling = None
-    round_seconds: RoundSeconds = None
     rigid_share: RigidShare = 0.0
     strong_scaling_share: StrongShare = 0.0
     mtbf_hours: Mtbf = None
@@ -102,7 +92,9 @@ class ConditionOptions:
     tuned_rule: TunedRule = None
     tuned_gpus: TunedGpus = None
 
-    def read(self, cluster: Cluster, models: Collection[str]) -> Conditions:
+    def read(
+        self, cluster: Cluster, models: Collection[str], *, round_seconds: float | None
+    ) -> Conditions:
         """Read the conditions.
 
         Raises InputError for an invalid option, or one without effect because another is missing.
@@ -113,7 +105,7 @@ class ConditionOptions:
                 self.variability_draw,
                 measured=self.variability is not None,
             ),
-            round_seconds=self.round_seconds,
+            round_seconds=round_seconds,
             rigid_share=self.rigid_share,
             strong_scaling_share=self.strong_scaling_share,
             failures=read_failures(self.mtbf_hours, self.repair_minutes),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Annotated
 
 import typer
@@ -18,6 +19,8 @@ Setting = Annotated[
     list[str] | None,
     typer.Option("--set", help="A parameter of the policy: NAME=VALUE. May be repeated."),
 ]
+
+NO_ROUNDS: Mapping[str, float] = MappingProxyType({})
 
 
 def read_settings(pairs: Sequence[str]) -> dict[str, object]:
@@ -35,12 +38,26 @@ def read_settings(pairs: Sequence[str]) -> dict[str, object]:
                 value=pair,
                 remedy="Write for example --set p=-1.",
             )
+        _check_not_rounds(name, text)
         if name in found:
             raise ParameterError(
                 "sets one parameter twice", field="set", value=pair, remedy="Set each once."
             )
         found[name] = _value(text, name)
     return found
+
+
+def _check_not_rounds(name: str, text: str) -> None:
+    """Refuse the interval of rounds: it is no parameter of a policy."""
+    label, _, parameter = name.rpartition(".")
+    if parameter == "round_seconds":
+        wanted = f"{label}={text}" if label else text
+        raise ParameterError(
+            "is no parameter of a policy",
+            field="set",
+            value=name,
+            remedy=f"Write --round-seconds {wanted}.",
+        )
 
 
 def _value(text: str, name: str) -> object:
@@ -56,12 +73,16 @@ def _value(text: str, name: str) -> object:
 
 
 def read_contestants(
-    policies: str, placers: str | None, settings: Sequence[str] = ()
+    policies: str,
+    placers: str | None,
+    settings: Sequence[str] = (),
+    round_seconds: Mapping[str, float] = NO_ROUNDS,
 ) -> tuple[Contestant, ...]:
-    """Return every policy with every placer, each with the parameters set for it.
+    """Return every policy with every placer, each with the settings given for it.
 
     `policies`: names, or LABEL=NAME to use a policy twice; `settings`: POLICY.NAME=VALUE, by name
-    or label. Raises UnknownNameError or ParameterError naming what does not exist.
+    or label; `round_seconds`: by name or label. Raises UnknownNameError or ParameterError naming
+    what does not exist.
     """
     named = _named_policies(policies)
     chosen = (
@@ -70,10 +91,16 @@ def read_contestants(
         else [PLACERS.entry(name.strip()).name for name in placers.split(",")]
     )
     own = _settings_by_policy(settings, tuple(named))
+    _check_labels(round_seconds, tuple(named))
     for label, policy in named.items():
         POLICIES.build(policy, dict(own[label]))
     return tuple(
-        Contestant(policy, where, policy_parameters=own[label])
+        Contestant(
+            policy,
+            where,
+            policy_parameters=own[label],
+            round_seconds=round_seconds.get(label),
+        )
         for label, policy in named.items()
         for where in chosen or [suiting_placer(policy)]
     )
@@ -98,6 +125,17 @@ def _named_policies(text: str) -> dict[str, str]:
     return found
 
 
+def _check_labels(round_seconds: Mapping[str, float], labels: Sequence[str]) -> None:
+    for label, seconds in round_seconds.items():
+        if label not in labels:
+            raise ParameterError(
+                "names no compared policy",
+                field="round_seconds",
+                value=f"{label}={seconds:g}",
+                remedy=f"The compared ones are: {', '.join(labels)}.",
+            )
+
+
 def _settings_by_policy(
     pairs: Sequence[str], labels: Sequence[str]
 ) -> Mapping[str, tuple[tuple[str, object], ...]]:
@@ -109,7 +147,7 @@ def _settings_by_policy(
                 "names no compared policy",
                 field="set",
                 value=name,
-                remedy=f"Write POLICY.NAME=VALUE, for example {labels[0]}.round_seconds=120; "
+                remedy="Write POLICY.NAME=VALUE, for example sia.p=-1; "
                 f"the compared ones are: {', '.join(labels)}.",
             )
         found[label].append((parameter, value))

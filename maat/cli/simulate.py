@@ -14,6 +14,7 @@ from maat.cli.numbers import whole_option
 from maat.cli.option_groups import takes_groups
 from maat.cli.output import Bar, check_writable, print_json, print_table, say, warn, write_csv
 from maat.cli.policy_options import PlacerName, Setting, read_settings
+from maat.cli.round_options import RoundSeconds
 from maat.cli.workload_options import ClusterOptions, WorkloadOptions
 from maat.laboratory.fairness import Fairness, IsolatedRuns, fairness, static_fairness
 from maat.laboratory.setup import Setup
@@ -108,11 +109,12 @@ def simulate_command(
     policy: PolicyNames = "sia",
     placer: PlacerName = None,
     setting: Setting = None,
+    round_seconds: RoundSeconds = None,
     seed: Seed = 0,
 ) -> None:
     """Simulate a workload under one or more policies and print how the jobs fared."""
     models, cluster = hardware.read()
-    conditions = condition.read(cluster, models)
+    conditions = condition.read(cluster, models, round_seconds=round_seconds)
     trace, parameters = workload.read(models), read_settings(setting or [])
     names = [name.strip() for name in policy.split(",")]
     _check_output(

@@ -25,6 +25,7 @@ from maat.cli.output import (
     write_csv,
 )
 from maat.cli.policy_options import PlacerName, Setting, read_settings
+from maat.cli.round_options import RoundSeconds
 from maat.cli.run_options import RunOptions
 from maat.cli.workload_options import ClusterOptions, WorkloadOptions
 from maat.laboratory.figures import FIGURES, RunFigures, notes_on_runs
@@ -83,6 +84,7 @@ def sweep_command(
     policy: PolicyName = None,
     placer: PlacerName = None,
     setting: Setting = None,
+    round_seconds: RoundSeconds = None,
 ) -> None:
     """Vary one or two settings of a simulation and print the figures over seeds."""
     models, cluster = hardware.read()
@@ -93,7 +95,7 @@ def sweep_command(
         policy=policy or "sia",
         placer=placer,
         policy_parameters=read_settings(setting or []),
-        conditions=condition.read(cluster, models),
+        conditions=condition.read(cluster, models, round_seconds=round_seconds),
     )
     axes = tuple(_varied(text) for text in vary or [])
     if policy is not None and any(varied.axis.name == "policy" for varied in axes):

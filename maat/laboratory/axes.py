@@ -127,7 +127,7 @@ AXES: Mapping[str, Axis] = {
             "Round duration",
             _number("round_seconds", least=1, most=86400),
             lambda setup, value: _under(setup, round_seconds=float(value)),
-            lambda setup: setup.conditions.round_seconds is not None,
+            lambda setup: (setup.round_seconds, setup.conditions.round_seconds) != (None, None),
             unit="s",
             logarithmic=True,
         ),

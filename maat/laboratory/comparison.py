@@ -28,24 +28,35 @@ Settings = tuple[tuple[str, object], ...]  # names with values; hashable, as con
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """What is compared: a policy with a placer, and the given parameters of both."""
+    """What is compared: a policy with a placer, and the given parameters of both.
+
+    `round_seconds`: its own interval of rounds; None: that of the comparison's conditions.
+    """
 
     policy: str
     placer: str
     policy_parameters: Settings = ()
     placer_parameters: Settings = ()
+    round_seconds: float | None = None
 
     @property
     def variant(self) -> str:
-        """The parameters as text, which distinguish it from the same two with others."""
+        """The settings as text, which distinguish it from the same two with others."""
         return ", ".join(
-            f"{name}={value}" for name, value in (*self.policy_parameters, *self.placer_parameters)
+            f"{name}={value}" for name, value in (*self._of_policy, *self.placer_parameters)
         )
 
     @property
     def name(self) -> str:
-        policy = labelled(self.policy, self.policy_parameters)
+        policy = labelled(self.policy, self._of_policy)
         return f"{policy} + {labelled(self.placer, self.placer_parameters)}"
+
+    @property
+    def _of_policy(self) -> Settings:
+        rounds = (
+            () if self.round_seconds is None else (("round_seconds", f"{self.round_seconds:g}"),)
+        )
+        return (*self.policy_parameters, *rounds)
 
 
 def labelled(part: str, parameters: Settings) -> str:
@@ -247,6 +258,7 @@ def as_data(who: Contestant) -> dict[str, Any]:
         "policy": who.policy,
         "placer": who.placer,
         **parameters,
+        "round_seconds": who.round_seconds,
         "variant": who.variant,
         "name": who.name,
     }

@@ -119,6 +119,7 @@ class ComparisonPlan:
             placer_parameters=dict(contestant.placer_parameters),
             conditions=self.conditions,
             seed=seed,
+            round_seconds=contestant.round_seconds,
         )
 
 

@@ -24,7 +24,14 @@ from maat.simulation.world import World
 SIMULATION_VERSION = 11
 
 _ADDED_SEPARATELY = frozenset(
-    {"workload", "models", "conditions", "policy_parameters", "placer_parameters"}
+    {
+        "workload",
+        "models",
+        "conditions",
+        "policy_parameters",
+        "placer_parameters",
+        "round_seconds",
+    }
 )
 
 
@@ -59,7 +66,11 @@ def content_key(scenario: Scenario) -> str:
             "version": SIMULATION_VERSION,
             "jobs": scenario.workload.jobs,
             "models": {name: scenario.models[name] for name in scenario.workload.models},
-            "policy_parameters": _knobs(world.policy),
+            "policy_parameters": {
+                **_knobs(world.policy),
+                # It was once a knob; without it, results of then would not be found.
+                "round_seconds": world.policy.default_round_seconds,
+            },
             "placer_parameters": _knobs(world.placer),
             "conditions": dataclasses.replace(
                 scenario.conditions,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -173,7 +174,7 @@ class _Everything:
 
     autoscaler: Autoscaler
     name: str = "everything"
-    round_seconds: float = 60.0
+    default_round_seconds: ClassVar[float] = 60.0
 
     def allocate(self, round_input: RoundInput) -> Decision:
         grants = dict(round_input.pinned)

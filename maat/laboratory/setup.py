@@ -88,7 +88,8 @@ class Trace:
 class Setup:
     """One run, before its workload is drawn.
 
-    `placer` None: the one that suits the policy. `arrival_rate`: factor on the submission rate.
+    `placer` None: the one that suits the policy. `round_seconds`: the run's own interval; None: the
+    conditions'. `arrival_rate`: factor on the submission rate.
     `cluster_size`: factor on the number of nodes, and of jobs.
     """
 
@@ -101,6 +102,7 @@ class Setup:
     placer_parameters: Mapping[str, object] = field(default_factory=dict)
     conditions: Conditions = field(default_factory=Conditions)
     seed: int = 0
+    round_seconds: float | None = None
     arrival_rate: float = 1.0
     jobs_per_hour: float | None = None
     cluster_size: int = 1
@@ -108,10 +110,8 @@ class Setup:
     def scenario(self) -> Scenario:
         """Return the scenario.
 
-        Raises InputError if trace, cluster, shares or reservations cannot be used, or if a setting
-        has no effect.
+        Raises InputError if trace, cluster, shares or reservations cannot be used.
         """
-        _check_rounds(self.conditions, self.policy_parameters)
         check_shares(self.conditions.rigid_share, self.conditions.strong_scaling_share)
         cluster = grown(self.cluster, self.cluster_size)
         drawn = self.trace.workload(
@@ -130,27 +130,8 @@ class Setup:
             placer_parameters=self.placer_parameters,
             conditions=self.conditions,
             seed=self.seed,
+            round_seconds=self.round_seconds,
         )
-
-
-def _check_rounds(conditions: Conditions, policy_parameters: Mapping[str, object]) -> None:
-    """Refuse a policy's own round length if another setting overrides it."""
-    given = policy_parameters.get("round_seconds")
-    if given is None or (
-        conditions.round_seconds is None and conditions.fidelity.round_seconds is None
-    ):
-        return
-    who = (
-        f"the fidelity {conditions.fidelity.name}"
-        if conditions.round_seconds is None
-        else "round_seconds of the run"
-    )
-    raise ParameterError(
-        f"counts for nothing as a parameter of the policy: {who} says how long every round is",
-        field="round_seconds",
-        value=given,
-        remedy="Leave it out there, or set it for the run alone (--round-seconds).",
-    )
 
 
 def sped_up(workload: Workload, rate: float) -> Workload:

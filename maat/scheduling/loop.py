@@ -130,7 +130,7 @@ class RoundLoop:
         """Create a loop over these parts.
 
         Args:
-            round_seconds: Interval of rounds; None takes the policy's own.
+            round_seconds: Interval of rounds; None takes the policy's default.
             extra_limits: Limits of every round beyond the cluster's capacity, such as tenants'
                 quotas; the service gives none yet.
             skip_rounds: Advances jobs through rounds of `run` that need no scheduling; None
@@ -138,7 +138,9 @@ class RoundLoop:
         """
         self._policy, self._placer = policy, placer
         self._executor, self._store, self._clock = executor, store, clock
-        self.round_seconds = policy.round_seconds if round_seconds is None else round_seconds
+        self.round_seconds = (
+            policy.default_round_seconds if round_seconds is None else round_seconds
+        )
         self._extra_limits = tuple(extra_limits)
         self._reservations = tuple(reservations)
         self._interference = interference or {}

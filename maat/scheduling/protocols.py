@@ -6,7 +6,7 @@ The data that flows between the parts is in rounds.py; loop.py calls them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from maat.scheduling.events import Event
 from maat.scheduling.rounds import (
@@ -21,12 +21,15 @@ from maat.scheduling.rounds import (
 
 
 class Policy(Protocol):
-    """Decides how much each job gets."""
+    """Decides how much each job gets.
+
+    `default_round_seconds`: the interval of rounds when nothing else gives one.
+    """
+
+    default_round_seconds: ClassVar[float]
 
     @property
     def name(self) -> str: ...
-    @property
-    def round_seconds(self) -> float: ...
     def allocate(self, round_input: RoundInput) -> Decision: ...
 
 

@@ -20,7 +20,7 @@ from maat.vocabulary import ScoreDraw
 class Conditions:
     """The conditions, equal for all runs of a comparison.
 
-    `round_seconds`: between rounds; None: the fidelity's, else the policy's. `rigid_share`,
+    `round_seconds`: between rounds; None: the fidelity's, else the policy's default. `rigid_share`,
     `strong_scaling_share`: shares of the jobs, drawn by the seed, that keep the trace's batch size
     (rigid jobs also its GPU count). `interference`: slowdowns of jobs on one GPU; required if the
     cluster allows several jobs per GPU. `variability`: measurements from which the GPU scores of

@@ -15,7 +15,8 @@ from maat.workloads.workloads import Workload
 class Scenario:
     """Everything that a run depends on: the same scenario gives the same result.
 
-    `max_rounds`: limit on the rounds after the last submission, for jobs that never end.
+    `round_seconds`: the run's own interval of rounds; None: the conditions'. `max_rounds`: limit on
+    the rounds after the last submission, for jobs that never end.
     """
 
     workload: Workload
@@ -27,4 +28,5 @@ class Scenario:
     placer_parameters: Mapping[str, object] = field(default_factory=dict)
     conditions: Conditions = field(default_factory=Conditions)
     seed: int = 0
+    round_seconds: float | None = None
     max_rounds: int = 1_000_000

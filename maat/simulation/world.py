@@ -78,13 +78,19 @@ class World:
 
     @property
     def round_seconds(self) -> float:
-        """Seconds between rounds: the scenario's, else the fidelity's, else the policy's."""
+        """Seconds between rounds.
+
+        The run's own, else the conditions', else the fidelity's, else the policy's default.
+        """
         conditions = self.scenario.conditions
-        if conditions.round_seconds is not None:
-            return conditions.round_seconds
-        if conditions.fidelity.round_seconds is not None:
-            return conditions.fidelity.round_seconds
-        return self.policy.round_seconds
+        given = (
+            self.scenario.round_seconds,
+            conditions.round_seconds,
+            conditions.fidelity.round_seconds,
+        )
+        return next(
+            (seconds for seconds in given if seconds is not None), self.policy.default_round_seconds
+        )
 
     @cached_property
     def fidelity(self) -> Fidelity:

@@ -111,6 +111,31 @@ def test_clusters_whose_placer_let_jobs_keep_their_gpus_keep_such_a_placer(
     database.dispose()
 
 
+def test_clusters_lose_the_rounds_among_their_policys_parameters(empty_database_url: str) -> None:
+    """They had no effect: the cluster's own interval decides."""
+    database = Database(empty_database_url)
+    upgrade(database, "0003")
+    with database.engine.begin() as connection:
+        for name in ("with", "without"):
+            connection.execute(sa.text(cluster_row(name, placer="whole-node")))
+    upgrade(database, "0010")
+    with database.engine.begin() as connection:
+        connection.execute(
+            sa.text("UPDATE clusters SET policy_parameters = :given WHERE id = 'with'"),
+            {"given": json.dumps({"p": -1.0, "round_seconds": 30.0})},
+        )
+    upgrade(database)
+    with database.engine.connect() as connection:
+        rows = connection.execute(
+            sa.text("SELECT id, policy_parameters, round_seconds FROM clusters ORDER BY id")
+        ).all()
+    found = [
+        (row[0], json.loads(row[1]) if isinstance(row[1], str) else row[1], row[2]) for row in rows
+    ]
+    assert found == [("with", {"p": -1.0}, 60), ("without", {}, 60)]
+    database.dispose()
+
+
 def placers(database: Database) -> dict[str, tuple[str, object]]:
     with database.engine.connect() as connection:
         rows = connection.execute(

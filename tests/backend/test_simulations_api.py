@@ -12,8 +12,8 @@ from backend.clusters.repository import all_clusters
 from backend.database import Database
 from backend.models import Operation, Simulation, SimulationRun
 from backend.simulations.conditions import conditions_of
-from backend.simulations.requests import placer_parameters_of
 from backend.simulations.traces import workload_of
+from maat.api.simulations import ClusterTrace
 from maat.simulation.interference import Interference
 from maat.simulation.tuned_jobs import TunedJobs
 from maat.vocabulary import ProfilingMode, TuningRule
@@ -70,7 +70,7 @@ def test_a_trace_may_be_csv_and_its_text_is_not_shown_again(
     assert simulation["request"]["traces"] == [{"kind": "csv", "text_bytes": len(CSV)}]
     with database.session_scope(writes=False) as session:
         stored = session.get_one(Simulation, simulation["id"])
-        workload = workload_of(session, stored.request["traces"][0])
+        workload = workload_of(session, stored.request.traces[0])
     assert [(job.name, job.model, job.submit_seconds) for job in workload.jobs] == [
         ("cifar-0", "cifar10", 0.0),
         ("bert-1", "bert", 60.0),
@@ -91,7 +91,7 @@ def test_a_trace_may_be_the_jobs_that_a_cluster_has_had(
     simulation = client.post(SIMULATIONS, json=body(traces=[trace])).json()
     with database.session_scope(writes=False) as session:
         workload = workload_of(
-            session, session.get_one(Simulation, simulation["id"]).request["traces"][0]
+            session, session.get_one(Simulation, simulation["id"]).request.traces[0]
         )
     assert [(job.model, job.gpu_count, job.work_scale) for job in workload.jobs] == [
         ("bert", 2, 0.5),
@@ -114,7 +114,7 @@ def test_a_replayed_job_keeps_what_bound_it_and_what_it_does(
         )
     with database.session_scope(writes=False) as session:
         first, second, third = workload_of(
-            session, {"kind": "cluster", "cluster_id": all_clusters(session)[0].id}
+            session, ClusterTrace(kind="cluster", cluster_id=all_clusters(session)[0].id)
         ).jobs
     assert (first.adaptivity, first.preemptible, first.batch_size, first.tenant) == (
         "rigid",
@@ -455,14 +455,14 @@ def test_shared_gpus_tuned_jobs_and_parameters_of_placers_are_part_of_the_stored
     assert answer.status_code == 202, answer.text
     with database.session_scope(writes=False) as session:
         request = session.get_one(Simulation, answer.json()["id"]).request
-    assert shared.items() <= request.items()
+    assert shared.items() <= request.model_dump(mode="json").items()
     given = conditions_of(request)
     assert (given.interference, given.tuned) == (
         Interference.constant(1.25),
         TunedJobs(TuningRule.ANY_PAIR, 32),
     )
     assert [
-        placer_parameters_of(request, run["trace"] + 2 * i)
+        request.run_at(run["trace"] + 2 * i).placer_parameters
         for i, run in enumerate(answer.json()["runs"][::2])
     ] == [
         {},
@@ -546,6 +546,20 @@ def test_runs_that_differ_by_a_parameter_of_the_placer_are_compared_as_two(
         finish(database, run["id"], [1.0, 2.0])
     found = client.get(f"{SIMULATIONS}/{simulation['id']}/comparison").json()
     assert [c["variant"] for c in found["contestants"]] == ["binning=silhouette", "binning=two"]
+
+
+def test_runs_of_a_policy_with_rounds_of_their_own_are_compared_apart(
+    client: TestClient, database: Database
+) -> None:
+    runs = [{"policy": "fifo"}, {"policy": "fifo", "round_seconds": 300}]
+    simulation = client.post(SIMULATIONS, json=body(runs=runs, round_seconds=60)).json()
+    assert [run["round_seconds"] for run in simulation["request"]["runs"]] == [None, 300.0]
+    for run in simulation["runs"]:
+        finish(database, run["id"], [1.0, 2.0])
+    found = client.get(f"{SIMULATIONS}/{simulation['id']}/comparison").json()
+    assert [c["variant"] for c in found["contestants"]] == ["", "round_seconds=300"]
+    refused = client.post(SIMULATIONS, json=body(runs=[{"round_seconds": 0}]))
+    assert refused.json()["errors"][0]["pointer"] == "/runs/0/round_seconds"
 
 
 def test_every_run_is_played_on_every_trace(client: TestClient) -> None:

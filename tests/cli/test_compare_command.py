@@ -159,6 +159,23 @@ def test_a_policy_is_compared_with_itself_under_another_parameter(
     assert [c["policy_parameters"] for c in found["contestants"]] == [{}, {"thresholds": 18000}]
 
 
+def test_a_compared_policy_may_have_rounds_of_its_own(
+    compare: Compare, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rounds = ("--round-seconds", "60", "--round-seconds", "slow=1200")
+    assert compare("--policy", "fifo,slow=fifo", *rounds, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [(c["name"], c["round_seconds"]) for c in found["contestants"]] == [
+        ("fifo + packed-sticky", None),
+        ("fifo (round_seconds=1200) + packed-sticky", 1200.0),
+    ]
+    usual, slow = (c["figures"]["avg_jct_hours"]["mean"] for c in found["contestants"])
+    assert slow > usual
+    assert compare("--policy", "fifo", "--round-seconds", "60", "--json") == 0
+    (alone,) = json.loads(capsys.readouterr().out)["contestants"]
+    assert alone["figures"]["avg_jct_hours"]["mean"] == usual
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -169,6 +186,24 @@ def test_a_policy_is_compared_with_itself_under_another_parameter(
         (
             ("--policy", "sia,fifo", "--set", "srtf.p=-1"),
             "set: names no compared policy (got 'srtf.p').",
+        ),
+        (
+            ("--policy", "sia,fifo", "--set", "sia.round_seconds=120"),
+            "set: is no parameter of a policy (got 'sia.round_seconds'). "
+            "Write --round-seconds sia=120.",
+        ),
+        (
+            ("--policy", "sia,fifo", "--round-seconds", "srtf=120"),
+            "round_seconds: names no compared policy (got 'srtf=120'). "
+            "The compared ones are: sia, fifo.",
+        ),
+        (
+            ("--policy", "sia,fifo", "--round-seconds", "sia=0"),
+            "round_seconds: is not between 1 and 86400 (got '0').",
+        ),
+        (
+            ("--round-seconds", "60", "--round-seconds", "90"),
+            "round_seconds: is given twice (got '90'). Give each once.",
         ),
         (("--policy", "sia,fifo", "--set", "fifo.p=-1"), "p: is no parameter of fifo (got -1)."),
         (

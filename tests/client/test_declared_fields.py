@@ -17,6 +17,7 @@ from backend.models import Cluster
 from backend.simulations.traces import workload_of
 from frontend.pages.submit.model import body_of, values_like
 from maat.api.jobs import JobBody, JobOut
+from maat.api.simulations import ClusterTrace
 from maat.client import Client
 from maat.scheduling import cluster as engine
 from maat.scheduling.job import DECLARED, JobDeclaration, JobSpec
@@ -125,7 +126,7 @@ def _replayed(app: FastAPI, cluster_id: str) -> JobSpec:
     """The spec of the job in a simulation of the cluster's history, carried as CSV text."""
     database: Database = app.state.database
     with database.session_scope(writes=False) as session:
-        workload = workload_of(session, {"kind": "cluster", "cluster_id": cluster_id})
+        workload = workload_of(session, ClusterTrace(kind="cluster", cluster_id=cluster_id))
     models = shipped_models()
     read = read_workload(write_workload(workload), known_models=models)
     scenario = Scenario(read, models, engine.Cluster.parse("t4=6x4,rtx=3x8,a100=2x8"))

@@ -17,7 +17,7 @@ from frontend.components.conditions import (
     incomplete_fields,
     reservation_of,
 )
-from frontend.components.parameter_fields import described, errors_of, placeholder
+from frontend.components.parameter_fields import described, errors_of, offered, placeholder
 from frontend.components.reservation_fields import unfinished_reservation
 from frontend.components.trace_fields import FAMILIES, MAX_TRACES
 from frontend.forms import errors_by_field, parse_seeds
@@ -405,12 +405,28 @@ def test_a_field_stands_for_every_parameter_with_its_range_its_source_and_what_h
     assert placeholder("policy:sia", p, None) == "-0.5"
     assert placeholder("policy:sia", p, PRESET) == "-1 (sia-artifact)", "the fidelity's own value"
     assert placeholder("policy:fifo", p, PRESET) == "-0.5"
-    seconds = parameter("round_seconds", "number", 60.0)
-    assert (
-        placeholder("policy:fifo", seconds, {**PRESET, "round_seconds": 360.0})
-        == "360 (sia-artifact)"
-    )
     assert placeholder("policy:fifo", parameter("sticky", "boolean", True), PRESET) == "yes"
+
+
+def test_the_interval_of_rounds_stands_beside_the_parameters_of_policies_alone() -> None:
+    fifo: Any = {"name": "fifo", "round_seconds": 60.0, "parameters": []}
+    ((field, placed),) = offered("policy:fifo", fifo, PRESET)
+    assert (field["name"], field["unit"], placed) == ("round_seconds", "s", "60")
+    ((_, placed),) = offered("policy:fifo", fifo, {**PRESET, "round_seconds": 360.0})
+    assert placed == "360 (sia-artifact)", "the fidelity's own value"
+    assert offered("placer:pal", {**fifo, "round_seconds": None}, PRESET) == []
+
+
+def test_the_interval_of_rounds_is_sent_with_the_runs_of_its_policy() -> None:
+    given = {"ids": [{"of": "policy:sia", "name": "round_seconds"}], "values": [120]}
+    body = simulation_body({**FORM, "seeds": "0", "parameters": given}, texts=[""], cluster_id=None)
+    assert [(run["policy"], run.get("round_seconds")) for run in body["runs"]] == [
+        ("sia", 120),
+        ("fifo", None),
+    ]
+    assert not any("policy_parameters" in run for run in body["runs"])
+    refused = FieldProblem("/runs/0/round_seconds", "", "")
+    assert simulation_place(refused, body) == "policy:sia/round_seconds"
 
 
 def test_parameters_that_were_typed_are_sent_with_the_runs_of_their_policy_and_placer() -> None:

@@ -186,6 +186,7 @@ def test_a_default_that_is_set_and_another_name_of_the_trace_change_no_key() -> 
         trace=GivenTrace(Workload("other", JOBS, "x")),
     )
     assert content_key(said.scenario()) == plain
+    assert content_key(replace(BASE, round_seconds=60).scenario()) == plain
     assert (
         content_key(replace(BASE, models=dict(reversed(BASE.models.items()))).scenario()) == plain
     )
@@ -204,6 +205,7 @@ def test_everything_that_the_result_follows_from_changes_the_key(
         replace(BASE, policy="fifo"),
         replace(BASE, placer="packed-sticky"),
         under(BASE, round_seconds=61),
+        replace(BASE, round_seconds=62),
         replace(BASE, cluster=Cluster.parse("t4=4x2")),
         under(BASE, fidelity=FIDELITIES["sia-artifact"]),
         replace(BASE, models=slower),

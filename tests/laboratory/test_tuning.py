@@ -168,7 +168,7 @@ def test_static_trials_that_never_fit_are_refused_with_the_limit(gpus: int) -> N
 class Miser:
     """A policy that grants nothing."""
 
-    name, round_seconds = "miser", 60.0
+    name, default_round_seconds = "miser", 60.0
 
     def allocate(self, round_input: RoundInput) -> Decision:
         reasons = {job.id: Reasons(ReasonCode.LOWER_GOODPUT_GAIN) for job in round_input.jobs}

@@ -10,6 +10,7 @@ from maat.scheduling.errors import ParameterError, UnknownNameError
 from maat.scheduling.parameters import parameter_hash, parameters_of
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
+from maat.scheduling.policies.pollux.policy import Pollux
 from maat.scheduling.policies.sia import ScaleUpBase, Sia
 
 
@@ -19,7 +20,7 @@ from maat.scheduling.policies.sia import ScaleUpBase, Sia
         (
             "sia",
             {"power": 1},
-            r"power: is no parameter of sia \(got 1\). Use one of: p, idle_penalty, round_seconds",
+            r"power: is no parameter of sia \(got 1\). Use one of: p, idle_penalty, scale_up_factor",
         ),
         ("sia", {"p": "big"}, r"p: is no number \(got 'big'\). Give a finite number."),
         ("sia", {"p": True}, r"p: is no number \(got True\)"),
@@ -27,8 +28,8 @@ from maat.scheduling.policies.sia import ScaleUpBase, Sia
         ("sia", {"p": 99}, r"p: is out of range \(got 99\). Give a value from -10 to 10."),
         (
             "sia",
-            {"round_seconds": 0},
-            r"round_seconds: is out of range \(got 0\). Give a value from 1 to 86400.",
+            {"scale_up_factor": 0},
+            r"scale_up_factor: is out of range \(got 0\). Give a value from 1 to 64.",
         ),
         ("sia", {"utility_decimals": 1.5}, r"utility_decimals: is no integer \(got 1.5\)"),
         (
@@ -110,7 +111,8 @@ def test_every_knob_with_a_range_has_its_default_within_it() -> None:
 
 def test_a_form_learns_type_range_unit_and_source() -> None:
     by_name = {p.name: p for p in parameters_of(Sia)}
-    assert (by_name["round_seconds"].type, by_name["round_seconds"].unit) == ("number", "s")
+    cost = {p.name: p for p in parameters_of(Pollux)}["reallocation_seconds"]
+    assert (cost.type, cost.unit) == ("number", "s")
     assert by_name["scale_up_base"].choices == ("current", "largest")
     assert by_name["utility_decimals"].type == "integer"
     assert by_name["p"].source == "Sia section 3.4"

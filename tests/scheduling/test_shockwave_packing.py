@@ -128,7 +128,7 @@ def test_decisions_do_not_depend_on_how_long_a_search_may_take_or_takes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A clock ten times as fast, as on a busy machine, changes nothing."""
-    build = POLICIES.build("shockwave", {"round_seconds": 120.0})
+    build = POLICIES.build("shockwave")
     on_time = build.allocate(crowded_round())
     run = mixed_highs.run_highs
 

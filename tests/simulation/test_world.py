@@ -59,12 +59,11 @@ def test_interference_covers_the_jobs_under_their_names_and_slows_them() -> None
 
 def test_rounds_are_as_long_as_the_nearest_setting_says() -> None:
     by_fidelity = Conditions(fidelity=FIDELITIES["pal-artifact"])
-    assert World.of(scenario()).round_seconds == World.of(scenario()).policy.round_seconds
+    given = replace(by_fidelity, round_seconds=90.0)
+    assert World.of(scenario()).round_seconds == World.of(scenario()).policy.default_round_seconds
     assert World.of(scenario(conditions=by_fidelity)).round_seconds == 360.0
-    assert (
-        World.of(scenario(conditions=replace(by_fidelity, round_seconds=90.0))).round_seconds
-        == 90.0
-    )
+    assert World.of(scenario(conditions=given)).round_seconds == 90.0
+    assert World.of(scenario(conditions=given, round_seconds=30.0)).round_seconds == 30.0
 
 
 def test_the_fidelity_is_as_known_to_the_policy() -> None:

@@ -9,6 +9,7 @@ from sqlmodel import col, select
 
 from backend.database import Database
 from backend.models import Operation, Simulation, SimulationRun
+from backend.simulations.stored import StoredSimulation
 
 SMALL = {
     "kind": "csv",
@@ -25,7 +26,6 @@ def request_simulation(
     cluster: str = "t4=4x4,a100=2x8",
     **conditions: Any,
 ) -> str:
-    owner, tenant = make_owner(database)
     runs = [
         {
             "policy": policy,
@@ -37,6 +37,7 @@ def request_simulation(
         for policy in policies
     ]
     request = {
+        "name": "compare",
         "traces": [SMALL if trace is None else trace],
         "cluster": cluster,
         "fidelity": "paper",
@@ -44,6 +45,14 @@ def request_simulation(
         "runs": runs,
     }
     request |= conditions
+    return store_simulation(database, StoredSimulation.model_validate(request), policies=policies)
+
+
+def store_simulation(
+    database: Database, request: StoredSimulation | bytes, *, policies: tuple[str, ...]
+) -> str:
+    """Store a simulation of three jobs. `request`: bytes of one of an earlier version."""
+    owner, tenant = make_owner(database)
     with database.session_scope() as session:
         operation = Operation(
             kind="simulation",

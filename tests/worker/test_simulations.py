@@ -142,7 +142,7 @@ def test_shared_gpus_tuned_jobs_and_parameters_of_the_placer_reach_the_engine(
     (run,) = runs_of(database, simulation_id)
     with database.session_scope(writes=False) as session:
         request = session.get_one(Simulation, simulation_id).request
-    request["runs"][0]["placer_parameters"] = {"binning": "two"}
+    request.runs[0].placer_parameters = {"binning": "two"}
     scenario = scenario_of(request, run, csv_workload(SMALL["text"]), shipped_models())
     assert (scenario.cluster.jobs_per_gpu, scenario.conditions.interference) == (
         2,
@@ -426,7 +426,7 @@ def measure(database: Database, simulation_id: str, times: str) -> None:
         gpus = Measurement(**given, files=[], covers={}, deleted_at=utc_now())
         session.add(gpus)
         session.flush()
-        gpu_type = stored.request["cluster"].partition("=")[0]
+        gpu_type = stored.request.cluster.partition("=")[0]
         texts = {
             f"{application}-{gpu_type}.csv": "uuid,perf\n" + times
             for application in ("resnet", "bert", "pagerank")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 from maat.scheduling.parameters import knob
 from maat.scheduling.policies.ordering import HeadOfLine, in_order, walk
@@ -20,9 +21,7 @@ class Fifo:
         "Whether later jobs may pass one that does not fit.",
         source="Blox, Gavel: block",
     )
-    round_seconds: float = knob(
-        60.0, "Time between rounds.", unit="s", minimum=1.0, maximum=86400.0
-    )
+    default_round_seconds: ClassVar[float] = 60.0
     name: str = "fifo"
 
     def allocate(self, round_input: RoundInput) -> Decision:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from maat.scheduling.job import Job, JobId
 from maat.scheduling.limits import Limit, LimitKind
@@ -48,9 +48,7 @@ class Gandiva:
     head_of_line: HeadOfLine = knob(
         HeadOfLine.BACKFILL, "Whether later jobs may pass one that does not fit."
     )
-    round_seconds: float = knob(
-        360.0, "Time between rounds.", unit="s", source="Gavel", minimum=1.0, maximum=86400.0
-    )
+    default_round_seconds: ClassVar[float] = 360.0  # Gavel
     name: str = "gandiva"
 
     def allocate(self, round_input: RoundInput) -> Decision:

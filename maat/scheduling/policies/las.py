@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from maat.scheduling.parameters import knob
 from maat.scheduling.policies.ordering import (
@@ -30,14 +31,7 @@ class Las:
         "Whether jobs of more service may pass one that does not fit.",
         source="Blox",
     )
-    round_seconds: float = knob(
-        300.0,
-        "Time between rounds.",
-        unit="s",
-        source="PAL, which runs LAS on Blox: 300",
-        minimum=1.0,
-        maximum=86400.0,
-    )
+    default_round_seconds: ClassVar[float] = 300.0  # PAL, which runs LAS on Blox: 300
     name: str = "las"
 
     def allocate(self, round_input: RoundInput) -> Decision:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import heapq
 import math
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from maat.scheduling.efficiency import efficiency
 from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Job, JobId, JobSpec
-from maat.scheduling.parameters import knob
 from maat.scheduling.policies.ordering import Walker
 from maat.scheduling.policies.requests import Requests, declared_plans
 from maat.scheduling.rounds import Decision, Grant, RoundInput
@@ -34,14 +34,7 @@ class Optimus:
     types, a job starts on its fastest type with room and grows there.
     """
 
-    round_seconds: float = knob(
-        60.0,
-        "Time between rounds.",
-        unit="s",
-        source="published Pollux simulator",
-        minimum=1.0,
-        maximum=86400.0,
-    )
+    default_round_seconds: ClassVar[float] = 60.0  # published Pollux simulator
     name: str = "optimus"
 
     def allocate(self, round_input: RoundInput) -> Decision:

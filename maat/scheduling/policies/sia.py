@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import ClassVar
 
 import numpy as np
 
@@ -72,14 +73,7 @@ class Sia:
         minimum=0.0,
         maximum=1000.0,
     )
-    round_seconds: float = knob(
-        60.0,
-        "Time between rounds.",
-        unit="s",
-        source="Sia section 4.3",
-        minimum=1.0,
-        maximum=86400.0,
-    )
+    default_round_seconds: ClassVar[float] = 60.0  # Sia section 4.3
     scale_up_factor: float = knob(
         2.0,
         "A job's GPU count grows at most by this factor.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from maat.scheduling.parameters import knob
 from maat.scheduling.policies.ordering import HeadOfLine, by_remaining_time, walk
@@ -19,9 +20,7 @@ class Srtf:
         "Whether longer jobs may pass one that does not fit.",
         source="Blox",
     )
-    round_seconds: float = knob(
-        60.0, "Time between rounds.", unit="s", minimum=1.0, maximum=86400.0
-    )
+    default_round_seconds: ClassVar[float] = 60.0
     name: str = "srtf"
 
     def allocate(self, round_input: RoundInput) -> Decision:

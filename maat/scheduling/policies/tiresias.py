@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from maat.scheduling.errors import ParameterError
 from maat.scheduling.job import Job, JobId
@@ -53,9 +53,7 @@ class Tiresias:
         "Whether later jobs may pass one that does not fit.",
         source="published Pollux simulator",
     )
-    round_seconds: float = knob(
-        60.0, "Time between rounds.", unit="s", minimum=1.0, maximum=86400.0
-    )
+    default_round_seconds: ClassVar[float] = 60.0
     name: str = "tiresias"
 
     def __post_init__(self) -> None:

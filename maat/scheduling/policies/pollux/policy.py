@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -43,14 +44,7 @@ class Pollux:
         minimum=-10.0,
         maximum=10.0,
     )
-    round_seconds: float = knob(
-        60.0,
-        "Time between rounds.",
-        unit="s",
-        source="Pollux section 5.1",
-        minimum=1.0,
-        maximum=86400.0,
-    )
+    default_round_seconds: ClassVar[float] = 60.0  # Pollux section 5.1
     reallocation_seconds: float = knob(
         30.0,
         "delta: assumed cost of a re-allocation.",

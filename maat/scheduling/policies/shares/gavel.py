@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import ClassVar
 
 import numpy as np
 
@@ -108,14 +109,7 @@ class Gavel:
         "Which of several equally good answers is taken: the middle or a corner.",
         source="Gavel's published code: ECOS, an interior point",
     )
-    round_seconds: float = knob(
-        360.0,
-        "Time between rounds.",
-        unit="s",
-        source="Gavel section 5",
-        minimum=1.0,
-        maximum=86400.0,
-    )
+    default_round_seconds: ClassVar[float] = 360.0  # Gavel section 5
     name: str = "gavel"
 
     def allocate(self, round_input: RoundInput) -> Decision:

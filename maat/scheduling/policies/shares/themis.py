@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import ClassVar
 
 import numpy as np
 
@@ -81,14 +82,7 @@ class Themis:
         minimum=0.0,
         maximum=0.1,
     )
-    round_seconds: float = knob(
-        60.0,
-        "Time between rounds: how soon an auction follows a lease's end.",
-        unit="s",
-        source="unverified",
-        minimum=1.0,
-        maximum=86400.0,
-    )
+    default_round_seconds: ClassVar[float] = 60.0  # unverified
     name: str = "themis"
 
     def allocate(self, round_input: RoundInput) -> Decision:

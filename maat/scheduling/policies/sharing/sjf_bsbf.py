@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -35,14 +36,7 @@ class SjfBsbf:
         "not, it ranks partners regardless of their nodes.",
         source="SJF-BSBF: no; its time model knows no nodes",
     )
-    round_seconds: float = knob(
-        10.0,
-        "Time between rounds.",
-        unit="s",
-        source="the authors' code",
-        minimum=1.0,
-        maximum=86400.0,
-    )
+    default_round_seconds: ClassVar[float] = 10.0  # the authors' code
     name: str = "sjf-bsbf"
 
     def allocate(self, round_input: RoundInput) -> Decision:

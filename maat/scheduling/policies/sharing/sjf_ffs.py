@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -28,14 +29,7 @@ class SjfFfs:
         "alone.",
         source="the authors' code: yes; the paper's text: no",
     )
-    round_seconds: float = knob(
-        10.0,
-        "Time between rounds.",
-        unit="s",
-        source="the authors' code",
-        minimum=1.0,
-        maximum=86400.0,
-    )
+    default_round_seconds: ClassVar[float] = 10.0  # the authors' code
     name: str = "sjf-ffs"
 
     def allocate(self, round_input: RoundInput) -> Decision:

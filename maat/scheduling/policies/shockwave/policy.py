@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -115,14 +115,7 @@ class Shockwave:
         minimum=0.01,
         maximum=3600.0,
     )
-    round_seconds: float = knob(
-        120.0,
-        "Time between rounds.",
-        unit="s",
-        source="Shockwave artifact",
-        minimum=1.0,
-        maximum=86400.0,
-    )
+    default_round_seconds: ClassVar[float] = 120.0  # Shockwave artifact
     name: str = "shockwave"
 
     def allocate(self, round_input: RoundInput) -> Decision:

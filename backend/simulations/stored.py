@@ -1,0 +1,100 @@
+"""Requests of simulations as they are stored, and what requests of sweeps share with them.
+
+A row is read into these models (backend/columns.py). Their validators bring every older shape to
+the present one, so that nothing behind them knows of older shapes.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, Self
+
+from pydantic import model_validator
+
+from maat.api.simulations import ClusterTrace, ConditionsBody, RunBody, SimulationBody
+from maat.laboratory.requested import FIDELITIES
+
+
+class StoredConditions(ConditionsBody):
+    """What simulations and sweeps share.
+
+    An older request lacks the settings that came later; it gets their defaults.
+    """
+
+    @property
+    @abstractmethod
+    def replays_a_cluster(self) -> bool:
+        """Whether a trace is a cluster's history."""
+
+    @abstractmethod
+    def as_answered(self) -> dict[str, Any]:
+        """Return the request as JSON. The text of a trace is replaced by its length."""
+
+
+class StoredSimulation(StoredConditions, SimulationBody):
+    """A simulation as requested; a cluster's history names the cluster by its id."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_present_shape(cls, given: Any) -> Any:
+        """Read an older shape.
+
+        Until there were several traces, `trace` held the only one. The interval of a run's rounds
+        was a parameter of its policy.
+        """
+        if not isinstance(given, dict):
+            return given
+        now = dict(given)
+        if "trace" in now:
+            now["traces"] = [now.pop("trace")]
+        if isinstance(now.get("runs"), list):
+            counts = not gives_round_seconds(now)
+            now["runs"] = [with_own_round_seconds(run, counts=counts) for run in now["runs"]]
+        return now
+
+    @classmethod
+    def of(cls, body: SimulationBody) -> Self:
+        return cls.model_validate(body.model_dump(mode="json"))
+
+    def run_at(self, position: int) -> RunBody:
+        """Return the run at this position: each entry of `runs` is played on every trace."""
+        return self.runs[position // len(self.traces)]
+
+    @property
+    def replays_a_cluster(self) -> bool:
+        return any(isinstance(trace, ClusterTrace) for trace in self.traces)
+
+    def as_answered(self) -> dict[str, Any]:
+        shown = self.model_dump(mode="json", exclude={"traces": {"__all__": {"text"}}})
+        for trace, json in zip(self.traces, shown["traces"], strict=True):
+            json.update(length_of_text(trace))
+        return shown
+
+
+def gives_round_seconds(given: Mapping[str, Any]) -> bool:
+    """Return whether a request, or its fidelity, gives the interval of rounds of all policies."""
+    preset = FIDELITIES.get(given.get("fidelity", ""))
+    return given.get("round_seconds") is not None or (
+        preset is not None and preset.round_seconds is not None
+    )
+
+
+def with_own_round_seconds(given: Any, *, counts: bool) -> Any:
+    """Take the interval of rounds out of the parameters of a policy, one of which it was.
+
+    `given`: what has the policy, a run or a sweep. `counts`: whether nothing else gave an interval;
+    else that parameter had no effect.
+    """
+    if not isinstance(given, dict) or "round_seconds" not in given.get("policy_parameters", {}):
+        return given
+    parameters = dict(given["policy_parameters"])
+    seconds = parameters.pop("round_seconds")
+    own = {"round_seconds": seconds} if counts else {}
+    return {**given, "policy_parameters": parameters, **own}
+
+
+def length_of_text(trace: object) -> dict[str, int]:
+    """Return what an answer says of a trace's text, if it has one."""
+    text: str | None = getattr(trace, "text", None)
+    return {} if text is None else {"text_bytes": len(text.encode())}

@@ -1,0 +1,122 @@
+"""The conditions of a requested run from plain values, and the checks before it is accepted.
+
+What a service needs of the simulation to accept a request; it runs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from maat.scheduling.reservations import Reservation
+from maat.simulation.adaptivity_shares import check_shares
+from maat.simulation.conditions import Conditions, check_interference, penalties_of, with_draw
+from maat.simulation.failures import RandomFailures
+from maat.simulation.fidelity import FIDELITIES, Fidelity, fidelity
+from maat.simulation.interference import Interference, synthetic
+from maat.simulation.iteration_models import shipped_models
+from maat.simulation.scenario import Scenario
+from maat.simulation.tuned_jobs import TunedJobs
+from maat.simulation.variability import Variability
+from maat.simulation.world import World
+from maat.vocabulary import SYNTHETIC, ProfilingMode, ScoreDraw, TuningRule
+
+__all__ = [
+    "FIDELITIES",
+    "Conditions",
+    "Fidelity",
+    "Interference",
+    "Scenario",
+    "Variability",
+    "check_interference",
+    "check_scores",
+    "check_shared_gpus",
+    "check_shares",
+    "fidelity_drawing",
+    "interference_from",
+    "penalties_from",
+    "requested_conditions",
+    "shipped_models",
+]
+
+
+def requested_conditions(
+    *,
+    fidelity: str,
+    profiling: ProfilingMode | None,
+    variability_draw: ScoreDraw | None,
+    round_seconds: float | None,
+    rigid_share: float,
+    strong_scaling_share: float,
+    mtbf_hours: float | None,
+    repair_seconds: float,
+    reservations: tuple[Reservation, ...],
+    interference: Interference | None,
+    variability: Variability | None,
+    locality_penalty: float | Mapping[str, float] | None,
+    tuned: TuningRule | None,
+    tuned_gpus: int,
+) -> Conditions:
+    """Return the conditions. Raises InputError.
+
+    `fidelity`: the name of a preset. `mtbf_hours` None: no node fails. `locality_penalty`: one
+    factor for all models, or a factor by model. `tuned_gpus`: the limit of tuned jobs.
+    """
+    return Conditions(
+        fidelity=fidelity_drawing(
+            fidelity, variability_draw, profiling=profiling, measured=variability is not None
+        ),
+        round_seconds=round_seconds,
+        rigid_share=rigid_share,
+        strong_scaling_share=strong_scaling_share,
+        failures=() if mtbf_hours is None else RandomFailures(mtbf_hours, repair_seconds),
+        reservations=reservations,
+        interference=interference,
+        variability=variability,
+        locality_penalties=penalties_from(locality_penalty),
+        tuned=None if tuned is None else TunedJobs(tuned, tuned_gpus),
+    )
+
+
+def fidelity_drawing(
+    name: str,
+    draw: ScoreDraw | None,
+    *,
+    profiling: ProfilingMode | None = None,
+    measured: bool,
+) -> Fidelity:
+    """Return a preset with this profiling and this draw of GPU scores; None: the preset's own.
+
+    `measured`: whether there are measurements to draw from. Raises UnknownNameError or
+    ParameterError.
+    """
+    return with_draw(fidelity(name, profiling=profiling), draw, measured=measured)
+
+
+def interference_from(
+    given: str | float | None, measured: Interference | None
+) -> Interference | None:
+    """Return the interference of a request.
+
+    A text is never a path here: it names the shipped table or the `measured` one. A number is the
+    slowdown of all pairs.
+    """
+    if given is None:
+        return None
+    if isinstance(given, str):
+        return synthetic() if given == SYNTHETIC else measured
+    return Interference.constant(given)
+
+
+def penalties_from(given: float | Mapping[str, float] | None) -> Mapping[str, float]:
+    """Return the slowdown across nodes by model; empty: the models' own. Raises ParameterError."""
+    return {} if given is None else penalties_of(given, shipped_models())
+
+
+def check_shared_gpus(scenario: Scenario) -> None:
+    """Raise InterferenceError if jobs share GPUs and no table covers them."""
+    World.of(scenario).check_interference()
+
+
+def check_scores(scenario: Scenario) -> None:
+    """Raise VariabilityError if the measurements lack a GPU type or enough GPUs of it."""
+    World.of(scenario).check_scores()
