@@ -22,7 +22,7 @@ import sqlalchemy as sa
 
 from backend.columns import JsonText, json_text
 from backend.models import Job as JobRow
-from backend.models import JobAllocation, JobEvent
+from backend.models import JobEvent
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.events import TERMINAL, Event, EventKind, may_follow
 from maat.scheduling.explain import ReasonCode, Reasons
@@ -32,16 +32,15 @@ from maat.vocabulary import JobState
 from worker.changes_json import batch_to_json
 from worker.event_memory import EventMemory, Told
 from worker.executors.protocol import JobStatus
+from worker.job_standing import JobStanding, update_jobs
 from worker.job_states import WITH_GPUS, steps_to
 from worker.round_rows import finite_values
+from worker.timeline import Timeline
 from worker.writes import Write
 
 log = logging.getLogger(__name__)
 
-_JSON = ("gpus", "batch", "reason_evidence")
-_SPANS: sa.Table = JobAllocation.__table__  # type: ignore[attr-defined]
 _JOBS: sa.Table = JobRow.__table__  # type: ignore[attr-defined]
-_NO_BATCH = {"total_batch_size": None, "per_gpu_batch_size": None, "accumulation_steps": None}
 _WITH_GPUS = frozenset(state.value for state in WITH_GPUS)
 _ENDED = frozenset(state.value for state in TERMINAL)
 _NO_LONGER_THERE = [-1]  # the GPUs of a job whose node was removed, until a step says what followed
@@ -57,47 +56,14 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True)
 class Moment:
-    """The step that records: its cluster time, its round, and when GPUs changed hands."""
+    """What is recorded: how things stood at this cluster time, by this round.
 
-    now: float
+    Nothing is recorded as later than that.
+    """
+
     at: float
     round_number: int
     cluster: Cluster
-
-
-@dataclass
-class JobStanding:
-    """The columns of a job that its rounds write."""
-
-    state: str
-    started_seconds: float | None
-    finished_seconds: float | None
-    progress: float
-    remaining_work: float
-    gpu_seconds: float
-    restarts: int
-    goodput: float | None
-    gpu_type: str | None
-    gpus: list[int] | None
-    batch: dict[str, Any] | None
-    reason_code: str
-    reason_evidence: dict[str, Any]
-    as_of_round: int | None
-
-    @classmethod
-    def of(cls, row: JobRow) -> JobStanding:
-        # The values as read: accessing each attribute costs many times as much.
-        loaded = vars(row)
-        return cls(**{name: loaded[name] for name in _WRITTEN})
-
-    def holds(self, allocation: Allocation | None) -> bool:
-        """Return whether these are its GPUs."""
-        if allocation is None or self.gpus is None:
-            return allocation is None and self.gpus is None
-        return self.gpus == list(allocation.gpus)
-
-
-_WRITTEN = tuple(JobStanding.__dataclass_fields__)
 
 
 class JobJournal:
@@ -114,10 +80,7 @@ class JobJournal:
         self._cluster_id = cluster_id
         self._stored: dict[JobId, dict[str, Any]] = {}
         self._events: list[dict[str, Any]] = []
-        self._closed: list[dict[str, Any]] = []
-        self._opened: list[dict[str, Any]] = []
-        self._begun: dict[JobId, dict[str, Any]] = {}
-        self._planned: list[dict[str, Any]] = []
+        self._timeline = Timeline(cluster_id)
         self._memory = EventMemory(told)
         self.admit(rows)
 
@@ -125,7 +88,7 @@ class JobJournal:
         """Add jobs as the database holds them."""
         for row in rows:
             job = self.jobs[row.id] = JobStanding.of(row)
-            self._stored[row.id] = _compared(job)
+            self._stored[row.id] = job.compared()
 
     def forget_before(self, time: float) -> None:
         """Forget earlier events; such an event of a job seen before is too late to count."""
@@ -157,7 +120,7 @@ class JobJournal:
         One that was told before, or too late to count, is not written again.
         """
         job = self.jobs.get(event.job_id)
-        time = min(event.time, moment.now)
+        time = min(event.time, moment.at)
         if job is None or self._memory.is_old_news(event, time, is_new=job.as_of_round is None):
             return
         before, kind, after = JobState(job.state), event.kind, event.state
@@ -239,21 +202,10 @@ class JobJournal:
         self._release(job_id, job, moment.at)
         if allocation is None:
             return
-        gpus = list(allocation.gpus)
-        job.gpu_type, job.gpus = allocation.gpu_type, gpus
-        self._begun[job_id] = {
-            "job_id": job_id,
-            "cluster_id": self._cluster_id,
-            "round_number": moment.round_number,
-            "from_seconds": moment.at,
-            "to_seconds": None,
-            "gpu_type": allocation.gpu_type,
-            "gpu_count": allocation.gpu_count,
-            "node_count": len(set(moment.cluster.gpu_node[gpus].tolist())),
-            "gpus": json_text(gpus),
-            **_NO_BATCH,
-        }
-        self._opened.append(self._begun[job_id])
+        job.gpu_type, job.gpus = allocation.gpu_type, list(allocation.gpus)
+        self._timeline.begin(
+            job_id, allocation, moment.cluster, at=moment.at, round_number=moment.round_number
+        )
 
     def renumber(self, numbers: Mapping[int, int]) -> None:
         """Give every job's GPUs their new numbers, after nodes were added or removed.
@@ -290,19 +242,13 @@ class JobJournal:
         `of`: the jobs that may differ from their rows. `explained_by`: the round that explained
         every job; it is also recorded for jobs that did not change otherwise.
         """
-        still_open = sa.and_(
-            _SPANS.c.job_id == sa.bindparam("of_job"), _SPANS.c.to_seconds.is_(None)
-        )
         writes = [
-            Write(_update_jobs(), self._changed(list(self.jobs) if of is None else of)),
+            Write(update_jobs(), self._changed(list(self.jobs) if of is None else of)),
             *([] if explained_by is None else [Write(self._note_round(explained_by))]),
-            Write(sa.update(_SPANS).where(still_open), self._planned),
-            Write(_close_spans(still_open), self._closed),
-            Write(sa.insert(_SPANS), self._opened),
+            *self._timeline.take_writes(),
             Write(sa.insert(JobEvent), self._events),
         ]
-        self._planned, self._closed, self._opened, self._events = [], [], [], []
-        self._begun = {}
+        self._events = []
         for job_id in [job_id for job_id, job in self.jobs.items() if job.state in _ENDED]:
             del self.jobs[job_id], self._stored[job_id]
         return writes
@@ -311,13 +257,10 @@ class JobJournal:
         """Return the jobs that differ from their rows, and remember them as written."""
         rows = []
         for job_id, job in ((job_id, self.jobs[job_id]) for job_id in jobs if job_id in self.jobs):
-            now = _compared(job)
+            now = job.compared()
             if now != self._stored[job_id] and job.gpus != _NO_LONGER_THERE:
                 self._stored[job_id] = now
-                texts = {
-                    name: None if now[name] is None else json_text(now[name]) for name in _JSON
-                }
-                rows.append({"of_job": job_id, "as_of": job.as_of_round, **now, **texts})
+                rows.append(job.parameters(job_id))
         return rows
 
     def _note_round(self, number: int) -> sa.Update:
@@ -339,15 +282,8 @@ class JobJournal:
         """
         batch = None if plan is None else batch_to_json(plan)
         if batch is not None and batch != job.batch:
-            self._write_plan(job_id, batch)
+            self._timeline.plan(job_id, batch)
         job.batch = batch
-
-    def _write_plan(self, job_id: JobId, plan: Mapping[str, Any]) -> None:
-        begun = self._begun.get(job_id)
-        if begun is not None:
-            begun.update(plan)
-        else:
-            self._planned.append({"of_job": job_id, **plan})
 
     def _pass_to(self, job_id: JobId, job: JobStanding, state: JobState, at: float) -> None:
         job.state = state.value
@@ -359,46 +295,8 @@ class JobJournal:
 
     def _release(self, job_id: JobId, job: JobStanding, at: float) -> None:
         if job.gpus is not None:
-            self._close(job_id, at)
+            self._timeline.end(job_id, at)
         job.gpu_type, job.gpus, job.batch = None, None, None
-
-    def _close(self, job_id: JobId, at: float) -> None:
-        """End the present span, which is stored or began in this step."""
-        begun = self._begun.pop(job_id, None)
-        if begun is not None:
-            begun["to_seconds"] = max(at, begun["from_seconds"])
-        else:
-            self._closed.append({"of_job": job_id, "ended_at": at})
-
-
-def _compared(job: JobStanding) -> dict[str, Any]:
-    """Return what is written of a job, except the round that explained it.
-
-    That changes every time.
-    """
-    values = dict(vars(job))
-    del values["as_of_round"]
-    return values
-
-
-def _update_jobs() -> sa.Update:
-    """Update jobs by id; a job that was ended in the meantime stays ended."""
-    mine = sa.and_(_JOBS.c.id == sa.bindparam("of_job"), _JOBS.c.finished_seconds.is_(None))
-    written: dict[str, Any] = {
-        name: sa.bindparam(name) for name in _WRITTEN if name != "as_of_round"
-    }
-    return (
-        sa.update(_JOBS)
-        .where(mine)
-        .values(version=_JOBS.c.version + 1, as_of_round=sa.bindparam("as_of"), **written)
-    )
-
-
-def _close_spans(still_open: sa.ColumnElement[bool]) -> sa.Update:
-    """End spans; none ends before it began, whenever the executor says that it did."""
-    ended_at = sa.bindparam("ended_at", type_=sa.Float)
-    later = sa.case((_SPANS.c.from_seconds > ended_at, _SPANS.c.from_seconds), else_=ended_at)
-    return sa.update(_SPANS).where(still_open).values(to_seconds=later)
 
 
 def _data_text(event: Event) -> JsonText:

@@ -142,9 +142,9 @@ class LiveCluster:
     # ---- the keeper of the round store
 
     def keep_round(self, result: RoundResult, observed: ClusterState) -> Sequence[Write]:
-        number, now, journal = result.round_number, observed.now, self._journal
+        number, journal = result.round_number, self._journal
         statuses = () if self._seen is None else self._seen.statuses
-        moment = job_journal.Moment(now, now, number, self.cluster)
+        moment = job_journal.Moment(observed.now, number, self.cluster)
         journal.record(observed.events, statuses, moment)
         answered = {status.job_id for status in statuses}
         journal.record_lost(journal.jobs.keys() - self.executor.known - answered, moment)
@@ -158,8 +158,7 @@ class LiveCluster:
 
     def keep_applied(self, changes: Changes, events: Sequence[Event]) -> Sequence[Write]:
         statuses = () if self._applied is None else self._applied.statuses
-        now = self.clock.now()
-        moment = job_journal.Moment(now, changes.time, changes.round_number, self.cluster)
+        moment = job_journal.Moment(changes.time, changes.round_number, self.cluster)
         self._journal.record(events, statuses, moment)
         touched = {change.job_id for change in changes.items}
         touched |= {status.job_id for status in statuses} | {event.job_id for event in events}

@@ -75,6 +75,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"shape": "t4=1x4", "policy_parameters": {"p": 1e6}}, "/policy_parameters/p"),
     ({"shape": "t4=1x4", "policy_parameters": {"luck": 1}}, "/policy_parameters/luck"),
     ({"shape": "t4=1x4", "placer": "anywhere"}, "/placer"),
+    ({"shape": "t4=1x4", "executor": "magic"}, "/executor"),
     ({"shape": "t4=1x4", "round_seconds": 0}, "/round_seconds"),
     ({"shape": "t4=1x4", "speed": -1}, "/speed"),
 ]
