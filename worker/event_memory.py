@@ -71,6 +71,9 @@ class EventMemory:
         if event.state is not None:
             self._entered[event.job_id] = event.time
 
+    def has(self, event: Event) -> bool:
+        return _identity(event, event.time) in self._told
+
     def is_old_news(self, event: Event, time: float, *, is_new: bool) -> bool:
         """Return whether an event at `time` was told before or comes too late to count.
 

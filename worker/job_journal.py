@@ -106,7 +106,7 @@ class JobJournal:
             self._agree(status, moment)
 
     def record_lost(self, job_ids: Iterable[JobId], moment: Moment) -> None:
-        """Record that the executor has lost these jobs: they hold no GPUs."""
+        """Record that jobs without a status hold no GPUs: not yet, or the executor lost them."""
         for job_id in job_ids:
             job = self.jobs[job_id]
             if job.state not in _ENDED:
@@ -185,12 +185,18 @@ class JobJournal:
     def _pass_by_steps(
         self, job_id: JobId, wanted: Collection[JobState], cause: Cause, moment: Moment
     ) -> None:
-        """Pass to a wanted state by the fewest allowed changes, each with its event."""
+        """Pass to a wanted state by the fewest allowed changes, each with its event.
+
+        A state that the job has entered at this very time before must wait for the next step.
+        """
         job = self.jobs[job_id]
         for state in steps_to(JobState(job.state), wanted):
-            self._pass_to(job_id, job, state, moment.at)
             data = {"cause": cause.value}
-            self._write_event(Event(moment.at, job_id, EventKind.STATE, state, data), moment)
+            event = Event(moment.at, job_id, EventKind.STATE, state, data)
+            if self._memory.has(event):
+                return
+            self._pass_to(job_id, job, state, moment.at)
+            self._write_event(event, moment)
 
     def _hold(
         self, job_id: JobId, job: JobStanding, allocation: Allocation | None, moment: Moment

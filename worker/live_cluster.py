@@ -147,7 +147,7 @@ class LiveCluster:
         moment = job_journal.Moment(observed.now, number, self.cluster)
         journal.record(observed.events, statuses, moment)
         answered = {status.job_id for status in statuses}
-        journal.record_lost(journal.jobs.keys() - self.executor.known - answered, moment)
+        journal.record_lost(journal.jobs.keys() - answered, moment)
         journal.record_reasons(result.reasons, round_number=number)
         self._last_round = number
         return [
