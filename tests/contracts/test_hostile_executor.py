@@ -50,6 +50,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     database = Database(f"sqlite:///{folder / 'maat.db'}")
     upgrade(database)
     yield database
+    EXECUTORS.pop(HOSTILE, None)
     database.dispose()
 
 
@@ -101,6 +102,7 @@ class Play:
     def heal(self) -> None:
         """Play on without mischief until every job has ended, or should have."""
         self.mischief.is_over = True
+        self.step()
         for _ in range(ROUNDS_TO_HEAL):
             if all(row.state in ENDED for row in jobs_of(self.database, self.cluster_id)):
                 return
@@ -209,3 +211,52 @@ def test_rounds_go_on_while_an_executor_does_one_thing_that_it_must_not(
         play.step(act)
     play.heal()
     assert {row.state for row in jobs_of(stored, play.cluster_id)} <= ENDED
+
+
+def test_a_lost_job_is_preempted_says_why_and_is_started_again(stored: Database) -> None:
+    play = Play(stored, Mischief(), name=next(names))
+    play.submit(1)
+    play.step()
+    play.step()
+    (row,) = jobs_of(stored, play.cluster_id)
+    assert (row.state, row.gpus) == ("starting", [0, 1])
+    play.mischief.rates = {"loses jobs": 1.0}
+    play.step()
+    (row,) = jobs_of(stored, play.cluster_id)
+    assert (row.state, row.gpus) == ("preempted", None)
+    assert causes_of(stored, row.id) == {"preempted": "lost"}
+    play.mischief.is_over = True
+    play.step()
+    (row,) = jobs_of(stored, play.cluster_id)
+    assert (row.state, row.gpus) == ("restarting", [0, 1])
+    assert states_of(stored, row.id)[-2:] == [JobState.PREEMPTED, JobState.RESTARTING]
+    play.heal()
+    assert [row.state for row in jobs_of(stored, play.cluster_id)] == ["succeeded"]
+
+
+def test_the_timeline_shows_the_gpus_that_a_job_holds_and_not_those_that_it_was_given(
+    stored: Database,
+) -> None:
+    mischief = Mischief({"starts late": 1.0})
+    play = Play(stored, mischief, name=next(names))
+    play.submit(1)
+    play.step()
+    play.step()
+    (row,) = jobs_of(stored, play.cluster_id)
+    assert (row.state, row.gpus, spans_of(stored, row.id)) == ("starting", None, [])
+    mischief.is_over = True
+    play.step()
+    (span,) = spans_of(stored, row.id)
+    assert (span.gpus, span.from_seconds) == ([0, 1], pytest.approx(150.0))
+    play.world.jobs[row.id].held = (("t4-1", 2), ("t4-1", 3))
+    play.step()
+    first, second = spans_of(stored, row.id)
+    assert first.to_seconds == second.from_seconds == pytest.approx(210.0)
+    assert (second.gpus, second.to_seconds) == ([6, 7], None)
+
+
+def causes_of(database: Database, job_id: str) -> dict[str, str]:
+    """The causes of the states that the journal concluded by itself."""
+    with database.session_scope(writes=False) as session:
+        events = session.exec(select(JobEvent).where(JobEvent.job_id == job_id)).all()
+    return {str(event.state): event.data["cause"] for event in events if "cause" in event.data}
