@@ -81,12 +81,9 @@ def _checked_statuses(
     taken: Mapping[int, int],
     is_recorded: IsRecorded,
 ) -> list[JobStatus]:
-    by_job = {
-        status.job_id: status
-        for status in reversed(statuses)
-        if status.job_id in known and _is_possible(status)
-    }
-    kept = list(reversed(by_job.values()))
+    kept = [status for status in statuses if status.job_id in known and _is_possible(status)]
+    if len({status.job_id for status in kept}) != len(kept):
+        kept = list({status.job_id: status for status in reversed(kept)}.values())
     if len(kept) != len(statuses):
         log.warning("%d statuses of the executor cannot be", len(statuses) - len(kept))
     claims = [(one.job_id, one.allocation) for one in kept if one.allocation is not None]
@@ -103,10 +100,9 @@ def _checked_statuses(
 
 
 def _is_possible(status: JobStatus) -> bool:
-    numbers = status.progress + status.remaining_work + status.gpu_seconds
-    others = (status.goodput or 0.0) + (status.started_at or 0.0)
-    ended = status.ended
-    return math.isfinite(numbers + others) and (ended is None or ended in TERMINAL)
+    _, progress, remaining, gpu_seconds, _, started_at, _, goodput, _, ended, _ = status
+    numbers = progress + remaining + gpu_seconds + (goodput or 0.0) + (started_at or 0.0)
+    return math.isfinite(numbers) and (ended is None or ended in TERMINAL)
 
 
 def _checked_jobs(
