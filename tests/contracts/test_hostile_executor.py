@@ -183,7 +183,7 @@ acts = st.lists(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(
     rates=st.dictionaries(st.sampled_from(MISCHIEF), st.sampled_from((0.2, 0.6)), max_size=8),
     seed=st.integers(0, 2**32),
