@@ -67,6 +67,15 @@ class JobState(StrEnum):
     CANCELLED = "cancelled"
 
 
+class ExecutorKind(StrEnum):
+    """What runs the jobs of a live cluster. worker/executors has a line for each.
+
+    SIMULATED: nothing runs; jobs advance by the true step times of their models.
+    """
+
+    SIMULATED = "simulated"
+
+
 class ProfilingMode(StrEnum):
     """What the scheduler knows of a job before it has run (Sia section 5.7).
 

@@ -3,93 +3,125 @@
 Changes are collected in memory and prepared for the round's transaction. No other code changes
 these columns while the lease is held. States change only as maat.scheduling.events allows; any
 other change is logged and not written.
+
+Events tell what happened, statuses how a job stands. Where they differ, the status counts: a job
+that lost its GPUs without an event becomes preempted, with the cause `lost`, and waits for GPUs
+like any other preempted job. One that holds GPUs becomes starting or restarting. One that ended
+without an event ends now.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import sqlalchemy as sa
 
-from backend.columns import json_text
+from backend.columns import JsonText, json_text
 from backend.models import Job as JobRow
-from backend.models import JobAllocation, JobEvent
+from backend.models import JobEvent
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.events import TERMINAL, Event, EventKind, may_follow
 from maat.scheduling.explain import ReasonCode, Reasons
+from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Allocation, JobId
-from maat.simulation.simulated_job import SimulatedJob
 from maat.vocabulary import JobState
 from worker.changes_json import batch_to_json
+from worker.event_memory import EventMemory, Told
+from worker.executors.protocol import JobStatus
+from worker.job_standing import JobStanding, update_jobs
+from worker.job_states import WITH_GPUS, steps_to
 from worker.round_rows import finite_values
+from worker.timeline import Timeline
 from worker.writes import Write
 
 log = logging.getLogger(__name__)
 
-_JSON = ("gpus", "batch", "reason_evidence")
-_SPANS: sa.Table = JobAllocation.__table__  # type: ignore[attr-defined]
 _JOBS: sa.Table = JobRow.__table__  # type: ignore[attr-defined]
-_NO_BATCH = {"total_batch_size": None, "per_gpu_batch_size": None, "accumulation_steps": None}
+_WITH_GPUS = frozenset(state.value for state in WITH_GPUS)
+_ENDED = frozenset(state.value for state in TERMINAL)
+_NO_LONGER_THERE = [-1]  # the GPUs of a job whose node was removed, until a step says what followed
 
 
-@dataclass
-class JobStanding:
-    """The columns of a job that its rounds write."""
+class Cause(StrEnum):
+    """Why the journal changed a state without an event of the executor."""
 
-    state: str
-    started_seconds: float | None
-    finished_seconds: float | None
-    progress: float
-    remaining_work: float
-    gpu_seconds: float
-    restarts: int
-    goodput: float | None
-    gpu_type: str | None
-    gpus: list[int] | None
-    batch: dict[str, Any] | None
-    reason_code: str
-    reason_evidence: dict[str, Any]
-    as_of_round: int | None
-
-    @classmethod
-    def of(cls, row: JobRow) -> JobStanding:
-        # The values as read: accessing each attribute costs many times as much.
-        loaded = vars(row)
-        return cls(**{name: loaded[name] for name in _WRITTEN})
+    LOST = "lost"
+    HOLDS_GPUS = "holds-gpus"
+    ENDED = "ended"
 
 
-_WRITTEN = tuple(JobStanding.__dataclass_fields__)
+@dataclass(frozen=True)
+class Moment:
+    """What is recorded: how things stood at this cluster time, by this round.
+
+    Nothing is recorded as later than that.
+    """
+
+    at: float
+    round_number: int
+    cluster: Cluster
 
 
 class JobJournal:
     """The unfinished jobs of one cluster.
 
-    After a step that is not committed, this journal must not be used again.
+    `told`: the events of the last steps, as stored. After a step that is not committed, this
+    journal must not be used again.
     """
 
-    def __init__(self, rows: Iterable[JobRow], *, cluster_id: str) -> None:
+    def __init__(
+        self, rows: Iterable[JobRow], *, cluster_id: str, told: Iterable[Told] = ()
+    ) -> None:
         self.jobs: dict[JobId, JobStanding] = {}
         self._cluster_id = cluster_id
         self._stored: dict[JobId, dict[str, Any]] = {}
         self._events: list[dict[str, Any]] = []
-        self._closed: list[dict[str, Any]] = []
-        self._opened: list[dict[str, Any]] = []
-        self._planned: list[dict[str, Any]] = []
+        self._timeline = Timeline(cluster_id)
+        self._memory = EventMemory(told)
         self.admit(rows)
 
     def admit(self, rows: Iterable[JobRow]) -> None:
         """Add jobs as the database holds them."""
         for row in rows:
             job = self.jobs[row.id] = JobStanding.of(row)
-            self._stored[row.id] = _compared(job)
+            self._stored[row.id] = job.compared()
 
-    def record_event(self, event: Event, *, round_number: int | None) -> None:
-        """Record an event of the executor; the job changes to its state, if allowed."""
+    def forget_before(self, time: float) -> None:
+        """Forget earlier events; such an event of a job seen before is too late to count."""
+        self._memory.forget_before(time)
+
+    def record(
+        self, events: Iterable[Event], statuses: Collection[JobStatus], moment: Moment
+    ) -> None:
+        """Record what happened, and how these jobs stand now."""
+        for status in statuses:
+            self._record_figures(status)
+        for event in sorted(events, key=lambda event: event.time):
+            self.record_event(event, moment)
+        for status in statuses:
+            self._agree(status, moment)
+
+    def record_lost(self, job_ids: Iterable[JobId], moment: Moment) -> None:
+        """Record that jobs without a status hold no GPUs: not yet, or the executor lost them."""
+        for job_id in job_ids:
+            job = self.jobs[job_id]
+            if job.state not in _ENDED:
+                self._hold(job_id, job, None, moment)
+                if job.state in _WITH_GPUS:
+                    self._pass_by_steps(job_id, {JobState.PREEMPTED}, Cause.LOST, moment)
+
+    def record_event(self, event: Event, moment: Moment) -> None:
+        """Record an event of the executor; the job changes to its state, if allowed.
+
+        One that was told before, or too late to count, is not written again.
+        """
         job = self.jobs.get(event.job_id)
-        if job is None:
+        time = min(event.time, moment.at)
+        if job is None or self._memory.is_old_news(event, time, is_new=job.as_of_round is None):
             return
         before, kind, after = JobState(job.state), event.kind, event.state
         if after is before:
@@ -103,77 +135,95 @@ class JobJournal:
                     after.value,
                 )
                 return
-            self._pass_to(event.job_id, job, after, event.time)
+            self._pass_to(event.job_id, job, after, time)
+        self._write_event(Event(time, event.job_id, kind, after, event.data), moment)
+
+    def _write_event(self, event: Event, moment: Moment) -> None:
+        self._memory.remember(event)
         self._events.append(
             {
                 "job_id": event.job_id,
                 "cluster_id": self._cluster_id,
-                "round_number": round_number,
+                "round_number": moment.round_number,
                 "cluster_seconds": event.time,
-                "kind": kind.value,
-                "state": None if after is None else after.value,
-                "data": json_text(dict(event.data)),
+                "kind": event.kind.value,
+                "state": None if event.state is None else event.state.value,
+                "data": _data_text(event),
             }
         )
 
-    def record_state(self, seen: SimulatedJob) -> None:
-        """Record the present state of a job."""
-        job = self.jobs.get(seen.spec.id)
+    def _record_figures(self, status: JobStatus) -> None:
+        """Record everything but state and GPUs. A new batch plan belongs to the present span."""
+        job = self.jobs.get(status.job_id)
         if job is None:
             return
-        ledger, total = seen.ledger, seen.total_work
-        job.progress = min(ledger.done_work / total, 1.0) if total > 0 else 1.0
-        job.remaining_work = max(total - ledger.done_work, 0.0)
-        job.gpu_seconds = sum(ledger.gpu_seconds.values())
-        job.restarts = ledger.restarts
-        job.started_seconds = ledger.started_at
-        running = seen.finished_at is None and seen.allocation is not None
-        job.goodput = seen.goodput if running and seen.goodput > 0 else None
-        plan = None if seen.plan is None else batch_to_json(seen.plan)
-        if plan is not None and plan != job.batch:
-            self._plan(seen.spec.id, plan)
-        job.batch = plan
+        job.progress, job.remaining_work = status.progress, status.remaining_work
+        job.gpu_seconds, job.restarts = status.gpu_seconds, status.restarts
+        job.goodput = status.goodput
+        if status.started_at is not None:
+            job.started_seconds = status.started_at
+        if status.allocation is None or job.holds(status.allocation):
+            self._run_plan(status.job_id, job, status.plan)
 
-    def record_allocation(
-        self,
-        job_id: JobId,
-        allocation: Allocation | None,
-        cluster: Cluster,
-        *,
-        at: float,
-        round_number: int,
-    ) -> None:
-        """Record the GPUs that a job holds from `at` on.
-
-        If they differ from before, one span of its timeline ends and one begins.
-        """
+    def _agree(self, status: JobStatus, moment: Moment) -> None:
+        """Let GPUs and state follow the job's status, where its events have not told them."""
+        job_id, held = status.job_id, status.allocation
         job = self.jobs.get(job_id)
-        gpus = None if allocation is None else list(allocation.gpus)
-        if job is None or gpus == job.gpus:
+        if job is None or job.state in _ENDED:
             return
-        self._release(job_id, job, at)
+        if status.ended is not None:
+            self._pass_by_steps(job_id, {status.ended}, Cause.ENDED, moment)
+            return
+        if not job.holds(held):
+            self._hold(job_id, job, held, moment)
+            self._run_plan(job_id, job, status.plan)
+        if held is not None and job.state not in _WITH_GPUS:
+            self._pass_by_steps(job_id, WITH_GPUS, Cause.HOLDS_GPUS, moment)
+        elif held is None and job.state in _WITH_GPUS and not status.starting:
+            self._pass_by_steps(job_id, {JobState.PREEMPTED}, Cause.LOST, moment)
+
+    def _pass_by_steps(
+        self, job_id: JobId, wanted: Collection[JobState], cause: Cause, moment: Moment
+    ) -> None:
+        """Pass to a wanted state by the fewest allowed changes, each with its event.
+
+        A state that the job has entered at this very time before must wait for the next step.
+        """
+        job = self.jobs[job_id]
+        for state in steps_to(JobState(job.state), wanted):
+            data = {"cause": cause.value}
+            event = Event(moment.at, job_id, EventKind.STATE, state, data)
+            if self._memory.has(event):
+                return
+            self._pass_to(job_id, job, state, moment.at)
+            self._write_event(event, moment)
+
+    def _hold(
+        self, job_id: JobId, job: JobStanding, allocation: Allocation | None, moment: Moment
+    ) -> None:
+        """Record the GPUs that a job holds from `moment.at` on.
+
+        One span of its timeline ends and one begins.
+        """
+        self._release(job_id, job, moment.at)
         if allocation is None:
             return
-        job.gpu_type, job.gpus = allocation.gpu_type, gpus
-        self._opened.append(
-            {
-                "job_id": job_id,
-                "cluster_id": self._cluster_id,
-                "round_number": round_number,
-                "from_seconds": at,
-                "gpu_type": allocation.gpu_type,
-                "gpu_count": allocation.gpu_count,
-                "node_count": len(set(cluster.gpu_node[list(allocation.gpus)].tolist())),
-                "gpus": json_text(gpus),
-                **_NO_BATCH,
-            }
+        job.gpu_type, job.gpus = allocation.gpu_type, list(allocation.gpus)
+        self._timeline.begin(
+            job_id, allocation, moment.cluster, at=moment.at, round_number=moment.round_number
         )
 
-    def renumber(self, job_id: JobId, allocation: Allocation | None) -> None:
-        """Record new numbers of the same GPUs after nodes were added or removed."""
-        job = self.jobs.get(job_id)
-        if job is not None and allocation is not None and job.gpus is not None:
-            job.gpus = list(allocation.gpus)
+    def renumber(self, numbers: Mapping[int, int]) -> None:
+        """Give every job's GPUs their new numbers, after nodes were added or removed.
+
+        A job with a GPU that no longer exists keeps its span until a step says what followed.
+        """
+        for job in self.jobs.values():
+            if job.gpus is not None:
+                there = all(gpu in numbers for gpu in job.gpus)
+                job.gpus = (
+                    sorted(numbers[gpu] for gpu in job.gpus) if there else list(_NO_LONGER_THERE)
+                )
 
     def record_reasons(self, reasons: Mapping[JobId, Reasons], *, round_number: int) -> None:
         """Record why every job has its allocation.
@@ -198,19 +248,14 @@ class JobJournal:
         `of`: the jobs that may differ from their rows. `explained_by`: the round that explained
         every job; it is also recorded for jobs that did not change otherwise.
         """
-        still_open = sa.and_(
-            _SPANS.c.job_id == sa.bindparam("of_job"), _SPANS.c.to_seconds.is_(None)
-        )
         writes = [
-            Write(_update_jobs(), self._changed(list(self.jobs) if of is None else of)),
+            Write(update_jobs(), self._changed(list(self.jobs) if of is None else of)),
             *([] if explained_by is None else [Write(self._note_round(explained_by))]),
-            Write(sa.update(_SPANS).where(still_open), self._planned),
-            Write(sa.update(_SPANS).where(still_open), self._closed),
-            Write(sa.insert(_SPANS), self._opened),
+            *self._timeline.take_writes(),
             Write(sa.insert(JobEvent), self._events),
         ]
-        self._planned, self._closed, self._opened, self._events = [], [], [], []
-        for job_id in [job_id for job_id, job in self.jobs.items() if job.state in TERMINAL]:
+        self._events = []
+        for job_id in [job_id for job_id, job in self.jobs.items() if job.state in _ENDED]:
             del self.jobs[job_id], self._stored[job_id]
         return writes
 
@@ -218,13 +263,10 @@ class JobJournal:
         """Return the jobs that differ from their rows, and remember them as written."""
         rows = []
         for job_id, job in ((job_id, self.jobs[job_id]) for job_id in jobs if job_id in self.jobs):
-            now = _compared(job)
-            if now != self._stored[job_id]:
+            now = job.compared()
+            if now != self._stored[job_id] and job.gpus != _NO_LONGER_THERE:
                 self._stored[job_id] = now
-                texts = {
-                    name: None if now[name] is None else json_text(now[name]) for name in _JSON
-                }
-                rows.append({"of_job": job_id, "as_of": job.as_of_round, **now, **texts})
+                rows.append(job.parameters(job_id))
         return rows
 
     def _note_round(self, number: int) -> sa.Update:
@@ -239,20 +281,19 @@ class JobJournal:
             .values(as_of_round=number, version=_JOBS.c.version + 1)
         )
 
-    def _plan(self, job_id: JobId, plan: Mapping[str, Any]) -> None:
+    def _run_plan(self, job_id: JobId, job: JobStanding, plan: BatchPlan | None) -> None:
         """Record the batch of the present span.
 
         A span that began in this step is not stored yet: an update would change the one before it.
         """
-        begun = next((span for span in reversed(self._opened) if span["job_id"] == job_id), None)
-        if begun is not None:
-            begun.update(plan)
-        else:
-            self._planned.append({"of_job": job_id, **plan})
+        batch = None if plan is None else batch_to_json(plan)
+        if batch is not None and batch != job.batch:
+            self._timeline.plan(job_id, batch)
+        job.batch = batch
 
     def _pass_to(self, job_id: JobId, job: JobStanding, state: JobState, at: float) -> None:
         job.state = state.value
-        if state is JobState.STARTING:
+        if state is JobState.STARTING and job.started_seconds is None:
             job.started_seconds = at
         if state in TERMINAL:
             job.finished_seconds, job.goodput = at, None
@@ -260,28 +301,14 @@ class JobJournal:
 
     def _release(self, job_id: JobId, job: JobStanding, at: float) -> None:
         if job.gpus is not None:
-            self._closed.append({"of_job": job_id, "to_seconds": at})
+            self._timeline.end(job_id, at)
         job.gpu_type, job.gpus, job.batch = None, None, None
 
 
-def _compared(job: JobStanding) -> dict[str, Any]:
-    """Return what is written of a job, except the round that explained it.
-
-    That changes every time.
-    """
-    values = dict(vars(job))
-    del values["as_of_round"]
-    return values
-
-
-def _update_jobs() -> sa.Update:
-    """Update jobs by id; a job that was ended in the meantime stays ended."""
-    mine = sa.and_(_JOBS.c.id == sa.bindparam("of_job"), _JOBS.c.finished_seconds.is_(None))
-    written: dict[str, Any] = {
-        name: sa.bindparam(name) for name in _WRITTEN if name != "as_of_round"
-    }
-    return (
-        sa.update(_JOBS)
-        .where(mine)
-        .values(version=_JOBS.c.version + 1, as_of_round=sa.bindparam("as_of"), **written)
-    )
+def _data_text(event: Event) -> JsonText:
+    """Return the event's data as JSON text; none of it if it cannot be JSON."""
+    try:
+        return json_text(dict(event.data))
+    except (TypeError, ValueError):
+        log.warning("job %s: the data of event %s are no JSON", event.job_id, event.kind.value)
+        return json_text({})

@@ -6,6 +6,7 @@ Knows no broker.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlmodel import Session
@@ -15,16 +16,19 @@ from backend.clusters.repository import all_clusters, get_cluster, nodes_of
 from backend.database import Database
 from backend.models import Cluster as ClusterRow
 from backend.moments import moment_of
+from maat.scheduling.events import Event
 from maat.scheduling.loop import RoundLoop
+from maat.scheduling.protocols import Executor
 from maat.scheduling.reservations import Reservation
+from maat.scheduling.rounds import Changes, ClusterState
 from worker.cluster_parts import cluster_parts
+from worker.executors import EXECUTORS
 from worker.lease import leased
 from worker.live_cluster import LiveCluster
-from worker.live_executor import MeasuredExecutor
 from worker.live_memory import MEMORY
 from worker.live_snapshot import is_due, news_of, reservations_at, snapshot_of
 from worker.round_store import SqlRoundStore
-from worker.step_seconds import DECIDE, READ, RESTORE, StepSeconds
+from worker.step_seconds import DECIDE, OBSERVE, READ, RESTORE, StepSeconds
 
 log = logging.getLogger(__name__)
 
@@ -93,10 +97,18 @@ def _begin(
 ) -> _Step | None:
     """Begin a step; return None if it cannot be made.
 
-    The cluster may be deleted, may have no node, or its round may not be due (any more).
+    The cluster may be deleted, may have no node, or its round may not be due (any more). A newer
+    version may have stored an executor that this one does not have.
     """
     cluster, moment = session.get(ClusterRow, cluster_id), moment_of(session)
     if cluster is None or not is_due(session, cluster, moment):
+        return None
+    if cluster.executor not in EXECUTORS:
+        log.error(
+            "cluster %s has the executor %r, which this version does not have: no round is made",
+            cluster_id,
+            cluster.executor,
+        )
         return None
     live = None if remembered is None else _continued(session, remembered, cluster, moment, seconds)
     if live is None:
@@ -127,6 +139,21 @@ def _restored(session: Session, cluster: ClusterRow, seconds: StepSeconds) -> Li
         return LiveCluster(snapshot)
 
 
+class _MeasuredExecutor:
+    """An executor that measures the time to observe and to apply."""
+
+    def __init__(self, executor: Executor, seconds: StepSeconds) -> None:
+        self._executor, self._seconds = executor, seconds
+
+    def observe(self) -> ClusterState:
+        with self._seconds.part(OBSERVE):
+            return self._executor.observe()
+
+    def apply(self, changes: Changes) -> Sequence[Event]:
+        with self._seconds.part(OBSERVE):
+            return self._executor.apply(changes)
+
+
 def _store(database: Database, step: _Step, fencing: int, seconds: StepSeconds) -> SqlRoundStore:
     row = step.cluster
     return SqlRoundStore(
@@ -147,7 +174,7 @@ def _round_loop(step: _Step, store: SqlRoundStore, seconds: StepSeconds) -> Roun
     return RoundLoop(
         policy=policy,
         placer=placer,
-        executor=MeasuredExecutor(step.live.executor, seconds),
+        executor=_MeasuredExecutor(step.live, seconds),
         store=store,
         clock=step.live.clock,
         reservations=step.reservations,

@@ -9,8 +9,8 @@ committed, this object must be discarded.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
@@ -22,45 +22,59 @@ from backend.models import Cluster as ClusterRow
 from backend.models import Node as NodeRow
 from maat.scheduling.cluster import Node
 from maat.scheduling.events import Event
-from maat.scheduling.job import JobId
+from maat.scheduling.job import Allocation, JobId
 from maat.scheduling.rounds import Changes, ClusterState, RoundResult
-from maat.simulation.world_models import Model, catalog_models
-from worker.executor_rows import ExecutorRows
+from worker import job_journal
+from worker.event_memory import REMEMBERED_SECONDS
+from worker.executor_rows import state_writes
+from worker.executors import EXECUTORS
+from worker.executors.checked import checked_applied, checked_observation
+from worker.executors.numbering import layout, new_numbers, renumbered_changes
+from worker.executors.protocol import Applied, News, Observation, Restoration, StoredState
 from worker.job_journal import JobJournal
-from worker.live_executor import FixedClock, LiveExecutor
-from worker.live_snapshot import News, Snapshot
+from worker.live_snapshot import Snapshot
 from worker.writes import Write
 
+_NODES = "nodes"  # of the stored head: the worker's part, the rest is the executor's
 
-@lru_cache(maxsize=1)
-def live_models() -> Mapping[str, Model]:
-    """Return the catalog, read once per process."""
-    return catalog_models()
+
+@dataclass
+class FixedClock:
+    """The cluster time of one step: all of it happens at once. The next step sets it."""
+
+    seconds: float
+
+    def now(self) -> float:
+        return self.seconds
+
+    def sleep_until(self, time: float) -> None:
+        """Return at once: a live step is made when it is due and never waits."""
 
 
 class LiveCluster:
-    """Also keeps what a round stores besides itself.
+    """The executor as the round loop sees it, and what a round stores besides itself.
 
-    That is the state of every job, the executor's state, and the cluster's time.
+    That is the state of every job, the executor's state, and the cluster's time. What the executor
+    answers is checked before the loop or the journal sees it.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self.id = snapshot.cluster.id
+        self.id, self.executor_name = snapshot.cluster.id, snapshot.cluster.executor
         self._last_round = snapshot.cluster.next_round_number - 1
         self._nodes = _as_numbered(snapshot.nodes)
         self._begun: tuple[ClusterRow, Moment] = (snapshot.cluster, snapshot.moment)
         self.clock = FixedClock(snapshot.now)
-        state = snapshot.executor_state
-        self.executor = LiveExecutor(
-            engine_cluster(snapshot.nodes),
-            self.clock,
-            snapshot.jobs,
-            live_models(),
-            state,
-            tenants=snapshot.tenants,
-        )
-        self._journal = JobJournal(snapshot.jobs, cluster_id=self.id)
-        self._rows = ExecutorRows(self.id, {} if state is None else state.jobs)
+        restoration = restoration_of(snapshot, self.clock)
+        self.cluster = restoration.cluster
+        self._journal = JobJournal(snapshot.news.jobs, cluster_id=self.id, told=snapshot.told)
+        self._journal.forget_before(snapshot.told_since)
+        self._numbers = restoration.numbers
+        self._all_moved = self._numbers is not None
+        if self._numbers is not None:
+            self._journal.renumber(self._numbers)
+        self.executor = EXECUTORS[self.executor_name].restore(restoration)
+        self._seen: Observation | None = None
+        self._applied: Applied | None = None
 
     @property
     def jobs(self) -> Sequence[JobId]:
@@ -69,64 +83,93 @@ class LiveCluster:
     def is_up_to_date(self, cluster: ClusterRow, nodes: Sequence[NodeRow]) -> bool:
         """Return whether it matches the rows.
 
-        The last round and the nodes must be the same, and executor and journal must have the same
-        jobs.
+        The last round, the nodes and the executor's name must be the same, and executor and journal
+        must have the same jobs. So a job that the executor has lost is handed to it again.
         """
-        same_place = (self._last_round + 1, self._nodes) == (
+        same_place = (self._last_round + 1, self._nodes, self.executor_name) == (
             cluster.next_round_number,
             _as_numbered(nodes),
+            cluster.executor,
         )
-        return same_place and self._journal.jobs.keys() == self.executor.simulated.unfinished
+        return same_place and self._journal.jobs.keys() == self.executor.known
 
     def go_on(self, news: News, cluster: ClusterRow, *, now: float, moment: Moment) -> None:
         """Begin the next step from memory."""
         self._begun = (cluster, moment)
+        self._journal.forget_before(self.clock.now() - REMEMBERED_SECONDS)
+        self.clock.seconds, self._all_moved = now, False
         self._journal.admit(news.jobs)
-        self.executor.go_on(now, news.jobs, cancelled=news.cancelled, tenants=news.tenants)
+        self.executor.go_on(news)
+
+    # ---- the executor of the round loop
+
+    def observe(self) -> ClusterState:
+        """Return the cluster now, with requests and node changes since the last round."""
+        self._numbers = None
+        self._seen = checked_observation(
+            self.executor.observe(),
+            self._journal.jobs,
+            self.cluster,
+            now=self.clock.now(),
+            is_recorded=self._is_recorded,
+        )
+        return self._seen.state
+
+    def apply(self, changes: Changes) -> Sequence[Event]:
+        """Apply a round.
+
+        Changes left over from before nodes were added or removed have old GPU numbers.
+        """
+        if self._numbers is not None:
+            changes = renumbered_changes(changes, self._numbers)
+        self._applied = checked_applied(
+            self.executor.apply(changes),
+            self._journal.jobs,
+            self.cluster,
+            others=self._held_by_others,
+            is_recorded=self._is_recorded,
+        )
+        return self._applied.events
+
+    def _is_recorded(self, job_id: JobId, allocation: Allocation) -> bool:
+        return self._journal.jobs[job_id].holds(allocation)
+
+    def _held_by_others(self, job_ids: Collection[JobId]) -> Iterable[int]:
+        for job_id, job in self._journal.jobs.items():
+            if job.gpus is not None and job_id not in job_ids:
+                yield from job.gpus
+
+    # ---- the keeper of the round store
 
     def keep_round(self, result: RoundResult, observed: ClusterState) -> Sequence[Write]:
-        number, simulated = result.round_number, self.executor.simulated
-        for job in (*simulated.jobs.values(), *simulated.finished.values()):
-            self._journal.record_state(job)
-        for event in observed.events:
-            self._journal.record_event(event, round_number=number)
-        for job in simulated.jobs.values():
-            if job.allocation is None:
-                self._journal.record_allocation(
-                    job.spec.id, None, observed.cluster, at=observed.now, round_number=number
-                )
-            elif self.executor.was_renumbered:
-                self._journal.renumber(job.spec.id, job.allocation)
-        self._journal.record_reasons(result.reasons, round_number=number)
+        number, journal = result.round_number, self._journal
+        statuses = () if self._seen is None else self._seen.statuses
+        moment = job_journal.Moment(observed.now, number, self.cluster)
+        journal.record(observed.events, statuses, moment)
+        answered = {status.job_id for status in statuses}
+        journal.record_lost(journal.jobs.keys() - answered, moment)
+        journal.record_reasons(result.reasons, round_number=number)
         self._last_round = number
         return [
-            *self._journal.take_writes(explained_by=number),
-            *self._rows.changes(simulated.jobs),
+            *journal.take_writes(explained_by=number),
+            *state_writes(self.executor.take_changes(), self.id),
             self._anchor(),
         ]
 
     def keep_applied(self, changes: Changes, events: Sequence[Event]) -> Sequence[Write]:
-        number, jobs = changes.round_number, self.executor.simulated.jobs
-        for event in events:
-            self._journal.record_event(event, round_number=number)
-        touched = [change.job_id for change in changes.items if change.job_id in jobs]
-        for job in (jobs[job_id] for job_id in touched):
-            self._journal.record_allocation(
-                job.spec.id,
-                job.allocation,
-                self.executor.cluster,
-                at=changes.time,
-                round_number=number,
-            )
-            self._journal.record_state(job)
-        others_too = self.executor.was_renumbered
+        statuses = () if self._applied is None else self._applied.statuses
+        moment = job_journal.Moment(changes.time, changes.round_number, self.cluster)
+        self._journal.record(events, statuses, moment)
+        touched = {change.job_id for change in changes.items}
+        touched |= {status.job_id for status in statuses} | {event.job_id for event in events}
+        of = None if self._all_moved else touched
         return [
-            *self._journal.take_writes(of=touched),
-            *self._rows.changes(jobs, touched=None if others_too else touched),
+            *self._journal.take_writes(of=of),
+            *state_writes(self.executor.take_changes(of=of), self.id),
         ]
 
     def executor_state(self) -> Mapping[str, Any]:
-        return self.executor.head()
+        return {_NODES: layout(self.cluster), **self.executor.head()}
 
     def _anchor(self) -> Write:
         """Anchor cluster time at the round.
@@ -145,6 +188,17 @@ class LiveCluster:
             for name in ("anchor_wall", "anchor_boot", "anchor_boot_seconds", "anchor_seconds")
         }
         return Write(sa.update(ClusterRow).where(*as_read).values(**values))
+
+
+def restoration_of(snapshot: Snapshot, clock: FixedClock) -> Restoration:
+    """Return what the executor of this cluster begins from."""
+    cluster, stored = engine_cluster(snapshot.nodes), snapshot.executor_state
+    state, numbers = None, None
+    if stored is not None:
+        head = {name: value for name, value in stored.head.items() if name != _NODES}
+        state = StoredState(head, stored.jobs)
+        numbers = new_numbers(stored.head[_NODES], cluster)
+    return Restoration(snapshot.cluster.id, cluster, clock, snapshot.news, state, numbers)
 
 
 def _as_numbered(nodes: Sequence[NodeRow]) -> list[tuple[Node, float | None]]:

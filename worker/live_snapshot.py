@@ -5,7 +5,8 @@ Decides only whether a round is due.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,37 +23,28 @@ from backend.reservations.repository import engine_reservations, standing, tenan
 from maat.scheduling.events import TERMINAL
 from maat.scheduling.job import JobId
 from maat.scheduling.reservations import Reservation
-from worker.executor_rows import StoredExecutor, stored_executor
+from worker.event_memory import REMEMBERED_SECONDS, Told, told_since
+from worker.executor_rows import stored_state
+from worker.executors.protocol import News, StoredState
 
 
 @dataclass(frozen=True)
 class Snapshot:
     """The state that a step starts from.
 
-    `jobs`: every unfinished job. `tenants`: names by id, of those with jobs. `now`: cluster time of
-    the step, at `moment`.
+    `news`: every unfinished job, and which of them were asked to end. `told`: the events since
+    `told_since`. `now`: cluster time of the step, at `moment`.
     """
 
     cluster: ClusterRow
     nodes: Sequence[NodeRow]
-    jobs: Sequence[JobRow]
-    tenants: Mapping[str, str]
+    news: News
+    told: Sequence[Told]
+    told_since: float
     reservations: tuple[Reservation, ...]
-    executor_state: StoredExecutor | None
+    executor_state: StoredState | None
     moment: Moment
     now: float
-
-
-@dataclass(frozen=True)
-class News:
-    """What happened since the last round to a cluster whose jobs are known.
-
-    `jobs`: new jobs; `cancelled`: jobs that were asked to end.
-    """
-
-    jobs: Sequence[JobRow]
-    tenants: Mapping[str, str]
-    cancelled: Sequence[JobId]
 
 
 def snapshot_of(session: Session, cluster: ClusterRow) -> Snapshot | None:
@@ -61,13 +53,16 @@ def snapshot_of(session: Session, cluster: ClusterRow) -> Snapshot | None:
     if not nodes:
         return None
     jobs, moment = list(session.exec(_unfinished(select(JobRow), cluster.id))), moment_of(session)
+    last = _last_round_at(session, cluster)
+    since = -math.inf if last is None else last - REMEMBERED_SECONDS
     return Snapshot(
         cluster,
         nodes,
-        jobs,
-        tenants=tenant_names(session, [job.tenant_id for job in jobs]),
+        _news(session, jobs, [job.id for job in jobs if job.cancel_requested]),
+        told=told_since(session, cluster.id, since) if last is not None else (),
+        told_since=since,
         reservations=reservations_at(session, cluster, moment),
-        executor_state=stored_executor(session, session.get(ClusterRuntime, cluster.id)),
+        executor_state=stored_state(session, session.get(ClusterRuntime, cluster.id)),
         moment=moment,
         now=cluster_seconds(cluster, moment),
     )
@@ -86,11 +81,12 @@ def news_of(session: Session, cluster_id: str, known: Iterable[JobId]) -> News |
         if fresh
         else []
     )
-    return News(
-        jobs,
-        tenant_names(session, [job.tenant_id for job in jobs]),
-        [job_id for job_id in before if found[job_id]],
-    )
+    cancelled = [job_id for job_id in before if found[job_id]]
+    return _news(session, jobs, [*cancelled, *(job.id for job in jobs if job.cancel_requested)])
+
+
+def _news(session: Session, jobs: Sequence[JobRow], cancelled: Sequence[JobId]) -> News:
+    return News(jobs, tenant_names(session, [job.tenant_id for job in jobs]), cancelled)
 
 
 def reservations_at(
@@ -108,16 +104,21 @@ def is_due(session: Session, cluster: ClusterRow, moment: Moment) -> bool:
     """
     if cluster.paused:
         return False
-    last = session.exec(
-        select(Round.at_seconds).where(
-            Round.cluster_id == cluster.id, Round.number == cluster.next_round_number - 1
-        )
-    ).first()
+    last = _last_round_at(session, cluster)
     now = cluster_seconds(cluster, moment)
     if last is None:
         return True
     interval = cluster.round_seconds
     return now // interval > last // interval and now - last >= interval / 2
+
+
+def _last_round_at(session: Session, cluster: ClusterRow) -> float | None:
+    """Return the cluster time of the last round; None before the first."""
+    number = cluster.next_round_number - 1
+    statement = select(Round.at_seconds).where(
+        Round.cluster_id == cluster.id, Round.number == number
+    )
+    return session.exec(statement).first()
 
 
 def _unfinished(statement: Any, cluster_id: str) -> Any:

@@ -8,7 +8,7 @@ selects the requests to try.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -16,13 +16,12 @@ from typing import Any
 import numpy as np
 from sqlmodel import Session, col, select
 
-from backend.clusters.topology import capacity_by_type, engine_cluster
+from backend.clusters.topology import capacity_by_type
 from backend.ids import new_id
 from backend.jobs.remedies import Room, Stage, Start
 from backend.models import Cluster as ClusterRow
 from backend.models import ClusterRuntime, OutboxMessage, Round
 from backend.models import Job as JobRow
-from maat.scheduling.cluster import Cluster
 from maat.scheduling.events import Event
 from maat.scheduling.job import Job
 from maat.scheduling.loop import RoundLoop
@@ -30,18 +29,26 @@ from maat.scheduling.rounds import Changes, ClusterState, RoundResult, StoredSta
 from maat.vocabulary import JobState
 from worker.changes_json import changes_from_json
 from worker.cluster_parts import cluster_parts
-from worker.executor_rows import StoredExecutor
-from worker.live_cluster import live_models
-from worker.live_executor import LIVE_FIDELITY, FixedClock, LiveExecutor
+from worker.executors import EXECUTORS
+from worker.executors.numbering import renumbered_changes
+from worker.executors.protocol import LiveExecutor, News, Restoration
+from worker.live_cluster import FixedClock, restoration_of
 from worker.live_snapshot import Snapshot, snapshot_of
 from worker.round_rows import policy_state_from_json
 
 
 class LiveRehearsal:
-    """Stages of live clusters, read from the database."""
+    """Stages of live clusters, read from the database.
+
+    There is none for a cluster whose executor acts on a world of its own: what it would answer
+    later cannot be tried.
+    """
 
     def stage(self, session: Session, job: JobRow) -> Stage | None:
         cluster = session.get_one(ClusterRow, job.cluster_id)
+        entry = EXECUTORS.get(cluster.executor)
+        if entry is None or entry.seconds_until_seen is None:
+            return None
         snapshot = snapshot_of(session, cluster)
         if snapshot is None:
             return None
@@ -51,6 +58,8 @@ class LiveRehearsal:
             _stored(session, cluster),
             _unapplied(session, cluster),
             _last_round_seconds(session, cluster),
+            entry.restore,
+            entry.seconds_until_seen(),
         )
 
 
@@ -66,6 +75,8 @@ class LiveStage:
     stored: StoredState
     unapplied: Sequence[Changes]
     last_round_seconds: float
+    restore: Callable[[Restoration], LiveExecutor]
+    seconds_until_seen: float
 
     @property
     def capacity_by_type(self) -> Mapping[str, int]:
@@ -98,16 +109,19 @@ class LiveStage:
 
     @cached_property
     def _when(self) -> float:
-        return self.snapshot.now + LIVE_FIDELITY.profiling_seconds_per_type
+        return self.snapshot.now + self.seconds_until_seen
 
     @cached_property
     def _others(self) -> ClusterState:
         """The other jobs at that moment, with the changes of the last round applied."""
-        rows = [row if row.id != self.job.id else _cancelled(row) for row in self.snapshot.jobs]
-        executor = self._executor(rows, self.snapshot.executor_state)
+        begin = self._restoration
+        cancelled = [*begin.news.cancelled, self.job.id]
+        executor = self.restore(replace(begin, news=replace(begin.news, cancelled=cancelled)))
         for changes in self.unapplied:
-            executor.apply(changes)
-        return executor.observe()
+            executor.apply(
+                changes if begin.numbers is None else renumbered_changes(changes, begin.numbers)
+            )
+        return executor.observe().state
 
     @cached_property
     def _without_it(self) -> RoundResult:
@@ -115,15 +129,13 @@ class LiveStage:
 
     def _as_seen(self, row: JobRow) -> tuple[Job, ...]:
         """Return a newly submitted job as the scheduler sees it once it is profiled."""
-        return self._executor([row], None).observe().jobs
-
-    def _executor(self, rows: Sequence[JobRow], state: StoredExecutor | None) -> LiveExecutor:
-        clock, tenants = FixedClock(self._when), self.snapshot.tenants
-        return LiveExecutor(self._cluster, clock, rows, live_models(), state, tenants=tenants)
+        begin = self._restoration
+        alone = replace(begin, news=News([row], begin.news.tenants, ()), state=None, numbers=None)
+        return self.restore(alone).observe().state.jobs
 
     @cached_property
-    def _cluster(self) -> Cluster:
-        return engine_cluster(self.snapshot.nodes)
+    def _restoration(self) -> Restoration:
+        return restoration_of(self.snapshot, FixedClock(self._when))
 
     def _round(self, observed: ClusterState) -> RoundResult:
         row, store = self.snapshot.cluster, _Unwritten(self.stored)
@@ -188,10 +200,6 @@ def _declared(row: JobRow, changes: Mapping[str, Any], *, at: float) -> JobRow:
         "gpu_type": None,
     }
     return JobRow(**(row.model_dump() | dict(changes) | fresh))
-
-
-def _cancelled(row: JobRow) -> JobRow:
-    return JobRow(**(row.model_dump() | {"cancel_requested": True}))
 
 
 def _stored(session: Session, cluster: ClusterRow) -> StoredState:

@@ -12,6 +12,7 @@ from sqlmodel import Field, SQLModel
 from backend.clocktime import utc_now
 from backend.columns import CompressedJson, Json, UtcDateTime
 from backend.ids import new_id
+from maat.vocabulary import ExecutorKind
 
 DEFAULT_KEEP_ROUNDS = 10_000
 
@@ -39,7 +40,7 @@ class Cluster(SQLModel, table=True):
     anchor_boot_seconds: float | None = None
     anchor_seconds: float = 0.0
     paused: bool = False
-    executor: str = Field(default="simulated", max_length=40)
+    executor: str = Field(default=ExecutorKind.SIMULATED.value, max_length=40)
     keep_rounds: int = DEFAULT_KEEP_ROUNDS
     next_round_number: int = 1
     lease_holder: str | None = Field(default=None, max_length=200)
@@ -78,10 +79,11 @@ class Node(SQLModel, table=True):
 
 
 class ClusterRuntime(SQLModel, table=True):
-    """The latest state of the policy, the placer and the simulated executor.
+    """The latest state of the policy, the placer and the executor.
 
-    It is written with the round that made it. `executor_state` holds what belongs to no job; each
-    job's state is a row of its own.
+    It is written with the round that made it. `executor_state` holds what belongs to no job: the
+    nodes by which GPUs were numbered, and what only the executor reads. Each job's state is a row
+    of its own.
     """
 
     __tablename__ = "cluster_states"
@@ -94,9 +96,9 @@ class ClusterRuntime(SQLModel, table=True):
 
 
 class ExecutorJob(SQLModel, table=True):
-    """How the simulated executor left an unfinished job.
+    """How the executor left an unfinished job.
 
-    `standing`: JSON text that only the executor reads.
+    `standing`: text that only the executor reads.
     """
 
     __tablename__ = "executor_jobs"
@@ -107,9 +109,9 @@ class ExecutorJob(SQLModel, table=True):
 
 
 class ExecutorSamples(SQLModel, table=True):
-    """The step times that a job has reported, as JSON text.
+    """What the executor has learnt of a job, such as step times: text that only it reads.
 
-    They are large and change rarely, so they are not in the row that every round writes.
+    It is large and changes rarely, so it is not in the row that every round writes.
     """
 
     __tablename__ = "executor_samples"

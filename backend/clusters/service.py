@@ -51,6 +51,7 @@ def prepare_cluster(body: ClusterBody) -> PreparedCluster:
     )
     nodes = _declared_nodes(body)
     given = body.model_dump(exclude={"nodes", "shape", "round_seconds"})
+    given["executor"] = body.executor.value
     seconds = policy_seconds if body.round_seconds is None else body.round_seconds
     return PreparedCluster(Cluster(**given, round_seconds=seconds), nodes)
 

@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from maat.api.fields import Body, GpuTypeName, Name, Parameters, RoundSeconds, Timestamp
-from maat.vocabulary import MAX_GPUS_PER_NODE
+from maat.vocabulary import MAX_GPUS_PER_NODE, ExecutorKind
 
 MAX_NODES = 5_000
 MAX_CLUSTER_GPUS = 20_000  # the cluster's page and every answer about its state show each one
@@ -44,6 +44,9 @@ class ClusterBody(Body):
         default=None, description="Default: the policy's own interval."
     )
     speed: Speed = Field(default=1.0, description="Cluster seconds per wall second.")
+    executor: Annotated[ExecutorKind, Field(strict=False, description="What runs the jobs.")] = (
+        ExecutorKind.SIMULATED
+    )
     keep_rounds: Annotated[int, Field(ge=1, le=10_000_000)] = 10_000
 
 

@@ -185,7 +185,7 @@ def clusters(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """List clusters with their policy."""
     with _client(url) as maat:
         found = maat.clusters()
-    columns = ("id", "name", "policy", "placer", "round_seconds", "speed", "paused")
+    columns = ("id", "name", "executor", "policy", "placer", "round_seconds", "speed", "paused")
     rows = [[str(cluster.get(column, "")) for column in columns] for cluster in found]
     _show(found, as_json, _table(columns, rows))
 

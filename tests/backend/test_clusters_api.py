@@ -13,6 +13,7 @@ from backend.accounts.permissions import Role
 from backend.clocktime import cluster_seconds, this_moment
 from backend.database import Database
 from backend.models import Cluster, Job
+from maat.vocabulary import ExecutorKind
 
 CLUSTERS = "/api/v1/clusters"
 DEMO = f"{CLUSTERS}/demo"
@@ -75,9 +76,32 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"shape": "t4=1x4", "policy_parameters": {"p": 1e6}}, "/policy_parameters/p"),
     ({"shape": "t4=1x4", "policy_parameters": {"luck": 1}}, "/policy_parameters/luck"),
     ({"shape": "t4=1x4", "placer": "anywhere"}, "/placer"),
+    ({"shape": "t4=1x4", "executor": "magic"}, "/executor"),
     ({"shape": "t4=1x4", "round_seconds": 0}, "/round_seconds"),
     ({"shape": "t4=1x4", "speed": -1}, "/speed"),
 ]
+
+
+def test_a_cluster_has_the_executor_that_it_was_made_with_and_unknown_ones_are_refused(
+    client: TestClient,
+) -> None:
+    new = {"shape": "t4=1x4"}
+    for name, given in (("default", {}), ("chosen", {"executor": "simulated"})):
+        made = client.post(CLUSTERS, json={"name": name} | new | given)
+        assert (made.status_code, made.json()["executor"]) == (201, "simulated")
+    refused = client.post(CLUSTERS, json={"name": "new", "executor": "magic"} | new)
+    assert refused.status_code == 422
+    assert refused.headers["content-type"] == "application/problem+json"
+    (error,) = refused.json()["errors"]
+    assert (error["pointer"], error["value"]) == ("/executor", "magic")
+    assert error["remedy"] == "Use one of 'simulated'."
+
+
+def test_the_schema_offers_the_executors_to_forms(client: TestClient) -> None:
+    schemas = client.get("/openapi.json").json()["components"]["schemas"]
+    field = schemas["ClusterBody"]["properties"]["executor"]
+    assert field["default"] == "simulated"
+    assert schemas["ExecutorKind"]["enum"] == [kind.value for kind in ExecutorKind]
 
 
 @pytest.mark.parametrize(("body", "pointer"), REFUSED, ids=str)

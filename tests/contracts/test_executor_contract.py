@@ -1,47 +1,58 @@
-"""The contract of executors.
+"""The contract of every executor that a live cluster can have, through worker.executors.protocol.
 
-Applying a round twice equals applying it once, and a restart continues as if it had not happened.
+It also runs on the tests' own executor: the contract asks for nothing that only a simulator has.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from fake_executor import FakeExecutor, Mischief, World
 
-from maat.scheduling.belief import MemoisingFitter
+from backend.models import Job as JobRow
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.errors import MaatError
-from maat.scheduling.events import Event, EventKind, may_follow
-from maat.scheduling.job import Allocation, Job
+from maat.scheduling.events import TERMINAL, Event, EventKind, may_follow
 from maat.scheduling.limits import capacity_limits
 from maat.scheduling.loop import pinned_grants, plan_round
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
-from maat.scheduling.rounds import Change, ChangeKind, Changes, ClusterState, Grant, RoundInput
-from maat.simulation.executor import SimulatedExecutor
-from maat.simulation.fidelity import FIDELITIES
-from maat.simulation.world_models import catalog_models
-from maat.vocabulary import JobState
-from maat.workloads.workloads import TraceJob
+from maat.scheduling.rounds import Changes, RoundInput
+from maat.vocabulary import ExecutorKind, JobState
+from worker.executors import EXECUTORS, ExecutorEntry
+from worker.executors.numbering import layout, new_numbers
+from worker.executors.protocol import (
+    JobStatus,
+    News,
+    Observation,
+    Restoration,
+    StateChanges,
+    StoredJob,
+    StoredState,
+)
 
 CLUSTER = Cluster.parse("t4=2x4,a100=1x4")
-MODELS = catalog_models()
-FITTER = MemoisingFitter()
+WITHOUT_FIRST_NODE = Cluster.of(CLUSTER.nodes[1:])
 ROUND_SECONDS = 60.0
+TENANTS = {"ten_1": "tenant"}
+
+
+def _behaving() -> ExecutorEntry:
+    worlds: dict[str, World] = {}
+    return ExecutorEntry(
+        lambda given: FakeExecutor(given, worlds.setdefault(given.cluster_id, World()), Mischief())
+    )
 
 
 @dataclass
 class HandClock:
     """Time that passes when a test says so."""
 
-    time: float = 0.0
+    time: float = 30.0
 
     def now(self) -> float:
         return self.time
@@ -52,210 +63,297 @@ class HandClock:
 
 @dataclass
 class Driven:
-    """An executor with its clock, driven by rounds of one policy."""
+    """An executor of a live cluster, driven as a worker drives it, without a database."""
 
-    executor: SimulatedExecutor
-    clock: HandClock
-    policy: str
-    round_number: int = 1
+    entry: ExecutorEntry
+    name: str
+    cluster: Cluster = CLUSTER
+    clock: HandClock = field(default_factory=HandClock)
+    rows: dict[str, JobRow] = field(default_factory=dict)
+    stored: StoredState | None = None
     events: list[Event] = field(default_factory=list)
+    round_number: int = 1
 
-    def observe(self) -> ClusterState:
-        state = self.executor.observe()
-        self.events += state.events
-        return state
+    def begin(self, count: int = 3) -> Driven:
+        new = [row(f"job-{number}") for number in range(count)]
+        self.rows = {one.id: one for one in new}
+        self.executor = self.entry.restore(self._restoration(()))
+        return self
 
-    def decide(self, state: ClusterState) -> Changes:
-        limits, pins = capacity_limits(CLUSTER), pinned_grants(state.jobs, CLUSTER)
-        round_input = RoundInput(
-            state.now, self.round_number, ROUND_SECONDS, state.jobs, CLUSTER, limits, pinned=pins
+    def restart(self, cluster: Cluster | None = None, *, cancelled: Sequence[str] = ()) -> None:
+        """End the worker, and restore from what was stored."""
+        before, self.cluster = layout(self.cluster), cluster or self.cluster
+        self.executor = self.entry.restore(
+            self._restoration(cancelled, new_numbers(before, self.cluster))
         )
-        placer = PLACERS.build("whole-node" if self.policy == "sia" else "packed-sticky")
-        return plan_round(round_input, POLICIES.build(self.policy), placer).changes
 
-    def play(self, rounds: int, *, times_applied: int = 1) -> None:
+    def _restoration(
+        self, cancelled: Sequence[str], numbers: dict[int, int] | None = None
+    ) -> Restoration:
+        news = News(list(self.rows.values()), TENANTS, cancelled)
+        return Restoration(self.name, self.cluster, self.clock, news, self.stored, numbers)
+
+    def go_on(self, *, submitted: Sequence[str] = (), cancelled: Sequence[str] = ()) -> None:
+        new = [row(name, at=self.clock.time) for name in submitted]
+        self.rows |= {one.id: one for one in new}
+        self.executor.go_on(News(new, TENANTS, cancelled))
+
+    def observe(self) -> Observation:
+        seen = self.executor.observe()
+        self._record(seen.state.events)
+        return seen
+
+    def _record(self, events: Sequence[Event]) -> None:
+        self.events += events
+        for event in events:
+            if event.state in TERMINAL:
+                self.rows.pop(event.job_id, None)
+            elif event.state is not None and event.job_id in self.rows:
+                self.rows[event.job_id].state = event.state.value
+
+    def decide(self, seen: Observation) -> Changes:
+        state = seen.state
+        limits, pins = capacity_limits(state.cluster), pinned_grants(state.jobs, state.cluster)
+        number = self.round_number
+        given = RoundInput(
+            state.now, number, ROUND_SECONDS, state.jobs, state.cluster, limits, pinned=pins
+        )
+        return plan_round(given, POLICIES.build("fifo"), PLACERS.build("packed-sticky")).changes
+
+    def round(self) -> tuple[Observation, list[JobStatus]]:
+        """Observe, decide and apply, and store what the executor would have stored."""
+        seen = self.observe()
+        changes = self.decide(seen)
+        self.store()
+        applied = self.executor.apply(changes)
+        self._record(applied.events)
+        self.store()
+        self.round_number += 1
+        self.clock.time += ROUND_SECONDS
+        return seen, list(applied.statuses)
+
+    def store(self) -> StateChanges:
+        """Store what changed, as text that only the executor reads."""
+        changes = self.executor.take_changes()
+        jobs = {} if self.stored is None else dict(self.stored.jobs)
+        assert not changes.new.keys() & jobs.keys()
+        jobs |= changes.new
+        for job_id, text in changes.standing.items():
+            jobs[job_id] = jobs[job_id]._replace(standing=text)
+        for job_id, text in changes.samples.items():
+            jobs[job_id] = jobs[job_id]._replace(samples=text)
+        for job_id in changes.gone:
+            del jobs[job_id]
+        assert all(isinstance(text, str) for stored in jobs.values() for text in stored)
+        head = json.loads(json.dumps(dict(self.executor.head())))
+        self.stored = StoredState(head, {i: StoredJob(*map(str, job)) for i, job in jobs.items()})
+        return changes
+
+    def play(self, rounds: int) -> Iterator[Observation]:
         for _ in range(rounds):
-            changes = self.decide(self.observe())
-            for _ in range(times_applied):
-                self.events += self.executor.apply(changes)
-            self.round_number += 1
-            self.clock.time += ROUND_SECONDS
-
-    def seen(self) -> str:
-        """All that the executor shows and keeps, as text."""
-        jobs = [shown(job) for job in self.observe().jobs]
-        return json.dumps({"dump": self.executor.dump(), "jobs": jobs}, sort_keys=True)
+            yield self.round()[0]
+            self.go_on()
 
 
-def shown(job: Job) -> object:
-    beliefs = {
-        kind: [list(map(list, known.samples)), known.parameters.tolist()]
-        for kind, known in job.belief.by_type.items()
-    }
-    held = None if job.allocation is None else [job.allocation.gpu_type, list(job.allocation.gpus)]
-    return [
-        job.id,
-        job.remaining_work,
-        held,
-        dict(job.attained_gpu_seconds),
-        job.restarts,
-        job.restarting,
-        job.started_at,
-        beliefs,
-    ]
+def row(name: str, *, at: float = 0.0) -> JobRow:
+    """A short job on two GPUs, as the database would hold it."""
+    return JobRow(
+        id=name,
+        cluster_id="demo",
+        name=name,
+        owner_id="usr_1",
+        tenant_id="ten_1",
+        model="cifar10",
+        adaptivity="rigid",
+        gpu_count=2,
+        batch_size=256,
+        work_scale=0.2,
+        submitted_seconds=at,
+        remaining_work=1.0,
+    )
 
 
-def trace_jobs(submissions: Sequence[tuple[int, str]]) -> list[TraceJob]:
-    """Short jobs: a hundredth of a training each, 600 s apart at most."""
-    return [
-        TraceJob(
-            name=f"job-{i}",
-            submit_seconds=float(at),
-            model=model,
-            gpu_count=1 + i % 3,
-            batch_size=None,
-            work_scale=0.01,
-        )
-        for i, (at, model) in enumerate(submissions)
-    ]
+LINES = {**EXECUTORS, "behaving fake": _behaving()}
 
 
-def fresh(
-    jobs: Sequence[TraceJob], policy: str, fidelity: str, *, without: frozenset[str] = frozenset()
-) -> Driven:
-    """A new executor to which these jobs were submitted."""
-    clock = HandClock()
-    executor = SimulatedExecutor(CLUSTER, clock, FIDELITIES[fidelity], fitter=FITTER)
-    for job in jobs:
-        if job.name not in without:
-            model = MODELS[job.model]
-            spec = model.job_spec(job, FIDELITIES[fidelity])
-            executor.submit(
-                spec, model.truth, restart_seconds=model.restart_seconds, work_scale=job.work_scale
-            )
-    return Driven(executor, clock, policy)
+@pytest.fixture(params=LINES)
+def line(request: pytest.FixtureRequest) -> ExecutorEntry:
+    return LINES[request.param]
 
 
-workloads = st.lists(
-    st.tuples(st.integers(0, 600), st.sampled_from(("cifar10", "bert", "yolov3"))),
-    min_size=1,
-    max_size=5,
-).map(trace_jobs)
-policies = st.sampled_from(POLICIES.names)
-fidelities = st.sampled_from(sorted(FIDELITIES))
+names = (f"cluster-{number}" for number in itertools.count())
 
 
-@settings(max_examples=10)
-@given(jobs=workloads, policy=policies, fidelity=fidelities, rounds=st.integers(1, 12))
-def test_carrying_a_round_out_twice_is_carrying_it_out_once(
-    jobs: list[TraceJob], policy: str, fidelity: str, rounds: int
-) -> None:
-    once, twice = fresh(jobs, policy, fidelity), fresh(jobs, policy, fidelity)
-    once.play(rounds)
-    twice.play(rounds, times_applied=2)
-    assert twice.seen() == once.seen()
-    assert twice.events == once.events
+@pytest.fixture
+def driven(line: ExecutorEntry) -> Driven:
+    return Driven(line, next(names)).begin()
 
 
-@settings(max_examples=10)
-@given(
-    jobs=workloads,
-    policy=policies,
-    fidelity=fidelities,
-    before=st.integers(0, 12),
-    after=st.integers(1, 10),
-)
-def test_a_restarted_executor_goes_on_exactly_as_the_uninterrupted_one(
-    jobs: list[TraceJob], policy: str, fidelity: str, before: int, after: int
-) -> None:
-    running = fresh(jobs, policy, fidelity)
-    running.play(before)
-    kept = json.loads(json.dumps(running.executor.dump()))
-
-    restarted = fresh(jobs, policy, fidelity, without=frozenset(running.executor.finished))
-    restarted.executor.load(kept)
-    restarted.clock.time, restarted.round_number = running.clock.time, running.round_number
-    running.events.clear()
-
-    running.play(after)
-    restarted.play(after)
-    assert restarted.seen() == running.seen()
-    assert restarted.events == running.events
+def running(driven: Driven) -> dict[str, JobStatus]:
+    """Play until every job holds GPUs; their statuses."""
+    for _ in range(6):
+        seen = driven.round()[0]
+        found = {one.job_id: one for one in seen.statuses if one.allocation is not None}
+        if len(found) == len(driven.rows):
+            driven.go_on()
+            return found
+        driven.go_on()
+    raise AssertionError("not every job got GPUs")
 
 
-@settings(max_examples=10)
-@given(jobs=workloads, policy=policies, fidelity=fidelities)
-def test_the_events_of_a_job_are_a_life_that_may_be_lived(
-    jobs: list[TraceJob], policy: str, fidelity: str
-) -> None:
-    played = fresh(jobs, policy, fidelity)
-    played.play(25)
-    lives: dict[str, list[tuple[float, JobState]]] = {job.name: [] for job in jobs}
-    for event in played.events:
+def test_every_name_has_its_line_and_every_line_its_name() -> None:
+    assert list(EXECUTORS) == [kind.value for kind in ExecutorKind]
+
+
+def test_jobs_live_a_life_that_may_be_lived_and_end_once(driven: Driven) -> None:
+    lives: dict[str, list[JobState]] = {}
+    for _ in driven.play(60):
+        pass
+    for event in driven.events:
         if event.kind is EventKind.STATE and event.state is not None:
-            lives[event.job_id].append((event.time, event.state))
-    for name, life in lives.items():
-        assert life[0][1] is JobState.PENDING, name
-        for (earlier, before), (later, after) in pairwise(life):
-            assert may_follow(before, after), (name, life)
-            assert earlier <= later, (name, life)
+            lives.setdefault(event.job_id, [JobState.SUBMITTED]).append(event.state)
+    assert set(lives) == {"job-0", "job-1", "job-2"}
+    for life in lives.values():
+        assert all(may_follow(*pair) for pair in itertools.pairwise(life)), life
+        assert life[-1] is JobState.SUCCEEDED
+    assert driven.executor.known == set()
+    assert driven.stored is not None
+    assert driven.stored.jobs == {}
 
 
-@settings(max_examples=10)
-@given(jobs=workloads, policy=policies, fidelity=fidelities)
-def test_nothing_that_was_done_is_undone(jobs: list[TraceJob], policy: str, fidelity: str) -> None:
-    played = fresh(jobs, policy, fidelity)
-    remaining: dict[str, float] = {}
-    for _ in range(12):
-        for job in played.observe().jobs:
-            assert job.remaining_work <= remaining.get(job.id, np.inf)
-            remaining[job.id] = job.remaining_work
-        played.play(1)
+def test_each_job_has_one_status_that_agrees_with_what_the_scheduler_sees(driven: Driven) -> None:
+    ended = set()
+    for seen in driven.play(40):
+        statuses = {status.job_id: status for status in seen.statuses}
+        assert len(statuses) == len(seen.statuses)
+        assert statuses.keys() <= driven.executor.known | statuses.keys()
+        assert not ended & statuses.keys(), "ended jobs are told of once"
+        held = [gpu for one in seen.statuses if one.allocation for gpu in one.allocation.gpus]
+        assert len(held) == len(set(held))
+        for job in seen.state.jobs:
+            one = statuses[job.id]
+            assert one.ended is None
+            assert job.allocation == one.allocation or one.starting
+        for one in seen.statuses:
+            assert 0.0 <= one.progress <= 1.0
+            assert math.isfinite(one.remaining_work + one.gpu_seconds + (one.goodput or 0.0))
+            if one.ended is not None:
+                ended.add(one.job_id)
+                assert one.allocation is None
+                assert one.ended in [e.state for e in seen.state.events if e.job_id == one.job_id]
 
 
-def test_observing_twice_at_one_time_shows_the_same_and_happens_once() -> None:
-    played = fresh(trace_jobs([(0, "cifar10"), (0, "bert")]), "sia", "sia-artifact")
-    played.play(2)
-    first, again = played.executor.observe(), played.executor.observe()
-    assert [shown(job) for job in first.jobs] == [shown(job) for job in again.jobs]
-    assert again.events == ()
+def test_gpu_time_and_restarts_never_fall(driven: Driven) -> None:
+    before: dict[str, JobStatus] = {}
+    for seen in driven.play(20):
+        for one in seen.statuses:
+            earlier = before.get(one.job_id, one)
+            assert one.gpu_seconds >= earlier.gpu_seconds
+            assert one.restarts >= earlier.restarts
+            assert one.started_at == earlier.started_at or earlier.started_at is None
+            before[one.job_id] = one
 
 
-def test_a_change_to_a_job_that_has_ended_or_was_cancelled_is_passed_over() -> None:
-    played = fresh(trace_jobs([(0, "cifar10"), (0, "bert")]), "fifo", "sia-artifact")
-    changes = played.decide(played.observe())
-    played.executor.cancel("job-0")
-    assert {event.job_id for event in played.executor.apply(changes)} == {"job-1"}
-    assert [job.id for job in played.observe().jobs] == ["job-1"]
+def test_a_round_that_is_applied_twice_is_applied_once(driven: Driven) -> None:
+    for _ in range(3):
+        changes = driven.decide(driven.observe())
+        first = driven.executor.apply(changes)
+        driven._record(first.events)
+        driven.store()
+        again = driven.executor.apply(changes)
+        assert list(again.events) == []
+        assert list(again.statuses) == list(first.statuses)
+        assert driven.executor.take_changes() == StateChanges()
+        driven.round_number, driven.clock.time = driven.round_number + 1, driven.clock.time + 60.0
+        driven.go_on()
 
 
-def test_a_cancelled_job_is_never_seen_again_even_before_its_submission() -> None:
-    played = fresh(trace_jobs([(0, "cifar10"), (500, "bert")]), "fifo", "sia-artifact")
-    played.executor.cancel("job-1")
-    played.executor.cancel("job-1")
-    played.play(12)
-    assert not any(event.job_id == "job-1" for event in played.events)
+def test_observing_twice_at_one_time_shows_the_same_and_tells_nothing_twice(
+    driven: Driven,
+) -> None:
+    running(driven)
+    first = driven.observe()
+    driven.store()
+    again = driven.observe()
+    live = [one for one in first.statuses if one.ended is None]
+    assert [one for one in again.statuses if one.ended is None] == live
+    assert list(again.state.events) == []
+    assert driven.executor.take_changes() == StateChanges()
 
 
-def test_a_job_is_submitted_once() -> None:
-    jobs = trace_jobs([(0, "cifar10")])
-    played = fresh(jobs, "fifo", "paper")
-    model = MODELS["cifar10"]
-    with pytest.raises(MaatError, match="job-0 was submitted before"):
-        played.executor.submit(
-            model.job_spec(jobs[0], FIDELITIES["paper"]), model.truth, restart_seconds=0.0
-        )
+def test_a_restored_executor_goes_on_as_if_nothing_had_happened(line: ExecutorEntry) -> None:
+    whole, cut = Driven(line, next(names)).begin(), Driven(line, next(names)).begin()
+    for number in range(12):
+        seen, again = whole.round(), cut.round()
+        assert again[0].statuses == seen[0].statuses
+        assert again[0].state.events == seen[0].state.events
+        assert again[1] == seen[1]
+        whole.go_on()
+        if number % 2:
+            cut.restart()
+        else:
+            cut.go_on()
 
 
-def test_the_changes_of_an_earlier_round_come_too_late() -> None:
-    played = fresh(trace_jobs([(0, "cifar10")]), "fifo", "sia-artifact")
-    started = played.decide(played.observe())
-    played.executor.apply(started)
-    (start,) = started.items
-    elsewhere = Allocation("a100", (8,))
-    moved = Change("job-0", ChangeKind.MIGRATE, start.after, elsewhere, Grant("a100", 1))
-    played.executor.apply(Changes(2, 0.0, (moved,)))
+def test_what_was_told_in_a_step_that_was_not_committed_is_told_again(driven: Driven) -> None:
+    driven.round()
+    driven.restart()
+    lost = driven.executor.observe()
+    driven.restart()
+    assert driven.executor.observe().state.events == lost.state.events
 
-    assert list(played.executor.apply(started)) == []
-    (job,) = played.observe().jobs
-    assert (job.allocation, job.restarts) == (elsewhere, 1)
+
+def test_a_job_that_came_and_one_that_was_cancelled_are_news(driven: Driven) -> None:
+    running(driven)
+    driven.go_on(submitted=["job-3"], cancelled=["job-1"])
+    seen = driven.observe()
+    ends = [event for event in driven.events if event.state is JobState.CANCELLED]
+    assert [event.job_id for event in ends] == ["job-1"]
+    assert driven.executor.known == {"job-0", "job-2", "job-3"}
+    assert "job-1" not in [job.id for job in seen.state.jobs]
+    assert "job-1" in driven.store().gone
+
+
+def test_a_job_keeps_its_gpus_by_their_new_numbers_or_loses_them_and_says_so(
+    driven: Driven,
+) -> None:
+    before = running(driven)
+    driven.restart(WITHOUT_FIRST_NODE)
+    after = {one.job_id: one for one in driven.observe().statuses}
+    preempted = {event.job_id for event in driven.events if event.state is JobState.PREEMPTED}
+    for job_id, one in before.items():
+        assert one.allocation is not None
+        gpus = [gpu - 4 for gpu in one.allocation.gpus]
+        if min(gpus) >= 0:
+            held = after[job_id].allocation
+            assert held is not None
+            assert list(held.gpus) == gpus
+        else:
+            assert after[job_id].allocation is None
+            assert job_id in preempted
+    assert preempted
+    assert preempted != set(before)
+
+
+def test_a_job_whose_stored_state_is_gone_is_taken_up_again(driven: Driven) -> None:
+    running(driven)
+    driven.store()
+    assert driven.stored is not None
+    kept = {i: job for i, job in driven.stored.jobs.items() if i != "job-1"}
+    driven.stored = StoredState(driven.stored.head, kept)
+    driven.restart()
+    driven.clock.time += ROUND_SECONDS
+    seen = driven.observe()
+    assert "job-1" in driven.executor.known
+    assert "job-1" in {status.job_id for status in seen.statuses}
+
+
+def test_the_changes_of_an_earlier_round_come_too_late(driven: Driven) -> None:
+    first = driven.decide(driven.observe())
+    for _ in range(5):
+        driven.round()
+        driven.go_on()
+    driven.observe()
+    driven.store()
+    assert list(driven.executor.apply(first).events) == []
+    assert driven.executor.take_changes() == StateChanges()

@@ -24,7 +24,7 @@ from worker_processes import PATIENCE_SECONDS, Worker, wait_until
 
 from backend.database import Database
 from worker import live
-from worker.live_cluster import live_models
+from worker.executors.simulated import live_models
 
 FAST = 240.0  # cluster seconds in a second: a round every quarter of one
 

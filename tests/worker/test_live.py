@@ -440,6 +440,27 @@ def test_a_cluster_may_change_its_policy_between_rounds(database: Database) -> N
         assert session.get_one(ClusterRuntime, cluster_id).round_number == 2
 
 
+def test_a_cluster_whose_executor_this_version_does_not_have_makes_no_round_and_says_why(
+    database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    newer = make_cluster(database, name="newer", executor="warp-drive")
+    other = make_cluster(database, name="other")
+    (job_id,) = submit(database, newer)
+    submit(database, other)
+    assert step_at(database, other, 30) == [1]
+    assert step_at(database, newer, 30) == [None]
+    said = [record.getMessage() for record in caplog.records if newer in record.getMessage()]
+    assert said == [
+        f"cluster {newer} has the executor 'warp-drive', which this version does not have: "
+        "no round is made"
+    ]
+    assert job(database, job_id).state == "submitted"
+    assert step_at(database, other, 90) == [2]
+    with database.session_scope() as session:
+        session.get_one(Cluster, newer).executor = "simulated"
+    assert step_at(database, newer, 90) == [1]
+
+
 class Died(Exception):
     """Stands for the end of the process."""
 

@@ -25,8 +25,11 @@ from backend.database import Database
 from backend.models import Cluster, ClusterRuntime, ExecutorJob, ExecutorSamples, Job, Node
 from maat.scheduling.job import JobId
 from maat.simulation.job_snapshot import JobSnapshot, samples_to_json
+from maat.simulation.simulated_job import SimulatedJob
 from worker import live, live_memory
-from worker.executor_rows import stored_executor
+from worker.executor_rows import stored_state
+from worker.executors.protocol import StateChanges
+from worker.executors.simulated import SimulatedLive
 from worker.lease import take
 from worker.live_cluster import LiveCluster
 
@@ -175,9 +178,9 @@ def test_the_rows_say_after_every_step_how_the_executor_stands(
 
     def step(cluster_id: str) -> int | None:
         number = live.step_cluster(database, cluster_id)
-        jobs = kept[cluster_id].executor.simulated.jobs
+        jobs = simulated_jobs(kept[cluster_id])
         assert standings(database, cluster_id) == {
-            job_id: (JobSnapshot.of(j), samples_to_json(j.agent.belief.by_type))
+            job_id: (JobSnapshot.of(j), json_again(samples_to_json(j.agent.belief.by_type)))
             for job_id, j in jobs.items()
         }
         return number
@@ -192,12 +195,21 @@ def test_the_rows_say_after_every_step_how_the_executor_stands(
         )
 
 
+def json_again(value: object) -> Any:
+    return json.loads(json.dumps(value))
+
+
+def simulated_jobs(cluster: LiveCluster) -> dict[JobId, SimulatedJob]:
+    assert isinstance(cluster.executor, SimulatedLive)
+    return cluster.executor._simulated.jobs
+
+
 def standings(database: Database, cluster_id: str) -> dict[JobId, Any]:
     with database.session_scope(writes=False) as session:
-        stored = stored_executor(session, session.get(ClusterRuntime, cluster_id))
+        stored = stored_state(session, session.get(ClusterRuntime, cluster_id))
     assert stored is not None
     return {
-        job_id: (found.standing, samples_to_json(found.by_type))
+        job_id: (JobSnapshot.from_json(json.loads(found.standing)), json.loads(found.samples))
         for job_id, found in stored.jobs.items()
     }
 
@@ -207,13 +219,12 @@ def test_what_did_not_change_is_not_written(database: Database) -> None:
     submit(database, cluster_id, count=4, work_scale=100.0)
     step_at(database, cluster_id, 30.0)
     (_, cluster) = live_memory.MEMORY._held[database][cluster_id]
-    rows, jobs = cluster._rows, cluster.executor.simulated.jobs
-    assert [write.rows for write in rows.changes(jobs) if write.rows] == []
-    one = next(iter(jobs.values()))
+    assert cluster.executor.take_changes() == StateChanges()
+    one = next(iter(simulated_jobs(cluster).values()))
     one.ledger.done_work += 1.0
-    assert [
-        [row["of_job"] for row in write.rows] for write in rows.changes(jobs) if write.rows
-    ] == [[one.spec.id]]
+    changes = cluster.executor.take_changes()
+    assert list(changes.standing) == [one.spec.id]
+    assert changes == StateChanges(standing=changes.standing)
 
 
 def test_no_json_is_made_while_the_writer_holds_the_database(

@@ -21,7 +21,7 @@ from maat.simulation.scenario import Scenario
 from maat.simulation.world import World
 from maat.vocabulary import MAX_GPUS
 from maat.workloads.workloads import Workload, write_workload
-from worker.live_executor import job_spec
+from worker.job_spec import job_spec
 
 CLUSTER = Cluster.parse("t4=6x4,rtx=3x8,a100=2x8")
 SUBMITTED, FIRST = 90.0, 30.0

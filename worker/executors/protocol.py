@@ -1,0 +1,151 @@
+"""What a live cluster asks of any executor, and what the executor answers.
+
+An executor runs the jobs of one cluster: it carries rounds out and says how the jobs stand. What it
+must remember from step to step is its own state, which nobody else reads: a head, as JSON data, and
+two texts per job. docs/architecture.md says what every executor must keep to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from backend.models import Job as JobRow
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.events import Event
+from maat.scheduling.goodput import BatchPlan
+from maat.scheduling.job import Allocation, JobId
+from maat.scheduling.protocols import Clock
+from maat.scheduling.rounds import Changes, ClusterState
+from maat.vocabulary import JobState
+
+
+class JobStatus(NamedTuple):
+    """How a job stands now.
+
+    `progress`: share of its work that is done; `remaining_work`: effective samples.
+    `allocation`: the GPUs that it truly holds. These may differ from what the last round gave it,
+    and the journal records these. `starting`: a round gave it GPUs, and it does not hold them yet.
+    `ended`: how it ended; None while it has not.
+    """
+
+    job_id: JobId
+    progress: float
+    remaining_work: float
+    gpu_seconds: float
+    restarts: int
+    started_at: float | None
+    allocation: Allocation | None
+    goodput: float | None
+    plan: BatchPlan | None
+    ended: JobState | None = None
+    starting: bool = False
+
+
+class Observation(NamedTuple):
+    """The cluster as the scheduler may know it, and the status of every job that has one.
+
+    Jobs that are still being profiled have none. Jobs that ended since the last observation have
+    one for the last time.
+    """
+
+    state: ClusterState
+    statuses: Sequence[JobStatus]
+
+
+class Applied(NamedTuple):
+    """What followed at once from the changes of a round, and the status of the jobs touched."""
+
+    events: Sequence[Event]
+    statuses: Sequence[JobStatus]
+
+
+@dataclass(frozen=True)
+class News:
+    """Requests since the last round.
+
+    `jobs`: new jobs, as the database holds them; `tenants`: names by id, of those with new jobs;
+    `cancelled`: jobs that were asked to end, new ones included.
+    """
+
+    jobs: Sequence[JobRow]
+    tenants: Mapping[str, str]
+    cancelled: Sequence[JobId]
+
+
+class StoredJob(NamedTuple):
+    """The stored state of one job. `standing` changes often, `samples` seldom."""
+
+    standing: str
+    samples: str
+
+
+@dataclass(frozen=True)
+class StoredState:
+    """The state that an executor left in the database. Only this executor can read it."""
+
+    head: Mapping[str, Any]
+    jobs: Mapping[JobId, StoredJob]
+
+
+@dataclass(frozen=True)
+class StateChanges:
+    """What must be written so that the stored jobs are the executor's present ones."""
+
+    new: Mapping[JobId, StoredJob] = field(default_factory=dict)
+    standing: Mapping[JobId, str] = field(default_factory=dict)
+    samples: Mapping[JobId, str] = field(default_factory=dict)
+    gone: Sequence[JobId] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Restoration:
+    """All that an executor begins from.
+
+    `clock`: cluster time, which stands still within a step. `news.jobs`: every unfinished job.
+    `state`: what it left; None before the first round. `numbers`: the new number of each GPU that
+    the state may name by number and that still exists; None if no GPU changed its number.
+    """
+
+    cluster_id: str
+    cluster: Cluster
+    clock: Clock
+    news: News
+    state: StoredState | None
+    numbers: Mapping[int, int] | None = None
+
+
+class LiveExecutor(Protocol):
+    """An executor of a live cluster, from step to step.
+
+    After a step that was not committed, the object is discarded and another one restored.
+    """
+
+    @property
+    def known(self) -> Set[JobId]:
+        """The jobs that it has taken up and that have not ended."""
+        ...
+
+    def go_on(self, news: News) -> None:
+        """Begin another step. The last one was committed; the clock shows the new time."""
+        ...
+
+    def observe(self) -> Observation:
+        """Return how everything stands, with the events since the last observation."""
+        ...
+
+    def apply(self, changes: Changes) -> Applied:
+        """Carry a round out, or begin to. Twice with the same changes is once."""
+        ...
+
+    def head(self) -> Mapping[str, Any]:
+        """Return the part of the state that belongs to no job, as JSON data."""
+        ...
+
+    def take_changes(self, *, of: Iterable[JobId] | None = None) -> StateChanges:
+        """Return what differs from the stored jobs; it counts as stored from now on.
+
+        `of`: the jobs that the caller has touched since; None for all.
+        """
+        ...

@@ -1,0 +1,88 @@
+"""The spans of the jobs' timelines that a step begins and ends: which GPUs, and since when."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from backend.columns import json_text
+from backend.models import JobAllocation
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.job import Allocation, JobId
+from worker.writes import Write
+
+_SPANS: sa.Table = JobAllocation.__table__  # type: ignore[attr-defined]
+_NO_BATCH = {"total_batch_size": None, "per_gpu_batch_size": None, "accumulation_steps": None}
+
+
+class Timeline:
+    """Collects the writes of one step. A span begins once the one before it has ended."""
+
+    def __init__(self, cluster_id: str) -> None:
+        self._cluster_id = cluster_id
+        self._planned: list[dict[str, Any]] = []
+        self._ended: list[dict[str, Any]] = []
+        self._begun: list[dict[str, Any]] = []
+        self._present: dict[JobId, dict[str, Any]] = {}  # of those begun, by job
+
+    def begin(
+        self,
+        job_id: JobId,
+        allocation: Allocation,
+        cluster: Cluster,
+        *,
+        at: float,
+        round_number: int,
+    ) -> None:
+        gpus = list(allocation.gpus)
+        self._present[job_id] = {
+            "job_id": job_id,
+            "cluster_id": self._cluster_id,
+            "round_number": round_number,
+            "from_seconds": at,
+            "to_seconds": None,
+            "gpu_type": allocation.gpu_type,
+            "gpu_count": allocation.gpu_count,
+            "node_count": len(set(cluster.gpu_node[gpus].tolist())),
+            "gpus": json_text(gpus),
+            **_NO_BATCH,
+        }
+        self._begun.append(self._present[job_id])
+
+    def plan(self, job_id: JobId, batch: Mapping[str, Any]) -> None:
+        """Give the present span its batch.
+
+        A span that began in this step is not stored yet: an update would change the one before it.
+        """
+        begun = self._present.get(job_id)
+        if begun is not None:
+            begun.update(batch)
+        else:
+            self._planned.append({"of_job": job_id, **batch})
+
+    def end(self, job_id: JobId, at: float) -> None:
+        """End the present span, which is stored or began in this step."""
+        begun = self._present.pop(job_id, None)
+        if begun is not None:
+            begun["to_seconds"] = max(at, begun["from_seconds"])
+        else:
+            self._ended.append({"of_job": job_id, "ended_at": at})
+
+    def take_writes(self) -> list[Write]:
+        """Return what was collected, and forget it here."""
+        still_open = sa.and_(
+            _SPANS.c.job_id == sa.bindparam("of_job"), _SPANS.c.to_seconds.is_(None)
+        )
+        ended_at = sa.bindparam("ended_at", type_=sa.Float)
+        began = _SPANS.c.from_seconds
+        # No span ends before it began, whenever the executor says that it did.
+        end = sa.case((began > ended_at, began), else_=ended_at)
+        writes = [
+            Write(sa.update(_SPANS).where(still_open), self._planned),
+            Write(sa.update(_SPANS).where(still_open).values(to_seconds=end), self._ended),
+            Write(sa.insert(_SPANS), self._begun),
+        ]
+        self._planned, self._ended, self._begun, self._present = [], [], [], {}
+        return writes
