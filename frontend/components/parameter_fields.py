@@ -1,4 +1,7 @@
-"""The part of a form that sets parameters of policies and placers: one field for each that the service says there is. Knows none by name."""
+"""The part of a form with the parameters of policies and placers, as the service lists them.
+
+It knows no parameter by name.
+"""
 
 from __future__ import annotations
 
@@ -247,7 +250,10 @@ def told_parameters(request: StoredRequest) -> list[tuple[str, str]]:
 
 
 def place_of(problem: FieldProblem, owners: Mapping[str, str]) -> str | None:
-    """The form's name for a refused parameter. `owners`: pointer of the parameters -> `policy:sia`."""
+    """Return the form's name for a refused parameter.
+
+    `owners`: pointer to the parameters of a policy or placer -> its key, such as `policy:sia`.
+    """
     parent, _, name = problem.pointer.rpartition("/")
     return f"{owners[parent]}/{name}" if parent in owners else None
 
