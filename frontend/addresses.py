@@ -1,4 +1,4 @@
-"""Addresses of pages: their paths, their parameters, and a note on those that are not understood."""
+"""Addresses of pages: their paths, their parameters, and a note on unknown parameters."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The script that draws charts: Plotly's bundle of the kinds of charts that the pages use.
 
-The whole bundle is three times as large, and to evaluate it is the longest task of every page with a chart. A test holds its version to that of
-the Python package, whose figures it draws.
+The whole bundle is three times as large, and evaluating it is the longest task of every page with a
+chart. A test holds the script's version to that of the Python package, whose figures it draws.
 """
 
 from __future__ import annotations

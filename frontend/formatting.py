@@ -50,7 +50,10 @@ def count(value: int) -> str:
 
 
 def column(values: Sequence[float | None], digits: int = 3) -> list[str]:
-    """Numbers that stand below one another, all with the same decimals: as many as give the largest `digits` significant figures, or the smallest two."""
+    """Return the numbers of a column, all with the same decimals.
+
+    They give the largest number `digits` significant figures, and the smallest at least two.
+    """
     decimals = _decimals(
         [abs(value) for value in values if value is not None and isfinite(value) and value != 0],
         digits,

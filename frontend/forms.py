@@ -20,10 +20,10 @@ MOST_DIGITS = 18  # of a number that a form takes: more is a slip of the finger
 def errors_by_field(
     error: Exception, place: Callable[[FieldProblem], str | None], *, empty_name: str
 ) -> tuple[dict[str, str], Component | None]:
-    """Name of the form's field -> sentence beside it, and what stands above the form: all that has no field, or nothing.
+    """Return the errors by field, and what stands above the form: errors without a field, or None.
 
-    `place`: the form's name for the field that a problem is about, None where it has none. A problem with a file is told as the service
-    told it, with row and value.
+    `place`: gives the form's name for the field of a problem, or None if it has none. A problem
+    with a file keeps the service's words, with row and value.
     """
     if not isinstance(error, ApiError):
         return {}, error_state(error)

@@ -1,5 +1,9 @@
-"""The HTML that every page starts from. Its script runs before the first paint: it sets the colour scheme and counts callbacks in flight, so that the
-heartbeat never queues a refresh behind an unfinished one, nor asks again for what has come and is about to be drawn."""
+"""The HTML that every page starts from.
+
+Its script runs before the first paint. It sets the colour scheme and counts callbacks in flight, so
+that the heartbeat queues no refresh behind an unfinished callback, and asks for nothing that has
+come and is about to be drawn.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +24,12 @@ INDEX = """<!DOCTYPE html>
                 let choice = null;
                 try {
                     Object.keys(localStorage).forEach((key) => {
-                        if (key.includes('scheme-choice')) { choice = JSON.parse(localStorage[key])[0]; }
+                        if (!key.includes('scheme-choice')) { return; }
+                        choice = JSON.parse(localStorage[key])[0];
                     });
                 } catch (ignored) { choice = null; }
-                const dark = choice === 'dark' || (choice !== 'light' && matchMedia('(prefers-color-scheme: dark)').matches);
+                const darkSystem = matchMedia('(prefers-color-scheme: dark)').matches;
+                const dark = choice === 'dark' || (choice !== 'light' && darkSystem);
                 document.documentElement.dataset.maatScheme = dark ? 'dark' : 'light';
                 let running = 0, rested = true, rest = null;
                 const send = window.fetch, whenIdle = window.requestIdleCallback || setTimeout;
@@ -33,7 +39,8 @@ INDEX = """<!DOCTYPE html>
                     rest = setTimeout(() => whenIdle(() => { rested = running === 0; }), 500);
                 }
                 window.fetch = function (target) {
-                    const counted = String((target && target.url) || target).includes('_dash-update-component');
+                    const address = String((target && target.url) || target);
+                    const counted = address.includes('_dash-update-component');
                     if (!counted) { return send.apply(this, arguments); }
                     running += 1;
                     rested = false;
@@ -45,7 +52,10 @@ INDEX = """<!DOCTYPE html>
     </head>
     <body>
         {%app_entry%}
-        <noscript>Maat's pages need JavaScript. Everything they show is at <a href="/docs">the REST API</a> too.</noscript>
+        <noscript>
+            Maat's pages need JavaScript.
+            Everything they show is at <a href="/docs">the REST API</a> too.
+        </noscript>
         <footer>
             {%config%}
             {%scripts%}

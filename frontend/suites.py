@@ -23,7 +23,7 @@ class _Stored:
 class CompressedSuites:
     """Answers scripts gzipped from memory; compresses each in a thread the first time.
 
-    Kept by the script's name without its fingerprint, so that invented fingerprints cannot fill the memory.
+    The key is the script's name without its fingerprint: invented fingerprints fill no memory.
     """
 
     def __init__(self, app: ASGIApp) -> None:

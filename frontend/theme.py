@@ -25,9 +25,12 @@ _ALIASES = {
 
 READABLE_CONTRAST = 4.5
 
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', Arial, sans-serif"
+FONT = (
+    "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', Arial, "
+    "sans-serif"
+)
 
-# Lines and areas of policies, tenants and states: not GPU types, so another order and dashes besides.
+# Lines and areas of policies, tenants and states: another order than GPU types, and dashes.
 SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 
@@ -137,7 +140,7 @@ def translucent(colour: str, alpha: float) -> str:
 
 
 def template(scheme: str | None) -> go.layout.Template:
-    """The Plotly template of a colour scheme: thin horizontal grid only, unified hover, no chart junk."""
+    """The Plotly template of a colour scheme: horizontal grid lines only, and a unified hover."""
     colours = palette(scheme)
     axis = {
         "automargin": True,
@@ -213,7 +216,9 @@ _DARK = [
 
 MANTINE_THEME = {
     "fontFamily": FONT,
-    "fontFamilyMonospace": "ui-monospace, 'SFMono-Regular', Menlo, Consolas, 'Liberation Mono', monospace",
+    "fontFamilyMonospace": (
+        "ui-monospace, 'SFMono-Regular', Menlo, Consolas, 'Liberation Mono', monospace"
+    ),
     "primaryColor": "accent",
     "primaryShade": {"light": 7, "dark": 4},
     "autoContrast": True,

@@ -1,4 +1,4 @@
-"""What every test may use: the public data where MAAT_DATA names it, and markers that say what a test needs."""
+"""Fixtures of all tests: the public data of MAAT_DATA, and markers for what a test needs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# Matrices here are small; a fit on a pool of threads takes twenty times the CPU of one on a single thread.
+# Matrices here are small: a fit on a pool of threads takes twenty times the CPU of one thread.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # A process of tests is full of modules, routes and pages that stay: every look for garbage goes
@@ -50,7 +50,10 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Where MAAT_TESTS_SKIP_NOTHING is set, a test that skipped for want of a service is a failure; public data may be absent."""
+    """Fail the run if MAAT_TESTS_SKIP_NOTHING is set and a test skipped for lack of a service.
+
+    Tests of public data may skip.
+    """
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter is None or not os.environ.get("MAAT_TESTS_SKIP_NOTHING"):
         return

@@ -1,5 +1,5 @@
-/* What the scripts share. The first by name, so that Dash loads it before the others. The one global is `window.maat`, begun by the script
-   in index.py. */
+/* What the scripts share. Dash loads this script first, by its name. The one global is
+   `window.maat`, begun by the script in index.py. */
 (() => {
     'use strict';
 
@@ -15,9 +15,11 @@
 
     maat.setProps = (id, props) => window.dash_clientside.set_props(id, props);
 
-    /* The component with this id, null if the page has none: getLayout throws where it was left with its page. */
+    /* The component with this id, or null if the page has none: getLayout throws for an id that
+       was left with its page. */
     maat.layoutOf = (id) => {
-        try { return window.dash_component_api.getLayout(id) || null; } catch (left) { return null; }
+        const api = window.dash_component_api;
+        try { return api.getLayout(id) || null; } catch (left) { return null; }
     };
 
     /* The element at or around the target of an event that matches, else null. */

@@ -1,5 +1,6 @@
-/* Where one is: cluster, filters, sort and the like stand in the address, so that it shows everybody the same. What the visitor chose last is
-   only the default where the address says nothing, and the address is then completed. */
+/* The address holds cluster, filters, sort order and the like, so that it shows the same page to
+   every visitor. The visitor's last choice is only the default for an address without one; the
+   address is then completed. */
 (() => {
     'use strict';
 
@@ -9,22 +10,43 @@
     const KEPT = 'maat-cluster';
     const NO_CLUSTER = 'none';
     const NEWEST_FIRST = '-submitted_at'; // the order of the job list where none is named
-    const PAGE_OF_ALL = [[/^\/jobs\//, '/jobs'], [/^\/simulations\//, '/simulate'], [/^\/sweeps\//, '/sweeps']];
+    const PAGE_OF_ALL = [
+        [/^\/jobs\//, '/jobs'],
+        [/^\/simulations\//, '/simulate'],
+        [/^\/sweeps\//, '/sweeps'],
+    ];
     let given; // the cluster that the page chose, not the visitor
-    let ofPage = {}; // path: the cluster to which what stands there belongs, where the address does not say
+    let ofPage = {}; // path: the cluster of what the page shows, if the address does not name it
     let shown = window.location.pathname + window.location.search;
     const { noUpdate } = maat;
 
-    function last() { try { return localStorage.getItem(KEPT); } catch (forbidden) { return null; } }
-    function keep(cluster) { try { localStorage.setItem(KEPT, cluster); } catch (forbidden) { /* then the first cluster is the default */ } }
+    function last() {
+        try { return localStorage.getItem(KEPT); } catch (forbidden) { return null; }
+    }
+
+    function keep(cluster) {
+        try {
+            localStorage.setItem(KEPT, cluster);
+        } catch (forbidden) { /* then the first cluster is the default */ }
+    }
+
     function inAddress() { return new URLSearchParams(window.location.search).get('cluster'); }
-    function propsOf(id) { try { return window.dash_component_api.getLayout(id).props; } catch (absent) { return {}; } }
-    function chosen() { const value = propsOf('cluster-select').value; return value === NO_CLUSTER ? null : value; }
+
+    function propsOf(id) {
+        try { return window.dash_component_api.getLayout(id).props; } catch (absent) { return {}; }
+    }
+
+    function chosen() {
+        const value = propsOf('cluster-select').value;
+        return value === NO_CLUSTER ? null : value;
+    }
 
     /* The path with the cluster, if it is the path of a page that shows one and names none. */
     function withCluster(path, cluster) {
         const url = new URL(path, window.location.origin);
-        if (cluster && OF_CLUSTER.test(url.pathname) && !url.searchParams.has('cluster')) { url.searchParams.set('cluster', cluster); }
+        if (cluster && OF_CLUSTER.test(url.pathname) && !url.searchParams.has('cluster')) {
+            url.searchParams.set('cluster', cluster);
+        }
         return url.pathname + url.search + url.hash;
     }
 
@@ -33,9 +55,10 @@
         shown = path;
     }
 
-    /* Puts what the page shows into its address without drawing it again; null and [] leave it out. */
+    /* Puts what the page shows into its address and draws nothing; null and [] are left out. */
     function setQuery(values) {
-        const query = new URLSearchParams(window.location.search), cluster = values.cluster || query.get('cluster');
+        const query = new URLSearchParams(window.location.search);
+        const cluster = values.cluster || query.get('cluster');
         const ordered = new URLSearchParams(cluster ? {cluster} : {});
         query.delete('cluster');
         Object.keys(values).forEach(name => { query.delete(name); });
@@ -45,7 +68,8 @@
                 if (one !== null && one !== undefined && one !== '') { ordered.append(name, one); }
             });
         });
-        const text = ordered.toString(), path = window.location.pathname + (text ? `?${text}` : '');
+        const text = ordered.toString();
+        const path = window.location.pathname + (text ? `?${text}` : '');
         if (path !== window.location.pathname + window.location.search) { replace(path); }
         return noUpdate();
     }
@@ -57,18 +81,23 @@
     }
 
     /* From the page of one thing to that of all such things. */
-    function pageOfAll(path) { return PAGE_OF_ALL.filter(one => one[0].test(path)).concat([[null, '/']])[0][1]; }
+    function pageOfAll(path) {
+        return PAGE_OF_ALL.filter(one => one[0].test(path)).concat([[null, '/']])[0][1];
+    }
 
-    /* Before the page router looks: the address is completed, and the cluster that it names is chosen. The router overlooks an address by
-       which it came here itself, though filters have changed the page since. */
+    /* Before the page router looks, completes the address and chooses the cluster that it names.
+       The router overlooks an address by which it came here itself, even if filters have changed
+       the page since. */
     function moved() {
         if (inAddress() && inAddress() !== propsOf('cluster-select').value) {
             given = inAddress();
             window.dash_clientside.set_props('cluster-select', {value: given});
         }
-        const here = withCluster(window.location.href, chosen()), known = propsOf('_pages_location');
+        const here = withCluster(window.location.href, chosen());
+        const known = propsOf('_pages_location');
         window.history.replaceState(window.history.state, '', here);
-        if (shown !== here && known.pathname === window.location.pathname && known.search === window.location.search) {
+        const { pathname, search } = window.location;
+        if (shown !== here && known.pathname === pathname && known.search === search) {
             window.dash_clientside.set_props('_pages_location', {search: known.search});
         }
         shown = here;
@@ -77,30 +106,39 @@
     window.addEventListener('_dashprivate_pushstate', () => { moved(); window.scrollTo(0, 0); });
 
     function linksOf(outputs, cluster) {
-        return outputs.map(output => withCluster(output.id.to, cluster === NO_CLUSTER ? null : cluster));
+        const shownCluster = cluster === NO_CLUSTER ? null : cluster;
+        return outputs.map(output => withCluster(output.id.to, shownCluster));
     }
 
     maat.callbacks({
-        /* The cluster of the address, by its id or its name, or that of what the page shows; else the one chosen last, if it is still there;
-           else the first. While nobody knows which clusters there are, none is chosen. */
+        /* The cluster of the address, by its id or its name, or that of what the page shows; else
+           the last choice, if it still exists; else the first. Before the list of clusters has
+           come, none is chosen. */
         clusterOf(data, now) {
             if (!data) { return [noUpdate(), noUpdate()]; }
-            const inUrl = OF_CLUSTER.test(window.location.pathname), asked = inUrl ? inAddress() : ofPage[window.location.pathname];
-            const there = wanted => data.filter(one => one.value === wanted || one.label === wanted)[0];
+            const path = window.location.pathname, inUrl = OF_CLUSTER.test(path);
+            const asked = inUrl ? inAddress() : ofPage[path];
+            const there = wanted => (
+                data.filter(one => one.value === wanted || one.label === wanted)[0]
+            );
             const found = there(asked) || (!asked && (there(now) || there(last()) || data[0]));
-            if (inUrl && asked && found && found.value !== asked) { setQuery({cluster: found.value}); }
+            if (inUrl && asked && found && found.value !== asked) {
+                setQuery({cluster: found.value});
+            }
             const value = found ? found.value : asked || NO_CLUSTER;
             if (value !== now) { given = value; }
             return [value === now ? noUpdate() : value, {display: data.length ? null : 'none'}];
         },
 
-        /* What the address does not name was chosen by the visitor, who then goes there; a form stays as it is. */
+        /* A cluster that the address does not name is the visitor's choice: the visitor then goes
+           there. A form stays as it is. */
         clusterOfPage(cluster) {
             const chooser = propsOf('cluster-select');
             if (!cluster) { return noUpdate(); }
             ofPage = {};
             ofPage[window.location.pathname] = cluster;
-            if (chooser.value !== cluster && (chooser.data || []).some(one => one.value === cluster)) {
+            const offered = (chooser.data || []).some(one => one.value === cluster);
+            if (chooser.value !== cluster && offered) {
                 given = cluster;
                 window.dash_clientside.set_props('cluster-select', {value: cluster});
             }
@@ -108,12 +146,15 @@
         },
 
         clusterInUrl(cluster) {
-            const path = window.location.pathname, asked = inAddress(), visitor = cluster !== given;
+            const path = window.location.pathname, asked = inAddress();
+            const visitor = cluster !== given, inQuery = `?cluster=${encodeURIComponent(cluster)}`;
             given = cluster;
             if (!cluster || cluster === NO_CLUSTER || cluster === asked) { return noUpdate(); }
             if (!OF_CLUSTER.test(path)) {
                 if (visitor) { keep(cluster); }
-                if (visitor && ofPage[path] && ofPage[path] !== cluster) { go(`${pageOfAll(path)}?cluster=${encodeURIComponent(cluster)}`); }
+                if (visitor && ofPage[path] && ofPage[path] !== cluster) {
+                    go(pageOfAll(path) + inQuery);
+                }
                 return noUpdate();
             }
             if (!asked) { return setQuery({cluster}); }
@@ -121,13 +162,18 @@
             if (FORM.test(path)) { return setQuery({cluster}); }
             const query = new URLSearchParams(window.location.search);
             query.set('cluster', cluster);
-            go(/^\/rounds/.test(path) ? `/rounds?cluster=${encodeURIComponent(cluster)}` : `${path}?${query}`);
+            go(/^\/rounds/.test(path) ? `/rounds${inQuery}` : `${path}?${query}`);
             return noUpdate();
         },
 
-        /* Links of the frame, and of pages: to the cluster that is shown, also in a new tab. Each has its path in its id. */
-        clusterLinks(cluster) { return linksOf(window.dash_clientside.callback_context.outputs_list, cluster); },
-        pageLinks(cluster) { return linksOf(window.dash_clientside.callback_context.outputs_list, cluster); },
+        /* Links of the frame and of pages lead to the cluster that is shown, also in a new tab.
+           Each has its path in its id. */
+        clusterLinks(cluster) {
+            return linksOf(window.dash_clientside.callback_context.outputs_list, cluster);
+        },
+        pageLinks(cluster) {
+            return linksOf(window.dash_clientside.callback_context.outputs_list, cluster);
+        },
 
         rangeInUrl(range) { return setQuery({range}); },
 
@@ -139,12 +185,15 @@
         pageInUrl(page) { return setQuery({page: page > 1 ? page : null}); },
 
         comparisonInUrl(first, second, jobs) {
-            return window.location.pathname.indexOf('/simulations/') === 0 ? setQuery({first, second, job: jobs || []}) : noUpdate();
+            const compares = window.location.pathname.indexOf('/simulations/') === 0;
+            return compares ? setQuery({first, second, job: jobs || []}) : noUpdate();
         },
 
         /* The filters of the job list. */
         jobFilters(q, states, models, types) {
-            const filters = {q: q || null, state: states || [], model: models || [], gpu_type: types || []};
+            const filters = {
+                q: q || null, state: states || [], model: models || [], gpu_type: types || [],
+            };
             if (window.location.pathname === '/jobs') { setQuery(filters); }
             return filters;
         },

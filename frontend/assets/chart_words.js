@@ -1,4 +1,5 @@
-/* Every chart in words, for those who do not see it: a name that sums it up, and its numbers as a table. Reads what Plotly has drawn. */
+/* Every chart in words, for readers who do not see it: a name that sums it up, and its numbers as
+   a table. Reads what Plotly has drawn. */
 (() => {
     'use strict';
 
@@ -7,39 +8,56 @@
     function text(value) {
         if (value === null || value === undefined) { return ''; }
         if (typeof value === 'number') { return String(Number(value.toPrecision(6))); }
-        return String(value).replace(/<br>/g, ', ').replace(/<[^>]*>/g, '').replace(/&lt;/g, '<').replace(/&gt;/g, '>').replace(/&amp;/g, '&');
+        return String(value).replace(/<br>/g, ', ').replace(/<[^>]*>/g, '')
+            .replace(/&lt;/g, '<').replace(/&gt;/g, '>').replace(/&amp;/g, '&');
     }
 
     function listed(values) { return values ? Array.from(values) : []; }
 
     function title(plot, axis) {
-        const shown = plot._fullLayout && plot._fullLayout[axis] && plot._fullLayout[axis].title;
+        const layout = plot._fullLayout, shown = layout && layout[axis] && layout[axis].title;
         return (shown && text(shown.text)) || (axis === 'xaxis' ? 'x' : 'y');
     }
 
-    function lines(plot) { return (plot.data || []).filter(trace => trace.type !== 'heatmap' && listed(trace.y || trace.x).length); }
+    function lines(plot) {
+        return (plot.data || []).filter(
+            trace => trace.type !== 'heatmap' && listed(trace.y || trace.x).length);
+    }
 
-    function heatmaps(plot) { return (plot.data || []).filter(trace => trace.type === 'heatmap'); }
+    function heatmaps(plot) {
+        return (plot.data || []).filter(trace => trace.type === 'heatmap');
+    }
 
     /* ---- a name ---- */
 
     function extent(trace) {
-        const across = trace.orientation === 'h', values = listed(across ? trace.x : trace.y).filter(value => typeof value === 'number');
-        if (!values.length) { return text(trace.name) || 'values'; }
+        const across = trace.orientation === 'h', name = text(trace.name) || 'values';
+        const values = listed(across ? trace.x : trace.y)
+            .filter(value => typeof value === 'number');
+        if (!values.length) { return name; }
         const least = Math.min.apply(null, values), most = Math.max.apply(null, values);
+        const last = trace.type === 'bar' || trace.type === 'box'
+            ? '' : `, last ${text(values[values.length - 1])}`;
         const range = least === most ? text(least) : `${text(least)} to ${text(most)}`;
-        return `${text(trace.name) || 'values'}: ${range}${trace.type === 'bar' || trace.type === 'box' ? '' : `, last ${text(values[values.length - 1])}`}`;
+        return `${name}: ${range}${last}`;
     }
 
-    function waits(plot) { const meta = plot.layout && plot.layout.meta; return Boolean(meta && meta.state === 'waiting'); }
+    function waits(plot) {
+        const meta = plot.layout && plot.layout.meta;
+        return Boolean(meta && meta.state === 'waiting');
+    }
 
     function summary(plot) {
-        const meta = plot.layout && plot.layout.meta, drawn = lines(plot), maps = heatmaps(plot);
+        const meta = plot.layout && plot.layout.meta;
+        const drawn = lines(plot), maps = heatmaps(plot);
         if (waits(plot)) { return 'Chart, nothing drawn yet'; }
-        if (meta && meta.state) { return listed(plot.layout.annotations).map(note => text(note.text)).join(' '); }
+        if (meta && meta.state) {
+            return listed(plot.layout.annotations).map(note => text(note.text)).join(' ');
+        }
         if (!drawn.length && !maps.length) { return 'Chart, nothing drawn yet'; }
         const axes = `${title(plot, 'yaxis')} by ${title(plot, 'xaxis')}`;
-        const told = maps.map(map => `${listed(map.y).length} rows, ${listed(map.x).length} columns`)
+        const shape = map => `${listed(map.y).length} rows, ${listed(map.x).length} columns`;
+        const told = maps.map(shape)
             .concat(drawn.slice(0, MOST_LINES).map(extent));
         if (drawn.length > MOST_LINES) { told.push(`and ${drawn.length - MOST_LINES} more`); }
         return `Chart: ${axes}. ${told.join('; ')}.`;
@@ -71,7 +89,9 @@
         const rows = [];
         lines(plot).forEach(trace => {
             const x = listed(trace.x), y = listed(trace.y);
-            for (let at = 0; at < Math.max(x.length, y.length); at += 1) { rows.push([text(trace.name), x.length ? x[at] : at, y.length ? y[at] : at]); }
+            for (let at = 0; at < Math.max(x.length, y.length); at += 1) {
+                rows.push([text(trace.name), x.length ? x[at] : at, y.length ? y[at] : at]);
+            }
         });
         return rows;
     }
@@ -79,11 +99,15 @@
     function tables(plot) {
         const made = heatmaps(plot).map(map => {
             const x = listed(map.x), words = plot._fullLayout.xaxis.ticktext || x;
-            const rows = listed(map.z).map((values, at) => [listed(map.y)[at]].concat(listed(values)));
-            return table([title(plot, 'yaxis')].concat(x.map((value, at) => text(words[at] === undefined ? value : words[at]))), rows);
+            const rows = listed(map.z).map(
+                (values, at) => [listed(map.y)[at]].concat(listed(values)));
+            const columns = x.map((value, at) => text(words[at] === undefined ? value : words[at]));
+            return table([title(plot, 'yaxis')].concat(columns), rows);
         });
         const rows = rowsOf(plot);
-        if (rows.length) { made.push(table(['Series', title(plot, 'xaxis'), title(plot, 'yaxis')], rows)); }
+        if (rows.length) {
+            made.push(table(['Series', title(plot, 'xaxis'), title(plot, 'yaxis')], rows));
+        }
         if (rows.length > MOST_ROWS) {
             const more = document.createElement('p');
             more.className = 'hint';
@@ -95,7 +119,10 @@
 
     /* ---- keeping both true ---- */
 
-    function fill(box) { const plot = box.querySelector('.js-plotly-plot'); if (plot) { box.querySelector('.chart-table').replaceChildren.apply(box.querySelector('.chart-table'), tables(plot)); } }
+    function fill(box) {
+        const plot = box.querySelector('.js-plotly-plot');
+        if (plot) { box.querySelector('.chart-table').replaceChildren(...tables(plot)); }
+    }
 
     function tell(plot) {
         const box = plot.closest('.graph');

@@ -1,5 +1,6 @@
-/* Draws the cluster map: one square a GPU, squares of one job joined, nodes side by side, as large as the place allows. What it draws is
-   made by frontend/figures/cluster_map.py; it fetches nothing. Arrow keys walk over it, Enter opens what is under the focus. */
+/* Draws the cluster map: one square a GPU, squares of one job joined, nodes side by side, as large
+   as the place allows. frontend/figures/cluster_map.py makes its data; it fetches nothing. Arrow
+   keys walk over it, Enter opens what is under the focus. */
 (() => {
     'use strict';
 
@@ -19,10 +20,14 @@
 
     function where(node, stretch) {
         const last = stretch.first + stretch.count - 1;
-        return `${stretch.count > 1 ? `GPUs ${stretch.first} to ${last}` : `GPU ${stretch.first}`} of ${node.name}, ${node.gpu_type}`;
+        const one = `GPU ${stretch.first}`, several = `GPUs ${stretch.first} to ${last}`;
+        return `${stretch.count > 1 ? several : one} of ${node.name}, ${node.gpu_type}`;
     }
 
-    function words(node, stretch) { return `${stretch.name}, ${where(node, stretch)}${stretch.tenant ? `, tenant ${stretch.tenant}` : ''}`; }
+    function words(node, stretch) {
+        const tenant = stretch.tenant ? `, tenant ${stretch.tenant}` : '';
+        return `${stretch.name}, ${where(node, stretch)}${tenant}`;
+    }
 
     function nodeLink(node) { return `/cluster?node=${encodeURIComponent(node.name)}`; }
 
@@ -46,18 +51,23 @@
     function drawNode(node, types) {
         const element = make('div', 'gpu-node');
         element.setAttribute('role', 'group');
-        element.setAttribute('aria-label', `${node.name}: ${node.held} of ${node.gpu_count} ${node.gpu_type} in use`);
+        const use = `${node.held} of ${node.gpu_count} ${node.gpu_type} in use`;
+        element.setAttribute('aria-label', `${node.name}: ${use}`);
         element.appendChild(make('div', 'gpu-node-name', node.name));
         const row = element.appendChild(make('div', 'gpu-row'));
-        node.stretches.forEach(stretch => { row.appendChild(drawStretch(node, stretch, types)); });
+        node.stretches.forEach(stretch => {
+            row.appendChild(drawStretch(node, stretch, types));
+        });
         return element;
     }
 
     function sum(nodes, field) { return nodes.reduce((total, node) => total + node[field], 0); }
 
     function typeWords(type, nodes) {
-        const out = sum(nodes, 'drained');
-        return `${type} · ${sum(nodes, 'held')} of ${sum(nodes, 'gpu_count')} GPUs in use on ${nodes.length}${nodes.length === 1 ? ' node' : ' nodes'}${out ? `, ${out} drained` : ''}`;
+        const out = sum(nodes, 'drained'), drained = out ? `, ${out} drained` : '';
+        const use = `${sum(nodes, 'held')} of ${sum(nodes, 'gpu_count')} GPUs in use`;
+        const unit = nodes.length === 1 ? 'node' : 'nodes';
+        return `${type} · ${use} on ${nodes.length} ${unit}${drained}`;
     }
 
     function drawAll(map) {
@@ -66,13 +76,16 @@
         state.heads = {};
         const all = document.createDocumentFragment();
         types.forEach(type => {
-            const places = state.nodes.map((_, place) => place).filter(place => state.nodes[place].gpu_type === type);
+            const places = state.nodes.map((_, place) => place)
+                .filter(place => state.nodes[place].gpu_type === type);
             if (!places.length) { return; }
             const head = all.appendChild(make('div', 'gpu-type'));
             head.appendChild(make('span', 'swatch')).style.backgroundColor = state.colours[type];
             state.heads[type] = head.appendChild(make('span', ''));
             const box = all.appendChild(make('div', 'gpu-nodes'));
-            places.forEach(place => { state.elements[place] = box.appendChild(drawNode(state.nodes[place], types)); });
+            places.forEach(place => {
+                state.elements[place] = box.appendChild(drawNode(state.nodes[place], types));
+            });
         });
         map.replaceChildren(all);
     }
@@ -84,7 +97,10 @@
             const focused = links.indexOf(document.activeElement);
             const element = state.elements[place] = drawNode(state.nodes[place], state.types);
             old.replaceWith(element);
-            if (focused >= 0) { const next = element.querySelectorAll('a'); next[Math.min(focused, next.length - 1)].focus({preventScroll: true}); }
+            if (focused >= 0) {
+                const next = element.querySelectorAll('a');
+                next[Math.min(focused, next.length - 1)].focus({preventScroll: true});
+            }
         });
     }
 
@@ -113,9 +129,13 @@
     function tell(map) {
         const state = map.maat, nodes = state.nodes;
         state.types.forEach(type => {
-            if (state.heads[type]) { state.heads[type].textContent = typeWords(type, nodes.filter(node => node.gpu_type === type)); }
+            if (!state.heads[type]) { return; }
+            const ofType = nodes.filter(node => node.gpu_type === type);
+            state.heads[type].textContent = typeWords(type, ofType);
         });
-        map.setAttribute('aria-label', `Cluster map: ${sum(nodes, 'held')} of ${sum(nodes, 'gpu_count')} GPUs in use on ${nodes.length} nodes. Arrow keys move over it, Enter opens a job or a node.`);
+        const use = `${sum(nodes, 'held')} of ${sum(nodes, 'gpu_count')} GPUs in use`;
+        map.setAttribute('aria-label', `Cluster map: ${use} on ${nodes.length} nodes. `
+            + 'Arrow keys move over it, Enter opens a job or a node.');
     }
 
     /* ---- size ---- */
@@ -127,7 +147,8 @@
         return Object.keys(byType).reduce((height, type) => {
             let row = 0, rows = 1;
             byType[type].forEach(node => {
-                const needs = Math.max(node.gpu_count * size, wide ? node.name.length * LETTER : 0) + apart(size).x;
+                const name = wide ? node.name.length * LETTER : 0;
+                const needs = Math.max(node.gpu_count * size, name) + apart(size).x;
                 if (row && row + needs > width + apart(size).x) { rows += 1; row = 0; }
                 row += needs;
             });
@@ -135,11 +156,16 @@
         }, 0);
     }
 
-    /* The largest square with which the map fits its place, with names of nodes or else without; the smallest where none does: then it scrolls. */
+    /* The largest square with which the map fits its place, with names of nodes or else without.
+       If none fits it is the smallest, and the map scrolls. */
     function largest(byType, width, height, few, smallest) {
         const fits = (size, named) => tallness(byType, size, width, named, few) <= height;
-        const roomy = size => few || Object.keys(byType).every(type => byType[type].every(node => node.name.length * LETTER <= node.gpu_count * size));
-        for (let size = LARGEST; size >= NAMED; size -= 1) { if (fits(size, true) && roomy(size)) { return {size, named: true}; } }
+        const nameFits = (node, size) => node.name.length * LETTER <= node.gpu_count * size;
+        const roomy = size => few || Object.keys(byType).every(
+            type => byType[type].every(node => nameFits(node, size)));
+        for (let size = LARGEST; size >= NAMED; size -= 1) {
+            if (fits(size, true) && roomy(size)) { return {size, named: true}; }
+        }
         let size = LARGEST;
         while (size > smallest && !fits(size, false)) { size -= 1; }
         return {size, named: few};
@@ -149,8 +175,11 @@
         const state = map.maat;
         if (!state || !map.offsetWidth) { return; }
         const few = state.nodes.length <= FEW_NODES, byType = {};
-        state.nodes.forEach(node => { (byType[node.gpu_type] = byType[node.gpu_type] || []).push(node); });
-        const chosen = largest(byType, map.offsetWidth - 12, map.clientHeight, few, Number(map.dataset.smallest));
+        state.nodes.forEach(node => {
+            (byType[node.gpu_type] = byType[node.gpu_type] || []).push(node);
+        });
+        const width = map.offsetWidth - 12, smallest = Number(map.dataset.smallest);
+        const chosen = largest(byType, width, map.clientHeight, few, smallest);
         const size = chosen.size, named = chosen.named;
         map.style.setProperty('--square', `${size}px`);
         map.style.setProperty('--apart', `${apart(size).y}px ${apart(size).x}px`);
@@ -161,7 +190,8 @@
         maat.shades(map, state.shades);
     }
 
-    /* In how many lines of so many letters a name stands, which breaks after hyphens and at spaces; Infinity where a part of it is too long. */
+    /* How many lines a name takes if a line has so many letters. It breaks after hyphens and at
+       spaces; Infinity if a part of it is too long. */
     function linesOf(name, letters) {
         let lines = 1, used = 0;
         (name.match(/[^-\s]*[-\s]*/g) || []).forEach(part => {
@@ -175,13 +205,19 @@
     /* A name stands in its squares if it fits whole; else the pointer or the focus shows it. */
     function nameStretches(element, size) {
         element.querySelectorAll('a').forEach(link => {
-            const stretch = link.maat.stretch, letters = Math.floor((stretch.count * size - 12) / LETTER), lines = Math.floor((size - 4) / LINE);
-            const text = stretch.kind === 'job' && linesOf(stretch.name, letters) <= lines ? stretch.name : '';
-            if (link.textContent !== text) { link.replaceChildren.apply(link, text ? [make('span', 'gpu-name', text)] : []); }
+            const stretch = link.maat.stretch, lines = Math.floor((size - 4) / LINE);
+            const letters = Math.floor((stretch.count * size - 12) / LETTER);
+            const fits = stretch.kind === 'job' && linesOf(stretch.name, letters) <= lines;
+            const text = fits ? stretch.name : '';
+            if (link.textContent !== text) {
+                link.replaceChildren(...(text ? [make('span', 'gpu-name', text)] : []));
+            }
         });
     }
 
-    const sizes = new ResizeObserver(entries => { entries.forEach(entry => { fit(entry.target); }); });
+    const sizes = new ResizeObserver(entries => {
+        entries.forEach(entry => { fit(entry.target); });
+    });
 
     /* ---- pointer and focus ---- */
 
@@ -198,14 +234,21 @@
     function light(map, link) {
         const job = link && link.maat.stretch.job;
         map.classList.toggle('dimmed', Boolean(job));
-        map.querySelectorAll('a').forEach(one => { one.classList.toggle('lit', Boolean(job) && one.maat.stretch.job === job); });
+        map.querySelectorAll('a').forEach(one => {
+            one.classList.toggle('lit', Boolean(job) && one.maat.stretch.job === job);
+        });
         const box = tip();
         box.style.display = link ? 'block' : 'none';
         if (!link) { return; }
         const stretch = link.maat.stretch, at = link.getBoundingClientRect();
-        box.replaceChildren(make('div', 'gpu-tip-name', stretch.name), make('div', 'caption', where(link.maat.node, stretch)));
-        if (stretch.tenant) { box.appendChild(make('div', 'caption', `tenant ${stretch.tenant}`)); }
-        const left = Math.min(at.left, window.innerWidth - box.offsetWidth - 8), above = at.top - box.offsetHeight - 6;
+        box.replaceChildren(
+            make('div', 'gpu-tip-name', stretch.name),
+            make('div', 'caption', where(link.maat.node, stretch)));
+        if (stretch.tenant) {
+            box.appendChild(make('div', 'caption', `tenant ${stretch.tenant}`));
+        }
+        const left = Math.min(at.left, window.innerWidth - box.offsetWidth - 8);
+        const above = at.top - box.offsetHeight - 6;
         box.style.left = `${Math.max(8, left)}px`;
         box.style.top = `${above > 0 ? above : at.bottom + 6}px`;
     }
@@ -217,7 +260,10 @@
     document.addEventListener('mouseover', event => {
         const link = at(event);
         if (link) { light(mapOf(link), link); return; }
-        document.querySelectorAll('.gpu-map').forEach(map => { if (map.maat && tip().style.display === 'block' && !map.contains(document.activeElement)) { light(map, null); } });
+        document.querySelectorAll('.gpu-map').forEach(map => {
+            const lit = map.maat && tip().style.display === 'block';
+            if (lit && !map.contains(document.activeElement)) { light(map, null); }
+        });
     });
     document.addEventListener('focusin', event => {
         const link = at(event);
@@ -226,8 +272,13 @@
         link.tabIndex = 0;
         light(mapOf(link), link);
     });
-    document.addEventListener('focusout', event => { const link = at(event); if (link && link.isConnected) { light(mapOf(link), null); } });
-    document.addEventListener('scroll', () => { tip().style.display = 'none'; }, {capture: true, passive: true});
+    document.addEventListener('focusout', event => {
+        const link = at(event);
+        if (link && link.isConnected) { light(mapOf(link), null); }
+    });
+    document.addEventListener('scroll', () => {
+        tip().style.display = 'none';
+    }, {capture: true, passive: true});
 
     /* ---- keys ---- */
 
@@ -237,7 +288,8 @@
         let best = null;
         let least = Infinity;
         links.forEach(link => {
-            const box = link.getBoundingClientRect(), apart = down ? box.top - here.bottom : here.top - box.bottom;
+            const box = link.getBoundingClientRect();
+            const apart = down ? box.top - here.bottom : here.top - box.bottom;
             if (apart < 0) { return; }
             const aside = Math.max(0, box.left - middle, middle - box.right);
             if (apart * 1000 + aside < least) { least = apart * 1000 + aside; best = link; }
@@ -248,9 +300,15 @@
     document.addEventListener('keydown', event => {
         const from = at(event);
         if (!from || event.ctrlKey || event.metaKey || event.altKey) { return; }
-        const links = Array.from(mapOf(from).querySelectorAll('.gpu-stretch')), place = links.indexOf(from);
-        let to = {ArrowRight: links[place + 1], ArrowLeft: links[place - 1], Home: links[0], End: links[links.length - 1]}[event.key];
-        if (event.key === 'ArrowDown' || event.key === 'ArrowUp') { to = nearest(links, from, event.key === 'ArrowDown'); }
+        const links = Array.from(mapOf(from).querySelectorAll('.gpu-stretch'));
+        const place = links.indexOf(from), down = event.key === 'ArrowDown';
+        let to = {
+            ArrowRight: links[place + 1],
+            ArrowLeft: links[place - 1],
+            Home: links[0],
+            End: links[links.length - 1],
+        }[event.key];
+        if (down || event.key === 'ArrowUp') { to = nearest(links, from, down); }
         if (/^(Arrow|Home|End)/.test(event.key)) { event.preventDefault(); }
         if (to) { to.focus(); to.scrollIntoView({block: 'nearest'}); light(mapOf(to), to); }
     });
@@ -279,23 +337,27 @@
 
     /* ---- the callback ---- */
 
-    /* Takes what changed into the map; what it then holds of every node, and whether that is other nodes than before. */
+    /* Takes changes into the map. Returns the places that changed, and whether there are other
+       nodes than before. */
     function take(map, drawing) {
         const old = map.maat || {nodes: [], types: [], digests: []};
-        const nodes = old.nodes.slice(0, drawing.count), digests = old.digests.slice(0, drawing.count);
+        const nodes = old.nodes.slice(0, drawing.count);
+        const digests = old.digests.slice(0, drawing.count);
         const places = Object.keys(drawing.nodes).map(Number);
         let others = old.nodes.length !== drawing.count;
         places.forEach(place => {
             const was = nodes[place], is = drawing.nodes[place];
-            others = others || !was || was.name !== is.name || was.gpu_type !== is.gpu_type || was.gpu_count !== is.gpu_count;
+            others = others || !was || was.name !== is.name
+                || was.gpu_type !== is.gpu_type || was.gpu_count !== is.gpu_count;
             nodes[place] = is;
             digests[place] = drawing.digests[place];
         });
         const types = drawing.looks.types.map(type => type.name), colours = {};
         drawing.looks.types.forEach(type => { colours[type.name] = type.colour; });
         others = others || types.join() !== old.types.join();
-        map.maat = {nodes, digests, types, colours, elements: old.elements, heads: old.heads, size: old.size,
-            shades: drawing.looks.types.length ? drawing.looks.types[0].shades.length : 1};
+        const { looks } = drawing, shades = looks.types.length ? looks.types[0].shades.length : 1;
+        const { elements, heads, size } = old;
+        map.maat = {nodes, digests, types, colours, elements, heads, size, shades};
         return {others, places};
     }
 
@@ -305,18 +367,22 @@
         paint(map, drawing.looks);
         if (taken.others) { drawAll(map); fit(map); sizes.observe(map); } else {
             drawChanged(map, taken.places);
-            taken.places.forEach(place => { nameStretches(map.maat.elements[place], map.maat.size); });
+            const { elements, size } = map.maat;
+            taken.places.forEach(place => { nameStretches(elements[place], size); });
             if (taken.places.length) { maat.shades(map, map.maat.shades); }
         }
-        if (!map.querySelector('a[tabindex="0"]')) { const first = map.querySelector('a'); if (first) { first.tabIndex = 0; } }
+        const first = map.querySelector('a');
+        if (first && !map.querySelector('a[tabindex="0"]')) { first.tabIndex = 0; }
         tell(map);
         return taken;
     }
 
-    /* The node that the address names is shown once its row is there: the grid comes after the map. */
+    /* Shows the node that the address names once its row is there: the grid comes after the map. */
     function showAsked(name, nodes) {
         const there = !name || nodes.some(node => node.name === name);
-        window.dash_clientside.set_props('cluster-asked', {children: there ? [] : `There is no node “${name}” in this cluster. The list below has all its nodes.`});
+        const missing = `There is no node “${name}” in this cluster. `
+            + 'The list below has all its nodes.';
+        window.dash_clientside.set_props('cluster-asked', {children: there ? [] : missing});
         if (there) { showRow(name, 100); }
     }
 
@@ -332,9 +398,13 @@
             const withRows = window.dash_clientside.callback_context.outputs_list.length > 1;
             if (!drawing || !map) { return withRows ? [skip, skip, skip] : skip; }
             if (drawing.title) { say(map, drawing); return withRows ? [null, [], skip] : null; }
-            const first = !map.maat, taken = draw(map, drawing), known = {scheme: drawing.scheme, digests: map.maat.digests};
+            const first = !map.maat, taken = draw(map, drawing);
+            const known = {scheme: drawing.scheme, digests: map.maat.digests};
             if (!withRows) { return known; }
-            if (first) { showAsked(new URLSearchParams(window.location.search).get('node'), map.maat.nodes); }
+            if (first) {
+                const asked = new URLSearchParams(window.location.search).get('node');
+                showAsked(asked, map.maat.nodes);
+            }
             return taken.others ? [known, map.maat.nodes, skip]
                 : [known, skip, {update: taken.places.map(place => map.maat.nodes[place])}];
         }

@@ -1,5 +1,5 @@
-/* Gives each job on the cluster map one shade of its type's colour, unlike those of the jobs at its sides, above and below.
-   Who stands above whom follows from the width there is, so the browser decides. */
+/* Gives each job on the cluster map one shade of its type's colour, unlike those of the jobs at its
+   sides, above and below. The browser does it, because the width decides who stands above whom. */
 (() => {
     'use strict';
 
@@ -7,13 +7,18 @@
     const BESIDE = 10;  // pixels between nodes that stand side by side; more is no neighbourhood
     const MOST_PASSES = 30;
 
-    /* A box of the drawing for every stretch of GPUs. Those of one job share their `tint`: the shade and the neighbours of the job. */
+    /* A box of the drawing for every stretch of GPUs. Those of one job share their `tint`: the
+       shade and the neighbours of the job. */
     function boxes(links) {
         const tints = new Map();
         return links.map(link => {
-            const at = link.getBoundingClientRect(), { stretch } = link.maat, whose = stretch.job || link;
-            if (!tints.has(whose)) { tints.set(whose, {shade: stretch.shade, near: new Set()}); }
-            return {link, top: Math.round(at.top), left: at.left, right: at.right, tint: tints.get(whose)};
+            const at = link.getBoundingClientRect();
+            const { stretch } = link.maat, whose = stretch.job || link;
+            if (!tints.has(whose)) {
+                tints.set(whose, {shade: stretch.shade, near: new Set()});
+            }
+            const {left, right} = at;
+            return {link, top: Math.round(at.top), left, right, tint: tints.get(whose)};
         });
     }
 
@@ -32,19 +37,25 @@
     /* Neighbours know each other afterwards. Boxes of a row stand from left to right. */
     function meet(rows) {
         rows.forEach((row, number) => {
-            row.forEach((box, place) => { if (place && box.left - row[place - 1].right <= BESIDE) { join(row[place - 1], box); } });
+            row.forEach((box, place) => {
+                const previous = row[place - 1];
+                if (place && box.left - previous.right <= BESIDE) { join(previous, box); }
+            });
             const above = rows[number - 1] || [];
             let from = 0;
             row.forEach(box => {
                 while (from < above.length && above[from].right <= box.left) { from += 1; }
-                for (let at = from; at < above.length && above[at].left < box.right; at += 1) { join(above[at], box); }
+                for (let at = from; at < above.length && above[at].left < box.right; at += 1) {
+                    join(above[at], box);
+                }
             });
         });
     }
 
     function alike(tint) { return Array.from(tint.near).some(other => other.shade === tint.shade); }
 
-    /* The shade that fewest neighbours have; of those the next one after its own, a later one in later passes, so that no two swap for ever. */
+    /* The shade that the fewest neighbours have; of several the next one after its own, and a
+       later one in later passes, so that no two jobs swap for ever. */
     function rarest(tint, shades, pass) {
         const used = new Array(shades).fill(0);
         let best = tint.shade;
@@ -56,12 +67,15 @@
         return used[best] < used[tint.shade] || !pass ? best : (tint.shade + 1 + pass) % shades;
     }
 
-    /* Changes shades until no two neighbours have the same, or passes run out: jobs spread over far nodes can touch more jobs than there are shades. */
+    /* Changes shades until no two neighbours have the same, or passes run out: a job spread over
+       far nodes can touch more jobs than there are shades. */
     function tellApart(tints, shades) {
         for (let pass = 0; pass < MOST_PASSES; pass += 1) {
             const wrong = tints.filter(alike);
             if (!wrong.length) { return; }
-            wrong.forEach(tint => { if (alike(tint)) { tint.shade = rarest(tint, shades, pass); } });
+            wrong.forEach(tint => {
+                if (alike(tint)) { tint.shade = rarest(tint, shades, pass); }
+            });
         }
     }
 

@@ -2,8 +2,10 @@
 (() => {
     'use strict';
 
-    const dagcomponents = (window.dashAgGridComponentFunctions = window.dashAgGridComponentFunctions || {});
-    const END_KEPT = 10, LINE_KEPT = 18, PHONE_PIXELS = 600;  // on a phone the two parts stand on two lines (assets/maat.css)
+    const dagcomponents = (window.dashAgGridComponentFunctions =
+        window.dashAgGridComponentFunctions || {});
+    const END_KEPT = 10;
+    const LINE_KEPT = 18, PHONE_PIXELS = 600;  // a phone shows the parts on two lines (maat.css)
 
     dagcomponents.MaatLink = props => {
         if (!props.data) { return loadingCell(); }
@@ -21,33 +23,42 @@
         }, props.cutInMiddle ? cutInMiddle(name) : name);
     };
 
-    /* Two parts, of which the first gives way: what tells names apart stands mostly at their ends. */
+    /* Two parts, of which the first gives way: names mostly differ at their ends. */
     function cutInMiddle(name) {
-        const kept = window.innerWidth <= PHONE_PIXELS ? LINE_KEPT : END_KEPT, end = name.length > kept ? name.length - kept : 0;
-        return [React.createElement('span', {key: 'begin', className: 'cut-begin'}, name.slice(0, end)), React.createElement('span', {key: 'end'}, name.slice(end))];
+        const kept = window.innerWidth <= PHONE_PIXELS ? LINE_KEPT : END_KEPT;
+        const end = name.length > kept ? name.length - kept : 0;
+        return [
+            React.createElement('span', {key: 'begin', className: 'cut-begin'}, name.slice(0, end)),
+            React.createElement('span', {key: 'end'}, name.slice(end)),
+        ];
     }
 
     dagcomponents.MaatState = props => {
         if (!props.data) { return loadingCell(); }
         if (!props.value) { return null; }
         return React.createElement('span', {className: `state state-${props.data.hue}`}, [
-            React.createElement('span', {className: 'state-glyph', key: 'glyph'}, props.data.glyph), props.value]);
+            React.createElement('span', {className: 'state-glyph', key: 'glyph'}, props.data.glyph),
+            props.value]);
     };
 
     dagcomponents.MaatProgress = props => {
         if (!props.data) { return loadingCell(); }
         if (props.value === null || props.value === undefined) { return null; }
         const share = Math.max(0, Math.min(1, props.value));
+        const width = `${share * 100}%`, text = `${Math.floor(share * 100)} %`;
+        const fill = React.createElement('span', {className: 'bar-fill', style: {width}});
         return React.createElement('span', {className: 'bar-cell'}, [
-            React.createElement('span', {className: 'bar', key: 'bar'}, React.createElement('span', {className: 'bar-fill', style: {width: `${share * 100}%`}})),
-            React.createElement('span', {className: 'bar-text', key: 'text'}, `${Math.floor(share * 100)} %`)]);
+            React.createElement('span', {className: 'bar', key: 'bar'}, fill),
+            React.createElement('span', {className: 'bar-text', key: 'text'}, text)]);
     };
 
     dagcomponents.MaatGpus = props => {
         if (!props.data) { return loadingCell(); }
         if (!props.value) { return null; }
+        const {colour} = props.data, style = {backgroundColor: colour};
         return React.createElement('span', {className: 'gpu-cell'}, [
-            props.data.colour ? React.createElement('span', {className: 'swatch', key: 'swatch', style: {backgroundColor: props.data.colour}}) : null, props.value]);
+            colour && React.createElement('span', {className: 'swatch', key: 'swatch', style}),
+            props.value]);
     };
 
     /* Who holds the GPUs of a node: a link for each job that may be shown. */
@@ -56,11 +67,14 @@
         const parts = [];
         held.forEach((stretch, place) => {
             const words = stretch.name + (stretch.count > 1 ? ` (${stretch.count})` : '');
-            const link = {field: 'href', data: {href: `/jobs/${stretch.job}`}, value: words};
+            const link = {
+                field: 'href', data: {href: `/jobs/${stretch.job}`}, value: words, key: place,
+            };
             if (place) { parts.push(', '); }
-            parts.push(stretch.job ? React.createElement(dagcomponents.MaatLink, Object.assign({key: place}, link)) : words);
+            parts.push(stretch.job ? React.createElement(dagcomponents.MaatLink, link) : words);
         });
-        return React.createElement('span', {title: held.map(stretch => stretch.name).join(', ')}, parts);
+        const title = held.map(stretch => stretch.name).join(', ');
+        return React.createElement('span', {title}, parts);
     };
 
     dagcomponents.MaatDrain = props => {
@@ -76,11 +90,17 @@
     };
 
     /* In a row of a list that is read as one scrolls, until it has come. */
-    function loadingCell() { return React.createElement('span', {className: 'loading-line loading'}); }
+    function loadingCell() {
+        return React.createElement('span', {className: 'loading-line loading'});
+    }
 
     /* In place of rows that have not come yet. */
     dagcomponents.MaatLoading = () => {
-        const lines = [92, 84, 96, 78, 88, 72].map((width, place) => React.createElement('span', {key: place, className: 'loading-line', style: {width: `${width}%`}}));
-        return React.createElement('div', {className: 'loading-lines loading', role: 'status', 'aria-label': 'Loading'}, lines);
+        const line = (width, place) => React.createElement(
+            'span', {key: place, className: 'loading-line', style: {width: `${width}%`}});
+        return React.createElement(
+            'div',
+            {className: 'loading-lines loading', role: 'status', 'aria-label': 'Loading'},
+            [92, 84, 96, 78, 88, 72].map(line));
     };
 })();

@@ -1,4 +1,5 @@
-/* Functions that the grids name. Colours come from the page's own variables, so light and dark need no second theme. */
+/* Functions that the grids name. Colours are the page's own variables, so light and dark need no
+   second theme. */
 (() => {
     'use strict';
 

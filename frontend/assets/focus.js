@@ -1,5 +1,5 @@
-/* Where the focus is. A control that is drawn again loses it: the control that does the same gets it, if there is one; when a dialog is
-   closed, the one that opened it. A focus that the reader has moved away stays away. */
+/* Keeps the focus. A control loses it when it is drawn again: the new control that does the same
+   gets it. When a dialog closes, its opener gets it. A focus that the reader moved stays moved. */
 (() => {
     'use strict';
 
@@ -12,7 +12,8 @@
     /* The control of the page that does the same as one that is gone. */
     function alike(element) {
         const name = ['id', 'href', 'aria-label'].find((each) => element.getAttribute(each));
-        return name && document.querySelector(`${element.tagName}[${name}=${JSON.stringify(element.getAttribute(name))}]`);
+        const value = name && JSON.stringify(element.getAttribute(name));
+        return name && document.querySelector(`${element.tagName}[${name}=${value}]`);
     }
 
     document.addEventListener('focusin', (event) => {
@@ -21,7 +22,8 @@
     });
     document.addEventListener('focusout', (event) => {
         setTimeout(() => {
-            if (focused === event.target && focused.isConnected && document.activeElement === document.body) { focused = null; }
+            const nowhere = document.activeElement === document.body;
+            if (focused === event.target && focused.isConnected && nowhere) { focused = null; }
         }, 0);
     });
 

@@ -1,9 +1,10 @@
-/* Forms and buttons: Enter submits, a press waits for what was typed, and a button that is drawn again loses no press. */
+/* Forms and buttons: Enter submits, a press waits for what was typed, and a button that is drawn
+   again loses no press. */
 (() => {
     'use strict';
 
     const { maat } = window;
-    const TOLD_AFTER = 350; // milliseconds: a field tells its form what was typed after its debounce
+    const TOLD_AFTER = 350; // milliseconds: the debounce after which a field informs its form
     const pressed = new WeakSet(); // forms whose press waits
     let typedAt = 0;
 
@@ -26,21 +27,25 @@
         }, left);
     }, true);
 
-    /* Puts a press into the store of its page. See click_target() in routing.py for why not by the button's own n_clicks. */
+    /* Puts a press into the store of its page. See click_target() in routing.py for why not by the
+       button's own n_clicks. */
     document.addEventListener('click', (event) => {
         const button = maat.around(event.target, '[data-press]');
         if (!button || button.disabled) { return; }
-        maat.setProps(button.dataset.press, { data: { at: Date.now(), ...JSON.parse(button.dataset.what) } });
+        const press = { at: Date.now(), ...JSON.parse(button.dataset.what) };
+        maat.setProps(button.dataset.press, { data: press });
     });
 
     const isPlainField = (element) => element.tagName === 'INPUT'
-        && element.getAttribute('aria-expanded') !== 'true' && !element.getAttribute('aria-haspopup');
+        && element.getAttribute('aria-expanded') !== 'true'
+        && !element.getAttribute('aria-haspopup');
 
     /* Presses the button of the form in which Enter was pressed. Returns whether it did. */
     maat.submitByKey = (event) => {
         const form = maat.around(event.target, '[data-submit]');
         if (event.key !== 'Enter' || !form || event.defaultPrevented) { return false; }
-        if (!isPlainField(event.target) && !event.ctrlKey && !event.metaKey) { return false; }
+        const withKey = event.ctrlKey || event.metaKey;
+        if (!isPlainField(event.target) && !withKey) { return false; }
         event.target.blur();
         setTimeout(() => document.getElementById(form.dataset.submit).click(), 0);
         return true;

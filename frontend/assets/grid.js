@@ -1,20 +1,26 @@
-/* The grids: when the list of jobs asks for its rows again, which columns it shows, and its names in full. */
+/* The grids: when the list of jobs asks for its rows again, its columns, and its names in full. */
 (() => {
     'use strict';
 
     const { maat } = window;
-    const LEAST_SAYING = ['remaining', 'restarts'], ROOM_FOR_ALL = 1180; // columns that a narrow page leaves out, and its width in pixels
+    const LEAST_SAYING = ['remaining', 'restarts']; // columns that a narrow page leaves out
+    const ROOM_FOR_ALL = 1180; // pixels of a page that shows them
 
     function gridApi(id) {
         try { return window.dash_ag_grid.getApi(id); } catch (absent) { return null; }
     }
 
-    /* The grid would take the answer to a request in flight for that to the new filters: ask again after it. */
+    /* Asks when no request is in flight: the grid would take the answer to an earlier request for
+       that to the new filters. */
     function whenIdle(act) { setTimeout(() => (maat.busy() ? whenIdle(act) : act()), 100); }
 
     /* A list without rows has no block that could be refreshed. */
     function askAgain(api) {
-        if (api.getDisplayedRowCount()) { api.refreshInfiniteCache(); } else { api.purgeInfiniteCache(); }
+        if (api.getDisplayedRowCount()) {
+            api.refreshInfiniteCache();
+        } else {
+            api.purgeInfiniteCache();
+        }
     }
 
     function fitColumns(id) {
@@ -61,24 +67,28 @@
     /* Shows a cut name in full beside the cell that has the focus, as the pointer shows it. */
     function nameTip(cell) {
         const link = cell?.querySelector('.cut-in-middle');
-        const cut = Boolean(link) && Array.from(link.children).some((part) => part.scrollWidth > part.clientWidth + 1);
+        const parts = link ? Array.from(link.children) : [];
+        const cut = parts.some((part) => part.scrollWidth > part.clientWidth + 1);
         const box = document.getElementById('name-tip') || (cut ? tipBox() : null);
         if (box) { box.style.display = cut ? 'block' : 'none'; }
         if (!cut) { return; }
         const at = cell.getBoundingClientRect();
         box.textContent = link.textContent;
-        box.style.left = `${Math.max(8, Math.min(at.left, window.innerWidth - box.offsetWidth - 8))}px`;
+        const rightmost = window.innerWidth - box.offsetWidth - 8;
+        box.style.left = `${Math.max(8, Math.min(at.left, rightmost))}px`;
         box.style.top = `${at.bottom + 2}px`;
     }
     document.addEventListener('focusin', (event) => nameTip(maat.around(event.target, '.ag-cell')));
     document.addEventListener('focusout', () => nameTip(null));
     document.addEventListener('scroll', () => nameTip(null), { capture: true, passive: true });
 
-    /* Enter on a cell presses the cell's own button or link, or else opens the first link of the row. Returns whether there was one. */
+    /* Enter on a cell presses the cell's own button or link, or else opens the first link of the
+       row. Returns whether there was one. */
     maat.openRow = (cell) => {
         const row = cell.closest('.ag-row');
+        const links = () => `.ag-row[row-index="${row.getAttribute('row-index')}"] a[href]`;
         const target = cell.querySelector('a[href], button') || row.querySelector('a[href]')
-            || cell.closest('.ag-root').querySelector(`.ag-row[row-index="${row.getAttribute('row-index')}"] a[href]`);
+            || cell.closest('.ag-root').querySelector(links());
         if (target) { target.click(); }
         return Boolean(target);
     };

@@ -1,5 +1,5 @@
-/* The heartbeat: asks the service how it is, lets the page refresh, and says of which moment its figures are. Fetches only
-   /api/v1/health. */
+/* The heartbeat: asks the service how it is, lets the page refresh, and says of which moment its
+   figures are. It fetches only /api/v1/health. */
 (() => {
     'use strict';
 
@@ -17,7 +17,8 @@
         return `${Math.round(seconds / 86400)} d`;
     }
 
-    /* Dims figures that are old, and returns the words for it. `since`: the time of the figures, null while they are of now. */
+    /* Dims old figures, and returns the words for it. `since`: their time, null while they are
+       up to date. */
     function aged(since) {
         if (since === null) {
             delete document.documentElement.dataset.maatStale;
@@ -26,26 +27,32 @@
         document.documentElement.dataset.maatStale = '';
         const at = new Date(since).toISOString();
         const ago = span((Date.now() - since) / 1000);
-        return `Not of now: this page shows how it stood ${ago} ago, at ${at.slice(11, 19)} UTC on ${at.slice(0, 10)}.`;
+        const moment = `${at.slice(11, 19)} UTC on ${at.slice(0, 10)}`;
+        return `Not of now: this page shows how it stood ${ago} ago, at ${moment}.`;
     }
 
     /* The time of the last round if rounds have stopped and the page follows them, else null. */
     function withoutRounds(health) {
         const worker = health.worker || {};
         const age = worker.last_round_age_seconds;
-        const stale = worker.state === 'stale' && typeof age === 'number' && OF_ROUNDS.test(window.location.pathname);
-        return stale ? Date.now() - 1000 * age : null;
+        const stale = worker.state === 'stale' && typeof age === 'number';
+        return stale && OF_ROUNDS.test(window.location.pathname) ? Date.now() - 1000 * age : null;
     }
 
     function freshness(health) {
         const worker = health.worker || {};
         const age = worker.last_round_age_seconds ?? null;
-        if (worker.state === 'none' || age === null) { return ['no round yet', 'freshness waiting']; }
-        if (worker.state === 'stale') { return [`stale · last round ${span(age)} ago`, 'freshness stale']; }
+        if (worker.state === 'none' || age === null) {
+            return ['no round yet', 'freshness waiting'];
+        }
+        if (worker.state === 'stale') {
+            return [`stale · last round ${span(age)} ago`, 'freshness stale'];
+        }
         return [`live · round ${span(age)} ago`, 'freshness live'];
     }
 
-    /* Whether the page of the address was asked for and did not come: nothing else would ask for it again. */
+    /* Whether the page of the address was asked for and did not come: nothing else would ask for
+       it again. */
     function astray() {
         const shown = maat.shownPath();
         const elsewhere = shown !== null && shown !== window.location.pathname && !maat.busy();
@@ -57,16 +64,19 @@
         async heartbeat(_beats, live) {
             const skip = maat.noUpdate();
             try {
-                const answer = await fetch('/api/v1/health', { headers: { Accept: 'application/json' } });
+                const headers = { Accept: 'application/json' };
+                const answer = await fetch('/api/v1/health', { headers });
                 if (!answer.ok && answer.status !== 503) {
-                    return [skip, `no access (${answer.status})`, 'freshness stale', aged(lastAnswer)];
+                    const words = `no access (${answer.status})`;
+                    return [skip, words, 'freshness stale', aged(lastAnswer)];
                 }
                 const health = await answer.json();
                 lastAnswer = Date.now();
                 if (astray()) { window.location.reload(); }
                 const [words, look] = freshness(health);
-                const idle = !document.hidden && maat.atRest();
-                return [live && !idle ? skip : { at: Date.now() }, words, look, aged(withoutRounds(health))];
+                const refresh = !live || (!document.hidden && maat.atRest());
+                const beat = refresh ? { at: Date.now() } : skip;
+                return [beat, words, look, aged(withoutRounds(health))];
             } catch (unreachable) {
                 const silent = (Date.now() - lastAnswer) / 1000;
                 const soon = silent < STALE_SECONDS;

@@ -3,7 +3,10 @@
     'use strict';
 
     const { maat } = window;
-    const PLACES = { o: '/', c: '/cluster', j: '/jobs', r: '/rounds', s: '/simulate', w: '/sweeps', m: '/measurements' };
+    const PLACES = {
+        o: '/', c: '/cluster', j: '/jobs', r: '/rounds', s: '/simulate', w: '/sweeps',
+        m: '/measurements',
+    };
     const KEYS = {
         '/': () => maat.focusField('jobs-search', '/jobs'),
         n: () => maat.focusField('submit-name', '/submit'),
@@ -11,18 +14,21 @@
     };
     let afterG = false; // whether the last key was g, which begins the way to a page
 
-    const typing = (target) => target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)
+    const typing = (target) => target.isContentEditable
+        || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)
         || target.getAttribute?.('role') === 'combobox';
 
     document.addEventListener('keydown', (event) => {
         if (maat.submitByKey(event)) { return; }
         if (typing(event.target) || event.ctrlKey || event.metaKey || event.altKey) { return; }
-        if (event.key === 'Enter' && event.target.classList.contains('ag-cell') && maat.openRow(event.target)) {
+        const onCell = event.key === 'Enter' && event.target.classList.contains('ag-cell');
+        if (onCell && maat.openRow(event.target)) {
             event.preventDefault();
             return;
         }
         if (event.target.closest('[role="dialog"]')) { return; }
-        const act = afterG && PLACES[event.key] ? () => maat.go(PLACES[event.key]) : KEYS[event.key];
+        const path = afterG && PLACES[event.key];
+        const act = path ? () => maat.go(path) : KEYS[event.key];
         afterG = event.key === 'g';
         if (act) {
             event.preventDefault();

@@ -3,19 +3,20 @@
     'use strict';
 
     const { maat } = window;
-    const NARROW_PIXELS = 900; // as in maat.css and shell.py: below, the navigation lies over the page
+    const NARROW_PIXELS = 900; // as in maat.css and shell.py: navigation lies over narrower pages
     const WIDE = 200, ICONS = 56; // pixels of the navigation, open and closed
 
     const narrow = () => window.innerWidth < NARROW_PIXELS;
 
     function look(icon, path) {
         const root = icon === 'overview' ? '/' : `/${icon}`;
-        const here = path === root || (root !== '/' && path.startsWith(`${root}/`)) || (icon === 'simulate' && path.startsWith('/simulations'));
+        const here = path === root || (root !== '/' && path.startsWith(`${root}/`))
+            || (icon === 'simulate' && path.startsWith('/simulations'));
         return here ? 'nav-link here' : 'nav-link';
     }
 
     maat.callbacks({
-        /* On a narrow screen the navigation lies over the page, and closes when another page is opened. */
+        /* On a narrow screen the navigation lies over the page; another page closes it. */
         toggleNavigation(_clicks, _path, open, over) {
             const asked = window.dash_clientside.callback_context.triggered_id === 'nav-toggle';
             if (narrow()) { return [maat.noUpdate(), asked ? !over : false]; }
@@ -30,7 +31,8 @@
         },
 
         markHere(path) {
-            return window.dash_clientside.callback_context.outputs_list.map((output) => look(output.id.nav, path || ''));
+            const links = window.dash_clientside.callback_context.outputs_list;
+            return links.map((output) => look(output.id.nav, path || ''));
         },
 
         openHelp: () => true,

@@ -1,5 +1,6 @@
-/* Draws again only what changed. Dash builds whatever an answer draws from nothing (plotly/dash#3846): focus, selected text and a press
-   half done are lost with the old elements. So what stands on the page already is taken out of an answer. */
+/* Draws again only what changed. Dash builds everything in an answer anew (plotly/dash#3846), and
+   the old elements take focus, selected text and a half done press with them. So this removes from
+   an answer what is already on the page. */
 (() => {
     'use strict';
 
@@ -10,16 +11,21 @@
     maat.shownPath = () => shownPath;
 
     /* A part of a layout as text, without the counts of presses, which draw nothing. */
-    const drawn = (part) => JSON.stringify(part, (name, value) => (name.startsWith('n_clicks') ? undefined : value));
+    const drawn = (part) => JSON.stringify(part, (name, value) => (
+        name.startsWith('n_clicks') ? undefined : value
+    ));
 
     /* Dash calls it with every answer of the service (hooks of app.py). */
     maat.onlyChanged = (asked, answer) => {
-        if ('_pages_content' in answer) { shownPath = asked.inputs.find((input) => input.property === 'pathname').value; }
+        if ('_pages_content' in answer) {
+            shownPath = asked.inputs.find((input) => input.property === 'pathname').value;
+        }
         Object.keys(answer).forEach((id) => {
             const standing = /^[_{]/.test(id) ? null : maat.layoutOf(id);
             if (!standing) { return; }
+            const same = (prop) => drawn(answer[id][prop]) === drawn(standing.props[prop]);
             ['children', 'figure'].forEach((prop) => {
-                if (prop in answer[id] && drawn(answer[id][prop]) === drawn(standing.props[prop])) { delete answer[id][prop]; }
+                if (prop in answer[id] && same(prop)) { delete answer[id][prop]; }
             });
         });
     };

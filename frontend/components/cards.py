@@ -51,7 +51,7 @@ def card(
 
 
 def definition(of: str, *, text_id: str) -> dmc.Popover:
-    """A button that opens what a figure means. The text comes with the figure: the element `text_id` awaits it."""
+    """A button that opens the meaning of a figure; the figure fills the element `text_id`."""
     button: Any = {
         "component": "button",
         "type": "button",
@@ -73,7 +73,7 @@ def definition(of: str, *, text_id: str) -> dmc.Popover:
 def graph(graph_id: str, *, height: int | str | None = None) -> html.Div:
     """A chart's place, in pixels or as a CSS length; without a height the figure brings its own.
 
-    What it shows stands in words and as a table too: assets/chart_words.js reads them from what is drawn.
+    assets/chart_words.js reads the drawn chart and states it in words and as a table too.
     """
     style = (
         {} if height is None else {"height": f"{height}px" if isinstance(height, int) else height}
@@ -98,7 +98,7 @@ def graph(graph_id: str, *, height: int | str | None = None) -> html.Div:
 
 
 def scrolls(content_id: str, content: ComponentType = None, *, label: str) -> html.Div:
-    """A place for a table that may be wider than the page: it scrolls, by keys too, and has a name."""
+    """A place with a name for a table wider than the page, which scrolls by pointer and by keys."""
     return html.Div(
         content, id=content_id, className="scroll-x", tabIndex=0, role="region", **aria(label)
     )
@@ -141,7 +141,7 @@ def empty_state(title: str, remedy: ComponentType, *, action: Component | None =
 
 
 def folded(title: str, content: ComponentType, *, box_id: str) -> html.Details:
-    """A part of a form that is folded away, and still there: what it holds can be filled while nobody sees it."""
+    """A folded part of a form; its fields exist, and can be filled, while it is folded."""
     return html.Details(
         [html.Summary(title), html.Div(content, className="form-stack")],
         id=box_id,
@@ -151,7 +151,7 @@ def folded(title: str, content: ComponentType, *, box_id: str) -> html.Details:
 
 
 def missing(title: str, remedy: str, words: str, href: str) -> Component:
-    """In place of a page whose thing there is none of: why that may be, and the way to those there are."""
+    """Shown instead of a page whose thing does not exist: the likely reason and a way on."""
     return card(
         None, empty_state(title, remedy, action=link_button(words, href, variant="primary"))
     )
@@ -185,7 +185,7 @@ def page_title(title: str, *actions: Component, note: Component | None = None) -
 
 
 def link_button(text: str, href: str, *, variant: str = "default") -> dcc.Link:
-    """A link that looks like a button and stays a link: it opens in a new tab, and has an address. It leads to the cluster that is shown."""
+    """A link that looks like a button. It leads to the cluster that is shown."""
     return dcc.Link(
         text, href=href, className=f"button-link {variant}", id={"to": href, "words": text}
     )

@@ -1,4 +1,4 @@
-"""The place of the cluster map on a page, and how what changed reaches it. assets/cluster_map.js draws it."""
+"""The place of the cluster map on a page, and its updates. assets/cluster_map.js draws it."""
 
 from __future__ import annotations
 
@@ -50,9 +50,10 @@ NODE_COLUMNS: list[Column] = [
 
 
 def cluster_map(prefix: str, *, height: str, smallest_pixels: int) -> html.Div:
-    """An empty map of this height, with the stores by which it is filled: `{prefix}-drawing` takes `map_changes`.
+    """An empty map of this height with the stores that fill it; `map_changes` fills `-drawing`.
 
-    A square is as large as the height allows, and never smaller than `smallest_pixels`: then the map scrolls.
+    A square is as large as the height allows. If it would be smaller than `smallest_pixels`, the
+    map scrolls.
     """
     smallest: dict[str, Any] = {"data-smallest": smallest_pixels}
     drawn = html.Div(
@@ -82,7 +83,7 @@ def drawing_of(cells: Sequence[GpuOut], known: Known | None, *, scheme: str) -> 
 
 
 def nodes_grid(grid_id: str, *, height: str) -> html.Div:
-    """The nodes as a table: what the map shows, in words, and the way to take them out of service."""
+    """A table of the nodes: the map in words, with the buttons to take nodes out of service."""
     return grid(grid_id, NODE_COLUMNS, height=height, getRowId="params.data.name")
 
 

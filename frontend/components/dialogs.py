@@ -11,7 +11,7 @@ from dash.development.base_component import ComponentType
 def dialog(
     dialog_id: str, title: str, children: ComponentType, *, size: str | None = None
 ) -> dmc.Modal:
-    """Closed until `opened`. Its button to close it has a name for those who do not see its cross."""
+    """A dialog that `opened` opens; a screen reader hears its close button as "Close"."""
     closes: Any = {"aria-label": "Close"}
     return dmc.Modal(
         children,

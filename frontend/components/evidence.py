@@ -1,4 +1,7 @@
-"""Reasons in words: codes as a person says them, and the numbers behind them with their units. The sentence itself is the service's."""
+"""Reasons in words: their codes, and the numbers behind them with their units.
+
+The service makes the sentence itself.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +100,10 @@ def _value(name: str, value: Evidence) -> str:
 
 
 def _limit(name: str) -> str:
-    """`capacity:t4` is what the cluster has of a type; `reservation:t4:tenant vision` what is kept for others."""
+    """Describe a limit.
+
+    `capacity:t4`: the GPUs of a type. `reservation:t4:tenant vision`: GPUs reserved for others.
+    """
     kind, _, rest = name.partition(":")
     gpu_type, _, holders = rest.partition(":")
     words = {

@@ -1,4 +1,7 @@
-"""By which rule finish-time fairness rho is shown: a selector whose choice stands in the page's address, and what the rules are called."""
+"""The rules of finish-time fairness rho: their names, their meanings, and a selector.
+
+The choice is kept in the page's address.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,18 @@ from maat.vocabulary import FairnessRule
 
 RULES = tuple(FairnessRule)
 MEANINGS: Mapping[FairnessRule, str] = {
-    FairnessRule.MEAN_OF_RATIOS: "a job against itself alone on its share of all GPUs, N / n, of each type in turn; the ratios averaged",
-    FairnessRule.RATIO_TO_MEAN: "a job against the mean of its times alone on its share of all GPUs, N / n, of each type in turn",
-    FairnessRule.SHARE_OF_TYPE: "a job against itself alone on its share of the GPUs of each type g, N_g / n; the ratios averaged",
+    FairnessRule.MEAN_OF_RATIOS: (
+        "a job against itself alone on its share of all GPUs, N / n, of each type in turn; "
+        "the ratios averaged"
+    ),
+    FairnessRule.RATIO_TO_MEAN: (
+        "a job against the mean of its times alone on its share of all GPUs, N / n, "
+        "of each type in turn"
+    ),
+    FairnessRule.SHARE_OF_TYPE: (
+        "a job against itself alone on its share of the GPUs of each type g, N_g / n; "
+        "the ratios averaged"
+    ),
 }
 
 
@@ -49,5 +61,5 @@ def keep_in_address(app: Dash, select_id: str) -> None:
 
 
 def meaning(rule: FairnessRule) -> str:
-    """What rho compares under this rule, as a sentence; n: jobs active on average during the job's life."""
+    """Return what rho compares under this rule, as a sentence; n: mean active jobs of its life."""
     return f"By {rule}: {MEANINGS[rule]}; n: active jobs, averaged over the job's life."

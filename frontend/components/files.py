@@ -1,4 +1,7 @@
-"""Files that a visitor chooses: the box to drop them on, and what is in them. Text alone: anything else is refused by name."""
+"""Files that a visitor chooses: the box to drop them on, and their text.
+
+A file that is not text is refused by name.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,10 @@ class NoText(ValueError):
 def file_box(
     box_id: str, *, words: str, choose: str, accept: str, several: bool, label: str
 ) -> dcc.Upload:
-    """Files that are too large are refused by name: assets/upload.js reads here how large one may be."""
+    """A box to drop files on.
+
+    It holds the size limit by which assets/upload.js refuses larger files by name.
+    """
     limit: dict[str, Any] = {"data-most-bytes": MAX_FILE_BYTES}
     target = html.Div(
         [words, html.A(choose, href="#", role="button", className="choose", **aria(label))],

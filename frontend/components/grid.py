@@ -1,6 +1,7 @@
-"""The table of every page: AG Grid with 32 px rows, themed by its theme function, in the colours of the page.
+"""The table of every page: AG Grid with 32 px rows in the colours of the page.
 
-Until its rows have come it looks like loading. Why it has none is said in its place: in the element of `placeholder_id(grid_id)`, which hides it while it is filled.
+While rows load it looks like loading. A grid without rows is hidden while the element
+`placeholder_id(grid_id)` holds the reason.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ RIGHT: Column = {"type": "rightAligned"}
 
 
 def placeholder_id(grid_id: str) -> str:
-    """The element that stands in place of a grid once it holds something: an empty or a failed state."""
+    """Return the id of the element that replaces a grid with its empty or failed state."""
     return f"{grid_id}-told"
 
 

@@ -1,4 +1,7 @@
-"""What the forms of simulations and of sweeps share: name, cluster, seeds and fidelity, and what their button does. Knows neither's own fields."""
+"""The common part of the forms of simulations and sweeps: name, cluster, seeds and fidelity.
+
+It also holds the callback of their button. It knows neither form's own fields.
+"""
 
 from __future__ import annotations
 

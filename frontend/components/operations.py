@@ -33,7 +33,10 @@ class Pressed(TypedDict):
 
 
 def progress(operation: OperationOut, *, failed: str) -> Component | None:
-    """A bar until its end; where it failed, why, below `failed` if the service gave it no title. Nothing where all went well."""
+    """A progress bar until the operation ends; then its error, if it failed, else nothing.
+
+    `failed`: the title of an error to which the service gave none.
+    """
     if operation["state"] == "failed":
         problem = operation["error"] or {}
         detail = str(problem.get("detail") or operation["message"] or "No reason was kept.")
@@ -74,7 +77,7 @@ def actions(prefix: str, operation: OperationOut, again: str, href: str) -> Comp
 
 
 def cancel_stores(prefix: str) -> list[dcc.Store]:
-    """Where the button of `actions` is pressed, and when the service took it; both stand in the page's layout."""
+    """Stores of the page's layout: a press of the button of `actions`, and its acceptance."""
     return [dcc.Store(id=f"{prefix}-cancelled"), dcc.Store(id=f"{prefix}-cancelling")]
 
 

@@ -1,4 +1,7 @@
-"""The part of a form that sets parameters of policies and placers: one field for each that the service says there is. Knows none by name."""
+"""The part of a form with the parameters of policies and placers, as the service lists them.
+
+It knows no parameter by name.
+"""
 
 from __future__ import annotations
 
@@ -281,9 +284,9 @@ def told_parameters(request: StoredRequest) -> list[tuple[str, str]]:
 
 
 def place_of(problem: FieldProblem, owners: Mapping[str, str]) -> str | None:
-    """The form's name for a refused parameter, or for a refused interval of rounds.
+    """Return the form's name for a refused parameter, or for a refused interval of rounds.
 
-    `owners`: pointer of the parameters -> `policy:sia`.
+    `owners`: pointer to the parameters of a policy or placer -> its key, such as `policy:sia`.
     """
     parent, _, name = problem.pointer.rpartition("/")
     if name == ROUND and f"{parent}/policy_parameters" in owners:

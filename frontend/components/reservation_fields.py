@@ -1,4 +1,4 @@
-"""The fields by which GPUs are reserved, and reservations in words: on the forms of the laboratory and for a live cluster."""
+"""The fields of a reservation, and reservations in words, for the laboratory and live clusters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The part of a form that says which jobs are simulated: generated, from a CSV file, or those that a cluster has had. Several pages have it."""
+"""The part of a form that chooses the simulated jobs: generated, from a CSV file, or replayed.
+
+Several pages have it.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +20,20 @@ FAMILIES = (("philly", "Philly-like"), ("helios", "Helios-like"), ("newtrace", "
 KINDS = (("generated", "Generated"), ("csv", "CSV file"), ("cluster", "Replay this cluster"))
 MAX_TRACES = 12
 COLUMNS = (
-    "Columns: name, time, application, num_replicas, batch_size, as in the public Sia and Pollux traces; and, where wanted, work_scale, "
-    "adaptivity, workload_kind, promised_seconds, preemptible, tenant, min_gpus, max_gpus, max_batch_size, gpu_types."
+    "Columns: name, time, application, num_replicas, batch_size, as in the public Sia and Pollux "
+    "traces; and, where wanted, work_scale, adaptivity, workload_kind, promised_seconds, "
+    "preemptible, tenant, min_gpus, max_gpus, max_batch_size, gpu_types."
 )
 
 
 def trace_fields(
     prefix: str, *, jobs: int, hours: float, seed: int | None, several: bool = False
 ) -> list[Component]:
-    """`prefix`: of every id. `seed` None: the form asks for the trace's seed elsewhere. `several`: one may ask for more than one trace."""
+    """The fields that choose the jobs.
+
+    `prefix`: of every id. `seed`: None if the form has a field for the trace's seed elsewhere.
+    `several`: whether one may choose more than one trace.
+    """
     generated = [
         dmc.Select(
             id=f"{prefix}-family",
@@ -140,7 +148,7 @@ async def take_files(*, contents: str | list[str] | None, names: str | list[str]
 def traces_of(
     form: FormValues, *, texts: Sequence[str] | None, cluster_id: str | None
 ) -> list[dict[str, object]]:
-    """The API's traces of a form: one per file, or per draw of a generated one, each with the next seed."""
+    """Return the API's traces of a form: one per file, or one per draw with consecutive seeds."""
     match form["kind"]:
         case "csv":
             return [{"kind": "csv", "text": text} for text in texts or []]

@@ -31,7 +31,10 @@ def message_figure(
     drawn.update_xaxes(visible=False)
     drawn.update_yaxes(visible=False)
     drawn.add_annotation(
-        text=f"{escape(title)}<br><span style='color:{colours.muted};font-size:12px'>{escape(remedy)}</span>",
+        text=(
+            f"{escape(title)}<br>"
+            f"<span style='color:{colours.muted};font-size:12px'>{escape(remedy)}</span>"
+        ),
         font={"size": 14, "color": colours.danger if failed else colours.text},
         showarrow=False,
         x=0.5,

@@ -1,4 +1,4 @@
-"""Two runs of one trace job by job: JCT against JCT, and the allocations of chosen jobs over time (Sia figure 5)."""
+"""Two runs of one trace job by job: their JCTs, and allocations over time (Sia figure 5)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ SPARSE_TICKS = [10.0**power for power in range(-5, 5)]
 def paired_figure(
     results: Mapping[str, Result], *, scheme: str | None, height: int = 320
 ) -> go.Figure:
-    """Scatter, both axes logarithmic: JCT (hours) under the first run x under the second, one point per job, one colour and mark per model.
+    """Scatter, both axes logarithmic: JCT (hours) under the first run x under the second.
+
+    One point per job, one colour and mark per model.
 
     Above the line of equal JCT the first run served the job sooner.
     """
@@ -100,7 +102,8 @@ def _points(
 ) -> go.Scatter:
     kept = [pairs[i] for i in thinned(pairs)]
     words = [
-        f"{escape(told_job(name))}<br>{escape(runs[0])}: {duration(x * 3600)}<br>{escape(runs[1])}: {duration(y * 3600)}"
+        f"{escape(told_job(name))}<br>"
+        f"{escape(runs[0])}: {duration(x * 3600)}<br>{escape(runs[1])}: {duration(y * 3600)}"
         for name, _, x, y in kept
     ]
     return go.Scatter(
@@ -122,9 +125,10 @@ def _points(
 def allocations_figure(
     results: Mapping[str, Result], jobs: Sequence[str], *, scheme: str | None
 ) -> go.Figure:
-    """One column per run, one row per job: time (hours) x GPUs held, coloured by GPU type; below them the active jobs of the whole cluster.
+    """One column per run, one row per job: time (hours) x GPUs held, coloured by GPU type.
 
-    Where nothing is drawn the job held no GPU. All columns share one time axis, the rows of a job one GPU axis.
+    The last row shows the active jobs of the whole cluster. Gaps are times without a GPU. All
+    columns share one time axis, the cells of a row one GPU axis.
     """
     rows = len(jobs) + 1
     height = MARGIN_HEIGHT + ROW_HEIGHT * rows
@@ -212,7 +216,10 @@ def _title(run: str, told: Mapping[str, Any] | None, job: str) -> str:
 
 
 def _held(stretches: Sequence[Mapping[str, Any]], named: set[str]) -> list[go.Scatter]:
-    """For each GPU type a step line with gaps, and under it its area; `named` collects the types that have their entry in the legend."""
+    """For each GPU type a step line with gaps, and under it its area.
+
+    `named` collects the types that the legend has.
+    """
     kept = [stretches[i] for i in thinned(stretches, MAX_POINTS // POINTS_PER_STRETCH)]
     traces = []
     for kind in gpu_order(stretch["gpu_type"] for stretch in kept):
@@ -238,7 +245,7 @@ def _line(stretches: Sequence[Mapping[str, Any]], kind: str, *, shown: bool) -> 
 
 
 def _area(stretches: Sequence[Mapping[str, Any]], kind: str) -> go.Scatter:
-    """Down to zero where the job holds none of this type: an area with gaps would be filled across them."""
+    """The area under the line of a type, at zero in its gaps: Plotly would fill across gaps."""
     return go.Scatter(
         name=escape(kind),
         legendgroup=escape(kind),
@@ -260,7 +267,8 @@ def _words(stretch: Mapping[str, Any]) -> str:
         else f"<br>batch of {stretch['total_batch_size']} samples"
     )
     nodes = f"{stretch['node_count']} node{'' if stretch['node_count'] == 1 else 's'}"
-    return f"{stretch['gpu_count']} × {escape(stretch['gpu_type'])} on {nodes}, {duration(stretch['end'] - stretch['start'])}{batch}"
+    gpus = f"{stretch['gpu_count']} × {escape(stretch['gpu_type'])}"
+    return f"{gpus} on {nodes}, {duration(stretch['end'] - stretch['start'])}{batch}"
 
 
 def _active(name: str, result: Result, scheme: str | None) -> go.Scatter:

@@ -1,4 +1,4 @@
-"""What a comparison of policies shows: CDFs of JCT and finish-time fairness, GPU-hours by type, contention over time."""
+"""Figures of a comparison: CDFs of JCT and fairness, GPU-hours by type, contention over time."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ def _style(index: int) -> tuple[str, str]:
 def _cdf_figure(
     lines: Mapping[str, Distribution], *, x: str, scheme: str | None, height: int, log: bool = False
 ) -> go.Figure:
-    """Step lines: value x share of jobs at or below it. Fewer than FEW_JOBS jobs are drawn as points as well: a curve would promise too much.
+    """Step lines: value x share of jobs at or below it.
 
-    A line ends below 1 by the share of the jobs whose value nobody knows.
+    Lines of fewer than FEW_JOBS jobs are drawn with points: a curve would look too exact. A line
+    ends below 1 if the value of some jobs is unknown.
     """
     drawn = figure(scheme, x=x, y="Share of jobs", height=height)
     for index, (name, line) in enumerate(lines.items()):
@@ -40,7 +41,10 @@ def _cdf_figure(
             [0.0, *(share for _, share in points)],
             colour=colour,
             dash=dash,
-            hovertemplate=f"{escape(name)}: %{{y:.0%}} of {line['jobs']} jobs at or below %{{x:.3g}}<extra></extra>",
+            hovertemplate=(
+                f"{escape(name)}: %{{y:.0%}} of {line['jobs']} jobs "
+                "at or below %{x:.3g}<extra></extra>"
+            ),
         )
         if line["known"] < FEW_JOBS:
             trace.update(mode="lines+markers", marker={"size": 5, "color": colour})
@@ -55,7 +59,7 @@ def _cdf_figure(
 
 
 def _log_axis(values: Sequence[float]) -> dict[str, Any]:
-    """A logarithmic axis; over a narrow range, where fewer than three of 1, 2, 5 fall, the ticks are evenly chosen values."""
+    """A logarithmic axis; a narrow range with fewer than three of 1, 2, 5 gets even ticks."""
     low, high = min(values), max(values)
     ticks = [tick for tick in _DECADES if low <= tick <= high]
     if len(ticks) < 3:
@@ -71,7 +75,7 @@ def _log_axis(values: Sequence[float]) -> dict[str, Any]:
 
 
 def jct_figure(runs: Mapping[str, DrawnRun], *, scheme: str | None, height: int = 300) -> go.Figure:
-    """CDF: job completion time (hours, logarithmic: jobs differ by orders of magnitude) x share of jobs, one line per run."""
+    """CDF: job completion time (hours, logarithmic) x share of jobs, one line per run."""
     hours = {name: run["jct_hours"] for name, run in runs.items() if run["jct_hours"]["points"]}
     if not hours:
         return empty_figure(scheme, "No job completion times yet", _WAIT, height=height)
@@ -81,7 +85,10 @@ def jct_figure(runs: Mapping[str, DrawnRun], *, scheme: str | None, height: int 
 def fairness_figure(
     runs: Mapping[str, DrawnRun], *, scheme: str | None, height: int = 300
 ) -> go.Figure:
-    """CDF: finish-time fairness rho x share of jobs, one line per run, with the rho = 1 rule. Right of it a job was worse off than alone on its share."""
+    """CDF: finish-time fairness rho x share of jobs, one line per run, with the rho = 1 rule.
+
+    Right of the rule a job took longer than alone on its share.
+    """
     rho = {name: run["rho"] for name, run in runs.items() if run["rho"]["points"]}
     if not rho:
         title, remedy = no_fairness(runs)

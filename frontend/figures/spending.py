@@ -1,4 +1,4 @@
-"""What policies spend: GPU-hours on each model by GPU type (Sia figure 6), and their own time in every round (Sia figure 9)."""
+"""What policies spend: GPU-hours by model and GPU type (Sia figure 6), decision time (figure 9)."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _per_job(run: DrawnRun) -> dict[str, dict[str, float]]:
 def _stack(
     hours: Mapping[str, Mapping[str, Mapping[str, float]]], model: str, named: set[str]
 ) -> list[go.Bar]:
-    """One bar trace per GPU type; `named` collects the types that have their entry in the legend."""
+    """One bar trace per GPU type; `named` collects the types that the legend has."""
     of_runs = {name: of_run.get(model, {}) for name, of_run in hours.items()}
     traces = []
     for kind in gpu_order(kind for of_model in of_runs.values() for kind in of_model):
@@ -113,7 +113,10 @@ def _stack(
 def decision_time_figure(
     runs: Mapping[str, DrawnRun], *, scheme: str | None, height: int = 300
 ) -> go.Figure:
-    """Decision time per round (milliseconds, logarithmic) x run: the median with its quartiles, and a tick at the 95th percentile."""
+    """Decision time per round (milliseconds, logarithmic) x run.
+
+    A bar shows the median with its quartiles, a tick the 95th percentile.
+    """
     times = {name: run["policy_seconds"] for name, run in runs.items() if run["policy_seconds"]}
     if not times:
         return empty_figure(scheme, "No decision times yet", _WAIT, height=height)
@@ -122,8 +125,10 @@ def decision_time_figure(
     for index, (name, seconds) in enumerate(times.items()):
         ms = {part: 1000 * seconds[part] for part in ("p25", "median", "p75", "p95")}
         hover = (
-            f"{escape(name)}: median {number(ms['median'])} ms, quartiles {number(ms['p25'])} to {number(ms['p75'])} ms,<br>"
-            f"95th percentile {number(ms['p95'])} ms, over {plural(int(seconds['rounds']), 'round')}<extra></extra>"
+            f"{escape(name)}: median {number(ms['median'])} ms, "
+            f"quartiles {number(ms['p25'])} to {number(ms['p75'])} ms,<br>"
+            f"95th percentile {number(ms['p95'])} ms, "
+            f"over {plural(int(seconds['rounds']), 'round')}<extra></extra>"
         )
         spread = {
             "type": "data",

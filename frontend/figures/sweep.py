@@ -1,4 +1,7 @@
-"""What a sensitivity sweep shows: a figure of merit against what was varied, one line per value of the second axis (Sia figures 7, 10, 11)."""
+"""The figure of a sweep: a figure of merit against the varied setting (Sia figures 7, 10, 11).
+
+A second axis gives one line per value.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from maat.api.sweeps import AxisOut, RowOut, SweepDetail
 
 EDGE = 0.05  # room beside the outermost values, as a share of the axis
 
-# Figure of a point, what a reader chooses it by, and its axis with unit; {rho} stands for rho with the name of its rule.
+# Figure of a point -> its name for readers, its axis with unit; {rho}: rho with the rule's name.
 METRICS: Mapping[str, tuple[str, str]] = {
     "avg_jct_hours": ("Mean JCT", "Mean JCT (hours)"),
     "p99_jct_hours": ("p99 JCT", "p99 JCT (hours)"),
@@ -32,13 +35,17 @@ METRICS: Mapping[str, tuple[str, str]] = {
 def sweep_figure(
     sweep: SweepDetail, metric: str, *, scheme: str | None, height: int = 420
 ) -> go.Figure:
-    """First axis x mean over the seeds of `metric`, one line per value of the second axis; bars are one sample standard deviation each way.
+    """First axis x mean over the seeds of `metric`, one line per value of the second axis.
 
-    Where the first axis is made of words (policies, profiling modes) it has places instead of a scale.
+    Bars are one sample standard deviation each way. A first axis of words (policies, profiling
+    modes) has places instead of a scale.
     """
     rows = [row for row in sweep["rows"] if metric in row["mean"]]
     if not rows and sweep["rows"]:
-        remedy = "No point has it: no job finished, or the rule of ρ is one that an earlier version did not compute."
+        remedy = (
+            "No point has it: no job finished, or the rule of ρ is one that an earlier version "
+            "did not compute."
+        )
         return empty_figure(scheme, f"No {METRICS[metric][0]}", remedy, height=height)
     if not rows:
         return empty_figure(
@@ -128,7 +135,7 @@ def _said(row: RowOut, metric: str) -> str:
 
 
 def _scale(drawn: go.Figure, axis: AxisOut) -> None:
-    """Ticks at the values that were simulated, as far apart as they are; ratios where the axis is read as such."""
+    """Put ticks at the simulated values, on a linear or, if the axis asks, a logarithmic scale."""
     values = [value for value in axis["values"] if not isinstance(value, str)]
     if len(values) < len(axis["values"]):
         drawn.update_xaxes(
@@ -147,7 +154,7 @@ def _scale(drawn: go.Figure, axis: AxisOut) -> None:
 
 
 def metric_title(metric: str, rule_name: str) -> str:
-    """A figure of merit with its unit, and one of finish-time fairness with the rule that it was computed by."""
+    """Return a figure of merit with its unit and, for fairness, the name of its rule."""
     return METRICS[metric][1].format(rho=rho_by(rule_name))
 
 

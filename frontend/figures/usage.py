@@ -22,7 +22,10 @@ from maat.api.rounds import Steps
 def usage_figure(
     used: Mapping[str, Steps], capacity: Mapping[str, Steps], *, scheme: str | None
 ) -> go.Figure:
-    """Stacked step areas: cluster time x GPUs in use, one per GPU type, under the line of all GPUs. `Steps`: {at, value}."""
+    """Stacked step areas: cluster time x GPUs in use, one per GPU type, under the line of all GPUs.
+
+    `Steps`: {at, value}.
+    """
     types = [name for name in gpu_order(used) if used[name]["at"]]
     if not types:
         return empty_figure(

@@ -35,10 +35,15 @@ from maat.client.errors import FieldProblem
 
 KINDS = {"variability": "Unequal GPUs", "interference": "Interference"}
 ACCEPTED = {
-    "variability": "One CSV for each application and GPU type, named after both, such as resnet-v100.csv; applications are resnet, bert, "
-    "pagerank, sgemm. Columns: uuid, the GPU, and perf, a time. PAL's files are taken as they were published.",
-    "interference": "One CSV with the columns victim, partner, gpu_count, slowdown; or PAL's norm_speed.csv; or Gavel's "
-    "simulation_throughputs.json.",
+    "variability": (
+        "One CSV for each application and GPU type, named after both, such as resnet-v100.csv; "
+        "applications are resnet, bert, pagerank, sgemm. Columns: uuid, the GPU, and perf, a time. "
+        "PAL's files are taken as they were published."
+    ),
+    "interference": (
+        "One CSV with the columns victim, partner, gpu_count, slowdown; or PAL's norm_speed.csv; "
+        "or Gavel's simulation_throughputs.json."
+    ),
 }
 MAY_UPLOAD = "measurements:write"
 
@@ -341,7 +346,8 @@ def table(measurements: Sequence[MeasurementOut], *, may: bool) -> Component:
     if not measurements:
         return empty_state(
             "No measurements yet",
-            "Upload how unequal your GPUs are, or what jobs on one GPU lose: simulations then follow them instead of assumptions.",
+            "Upload how unequal your GPUs are, or what jobs on one GPU lose: "
+            "simulations then follow them instead of assumptions.",
         )
     heads = (
         ("Name", ""),

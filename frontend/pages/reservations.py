@@ -54,7 +54,8 @@ def reservation_dialog() -> dmc.Modal:
     form = html.Div(
         [
             html.Div(
-                "Everybody else leaves these GPUs free. Hours count from now, on the clock of the cluster.",
+                "Everybody else leaves these GPUs free. "
+                "Hours count from now, on the clock of the cluster.",
                 className="hint",
             ),
             html.Div(id="cluster-reserve-problem"),

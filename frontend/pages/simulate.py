@@ -201,7 +201,8 @@ def unfinished(
         wrong["seeds"] = SEEDS_WRONG
     elif (count := count_of(form, texts)) > MAX_RUNS:
         wrong["seeds"] = (
-            f"That is {count} runs. Choose fewer policies, placers, traces or seeds: at most {MAX_RUNS} runs."
+            f"That is {count} runs. Choose fewer policies, placers, traces or seeds: "
+            f"at most {MAX_RUNS} runs."
         )
     if form["kind"] == "generated" and not (
         isinstance(form["draws"], int) and 1 <= form["draws"] <= MAX_TRACES

@@ -189,7 +189,8 @@ def caption(sweep: SweepDetail) -> str:
     """What a bar of the figure means."""
     if len(sweep["seeds"]) < 2:
         return "One seed: nothing is known of the spread."
-    return f"Mean over up to {len(sweep['seeds'])} seeds; bars: one sample standard deviation each way."
+    seeds = len(sweep["seeds"])
+    return f"Mean over up to {seeds} seeds; bars: one sample standard deviation each way."
 
 
 def table(sweep: SweepDetail) -> Component:

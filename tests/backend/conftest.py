@@ -1,4 +1,7 @@
-"""What tests of the service share: the application on both databases, clients that speak as somebody, a queue that only remembers."""
+"""Fixtures of the service's tests: the application on both databases, clients by role, a queue.
+
+The queue only remembers what it was sent.
+"""
 
 from __future__ import annotations
 
@@ -154,7 +157,10 @@ MakeClient = Callable[..., TestClient]
 
 @pytest.fixture
 def client_as(app: FastAPI, client: TestClient, database: Database) -> MakeClient:
-    """A client that comes from far away with the token of a new user: `client_as(Role.VIEWER, tenant="other")`."""
+    """Return a function that makes a remote client with the token of a new user.
+
+    For example `client_as(Role.VIEWER, tenant="other")`.
+    """
 
     def make(
         role: Role,

@@ -1,4 +1,7 @@
-"""An empty, migrated database for each test, on SQLite and on PostgreSQL: `from database_fixtures import *` in a conftest."""
+"""Fixtures of an empty, migrated database for each test, on SQLite and on PostgreSQL.
+
+A conftest takes them with `from database_fixtures import *`.
+"""
 
 from __future__ import annotations
 

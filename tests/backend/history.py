@@ -1,4 +1,7 @@
-"""A long history of jobs, written by the database itself: two clusters, three tenants, many owners; a few jobs under way."""
+"""A long history of jobs, which one SQL statement writes.
+
+It has two clusters, three tenants, many owners, and a few unfinished jobs.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +18,20 @@ UNDER_WAY = 40
 
 
 def fill(session: Session, jobs: int) -> None:
-    """As many jobs as said, of which UNDER_WAY have not ended. Numbers repeat by primes, so that no two columns rise together."""
+    """Insert `jobs` jobs, of which UNDER_WAY are unfinished.
+
+    Values repeat by different primes, so that no two columns rise together.
+    """
     cluster, tenants, owners = _cluster(session), _tenants(session), _owners(session)
     sqlite = session.get_bind().dialect.name == "sqlite"
     numbers = (
-        f"WITH RECURSIVE numbers(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < {jobs})"
+        "WITH RECURSIVE numbers(n) AS "
+        f"(SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < {jobs})"
         if sqlite
         else f"WITH numbers AS (SELECT n FROM generate_series(0, {jobs - 1}) AS n)"
     )
     ended = f"n >= {UNDER_WAY}"
+    unfinished = _one_of(("pending", "running"), "n")
     columns = {
         "id": f"'job_' || {_padded('n', sqlite)}",
         "cluster_id": _one_of(cluster, "n / 7"),
@@ -31,7 +39,7 @@ def fill(session: Session, jobs: int) -> None:
         "owner_id": _one_of(owners, "n / 5"),
         "tenant_id": _one_of(tenants, "n / 11"),
         "model": _one_of(MODELS, "n / 3"),
-        "state": f"CASE WHEN {ended} THEN {_one_of(ENDED, 'n')} ELSE {_one_of(('pending', 'running'), 'n')} END",
+        "state": f"CASE WHEN {ended} THEN {_one_of(ENDED, 'n')} ELSE {unfinished} END",
         "submitted_seconds": "n * 60.0",
         "finished_seconds": f"CASE WHEN {ended} THEN n * 60.0 + 30 END",
         "gpu_type": f"CASE WHEN {ended} THEN NULL ELSE 't4' END",
@@ -50,9 +58,10 @@ def fill(session: Session, jobs: int) -> None:
         "version": "1",
         "created_at": "'2026-01-01 00:00:00'" if sqlite else "TIMESTAMPTZ '2026-01-01'",
     }
-    statement = f"{numbers} INSERT INTO jobs ({', '.join(columns)}) SELECT {', '.join(columns.values())} FROM numbers"
+    insert, values = f"INSERT INTO jobs ({', '.join(columns)})", ", ".join(columns.values())
+    statement = f"{numbers} {insert} SELECT {values} FROM numbers"
     if sqlite:  # there, WITH stands behind INSERT
-        statement = f"INSERT INTO jobs ({', '.join(columns)}) {numbers} SELECT {', '.join(columns.values())} FROM numbers"
+        statement = f"{insert} {numbers} SELECT {values} FROM numbers"
     session.execute(sa.text(statement.replace(":", "\\:")))
 
 

@@ -13,7 +13,9 @@ MODELS = ("bert", "cifar10", "deepspeech2", "imagenet", "ncf", "yolov3")
 TABLE = PAIRS + "".join(f"{one},{other},1,1.5\n" for one in MODELS for other in MODELS)
 BY_BATCH_SIZE = f"{PAIRS}cifar10 (batch size 128),cifar10 (batch size 128),1,1.5\n"
 ONE_GPU = "('ResNet-18 (batch size 64)', 1)"
-GAVEL = f'{{"v100": {{"{ONE_GPU}": {{"null": 10.0, "{ONE_GPU}": [5.0, 5.0]}}}}, "p100": {{"{ONE_GPU}": {{"null": 8.0, "{ONE_GPU}": [2.0, 2.0]}}}}}}'
+_V100 = f'{{"{ONE_GPU}": {{"null": 10.0, "{ONE_GPU}": [5.0, 5.0]}}}}'
+_P100 = f'{{"{ONE_GPU}": {{"null": 8.0, "{ONE_GPU}": [2.0, 2.0]}}}}'
+GAVEL = f'{{"v100": {_V100}, "p100": {_P100}}}'
 
 
 def unequal(*, name: str = "unequal", gpu_type: str = "t4", text: str = GPUS) -> dict[str, Any]:

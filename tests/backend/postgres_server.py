@@ -1,4 +1,7 @@
-"""A PostgreSQL for tests: the one that runs, else a private one where the Debian package is installed, else a reason to skip."""
+"""A PostgreSQL server for tests.
+
+It is the running one, else a private one if the Debian package is installed, else tests skip.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ class NoPostgres(Exception):
 
 @contextmanager
 def postgres_server() -> Iterator[str]:
-    """The URL of a server on which databases may be made, without a database's name. Raises NoPostgres."""
+    """Return the URL, without a database's name, of a server on which databases may be made.
+
+    Raises NoPostgres.
+    """
     url = os.environ.get("MAAT_TEST_POSTGRES", DEFAULT_URL)
     if _answers(url):
         yield url

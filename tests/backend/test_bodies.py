@@ -1,4 +1,7 @@
-"""Bodies: who sends one is known before it is read, every route has its own limit, and none is parsed where others wait for it."""
+"""Tests of request bodies: the sender is checked before reading, and every route has its limit.
+
+Large bodies are parsed outside of the event loop.
+"""
 
 from __future__ import annotations
 
@@ -319,7 +322,7 @@ def is_on_the_event_loop() -> bool:
     return True
 
 
-# ---- the pages' callbacks ----------------------------------------------------------------------------------------------------------
+# ---- the pages' callbacks
 
 
 @pytest.fixture

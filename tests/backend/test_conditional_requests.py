@@ -19,7 +19,10 @@ DEMO = "/api/v1/clusters/demo"
 
 
 def get_routes(client: TestClient) -> Iterator[str]:
-    """The addresses of every GET route, with ids of what there is; what there is not answers 404, to HEAD as to GET."""
+    """Return the addresses of all GET routes, with ids that exist where there are any.
+
+    The others answer 404, to HEAD as to GET.
+    """
     job = client.post("/api/v1/jobs", json={"name": "j", "model": "bert"}).json()["id"]
     node = client.get(f"{DEMO}/nodes").json()["items"][0]["name"]
     filled = {

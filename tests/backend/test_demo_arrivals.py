@@ -1,4 +1,4 @@
-"""The demo's jobs: the same however often they are asked for, able to run, of several tenants, and by a daily rhythm."""
+"""Tests of the demo's jobs: reproducible, able to run, of several tenants, more by day."""
 
 from __future__ import annotations
 

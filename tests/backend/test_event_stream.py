@@ -1,4 +1,4 @@
-"""The event stream: what changed, for those who may see it, without gaps, until the server stops."""
+"""Tests of the event stream: all changes that the reader may see, until the server stops."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_position_that_is_none_is_not_read(bad: str) -> None:
     assert Position.parse(bad) is None
 
 
-# ---- a real server: streams do not end in a test client --------------------------------------------------------------------------
+# ---- a real server: streams do not end in a test client
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Finish-time fairness by the rule that is asked for, wherever an answer holds it; its name stands beside it."""
+"""Tests of finish-time fairness in answers: the requested rule computes it, and is named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A list of jobs, and its counts by state, cost as much behind a long history as behind a short one: work is counted, never time."""
+"""Tests that lists and counts of jobs cost the same after a long history as after a short one.
+
+They count work and measure no time.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +95,11 @@ class Scale:
 
 @contextmanager
 def work_of(session: Session) -> Iterator[list[int]]:
-    """Instructions of SQLite's machine; on PostgreSQL the rows that the plan's nodes looked at, as it says itself."""
+    """Count the work of a session's queries.
+
+    On SQLite these are instructions of its virtual machine, on PostgreSQL the rows that the nodes
+    of the plan looked at, by EXPLAIN.
+    """
     spent: list[int] = []
     if session.get_bind().dialect.name == "sqlite":
         driver = session.connection().connection.driver_connection
@@ -258,7 +265,7 @@ def test_pages_that_are_read_in_parts_are_the_whole_list(
                 )
 
 
-# ---- counts ------------------------------------------------------------------------------------------------------------------------
+# ---- counts
 
 
 def counted(database: Database) -> dict[tuple[str, ...], int]:

@@ -1,4 +1,7 @@
-"""Numbers that no service expects, at every place of every body and query: never a fault of the service, always a refusal or an answer."""
+"""Tests of extreme numbers in every place of every body and query.
+
+The service answers or refuses them, and never fails.
+"""
 
 from __future__ import annotations
 

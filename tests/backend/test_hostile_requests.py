@@ -1,4 +1,7 @@
-"""Requests made by hand to break the service: deep bodies, made-up cursors and positions. Each is answered with a problem, never a failure."""
+"""Tests of requests made to break the service: deep bodies, forged cursors and positions.
+
+The service answers each with a problem, and never fails.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,7 @@ def test_a_deep_or_wide_value_is_shown_in_short() -> None:
     assert shown_value({"a": [1, "two"], "b": None}) == "{'a': [1, 'two'], 'b': None}"
 
 
-# ---- cursors ----------------------------------------------------------------------------------------------------------------------
+# ---- cursors
 
 BAD_KEYS: list[Any] = [
     "\ud800",
@@ -156,7 +159,7 @@ def test_a_made_up_cursor_is_refused_by_every_list(
 
 @pytest.fixture
 def filled_lists(client: TestClient) -> dict[str, list[Any]]:
-    """Two rows for every list that can have them through the API; of each list the values of its first cursor."""
+    """Two rows in every list that the API can fill, and the values of each list's first cursor."""
     simulation = {
         "name": "s",
         "traces": [{"kind": "generated", "jobs": 2, "hours": 1}],
@@ -179,7 +182,7 @@ def filled_lists(client: TestClient) -> dict[str, list[Any]]:
     return found
 
 
-# ---- positions of the event stream ------------------------------------------------------------------------------------------------
+# ---- positions of the event stream
 
 
 @pytest.mark.parametrize(
@@ -211,7 +214,7 @@ def test_a_stream_begins_anew_at_a_position_that_is_still_to_come(
         assert begin_at(session, str(Position())) == Position()
 
 
-# ---- callbacks of the pages --------------------------------------------------------------------------------------------------------
+# ---- callbacks of the pages
 
 
 @pytest.mark.parametrize(

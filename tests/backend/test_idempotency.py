@@ -62,7 +62,10 @@ PARTIAL = {"jobs": [BODY, {"name": 1}], "mode": "partial"}
 
 
 def making_routes(app: FastAPI) -> set[str]:
-    """Every POST of the API but the actions on what there is: to pause, to drain, to cancel twice is to do it once."""
+    """Return the paths of every POST of the API, without those that act on an existing thing.
+
+    To pause, drain or cancel twice is the same as once.
+    """
     document = app.openapi()["paths"]
     return {
         path.removeprefix("/api/v1")

@@ -1,4 +1,4 @@
-"""Who may: tokens and the local admin, permissions and tenants, and that no other site can act for a visitor."""
+"""Tests of access: tokens, the local admin, permissions, tenants, and requests of other sites."""
 
 from __future__ import annotations
 
@@ -213,7 +213,8 @@ def test_a_colleagues_job_is_for_its_owner_or_the_tenants_manager_to_cancel(
 ) -> None:
     owner, colleague = client_as(Role.SUBMITTER, name="ann"), client_as(Role.SUBMITTER, name="bob")
     manager = client_as(Role.TENANT_MANAGER)
-    cancel = f"{JOBS}/{owner.post(JOBS, json={'name': 'train', 'model': 'bert'}).json()['id']}/actions/cancel"
+    job = owner.post(JOBS, json={"name": "train", "model": "bert"}).json()["id"]
+    cancel = f"{JOBS}/{job}/actions/cancel"
     assert colleague.post(cancel).status_code == 403
     assert owner.post(cancel).status_code == 200
     assert manager.post(cancel).status_code == 200

@@ -1,4 +1,7 @@
-"""Lists of jobs: one predicate for rows, totals and counts; pages without gaps or doubles; cursors that belong to their list."""
+"""Tests of lists of jobs: rows, totals and counts agree, and pages have no gaps or doubles.
+
+A cursor works only for its own list.
+"""
 
 from __future__ import annotations
 

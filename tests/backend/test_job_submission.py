@@ -196,7 +196,10 @@ def test_a_number_that_is_none_is_refused(
 
 
 def test_a_number_that_is_none_is_refused_by_its_place(client: TestClient) -> None:
-    body = '{"jobs": [{"name": "NaN", "model": "bert"}, {"name": "train", "model": "bert", "work_scale": -Infinity}]}'
+    body = (
+        '{"jobs": [{"name": "NaN", "model": "bert"}, '
+        '{"name": "train", "model": "bert", "work_scale": -Infinity}]}'
+    )
     answer = client.post(
         f"{JOBS}:batch", content=body, headers={"content-type": "application/json"}
     )

@@ -1,4 +1,7 @@
-"""Who counts as local: the same answer for the REST API and for what a page asks on a visitor's behalf, on real connections where it matters."""
+"""Tests of who counts as local: the same for the REST API and for a page's calls to it.
+
+Some use real connections.
+"""
 
 from __future__ import annotations
 
@@ -133,7 +136,7 @@ def test_a_token_works_through_a_proxy_everywhere(app: FastAPI, client_as: Any) 
 
 
 def test_old_http_is_a_proxys(app: FastAPI) -> None:
-    """nginx speaks HTTP/1.0 to what it serves, and names the upstream as host, unless told otherwise."""
+    """By default nginx sends HTTP/1.0 to the service, with the upstream's name as the host."""
 
     async def statuses() -> set[int]:
         async def old(scope: Any, receive: Any, send: Any) -> None:
@@ -181,7 +184,7 @@ def telling_app(app: FastAPI) -> FastAPI:
 def test_a_connection_of_another_user_of_this_machine_is_not_local(
     telling_app: FastAPI, monkeypatch: pytest.MonkeyPatch, ours: bool, status: int
 ) -> None:
-    """A proxy that runs as another user is told by that, though it adds no header and passes a local name on."""
+    """A proxy of another user is recognised, even without headers and with a local host name."""
     me = os.geteuid()
     monkeypatch.setattr(locality, "trusted_users", lambda: frozenset({me if ours else me + 1}))
     with served(telling_app) as url, httpx.Client(base_url=url, trust_env=False) as client:

@@ -1,4 +1,4 @@
-"""Logs hold no body, no token and no query: neither of requests that are refused, nor of those at which a handler fails."""
+"""Tests of the logs: they hold no body, token or query, of refused or of failed requests."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ def failing_app() -> Any:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    """The service in a process of its own, as `maat up` starts it but with uvicorn's line for every request; its address and its log."""
+    """The service in its own process, as its address and its log.
+
+    It runs as `maat up` starts it, but logs every request.
+    """
     settings = Settings(_env_file=None, data_dir=tmp_path, demo=True)
     database = Database.of(settings)
     ensure_defaults(database, settings)

@@ -1,4 +1,7 @@
-"""Simulations and sweeps that name uploaded measurements: found by name or id, checked against trace and cluster, kept when deleted."""
+"""Tests of simulations and sweeps with uploaded measurements.
+
+Measurements are found by name or id, checked against trace and cluster, and kept after deletion.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +101,7 @@ def test_points_of_the_same_measurements_are_the_same_points(client: TestClient)
     assert len(set(keys)) == 3
 
 
-def test_the_draw_is_part_of_a_points_content_and_single_measurements_serve_a_cluster_larger_than_the_measured_one(
+def test_the_draw_is_part_of_a_points_content_and_single_measurements_serve_a_cluster_larger_than_the_measured_one(  # noqa: E501
     client: TestClient,
 ) -> None:
     uploaded(client, unequal())
@@ -175,7 +178,7 @@ def test_measurements_that_are_not_there_or_do_not_fit_are_refused_by_field(
     assert queue.sent == []
 
 
-def test_a_cluster_that_a_sweep_makes_larger_than_what_was_measured_is_refused_before_anything_is_played(
+def test_a_cluster_that_a_sweep_makes_larger_than_what_was_measured_is_refused_before_anything_is_played(  # noqa: E501
     client: TestClient,
 ) -> None:
     uploaded(client, unequal())

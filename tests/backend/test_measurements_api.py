@@ -1,4 +1,4 @@
-"""Uploaded measurements: what is kept of them, what is refused and where it was wrong, who sees and deletes them."""
+"""Tests of uploaded measurements: what is stored, errors with their place, and permissions."""
 
 from __future__ import annotations
 

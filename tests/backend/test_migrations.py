@@ -53,13 +53,17 @@ def test_jobs_that_were_there_before_kinds_of_work_are_training(empty_database_u
     at = AT
     rows = (
         f"INSERT INTO tenants VALUES ('t', 'default', '{at}')",
-        "INSERT INTO users (id, name, tenant_id, role, active) VALUES ('u', 'ann', 't', 'cluster_admin', true)",
+        "INSERT INTO users (id, name, tenant_id, role, active) "
+        "VALUES ('u', 'ann', 't', 'cluster_admin', true)",
         cluster_row("c", placer="packed"),
-        "INSERT INTO jobs (id, cluster_id, name, owner_id, tenant_id, model, adaptivity, min_gpus, preemptible, work_scale, state, "
-        "submitted_seconds, progress, remaining_work, gpu_seconds, restarts, reason_code, reason_evidence, cancel_requested, version, "
-        f"created_at) VALUES ('j', 'c', 'old', 'u', 't', 'bert', 'adaptive', 1, true, 1, 'running', 0, 0, 1, 0, 0, 'GRANTED', '{{}}', false, "
-        f"1, '{at}')",
-        "INSERT INTO job_events (id, job_id, cluster_id, cluster_seconds, kind, data) VALUES (1, 'j', 'c', 0, 'state', '{}')",
+        "INSERT INTO jobs (id, cluster_id, name, owner_id, tenant_id, model, adaptivity, "
+        "min_gpus, preemptible, work_scale, state, submitted_seconds, progress, remaining_work, "
+        "gpu_seconds, restarts, reason_code, reason_evidence, cancel_requested, version, "
+        "created_at) VALUES ('j', 'c', 'old', 'u', 't', 'bert', 'adaptive', "
+        "1, true, 1, 'running', 0, 0, 1, "
+        f"0, 0, 'GRANTED', '{{}}', false, 1, '{at}')",
+        "INSERT INTO job_events (id, job_id, cluster_id, cluster_seconds, kind, data) "
+        "VALUES (1, 'j', 'c', 0, 'state', '{}')",
     )
     with database.engine.begin() as connection:
         for row in rows:
@@ -149,10 +153,12 @@ def placers(database: Database) -> dict[str, tuple[str, object]]:
 def cluster_row(cluster_id: str, *, placer: str, placer_parameters: str = "{}") -> str:
     """A cluster as it was written before kinds of work."""
     return (
-        "INSERT INTO clusters (id, name, policy, policy_parameters, placer, placer_parameters, round_seconds, speed, epoch, anchor_wall, "
-        "anchor_seconds, paused, executor, keep_rounds, next_round_number, fencing, version, created_at) "
-        f"VALUES ('{cluster_id}', '{cluster_id}', 'sia', '{{}}', '{placer}', '{placer_parameters}', 60, 1, '{AT}', '{AT}', 0, false, "
-        f"'simulated', 10, 1, 0, 1, '{AT}')"
+        "INSERT INTO clusters (id, name, policy, policy_parameters, placer, placer_parameters, "
+        "round_seconds, speed, epoch, anchor_wall, anchor_seconds, paused, executor, keep_rounds, "
+        "next_round_number, fencing, version, created_at) "
+        f"VALUES ('{cluster_id}', '{cluster_id}', 'sia', '{{}}', '{placer}', "
+        f"'{placer_parameters}', 60, 1, '{AT}', '{AT}', 0, false, 'simulated', 10, 1, 0, 1, "
+        f"'{AT}')"
     )
 
 

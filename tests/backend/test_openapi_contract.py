@@ -1,5 +1,7 @@
-"""The service does what its OpenAPI document says, tried with requests that schemathesis makes of the document; what it refuses on purpose
-although the document allows it is listed here, each with its reason (and in docs/api.md).
+"""Tests that the service does what its OpenAPI document says.
+
+Schemathesis makes the requests from the document. This module lists, with reasons, what the
+service refuses on purpose although the document allows it; docs/api.md lists it too.
 """
 
 from __future__ import annotations
@@ -28,19 +30,24 @@ from maat.scheduling.errors import InputError
 
 RULES = (InputError, *InputError.__subclasses__())
 
-# What JSON Schema cannot say, or says otherwise. By the kind of problem, then by the code of a field's error.
+# What JSON Schema cannot say, or says otherwise: by kind of problem, then by code of a field error.
 REFUSED_PROBLEMS = {
     "bad-cursor": "A cursor is a text that only the list which made it can read.",
-    "malformed-request": "No text may hold a NUL character or half a surrogate pair, and no body more than 100 levels.",
+    "malformed-request": (
+        "Text has no NUL character or half a surrogate pair, a body at most 100 levels."
+    ),
     "idempotency-key-reused": "A key belongs to its first request.",
     "precondition-failed": "A tag that is none of the present ones.",
 }
 REFUSED_FIELDS = {
-    "int_type": "1.0 is an integer to JSON Schema, and none here: numbers are of the type that is written.",
+    "int_type": "1.0 is an integer to JSON Schema, but a floating-point number here.",
     "int_from_float": "The same.",
-    "value_error": "Text that cannot be shown; dates that are none; a field that excludes another; what the library refuses by a rule.",
-    "unknown_parameter": "A query parameter that the address does not have: a misspelt filter would show everything.",
-    "unknown_model": "Names of models, policies, placers and clusters are those that there are, not any text.",
+    "value_error": (
+        "Text that cannot be shown; invalid dates; fields that exclude each other; "
+        "a rule of the library."
+    ),
+    "unknown_parameter": "A misspelt filter, if it were ignored, would show everything.",
+    "unknown_model": "A model, policy, placer or cluster must exist under its name.",
     "unknown_cluster": "The same.",
     "unknown_tenant": "The same.",
     "unknown_topic": "The same.",
@@ -54,7 +61,7 @@ REFUSED_FIELDS = {
     "twice": "Every file of an upload has a name of its own.",
     "exceeds_cluster": "A cluster has the GPUs that it has.",
 }
-# Rules of the library that several values keep together, coded by the class of their error (maat/scheduling/errors.py).
+# Rules of the library about several values, by class of the error (maat/scheduling/errors.py).
 REFUSED_RULES = {
     input_field_error(kind("is not right", field="x", value=1, remedy="Correct it."), "/x").code
     for kind in RULES

@@ -1,4 +1,7 @@
-"""More clients than threads and connections, on a real server: nobody stalls, nobody gets a 500, and /health answers meanwhile."""
+"""Tests of more clients than threads and connections, on a real server.
+
+Every client is answered, without a 500, and /health answers all the time.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +79,7 @@ def _value(part: str) -> dict[str, str]:
 
 
 def all_at_once(server: Server, asks: list[Ask]) -> list[httpx.Response]:
-    """Every client, with a connection of its own, asks its questions in turn; all clients begin together."""
+    """Start all clients together; each sends its requests in turn on its own connection."""
     together = threading.Barrier(CLIENTS)
 
     def client(index: int) -> list[httpx.Response]:

@@ -1,4 +1,4 @@
-"""What the pages' callback address refuses, with the pages mounted: calls that are none, and a name rebound to this machine."""
+"""Tests of what the pages' callback address refuses: bodies without a callback, rebound names."""
 
 from __future__ import annotations
 

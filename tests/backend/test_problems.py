@@ -1,4 +1,4 @@
-"""Everything that goes wrong is a problem of one shape: unknown paths, wrong methods, large bodies, faults of Maat itself."""
+"""Tests that every failure is a problem of one shape: paths, methods, bodies, faults of Maat."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rounds, their timeline, and whether rounds are made: lists without records, one with its matrix."""
+"""Tests of rounds in the API: the list, one round with its matrix, the timeline and health."""
 
 from __future__ import annotations
 

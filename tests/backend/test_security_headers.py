@@ -1,4 +1,7 @@
-"""What every answer tells a browser: run no foreign or injected script, be framed by no site. What a browser makes of it: tests/browser."""
+"""Tests of the security headers of all answers: no foreign or injected script, no frames.
+
+How a browser follows them is tested in tests/browser.
+"""
 
 from __future__ import annotations
 

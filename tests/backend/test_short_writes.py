@@ -1,4 +1,7 @@
-"""The one writer's place of SQLite is taken for writing alone: whatever takes time goes before it, and others write meanwhile."""
+"""Tests that a request holds SQLite's write lock only to write.
+
+Slow work comes first, and others write meanwhile.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shown of other tenants' jobs: keys that lead nowhere, sums that stay true, and refusals that name none of them."""
+"""Tests of what users see of other tenants' jobs: anonymous keys, true sums, no names."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ def test_a_summary_tells_no_models_by_what_it_says_of_none() -> None:
     assert summary_seen(RESULT["summary"], WHOLE) == RESULT["summary"]
 
 
-# ---- refusals ---------------------------------------------------------------------------------------------------------------------
+# ---- refusals
 
 SIMULATIONS, SWEEPS = "/api/v1/simulations", "/api/v1/sweeps"
 HISTORY = {"kind": "cluster", "cluster_id": "demo"}

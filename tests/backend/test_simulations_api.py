@@ -1,4 +1,7 @@
-"""Simulations and operations: the whole request is checked before anything is stored; work is sent after the commit."""
+"""Tests of simulations and operations in the API.
+
+A request is checked as a whole before anything is stored; work is sent after the commit.
+"""
 
 from __future__ import annotations
 
@@ -147,7 +150,8 @@ def test_a_trace_of_iterations_is_simulated_on_the_gpu_types_that_its_models_are
 def test_a_job_that_may_use_none_of_the_clusters_gpu_types_is_refused_before_it_is_played(
     client: TestClient,
 ) -> None:
-    text = "name,time,application,num_replicas,batch_size,gpu_types\na,0,bert,1,24,t4\nb,1,bert,1,24,\n"
+    header = "name,time,application,num_replicas,batch_size,gpu_types\n"
+    text = f"{header}a,0,bert,1,24,t4\nb,1,bert,1,24,\n"
     refused = client.post(
         SIMULATIONS, json=body(traces=[{"kind": "csv", "text": text}], cluster="a100=1x4")
     )

@@ -1,4 +1,4 @@
-"""Sweeps: every point is checked before anything is stored; what was ever simulated is found by its content."""
+"""Tests of sweeps in the API: points are checked before storing, and found by their content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What the tables of auto-scaling say of readings, and that every reading is played as it reads. The runs are in laboratory/test_rented.py."""
+"""Tests of the auto-scaling tables and of the readings of the paper that they list.
+
+The runs are tested in laboratory/test_rented.py.
+"""
 
 from __future__ import annotations
 

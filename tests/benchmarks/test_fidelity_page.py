@@ -42,12 +42,12 @@ def test_runs_as_published_differ_by_nothing_and_lie_within_what_is_asked() -> N
     text = page({Run(trace, ARTIFACT): as_published(trace) for trace in ARTIFACT_TRACES})
 
     assert (
-        "Every mean over the seeds lies within what is asked. Every published figure lies inside the range of the seeds."
-        in text
+        "Every mean over the seeds lies within what is asked. "
+        "Every published figure lies inside the range of the seeds." in text
     )
     assert (
-        "| philly-1 | average JCT, h | 0.542 | 0.542 | 0.542 | 0.542 | +0.0 % | inside | 5 %: 1 of 1 |"
-        in text
+        "| philly-1 | average JCT, h | 0.542 | 0.542 | 0.542 | 0.542 | +0.0 % | inside "
+        "| 5 %: 1 of 1 |" in text
     )
     assert "−" not in text.split("## GPU-hours")[0].split("Every mean")[0]
     assert "| philly-1 | imagenet | 16.76 (16.76) |" in text
@@ -64,7 +64,7 @@ def test_a_figure_outside_what_is_asked_is_named() -> None:
     assert "Outside what is asked: makespan, h of philly-2 (+8.0 %)." in text
 
 
-def test_the_range_over_seeds_says_whether_the_published_figure_lies_in_it_and_how_many_seeds_are_near() -> (
+def test_the_range_over_seeds_says_whether_the_published_figure_lies_in_it_and_how_many_seeds_are_near() -> (  # noqa: E501
     None
 ):
     published = as_published("philly-1")
@@ -74,8 +74,8 @@ def test_the_range_over_seeds_says_whether_the_published_figure_lies_in_it_and_h
     text = page({Run("philly-1", ARTIFACT): faster, Run("philly-1", ARTIFACT, 1): fast})
 
     assert (
-        "| philly-1 | average JCT, h | 0.515 | 0.500 | 0.530 | 0.542 | −5.0 % | above ours | 5 %: 1 of 2 |"
-        in text
+        "| philly-1 | average JCT, h | 0.515 | 0.500 | 0.530 | 0.542 | −5.0 % | above ours "
+        "| 5 %: 1 of 2 |" in text
     )
     assert (
         "| philly-1 | makespan, h | 15.53 | 15.53 | 15.53 | 15.53 | +0.0 % | inside | 7 %: 2 of 2 |"

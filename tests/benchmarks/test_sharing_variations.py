@@ -1,4 +1,7 @@
-"""The sharing experiment's variations: each changes one thing of what is simulated, and the experiment itself stays what its page fixes."""
+"""Tests of the sharing experiment: its fixed settings, its variations and its tables.
+
+Each variation changes one setting of the simulation.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What the tables of docs/variability.md say of simulated runs. The runs themselves are in simulation/test_pal.py."""
+"""Tests of the tables of docs/variability.md.
+
+The runs that fill them are tested in simulation/test_pal.py.
+"""
 
 from __future__ import annotations
 

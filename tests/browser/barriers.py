@@ -16,7 +16,10 @@ LANDMARKS = ["landmark-one-main", "landmark-main-is-top-level", "landmark-no-dup
 
 
 def barriers(page: Page) -> list[str]:
-    """Critical and serious findings of WCAG 2.2 AA, and whether the page has exactly one main part: rule, then what it found."""
+    """Return the findings of WCAG 2.2 AA: the rule, then the elements that break it.
+
+    Only critical and serious findings count. A page without exactly one main part is a finding too.
+    """
     landmarks = [finding for finding in _findings(page, LANDMARKS) if finding["id"] in LANDMARKS]
     return _told([*_findings(page, {"type": "tag", "values": TAGS}), *landmarks])
 
@@ -52,7 +55,10 @@ def in_scheme(page: Page, scheme: str) -> None:
 
 
 def overflow(page: Page) -> list[str]:
-    """What is wider than the window once the charts have taken their new width; empty where nothing is."""
+    """Return the elements wider than the window, after the charts have taken their new width.
+
+    The list is empty if the page fits.
+    """
     try:
         wait_in_page(
             page,
@@ -61,7 +67,8 @@ def overflow(page: Page) -> list[str]:
         )
     except TimeoutError:
         wide: list[str] = page.evaluate(
-            "[...document.querySelectorAll('body *')].filter(element => element.getBoundingClientRect().right > window.innerWidth + 1)"
+            "[...document.querySelectorAll('body *')]"
+            ".filter(element => element.getBoundingClientRect().right > window.innerWidth + 1)"
             ".map(element => `${element.tagName}#${element.id}.${element.className}`)"
         )
         return wide or ["the page"]

@@ -13,9 +13,10 @@ PATIENCE_MILLISECONDS = 60_000
 def wait_in_page(
     page: Page, expression: str, arg: object = None, *, milliseconds: float = PATIENCE_MILLISECONDS
 ) -> Any:
-    """The value of a JavaScript expression, or of a function of `arg`, once it is true. Raises TimeoutError.
+    """Return the value of a JavaScript expression, or of a function of `arg`, once it is true.
 
-    Playwright's own wait_for_function evaluates text within the page, which the pages' Content-Security-Policy forbids.
+    Raises TimeoutError. Playwright's own wait_for_function evaluates text within the page, which
+    the pages' Content-Security-Policy forbids.
     """
     end = time.monotonic() + milliseconds / 1000
     while not (value := page.evaluate(expression, arg)):
@@ -26,7 +27,7 @@ def wait_in_page(
 
 
 def await_value(page: Page, field: str, value: object) -> None:
-    """Leave a form's field, and wait until the form knows what was typed into it: fields tell it a moment later."""
+    """Leave a field of a form and wait until the form has its value, which takes a moment."""
     page.locator(f"#{field}").blur()
     wait_in_page(
         page,
@@ -36,7 +37,10 @@ def await_value(page: Page, field: str, value: object) -> None:
 
 
 def press_while_redrawn(page: Page, button: str, output: str) -> None:
-    """Press the button of a CSS selector in the moment in which the page gets the answer by which it draws `output`, around it, again."""
+    """Press a button at the moment at which the page draws it again.
+
+    `button`: a CSS selector. `output`: the output around it whose answer the page has just got.
+    """
     page.locator(button).first.wait_for()
     page.evaluate(
         """([button, output]) => new Promise(pressed => {
@@ -55,5 +59,5 @@ def press_while_redrawn(page: Page, button: str, output: str) -> None:
 
 
 def without_beats(page: Page) -> None:
-    """From now on the page asks for nothing of its own accord: what it draws again, it draws because of what was done on it."""
+    """Stop the page's own refreshes: afterwards it redraws only what the test's actions change."""
     page.route("**/api/v1/health", lambda route: route.abort())

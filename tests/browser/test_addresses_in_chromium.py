@@ -1,4 +1,7 @@
-"""Addresses of pages: cluster, filters and sort stand in them, so that a link shows everybody the same. In a real browser, with two clusters."""
+"""Browser tests of page addresses: they hold the cluster, the filters and the sort order.
+
+So a link shows the same page to every visitor. The tests use two clusters.
+"""
 
 from __future__ import annotations
 

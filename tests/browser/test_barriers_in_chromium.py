@@ -1,4 +1,4 @@
-"""Nobody is kept from a page: axe finds nothing grave in light and in dark, 390 px are wide enough, dialogs and keys included."""
+"""Browser tests of accessibility: axe in both colour schemes, 390 px width, dialogs and keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cluster page in a real browser: what stands on the map, what a key, the pointer and a click do there, and 2,048 GPUs."""
+"""Browser tests of the cluster page: the map with keys, pointer and clicks, and 2,048 GPUs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def test_every_gpu_has_its_square_and_the_list_of_nodes_says_the_same(
 
     squares = page.evaluate(
         "[...document.querySelectorAll('#cluster-map .gpu-node')].map(node =>"
-        " [...node.querySelectorAll('a')].reduce((sum, link) => sum + Number(link.style.getPropertyValue('--count')), 0))"
+        " [...node.querySelectorAll('a')]"
+        ".reduce((sum, link) => sum + Number(link.style.getPropertyValue('--count')), 0))"
     )
 
     nodes = server.client.send(calls.nodes(server.cluster_id))["items"]
@@ -60,7 +61,8 @@ def test_the_job_under_the_pointer_stays_lit_and_is_named_whole(page: Page) -> N
 def test_keys_walk_over_the_map_and_enter_opens_the_job(page: Page) -> None:
     page.locator("#cluster-map a[tabindex='0']").focus()
     links = page.evaluate(
-        "[...document.querySelectorAll('#cluster-map a')].map(link => link.getAttribute('aria-label'))"
+        "[...document.querySelectorAll('#cluster-map a')]"
+        ".map(link => link.getAttribute('aria-label'))"
     )
 
     page.keyboard.press("ArrowRight")
@@ -91,7 +93,7 @@ def test_a_click_on_free_gpus_leads_to_their_node_from_the_overview_too(
 
 
 def test_two_thousand_gpus_keep_the_page_small(server: Any, tab: Any) -> None:
-    """Elements follow the stretches of GPUs that jobs hold; the list of nodes has those rows that are in sight."""
+    """The map has one element per job's stretch of GPUs; the list draws only the rows in sight."""
     nodes = [
         {"gpu_type": "t4", "gpu_count": 4, "count": 128},
         {"gpu_type": "a100", "gpu_count": 8, "count": 192},
@@ -119,13 +121,17 @@ def test_two_thousand_gpus_keep_the_page_small(server: Any, tab: Any) -> None:
 
 
 NEIGHBOURS_ALIKE = """() => {
-    const all = [...document.querySelectorAll('#cluster-map .gpu-nodes')].map(place => [...place.querySelectorAll('.gpu-job')].map(link => {
+    const linksOf = place => [...place.querySelectorAll('.gpu-job')].map(link => {
         const box = link.getBoundingClientRect();
-        return {job: link.getAttribute('href'), fill: link.style.getPropertyValue('--fill'), top: box.top, bottom: box.bottom, left: box.left, right: box.right};
-    }));
+        const {top, bottom, left, right} = box;
+        const fill = link.style.getPropertyValue('--fill');
+        return {job: link.getAttribute('href'), fill, top, bottom, left, right};
+    });
+    const all = [...document.querySelectorAll('#cluster-map .gpu-nodes')].map(linksOf);
     const near = (one, other) => one.top === other.top
         ? Math.max(one.left, other.left) - Math.min(one.right, other.right) <= 10
-        : Math.max(one.left, other.left) < Math.min(one.right, other.right) && Math.max(one.top, other.top) - Math.min(one.bottom, other.bottom) < 24;
+        : Math.max(one.left, other.left) < Math.min(one.right, other.right)
+            && Math.max(one.top, other.top) - Math.min(one.bottom, other.bottom) < 24;
     let alike = 0, pairs = 0, parted = 0, several = 0;
     all.forEach(place => place.forEach((one, at) => place.slice(at + 1).forEach(other => {
         if (one.job === other.job) { several += 1; parted += one.fill !== other.fill; }
@@ -143,16 +149,11 @@ def test_a_job_has_one_shade_on_the_map_and_its_neighbours_have_others(
         {"gpu_type": "a100", "gpu_count": 8, "count": 30},
     ]
     crowded = server.client.create_cluster({"name": "crowded", "nodes": nodes, "speed": 6.0})["id"]
+    small = {"model": "cifar10", "cluster_id": crowded, "work_scale": 100.0}
     jobs = [
-        {
-            "name": f"one-of-many-{i}",
-            "model": "cifar10",
-            "cluster_id": crowded,
-            "max_gpus": 1 + i % 4 if i % 10 else 16,
-            "work_scale": 100.0,
-        }
-        for i in range(200)
-    ]
+        {**small, "name": f"on-several-nodes-{i}", "adaptivity": "rigid", "gpu_count": 16}
+        for i in range(4)
+    ] + [{**small, "name": f"one-of-many-{i}", "max_gpus": 1 + i % 4} for i in range(200)]
     server.client.submit_jobs(jobs)
     wait_until(
         lambda: sum(gpu["held"] for gpu in server.client.cluster_state(crowded)["gpus"]) > 200,

@@ -1,4 +1,4 @@
-"""The laboratory from form to figure in a real browser: what the paper's figures show, played by a real worker."""
+"""Browser tests of the laboratory, from form to figure; a real worker runs the simulations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ def plotted(page: Page, card: str) -> list[dict[str, Any]]:
     wait_in_page(
         page, f"{plot} && {plot}.data && {plot}.data.length", milliseconds=PLAY_MILLISECONDS
     )
-    read = "trace => ({name: trace.name, type: trace.type, x: [...(trace.x || [])], y: [...(trace.y || [])]})"
+    read = (
+        "trace => ({name: trace.name, type: trace.type,"
+        " x: [...(trace.x || [])], y: [...(trace.y || [])]})"
+    )
     traces: list[dict[str, Any]] = page.evaluate(f"{plot}.data.map({read})")
     return traces
 
@@ -266,7 +269,8 @@ def test_measurements_with_long_names_are_listed_without_scrolling_sideways(
 
     assert (
         page.evaluate(
-            "(box => box.scrollWidth - box.clientWidth)(document.querySelector('#measurements-list'))"
+            "(box => box.scrollWidth - box.clientWidth)"
+            "(document.querySelector('#measurements-list'))"
         )
         <= 0
     )
@@ -381,7 +385,8 @@ def test_a_sweep_goes_from_form_to_figure(laboratory: Any, tab: Any) -> None:
     choose(page, "#sweep-metric", "Worst ρ")
     wait_in_page(
         page,
-        "document.querySelector('#sweep-figure .js-plotly-plot').layout.yaxis.title.text.includes('fairness')",
+        "document.querySelector('#sweep-figure .js-plotly-plot')"
+        ".layout.yaxis.title.text.includes('fairness')",
     )
     assert "metric=worst_rho" in page.url
     expect(page.locator("#sweep-table tbody tr")).to_have_count(4)

@@ -354,9 +354,13 @@ def test_the_rounds_page_speaks_of_one_latest_round(server: Any, tab: Any) -> No
     agreed, ahead = set(), list[tuple[int, int]]()
 
     def numbers() -> bool:
-        """Read both between two redraws. A busy browser draws the grid after the note, never before it."""
+        """Read both numbers between two redraws.
+
+        A busy browser draws the grid after the note, never before it.
+        """
         note, first = page.evaluate(
-            "[document.querySelector('#round-note').textContent, document.querySelector('#rounds-grid [row-index=\"0\"] a').textContent]"
+            "[document.querySelector('#round-note').textContent,"
+            " document.querySelector('#rounds-grid [row-index=\"0\"] a').textContent]"
         )
         said = int(re.search(r"round ([\d ]+),", note)[1].replace(" ", ""))  # type: ignore[index]
         listed = int(first)
@@ -384,7 +388,8 @@ def test_every_column_of_the_jobs_has_room_and_a_long_name_keeps_its_end(
     expect(page.locator(".ag-header-cell", has_text="Restarts")).to_have_count(restarts)
 
     cut = page.evaluate(
-        """() => [...document.querySelectorAll('.ag-header-cell-text, .ag-row .ag-cell:not([col-id="name"])')]
+        """() => [...document.querySelectorAll(
+                '.ag-header-cell-text, .ag-row .ag-cell:not([col-id="name"])')]
             .filter(cell => cell.scrollWidth > cell.clientWidth).map(cell => cell.textContent)"""
     )
     end = link.locator("span").last
@@ -392,7 +397,8 @@ def test_every_column_of_the_jobs_has_room_and_a_long_name_keeps_its_end(
     assert cut == []
     assert end.text_content() == name[-10:]
     assert end.evaluate(
-        "end => end.getBoundingClientRect().right <= end.closest('.ag-cell').getBoundingClientRect().right"
+        "end => end.getBoundingClientRect().right"
+        " <= end.closest('.ag-cell').getBoundingClientRect().right"
     )
     viewport = page.locator(".ag-center-cols-viewport")
     assert viewport.evaluate("grid => grid.scrollWidth <= grid.clientWidth")
@@ -420,7 +426,8 @@ def test_every_label_of_the_matrix_can_be_read_on_a_phone(server: Any, tab: Any)
     labels = page.locator("#round-matrix .xaxislayer-above .xtick text")
     wait_in_page(
         page,
-        "document.querySelector('#round-matrix-room').style.minWidth && document.querySelector('#round-matrix svg').clientWidth > 400",
+        "document.querySelector('#round-matrix-room').style.minWidth"
+        " && document.querySelector('#round-matrix svg').clientWidth > 400",
     )
     boxes = sorted(
         (box["x"], box["x"] + box["width"])
@@ -445,16 +452,19 @@ def test_long_names_of_jobs_are_told_apart_on_a_phone(server: Any, tab: Any) -> 
     expect(links).to_have_text(sorted(names))
 
     seen = page.evaluate(
-        """() => [...document.querySelectorAll('.ag-row a.cut-in-middle')].map(link => [...link.children].map(part => {
-            const letters = part.textContent.length * Math.min(1, part.clientWidth / part.scrollWidth || 1);
-            return part.textContent.slice(0, Math.floor(letters));
-        }).join('…'))"""
+        """() => [...document.querySelectorAll('.ag-row a.cut-in-middle')].map(link =>
+            [...link.children].map(part => {
+                const share = Math.min(1, part.clientWidth / part.scrollWidth || 1);
+                const letters = part.textContent.length * share;
+                return part.textContent.slice(0, Math.floor(letters));
+            }).join('…'))"""
     )
     assert len(set(seen)) == len(names)
     cell = page.locator(".ag-row [col-id='name']").first
     assert cell.evaluate("cell => cell.scrollHeight <= cell.clientHeight + 1")
     cell.focus()
     if page.evaluate(
-        "document.querySelector('.cut-begin').scrollWidth > document.querySelector('.cut-begin').clientWidth + 1"
+        "document.querySelector('.cut-begin').scrollWidth"
+        " > document.querySelector('.cut-begin').clientWidth + 1"
     ):
         expect(page.locator("#name-tip")).to_have_text(sorted(names)[0])

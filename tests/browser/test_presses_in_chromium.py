@@ -1,4 +1,7 @@
-"""A press of a button counts even while the page draws that button again, as every page does on every beat."""
+"""Browser tests of presses: a press counts even while the page draws the button again.
+
+Every page redraws its buttons on every beat.
+"""
 
 from __future__ import annotations
 
@@ -211,7 +214,8 @@ def test_a_page_that_was_asked_for_while_the_service_gave_no_answer_opens_once_i
         """() => {
             const ask = window.fetch;
             window.fetch = function (url, options) {
-                if (!String(options && options.body).includes('_pages_content')) { return ask.apply(this, arguments); }
+                const wanted = String(options && options.body).includes('_pages_content');
+                if (!wanted) { return ask.apply(this, arguments); }
                 window.fetch = ask;
                 return Promise.reject(new TypeError('no answer'));
             };
@@ -234,7 +238,9 @@ def test_an_answer_that_comes_after_its_page_was_left_does_no_harm(server: Any, 
                 if (String(options && options.body).includes('cluster-drawing.data')) {
                     window.fetch = ask;
                     window.maat.go('/measurements');
-                    while (document.querySelector('#cluster-nodes')) { await new Promise(drawn => requestAnimationFrame(drawn)); }
+                    while (document.querySelector('#cluster-nodes')) {
+                        await new Promise(drawn => requestAnimationFrame(drawn));
+                    }
                     setTimeout(left, 0);
                 }
                 return answer;

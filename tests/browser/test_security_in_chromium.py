@@ -1,4 +1,4 @@
-"""What a browser makes of the security headers: the pages run whole, injected scripts do not, and no site can frame them."""
+"""Browser tests of the security headers: pages work, injected scripts and frames do not."""
 
 from __future__ import annotations
 

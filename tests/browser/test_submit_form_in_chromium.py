@@ -1,4 +1,4 @@
-"""The submit form in a real browser: what it shows and offers, how it says what is wrong, and the way from a remedy to a job that starts."""
+"""Browser tests of the submit form: fields, choices, errors, and remedies that start a job."""
 
 from __future__ import annotations
 

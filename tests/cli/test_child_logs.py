@@ -1,4 +1,4 @@
-"""The log of a process that never ends: put aside while it is written, bounded, and whole at its end."""
+"""Tests of the log of a long-running child process: rotated while written, bounded in size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of commands: what it says without importing them, and what it hands over to when one is called."""
+"""Tests of the list of commands: help imports no command, and a call reaches the right one."""
 
 from __future__ import annotations
 
@@ -52,7 +52,10 @@ def test_a_model_that_nobody_knows_is_refused(
 
 
 def test_help_loads_no_command() -> None:
-    listing = "from typer.testing import CliRunner; from maat.cli.app import app; CliRunner().invoke(app, ['--help'])"
+    listing = (
+        "from typer.testing import CliRunner; from maat.cli.app import app; "
+        "CliRunner().invoke(app, ['--help'])"
+    )
     done = subprocess.run(
         [sys.executable, "-c", f"{listing}; import sys; print(*sys.modules)"],
         capture_output=True,
@@ -63,7 +66,10 @@ def test_help_loads_no_command() -> None:
 
 
 def test_a_simulation_that_fits_and_solves_nothing_loads_nothing_that_does() -> None:
-    """Tiresias on one GPU type asks no model: what others fit, solve, draw or serve with takes longer to import than the trace to play."""
+    """Tiresias on one GPU type needs no fit, solver, chart or server.
+
+    Importing them would take longer than the simulation.
+    """
     arguments = [
         "simulate",
         "--generate",

@@ -119,7 +119,8 @@ def test_bad_input_names_its_field_and_ends_with_2(
         ),
         (
             ("--interference", "1.5"),
-            "interference: says what jobs on one GPU lose, but a GPU holds one job (got 'constant 1.5').",
+            "interference: says what jobs on one GPU lose, but a GPU holds one job "
+            "(got 'constant 1.5').",
         ),
     ],
 )
@@ -212,7 +213,8 @@ def test_a_compared_policy_may_have_rounds_of_its_own(
         ),
         (
             ("--policy", "sia,sia"),
-            "policy: names one twice (got 'sia'). Name each once; to compare a policy with itself, write",
+            "policy: names one twice (got 'sia'). Name each once; "
+            "to compare a policy with itself, write",
         ),
     ],
 )
@@ -267,7 +269,10 @@ def test_that_a_placer_restarts_jobs_by_itself_is_told_of_whom(
 
     moves, kept = (run["figures"]["restarts_by_placer"] for run in found["runs"])
     assert moves > 0 == kept
-    told = "restarts were moves by the placer random alone, of jobs that fifo left as they were: the placer random-sticky leaves them on their GPUs."
+    told = (
+        "restarts were moves by the placer random alone, of jobs that fifo left as they were: "
+        "the placer random-sticky leaves them on their GPUs."
+    )
     assert [note for note in found["notes"] if "by the placer" in note] == [
         f"{moves} of {moves} {told}"
     ]
@@ -315,6 +320,9 @@ def test_that_a_clock_ended_a_solver_is_told_also_of_what_was_kept(
     with pytest.raises(SystemExit):
         main()
 
-    note = f"The solver's time ran out in {rounds[0]} rounds of 1 of 2 runs: another machine may get another result."
+    note = (
+        f"The solver's time ran out in {rounds[0]} rounds of 1 of 2 runs: "
+        "another machine may get another result."
+    )
     assert note in found["notes"]
     assert note in capsys.readouterr().out.splitlines()

@@ -1,4 +1,4 @@
-"""What every command that writes keeps: no input is overwritten, and a disk without room ends with a message."""
+"""Tests of every command that writes a file: it keeps its inputs, and reports a full disk."""
 
 from __future__ import annotations
 
@@ -72,13 +72,15 @@ def test_a_full_disk_ends_with_a_message(command: str, trace: Path) -> None:
     code, said = ended(command, trace, "--csv", "/dev/full")
     assert (code, said) == (
         1,
-        "maat: csv: /dev/full cannot be written (No space left on device). Give a file where there is space.\n",
+        "maat: csv: /dev/full cannot be written (No space left on device). "
+        "Give a file where there is space.\n",
     )
     with Path("/dev/full").open("w", encoding="utf-8") as full:
         code, said = ended(command, trace, stdout=full)
     assert (code, said) == (
         1,
-        "maat: the output cannot be written (No space left on device). Send it where there is space.\n",
+        "maat: the output cannot be written (No space left on device). "
+        "Send it where there is space.\n",
     )
 
 

@@ -1,4 +1,4 @@
-"""`maat simulate` as people run it: a process of its own, its output, its files, and what it says to bad input."""
+"""Tests of `maat simulate` as a process: its output, its files and its refusals."""
 
 from __future__ import annotations
 
@@ -95,8 +95,9 @@ def test_that_many_rounds_were_asked_for_is_said_before_they_are_played(
     done = maat(command, str(trace), *SMALL, "--policy", "fifo", *varied, "--json")
     assert json.loads(done.stdout)
     assert done.stderr == (
-        f"maat: round_seconds 2 makes 100,000 rounds until the last job of {tmp_path.name}/sparse is submitted, of which those that can change nothing are passed "
-        "over: a larger round_seconds takes less time.\n"
+        f"maat: round_seconds 2 makes 100,000 rounds until the last job of {tmp_path.name}/sparse "
+        "is submitted, of which those that can change nothing are passed over: "
+        "a larger round_seconds takes less time.\n"
     )
 
 
@@ -153,7 +154,10 @@ def test_without_json_a_table_is_printed(trace: Path) -> None:
 
 
 def test_that_jobs_are_tuned_is_said_once_and_noted_in_json(trace: Path) -> None:
-    note = "Jobs are tuned by the rule best-batch, drawn by the seed: not the trace's own GPU counts and batch sizes."
+    note = (
+        "Jobs are tuned by the rule best-batch, drawn by the seed: "
+        "not the trace's own GPU counts and batch sizes."
+    )
     arguments = (str(trace), *SMALL, "--policy", "fifo,srtf", "--tuned", "best-batch")
     assert maat("simulate", *arguments).stdout.splitlines().count(note) == 1
     assert [found["notes"] for found in figures(*arguments)] == [[note], [note]]
@@ -233,11 +237,11 @@ def test_jobs_that_can_never_run_are_counted(tmp_path: Path) -> None:
     assert (found["jobs"], found["unfinished"], found["complete"]) == (2, 1, False)
 
 
-# ---- bad input --------------------------------------------------------------------------------------------------------------------
+# ---- bad input
 
 
 def only_line(code: int | str | None, stdout: str, stderr: str) -> str:
-    """What the command says when it refuses: one line, exit code 2, no traceback, nothing printed as a result."""
+    """Return the one line of a refusal: exit code 2, no traceback, no result."""
     assert code == 2, (stdout, stderr)
     assert stdout == ""
     lines = stderr.splitlines()
@@ -249,7 +253,11 @@ def only_line(code: int | str | None, stdout: str, stderr: str) -> str:
 def test_a_trace_says_job_by_job_what_binds_it_and_what_it_does(tmp_path: Path) -> None:
     path = tmp_path / "mixed.csv"
     header = HEADER.strip() + ",adaptivity,workload_kind,promised_seconds,preemptible,tenant\n"
-    mixed = "a,0,cifar10,4,512,0.05,rigid,,,false,vision\nb,0,bert,1,16,0.001,,latency-inference,60,,\nc,0,bert,1,,0.01,,batch-inference,,,\n"
+    mixed = (
+        "a,0,cifar10,4,512,0.05,rigid,,,false,vision\n"
+        "b,0,bert,1,16,0.001,,latency-inference,60,,\n"
+        "c,0,bert,1,,0.01,,batch-inference,,,\n"
+    )
     path.write_text(header + mixed, encoding="utf-8")
     found = figures(str(path), *SMALL, "--fairness", "--reserve", "t4=8,tenant=vision,until=1")
     assert (found["jobs"], found["unfinished"]) == (3, 0)
@@ -281,7 +289,10 @@ def test_reserved_gpus_are_left_to_their_holder_while_the_reservation_holds(trac
 def refused(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., str]:
-    """Run the command's own entry within this process (a process for each of these would cost most of the time of these tests)."""
+    """Return a function that runs the command in this process and returns its refusal.
+
+    A process for each refusal would take most of the time of these tests.
+    """
 
     def run_here(*arguments: str) -> str:
         monkeypatch.setattr(sys, "argv", ["maat", *arguments])
@@ -439,7 +450,8 @@ def test_a_job_that_no_type_of_the_cluster_runs_is_refused_by_row(
         ),
         (
             ("--cluster", "four cards"),
-            "cluster: does not read as type=NODESxGPUS (got 'four cards'). Write for example t4=6x4",
+            "cluster: does not read as type=NODESxGPUS (got 'four cards'). "
+            "Write for example t4=6x4",
         ),
         (
             ("--policy", "lifo"),
@@ -447,7 +459,8 @@ def test_a_job_that_no_type_of_the_cluster_runs_is_refused_by_row(
         ),
         (
             ("--placer", "anywhere"),
-            "placer: is no placer that Maat has (got 'anywhere'). Use one of: whole-node, packed-sticky, packed",
+            "placer: is no placer that Maat has (got 'anywhere'). Use one of: "
+            "whole-node, packed-sticky, packed",
         ),
         (
             ("--fidelity", "exact"),
@@ -514,7 +527,8 @@ def test_a_job_that_no_type_of_the_cluster_runs_is_refused_by_row(
         (("--profiles", "/nowhere/at/all"), "(got '/nowhere/at/all')"),
         (
             ("--csv", "/nowhere/at/all.csv"),
-            "csv: cannot be written (No such file or directory) (got '/nowhere/at/all.csv'). Name a file in",
+            "csv: cannot be written (No such file or directory) (got '/nowhere/at/all.csv'). "
+            "Name a file in",
         ),
         (
             ("--policy", "fifo,srtf", "--csv", "x.csv"),
@@ -526,27 +540,33 @@ def test_a_job_that_no_type_of_the_cluster_runs_is_refused_by_row(
         ),
         (
             ("--jobs", "5"),
-            "jobs: belongs to generated workloads; a trace has its own jobs (got 5). Use --generate philly",
+            "jobs: belongs to generated workloads; a trace has its own jobs (got 5). "
+            "Use --generate philly",
         ),
         (
             ("--hours", "2"),
-            "hours: belongs to generated workloads; a trace has its own jobs (got 2.0). Use --generate philly",
+            "hours: belongs to generated workloads; a trace has its own jobs (got 2.0). "
+            "Use --generate philly",
         ),
         (
             ("--tuned-gpus", "8"),
-            "tuned_gpus: limits tuned jobs, and there are none (got 8). Add --tuned best-batch, or leave",
+            "tuned_gpus: limits tuned jobs, and there are none (got 8). "
+            "Add --tuned best-batch, or leave",
         ),
         (
             ("--variability-draw", "rows"),
-            "variability_draw: draws from measured GPUs, of which there are none (got 'rows'). Say what was measured (variability), or leave it out.",
+            "variability_draw: draws from measured GPUs, of which there are none (got 'rows'). "
+            "Say what was measured (variability), or leave it out.",
         ),
         (
             ("--interference", "1.5"),
-            "interference: says what jobs on one GPU lose, but a GPU holds one job (got 'constant 1.5'). Let more jobs share a GPU",
+            "interference: says what jobs on one GPU lose, but a GPU holds one job "
+            "(got 'constant 1.5'). Let more jobs share a GPU",
         ),
         (
             ("--cluster", "t4=99999999x4"),
-            "cluster: has more GPUs than Maat accepts (got 't4=99999999x4'). Stay at or below 1000000 GPUs.",
+            "cluster: has more GPUs than Maat accepts (got 't4=99999999x4'). "
+            "Stay at or below 1000000 GPUs.",
         ),
         (
             ("--generate", "philly"),
@@ -594,7 +614,8 @@ def test_neither_trace_nor_generator_is_refused(refused: Refused) -> None:
         (
             "--repair-minutes",
             "5",
-            "repair_minutes: repairs nodes, but none fails (got 5.0). Add --failures-mtbf-hours, or leave",
+            "repair_minutes: repairs nodes, but none fails (got 5.0). "
+            "Add --failures-mtbf-hours, or leave",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""`maat sweep` as people run it: its table, its JSON, its CSV, its cache, and what it says to bad input."""
+"""Tests of `maat sweep` as a process: its table, JSON, CSV, cache and refusals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ from maat.scheduling.policies.fifo import Fifo
 from maat.scheduling.solving.report import SolveReport
 
 Refused = Callable[..., str]
-ROWS = "name,time,application,num_replicas,batch_size,work_scale\na,0,cifar10,1,128,0.05\nb,60.5,bert,2,24,0.02\n"
+ROWS = (
+    "name,time,application,num_replicas,batch_size,work_scale\n"
+    "a,0,cifar10,1,128,0.05\n"
+    "b,60.5,bert,2,24,0.02\n"
+)
 SMALL = ("--cluster", "t4=2x4")
 
 

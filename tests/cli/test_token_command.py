@@ -1,4 +1,4 @@
-"""`maat token create`: a token that works, from the data folder of a service, and clear refusals."""
+"""Tests of `maat token create`: the token works in the service, and refusals are clear."""
 
 from __future__ import annotations
 

@@ -24,7 +24,10 @@ def trace(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def measured(tmp_path: Path) -> Path:
-    """Ten GPUs, of which one is three times as slow in one of its five measurements; alike for every application."""
+    """Measurements of ten GPUs, the same for every application.
+
+    One GPU is three times as slow in one of its five measurements.
+    """
     folder = tmp_path / "measured"
     folder.mkdir()
     rows = [
@@ -132,11 +135,13 @@ def test_placers_are_compared_and_penalties_varied_on_unequal_gpus(
     [
         (
             ("--variability", "nowhere"),
-            "variability: is no folder with CSV files of measured GPUs (got 'nowhere'). Name a folder of files",
+            "variability: is no folder with CSV files of measured GPUs (got 'nowhere'). "
+            "Name a folder of files",
         ),
         (
             ("--locality-penalty", "0.5"),
-            "locality_penalty: is no factor of at least 1 (got '0.5'). Write for example 1.7, or resnet50=1.2.",
+            "locality_penalty: is no factor of at least 1 (got '0.5'). "
+            "Write for example 1.7, or resnet50=1.2.",
         ),
         (
             ("--locality-penalty", "vgg19=much"),

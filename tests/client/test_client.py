@@ -241,7 +241,8 @@ def test_a_token_is_sent_as_bearer() -> None:
 
 
 def test_the_client_loads_without_the_engine() -> None:
-    loaded = "import sys, maat.client; print([m for m in ('numpy', 'scipy', 'highspy', 'maat.scheduling', 'maat.simulation') if m in sys.modules])"
+    engine = "('numpy', 'scipy', 'highspy', 'maat.scheduling', 'maat.simulation')"
+    loaded = f"import sys, maat.client; print([m for m in {engine} if m in sys.modules])"
 
     assert (
         subprocess.run(

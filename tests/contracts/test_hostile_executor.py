@@ -143,7 +143,10 @@ class Play:
         assert doubled == []
 
     def _check_gpus(self) -> None:
-        """No GPU was held by two jobs at one time. Numbers mean nothing across a change of nodes."""
+        """No GPU was held by two jobs at one time.
+
+        Numbers mean nothing across a change of nodes.
+        """
         held: dict[int, list[tuple[float, float]]] = {}
         for row in jobs_of(self.database, self.cluster_id):
             for span in spans_of(self.database, row.id):

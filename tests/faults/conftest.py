@@ -1,4 +1,4 @@
-"""What tests that kill processes share: migrated databases, real brokers, and the live cluster of the worker's tests."""
+"""Fixtures of tests that kill processes: migrated databases, real brokers, a live cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""A Redis for tests: a private one where the Debian package is installed, so that no two runs meet; else the one that MAAT_TEST_REDIS names."""
+"""A Redis server for tests.
+
+It is a private one if the Debian package is installed, so that two runs never share it; else the
+one of MAAT_TEST_REDIS.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +41,8 @@ def redis_server() -> Iterator[str]:
             server.wait()
     else:
         raise NoRedis(
-            "none is installed and MAAT_TEST_REDIS names none: install the Debian package redis-server"
+            "none is installed and MAAT_TEST_REDIS names none: "
+            "install the Debian package redis-server"
         )
 
 

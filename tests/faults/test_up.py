@@ -1,4 +1,4 @@
-"""`maat up` as a person runs it: one command, real processes, killed in every way that a machine knows."""
+"""Tests of `maat up` with real processes, which are killed in every way."""
 
 from __future__ import annotations
 

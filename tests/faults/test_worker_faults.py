@@ -188,7 +188,10 @@ def meet(barrier: Barrier) -> None:
 def step_until(
     database_url: str, cluster_id: str, number: int, racers: MutableMapping[int, bool]
 ) -> list[int]:
-    """Make rounds until that number is reached and two processes made some; the numbers of those that this process committed."""
+    """Make rounds until round `number` is there and two processes have made some.
+
+    Returns the numbers of the rounds that this process committed.
+    """
     database = Database(database_url)
     made: list[int] = []
     deadline = time.monotonic() + PATIENCE_SECONDS

@@ -16,7 +16,7 @@ PATIENCE_SECONDS = 120.0  # only a test that fails waits as long
 
 @dataclass
 class Worker:
-    """A Celery worker in a group of its own: with its beat, serving every queue, unless it is said to serve one."""
+    """A Celery worker in its own process group, by default with its beat and for all queues."""
 
     environment: dict[str, str]
     log: Path
@@ -34,7 +34,10 @@ class Worker:
         return cls({**os.environ, **settings, "OMP_NUM_THREADS": "1"}, folder / "worker.log")
 
     def only(self, queue: str, name: str) -> Worker:
-        """Another on the same database and broker, to be stopped by who made it. The rounds' has the beat."""
+        """Return another worker for one queue, on the same database and broker.
+
+        It has the beat if the queue is that of the rounds. The caller stops it.
+        """
         return replace(
             self,
             log=self.log.with_name(f"{name}.log"),
@@ -66,7 +69,7 @@ class Worker:
             )
 
     def kill(self) -> None:
-        """As the kernel does when memory runs out: no last words. Its beat ends with it by itself."""
+        """Kill the worker as the kernel does when memory runs out; its beat then ends by itself."""
         if self.process is not None:
             os.kill(self.process.pid, signal.SIGKILL)
             self.process.wait()

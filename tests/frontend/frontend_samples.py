@@ -1,4 +1,7 @@
-"""Answers shaped as the API's, small enough to check by hand: 3 nodes, 3 jobs, a round, two runs of a simulation."""
+"""Sample answers of the API, small enough to check by hand.
+
+They have 3 nodes, 3 jobs, a round and two runs of a simulation.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,10 @@ from maat.laboratory.figures import DEFAULT_RULE
 
 
 def cells() -> list[dict[str, Any]]:
-    """t4 node of 4 (job a on two), rtx node of 4 (job b on all), a100 node of 2 (one drained, one free)."""
+    """A t4 node of 4 GPUs, a rtx node of 4 and an a100 node of 2.
+
+    Job a holds two t4, job b all rtx; one a100 is drained, and the rest is free.
+    """
     held = {0: "a", 1: "a", 4: "b", 5: "b", 6: "b", 7: "b"}
     nodes = ["n1"] * 4 + ["n2"] * 4 + ["n3"] * 2
     types = ["t4"] * 4 + ["rtx"] * 4 + ["a100"] * 2
@@ -37,7 +43,10 @@ def steps(*values: float) -> dict[str, list[Any]]:
 
 
 def record() -> dict[str, Any]:
-    """Three jobs, four configurations; job 2 cannot use the first two; jobs 0 and 2 have a chosen cell."""
+    """Three jobs and four configurations.
+
+    Job 2 cannot use the first two configurations; jobs 0 and 2 have a chosen one.
+    """
     return {
         "round": 7,
         "at_seconds": 420.0,

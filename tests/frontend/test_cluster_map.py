@@ -1,4 +1,4 @@
-"""The cluster map as data: who holds which GPUs side by side, what a browser lacks of it, what must not be told."""
+"""Tests of the data of the cluster map: stretches of GPUs, changes for a browser, and privacy."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def test_allocations_are_step_lines_in_the_colour_of_their_gpu_type() -> None:
     )
 
 
-def test_allocations_have_a_row_for_every_job_a_column_for_every_run_and_the_active_jobs_below() -> (
+def test_allocations_have_a_row_for_every_job_a_column_for_every_run_and_the_active_jobs_below() -> (  # noqa: E501
     None
 ):
     figure = allocations_figure(RESULTS, ["job 0", "job 3"], scheme="light")

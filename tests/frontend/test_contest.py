@@ -1,4 +1,4 @@
-"""The comparison on a simulation's page: what it says of jobs that did not finish, and while there is nothing to compare."""
+"""Tests of the comparison on a simulation's page: unfinished jobs, and states without results."""
 
 from __future__ import annotations
 
@@ -82,6 +82,7 @@ def test_a_comparison_of_nothing_is_no_error_and_promises_only_what_may_come(ove
     figure: Any = changes["ratios"]
     broken: Any = failed(ApiError(status=500, title="Fault"), "light", over=over)["ratios"]
 
-    words = f"{shown.children[0].children} {shown.children[1].children} {figure.layout.annotations[0].text}"
+    first, second = (child.children for child in shown.children[:2])
+    words = f"{first} {second} {figure.layout.annotations[0].text}"
     assert ("yet" in words, "shows when" in words) == (not over, not over)
     assert (figure.layout.meta["state"], broken.layout.meta["state"]) == ("empty", "error")

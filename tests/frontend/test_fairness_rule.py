@@ -1,4 +1,4 @@
-"""The rule of finish-time fairness on pages: what an address may say, and that figures bear its name."""
+"""Tests of the fairness rule on pages: its values in an address, and its name on figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What forms offer, what they send, and where they say what is wrong. How numbers read: test_words.py."""
+"""Tests of forms: the choices they offer, the bodies they send, and the places of errors.
+
+The format of numbers is tested in test_words.py.
+"""
 
 from __future__ import annotations
 
@@ -133,7 +136,7 @@ def test_the_form_leaves_out_what_is_empty_or_means_nothing_for_the_kind_of_job(
     }
 
 
-def test_latency_bound_inference_sends_its_promise_and_the_batch_that_it_is_for_whatever_may_vary() -> (
+def test_latency_bound_inference_sends_its_promise_and_the_batch_that_it_is_for_whatever_may_vary() -> (  # noqa: E501
     None
 ):
     values = {
@@ -397,7 +400,7 @@ PRESET: Any = {
 }
 
 
-def test_a_field_stands_for_every_parameter_with_its_range_its_source_and_what_holds_without_it() -> (
+def test_a_field_stands_for_every_parameter_with_its_range_its_source_and_what_holds_without_it() -> (  # noqa: E501
     None
 ):
     p = parameter("p", "number", -0.5, minimum=-10, maximum=10, source="Sia section 3.4")
@@ -483,7 +486,7 @@ def test_uploaded_measurements_are_sent_by_their_id() -> None:
     ]
 
 
-def test_the_draw_and_the_slowdown_across_nodes_are_sent_where_they_were_set_and_told_in_words() -> (
+def test_the_draw_and_the_slowdown_across_nodes_are_sent_where_they_were_set_and_told_in_words() -> (  # noqa: E501
     None
 ):
     asked = {
@@ -598,7 +601,7 @@ def test_an_empty_fixed_batch_is_sent_as_the_one_that_the_form_shows() -> None:
     )
 
 
-def test_a_form_is_filled_as_a_job_was_declared_but_for_what_a_remedy_changes_and_for_its_unique_id() -> (
+def test_a_form_is_filled_as_a_job_was_declared_but_for_what_a_remedy_changes_and_for_its_unique_id() -> (  # noqa: E501
     None
 ):
     declared = {

@@ -1,6 +1,7 @@
-"""Nobody sees another tenant's jobs: every GET route and every callback of the pages is asked as a viewer of another tenant.
+"""Tests that no page or route shows another tenant's jobs.
 
-The same walk as a viewer of the tenant itself finds its texts where they belong: so the walk reaches data.
+A viewer of another tenant asks every GET route and every callback of the pages. A viewer of the
+tenant itself asks the same and does find its texts, so the walk reaches real data.
 """
 
 from __future__ import annotations
@@ -109,7 +110,10 @@ def secrets_of(world: World) -> list[str]:
 
 
 def found_in(seen: Seen, secrets: Iterable[str]) -> list[str]:
-    """Which secrets an answer holds that its request did not hold itself; of the model where the catalog is not what is shown."""
+    """Return the secrets that an answer holds although its request did not.
+
+    The name of a model is no secret where an answer shows the catalog.
+    """
     shows_catalog = any(part in seen.where for part in CATALOG)
     wanted = [*secrets, *([] if shows_catalog else [RED_MODEL])]
     return [secret for secret in wanted if secret in seen.answer and secret not in seen.asked]

@@ -1,4 +1,4 @@
-"""The pages as an application: what is registered, what Dash's measured faults forbid, what an unknown path answers."""
+"""Tests of the pages as an application: registration, limits on Dash, and unknown paths."""
 
 from __future__ import annotations
 

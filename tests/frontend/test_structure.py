@@ -13,8 +13,10 @@ FRONTEND = Path(__file__).parents[2] / "frontend"
 MOST_LINES = 60
 MOST_ANY = 100
 MOST_FILE_LINES = 450
+MOST_COLUMNS = 100
 SOURCES = sorted(FRONTEND.rglob("*.py"))
 SCRIPTS = sorted((FRONTEND / "assets").glob("*.js"))
+STYLES = sorted((FRONTEND / "assets").glob("*.css"))
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -65,6 +67,17 @@ def test_no_file_is_longer_than_the_others_may_be() -> None:
     lines = {path.name: len(path.read_text().splitlines()) for path in (*SOURCES, *SCRIPTS)}
 
     assert {name: count for name, count in lines.items() if count > MOST_FILE_LINES} == {}
+
+
+def test_no_line_of_a_script_or_a_style_sheet_is_longer_than_those_of_python() -> None:
+    long = [
+        f"{path.name}:{number}"
+        for path in (*SCRIPTS, *STYLES)
+        for number, line in enumerate(path.read_text().splitlines(), start=1)
+        if len(line) > MOST_COLUMNS
+    ]
+
+    assert long == []
 
 
 def test_few_values_have_any_type() -> None:

@@ -1,4 +1,4 @@
-"""The sweep's figure, its table and its form: what they must show and send, whatever they look like."""
+"""Tests of a sweep's figure, table and form: what they show and send."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_axes_are_titled_with_their_units_and_ticks_stand_at_what_was_simulated(
     )
 
 
-def test_policies_have_places_in_the_order_in_which_they_were_asked_for_and_names_are_no_markup() -> (
+def test_policies_have_places_in_the_order_in_which_they_were_asked_for_and_names_are_no_markup() -> (  # noqa: E501
     None
 ):
     policies = axis("policy", ["sia", "<b>x</b>"], title="Policy")

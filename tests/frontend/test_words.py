@@ -176,7 +176,7 @@ def test_a_round_whose_solver_was_ended_by_a_clock_says_so(record: Any, ended: b
     assert ("A clock ended the solver" in str(facts_of(entry))) is ended
 
 
-def test_a_simulation_whose_answer_failed_is_asked_for_again_and_one_that_there_is_none_of_is_not() -> (
+def test_a_simulation_whose_answer_failed_is_asked_for_again_and_one_that_there_is_none_of_is_not() -> (  # noqa: E501
     None
 ):
     for passing in (
@@ -216,7 +216,7 @@ def test_a_run_is_set_against_runs_of_its_own_trace_those_of_its_seed_first() ->
     assert partners_of(runs[2], runs) == ["01b", "00a", "00b"]
 
 
-def test_a_run_that_finished_no_job_has_a_dash_for_its_completion_time_and_says_how_many_are_unfinished() -> (
+def test_a_run_that_finished_no_job_has_a_dash_for_its_completion_time_and_says_how_many_are_unfinished() -> (  # noqa: E501
     None
 ):
     def run(policy: str, **summary: float) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""A service with two tenants on one cluster: red, whose every text is secret, and blue. What both have asked for has been carried out."""
+"""A service with two tenants on one cluster: red, whose every text is secret, and blue.
+
+The worker has carried out all that both have asked for.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,11 @@ class World:
 
 
 def make_world(folder: Path) -> World:
-    """Both tenants have jobs that run, wait and have ended, shared GPUs, reservations, measurements, simulations, sweeps and operations."""
+    """Make a world in which both tenants have something of every kind.
+
+    They have running, waiting and ended jobs, shared GPUs, reservations, measurements, simulations,
+    sweeps and operations.
+    """
     settings = Settings(
         _env_file=None,
         data_dir=folder,
@@ -158,7 +165,10 @@ def _play_rounds(world: World) -> None:
 
 
 def _share_gpus(world: World) -> None:
-    """As policies that share GPUs leave it: jobs of both tenants are partners, and a reservation of red's keeps blue's job waiting."""
+    """Write what a policy that shares GPUs leaves behind.
+
+    Jobs of both tenants are partners, and a reservation of red keeps blue's job waiting.
+    """
     red, blue = world.red["jobs"], world.blue["jobs"]
     limit = f"reservation:a100:tenant {SECRET} tenant + job {red[1]}"
     why = {"shares_with": f"{red[0]}, {red[1]}", "binding_limit": limit}
@@ -195,7 +205,11 @@ def _share_gpus(world: World) -> None:
 def _ask_for_work(
     client: TestClient, whose: dict[str, list[str]], word: str, cluster_id: str
 ) -> None:
-    text = f"name,time,application,num_replicas,batch_size,tenant\n{word} first,0,bert,1,24,{word} tenant\n{word} second,9,bert,1,24,\n"
+    text = (
+        "name,time,application,num_replicas,batch_size,tenant\n"
+        f"{word} first,0,bert,1,24,{word} tenant\n"
+        f"{word} second,9,bert,1,24,\n"
+    )
     history, csv = {"kind": "cluster", "cluster_id": cluster_id}, {"kind": "csv", "text": text}
     pairs = {"name": f"{word}.csv", "text": "victim,partner,gpu_count,slowdown\nbert,bert,1,1.5\n"}
     measured = _made(

@@ -1,4 +1,7 @@
-"""Walks every GET route of an application, and every callback of its pages as a browser would call it. Judges nothing."""
+"""Walks every GET route of an application and, as a browser does, every callback of its pages.
+
+It returns the answers and asserts nothing.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,10 @@ PASSES = 3
 
 @dataclass(frozen=True)
 class Seen:
-    """What one request was answered with. `where`: the route's path, or the callback's outputs; `asked`: all that the request said."""
+    """One request and its answer.
+
+    `where`: the route's path, or the callback's outputs. `asked`: the whole request.
+    """
 
     where: str
     asked: str
@@ -47,11 +53,14 @@ class SoonOver(Shutdown):
         return self._looks % 4 == 0
 
 
-# ---- routes -----------------------------------------------------------------------------------------------------------------------
+# ---- routes
 
 
 def get_routes(app: FastAPI) -> Iterator[tuple[str, APIRoute | None]]:
-    """Path of every route that answers GET, with the route where it says which query parameters it takes. Mounted folders hold files alone."""
+    """Return the path of every route that answers GET; mounted folders hold only files.
+
+    With it comes the route, if it declares its query parameters.
+    """
     yield from _routes(app.routes, "")
 
 
@@ -89,9 +98,10 @@ def _names(dependant: Any) -> Iterator[str]:
 def walk_routes(
     client: TestClient, fill: Mapping[str, Sequence[str]], headers: Mapping[str, str]
 ) -> Iterator[Seen]:
-    """Asks every GET route with every combination of values of its path, without a query and with every value of each parameter.
+    """Ask every GET route with every combination of values of its path.
 
-    Raises KeyError for a parameter that `fill` does not know.
+    Each is asked without a query and with every value of each parameter. Raises KeyError for a
+    parameter that `fill` lacks.
     """
     client.app.state.shutdown = SoonOver()  # type: ignore[attr-defined]
     for path, route in get_routes(client.app):  # type: ignore[arg-type]
@@ -110,13 +120,16 @@ def walk_routes(
                 )
 
 
-# ---- pages ------------------------------------------------------------------------------------------------------------------------
+# ---- pages
 
 Place = tuple[str, str]
 
 
 class Page:
-    """One page as a browser holds it: the properties of its components, and the callbacks whose inputs it has."""
+    """One page in a browser: the properties of its components and the callbacks that it can call.
+
+    A callback can be called if the page has its inputs.
+    """
 
     def __init__(
         self,
@@ -125,7 +138,11 @@ class Page:
         settings: Mapping[str, Any],
         pressed: Mapping[str, Any] | None,
     ) -> None:
-        """`settings`: `ID.PROPERTY` -> what scripts of the browser, or its user, have set. `pressed`: what every button says, if they are pressed."""
+        """Load a page.
+
+        `settings`: `ID.PROPERTY` -> the value that a script or the user has set. `pressed`: what
+        every button says, if buttons are pressed.
+        """
         self._client, self._settings, self._pressed = client, settings, pressed
         self._held: dict[Place, Any] = {}
         self._ids: set[str] = set()
@@ -141,7 +158,7 @@ class Page:
         self.seen = [shown]
 
     def run(self) -> Iterator[Seen]:
-        """Every callback of the page, over and over as what it needs changes, as a browser would."""
+        """Run every callback of the page, and again when its inputs change, as a browser does."""
         yield from self.seen
         before: dict[str, str] = {}
         for _ in range(PASSES):

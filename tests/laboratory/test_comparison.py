@@ -1,4 +1,4 @@
-"""Policies against each other: what is run, how differences are paired, and what uncertainty allows to say."""
+"""Tests of comparisons: which runs are made, how they are paired, and what intervals allow."""
 
 from __future__ import annotations
 
@@ -158,13 +158,17 @@ def test_a_mean_and_a_ratio_of_opposite_sign_are_explained() -> None:
     (slower,), (faster,) = paired([ours, theirs], OTHER), paired([ours, theirs], ONE)
 
     assert slower.note == (
-        "sia + whole-node: JCT ratio 0.707 and difference +1.750 h are both true. The ratio counts every job alike, long or short (75% finished "
-        "sooner), the difference counts hours: the jobs that finished later lost on average more hours than the others gained."
+        "sia + whole-node: JCT ratio 0.707 and difference +1.750 h are both true. "
+        "The ratio counts every job alike, long or short (75% finished sooner), "
+        "the difference counts hours: the jobs that finished later lost on average "
+        "more hours than the others gained."
     )
     assert [row["note"] for row in report([ours, theirs], OTHER)["paired"]] == [slower.note]
     assert faster.note == (
-        "fifo + packed-sticky: JCT ratio 1.414 and difference -1.750 h are both true. The ratio counts every job alike, long or short (25% finished "
-        "sooner), the difference counts hours: the jobs that finished sooner gained on average more hours than the others lost."
+        "fifo + packed-sticky: JCT ratio 1.414 and difference -1.750 h are both true. "
+        "The ratio counts every job alike, long or short (25% finished sooner), "
+        "the difference counts hours: the jobs that finished sooner gained on average "
+        "more hours than the others lost."
     )
 
 
@@ -192,7 +196,10 @@ def test_two_names_of_the_same_jobs_are_no_two_traces() -> None:
 
     with pytest.raises(
         InputError,
-        match=r"trace: has the same jobs as one; together they are one trace \(got 'copy'\). Name each trace once.",
+        match=(
+            r"trace: has the same jobs as one; together they are one trace \(got 'copy'\). "
+            r"Name each trace once."
+        ),
     ):
         contest(traces=same)
 

@@ -1,4 +1,4 @@
-"""Finish-time fairness of simulated schedules: the yardstick, its two rules, and the published figures."""
+"""Tests of finish-time fairness of simulations: the jobs alone, both rules, published figures."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_a_lone_job_under_sia_is_treated_fairly() -> None:
     assert list(found.rho) == ["lone"]
 
 
-def test_batch_inference_is_measured_against_itself_alone_and_a_promised_latency_against_nothing() -> (
+def test_batch_inference_is_measured_against_itself_alone_and_a_promised_latency_against_nothing() -> (  # noqa: E501
     None
 ):
     batch = TraceJob(

@@ -1,4 +1,7 @@
-"""A training on rented nodes: what is paid, what is lost to growing, and the published comparison in sign."""
+"""Tests of a training on rented nodes: its cost, the price of growing, the published comparison.
+
+Against the published figures only the sign is tested.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,10 @@ class Always:
 
 
 def model(restart_seconds: float = 0.0) -> Model:
-    """One second a step of ten samples at first, up to 400; no noise, so that a larger batch is worth nothing."""
+    """Return a model whose steps of ten samples take one second, with batches of up to 400.
+
+    There is no noise, so a larger batch gains nothing.
+    """
     return Model("m", truth(), restart_seconds, {"t4": LIMITS}, {}, {"t4": 10.0})
 
 

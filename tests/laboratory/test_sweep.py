@@ -1,4 +1,4 @@
-"""Sweeps: which points they have, which points are the same simulation, and that none is ever played twice."""
+"""Tests of sweeps: their points, which points are the same simulation, and each runs once."""
 
 from __future__ import annotations
 
@@ -109,7 +109,10 @@ def test_shares_of_bound_jobs_are_set_for_all_points_or_varied() -> None:
 def test_shares_that_are_more_than_all_jobs_are_refused_before_anything_is_played() -> None:
     with pytest.raises(
         InputError,
-        match=r"strong_scaling_share: and rigid_share together are more than all jobs \(got 0.5\). Give at most 0.4",
+        match=(
+            r"strong_scaling_share: and rigid_share together are more than all jobs \(got 0.5\). "
+            r"Give at most 0.4"
+        ),
     ):
         sweep_of(under(BASE, strong_scaling_share=0.5), rigid_share=[0.2, 0.6]).points()
 
@@ -175,7 +178,7 @@ def test_no_setting_is_varied_that_the_base_does_not_leave_open(name: str) -> No
     assert axis.fixed(axis.apply(BASE, value)) == (name != "policy")
 
 
-# ---- content ----------------------------------------------------------------------------------------------------------------------
+# ---- content
 
 
 def test_a_default_that_is_set_and_another_name_of_the_trace_change_no_key() -> None:
@@ -259,7 +262,7 @@ def test_a_drained_gpu_is_another_cluster() -> None:
     assert content_key(replace(scenario, cluster=drained)) != content_key(scenario)
 
 
-# ---- playing ----------------------------------------------------------------------------------------------------------------------
+# ---- playing
 
 
 def test_the_figures_are_those_of_the_simulation_itself() -> None:
@@ -366,9 +369,11 @@ from maat.laboratory.sweep import Sweep, Varied
 from maat.laboratory.sweep_runner import ResultCache, run_sweep
 
 if __name__ == "__main__":
-    base = Setup(GeneratedTrace("philly", jobs=12, hours=1.0), catalog_models(), Cluster.parse("t4=4x4,a100=2x8"))
+    trace, cluster = GeneratedTrace("philly", jobs=12, hours=1.0), Cluster.parse("t4=4x4,a100=2x8")
+    base = Setup(trace, catalog_models(), cluster)
     points = Sweep(base, (Varied.of("round_seconds", [60]),), tuple(range(400))).points()
-    run_sweep(points, workers=2, cache=ResultCache(Path(sys.argv[1])), on_progress=lambda at: print(at.done, flush=True))
+    cache = ResultCache(Path(sys.argv[1]))
+    run_sweep(points, workers=2, cache=cache, on_progress=lambda at: print(at.done, flush=True))
 """
 
 
@@ -448,7 +453,10 @@ def test_a_cache_without_room_ends_with_its_name_and_a_remedy(
     monkeypatch.setattr(sweep_runner.os, "fsync", full)
     with pytest.raises(
         MaatError,
-        match=r"cache: .* cannot be written \(No space left on device\)\. Make room, or name another folder\.",
+        match=(
+            r"cache: .* cannot be written \(No space left on device\)\. "
+            r"Make room, or name another folder\."
+        ),
     ):
         run_sweep(sweep_of(p=[-1]).points(), cache=ResultCache(tmp_path))
     assert not list(tmp_path.rglob("*.json"))

@@ -66,7 +66,10 @@ def test_the_next_job_comes_when_the_last_has_ended_and_the_loop_waits_for_it() 
 
 
 class Given:
-    """The same settings for every trial; remembers what it was told, and how many trials were open at once."""
+    """A sampler with the same settings for every trial.
+
+    It remembers the scores that it is told, and how many trials were open at once.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self.settings, self.told, self.open, self.most_open = settings, dict[JobId, float](), 0, 0

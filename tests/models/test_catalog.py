@@ -1,4 +1,7 @@
-"""The catalog that ships: complete, sane, true to the measurements it was fitted to, and refused when it is not."""
+"""Tests of the catalog that ships: complete, plausible, and true to the fitted measurements.
+
+A broken catalog is refused.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,8 @@ def test_loading_the_catalog_needs_nothing_that_builds_it() -> None:
         "maat.models.catalog_fit",
         "maat.models.profiles",
     )
-    code = f"import sys; from maat.models.catalog import load_catalog; load_catalog(); print([m for m in {heavy} if m in sys.modules])"
+    load = "import sys; from maat.models.catalog import load_catalog; load_catalog()"
+    code = f"{load}; print([m for m in {heavy} if m in sys.modules])"
     assert (
         subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True
@@ -251,7 +255,10 @@ TRUE = np.array([0.05, 0.002, 0.2, 0.01, 0.04, 0.005, 1.6])
 
 
 def measurements(nodes: list[int], replicas: list[int], *, noise: float = 0.0) -> Measurements:
-    """What parameters TRUE give at six batch sizes per place, each off by a factor of up to 1 +- noise."""
+    """Return step times of the parameters TRUE at six batch sizes per placement.
+
+    Each is off by a factor of up to 1 +- noise.
+    """
     batch = np.tile([8.0, 16, 32, 64, 128, 256], len(nodes))
     n, k = np.repeat(np.array(nodes, float), 6), np.repeat(np.array(replicas, float), 6)
     step = step_seconds(TRUE, batch, node_count=n, replica_count=k)

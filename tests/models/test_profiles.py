@@ -12,7 +12,10 @@ from maat.models.measurements import MeasuredModel, normalised_placement
 from maat.models.profiles import read_profiles
 from maat.scheduling.errors import ProfileError
 
-PLACEMENTS = "placement,local_bsz,step_time,sync_time\n1,32,0.5,0.01\n1,64,0.8,0.01\n2,32,0.6,0.1\n44,32,0.9,0.4\n"
+PLACEMENTS = (
+    "placement,local_bsz,step_time,sync_time\n"
+    "1,32,0.5,0.01\n1,64,0.8,0.01\n2,32,0.6,0.1\n44,32,0.9,0.4\n"
+)
 SCALABILITY = (
     "num_nodes,num_replicas,local_bsz,step_time,sync_time\n6,24,32,1.2,0.6\n6,24,57,1.5,0.6\n"
 )

@@ -1,4 +1,4 @@
-"""Tables of measured throughputs and the traces that go with them: what is read, what a job of them does, and what is refused."""
+"""Tests of tables of measured throughputs and of their traces: reading, jobs and refusals."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def trace(*lines: str) -> Workload:
     return read_workload("\n".join(lines) + "\n", known_models=EPOCH_SAMPLES)
 
 
-# ---- the table --------------------------------------------------------------------------------------------------------------------
+# ---- the table
 
 
 def test_steps_are_counted_over_all_gpus_together(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_file_that_is_no_table_is_refused_saying_why(
     assert "table.json" in str(caught.value)
 
 
-# ---- the trace --------------------------------------------------------------------------------------------------------------------
+# ---- the trace
 
 
 def test_a_trace_without_a_header_is_told_by_its_tabs() -> None:
@@ -182,7 +182,7 @@ def test_a_model_that_the_table_lacks_is_refused() -> None:
     assert (caught.value.field, caught.value.row) == ("job_type", 1)
 
 
-# ---- the regimes ------------------------------------------------------------------------------------------------------------------
+# ---- the regimes
 
 
 def sizes(adaptation: Adaptation, model: str, batch: int, gpus: int, epochs: int) -> list[int]:
@@ -233,11 +233,14 @@ def test_regimes_cover_every_epoch_between_the_first_batch_and_the_largest(
         assert found == sorted(found)
 
 
-# ---- together ---------------------------------------------------------------------------------------------------------------------
+# ---- together
 
 
 def test_a_job_takes_the_time_that_its_steps_take_at_its_own_batch_sizes(tmp_path: Path) -> None:
-    """Accordion, ResNet-18 at 50: a table that ends at 100 does not hold the largest batch, so a static job is played."""
+    """The table ends at batch 100 and lacks the largest batch of Accordion, so the job is static.
+
+    Its model is ResNet-18 at batch size 50.
+    """
     models = models_of(RATES, tmp_path)
     quiet = FIDELITIES["sia-artifact"]
     scenario = Scenario(
@@ -276,7 +279,10 @@ def test_the_published_trace_and_table_read_together(data_folder: Path) -> None:
 
 
 def test_static_fairness_counts_a_share_of_the_time_by_jobs_over_gpus(tmp_path: Path) -> None:
-    """Eight jobs of 100 s on four GPUs: alone and unhurried 200 s; the first four wait for nothing."""
+    """Eight jobs of 100 s on four GPUs: alone on its share a job takes 200 s.
+
+    The first four do not wait.
+    """
     models = models_of(RATES, tmp_path)
     workload = trace(*[line(total_steps=1000)] * 8)
     quiet = FIDELITIES["shockwave-artifact"]
@@ -293,5 +299,6 @@ def test_static_fairness_counts_a_share_of_the_time_by_jobs_over_gpus(tmp_path: 
     assert [rho[f"job-{n}"] for n in (0, 3, 4, 7)] == pytest.approx(
         [120 / 200, 120 / 200, 240 / 200, 240 / 200]
     )
-    # By Sia's rule: four jobs on average over the three rounds of their life, so one whole GPU each; alone it takes 100 s there.
+    # By Sia's rule a job has one whole GPU: four jobs on average over the three rounds of its life.
+    # Alone on it, the job takes 100 s.
     assert fairness(result).rho["job-7"] == pytest.approx(240 / 100)

@@ -1,4 +1,4 @@
-"""What jobs truly do: against figures of the published simulator, and for fitted models against the formula."""
+"""Tests of the true step times: against the published simulator, and fitted models by formula."""
 
 from __future__ import annotations
 
@@ -43,15 +43,16 @@ def gain(gradient: GradientStatistics, scale: float) -> float:
     return (gradient.variance + gradient.square) / (gradient.variance / scale + gradient.square)
 
 
-# ---- against the published simulator ----------------------------------------------------------------------------------------------
+# ---- against the published simulator
 
 
 @pytest.mark.needs_data
 def test_every_step_time_is_the_published_simulators(
     anchors: Mapping[str, Any], measured: Mapping[str, Model]
 ) -> None:
-    # Where a placement was not measured itself, the reference interpolates over a triangulation that is not unique, so that a small
-    # difference would be right too; with the same library underneath there is none.
+    # Where a placement was not measured itself, the reference interpolates over a triangulation
+    # that is not unique, so a small difference would be right too. With the same library
+    # underneath there is none.
     assert len(anchors["throughput"]) == 285
     for model, suffix, shape, batch, step_seconds, sync_seconds in anchors["throughput"]:
         found = measured[model].truth.step(GPU_TYPES[suffix], tuple(shape), batch)
@@ -82,7 +83,10 @@ def test_every_gradient_is_the_published_simulators(measured: Mapping[str, Model
 def best_rate(
     truth: Truth, gpu_type: str, shape: Sequence[int], epoch: int
 ) -> tuple[float, int, int, int]:
-    """Progress per second of the best of sixty whole batch sizes, geometrically spaced; the batch, per GPU, accumulation steps."""
+    """Return the best progress per second over sixty geometrically spaced batch sizes.
+
+    With it come the total batch size, the batch size per GPU and the accumulation steps.
+    """
     gpus, initial, largest = (
         sum(shape),
         truth.initial_batch_size,
@@ -169,7 +173,7 @@ def test_the_ratios_of_two_types_are_the_published_simulators(
                 )
 
 
-# ---- a model measured by hand -----------------------------------------------------------------------------------------------------
+# ---- a model measured by hand
 
 
 @pytest.fixture
@@ -232,7 +236,10 @@ def test_where_all_was_measured_on_one_node_nothing_is_guessed_for_two(
 def test_beyond_the_measurements_nothing_is_guessed(by_hand: MeasuredTruth) -> None:
     with pytest.raises(
         InputError,
-        match=r"configuration: was never measured for m on t4 \(got '8 GPUs on 2 nodes at 10 samples per GPU'\)",
+        match=(
+            r"configuration: was never measured for m on t4 \(got '8 GPUs on 2 nodes at 10 samples "
+            r"per GPU'\)"
+        ),
     ):
         by_hand.step("t4", (4, 4), 10)
 
@@ -263,7 +270,7 @@ def test_a_placement_is_named_by_its_smallest_rotation() -> None:
     assert placement_digits(()) == ""
 
 
-# ---- a fitted model ---------------------------------------------------------------------------------------------------------------
+# ---- a fitted model
 
 
 @pytest.fixture

@@ -20,7 +20,8 @@ from maat.scheduling.policies.sia import ScaleUpBase, Sia
         (
             "sia",
             {"power": 1},
-            r"power: is no parameter of sia \(got 1\). Use one of: p, idle_penalty, scale_up_factor",
+            r"power: is no parameter of sia \(got 1\). "
+            r"Use one of: p, idle_penalty, scale_up_factor",
         ),
         ("sia", {"p": "big"}, r"p: is no number \(got 'big'\). Give a finite number."),
         ("sia", {"p": True}, r"p: is no number \(got True\)"),

@@ -1,4 +1,4 @@
-"""Work other than training: batch inference counts every sample, latency-bound inference whether it keeps its promise."""
+"""Tests of inference: batch inference counts samples, latency-bound inference keeps its SLO."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A model whose speed can be computed by hand: a pass takes one second whatever the batch, synchronisation nothing, and there is no noise."""
+"""A model whose speed can be computed by hand.
+
+A pass takes one second at any batch size; synchronisation takes no time, and there is no noise.
+"""
 
 from __future__ import annotations
 

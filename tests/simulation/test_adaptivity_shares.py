@@ -1,4 +1,4 @@
-"""Shares of rigid and strong-scaling jobs: who is drawn, what binds them, and that it costs what the paper's figure 11 says."""
+"""Tests of shares of rigid and strong-scaling jobs: the draw, its limits, and Sia's figure 11."""
 
 from __future__ import annotations
 

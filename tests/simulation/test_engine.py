@@ -1,4 +1,4 @@
-"""Whole simulations: the same each time, true to what is possible, and near the published figures."""
+"""Tests of whole simulations: reproducible, physically possible, near the published figures."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def result(request: pytest.FixtureRequest) -> SimulationResult:
     return played(request.param)
 
 
-# ---- under every policy -----------------------------------------------------------------------------------------------------------
+# ---- under every policy
 
 
 def test_every_job_finishes(result: SimulationResult) -> None:
@@ -91,7 +91,10 @@ def test_no_more_gpus_are_held_than_there_are(result: SimulationResult) -> None:
 
 
 def fastest_rate(truth: Truth, kinds: tuple[str, ...]) -> float:
-    """More effective samples a second than any configuration of the cluster can give: all batches, no synchronisation, perfect scaling."""
+    """Return a bound on the effective samples per second of any configuration of the cluster.
+
+    It takes the best batch size, no synchronisation and perfect scaling.
+    """
     best = 0.0
     for kind in kinds:
         for batch in np.unique(
@@ -154,7 +157,7 @@ def test_spans_begin_when_jobs_begin_and_tell_every_change(result: SimulationRes
         assert all(a.start < b.start for a, b in pairwise(mine))
 
 
-# ---- switches ---------------------------------------------------------------------------------------------------------------------
+# ---- switches
 
 
 def test_ordering_policies_give_every_job_what_its_trace_asks_for() -> None:
@@ -210,7 +213,10 @@ def test_the_rounds_of_a_policy_may_be_made_longer() -> None:
 def test_an_unknown_fidelity_policy_or_parameter_is_refused() -> None:
     with pytest.raises(
         UnknownNameError,
-        match=r"fidelity: is no fidelity that Maat has \(got 'exact'\). Use one of: paper, sia-artifact",
+        match=(
+            r"fidelity: is no fidelity that Maat has \(got 'exact'\). Use one of: "
+            r"paper, sia-artifact"
+        ),
     ):
         fidelity("exact")
     with pytest.raises(UnknownNameError, match="policy: is no policy"):
@@ -219,7 +225,7 @@ def test_an_unknown_fidelity_policy_or_parameter_is_refused() -> None:
         simulate(scenario(policy_parameters={"speed": 1}))
 
 
-# ---- progress, cancelling, and jobs that cannot run -------------------------------------------------------------------------------
+# ---- progress, cancelling, and jobs that cannot run
 
 
 def test_progress_is_told_after_every_round_that_was_played_and_every_stretch_that_was_not() -> (
@@ -307,7 +313,7 @@ def test_an_empty_workload_is_over_at_once() -> None:
     assert result.metrics.avg_jct_hours == 0.0
 
 
-# ---- near the published figures (sia.md, section 2) -------------------------------------------------------------------------------
+# ---- near the published figures (sia.md, section 2)
 
 
 @pytest.fixture(scope="module")
@@ -339,7 +345,10 @@ def published(
 
 
 def assert_near(found: ScheduleMetrics, figures: tuple[float, float, float, float, float]) -> None:
-    """As near as equally valid solvers are to each other on one trace; GPU-hours and restarts are asked for on the mean of several."""
+    """Assert that figures are as near as those of two valid solvers on one trace.
+
+    For GPU-hours and restarts, give the mean of several traces.
+    """
     avg_jct_hours, p99_jct_hours, makespan_hours, gpu_hours_per_job, restarts_per_job = figures
     assert found.unfinished == 0
     assert found.avg_jct_hours == pytest.approx(avg_jct_hours, rel=0.05)

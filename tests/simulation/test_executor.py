@@ -1,4 +1,7 @@
-"""The simulated executor: what it reveals of a job, when, and what moves cost. What every executor keeps is in contracts/."""
+"""Tests of the simulated executor: what it reveals of a job, when, and what moves cost.
+
+The rules of every executor are tested in contracts/.
+"""
 
 from __future__ import annotations
 

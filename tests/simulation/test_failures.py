@@ -1,4 +1,4 @@
-"""Nodes that fail in a simulation: which and when, what jobs on them lose, and that nothing else is lost."""
+"""Tests of failing nodes: which fail and when, and that only the jobs on them lose work."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CLUSTER = Cluster.parse("t4=2x2,a100=1x2")
 QUIET = FIDELITIES["sia-artifact"]
 
 
-# ---- when nodes fail --------------------------------------------------------------------------------------------------------------
+# ---- when nodes fail
 
 
 def test_failures_are_the_same_for_the_same_seed_however_they_are_looked_up() -> None:
@@ -105,7 +105,7 @@ def test_failures_that_make_no_sense_are_refused(
         make()  # type: ignore[operator]
 
 
-# ---- what a failure does to a job -------------------------------------------------------------------------------------------------
+# ---- what a failure does to a job
 
 
 def executor_with(
@@ -219,7 +219,7 @@ def test_to_go_on_after_a_failure_is_a_restart_that_is_paid_for() -> None:
     )
 
 
-# ---- whole simulations ------------------------------------------------------------------------------------------------------------
+# ---- whole simulations
 
 
 def played(policy: str, failures: Failures, *, jobs: int = 8, seed: int = 3) -> SimulationResult:

@@ -1,4 +1,7 @@
-"""Gavel by the rules of the published Sia simulator, beside what that simulator gives on the same traces (sia.md, section 2)."""
+"""Tests of Gavel under the rules of the published Sia simulator.
+
+They compare with the figures of that simulator on the same traces (sia.md, section 2).
+"""
 
 from __future__ import annotations
 

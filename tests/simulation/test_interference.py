@@ -1,4 +1,4 @@
-"""Tables of what jobs on one GPU lose: where they come from, how they are looked up, and what is said of those that cannot be used."""
+"""Tests of interference tables: where they come from, their look-up, and refusals."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_pals_measurements_are_read_in_both_directions_and_only_where_data_paral
     assert pairs["Small", "Small"] == {1: pytest.approx(1 / 0.9)}
 
 
-def test_models_that_pal_measured_but_not_beside_each_other_are_kept_apart_and_its_traces_names_are_known() -> (
+def test_models_that_pal_measured_but_not_beside_each_other_are_kept_apart_and_its_traces_names_are_known() -> (  # noqa: E501
     None
 ):
     table = read_table(PAL.replace("Huge", "Bert-Base"), name="pal")
@@ -209,7 +209,7 @@ def test_the_shipped_table_is_what_its_builder_makes_of_the_measured_pairs(
 
 
 def test_two_jobs_on_a_gpu_end_as_late_as_the_table_says_and_the_summary_names_it() -> None:
-    """A job that shares its one GPU with another of its kind from the same round on: at xi 2 each takes twice as long."""
+    """Two jobs of one kind share a GPU from the same round: at xi 2 each takes twice as long."""
     alone, slowed = (
         _played(given, jobs_per_gpu=n) for given, n in ((None, 1), (Interference.constant(2.0), 2))
     )
@@ -238,7 +238,10 @@ def test_jobs_that_do_not_fit_on_one_gpu_are_not_simulated_on_one() -> None:
 
 
 def test_jobs_of_pals_traces_share_gpus_as_its_measurements_say(data_folder: Path) -> None:
-    """PointNet, 281.25 s, is not slowed by vgg19, 300.610341 s, which does a second's work in 1.087 s until PointNet ends."""
+    """vgg19 takes 300.610341 s alone and does a second's work in 1.087 s until PointNet ends.
+
+    PointNet takes 281.25 s and is not slowed.
+    """
     pal = data_folder / "pal" / "colocation" / "norm_speed.csv"
     vgg19, pointnet = _times_taken(
         "vgg19", "PointNet", models=shipped_models(), given=pal, work=1000.0
@@ -271,7 +274,10 @@ def test_jobs_of_gavels_types_share_gpus_at_their_own_batch_size(
 def _times_taken(
     *names: str, models: Mapping[str, Model], given: Path, work: float, batch: int | None = None
 ) -> list[float]:
-    """From start to end, of jobs that are submitted together to one GPU on which SJF-FFS may put two."""
+    """Return the seconds from start to end of jobs that are submitted together to one GPU.
+
+    SJF-FFS may put two jobs on it.
+    """
     jobs = tuple(
         TraceJob(
             name=f"{n}",

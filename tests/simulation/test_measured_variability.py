@@ -1,4 +1,4 @@
-"""Measurements of single GPUs: what is read from a folder, what is refused, and what is drawn for a cluster."""
+"""Tests of measurements of single GPUs: reading a folder, refusals, and draws for a cluster."""
 
 from __future__ import annotations
 
@@ -95,7 +95,8 @@ def test_rows_are_relative_to_the_median_row_and_medians_to_the_median_gpu(tmp_p
         (
             "linpack_v100",
             GOOD,
-            "file: does not say what was measured on which GPUs (got 'linpack-v100.csv'). Name it APPLICATION-GPUTYPE.csv",
+            "file: does not say what was measured on which GPUs (got 'linpack-v100.csv'). "
+            "Name it APPLICATION-GPUTYPE.csv",
         ),
         ("bert", GOOD, "does not say what was measured on which GPUs (got 'bert.csv')"),
     ],

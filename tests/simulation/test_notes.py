@@ -61,7 +61,8 @@ def test_what_is_declared_is_told() -> None:
         "Up to 2 jobs per GPU, interference: synthetic (declared, not measured).",
     )
     assert notes_on(under(SCENARIO, tuned=TunedJobs(TuningRule.ANY_PAIR))) == (
-        "Jobs are tuned by the rule any-pair, drawn by the seed: not the trace's own GPU counts and batch sizes.",
+        "Jobs are tuned by the rule any-pair, drawn by the seed: "
+        "not the trace's own GPU counts and batch sizes.",
     )
 
 
@@ -73,7 +74,8 @@ def test_what_holds_of_several_runs_is_told_once() -> None:
 
 def test_very_many_rounds_are_told_before_they_are_played() -> None:
     assert notes_before(SCENARIO.workload, 0.9) == (
-        "round_seconds 0.9 makes 100,000 rounds until the last job of two is submitted, of which those that can change nothing are passed over: "
+        "round_seconds 0.9 makes 100,000 rounds until the last job of two is submitted, "
+        "of which those that can change nothing are passed over: "
         "a larger round_seconds takes less time.",
     )
     late = replace(
@@ -102,8 +104,8 @@ def test_a_placer_that_restarts_jobs_which_the_policy_left_alone_is_told_with_wh
     restarts = result.metrics.restarts
     assert result.restarts_by_placer == result.summary()["restarts_by_placer"] == restarts > 2
     assert result.summary()["notes"] == [
-        f"{restarts} of {restarts} restarts were moves by the placer random alone, of jobs that fifo left as they were: "
-        "the placer random-sticky leaves them on their GPUs."
+        f"{restarts} of {restarts} restarts were moves by the placer random alone, "
+        "of jobs that fifo left as they were: the placer random-sticky leaves them on their GPUs."
     ]
     assert (kept.restarts_by_placer, kept.summary()["notes"]) == (0, [])
 
@@ -123,7 +125,8 @@ def test_moves_by_a_placer_are_told_of_several_runs_together_and_not_where_they_
     (note,) = notes_on_moves([run(9, 10), run(20, 22), replace(run(0, 50), placer="packed-sticky")])
 
     assert note.startswith(
-        "29 of 32 restarts were moves by the placer pal alone, of jobs that las left as they were: a sticky placer "
+        "29 of 32 restarts were moves by the placer pal alone, of jobs that las left "
+        "as they were: a sticky placer "
     )
     assert notes_on_moves([run(4, 4)]) == (), "one of every job at most"
     assert notes_on_moves([run(20, 40)]) == (), "the policy's own are as many"

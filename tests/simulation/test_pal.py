@@ -1,4 +1,4 @@
-"""PAL's simulated traces: models known by an iteration time, its published simulator's rules, and that simulator's figures."""
+"""Tests of PAL's simulated traces: their models, the rules of PAL's simulator, and its figures."""
 
 from __future__ import annotations
 
@@ -330,7 +330,9 @@ def test_a_cluster_of_gpus_that_nobody_measured_is_refused() -> None:
     )
     with pytest.raises(
         VariabilityError,
-        match=r"gpu_type: has no measurements of resnet \(class A\) \(got 't4'\). Measured are: v100",
+        match=(
+            r"gpu_type: has no measurements of resnet \(class A\) \(got 't4'\). Measured are: v100"
+        ),
     ):
         simulate(scenario)
 
@@ -395,7 +397,7 @@ def test_pm_first_is_one_round_of_one_job_from_what_was_published_with_newer_lib
 def test_random_placement_draws_what_the_published_code_draws(
     published: Mapping[str, Any], placer: str
 ) -> None:
-    """Against its rule stated by itself: Python's random, seeded with 42, draws the scores and then every placement of the run."""
+    """The rule is written out here: Python's random with seed 42 draws scores, then placements."""
     result = on_workload_1(published, placer)
     finishes = plain_random_fifo(
         published["workload"].jobs, published["variability"], sticky=placer == "random-sticky"

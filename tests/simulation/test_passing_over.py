@@ -1,4 +1,4 @@
-"""Rounds that are not played: the figures are those of a run that plays them all, and no gap is too long."""
+"""Tests of skipped rounds: the figures equal those of a run with all rounds; no gap is too long."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ def workload(*jobs: TraceJob) -> Workload:
 
 @st.composite
 def scenarios(draw: DrawFn) -> Scenario:
-    """A few jobs with idle hours between them, on GPUs that may fail, be reserved or shared, under any policy and placer."""
+    """Draw a few jobs with idle hours between them, under any policy and placer.
+
+    Their GPUs may fail, be reserved or be shared.
+    """
     jobs, submit = [], draw(st.sampled_from((0.0, 59.9, 60.0, 5000.0)))
     for number in range(draw(st.integers(1, 6))):
         gpus = draw(st.sampled_from((1, 1, 2, 3, 4, 8)))

@@ -1,4 +1,4 @@
-"""The fidelity pollux-artifact: its switches one by one, and the published simulator's figures to the digit."""
+"""Tests of the fidelity pollux-artifact: each switch, and the published figures to the digit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from maat.workloads.workloads import TraceJob, Workload, read_workload
 POLLUX = FIDELITIES["pollux-artifact"]
 CLUSTER = "t4=16x4"
 
-# ---- switches ---------------------------------------------------------------------------------------------------------------------
+# ---- switches
 
 
 def test_every_restart_takes_thirty_seconds_and_nothing_is_calibrated() -> None:
@@ -80,7 +80,7 @@ def test_a_jobs_nodes_may_count_from_the_one_of_which_it_holds_most() -> None:
     assert shape_of(tuple(range(9)), nodes, fullest_first=True) == (4, 3, 2)
 
 
-# ---- what is revealed -------------------------------------------------------------------------------------------------------------
+# ---- what is revealed
 
 
 def shown(mode: Fidelity, **declared: object) -> tuple[SimulatedExecutor, JumpingClock]:
@@ -107,7 +107,8 @@ def test_an_oracle_of_every_count_tells_true_steps_of_the_requested_batch_and_wh
         (2, 8, 15),
     ]
     assert all(s.step_seconds == pytest.approx(1.0, rel=1e-6) for s in samples)
-    # No noise: a larger batch gains nothing, so each of the 25 steps of an epoch at batch 10 is also one at batch 120; the first is not counted.
+    # No noise: a larger batch gains nothing, so each of the 25 steps of an epoch at batch 10 is
+    # also one at batch 120. The first epoch does not count.
     assert job.remaining_steps == pytest.approx(75.0)
 
 
@@ -139,7 +140,7 @@ def test_steps_at_the_initial_batch_size_are_the_progress_itself() -> None:
     )
 
 
-# ---- how a given batch is run -----------------------------------------------------------------------------------------------------
+# ---- how a given batch is run
 
 
 def held(
@@ -161,7 +162,7 @@ def held(
 
 
 def test_a_plan_is_run_as_it_was_split() -> None:
-    """Six GPUs: 360 samples could be run in two passes of 30 each; the plan says six passes of 10."""
+    """Six GPUs could run 360 samples in two passes of 30 each; the plan says six passes of 10."""
     plan = BatchPlan(360, 10, 5)
     assert held(plan, 6)[0].jobs["x"].plan == plan
 
@@ -177,7 +178,7 @@ def test_rounding_never_exceeds_the_largest_batch_of_the_model() -> None:
     ].plan == BatchPlan(392, 28, 1)
 
 
-# ---- the published figures (average JCT in seconds) -------------------------------------------------------------------------------
+# ---- the published figures (average JCT in seconds)
 
 
 @pytest.fixture(scope="module")

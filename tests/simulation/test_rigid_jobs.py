@@ -1,4 +1,7 @@
-"""Workloads of rigid jobs: Sia beside Gavel, which was built for them (Sia section 5.4, figure 1 right), and what Sia's placer moves."""
+"""Tests of rigid jobs: Sia beside Gavel, which was built for them, and the moves of Sia's placer.
+
+See Sia section 5.4 and the right of its figure 1.
+"""
 
 from __future__ import annotations
 

@@ -101,13 +101,20 @@ def constant(value: float) -> dict[tuple[str, str, int], float]:
 def test_when_a_partner_ends_within_a_round_the_other_goes_on_at_full_speed_from_that_moment() -> (
     None
 ):
-    """40 s and 100 s of work at twice the time together: the first ends at 80 s, when the other has 60 s left to do alone."""
+    """Jobs of 40 s and 100 s take twice as long together.
+
+    The first ends at 80 s; the other then has 60 s of work left to do alone.
+    """
     jobs = [Shared("light", 40.0, (0,)), Shared("heavy", 100.0, (0,))]
     assert ends_seen(jobs, constant(2.0), [300.0]) == pytest.approx([80.0, 140.0], rel=1e-6)
 
 
 def test_a_partner_that_comes_slows_from_that_moment_and_no_longer_when_it_goes() -> None:
-    """100 s of work: 30 s alone, then beside 20 s of work at twice the time until 70 s, of which 20 s are done; the last 50 s alone."""
+    """A job of 100 s runs alone for 30 s, then beside a job of 20 s until 70 s, then alone again.
+
+    Together both take twice as long, so 20 s of its work are done between 30 s and 70 s, and the
+    last 50 s are left.
+    """
     clock = JumpingClock()
     executor = SimulatedExecutor(CLUSTER, clock, EXACT, slowdowns=(SharedGpus(constant(2.0)),))
     for name, model, seconds in (("first", "light", 100.0), ("comes", "heavy", 20.0)):
@@ -132,7 +139,10 @@ def test_a_partner_that_comes_slows_from_that_moment_and_no_longer_when_it_goes(
 def test_a_job_between_two_partners_is_held_up_by_the_worse_and_speeds_up_when_that_one_ends() -> (
     None
 ):
-    """b is slowed by 3 through c until c ends at 30 s with 10 s of b done; then by 1.5 through a, which ends at 60 s (30 s done); then alone."""
+    """The middle job is slowed by 3 until the heavy one ends at 30 s, with 10 s of work done.
+
+    Then the light job slows it by 1.5 until 60 s, with 30 s done; then it runs alone.
+    """
     xi = constant(1.0) | {("middle", "light", 2): 1.5, ("middle", "heavy", 2): 3.0}
     jobs = [
         Shared("light", 60.0, (0,)),
@@ -143,7 +153,10 @@ def test_a_job_between_two_partners_is_held_up_by_the_worse_and_speeds_up_when_t
 
 
 def test_a_partner_that_loses_its_node_no_longer_slows_anybody() -> None:
-    """The spanning job loses node 1 and so everything at 50 s; its partner on node 0 has done 25 s by then and needs 75 s more."""
+    """The spanning job loses node 1, and with it all work, at 50 s.
+
+    Its partner on node 0 has done 25 s of work by then and needs 75 s more.
+    """
     jobs = [Shared("light", 100.0, (0,)), Shared("heavy", 100.0, (0, 2))]
     ends = ends_seen(
         jobs, constant(2.0), [500.0], (NodeFailure(50.0, CLUSTER.nodes[1].id, 1000.0),)

@@ -169,7 +169,10 @@ def test_a_plan_that_the_policy_fixed_is_run() -> None:
 
 
 def test_more_passes_than_memory_asks_for_are_run_where_the_policy_fixed_them() -> None:
-    """Two passes of 20 samples would fit; a job that leaves memory to another makes four of ten, at a second each."""
+    """Two passes of 20 samples would fit, but the plan fixes four passes of ten, each of a second.
+
+    Such a job leaves memory to a partner.
+    """
     one = running(gpus=1)
     give(one, 1, now=0.0, plan=BatchPlan(40, 10, 3))
     live(one, 0.0, 8.0)
@@ -177,10 +180,13 @@ def test_more_passes_than_memory_asks_for_are_run_where_the_policy_fixed_them() 
     assert one.goodput == pytest.approx(10.0 / 4.0)
 
 
-def test_the_steps_left_are_those_that_it_will_take_and_those_after_the_epoch_where_that_is_asked() -> (
+def test_the_steps_left_are_those_that_it_will_take_and_those_after_the_epoch_where_that_is_asked() -> (  # noqa: E501
     None
 ):
-    """Batches of 40 at noise 30 are worth 40 x 40 / 70: 22.9 samples a step of 2 s on one GPU that holds 30; 1000 samples are 43.75 steps."""
+    """1000 samples are 43.75 steps of 2 s on one GPU that holds 30 samples.
+
+    At noise 30 a batch of 40 is worth 40 x 40 / 70 = 22.9 samples.
+    """
     one = running(
         gpus=1,
         job_spec=spec(batch_size=40, adaptivity="rigid", gpu_count=1),

@@ -38,7 +38,10 @@ TRAINED = sorted(name for name, model in MODELS.items() if not model.gpus_per_re
 
 
 def run_seconds(model: Model, gpu_type: str, job: TraceJob, per_node: int) -> float:
-    """How long the simulator takes for a training on these GPUs at this batch size, with nothing to pay for starting."""
+    """Return the simulated seconds of a training on these GPUs at this batch size.
+
+    The start costs nothing.
+    """
     declared = model.job_spec(job, FIDELITIES["paper"], adaptivity=Adaptivity.RIGID)
     lone = SimulatedJob(
         declared,
@@ -118,7 +121,10 @@ def test_of_each_count_pollux_looks_at_its_best_batch_size_alone() -> None:
 
 
 def test_a_model_that_never_comes_into_the_band_gets_the_nearest_pair() -> None:
-    """One T4 node of four: four GPUs still reach more than 80 % of the ideal with ImageNet at its best batch size."""
+    """On one node of four T4, all four GPUs still reach more than 80 % of the ideal speed.
+
+    The model is ImageNet at its best batch size.
+    """
     pairs = valid_pairs(MODELS["imagenet"], Cluster.parse("t4=1x4"), TunedJobs())
     assert [pair.gpu_count for pair in pairs] == [4]
     assert pairs[0].share > 0.8

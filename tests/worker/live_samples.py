@@ -1,4 +1,4 @@
-"""A small live cluster in a database: eight T4 and eight A100, fast clock, and jobs that end within simulated minutes."""
+"""A small live cluster in a database: eight T4, eight A100, a fast clock and short jobs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def make_owner(database: Database) -> tuple[str, str]:
 
 
 def set_time(database: Database, cluster_id: str, seconds: float) -> None:
-    """Put the cluster's clock to this time; with the default speed it hardly moves on from there."""
+    """Set the cluster's clock; at the default speed it then hardly moves."""
     with database.session_scope() as session:
         row = session.get_one(Cluster, cluster_id)
         row.anchor_seconds, row.anchor_wall = seconds, utc_now()
@@ -152,8 +152,11 @@ def waiting_messages(database: Database, cluster_id: str) -> list[int]:
 
 
 def assert_history_is_whole(database: Database, cluster_id: str) -> None:
-    """Rounds are consecutive; every job's states follow each other legally; its stretches do not overlap, and are closed when it has ended;
-    no GPU was held by two jobs at once."""
+    """Assert that a cluster's history has no gaps or contradictions.
+
+    Rounds are consecutive, and every job's states follow each other legally. A job's stretches do
+    not overlap, and are closed once it has ended. No two jobs held a GPU at once.
+    """
     numbers = round_numbers(database, cluster_id)
     assert numbers == list(range(1, len(numbers) + 1))
     held: dict[int, list[tuple[float, float]]] = {}

@@ -1,4 +1,7 @@
-"""The machine's clocks in a test's hand: time passes when the test says so, and somebody may set the wall clock. The database's stays real."""
+"""The machine's clocks under a test's control: the test lets time pass and sets the wall clock.
+
+The database's own clock stays real.
+"""
 
 from __future__ import annotations
 

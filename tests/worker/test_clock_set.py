@@ -1,4 +1,4 @@
-"""The machine's clock is set forward or back by an hour: rounds go on, and nothing waits for the clock to come round again."""
+"""Tests of a machine's clock that is set by an hour: rounds go on, and nothing waits an hour."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demo cluster's life, on real databases: history first, every job once, nothing where nobody asked for it."""
+"""Tests of the demo cluster on real databases: its history, its jobs, and that it is optional."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docker-compose.yml, Dockerfile and .env.example say what they must; no Docker is needed to read them."""
+"""Tests of docker-compose.yml, Dockerfile and .env.example, which they read without Docker."""
 
 from __future__ import annotations
 

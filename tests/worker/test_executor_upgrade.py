@@ -1,4 +1,7 @@
-"""A cluster whose executor was stored in one piece goes on from the rows that the migration makes of it, and back."""
+"""Tests of the migration of an executor from one piece to a row per job, and back.
+
+The cluster goes on from the migrated rows.
+"""
 
 from __future__ import annotations
 

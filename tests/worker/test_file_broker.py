@@ -1,4 +1,7 @@
-"""The embedded broker: every message is seen whole, and by one consumer; and what it relies on of kombu."""
+"""The embedded broker: one consumer sees each message, and sees it whole.
+
+Also pins what the broker relies on of kombu.
+"""
 
 from __future__ import annotations
 

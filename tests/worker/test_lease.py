@@ -1,4 +1,7 @@
-"""The lease of a cluster on both databases: renewed while its holder lives, whatever the database does meanwhile."""
+"""Tests of the lease of a cluster on both databases.
+
+A living holder keeps renewing it, even if the database fails or keeps it waiting.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +91,11 @@ class Slow(NothingElse):
 
 @contextmanager
 def in_the_way(database: Database, cluster_id: str) -> Iterator[None]:
-    """SQLite: somebody else writes. PostgreSQL: somebody else holds the row, and the connections that wait for it are killed."""
+    """Keep others from writing to the cluster's row.
+
+    On SQLite another connection writes. On PostgreSQL another holds the row, and the connections
+    that wait for it are killed.
+    """
     stop, killer = threading.Event(), None
     with database.engine.execution_options(maat_begin="BEGIN IMMEDIATE").begin() as connection:
         connection.execute(
@@ -106,7 +113,10 @@ def in_the_way(database: Database, cluster_id: str) -> Iterator[None]:
 
 
 def _kill_waiting(database: Database, stop: threading.Event) -> None:
-    waiting = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    waiting = (
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
     while not stop.wait(0.02):
         with database.engine.connect() as connection:
             connection.exec_driver_sql(waiting)

@@ -1,4 +1,7 @@
-"""A live cluster step by step, on both databases, with real policies, placers and the simulated executor."""
+"""Tests of a live cluster step by step, on both databases, with real policies and placers.
+
+The executor is the simulated one.
+"""
 
 from __future__ import annotations
 

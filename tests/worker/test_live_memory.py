@@ -1,4 +1,7 @@
-"""What a worker holds in memory between rounds saves reading, and changes nothing: the rows are the truth, on both databases."""
+"""Tests of a worker's memory between rounds, on both databases.
+
+It saves reading and changes no result: the rows are the truth.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +80,10 @@ def change_node(
 
 
 def history(database: Database, cluster_id: str) -> list[Any]:
-    """All that is told of the jobs, in the order of their submission, but for what the database's clock adds."""
+    """Return all that is stored of the jobs in the order of submission.
+
+    The times of the database's clock are left out.
+    """
     told = []
     for row in jobs_of(database, cluster_id):
         values = (

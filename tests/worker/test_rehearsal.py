@@ -1,4 +1,7 @@
-"""What a waiting job is told to ask for instead: each remedy is taken, and the next real round starts the job. On both databases, with real policies and placers."""
+"""Tests of remedies for waiting jobs: with each remedy, the next real round starts the job.
+
+They run on both databases with real policies and placers.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +70,7 @@ def rigid(count: int, **more: Any) -> dict[str, Any]:
 
 
 def full_but_for_four(database: Database, **cluster: Any) -> tuple[str, str]:
-    """The a100s and four of the eight T4s are held by rigid jobs that stay; a rigid job of eight waits."""
+    """Make a cluster on which rigid jobs hold all GPUs but four T4 and a rigid job of 8 waits."""
     cluster_id = make_cluster(database, **cluster)
     submit(database, cluster_id, **rigid(8, gpu_types=["a100"], preemptible=False))
     submit(database, cluster_id, **rigid(4, gpu_types=["t4"], preemptible=False))

@@ -1,4 +1,4 @@
-"""A live job that is replayed is the job that was asked for: what the live cluster schedules and what a simulation of its history does."""
+"""Tests that a replayed live job keeps its declaration: the simulation schedules the same job."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ WHO_IT_IS = {
     "cluster_id",
     "external_id",
 }  # of the declaration: a replayed job goes by its id
-# Of the spec: who it is, when it comes in the trace's own time, and what the rules of a simulation say of the model rather than its owner.
+# Fields of the spec that its owner does not declare: the job's identity, its submission in the
+# trace's own time, and what the rules of a simulation say of the model.
 NOT_ASKED_FOR = {
     "id",
     "name",
@@ -88,7 +89,10 @@ def replayed(body: JobBody) -> Workload:
 
 
 def asked_for(spec: JobSpec) -> dict[str, Any]:
-    """What an owner's declaration comes to, field by field. Two ways to say the same are one: no bound, and the count that is asked for."""
+    """Return the fields of a spec that its owner declares.
+
+    A bound that is absent and one that equals the requested count compare as equal.
+    """
     told = {
         field.name: getattr(spec, field.name)
         for field in fields(spec)

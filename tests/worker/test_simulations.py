@@ -34,7 +34,12 @@ from worker.scenarios import scenario_of
 
 APART = {
     "kind": "csv",
-    "text": "job_id,num_gpus,submit_time,duration,model\n0,4,0,20000,resnet50\n1,6,10,20000,vgg19\n2,2,10,20000,resnet50\n",
+    "text": (
+        "job_id,num_gpus,submit_time,duration,model\n"
+        "0,4,0,20000,resnet50\n"
+        "1,6,10,20000,vgg19\n"
+        "2,2,10,20000,resnet50\n"
+    ),
 }
 
 
@@ -413,7 +418,10 @@ def played(database: Database, times: str, **asked: Any) -> float:
 
 
 def measure(database: Database, simulation_id: str, times: str) -> None:
-    """Measurements with which the simulation was asked for, and which were deleted since. `times`: rows of uuid and perf, for every application."""
+    """Store measurements that the simulation asked for and that were deleted since.
+
+    `times`: rows of uuid and perf, for every application.
+    """
     with database.session_scope() as session:
         stored = session.get_one(Simulation, simulation_id)
         given = {

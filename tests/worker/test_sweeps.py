@@ -1,4 +1,4 @@
-"""Points of sweeps from their stored request to their figures, on both databases: none played twice, none lost."""
+"""Tests of the points of sweeps on both databases: each stored request runs exactly once."""
 
 from __future__ import annotations
 

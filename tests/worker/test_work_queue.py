@@ -1,4 +1,7 @@
-"""The queue that rows are, on both databases: one worker per row, none lost, none settled by another."""
+"""Rows as a queue of work, on both databases.
+
+Each row has one worker; none is lost, and none is settled by another worker.
+"""
 
 from __future__ import annotations
 

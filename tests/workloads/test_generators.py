@@ -63,7 +63,7 @@ def test_models_come_in_the_family_s_shares(family: str) -> None:
     total, weights = sum(counts.values()), FAMILIES[family].models
     for model, weight in weights.items():
         share = weight / sum(weights.values())
-        # Bursts repeat a model, so jobs are not independent: five times the deviation of independent draws.
+        # Bursts repeat a model, so jobs are not independent: five times the usual deviation.
         assert counts[model] / total == pytest.approx(share, abs=5 * math.sqrt(share / total))
 
 

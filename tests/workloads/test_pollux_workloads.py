@@ -1,4 +1,7 @@
-"""Pollux on the published workloads, beside the averages that its authors stored. The search is drawn by chance: figures are held to a band."""
+"""Tests of Pollux on the published workloads against the averages that its authors stored.
+
+Its search is random, so the figures are held to a band.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs that set their own batch sizes: what they run with, what is seen of it, and what is revealed before."""
+"""Tests of jobs that set their own batch sizes: their speed, what is seen and what is revealed."""
 
 from __future__ import annotations
 
@@ -54,7 +54,10 @@ def test_declared_sizes_that_do_not_ascend_are_refused(sizes: tuple[int, ...]) -
 
 
 def running(**changes: Any) -> tuple[SimulatedExecutor, JumpingClock]:
-    """Four epochs of 250 samples on one GPU, where a pass takes a second: 25 s at ten samples a step, 12.5 s at twenty."""
+    """Run four epochs of 250 samples on one GPU, where a pass takes a second.
+
+    At ten samples a step an epoch takes 25 s, at twenty 12.5 s.
+    """
     clock = JumpingClock()
     fidelity = replace(FIDELITIES["sia-artifact"], whole_second_epochs=False, **changes)
     executor = SimulatedExecutor(CLUSTER, clock, fidelity)

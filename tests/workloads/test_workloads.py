@@ -63,7 +63,11 @@ MORE = "work_scale,adaptivity,workload_kind,promised_seconds,preemptible,tenant"
 
 
 def test_optional_columns_say_what_a_job_does_and_what_binds_it() -> None:
-    rows = "a,0,bert,2,12,0.5,rigid,,,false,vision\nb,1,bert,1,16,,,latency-inference,0.2,,\nc,2,bert,1,,,,batch-inference,,true,\n"
+    rows = (
+        "a,0,bert,2,12,0.5,rigid,,,false,vision\n"
+        "b,1,bert,1,16,,,latency-inference,0.2,,\n"
+        "c,2,bert,1,,,,batch-inference,,true,\n"
+    )
     first, second, third = read_workload(
         HEADER.strip() + "," + MORE + "\n" + rows, known_models=KNOWN
     ).jobs

@@ -123,7 +123,10 @@ async def reserve(
 def _offered(
     fixed: Sequence[tuple[str, str]], kind: str, uploaded: Sequence[MeasurementOut]
 ) -> list[dict[str, str]]:
-    """What there always is, then what was uploaded; of a table that tells GPU types apart, one entry for each."""
+    """Return the fixed choices, then the uploaded ones.
+
+    An interference table with several GPU types has a choice for each type.
+    """
     choices = [
         (one["id"], one["name"])
         for one in uploaded

@@ -160,7 +160,7 @@ def _sharing_fields(prefix: str) -> list[Component]:
 
 
 def _unequal_fields(prefix: str) -> list[Component]:
-    """How unequal the GPUs of a type are, what is drawn for each of them, and what nodes apart cost."""
+    """Fields of unequal GPUs: the variability of a type, its draw, and the cost of locality."""
     of_type, draw = (
         _select(prefix, "variability", "GPUs of one type", VARIABILITY),
         _select(prefix, "variability_draw", "Each is", DRAW),

@@ -73,7 +73,11 @@ def condition_states(prefix: str) -> Sources:
 
 
 def incomplete_fields(form: FormValues) -> dict[str, str]:
-    """What was begun and would be lost: a reservation that was typed but not added, a repair of what never fails, a slowdown that does not read."""
+    """Return errors by field for input that was begun and would be lost.
+
+    These are a reservation that was typed but not added, a repair time without failures, and a
+    slowdown that is no number.
+    """
     wrong: dict[str, str] = {}
     if any((form["reserve"][name] or "").strip() for name in ("type", "holder")):
         wrong["reservations"] = (
@@ -85,7 +89,8 @@ def incomplete_fields(form: FormValues) -> dict[str, str]:
         )
     if not _is_penalty(form["locality_penalty"] or ""):
         wrong["locality_penalty"] = (
-            "Give one factor, such as 1.7, or one for each model that you name, such as resnet50=1.2, vgg19=3."
+            "Give one factor, such as 1.7, or one for each model that you name, "
+            "such as resnet50=1.2, vgg19=3."
         )
     return wrong
 
@@ -123,7 +128,10 @@ def conditions_of(form: FormValues) -> RawBody:
 
 
 def _add_sharing(given: RawBody, form: FormValues) -> None:
-    """A slowdown that was chosen and left empty is not sent: where it is needed, the service says so beside its field."""
+    """Add the number of jobs per GPU and their slowdown.
+
+    An empty slowdown is not sent: the service refuses it, beside its field, if it is needed.
+    """
     if isinstance(form["jobs_per_gpu"], int | float) and form["jobs_per_gpu"] != 1:
         given["jobs_per_gpu"] = int(form["jobs_per_gpu"])
     if form["interference"] == "synthetic":
@@ -135,7 +143,10 @@ def _add_sharing(given: RawBody, form: FormValues) -> None:
 
 
 def penalty_of(text: str) -> float | dict[str, float] | None:
-    """`1.7` as one factor, `resnet50=1.2, vgg19=3` by model; None of nothing. Raises ValueError for what does not read."""
+    """Return one factor for `1.7`, factors by model for `resnet50=1.2, vgg19=3`, None if empty.
+
+    Raises ValueError for other text.
+    """
     if "=" not in text:
         return _factor(text) if text.strip() else None
     named = [part.rpartition("=") for part in text.split(",")]

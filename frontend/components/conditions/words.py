@@ -84,4 +84,5 @@ def _slowdown(given: float | Mapping[str, float]) -> str:
 def reserved(one: Reservation) -> str:
     """`4 × a100 for job bert-3, until 2 h`."""
     holder = f"tenant {one['tenant']}" if one.get("tenant") else f"job {one['job']}"
-    return f"{one['gpu_count']} × {one['gpu_type']} for {holder}, {held_for(one['start_seconds'], one['end_seconds'])}"
+    when = held_for(one["start_seconds"], one["end_seconds"])
+    return f"{one['gpu_count']} × {one['gpu_type']} for {holder}, {when}"

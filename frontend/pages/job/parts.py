@@ -116,7 +116,8 @@ def _ended_words(job: JobOut) -> str:
     if ended is None or submitted is None:
         return f"{job['state'].capitalize()}."
     if begun is None:
-        return f"{job['state'].capitalize()} after {duration((ended - submitted).total_seconds())} of waiting, without ever having run."
+        waited = duration((ended - submitted).total_seconds())
+        return f"{job['state'].capitalize()} after {waited} of waiting, without ever having run."
     waited, ran = (
         duration((begun - submitted).total_seconds()),
         duration((ended - begun).total_seconds()),
@@ -160,7 +161,8 @@ def _batch_words(batch: BatchPlanOut | None) -> str:
     if not batch:
         return ABSENT
     total, each = count(batch["total_batch_size"]), count(batch["per_gpu_batch_size"])
-    return f"{total} samples: {each} per GPU, {plural(batch['accumulation_steps'], 'accumulation step')}"
+    steps = plural(batch["accumulation_steps"], "accumulation step")
+    return f"{total} samples: {each} per GPU, {steps}"
 
 
 def spec(job: JobOut) -> html.Dl:

@@ -49,9 +49,17 @@ FIGURES = (
 )
 UNFINISHED = ("unfinished", "Unfinished", 1)  # a mean over runs
 BASES = {
-    "traces": "Intervals (95 %) are over the traces: what another trace like these would show. Seeds of one trace count once, by their mean.",
-    "seeds": "Intervals (95 %) are over the seeds of this one trace: they say nothing of other traces.",
-    "jobs": "Intervals (95 %) are over the jobs of this one run: they say nothing of other traces. Simulate several seeds or traces for that.",
+    "traces": (
+        "Intervals (95 %) are over the traces: what another trace like these would show. "
+        "Seeds of one trace count once, by their mean."
+    ),
+    "seeds": (
+        "Intervals (95 %) are over the seeds of this one trace: they say nothing of other traces."
+    ),
+    "jobs": (
+        "Intervals (95 %) are over the jobs of this one run: they say nothing of other traces. "
+        "Simulate several seeds or traces for that."
+    ),
 }
 # Title, what the means say below it, what the differences say.
 NOTHING_YET = (

@@ -247,4 +247,7 @@ def telling_jobs(result: RunResult, count: int = FIRST_JOBS) -> list[str]:
 def _sentence(names: Sequence[str], counted: Mapping[str, int]) -> str:
     if len(names) < 2 or "jobs" not in counted:
         return "\u00a0"
-    return f"{names[0]} finished {counted['sooner']} of {counted['jobs']} jobs sooner than {names[1]}, and {counted['later']} later."
+    return (
+        f"{names[0]} finished {counted['sooner']} of {counted['jobs']} jobs sooner than "
+        f"{names[1]}, and {counted['later']} later."
+    )

@@ -54,7 +54,10 @@ def drawn_runs(runs: Sequence[RunOut]) -> list[RunOut]:
 def drawn_words(drawn: Sequence[RunOut], done: Sequence[RunOut]) -> str:
     if len(drawn) == len(done):
         return ""
-    return f"The figures below show {len(drawn)} of {len(done)} runs: those on trace {drawn[0]['trace'] + 1} with seed {drawn[0]['seed']}."
+    return (
+        f"The figures below show {len(drawn)} of {len(done)} runs: "
+        f"those on trace {drawn[0]['trace'] + 1} with seed {drawn[0]['seed']}."
+    )
 
 
 def runs_table(runs: Sequence[RunOut]) -> Component:

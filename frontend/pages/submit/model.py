@@ -221,7 +221,7 @@ def still_wrong(
 def body_of(
     values: Values, *, preemptible: bool, cluster_id: str | None, own_batch: int | None = None
 ) -> RawBody:
-    """The form as the API's body: empty fields are left out, fields that mean nothing for this kind of job too.
+    """Return the form as the API's body, without empty fields and those that do not apply.
 
     `own_batch`: of the model, which stands for a fixed batch that was left empty.
     """

@@ -144,7 +144,8 @@ def _expectation(series: list[GoodputSeries]) -> list[html.Span]:
     ]
     return [
         html.Span(
-            f"{gpu_type}: best with {plural(point['gpu_count'], 'GPU')}, {number(point['goodput'])} effective samples/s, "
+            f"{gpu_type}: best with {plural(point['gpu_count'], 'GPU')}, "
+            f"{number(point['goodput'])} effective samples/s, "
             f"batch {count(point['total_batch_size'])}"
         )
         for gpu_type, point in best
