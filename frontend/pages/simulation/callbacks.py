@@ -180,7 +180,7 @@ def _definitions(known: Mapping[str, str]) -> dict[str, str]:
 
 def _request(simulation: SimulationOut) -> html.Dl:
     request = simulation["request"]
-    traces = request["traces"] if "traces" in request else [request["trace"]]
+    traces = request["traces"]
     told = [
         ", ".join(f"{name} {value}" for name, value in trace.items() if value is not None)
         for trace in traces
