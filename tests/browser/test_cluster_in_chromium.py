@@ -151,7 +151,13 @@ def test_a_job_has_one_shade_on_the_map_and_its_neighbours_have_others(
     crowded = server.client.create_cluster({"name": "crowded", "nodes": nodes, "speed": 6.0})["id"]
     small = {"model": "cifar10", "cluster_id": crowded, "work_scale": 100.0}
     jobs = [
-        {**small, "name": f"on-several-nodes-{i}", "adaptivity": "rigid", "gpu_count": 16}
+        {
+            **small,
+            "name": f"on-several-nodes-{i}",
+            "adaptivity": "rigid",
+            "gpu_count": 16,
+            "batch_size": 2048,
+        }
         for i in range(4)
     ] + [{**small, "name": f"one-of-many-{i}", "max_gpus": 1 + i % 4} for i in range(200)]
     server.client.submit_jobs(jobs)
