@@ -5,7 +5,6 @@
 
     const { maat } = window;
     const BESIDE = 10;  // pixels between nodes that stand side by side; more is no neighbourhood
-    const MOST_PASSES = 30;
 
     /* A box of the drawing for every stretch of GPUs. Those of one job share their `tint`: the
        shade and the neighbours of the job. */
@@ -52,31 +51,26 @@
         });
     }
 
-    function alike(tint) { return Array.from(tint.near).some(other => other.shade === tint.shade); }
-
-    /* The shade that the fewest neighbours have; of several the next one after its own, and a
-       later one in later passes, so that no two jobs swap for ever. */
-    function rarest(tint, shades, pass) {
+    /* The shade that fewest of the neighbours that have one have: its own, or the next one. */
+    function rarest(tint, shades, settled) {
         const used = new Array(shades).fill(0);
         let best = tint.shade;
-        tint.near.forEach(other => { used[other.shade] += 1; });
+        tint.near.forEach(other => { if (settled.has(other)) { used[other.shade] += 1; } });
         for (let step = 1; step < shades; step += 1) {
-            const shade = (tint.shade + step + pass) % shades;
+            const shade = (tint.shade + step) % shades;
             if (used[shade] < used[best]) { best = shade; }
         }
-        return used[best] < used[tint.shade] || !pass ? best : (tint.shade + 1 + pass) % shades;
+        return best;
     }
 
-    /* Changes shades until no two neighbours have the same, or passes run out: a job spread over
-       far nodes can touch more jobs than there are shades. */
+    /* Settles the shades, the job with most neighbours first: those after it have few. Jobs that
+       are spread over far nodes can touch more jobs than there are shades. */
     function tellApart(tints, shades) {
-        for (let pass = 0; pass < MOST_PASSES; pass += 1) {
-            const wrong = tints.filter(alike);
-            if (!wrong.length) { return; }
-            wrong.forEach(tint => {
-                if (alike(tint)) { tint.shade = rarest(tint, shades, pass); }
-            });
-        }
+        const settled = new Set();
+        tints.sort((one, other) => other.near.size - one.near.size).forEach(tint => {
+            tint.shade = rarest(tint, shades, settled);
+            settled.add(tint);
+        });
     }
 
     maat.shades = (map, shades) => {
