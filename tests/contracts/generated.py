@@ -5,6 +5,7 @@ Uneven clusters, jobs of every kind, allocations, and limits.
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -28,6 +29,11 @@ TYPES = ("t4", "rtx", "a100", "v100")
 TENANTS = ("default", "vision", "speech")
 CLASSES = ("A", "B")
 NOW = 10_000.0
+
+
+def sampled(examples: int) -> int:
+    """All of them in `make test-long`, half of them in `make test`."""
+    return examples if os.environ.get("MAAT_TESTS_LONG") else examples // 2
 
 
 def _one_in(number: int) -> SearchStrategy[bool]:

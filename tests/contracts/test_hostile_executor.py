@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from contracts.generated import sampled
 from fake_executor import MISCHIEF, FakeExecutor, Mischief, World
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -186,7 +187,7 @@ acts = st.lists(
 )
 
 
-@settings(max_examples=15)
+@settings(max_examples=sampled(30))
 @given(
     rates=st.dictionaries(st.sampled_from(MISCHIEF), st.sampled_from((0.2, 0.6)), max_size=8),
     seed=st.integers(0, 2**32),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from contracts.generated import NOW, clusters, round_inputs
+from contracts.generated import NOW, clusters, round_inputs, sampled
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
@@ -36,7 +36,7 @@ def nodes_of(round_input: RoundInput, gpus: tuple[int, ...]) -> int:
     return len(set(round_input.cluster.gpu_node[list(gpus)].tolist()))
 
 
-@settings(max_examples=40)
+@settings(max_examples=sampled(40))
 @given(round_input=round_inputs(), name=st.sampled_from(POLICIES.names))
 def test_everything_granted_is_placed_on_usable_gpus_of_its_own_or_explained(
     placer: Placer, round_input: RoundInput, name: str
@@ -49,7 +49,7 @@ def test_everything_granted_is_placed_on_usable_gpus_of_its_own_or_explained(
     assert all(reason.sentence for reason in placed.unplaced.values())
 
 
-@settings(max_examples=25)
+@settings(max_examples=sampled(25))
 @given(round_input=round_inputs(), name=st.sampled_from(POLICIES.names))
 def test_the_same_decision_is_placed_the_same_way(
     placer: Placer, round_input: RoundInput, name: str
@@ -63,7 +63,7 @@ def test_the_same_decision_is_placed_the_same_way(
     assert first.unplaced == again.unplaced
 
 
-@settings(max_examples=25)
+@settings(max_examples=sampled(25))
 @given(round_input=round_inputs(), name=st.sampled_from(POLICIES.names))
 def test_a_placer_that_draws_nothing_places_the_same_way_in_any_round(
     placer: Placer, round_input: RoundInput, name: str
@@ -80,7 +80,7 @@ def test_a_placer_that_draws_nothing_places_the_same_way_in_any_round(
     )
 
 
-@settings(max_examples=40)
+@settings(max_examples=sampled(40))
 @given(round_input=round_inputs(), name=st.sampled_from(POLICIES.names))
 def test_a_pinned_job_stays_on_its_gpus_unless_one_was_drained(
     placer: Placer, round_input: RoundInput, name: str
@@ -161,7 +161,7 @@ def _spec(job_id: str, cluster: Cluster) -> JobSpec:
     )
 
 
-@settings(max_examples=120)
+@settings(max_examples=sampled(120))
 @given(case=sia_grants())
 def test_whole_node_places_every_choice_of_sias_configurations_that_keeps_the_limits(
     case: tuple[Decision, RoundInput],
@@ -172,7 +172,7 @@ def test_whole_node_places_every_choice_of_sias_configurations_that_keeps_the_li
     assert dict(placed.unplaced) == {}
 
 
-@settings(max_examples=120)
+@settings(max_examples=sampled(120))
 @given(case=sia_grants())
 def test_whole_node_spreads_no_new_allocation_over_more_nodes_than_its_configuration(
     case: tuple[Decision, RoundInput],
@@ -198,7 +198,7 @@ def moved(
     }
 
 
-@settings(max_examples=120)
+@settings(max_examples=sampled(120))
 @given(case=sia_grants())
 def test_whole_node_moves_no_job_without_need_and_never_more_than_placing_all_again(
     case: tuple[Decision, RoundInput],
@@ -214,7 +214,7 @@ def test_whole_node_moves_no_job_without_need_and_never_more_than_placing_all_ag
         )
 
 
-@settings(max_examples=40)
+@settings(max_examples=sampled(40))
 @given(round_input=round_inputs())
 def test_sia_grants_what_whole_node_can_place(round_input: RoundInput) -> None:
     assume(round_input.cluster.jobs_per_gpu == 1)
@@ -222,7 +222,7 @@ def test_sia_grants_what_whole_node_can_place(round_input: RoundInput) -> None:
     assert set(result.placement.unplaced) <= set(round_input.pinned)
 
 
-@settings(max_examples=40)
+@settings(max_examples=sampled(40))
 @given(round_input=round_inputs())
 def test_whole_node_never_splits_a_part_of_a_node(round_input: RoundInput) -> None:
     for name in POLICIES.names:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import os
 import pickle
 from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from contracts.generated import NOW, round_inputs
+from contracts.generated import NOW, round_inputs, sampled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -60,11 +59,6 @@ def pinned_places(round_input: RoundInput) -> Counter[str]:
             if limit.counts(round_input.job_by_id[job_id].spec, pin.gpu_type, pin.gpu_count):
                 used[limit.name] += pin.gpu_count
     return used
-
-
-def sampled(examples: int) -> int:
-    """All of them in `make test-long`, half of them in `make test`."""
-    return examples if os.environ.get("MAAT_TESTS_LONG") else examples // 2
 
 
 @settings(max_examples=sampled(40))
@@ -161,7 +155,7 @@ def test_no_latency_bound_job_gets_gpus_that_are_known_to_break_its_promise(
     assert (pairs.goodput[pairs.known] == 1.0).all()
 
 
-@settings(max_examples=25)
+@settings(max_examples=sampled(25))
 @given(round_input=round_inputs())
 def test_the_same_input_gives_the_same_grants_and_stays_as_it_was(
     policy: Policy, round_input: RoundInput
@@ -242,7 +236,7 @@ def test_every_job_gets_a_reason(policy: Policy, round_input: RoundInput) -> Non
             assert (reason.primary is ReasonCode.GRANTED) == (job.id in decision.grants)
 
 
-@settings(max_examples=25)
+@settings(max_examples=sampled(25))
 @given(round_input=round_inputs())
 def test_the_certificate_bounds_what_was_decided(policy: Policy, round_input: RoundInput) -> None:
     report = policy.allocate(round_input).report
