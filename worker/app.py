@@ -27,6 +27,9 @@ TICK_SECONDS = 1.0
 DISPATCH_SECONDS = 3.0
 HOUSEKEEPING_SECONDS = 30.0
 DEMO_SECONDS = 4.0
+# A message expires by the clock of the machine that reads it, which may differ this much from the
+# clock of the one that sent it. One that comes late finds nothing to do.
+EXPIRES_SECONDS = 60.0
 
 
 def create_app(settings: Settings) -> Celery:
@@ -52,21 +55,21 @@ def create_app(settings: Settings) -> Celery:
         timezone="UTC",
         beat_scheduler="worker.beat:BeatScheduler",
         beat_schedule={
-            # A message that was not served in time is worthless: the next one asks the same.
+            # A message that was not served in time is dropped: later ones ask the same.
             "rounds": {
                 "task": "maat.tick",
                 "schedule": every(TICK_SECONDS),
-                "options": {"expires": 5 * TICK_SECONDS},
+                "options": {"expires": EXPIRES_SECONDS},
             },
             "operations": {
                 "task": "maat.dispatch",
                 "schedule": every(DISPATCH_SECONDS),
-                "options": {"expires": 5 * DISPATCH_SECONDS},
+                "options": {"expires": EXPIRES_SECONDS},
             },
             "housekeeping": {
                 "task": "maat.housekeeping",
                 "schedule": every(HOUSEKEEPING_SECONDS),
-                "options": {"expires": HOUSEKEEPING_SECONDS},
+                "options": {"expires": EXPIRES_SECONDS},
             },
         },
     )
@@ -74,7 +77,7 @@ def create_app(settings: Settings) -> Celery:
         app.conf.beat_schedule["demo"] = {
             "task": "maat.demo",
             "schedule": every(DEMO_SECONDS),
-            "options": {"expires": 5 * DEMO_SECONDS},
+            "options": {"expires": EXPIRES_SECONDS},
         }
     return app
 

@@ -11,7 +11,7 @@ from backend.database import Database
 from backend.queue import RUN_SIMULATION, RUN_SWEEP_POINT, CeleryQueue
 from backend.settings import get_settings
 from worker import demo, housekeeping, live, simulations, sweeps
-from worker.app import TICK_SECONDS, app
+from worker.app import EXPIRES_SECONDS, app
 
 
 @lru_cache(maxsize=1)
@@ -24,7 +24,7 @@ def database() -> Database:
 def tick() -> None:
     """Request the round of every cluster that is due."""
     for cluster_id in live.due_clusters(database()):
-        step_cluster.apply_async((cluster_id,), expires=10 * TICK_SECONDS)
+        step_cluster.apply_async((cluster_id,), expires=EXPIRES_SECONDS)
 
 
 @app.task(name="maat.step_cluster")  # type: ignore[untyped-decorator]

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from backend.settings import Settings
+from worker.app import create_app
 
 ROOT = Path(__file__).resolve().parents[2]
 ENDS = {"migrate"}  # a service that ends has no health, only an exit code
@@ -65,6 +66,13 @@ def test_together_the_workers_serve_every_queue(services: dict[str, dict[str, An
 def test_one_beat_and_no_worker_that_beats_too(services: dict[str, dict[str, Any]]) -> None:
     assert "beat" in services["beat"]["command"]
     assert all("-B" not in services[name]["command"] for name in ("worker", "simulator"))
+
+
+def test_periodic_messages_outlive_a_minute_between_the_clocks_of_two_machines() -> None:
+    schedule = create_app(Settings(_env_file=None, demo_jobs=True)).conf.beat_schedule
+
+    assert set(schedule) == {"rounds", "operations", "housekeeping", "demo"}
+    assert {name for name, entry in schedule.items() if entry["options"]["expires"] < 60} == set()
 
 
 def test_every_setting_that_is_given_exists(services: dict[str, dict[str, Any]]) -> None:
