@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.problems import InternalError
@@ -38,6 +38,8 @@ class Faults:
 
         try:
             await self._app(scope, receive, send_noting)
+        except ClientDisconnect:
+            log.info("%s %r: the client hung up", scope["method"], scope["path"])
         except Exception as error:
             request = Request(scope)
             log.error(

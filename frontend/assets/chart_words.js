@@ -1,5 +1,5 @@
 /* Every chart in words, for readers who do not see it: a name that sums it up, and its numbers as
-   a table. Reads what Plotly has drawn. */
+   a table. Reads what Plotly has drawn, and keeps the height that a figure brings. */
 (() => {
     'use strict';
 
@@ -134,14 +134,22 @@
         if (box.classList.contains('as-table')) { fill(box); }
     }
 
+    /* Plotly forgets a figure's height when it fits the chart to its place, and a place without a
+       height of its own is then empty. */
+    function keepHeight(plot) {
+        const box = plot.closest('.graph.own-height');
+        if (box && !waits(plot)) { box.style.height = `${plot._fullLayout.height}px`; }
+    }
+
     let waiting = false;
     function look() {
         waiting = false;
         document.querySelectorAll('.js-plotly-plot').forEach(plot => {
             if (plot.maatTold || !plot.on || !plot._fullLayout) { return; }
             plot.maatTold = true;
-            plot.on('plotly_afterplot', () => { tell(plot); });
+            plot.on('plotly_afterplot', () => { tell(plot); keepHeight(plot); });
             tell(plot);
+            keepHeight(plot);
         });
     }
     new MutationObserver(() => {

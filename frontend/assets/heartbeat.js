@@ -5,6 +5,11 @@
 
     const { maat } = window;
     const STALE_SECONDS = 15;
+    /* A service that stands still refuses nothing and never answers. Within a beat, which the next
+       one would make void, its answer is waited for; a later one is taken up by a later beat. */
+    const PATIENCE_SECONDS = 2.5, GIVE_UP_SECONDS = 20;
+    const SILENCE = new Error('no answer yet');
+    let asked = null;
     /* Pages whose figures follow the rounds. The result of a simulation does not age. */
     const OF_ROUNDS = /^\/(cluster|jobs(\/.+)?|rounds(\/[^/]+)?)?$/;
     let lastAnswer = Date.now();
@@ -60,24 +65,40 @@
         return beatsAstray > 1;
     }
 
+    function health() {
+        if (asked === null) {
+            const signal = AbortSignal.timeout(1000 * GIVE_UP_SECONDS);
+            const headers = { Accept: 'application/json' };
+            asked = fetch('/api/v1/health', { headers, signal });
+        }
+        return asked;
+    }
+
+    function silence() {
+        return new Promise((_, reject) => {
+            setTimeout(() => reject(SILENCE), 1000 * PATIENCE_SECONDS);
+        });
+    }
+
     maat.callbacks({
         async heartbeat(_beats, live) {
             const skip = maat.noUpdate();
             try {
-                const headers = { Accept: 'application/json' };
-                const answer = await fetch('/api/v1/health', { headers });
+                const answer = await Promise.race([health(), silence()]);
+                asked = null;
                 if (!answer.ok && answer.status !== 503) {
                     const words = `no access (${answer.status})`;
                     return [skip, words, 'freshness stale', aged(lastAnswer)];
                 }
-                const health = await answer.json();
+                const told = await answer.json();
                 lastAnswer = Date.now();
                 if (astray()) { window.location.reload(); }
-                const [words, look] = freshness(health);
+                const [words, look] = freshness(told);
                 const refresh = !live || (!document.hidden && maat.atRest());
                 const beat = refresh ? { at: Date.now() } : skip;
-                return [beat, words, look, aged(withoutRounds(health))];
+                return [beat, words, look, aged(withoutRounds(told))];
             } catch (unreachable) {
+                if (unreachable !== SILENCE) { asked = null; }
                 const silent = (Date.now() - lastAnswer) / 1000;
                 const soon = silent < STALE_SECONDS;
                 const words = soon ? 'retrying' : `no answer for ${span(silent)}, retrying`;

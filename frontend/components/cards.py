@@ -94,7 +94,8 @@ def graph(graph_id: str, *, height: int | str | None = None) -> html.Div:
     table = html.Div(
         className="chart-table", tabIndex=0, role="region", **aria("The chart as a table")
     )
-    return html.Div([drawn, toggle, table], className="graph loading", style=style)
+    own_height = " own-height" if height is None else ""
+    return html.Div([drawn, toggle, table], className=f"graph loading{own_height}", style=style)
 
 
 def scrolls(content_id: str, content: ComponentType = None, *, label: str) -> html.Div:

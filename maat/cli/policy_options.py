@@ -23,10 +23,11 @@ Setting = Annotated[
 NO_ROUNDS: Mapping[str, float] = MappingProxyType({})
 
 
-def read_settings(pairs: Sequence[str]) -> dict[str, object]:
+def read_settings(pairs: Sequence[str], *, compared: bool = False) -> dict[str, object]:
     """Read NAME=VALUE pairs. Raises ParameterError.
 
-    Values are plain JSON values if they parse as such, otherwise text.
+    Values are plain JSON values if they parse as such, otherwise text. `compared`: of several
+    policies, each of which may have an interval of rounds of its own.
     """
     found: dict[str, object] = {}
     for pair in pairs:
@@ -38,7 +39,7 @@ def read_settings(pairs: Sequence[str]) -> dict[str, object]:
                 value=pair,
                 remedy="Write for example --set p=-1.",
             )
-        _check_not_rounds(name, text)
+        _check_not_rounds(name, text, compared=compared)
         if name in found:
             raise ParameterError(
                 "sets one parameter twice", field="set", value=pair, remedy="Set each once."
@@ -47,11 +48,11 @@ def read_settings(pairs: Sequence[str]) -> dict[str, object]:
     return found
 
 
-def _check_not_rounds(name: str, text: str) -> None:
+def _check_not_rounds(name: str, text: str, *, compared: bool) -> None:
     """Refuse the interval of rounds: it is no parameter of a policy."""
     label, _, parameter = name.rpartition(".")
     if parameter == "round_seconds":
-        wanted = f"{label}={text}" if label else text
+        wanted = f"{label}={text}" if label and compared else text
         raise ParameterError(
             "is no parameter of a policy",
             field="set",
@@ -140,7 +141,7 @@ def _settings_by_policy(
     pairs: Sequence[str], labels: Sequence[str]
 ) -> Mapping[str, tuple[tuple[str, object], ...]]:
     found: dict[str, list[tuple[str, object]]] = {label: [] for label in labels}
-    for name, value in read_settings(pairs).items():
+    for name, value in read_settings(pairs, compared=True).items():
         label, dot, parameter = name.partition(".")
         if not dot or label not in found:
             raise ParameterError(

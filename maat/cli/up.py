@@ -78,6 +78,7 @@ def up(
     if a part does not start.
     """
     data_dir = data_dir.resolve()
+    os.umask(0o077)  # database and logs hold every tenant's jobs: they are for this user alone
     with stop_on_signals(), locked(data_dir), listening(host, port) as listener:
         place = Place(host, listener.getsockname()[1], data_dir)
         place.logs.mkdir(exist_ok=True)
@@ -88,6 +89,8 @@ def up(
             for child in children:
                 child.start()
             await_health(place, children, say)
+            if place.port != port:
+                say(f"Port {port} is taken.")
             say(f"Maat is at {place.url}")
             say(f"Data and logs are in {place.data_dir}. Ctrl+C stops it.")
             supervise(children, say)

@@ -77,22 +77,24 @@ class Exchange:
             "server": ("127.0.0.1", 8000),
         }
 
-        async def receive() -> dict[str, Any]:
-            left = min(CHUNK, size - self.read_bytes)
-            self.read_bytes += left
-            return {
-                "type": "http.request",
-                "body": b"[" * left,
-                "more_body": self.read_bytes < size,
-            }
+        self._size = size
 
         async def send(message: Any) -> None:
             self.status = message.get("status", self.status)
             self.headers |= {name for name, _ in message.get("headers", [])}
             self.answer.extend(message.get("body", b""))
 
-        asyncio.run(self._app(scope, receive, send))  # type: ignore[arg-type]
+        asyncio.run(self._app(scope, self.receive, send))  # type: ignore[arg-type]
         return self
+
+    async def receive(self) -> dict[str, Any]:
+        left = min(CHUNK, self._size - self.read_bytes)
+        self.read_bytes += left
+        return {
+            "type": "http.request",
+            "body": b"[" * left,
+            "more_body": self.read_bytes < self._size,
+        }
 
 
 def method_of(route: APIRoute) -> str:
@@ -400,3 +402,17 @@ def test_a_call_of_a_page_is_answered_as_before(with_pages: FastAPI) -> None:
     answer = client.post(CALL, json=asked)
     assert answer.status_code == 200, answer.text
     assert "demo" in json.dumps(answer.json()["response"]["cluster-select"])
+
+
+def test_a_client_that_hangs_up_is_no_fault_of_the_service(
+    app: FastAPI, caplog: pytest.LogCaptureFixture
+) -> None:
+    class HangsUp(Exchange):
+        async def receive(self) -> dict[str, Any]:
+            return {"type": "http.disconnect"}
+
+    with caplog.at_level("INFO"):
+        HangsUp(app).send("POST", "/api/v1/jobs", size=100, announced=True)
+
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []
+    assert "hung up" in caplog.text

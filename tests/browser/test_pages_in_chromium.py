@@ -418,6 +418,26 @@ def test_an_empty_chart_has_the_height_of_its_words(empty_server: Any, tab: Any)
     assert text["y"] + text["height"] < card["y"] + card["height"]
 
 
+def test_the_matrix_of_a_round_has_its_height_when_its_address_is_opened(
+    server: Any, tab: Any
+) -> None:
+    number = server.client.rounds(server.cluster_id)["items"][0]["number"]
+    page = tab.open(f"{server.url}/rounds/{number}")
+
+    page.wait_for_selector("#round-matrix .shapelayer path", state="attached")
+
+    wait_in_page(page, "document.querySelector('#round-matrix').clientHeight > 200")
+
+
+def test_a_service_that_stands_still_does_not_look_alive(server: Any, tab: Any) -> None:
+    page = tab.open(server.url + "/")
+    expect(page.locator("#freshness-text")).to_contain_text("live")
+
+    page.route("**/api/v1/health", lambda _unanswered: None)
+
+    expect(page.locator("#freshness-text")).to_contain_text("retrying")
+
+
 def test_every_label_of_the_matrix_can_be_read_on_a_phone(server: Any, tab: Any) -> None:
     tab.page.set_viewport_size({"width": 390, "height": 844})
     page = tab.open(f"{server.url}/rounds")

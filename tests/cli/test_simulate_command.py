@@ -508,6 +508,10 @@ def test_a_job_that_no_type_of_the_cluster_runs_is_refused_by_row(
             "strong_scaling_share: and rigid_share together are more than all jobs",
         ),
         (
+            ("--set", "sia.round_seconds=60"),
+            "set: is no parameter of a policy (got 'sia.round_seconds'). Write --round-seconds 60.",
+        ),
+        (
             ("--set", "round_seconds=60"),
             "set: is no parameter of a policy (got 'round_seconds'). Write --round-seconds 60.",
         ),

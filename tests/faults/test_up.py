@@ -100,6 +100,8 @@ def test_one_command_serves_survives_its_worker_refuses_a_second_and_ends_clean(
 ) -> None:
     up.await_ready()
     assert int(up.url.rsplit(":", 1)[1]) != taken_port
+    assert f"Port {taken_port} is taken." in up.said
+    assert (up.folder / "maat.db").stat().st_mode & 0o077 == 0
     assert (
         httpx.get(f"{up.url}/api/v1/health", trust_env=False, timeout=PATIENCE_SECONDS).json()[
             "database"

@@ -341,3 +341,15 @@ def test_what_is_behind_a_reason_is_said_in_words_with_its_unit() -> None:
     ]
     assert reason_words("WAITING_CAPACITY") == "waits for GPUs"
     assert reason_words("HELD_BY_USER") == "held by user"
+
+
+def test_a_round_duration_of_one_policy_is_said_of_it() -> None:
+    runs = [
+        {"policy": "sia", "round_seconds": 300.0},
+        {"policy": "sia", "round_seconds": 300.0},
+        {"policy": "fifo", "round_seconds": None},
+    ]
+
+    said = dict(describe({"round_seconds": 60.0, "runs": runs}))
+
+    assert said["Round duration"] == "60 s, sia 300 s"

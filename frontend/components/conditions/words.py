@@ -33,8 +33,8 @@ def _about_jobs(request: StoredRequest, named: Mapping[str, str]) -> list[tuple[
     lines = []
     if request.get("profiling"):
         lines.append(("Profiling", str(request["profiling"])))
-    if request.get("round_seconds"):
-        lines.append(("Round duration", f"{number(request['round_seconds'])} s"))
+    if rounds := _round_durations(request):
+        lines.append(("Round duration", rounds))
     bound = [
         f"{number(request[f'{name}_share'])} {words}"
         for name, words in _BOUND
@@ -50,6 +50,17 @@ def _about_jobs(request: StoredRequest, named: Mapping[str, str]) -> list[tuple[
         words = f"up to {request['jobs_per_gpu']}, interference {lost}"
         lines.append(("Jobs per GPU", words))
     return lines
+
+
+def _round_durations(request: StoredRequest) -> str:
+    """Return the duration of all policies' rounds, and those of single policies."""
+    of_all = request.get("round_seconds")
+    own = {
+        str(run["policy"]): f"{run['policy']} {number(run['round_seconds'])} s"
+        for run in request.get("runs", ())
+        if run.get("round_seconds")
+    }
+    return ", ".join([*([f"{number(of_all)} s"] if of_all else []), *own.values()])
 
 
 def _about_gpus(request: StoredRequest, named: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -177,6 +177,7 @@ def spec(job: JobOut) -> html.Dl:
             ("Batch size", _wanted_batch(job)),
             ("Work", f"{number(job['work_scale'])} × the model's standard training"),
             ("Preemptible", "yes" if job["preemptible"] else "no"),
+            ("Priority", number(job["priority"])),
             ("Owner", f"{job['owner']} of {job['tenant']}"),
             ("Submitted (cluster time)", clock(job["submitted_at"])),
             ("Started (cluster time)", clock(job["started_at"])),
