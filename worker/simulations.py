@@ -239,11 +239,12 @@ def problem_of(
     """Return the error as the API answers it.
 
     Bad input has field, row and remedy; for anything else the log has the traceback. `of_others`:
-    jobs of other tenants took part, which must not be named to readers; the log names them.
+    jobs of other tenants may have taken part, which must not be named to readers; the log names
+    the job.
     """
     if of_others and isinstance(error, InputError | Invalid):
         log.warning("%s could not be played: %s", work.id, error)
-        problem: Problem = unnamed(error)
+        problem: Problem = unnamed(error, of_another=False)
     elif isinstance(error, Problem):
         problem = error
     elif isinstance(error, InputError):

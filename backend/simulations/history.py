@@ -16,13 +16,8 @@ from backend.problems import FieldError, Invalid, invalid_input
 from maat.scheduling.errors import InputError
 from maat.workloads.workloads import Workload
 
-_MESSAGE = (
-    "Another tenant's job in the cluster's history cannot be simulated under these conditions."
-)
-_REMEDY = (
-    "Simulate the GPU types of the cluster itself, without tables that lack its models; "
-    "or ask a user who sees all tenants."
-)
+_MESSAGE = "in the cluster's history cannot be simulated under these conditions."
+_REMEDY = "Simulate the GPU types of the cluster itself, without tables that lack its models"
 
 
 def hides_others(history: Workload, principal: Principal) -> bool:
@@ -50,15 +45,24 @@ def without_naming() -> Iterator[None]:
         raise unnamed(problem) from None
 
 
-def unnamed(error: InputError | Invalid) -> Invalid:
-    """Return the same refusal without details of the job."""
+def unnamed(error: InputError | Invalid, *, of_another: bool = True) -> Invalid:
+    """Return the same refusal without details of the job.
+
+    `of_another`: the job is known to be another tenant's.
+    """
     errors = (
         invalid_input(error, f"/{error.field}").errors
         if isinstance(error, InputError)
         else error.errors
     )
     pointer = errors[0].pointer if errors else ""
+    which, more = (
+        ("Another tenant's job", "ask a user who sees all tenants")
+        if of_another
+        else ("A job", "see the worker's log, which names the job")
+    )
+    message, remedy = f"{which} {_MESSAGE}", f"{_REMEDY}; or {more}."
     return Invalid(
-        f"{_MESSAGE} {_REMEDY}",
-        errors=[FieldError(pointer, "another_tenants_job", _MESSAGE, _REMEDY)],
+        f"{message} {remedy}",
+        errors=[FieldError(pointer, "another_tenants_job", message, remedy)],
     )

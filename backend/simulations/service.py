@@ -34,17 +34,10 @@ from backend.simulations.conditions import (
 from backend.simulations.history import hides_others, own_part, without_naming
 from backend.simulations.idle_settings import idle_conditions, refuse
 from backend.simulations.models import Simulation, SimulationRun
-from backend.simulations.stored import StoredSimulation
+from backend.simulations.stored import HistoryTrace, StoredSimulation, StoredTrace
 from backend.simulations.traces import workload_of
 from backend.tenancy import find_owned
-from maat.api.simulations import (
-    MAX_RUNS,
-    ClusterTrace,
-    CsvTrace,
-    GeneratedTrace,
-    RunBody,
-    SimulationBody,
-)
+from maat.api.simulations import MAX_RUNS, ClusterTrace, CsvTrace, RunBody, SimulationBody
 from maat.laboratory.comparison_run import check_different
 from maat.laboratory.requested import Scenario, shipped_models
 from maat.scheduling.cluster import Cluster
@@ -53,8 +46,6 @@ from maat.scheduling.policies import suiting_placer
 from maat.workloads.workloads import Workload
 
 SIMULATION = "simulation"
-
-Trace = GeneratedTrace | CsvTrace | ClusterTrace
 
 
 @dataclass(frozen=True)
@@ -149,20 +140,27 @@ def _check_different(workloads: Sequence[Workload]) -> None:
 
 def _checked_trace(
     session: Session, principal: Principal, request: StoredSimulation, index: int, found: Measured
-) -> tuple[Trace, Workload]:
-    """Return a trace, in which a cluster's name is replaced by its id, and its workload."""
+) -> tuple[StoredTrace, Workload]:
+    """Return a trace as it is stored, and its workload.
+
+    A cluster's history is fixed here: all runs play the jobs that the cluster has now.
+    """
     trace, pointer = request.traces[index], f"/traces/{index}"
-    if isinstance(trace, ClusterTrace):
-        cluster_id = cluster_id_of(session, trace.cluster_id, pointer)
-        trace = ClusterTrace(kind="cluster", cluster_id=cluster_id)
-    workload = _checked_workload(session, trace, pointer)
-    if not isinstance(trace, ClusterTrace) or not hides_others(workload, principal):
+    if not isinstance(trace, ClusterTrace):
+        workload = _checked_workload(session, trace, pointer)
         check_reserved_jobs(_checked_scenario(workload, request, found))
         return trace, workload
+    cluster_id = cluster_id_of(session, trace.cluster_id, pointer)
+    named = ClusterTrace(kind="cluster", cluster_id=cluster_id)
+    workload = _checked_workload(session, named, pointer)
+    history = HistoryTrace.of(cluster_id, workload)
+    if not hides_others(workload, principal):
+        check_reserved_jobs(_checked_scenario(workload, request, found))
+        return history, workload
     check_reserved_jobs(_checked_scenario(own_part(workload, principal), request, found))
     with without_naming():
         _checked_scenario(workload, request, found)
-    return trace, workload
+    return history, workload
 
 
 def _checked_scenario(workload: Workload, request: StoredSimulation, found: Measured) -> Scenario:
@@ -263,7 +261,7 @@ def cluster_id_of(session: Session, named: str, pointer: str) -> str:
         raise Invalid(problem.detail, errors=[error]) from None
 
 
-def _checked_workload(session: Session, trace: Trace, pointer: str) -> Workload:
+def _checked_workload(session: Session, trace: StoredTrace, pointer: str) -> Workload:
     try:
         return workload_of(session, trace)
     except InputError as error:

@@ -8,12 +8,46 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
-from maat.api.simulations import ClusterTrace, ConditionsBody, RunBody, SimulationBody
+from maat.api.simulations import (
+    MAX_TRACES,
+    ClusterTrace,
+    ConditionsBody,
+    CsvTrace,
+    GeneratedTrace,
+    RunBody,
+    SimulationBody,
+)
 from maat.laboratory.requested import FIDELITIES
+from maat.workloads.workloads import Workload, write_workload
+
+
+class HistoryTrace(ClusterTrace):
+    """The jobs that a cluster had had at the request, as the text of a trace.
+
+    Later submissions must not change what is simulated.
+    """
+
+    text: str
+
+    @classmethod
+    def of(cls, cluster_id: str, history: Workload) -> Self:
+        return cls(kind="cluster", cluster_id=cluster_id, text=write_workload(history))
+
+
+StoredTrace = GeneratedTrace | CsvTrace | HistoryTrace | ClusterTrace
+"""A bare ClusterTrace is of an older request: its jobs are read when a run is played."""
+
+
+def _kind_of(trace: Any) -> str | None:
+    """Return by which tag a trace is read and written: its kind, or `history`."""
+    if not isinstance(trace, dict):
+        return "history" if isinstance(trace, HistoryTrace) else getattr(trace, "kind", None)
+    is_history = trace.get("kind") == "cluster" and "text" in trace
+    return "history" if is_history else trace.get("kind")
 
 
 class StoredConditions(ConditionsBody):
@@ -33,7 +67,23 @@ class StoredConditions(ConditionsBody):
 
 
 class StoredSimulation(StoredConditions, SimulationBody):
-    """A simulation as requested; a cluster's history names the cluster by its id."""
+    """A simulation as requested.
+
+    A cluster's history is stored with its jobs and names the cluster by its id.
+    """
+
+    traces: Annotated[
+        list[
+            Annotated[
+                Annotated[GeneratedTrace, Tag("generated")]
+                | Annotated[CsvTrace, Tag("csv")]
+                | Annotated[HistoryTrace, Tag("history")]
+                | Annotated[ClusterTrace, Tag("cluster")],
+                Discriminator(_kind_of),
+            ]
+        ],
+        Field(min_length=1, max_length=MAX_TRACES),
+    ]
 
     @model_validator(mode="before")
     @classmethod
@@ -68,7 +118,8 @@ class StoredSimulation(StoredConditions, SimulationBody):
     def as_answered(self) -> dict[str, Any]:
         shown = self.model_dump(mode="json", exclude={"traces": {"__all__": {"text"}}})
         for trace, json in zip(self.traces, shown["traces"], strict=True):
-            json.update(length_of_text(trace))
+            if not isinstance(trace, ClusterTrace):
+                json.update(length_of_text(trace))
         return shown
 
 

@@ -5,11 +5,14 @@ The worker calls it too.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlmodel import Session, col, select
 
 from backend.accounts.names import names_of
 from backend.jobs.declarations import declaration_of
 from backend.jobs.models import Job
+from backend.simulations.stored import HistoryTrace, StoredTrace
 from maat.api.simulations import MAX_SIMULATED_JOBS, ClusterTrace, CsvTrace, GeneratedTrace
 from maat.laboratory.requested import shipped_models
 from maat.scheduling.errors import TraceError
@@ -18,8 +21,10 @@ from maat.vocabulary import MAX_GPUS, Adaptivity
 from maat.workloads.generators import generate
 from maat.workloads.workloads import TraceJob, Workload, read_workload
 
+HISTORY = "cluster"  # name and format of a cluster's history
 
-def workload_of(session: Session, trace: GeneratedTrace | CsvTrace | ClusterTrace) -> Workload:
+
+def workload_of(session: Session, trace: StoredTrace) -> Workload:
     """Return the workload of a request's trace.
 
     Raises TraceError or ParameterError naming row, field, value and remedy.
@@ -29,6 +34,8 @@ def workload_of(session: Session, trace: GeneratedTrace | CsvTrace | ClusterTrac
             return _generated(trace)
         case CsvTrace():
             return csv_workload(trace.text)
+        case HistoryTrace():
+            return replace(csv_workload(trace.text), name=HISTORY, format=HISTORY)
         case ClusterTrace():
             return _of_cluster(session, trace.cluster_id)
 
@@ -79,7 +86,7 @@ def _of_cluster(session: Session, cluster_id: str) -> Workload:
         )
     first = jobs[0].submitted_seconds
     return Workload(
-        "cluster", tuple(trace_job(job, first, tenants[job.tenant_id]) for job in jobs), "cluster"
+        HISTORY, tuple(trace_job(job, first, tenants[job.tenant_id]) for job in jobs), HISTORY
     )
 
 

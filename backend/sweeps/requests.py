@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from backend.measurements.uses import NOTHING_MEASURED, Measured
 from backend.simulations.conditions import cluster_of, conditions_of
+from backend.simulations.stored import HistoryTrace
 from backend.simulations.traces import csv_workload
-from backend.sweeps.stored import HistoryTrace, StoredSweep
+from backend.sweeps.stored import StoredSweep
 from maat.api.simulations import CsvTrace, DrawnTrace
 from maat.laboratory.requested import shipped_models
 from maat.laboratory.setup import GeneratedTrace, GivenTrace, Setup, TraceSource

@@ -34,11 +34,12 @@ from backend.simulations.idle_settings import (
 )
 from backend.simulations.seen import reserved_for
 from backend.simulations.service import check_fits, cluster_id_of
+from backend.simulations.stored import HistoryTrace
 from backend.simulations.traces import workload_of
 from backend.sweeps.models import Sweep, SweepMember, SweepPoint
 from backend.sweeps.requests import sweep_of
 from backend.sweeps.resources import Whole
-from backend.sweeps.stored import HistoryTrace, StoredSweep
+from backend.sweeps.stored import StoredSweep
 from backend.tenancy import find_owned
 from maat.api.simulations import MAX_SIMULATED_GPUS, ClusterTrace, DrawnTrace
 from maat.api.sweeps import MAX_SWEEP_JOBS, MAX_SWEEP_POINTS, SweepBody
@@ -47,7 +48,7 @@ from maat.laboratory.axes import AXES
 from maat.laboratory.requested import FIDELITIES
 from maat.laboratory.sweep import Sweep as EngineSweep
 from maat.scheduling.errors import InputError
-from maat.workloads.workloads import Workload, write_workload
+from maat.workloads.workloads import Workload
 
 SWEEP = "sweep"
 
@@ -154,12 +155,12 @@ def _of_history(
         kind="cluster", cluster_id=cluster_id_of(session, trace.cluster_id, "/trace")
     )
     workload = _history(session, named)
-    request = StoredSweep.of(body, _as_text(named, workload))
+    request = StoredSweep.of(body, HistoryTrace.of(named.cluster_id, workload))
     if not hides_others(workload, principal):
         return request, _members(request, found)
     own = own_part(workload, principal)
     if own.jobs:
-        _members(StoredSweep.of(body, _as_text(named, own)), found)
+        _members(StoredSweep.of(body, HistoryTrace.of(named.cluster_id, own)), found)
     with without_naming():
         return request, _members(request, found)
 
@@ -169,10 +170,6 @@ def _history(session: Session, trace: ClusterTrace) -> Workload:
         return workload_of(session, trace)
     except InputError as error:
         raise invalid_input(error, f"/trace/{error.field}") from None
-
-
-def _as_text(trace: ClusterTrace, workload: Workload) -> HistoryTrace:
-    return HistoryTrace(kind="cluster", cluster_id=trace.cluster_id, text=write_workload(workload))
 
 
 def _members(request: StoredSweep, found: Measured) -> list[SweepMember]:

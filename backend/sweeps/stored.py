@@ -11,22 +11,14 @@ from typing import Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from backend.simulations.stored import (
+    HistoryTrace,
     StoredConditions,
     gives_round_seconds,
     length_of_text,
     with_own_round_seconds,
 )
-from maat.api.simulations import ClusterTrace, CsvTrace, DrawnTrace
+from maat.api.simulations import CsvTrace, DrawnTrace
 from maat.api.sweeps import SweepBody
-
-
-class HistoryTrace(ClusterTrace):
-    """The jobs that a cluster had had when the sweep was requested, as the text of a trace.
-
-    Later submissions must not change the points' content.
-    """
-
-    text: str
 
 
 class StoredSweep(StoredConditions, SweepBody):

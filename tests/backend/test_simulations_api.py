@@ -103,6 +103,29 @@ def test_a_trace_may_be_the_jobs_that_a_cluster_has_had(
     assert workload.jobs[0].submit_seconds == 0.0
 
 
+def test_a_clusters_history_is_answered_without_its_jobs_and_the_same_under_one_key(
+    client: TestClient, database: Database
+) -> None:
+    job = {"name": "train", "model": "bert"}
+    client.post("/api/v1/jobs", json=job)
+    with database.session_scope(writes=False) as session:
+        cluster_id = all_clusters(session)[0].id
+    asked = body(traces=[{"kind": "cluster", "cluster_id": "demo"}])
+    key = {"Idempotency-Key": "once"}
+    made = client.post(SIMULATIONS, json=asked, headers=key).json()
+    cannot_run = job | {"model": "yolov3", "gpu_types": ["rtx"]}
+    assert client.post("/api/v1/jobs", json=cannot_run).status_code == 201
+    again = client.post(SIMULATIONS, json=asked, headers=key)
+    assert (again.status_code, again.json()) == (202, made)
+    read = client.get(f"{SIMULATIONS}/{made['id']}").json()
+    (listed,) = client.get(SIMULATIONS).json()["items"]
+    for answer in (made, read, listed):
+        assert answer["request"]["traces"] == [{"kind": "cluster", "cluster_id": cluster_id}]
+    assert client.post(SIMULATIONS, json=asked).status_code == 422, "a new request has the new job"
+    sent_back = body(traces=[{"kind": "cluster", "cluster_id": "demo", "text": CSV}])
+    assert client.post(SIMULATIONS, json=sent_back).status_code == 422
+
+
 def test_a_replayed_job_keeps_what_bound_it_and_what_it_does(
     client: TestClient, database: Database
 ) -> None:
