@@ -41,7 +41,7 @@ _SENTENCES: Mapping[ReasonCode, str] = {
     ),
     ReasonCode.HELD_BY_USER: "Its owner paused it.",
     ReasonCode.NO_COMPATIBLE_GPU_TYPE: "No GPU type of this cluster can run it.",
-    ReasonCode.EXCEEDS_CLUSTER: "It needs more GPUs of one type than this cluster has.",
+    ReasonCode.EXCEEDS_CLUSTER: "It needs more GPUs of one type than this cluster has in service.",
     ReasonCode.NO_CONFIGURATION: (
         "No configuration of the policy fits what it asks for: "
         "GPU counts, whole replicas, batch size per GPU."

@@ -432,7 +432,7 @@ def test_a_job_that_never_runs_is_named_with_what_keeps_it_waiting() -> None:
     )
 
     assert dict(result.unfinished_because) == {
-        "big": "It needs more GPUs of one type than this cluster has."
+        "big": "It needs more GPUs of one type than this cluster has in service."
     }
     summary = result.summary()
     assert summary["avg_jct_hours_large"] is None
