@@ -19,13 +19,13 @@ from sqlmodel import col
 from backend.bootstrap_data import ensure_defaults
 from backend.clocktime import utc_now
 from backend.database import Database
+from backend.garbage import collect_less_often
 from backend.models import Cluster, Job, Node, User
 from backend.settings import Settings
 from benchmarks.round import ROUND_SECONDS, SHARES, WARM_UP_ROUNDS
 from benchmarks.table import Cell, Figures
 from maat.models.catalog import load_catalog
 from maat.scheduling.cluster import Cluster as EngineCluster
-from worker.garbage import collect_less_often
 from worker.live import step_cluster
 from worker.live_memory import MEMORY
 from worker.step_seconds import PARTS, StepSeconds

@@ -19,6 +19,7 @@ from starlette.exceptions import HTTPException
 
 from backend.app import create_app as create_service
 from backend.app import put_guards_outside
+from backend.garbage import collect_less_often
 from backend.settings import Settings
 from frontend.api import Api
 from frontend.charts_script import serve_charts_script
@@ -138,6 +139,7 @@ def _matches(entry: dict[str, Any], path: str) -> bool:
 def __getattr__(name: str) -> Any:
     """Make `app` when a server asks for it, so that importing this module opens no database."""
     if name == "app":
+        collect_less_often()
         globals()["app"] = create_app(on_sockets=True)
         return globals()["app"]
     raise AttributeError(name)
