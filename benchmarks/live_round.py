@@ -19,11 +19,11 @@ from sqlmodel import col
 from backend.bootstrap_data import ensure_defaults
 from backend.clocktime import utc_now
 from backend.database import Database
-from backend.garbage import collect_less_often
 from backend.models import Cluster, Job, Node, User
 from backend.settings import Settings
 from benchmarks.round import ROUND_SECONDS, SHARES, WARM_UP_ROUNDS
 from benchmarks.table import Cell, Figures
+from maat.garbage import collect_less_often
 from maat.models.catalog import load_catalog
 from maat.scheduling.cluster import Cluster as EngineCluster
 from worker.live import step_cluster

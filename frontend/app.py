@@ -19,7 +19,6 @@ from starlette.exceptions import HTTPException
 
 from backend.app import create_app as create_service
 from backend.app import put_guards_outside
-from backend.garbage import collect_less_often
 from backend.settings import Settings
 from frontend.api import Api
 from frontend.charts_script import serve_charts_script
@@ -28,6 +27,7 @@ from frontend.index import INDEX, INDEX_SCRIPT_HASH
 from frontend.pages import PAGES
 from frontend.shell import register_shell, shell_layout
 from frontend.suites import CompressedSuites
+from maat.garbage import collect_less_often
 from worker.rehearsal import LiveRehearsal
 
 ASSETS = Path(__file__).parent / "assets"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
+
+from maat.garbage import collect_less_often
 
 
 def main() -> None:
@@ -13,9 +14,7 @@ def main() -> None:
     # side. This must happen before numpy is imported.
     for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(variable, "1")
-    gc.set_threshold(
-        100_000
-    )  # what is imported and read stays, and would be looked through for garbage again and again
+    collect_less_often()
     try:
         from maat.cli.app import run
     except ModuleNotFoundError as missing:

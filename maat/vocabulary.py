@@ -12,6 +12,7 @@ MAX_TEXT = 200
 MAX_PRIORITY = 1000
 """Largest priority of a job; the smallest is its negative."""
 MAX_GPUS = 1_000_000
+LEAST_ROUND_SECONDS, MOST_ROUND_SECONDS = 1.0, 86_400.0
 MAX_GPUS_PER_NODE = 64
 MAX_JOBS_PER_GPU = 8
 MAX_SECONDS = 1e10

@@ -16,10 +16,10 @@ from celery import Celery
 from celery.platforms import set_pdeathsig
 from celery.signals import after_setup_logger, beat_embedded_init, worker_init
 
-from backend.garbage import collect_less_often
 from backend.logs import FORMAT, WithoutMessages
 from backend.queue import RUN_SIMULATION, RUN_SWEEP_POINT, SIMULATIONS_QUEUE, broker_configuration
 from backend.settings import Settings, get_settings
+from maat.garbage import collect_less_often
 from worker.beat import every
 
 ROUNDS_QUEUE = "rounds"

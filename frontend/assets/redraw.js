@@ -1,6 +1,6 @@
-/* Draws again only what changed. Dash builds everything in an answer anew (plotly/dash#3846), and
-   the old elements take focus, selected text and a half done press with them. So this removes from
-   an answer what is already on the page. */
+/* Redraws only what changed. Dash replaces every element that an answer contains
+   (plotly/dash#3846). The replaced elements lose focus, selected text and a press in progress.
+   This script removes from each answer whatever the page already shows. */
 (() => {
     'use strict';
 

@@ -23,6 +23,7 @@ from maat.api.policies import DescribedOut, FidelityOut, ParameterOut
 from maat.client import calls
 from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
+from maat.vocabulary import LEAST_ROUND_SECONDS, MOST_ROUND_SECONDS
 
 YES_NO = {"yes": True, "no": False}
 ROUND = "round_seconds"  # no parameter of a policy, but typed beside them
@@ -160,8 +161,8 @@ def _rounds(default: float, preset: FidelityOut | None) -> tuple[ParameterOut, s
         name=ROUND,
         type="number",
         default=default,
-        minimum=1.0,
-        maximum=86400.0,
+        minimum=LEAST_ROUND_SECONDS,
+        maximum=MOST_ROUND_SECONDS,
         choices=None,
         unit="s",
         help="Time between rounds.",

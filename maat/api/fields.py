@@ -21,7 +21,7 @@ from pydantic import (
 from typing_extensions import TypedDict
 
 from maat.api.mistakes import checked
-from maat.vocabulary import MAX_GPUS, MAX_TEXT
+from maat.vocabulary import LEAST_ROUND_SECONDS, MAX_GPUS, MAX_TEXT, MOST_ROUND_SECONDS
 
 Item = TypeVar("Item")
 
@@ -72,7 +72,7 @@ Name = Annotated[str, Field(min_length=1, max_length=MAX_TEXT), AfterValidator(_
 GpuTypeName = Annotated[str, Field(min_length=1, max_length=48)]
 GpuCount = Annotated[int, Field(ge=1, le=MAX_GPUS)]
 BatchSize = Annotated[int, Field(ge=1, le=LARGEST_BATCH)]
-RoundSeconds = Annotated[float, Field(ge=1.0, le=86_400.0)]
+RoundSeconds = Annotated[float, Field(ge=LEAST_ROUND_SECONDS, le=MOST_ROUND_SECONDS)]
 Parameters = Annotated[dict[str, Any], Field(max_length=100)]
 
 

@@ -10,15 +10,14 @@ import typer
 
 from maat.cli.numbers import number, number_option
 from maat.scheduling.errors import ParameterError
-
-LEAST_SECONDS, MOST_SECONDS = 1.0, 86400.0
+from maat.vocabulary import LEAST_ROUND_SECONDS, MOST_ROUND_SECONDS
 
 RoundSeconds = Annotated[
     float | None,
     number_option(
         "--round-seconds",
-        least=LEAST_SECONDS,
-        most=MOST_SECONDS,
+        least=LEAST_ROUND_SECONDS,
+        most=MOST_ROUND_SECONDS,
         help="Seconds between rounds; default: the policy's own.",
     ),
 ]
@@ -31,7 +30,7 @@ RoundsOfEach = Annotated[
     ),
 ]
 
-_read = number("round_seconds", least=LEAST_SECONDS, most=MOST_SECONDS)
+_read = number("round_seconds", least=LEAST_ROUND_SECONDS, most=MOST_ROUND_SECONDS)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 from maat.laboratory.setup import Setup
 from maat.scheduling.errors import ParameterError
 from maat.simulation.fidelity import FIDELITIES
-from maat.vocabulary import ProfilingMode
+from maat.vocabulary import LEAST_ROUND_SECONDS, MOST_ROUND_SECONDS, ProfilingMode
 
 MAX_COPIES = 64
 
@@ -125,7 +125,7 @@ AXES: Mapping[str, Axis] = {
         Axis(
             "round_seconds",
             "Round duration",
-            _number("round_seconds", least=1, most=86400),
+            _number("round_seconds", least=LEAST_ROUND_SECONDS, most=MOST_ROUND_SECONDS),
             lambda setup, value: _under(setup, round_seconds=float(value)),
             lambda setup: (setup.round_seconds, setup.conditions.round_seconds) != (None, None),
             unit="s",

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from fake_executor import FakeExecutor, Mischief, World
+from hand_clock import HandClock
 
 from backend.models import Job as JobRow
 from maat.scheduling.cluster import Cluster
@@ -49,26 +50,13 @@ def _behaving() -> ExecutorEntry:
 
 
 @dataclass
-class HandClock:
-    """Time that passes when a test says so."""
-
-    time: float = 30.0
-
-    def now(self) -> float:
-        return self.time
-
-    def sleep_until(self, time: float) -> None:
-        self.time = max(self.time, time)
-
-
-@dataclass
 class Driven:
     """An executor of a live cluster, driven as a worker drives it, without a database."""
 
     entry: ExecutorEntry
     name: str
     cluster: Cluster = CLUSTER
-    clock: HandClock = field(default_factory=HandClock)
+    clock: HandClock = field(default_factory=lambda: HandClock(30.0))
     rows: dict[str, JobRow] = field(default_factory=dict)
     stored: StoredState | None = None
     events: list[Event] = field(default_factory=list)

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from hand_clock import HandClock
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -35,19 +36,6 @@ CLUSTER = Cluster.parse("t4=2x4,a100=1x4")
 MODELS = catalog_models()
 FITTER = MemoisingFitter()
 ROUND_SECONDS = 60.0
-
-
-@dataclass
-class HandClock:
-    """Time that passes when a test says so."""
-
-    time: float = 0.0
-
-    def now(self) -> float:
-        return self.time
-
-    def sleep_until(self, time: float) -> None:
-        self.time = max(self.time, time)
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""One simulated job, its progress reckoned by hand."""
+"""Checks the progress of one simulated job against values calculated by hand."""
 
 from __future__ import annotations
 
