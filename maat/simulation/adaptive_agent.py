@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -81,6 +83,33 @@ class _Speeds:
     parameters: FloatArray
     candidates: Candidates
     throughput: FloatArray
+
+
+class _Limits(NamedTuple):
+    """The batch limits of one job on one GPU type, in samples."""
+
+    smallest_total: int
+    largest_total: int
+    smallest_per_gpu: int
+    largest_per_gpu: int
+
+
+@lru_cache(maxsize=4096)
+def _candidates(
+    parameters: bytes, limits: _Limits, *, node_count: int, replica_count: int, initial: int
+) -> tuple[Candidates, FloatArray]:
+    """Return the batch candidates, and their throughput by a model's parameters (as bytes).
+
+    Jobs of one model believe the same and share them.
+    """
+    nodes, replicas, first = (np.array([float(x)]) for x in (node_count, replica_count, initial))
+    found = batch_candidates(BatchLimits(*(np.array([float(x)]) for x in limits)), replicas, first)
+    throughput = throughput_of(
+        np.frombuffer(parameters)[None, :], found, node_count=nodes, replica_count=replicas
+    )[0]
+    for array in (*found, throughput):
+        array.setflags(write=False)
+    return found, throughput
 
 
 class AdaptiveAgent:
@@ -225,19 +254,17 @@ class AdaptiveAgent:
 
     def _candidate_speeds(self, replicas: Replicas, parameters: FloatArray) -> _Speeds:
         truth, kind = self._truth, replicas.gpu_type
-        node_count, replica_count, initial = (
-            np.array([float(x)])
-            for x in (len(replicas.shape), replicas.count, truth.initial_batch_size)
-        )
-        smallest, largest = (
+        limits = _Limits(
+            truth.initial_batch_size,
+            self.max_batch_size,
             truth.smallest_per_gpu(kind),
             truth.largest_per_gpu(kind, replicas.gpu_count),
         )
-        limits = (truth.initial_batch_size, self.max_batch_size, smallest, largest)
-        found = batch_candidates(
-            BatchLimits(*(np.array([float(x)]) for x in limits)), replica_count, initial
+        found, throughput = _candidates(
+            parameters.tobytes(),
+            limits,
+            node_count=len(replicas.shape),
+            replica_count=replicas.count,
+            initial=truth.initial_batch_size,
         )
-        throughput = throughput_of(
-            parameters[None, :], found, node_count=node_count, replica_count=replica_count
-        )[0]
         return _Speeds(replicas, parameters, found, throughput)
