@@ -71,10 +71,54 @@ class JobState(StrEnum):
 class ExecutorKind(StrEnum):
     """What runs the jobs of a live cluster. worker/executors has a line for each.
 
-    SIMULATED: nothing runs; jobs advance by the true step times of their models.
+    SIMULATED: nothing runs; jobs advance by the true step times of their models. LOCAL: jobs are
+    commands that run on the worker's own machine.
     """
 
     SIMULATED = "simulated"
+    LOCAL = "local"
+
+
+class AttemptState(StrEnum):
+    """One life of a job's processes on one allocation. worker/training/attempts.py has the rules.
+
+    ORDERED: a round wants it. QUEUED: its GPUs are held, and the engine is to start it. STARTING:
+    its processes live. RUNNING: it has reported, or no reports are expected. STOPPING: it was asked
+    to end. ENDED: no process of it lives, and it holds no GPU.
+    """
+
+    ORDERED = "ordered"
+    QUEUED = "queued"
+    STARTING = "starting"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    ENDED = "ended"
+
+
+class Outcome(StrEnum):
+    """How an attempt ended.
+
+    STOPPED: Maat asked for it. FAILED: a process of it failed, or it fell silent. LOST: its node or
+    its supervisor was lost, or somebody ended it in the engine. REFUSED: the engine could not start
+    it. NEVER_STARTED: a newer round replaced it before it held GPUs.
+    """
+
+    SUCCEEDED = "succeeded"
+    STOPPED = "stopped"
+    FAILED = "failed"
+    LOST = "lost"
+    REFUSED = "refused"
+    NEVER_STARTED = "never-started"
+
+
+class StopReason(StrEnum):
+    """Why Maat asked an attempt to end."""
+
+    MOVED = "moved"
+    PREEMPTED = "preempted"
+    CANCELLED = "cancelled"
+    SILENT = "silent"
+    NOT_STARTED = "not-started"
 
 
 class ProfilingMode(StrEnum):
