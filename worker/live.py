@@ -122,7 +122,7 @@ def _continued(
     """Continue from memory; return None if it differs from the rows."""
     if not live.is_up_to_date(cluster, nodes_of(session, cluster.id)):
         return None
-    news = news_of(session, cluster.id, live.jobs)
+    news = news_of(session, cluster, live.jobs)
     if news is None:
         return None
     with seconds.part(RESTORE):

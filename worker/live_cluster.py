@@ -153,6 +153,7 @@ class LiveCluster:
         return [
             *journal.take_writes(explained_by=number),
             *state_writes(self.executor.take_changes(), self.id),
+            *self.executor.take_writes(),
             self._anchor(),
         ]
 
@@ -166,6 +167,7 @@ class LiveCluster:
         return [
             *self._journal.take_writes(of=of),
             *state_writes(self.executor.take_changes(of=of), self.id),
+            *self.executor.take_writes(),
         ]
 
     def executor_state(self) -> Mapping[str, Any]:

@@ -25,6 +25,7 @@ from maat.scheduling.job import JobId
 from maat.scheduling.reservations import Reservation
 from worker.event_memory import REMEMBERED_SECONDS, Told, told_since
 from worker.executor_rows import stored_state
+from worker.executors import EXECUTORS
 from worker.executors.protocol import News, StoredState
 
 
@@ -58,7 +59,7 @@ def snapshot_of(session: Session, cluster: ClusterRow) -> Snapshot | None:
     return Snapshot(
         cluster,
         nodes,
-        _news(session, jobs, [job.id for job in jobs if job.cancel_requested]),
+        _news(session, cluster, jobs, [job.id for job in jobs if job.cancel_requested]),
         told=told_since(session, cluster.id, since) if last is not None else (),
         told_since=since,
         reservations=reservations_at(session, cluster, moment),
@@ -68,25 +69,34 @@ def snapshot_of(session: Session, cluster: ClusterRow) -> Snapshot | None:
     )
 
 
-def news_of(session: Session, cluster_id: str, known: Iterable[JobId]) -> News | None:
+def news_of(session: Session, cluster: ClusterRow, known: Iterable[JobId]) -> News | None:
     """Read the news; return None if a known job was ended from outside."""
     columns = (col(JobRow.id), col(JobRow.cancel_requested))
-    found = dict(session.exec(_unfinished(select(*columns), cluster_id)).all())
+    found = dict(session.exec(_unfinished(select(*columns), cluster.id)).all())
     before = set(known)
     if not before <= found.keys():
         return None
     fresh = found.keys() - before
     jobs = (
-        list(session.exec(_unfinished(select(JobRow), cluster_id).where(col(JobRow.id).in_(fresh))))
+        list(session.exec(_unfinished(select(JobRow), cluster.id).where(col(JobRow.id).in_(fresh))))
         if fresh
         else []
     )
     cancelled = [job_id for job_id in before if found[job_id]]
-    return _news(session, jobs, [*cancelled, *(job.id for job in jobs if job.cancel_requested)])
+    asked = [job.id for job in jobs if job.cancel_requested]
+    return _news(session, cluster, jobs, [*cancelled, *asked])
 
 
-def _news(session: Session, jobs: Sequence[JobRow], cancelled: Sequence[JobId]) -> News:
-    return News(jobs, tenant_names(session, [job.tenant_id for job in jobs]), cancelled)
+def _news(
+    session: Session, cluster: ClusterRow, jobs: Sequence[JobRow], cancelled: Sequence[JobId]
+) -> News:
+    read = EXECUTORS[cluster.executor].read
+    return News(
+        jobs,
+        tenant_names(session, [job.tenant_id for job in jobs]),
+        cancelled,
+        None if read is None else read(session, cluster),
+    )
 
 
 def reservations_at(

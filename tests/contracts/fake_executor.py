@@ -28,6 +28,7 @@ from worker.executors.protocol import (
     StoredJob,
 )
 from worker.job_spec import job_spec
+from worker.writes import Write
 
 WORK = 600.0  # GPU seconds of every job
 MISCHIEF = (
@@ -155,6 +156,9 @@ class FakeExecutor:
 
     def head(self) -> Mapping[str, Any]:
         return {"told": self._told}
+
+    def take_writes(self) -> Sequence[Write]:
+        return ()
 
     def take_changes(self, *, of: Iterable[JobId] | None = None) -> StateChanges:
         now = {

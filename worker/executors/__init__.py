@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
+from sqlmodel import Session
+
+from backend.models import Cluster as ClusterRow
 from maat.vocabulary import ExecutorKind
 from worker.executors.protocol import LiveExecutor, Restoration
 
@@ -18,11 +22,13 @@ class ExecutorEntry:
 
     `restore`: makes it from what it left. `seconds_until_seen`: for an executor whose copy can be
     asked what a later round would see, without any effect: how long after its submission the
-    scheduler sees a job. None if nothing can be tried with it.
+    scheduler sees a job. None if nothing can be tried with it. `read`: what its own tables say of a
+    cluster; None if it has none.
     """
 
     restore: Callable[[Restoration], LiveExecutor]
     seconds_until_seen: Callable[[], float] | None = None
+    read: Callable[[Session, ClusterRow], Any] | None = None
 
 
 def _simulated(restoration: Restoration) -> LiveExecutor:

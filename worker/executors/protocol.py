@@ -2,7 +2,8 @@
 
 An executor runs the jobs of one cluster: it carries rounds out and says how the jobs stand. What it
 must remember from step to step is its own state, which nobody else reads: a head, as JSON data, and
-two texts per job. docs/architecture.md says what every executor must keep to.
+two texts per job; or tables of its own, where something besides the rounds changes them too.
+docs/architecture.md says what every executor must keep to.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from maat.scheduling.job import Allocation, JobId
 from maat.scheduling.protocols import Clock
 from maat.scheduling.rounds import Changes, ClusterState
 from maat.vocabulary import JobState
+from worker.writes import Write
 
 
 class JobStatus(NamedTuple):
@@ -66,12 +68,14 @@ class News:
     """Requests since the last round.
 
     `jobs`: new jobs, as the database holds them; `tenants`: names by id, of those with new jobs;
-    `cancelled`: jobs that were asked to end, new ones included.
+    `cancelled`: jobs that were asked to end, new ones included. `tables`: what the executor's own
+    tables say now, as `ExecutorEntry.read` found it.
     """
 
     jobs: Sequence[JobRow]
     tenants: Mapping[str, str]
     cancelled: Sequence[JobId]
+    tables: Any = None
 
 
 class StoredJob(NamedTuple):
@@ -148,4 +152,8 @@ class LiveExecutor(Protocol):
 
         `of`: the jobs that the caller has touched since; None for all.
         """
+        ...
+
+    def take_writes(self) -> Sequence[Write]:
+        """Return the writes to its own tables; they are stored with what it was told or asked."""
         ...

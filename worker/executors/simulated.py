@@ -5,7 +5,7 @@ Writes nothing, and acts on nothing outside itself: a copy of it may be asked ab
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -31,6 +31,7 @@ from worker.executors.protocol import (
 )
 from worker.executors.simulated_state import KeptJobs, fit_once
 from worker.job_spec import job_spec
+from worker.writes import Write
 
 LIVE_FIDELITY = FIDELITIES["paper"]
 
@@ -91,6 +92,9 @@ class SimulatedLive:
 
     def take_changes(self, *, of: Iterable[JobId] | None = None) -> StateChanges:
         return self._kept.take_changes(self._simulated.jobs, of=of)
+
+    def take_writes(self) -> Sequence[Write]:
+        return ()
 
     def _admit(self, news: News) -> None:
         cancelled = set(news.cancelled)
