@@ -6,7 +6,9 @@ Each noun defines its own tables.
 from sqlmodel import SQLModel
 
 from backend.accounts.models import ApiToken, Tenant, User
+from backend.attempts.models import AttemptRow, GpuHold, GradientSample, StepSample
 from backend.clusters.models import Cluster, ClusterRuntime, ExecutorJob, ExecutorSamples, Node
+from backend.commands.models import JobCommand, JobSecret
 from backend.idempotency_models import IdempotencyKey
 from backend.jobs.models import Job, JobAllocation, JobCount, JobEvent
 from backend.measurements.models import Measurement, MeasurementFiles, MeasurementUse
@@ -20,16 +22,21 @@ metadata = SQLModel.metadata
 
 __all__ = [
     "ApiToken",
+    "AttemptRow",
     "Cluster",
     "ClusterReservation",
     "ClusterRuntime",
     "ExecutorJob",
     "ExecutorSamples",
+    "GpuHold",
+    "GradientSample",
     "IdempotencyKey",
     "Job",
     "JobAllocation",
+    "JobCommand",
     "JobCount",
     "JobEvent",
+    "JobSecret",
     "Measurement",
     "MeasurementFiles",
     "MeasurementUse",
@@ -39,6 +46,7 @@ __all__ = [
     "OutboxMessage",
     "Round",
     "Simulation",
+    "StepSample",
     "SimulationRun",
     "Sweep",
     "SweepMember",

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 _POSTGRES_PREFIXES = ("postgresql://", "postgres://")
@@ -26,6 +26,9 @@ class Settings(BaseSettings):
     database_url: str = ""
     broker_url: str = ""
     implicit_admin: bool = True
+    allow_commands: bool = False
+    secret_key: SecretStr = SecretStr("")
+    public_url: str = "http://127.0.0.1:8000"
     demo: bool = False
     demo_jobs: bool = False
     max_upload_bytes: int = Field(12 * 1024 * 1024, ge=1024)

@@ -1,0 +1,142 @@
+"""Tables of attempts: their lives, the GPUs that they hold, and what was measured in them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import Index, UniqueConstraint, text
+from sqlmodel import Field, SQLModel
+
+from backend.columns import BigId, Json, UtcDateTime
+from backend.ids import new_id
+
+
+class AttemptRow(SQLModel, table=True):
+    """One life of a job's processes on one allocation. `*_seconds` are cluster time.
+
+    The worker writes how it stands, the service what its agent reports: they share no column.
+
+    `number` grows with every attempt of a job. `gpus_by_node`: GPU indices by the node's name.
+    `plan`: the batch plan that it is to run, under `plan_number`. `launched`: the engine may have
+    been told. `stop_told`: the engine has heard that it is to end.
+
+    Reported: `incarnation` names the agent's process, so that two with one token are told apart;
+    `report_sequence` is the last report's; `progress` effective samples since the job's first
+    start; `checkpoint_step` the last one saved; `finished`: all work is done.
+    """
+
+    __tablename__ = "attempts"
+    __table_args__ = (
+        UniqueConstraint("job_id", "number"),
+        Index(
+            "ix_attempts_live",
+            "cluster_id",
+            sqlite_where=text("state != 'ended'"),
+            postgresql_where=text("state != 'ended'"),
+        ),
+    )
+
+    id: str = Field(default_factory=lambda: new_id("att"), primary_key=True, max_length=40)
+    job_id: str = Field(foreign_key="jobs.id", max_length=40)
+    cluster_id: str = Field(foreign_key="clusters.id", max_length=40)
+    number: int
+    round_number: int
+    state: str = Field(max_length=40)
+    outcome: str | None = Field(default=None, max_length=40)
+    reason: str = Field(default="", max_length=1000)
+    reports: bool
+    engine_id: str | None = Field(default=None, max_length=200)
+    gpu_type: str = Field(max_length=64)
+    gpus_by_node: dict[str, list[int]] = Field(sa_type=Json)
+    gpu_count: int
+    plan: dict[str, int] | None = Field(default=None, sa_type=Json)
+    plan_number: int = 0
+    launched: bool = False
+    ordered_seconds: float
+    queued_seconds: float | None = None
+    alive_seconds: float | None = None
+    running_seconds: float | None = None
+    stop_reason: str | None = Field(default=None, max_length=40)
+    stop_seconds: float | None = None
+    stop_told: bool = False
+    killed_seconds: float | None = None
+    absent_seconds: float | None = None
+    ended_seconds: float | None = None
+    exits: dict[str, int] | None = Field(default=None, sa_type=Json)
+    incarnation: str | None = Field(default=None, max_length=64)
+    report_sequence: int = 0
+    reported_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    reported_seconds: float | None = None
+    progress: float | None = None
+    total_samples: float | None = None
+    checkpoint_step: int | None = None
+    restore_seconds: float | None = None
+    loss: float | None = None
+    running_plan: dict[str, int] | None = Field(default=None, sa_type=Json)
+    samples_per_second: float | None = None
+    refused_reports: int = 0
+    finished: bool = False
+
+
+class GpuHold(SQLModel, table=True):
+    """A GPU that an attempt holds. That nobody else holds it is the key's doing.
+
+    `slot`: 0, and 1 for a second attempt where the engine lets two share.
+    """
+
+    __tablename__ = "gpu_holds"
+
+    node_id: str = Field(foreign_key="nodes.id", primary_key=True, max_length=40)
+    gpu_index: int = Field(primary_key=True)
+    slot: int = Field(default=0, primary_key=True)
+    attempt_id: str = Field(foreign_key="attempts.id", index=True, max_length=40)
+
+
+class StepSample(SQLModel, table=True):
+    """Step times of a job in one configuration: count, means, and the squares' sum about the mean.
+
+    `sync_mean`: the part of a step that waits for other replicas and overlaps with nothing.
+    """
+
+    __tablename__ = "job_samples"
+    __table_args__ = (
+        UniqueConstraint(
+            "job_id",
+            "gpu_type",
+            "node_count",
+            "replica_count",
+            "per_gpu_batch_size",
+            "accumulation_steps",
+            name="uq_job_samples_configuration",
+        ),
+    )
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=BigId)
+    job_id: str = Field(foreign_key="jobs.id", max_length=40)
+    gpu_type: str = Field(max_length=64)
+    node_count: int
+    replica_count: int
+    per_gpu_batch_size: int
+    accumulation_steps: int
+    count: int
+    step_mean: float
+    step_m2: float
+    sync_mean: float
+    first_seconds: float
+    last_seconds: float
+
+
+class GradientSample(SQLModel, table=True):
+    """The gradient's squared norm and variance at the initial batch size, as last reported."""
+
+    __tablename__ = "job_gradients"
+    __table_args__ = (Index("ix_job_gradients_job", "job_id", "id"),)
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=BigId)
+    job_id: str = Field(foreign_key="jobs.id", max_length=40)
+    at_seconds: float
+    square: float
+    variance: float
+    steps: int
+    batch_size: int
+    progress: float

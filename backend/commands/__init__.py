@@ -1,0 +1,1 @@
+"""What jobs run: commands, and the secrets that they are given."""
