@@ -7,6 +7,7 @@ from typing import Any
 
 from backend.problems import FieldError
 
+_SECRET = "secret_env"  # noqa: S105  (a member whose values are not shown again)
 _PLACES = ("body", "query", "path", "header", "cookie")
 
 
@@ -14,7 +15,8 @@ def field_error(found: Mapping[str, Any]) -> FieldError:
     location = [str(part) for part in found["loc"]]
     parts = location[1:] if location and location[0] in _PLACES else location
     pointer = "".join("/" + pointer_part(part) for part in parts)
-    value = None if found["type"] == "missing" else found.get("input")
+    hidden = found["type"] == "missing" or _SECRET in parts
+    value = None if hidden else found.get("input")
     message = found["msg"].removeprefix("Value error, ")
     return FieldError(pointer, found["type"], f"{message}.", _remedy(found), value)
 

@@ -78,6 +78,10 @@ class ExecutorKind(StrEnum):
     SIMULATED = "simulated"
     LOCAL = "local"
 
+    @property
+    def runs_commands(self) -> bool:
+        return self is not ExecutorKind.SIMULATED
+
 
 class AttemptState(StrEnum):
     """One life of a job's processes on one allocation. worker/training/attempts.py has the rules.

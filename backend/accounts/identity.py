@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Annotated, Any
@@ -54,6 +54,9 @@ class Principal:
 
     def may_see(self, tenant_id: str) -> bool:
         return self.sees_all_tenants or tenant_id == self.tenant_id
+
+    def without(self, permission: Permission) -> Principal:
+        return replace(self, permissions=self.permissions - {permission})
 
     def may_change(self, *, owner_id: str, tenant_id: str) -> bool:
         """Return whether this principal may change a row.
@@ -102,7 +105,9 @@ async def _looked_up(request: Request, find: Callable[[Session], Principal]) -> 
         with database.session_scope(writes=False) as session:
             return find(session)
 
-    return await gates.door.run(look_up)
+    found = await gates.door.run(look_up)
+    settings: Settings = request.app.state.settings
+    return found if settings.allow_commands else found.without(Permission.JOBS_RUN_COMMANDS)
 
 
 def require(permission: Permission) -> Callable[..., Awaitable[Principal]]:

@@ -13,6 +13,7 @@ class Permission(StrEnum):
     JOBS_READ = "jobs:read"
     JOBS_SUBMIT = "jobs:submit"
     JOBS_CANCEL = "jobs:cancel"
+    JOBS_RUN_COMMANDS = "jobs:run-commands"  # only where the operator allows commands
     CLUSTERS_READ = "clusters:read"
     CLUSTERS_WRITE = "clusters:write"
     ROUNDS_READ = "rounds:read"
@@ -36,6 +37,7 @@ _READ = frozenset(p for p in Permission if p.value.endswith(":read"))
 _SUBMIT = _READ | {
     Permission.JOBS_SUBMIT,
     Permission.JOBS_CANCEL,
+    Permission.JOBS_RUN_COMMANDS,
     Permission.SIMULATIONS_RUN,
     Permission.MEASUREMENTS_WRITE,
 }

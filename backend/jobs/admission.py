@@ -7,21 +7,45 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from backend.commands.spec import command_spec
 from backend.jobs.declarations import declaration_of
 from backend.problems import FieldError, input_field_error
 from maat.api.jobs import JobBody
 from maat.models.catalog import CatalogModel
 from maat.scheduling.errors import JobError
 from maat.scheduling.job import JobSpec
+from maat.vocabulary import Adaptivity, ExecutorKind
+
+_NEEDS_COMMAND = FieldError(
+    "/run",
+    "missing",
+    "This cluster runs commands, and the job has none.",
+    'Give run, such as {"argv": ["python", "train.py"], "cwd": "/home/me/work"}.',
+)
+_RUNS_NO_COMMANDS = FieldError(
+    "/run",
+    "no_commands_here",
+    "This cluster plays its jobs and runs no commands.",
+    "Name a cluster whose executor runs commands as cluster_id, or leave run out.",
+)
 
 
 def objections(
-    body: JobBody, *, models: Mapping[str, CatalogModel], capacity: Mapping[str, int]
+    body: JobBody,
+    *,
+    models: Mapping[str, CatalogModel],
+    capacity: Mapping[str, int],
+    executor: str = ExecutorKind.SIMULATED,
 ) -> list[FieldError]:
     """Return everything that keeps this job from ever running; empty if it can run.
 
-    `capacity`: all GPUs of the cluster by type.
+    `capacity`: all GPUs of the cluster by type. `executor`: what runs its jobs.
     """
+    runs_commands = executor != ExecutorKind.SIMULATED
+    if (body.run is not None) != runs_commands:
+        return [_NEEDS_COMMAND if runs_commands else _RUNS_NO_COMMANDS]
+    if runs_commands:
+        return _objections_to_command(body, capacity)
     model = models.get(body.model)
     if model is None:
         known = ", ".join(sorted(models))
@@ -36,6 +60,24 @@ def objections(
         ]
     try:
         spec = declared_spec(body, model, job_id="job", submitted_seconds=0.0)
+    except JobError as error:
+        return [input_field_error(error, f"/{error.field}")]
+    return list(_against_cluster(body, spec, capacity))
+
+
+def _objections_to_command(body: JobBody, capacity: Mapping[str, int]) -> list[FieldError]:
+    for name, value in (("workload_kind", body.workload_kind), ("work_scale", body.work_scale)):
+        if value != JobBody.model_fields[name].default:
+            message = "This field is for jobs of the catalog's models."
+            return [FieldError(f"/{name}", "not_for_commands", message, "Leave it out.", value)]
+    if Adaptivity(body.adaptivity) is not Adaptivity.RIGID and body.batch_size is None:
+        message = "The batch size that the script was tuned for is missing."
+        remedy = "Give the total batch size, or adaptivity rigid with gpu_count."
+        return [FieldError("/batch_size", "missing", message, remedy)]
+    try:
+        spec = command_spec(
+            declaration_of(body), id="job", submitted_at=0.0, gpu_types=capacity, work=None
+        )
     except JobError as error:
         return [input_field_error(error, f"/{error.field}")]
     return list(_against_cluster(body, spec, capacity))

@@ -12,6 +12,7 @@ from backend.accounts.permissions import Permission
 from backend.clusters.models import Cluster
 from backend.clusters.repository import all_clusters, get_cluster, nodes_of
 from backend.clusters.topology import capacity_by_type
+from backend.commands.service import show_command
 from backend.idempotency import Answer, KeyHeader, Once, answer_prepared
 from backend.jobs.demo import demo_bodies
 from backend.jobs.explanation import explain, waited_for
@@ -35,10 +36,12 @@ from backend.jobs.service import (
     store_jobs,
 )
 from backend.pagination import Cursor, Limit, link_next
+from backend.secret_key import secret_key
 from backend.web.bodies import BATCH_BYTES, JOB_BYTES, takes_bytes
 from backend.web.conditional import IfMatch, etag
 from backend.web.dependencies import ReadingDep, SessionDep, SettingsDep
 from backend.web.strict_json import StrictRoute
+from maat.api.commands import CommandOut
 from maat.api.fields import Moment, Page
 from maat.api.jobs import (
     AllocationSpanOut,
@@ -140,7 +143,7 @@ def create_job(
     """Submit one job. The next round considers it."""
 
     def answer(checked: list[Candidate]) -> Answer:
-        (job,) = store_jobs(session, principal, checked)
+        (job,) = store_jobs(session, principal, checked, key=secret_key(settings))
         return Answer(
             201,
             show_job(session, principal, job),
@@ -185,7 +188,8 @@ def create_jobs(
     """
 
     def answer(checked: list[Candidate]) -> Answer:
-        store_jobs(session, principal, checked, atomic=body.mode == "atomic")
+        key = secret_key(settings)
+        store_jobs(session, principal, checked, key=key, atomic=body.mode == "atomic")
         batch = _show_batch(session, principal, checked)
         return Answer(207 if batch["refused"] else 201, batch)
 
@@ -215,7 +219,7 @@ def add_demo_jobs(
     """
 
     def answer(checked: list[Candidate]) -> Answer:
-        store_jobs(session, principal, checked)
+        store_jobs(session, principal, checked, key=secret_key(settings))
         return Answer(201, _show_batch(session, principal, checked))
 
     once = Once(principal.user_id, "POST /jobs:demo", key, body.model_dump())
@@ -234,6 +238,12 @@ def read_job(session: SessionDep, principal: Reader, job_id: str, response: Resp
     job = get_job(session, principal, job_id)
     response.headers["ETag"] = etag(job.version)
     return show_job(session, principal, job)
+
+
+@router.get("/jobs/{job_id}/command", operation_id="getJobCommand")
+def read_command(session: SessionDep, principal: Reader, job_id: str) -> CommandOut:
+    """What the job runs. Of its secrets, only the names are known."""
+    return show_command(session, get_job(session, principal, job_id).id)
 
 
 @router.get("/jobs/{job_id}/allocations", operation_id="listJobAllocations")

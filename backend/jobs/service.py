@@ -14,16 +14,20 @@ from pydantic import ValidationError
 from sqlmodel import Session
 
 from backend.accounts.identity import Principal
+from backend.accounts.permissions import Permission
 from backend.clocktime import cluster_seconds
 from backend.clusters.models import Cluster
 from backend.clusters.repository import all_clusters, get_cluster, nodes_of
 from backend.clusters.topology import capacity_by_type
+from backend.commands.service import store_commands
+from backend.commands.spec import UNKNOWN_WORK
 from backend.ids import new_id
 from backend.jobs.admission import objections
 from backend.jobs.models import Job, JobEvent
 from backend.jobs.repository import get_job, taken_external_ids
 from backend.moments import moment_of
 from backend.problems import Conflict, FieldError, Forbidden, Invalid, NotFound
+from backend.secret_key import SecretKey
 from backend.validation_errors import field_error
 from backend.web.conditional import check_version_if_sent
 from maat.api.jobs import BatchBody, JobBody
@@ -31,6 +35,12 @@ from maat.models.catalog import CatalogModel, load_catalog
 from maat.scheduling.events import TERMINAL, EventKind
 from maat.vocabulary import JobState
 
+_COMMANDS_NOT_ALLOWED = FieldError(
+    "/run",
+    "commands_not_allowed",
+    "You may not run commands here.",
+    "Ask the operator: MAAT_ALLOW_COMMANDS=1 allows them, for roles that may submit jobs.",
+)
 _MOST_ERRORS = 100
 _MOST_ERRORS_OF_ONE = 20
 _MOST_ERRORS_OF_BATCH = 5000
@@ -73,7 +83,7 @@ def submit_unless_known(session: Session, principal: Principal, body: JobBody) -
     """Submit a job with an external id; return None if it exists or could never run."""
     candidate = Candidate(0, body)
     Submission(session, principal).check([candidate])
-    return _store(session, principal, [candidate])[0] if candidate.usable else None
+    return _store(session, principal, [candidate], None)[0] if candidate.usable else None
 
 
 def checked_batch(session: Session, principal: Principal, body: BatchBody) -> list[Candidate]:
@@ -90,9 +100,14 @@ def checked_batch(session: Session, principal: Principal, body: BatchBody) -> li
 
 
 def store_jobs(
-    session: Session, principal: Principal, candidates: Sequence[Candidate], *, atomic: bool = True
+    session: Session,
+    principal: Principal,
+    candidates: Sequence[Candidate],
+    *,
+    key: SecretKey,
+    atomic: bool = True,
 ) -> list[Job]:
-    """Store the usable jobs.
+    """Store the usable jobs; `key` encrypts the secrets of their commands.
 
     An external id may have been taken since the check; then an atomic batch raises Conflict.
     """
@@ -101,7 +116,8 @@ def store_jobs(
     )
     if atomic:
         _refuse_all(candidates)
-    return _store(session, principal, [candidate for candidate in candidates if candidate.usable])
+    usable = [candidate for candidate in candidates if candidate.usable]
+    return _store(session, principal, usable, key)
 
 
 def _refuse_all(candidates: Sequence[Candidate]) -> None:
@@ -177,8 +193,15 @@ class Submission:
             )
             return
         body.cluster_id = cluster.id
+        may_run = Permission.JOBS_RUN_COMMANDS in self._principal.permissions
+        if body.run is not None and not may_run:
+            candidate.errors.append(_COMMANDS_NOT_ALLOWED)
+            return
         candidate.errors += objections(
-            body, models=self._models, capacity=self._capacity[cluster.id]
+            body,
+            models=self._models,
+            capacity=self._capacity[cluster.id],
+            executor=cluster.executor,
         )
 
     def _cluster(self, named: str | None) -> Cluster:
@@ -219,8 +242,10 @@ def first_cluster(session: Session) -> Cluster:
     return clusters[0]
 
 
-def _store(session: Session, principal: Principal, candidates: Sequence[Candidate]) -> list[Job]:
-    now, models = moment_of(session), load_catalog()
+def _store(
+    session: Session, principal: Principal, candidates: Sequence[Candidate], key: SecretKey | None
+) -> list[Job]:
+    now = moment_of(session)
     jobs = []
     for candidate in candidates:
         body = candidate.body
@@ -228,13 +253,13 @@ def _store(session: Session, principal: Principal, candidates: Sequence[Candidat
             raise ValueError("only what `check` found usable can be stored")
         cluster = session.get_one(Cluster, body.cluster_id)
         candidate.job = Job(
-            **body.model_dump(),
+            **body.model_dump(exclude={"run"}),
             id=new_id("job"),
             owner_id=principal.user_id,
             tenant_id=principal.tenant_id,
             state=JobState.SUBMITTED.value,
             submitted_seconds=cluster_seconds(cluster, now),
-            remaining_work=models[body.model].work * body.work_scale,
+            remaining_work=_work_of(body),
             created_at=now.wall,
         )
         jobs.append(candidate.job)
@@ -242,7 +267,18 @@ def _store(session: Session, principal: Principal, candidates: Sequence[Candidat
     session.flush()
     session.add_all(_submitted(job) for job in jobs)
     session.flush()
+    runs = [(c.job.id, c.body.run) for c in candidates if c.job and c.body and c.body.run]
+    if runs:
+        if key is None:
+            raise ValueError("commands may have secrets, which need a key")
+        store_commands(session, runs, key)
     return jobs
+
+
+def _work_of(body: JobBody) -> float:
+    if body.run is not None:
+        return body.run.total_samples or UNKNOWN_WORK
+    return load_catalog()[body.model].work * body.work_scale
 
 
 def _submitted(job: Job) -> JobEvent:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, SkipValidation
 from typing_extensions import TypedDict
 
+from maat.api.commands import CommandBody
 from maat.api.fields import BatchSize, Body, GpuCount, GpuTypeName, Name, Timestamp
 from maat.vocabulary import MAX_PRIORITY
 
@@ -69,6 +70,12 @@ class JobBody(Body):
         title="Latency SLO of a batch (s)",
         description="Only for latency-bound inference: the time in which it answers a batch of "
         "`batch_size` requests.",
+    )
+    run: CommandBody | None = Field(
+        default=None,
+        title="Command",
+        description="What the job runs, on a cluster that runs commands. `model` may then be any "
+        "name for it, and `batch_size` is the one it was tuned for.",
     )
 
 

@@ -1,0 +1,55 @@
+"""A job that is a command, as the scheduler sees it. Pure.
+
+The catalog does not know it: what it needs comes from its owner, its speed from what it reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+
+from maat.scheduling.job import JobDeclaration, JobSpec, MemoryLimits
+from maat.vocabulary import Adaptivity
+
+UNKNOWN_WORK = 1e9
+"""Effective samples of a job until its owner or its script says: others look shorter."""
+_LARGEST_OVER_INITIAL = 8
+_RESTART_SECONDS = 30.0
+
+
+def command_spec(
+    job: JobDeclaration,
+    *,
+    id: str,
+    submitted_at: float,
+    gpu_types: Iterable[str],
+    work: float | None,
+    owner: str = "local",
+    tenant: str = "default",
+    restart_seconds: float = _RESTART_SECONDS,
+) -> JobSpec:
+    """Complete a declaration for a cluster of these GPU types.
+
+    Its batch size is the one that it was tuned for; an adaptive job may grow eight times beyond,
+    unless it says. Raises JobError.
+    """
+    adaptivity = job.adaptivity or Adaptivity.ADAPTIVE
+    initial = job.batch_size or 1
+    grows = adaptivity is Adaptivity.ADAPTIVE and job.batch_size is not None
+    largest = job.max_batch_size or (initial * _LARGEST_OVER_INITIAL if grows else initial)
+    completed = asdict(job) | {
+        "adaptivity": adaptivity,
+        "batch_size": initial,
+        "max_batch_size": largest,
+    }
+    return JobSpec(
+        **completed,
+        id=id,
+        submitted_at=submitted_at,
+        owner=owner,
+        tenant=tenant,
+        work=UNKNOWN_WORK if work is None else work,
+        initial_batch_size=initial,
+        memory={name: MemoryLimits(1, largest, fills_gpu=False) for name in gpu_types},
+        restart_seconds=restart_seconds,
+    )

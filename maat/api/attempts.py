@@ -1,0 +1,146 @@
+"""Attempts: the lives of a job's processes, and what the agent in them reports."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from maat.api.fields import BatchSize, Body, GpuTypeName, Timestamp
+from maat.vocabulary import MAX_GPUS
+
+MAX_SECONDS_OF_STEP = 1e5
+REPORT_SECONDS = 30.0
+
+Count = Annotated[int, Field(ge=0, le=2**53)]
+Replicas = Annotated[int, Field(ge=1, le=MAX_GPUS)]
+StepSeconds = Annotated[float, Field(gt=0.0, le=MAX_SECONDS_OF_STEP)]
+Samples = Annotated[float, Field(ge=0.0, le=1e15)]
+
+
+class MeanBody(Body):
+    """Times of `steps` steps: their mean, and the sum of squares about it (seconds squared)."""
+
+    mean: StepSeconds
+    m2: Annotated[float, Field(ge=0.0, le=1e15)] = 0.0
+
+
+class PassBody(Body):
+    """Steps in one configuration since the last report that was accepted."""
+
+    per_gpu_batch_size: BatchSize
+    accumulation_steps: Annotated[int, Field(ge=0, le=100_000)] = 0
+    node_count: Replicas
+    replica_count: Replicas
+    steps: Annotated[int, Field(ge=1, le=2**31)]
+    step_seconds: MeanBody
+    sync_seconds: Annotated[float, Field(ge=0.0, le=MAX_SECONDS_OF_STEP)] = 0.0
+
+
+class GradientBody(Body):
+    """Squared norm and variance of the gradient at the initial batch size `at_batch_size`."""
+
+    square: Annotated[float, Field(ge=0.0, le=1e30)]
+    variance: Annotated[float, Field(ge=0.0, le=1e30)]
+    steps: Count
+    at_batch_size: BatchSize
+    preconditioned: bool = False
+
+
+class ProgressBody(Body):
+    """Work done since the job's first start."""
+
+    effective_samples: Samples
+    steps: Count = 0
+    epoch: Count = 0
+    total_effective_samples: Samples | None = None
+
+
+class CheckpointBody(Body):
+    """The newest checkpoint on disk."""
+
+    step: Count
+    seconds: Annotated[float, Field(ge=0.0, le=1e6)] = 0.0
+    bytes: Count = 0
+
+
+class ReportBody(Body):
+    """What rank 0 says: at its start (hello), every 30 s (report), and when it ends (bye)."""
+
+    sequence: Annotated[int, Field(ge=1, le=2**53)]
+    kind: Literal["hello", "report", "bye"]
+    incarnation: Annotated[str, Field(min_length=1, max_length=64)] = Field(
+        description="Names this life of the agent: two agents with one token are told apart."
+    )
+    world_size: Replicas
+    gpu_type: GpuTypeName
+    progress: ProgressBody
+    passes: Annotated[list[PassBody], Field(max_length=64)] = Field(default_factory=list)
+    gradient: GradientBody | None = None
+    checkpoint: CheckpointBody | None = None
+    restore_seconds: Annotated[float, Field(ge=0.0, le=1e6)] | None = None
+    plan_number: Annotated[int, Field(ge=0, le=2**31)] = 0
+    loss: float | None = None
+    finished: bool = Field(default=False, description="All work is done.")
+
+
+class PlanOut(TypedDict):
+    """The batch plan to run from the next step on. The highest number counts."""
+
+    number: int
+    total_batch_size: int
+    per_gpu_batch_size: int
+    accumulation_steps: int
+
+
+class ReportOut(TypedDict):
+    """`stop`: the attempt is to save and end. `report_seconds`: until the next report."""
+
+    accepted: int
+    plan: PlanOut | None
+    stop: bool
+    report_seconds: float
+
+
+class AttemptOut(TypedDict):
+    """One life of a job's processes on one allocation."""
+
+    id: str
+    number: int
+    round_number: int
+    state: str
+    outcome: Annotated[str | None, Field(description="How it ended; null while it lives.")]
+    reason: str
+    gpu_type: str
+    gpu_count: int
+    gpus_by_node: dict[str, list[int]]
+    ordered_at: Timestamp
+    queued_at: Timestamp | None
+    alive_at: Timestamp | None
+    running_at: Timestamp | None
+    stop_asked_at: Timestamp | None
+    stop_reason: str | None
+    ended_at: Timestamp | None
+    exit_codes: Annotated[
+        dict[str, int] | None, Field(description="By rank; negative: the signal that ended it.")
+    ]
+    progress: Annotated[float | None, Field(description="Effective samples since the first start.")]
+    checkpoint_step: int | None
+    loss: float | None
+    last_report_at: Timestamp | None
+
+
+class StepSampleOut(TypedDict):
+    """Measured step times of one configuration."""
+
+    gpu_type: str
+    node_count: int
+    replica_count: int
+    per_gpu_batch_size: int
+    accumulation_steps: int
+    count: int
+    step_seconds: float
+    step_deviation: Annotated[float, Field(description="Standard deviation of one step, s.")]
+    sync_seconds: float
+    last_at: Timestamp

@@ -1,0 +1,87 @@
+"""Commands: what a job runs instead of being played."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+from typing_extensions import TypedDict
+
+from maat.api.fields import Body
+
+MAX_WORDS = 1000
+MAX_WORD = 32_000
+MAX_VARIABLES = 200
+MAX_STOP_SECONDS = 900.0
+MAX_RETRIES = 100
+_OURS = ("MAAT_", "LD_PRELOAD")
+
+
+def _without_nul(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("The text holds a NUL character: leave it out")
+    return text
+
+
+def _absolute(path: str) -> str:
+    if not path.startswith("/"):
+        raise ValueError("The path is not absolute: begin it with /")
+    return path
+
+
+def _variable(name: str) -> str:
+    if name.startswith(_OURS):
+        raise ValueError(f"Maat sets variables that begin with {' or '.join(_OURS)}: use others")
+    return name
+
+
+Word = Annotated[str, Field(max_length=MAX_WORD), AfterValidator(_without_nul)]
+Directory = Annotated[
+    str,
+    Field(min_length=1, max_length=4096),
+    AfterValidator(_without_nul),
+    AfterValidator(_absolute),
+]
+Variable = Annotated[
+    str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,199}$"), AfterValidator(_variable)
+]
+
+
+class CommandBody(Body):
+    """A command. It is started as it stands, by no shell, once per replica."""
+
+    argv: Annotated[list[Word], Field(min_length=1, max_length=MAX_WORDS)] = Field(
+        description='The programme and its arguments, such as ["python", "train.py"].'
+    )
+    cwd: Directory = Field(description="The folder to start it in, on every node.")
+    env: Annotated[dict[Variable, Word], Field(max_length=MAX_VARIABLES)] = Field(
+        default_factory=dict, description="Environment variables."
+    )
+    secret_env: Annotated[dict[Variable, Word], Field(max_length=MAX_VARIABLES)] = Field(
+        default_factory=dict,
+        repr=False,
+        description="Environment variables that are stored encrypted and never shown again.",
+    )
+    stop_seconds: Annotated[float, Field(ge=1.0, le=MAX_STOP_SECONDS)] = Field(
+        default=120.0,
+        description="Time to save and end after SIGTERM, before it is ended by force.",
+    )
+    max_retries: Annotated[int, Field(ge=0, le=MAX_RETRIES)] = Field(
+        default=3, description="Failures in a row, without progress in between, that are retried."
+    )
+    total_samples: Annotated[float, Field(gt=0, le=1e15)] | None = Field(
+        default=None,
+        description="Effective samples of the whole training; default: the script says.",
+    )
+
+
+class CommandOut(TypedDict):
+    """What a job runs. Of secrets, only the names are known."""
+
+    argv: list[str]
+    cwd: str
+    env: dict[str, str]
+    secret_names: list[str]
+    stop_seconds: float
+    max_retries: int
+    total_samples: float | None
