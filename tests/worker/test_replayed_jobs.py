@@ -29,6 +29,7 @@ WHO_IT_IS = {
     "name",
     "cluster_id",
     "external_id",
+    "run",
 }  # of the declaration: a replayed job goes by its id
 # Fields of the spec that its owner does not declare: the job's identity, its submission in the
 # trace's own time, and what the rules of a simulation say of the model.

@@ -16,11 +16,12 @@ from maat.api.models import ModelOnTypeOut, ModelOut
 from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
 
-# Field of the API -> its label in the form; the form asks for the cluster and for preemption apart.
+# Field of the API -> its label in the form; the form asks for the cluster and for preemption apart,
+# and not yet for a command.
 LABELS = {
     name: str(field.title)
     for name, field in JobBody.model_fields.items()
-    if name not in ("cluster_id", "preemptible")
+    if name not in ("cluster_id", "preemptible", "run")
 }
 FIELDS = tuple(LABELS)
 ADAPTIVITY = (
