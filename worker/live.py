@@ -9,7 +9,8 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlmodel import Session
+import sqlalchemy as sa
+from sqlmodel import Session, col
 
 from backend.clocktime import Moment, cluster_seconds, reanchor, stands_still
 from backend.clusters.repository import all_clusters, get_cluster, nodes_of
@@ -23,12 +24,13 @@ from maat.scheduling.reservations import Reservation
 from maat.scheduling.rounds import Changes, ClusterState
 from worker.cluster_parts import cluster_parts
 from worker.executors import EXECUTORS
-from worker.lease import leased
+from worker.lease import extend, leased
 from worker.live_cluster import LiveCluster
 from worker.live_memory import MEMORY
 from worker.live_snapshot import is_due, news_of, reservations_at, snapshot_of
 from worker.round_store import SqlRoundStore
 from worker.step_seconds import DECIDE, OBSERVE, READ, RESTORE, StepSeconds
+from worker.writes import carry_out
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +64,38 @@ def step_cluster(
             "round %d of %s took %.3f CPU s: %s", number, cluster_id, spent.total, spent.by_part
         )
     return number
+
+
+def note_cluster(database: Database, cluster_id: str, fencing: int) -> None:
+    """Record how the jobs stand, between rounds, while the lease is held."""
+    remembered = MEMORY.take(database, cluster_id, fencing=fencing)
+    seconds = StepSeconds()
+    with database.session_scope(writes=False) as session:
+        cluster = session.get_one(ClusterRow, cluster_id)
+        live = _live_of(session, cluster, moment_of(session), remembered, seconds)
+    if live is None:
+        return
+    observed = live.observe()
+    writes = live.keep_observation(observed)
+    with database.session_scope() as session:
+        mine = (col(ClusterRow.id) == cluster_id, col(ClusterRow.fencing) == fencing)
+        held = sa.update(ClusterRow).where(*mine).values(fencing=fencing)
+        if session.connection().execute(held).rowcount != 1:
+            return
+        carry_out(session, writes)
+        extend(session, cluster_id, fencing)
+    MEMORY.keep(database, live, fencing=fencing)
+
+
+def _live_of(
+    session: Session,
+    cluster: ClusterRow,
+    moment: Moment,
+    remembered: LiveCluster | None,
+    seconds: StepSeconds,
+) -> LiveCluster | None:
+    live = None if remembered is None else _continued(session, remembered, cluster, moment, seconds)
+    return _restored(session, cluster, seconds) if live is None else live
 
 
 def _make_round(
@@ -110,9 +144,7 @@ def _begin(
             cluster.executor,
         )
         return None
-    live = None if remembered is None else _continued(session, remembered, cluster, moment, seconds)
-    if live is None:
-        live = _restored(session, cluster, seconds)
+    live = _live_of(session, cluster, moment, remembered, seconds)
     return None if live is None else _Step(cluster, live, reservations_at(session, cluster, moment))
 
 

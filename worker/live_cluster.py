@@ -157,6 +157,17 @@ class LiveCluster:
             self._anchor(),
         ]
 
+    def keep_observation(self, observed: ClusterState) -> Sequence[Write]:
+        """Record an observation that no round follows."""
+        statuses = () if self._seen is None else self._seen.statuses
+        moment = job_journal.Moment(observed.now, max(self._last_round, 0), self.cluster)
+        self._journal.record(observed.events, statuses, moment)
+        return [
+            *self._journal.take_writes(),
+            *state_writes(self.executor.take_changes(), self.id),
+            *self.executor.take_writes(),
+        ]
+
     def keep_applied(self, changes: Changes, events: Sequence[Event]) -> Sequence[Write]:
         statuses = () if self._applied is None else self._applied.statuses
         moment = job_journal.Moment(changes.time, changes.round_number, self.cluster)

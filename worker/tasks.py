@@ -12,6 +12,7 @@ from backend.queue import RUN_SIMULATION, RUN_SWEEP_POINT, CeleryQueue
 from backend.settings import get_settings
 from worker import demo, housekeeping, live, simulations, sweeps
 from worker.app import EXPIRES_SECONDS, app
+from worker.training import clusters as training
 
 
 @lru_cache(maxsize=1)
@@ -22,14 +23,22 @@ def database() -> Database:
 
 @app.task(name="maat.tick")  # type: ignore[untyped-decorator]
 def tick() -> None:
-    """Request the round of every cluster that is due."""
+    """Request the round of every cluster that is due, and a look at what runs."""
     for cluster_id in live.due_clusters(database()):
         step_cluster.apply_async((cluster_id,), expires=EXPIRES_SECONDS)
+    for cluster_id in training.clusters_with_work(database()):
+        reconcile_cluster.apply_async((cluster_id,), expires=EXPIRES_SECONDS)
 
 
 @app.task(name="maat.step_cluster")  # type: ignore[untyped-decorator]
 def step_cluster(cluster_id: str) -> None:
     live.step_cluster(database(), cluster_id)
+
+
+@app.task(name="maat.reconcile_cluster")  # type: ignore[untyped-decorator]
+def reconcile_cluster(cluster_id: str) -> None:
+    """Bring the processes of a cluster to what its rounds want of them."""
+    training.reconcile_cluster(database(), cluster_id, get_settings())
 
 
 @app.task(name="maat.dispatch")  # type: ignore[untyped-decorator]

@@ -12,6 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
+    op.add_column('nodes', sa.Column('fault', sa.String(1000), nullable=True))
     op.create_table('attempts',
     sa.Column('id', sa.String(40), nullable=False),
     sa.Column('job_id', sa.String(40), nullable=False),
@@ -50,8 +51,7 @@ def upgrade() -> None:
     sa.Column('restore_seconds', sa.Float(), nullable=True),
     sa.Column('loss', sa.Float(), nullable=True),
     sa.Column('running_plan', sa.JSON(none_as_null=True), nullable=True),
-    sa.Column('samples_per_second', sa.Float(), nullable=True),
-    sa.Column('refused_reports', sa.Integer(), nullable=False),
+    sa.Column('goodput', sa.Float(), nullable=True),
     sa.Column('finished', sa.Boolean(), nullable=False),
     sa.ForeignKeyConstraint(['cluster_id'], ['clusters.id'], name=op.f('fk_attempts_cluster_id')),
     sa.ForeignKeyConstraint(['job_id'], ['jobs.id'], name=op.f('fk_attempts_job_id')),
@@ -126,3 +126,4 @@ def upgrade() -> None:
 def downgrade() -> None:
     for table in ('gpu_holds', 'job_gradients', 'job_samples', 'attempts', 'job_secrets', 'job_commands'):
         op.drop_table(table)
+    op.drop_column('nodes', 'fault')

@@ -22,7 +22,8 @@ class AttemptRow(SQLModel, table=True):
 
     Reported: `incarnation` names the agent's process, so that two with one token are told apart;
     `report_sequence` is the last report's; `progress` effective samples since the job's first
-    start; `checkpoint_step` the last one saved; `finished`: all work is done.
+    start; `goodput` effective samples/s between the last two reports; `checkpoint_step` the last
+    one saved; `finished`: all work is done.
     """
 
     __tablename__ = "attempts"
@@ -73,8 +74,7 @@ class AttemptRow(SQLModel, table=True):
     restore_seconds: float | None = None
     loss: float | None = None
     running_plan: dict[str, int] | None = Field(default=None, sa_type=Json)
-    samples_per_second: float | None = None
-    refused_reports: int = 0
+    goodput: float | None = None
     finished: bool = False
 
 

@@ -58,7 +58,8 @@ class Cluster(SQLModel, table=True):
 class Node(SQLModel, table=True):
     """A node.
 
-    `position` orders the nodes and so numbers the GPUs; `drained_gpus`: indices on it.
+    `position` orders the nodes and so numbers the GPUs; `drained_gpus`: indices on it. `fault`: why
+    its engine cannot use it; None if it can.
     """
 
     __tablename__ = "nodes"
@@ -74,6 +75,7 @@ class Node(SQLModel, table=True):
     gpu_count: int
     memory_gib: float | None = None
     drained_gpus: list[int] = Field(default_factory=list, sa_type=Json)
+    fault: str | None = Field(default=None, max_length=1000)
     position: int
     version: int = 1
 

@@ -84,6 +84,7 @@ class NodeOut(TypedDict):
     gpu_count: int
     memory_gib: float | None
     drained_gpus: list[int]
+    fault: Annotated[str | None, Field(description="Why it cannot be used; null if it can.")]
     position: int
     version: int
 

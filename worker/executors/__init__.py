@@ -43,6 +43,19 @@ def _simulated_seconds_until_seen() -> float:
     return LIVE_FIDELITY.profiling_seconds_per_type
 
 
+def _training(restoration: Restoration) -> LiveExecutor:
+    from worker.executors.training import Training
+
+    return Training(restoration)
+
+
+def _training_tables(session: Session, cluster: ClusterRow) -> Any:
+    from worker.training.tables import read_tables
+
+    return read_tables(session, cluster)
+
+
 EXECUTORS: dict[str, ExecutorEntry] = {
     ExecutorKind.SIMULATED.value: ExecutorEntry(_simulated, _simulated_seconds_until_seen),
+    ExecutorKind.LOCAL.value: ExecutorEntry(_training, read=_training_tables),
 }

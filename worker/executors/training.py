@@ -1,0 +1,385 @@
+"""The executor of clusters that run commands. Rounds become attempts; attempts tell how it goes.
+
+It starts and stops nothing itself. It writes what a round wants of an attempt; worker/training
+carries that out on an engine, and agents report through the service. So everything that it knows is
+in tables of its own, read anew in every step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from typing import Any
+
+import sqlalchemy as sa
+
+from backend.commands.spec import UNKNOWN_WORK, command_spec
+from backend.jobs.declarations import declaration_of
+from backend.models import AttemptRow, JobCommand
+from backend.models import Job as JobRow
+from maat.scheduling.belief import Belief
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.events import Event, EventKind
+from maat.scheduling.goodput import BatchPlan
+from maat.scheduling.job import Allocation, Job, JobId, JobSpec
+from maat.scheduling.rounds import Change, ChangeKind, Changes, ClusterState
+from maat.vocabulary import AttemptState, JobState, Outcome, StopReason
+from worker.executors.protocol import (
+    Applied,
+    JobStatus,
+    News,
+    Observation,
+    Restoration,
+    StateChanges,
+)
+from worker.training.beliefs import belief_of, plan_of
+from worker.training.retries import Standing, standing_of
+from worker.training.tables import TrainingTables, live_attempt
+from worker.writes import Write
+
+_ATTEMPTS: sa.Table = AttemptRow.__table__  # type: ignore[attr-defined]
+_TAKEN_AWAY = frozenset({StopReason.PREEMPTED.value, StopReason.CANCELLED.value})
+
+
+@dataclass
+class _Known:
+    """A job that has not ended."""
+
+    row: JobRow
+    tenant: str
+    is_new: bool
+
+
+class Training:
+    """The attempts of one cluster, as the round loop's executor."""
+
+    def __init__(self, restoration: Restoration) -> None:
+        self._cluster, self._clock = restoration.cluster, restoration.clock
+        self._place = _Places(restoration.cluster)
+        self._jobs: dict[JobId, _Known] = {}
+        self._cancelled: set[JobId] = set()
+        self._writes: list[Write] = []
+        self.go_on(restoration.news)
+
+    @property
+    def known(self) -> Set[JobId]:
+        return self._jobs.keys()
+
+    def go_on(self, news: News) -> None:
+        tables: TrainingTables = news.tables
+        self._tables = tables
+        for row in news.jobs:
+            is_new = row.state == JobState.SUBMITTED
+            self._jobs[row.id] = _Known(row, news.tenants[row.tenant_id], is_new)
+        self._cancelled = set(news.cancelled)
+
+    def observe(self) -> Observation:
+        now, events = self._clock.now(), list[Event]()
+        seen, statuses = list[Job](), list[JobStatus]()
+        for job_id, known in list(self._jobs.items()):
+            attempts = self._tables.attempts.get(job_id, ())
+            standing = standing_of(attempts, self._command(job_id).max_retries)
+            ended = self._ended(job_id, attempts, standing)
+            events += self._events(job_id, known, attempts, ended, now)
+            statuses.append(self._status(job_id, attempts, ended, now))
+            if ended is not None:
+                del self._jobs[job_id]
+                continue
+            job = self._as_seen(job_id, known, attempts, now)
+            if job_id in self._cancelled:
+                self._ask_to_end(live_attempt(attempts), StopReason.CANCELLED, now)
+            elif standing.may_start(now):
+                seen.append(job)
+                self._replan(job, live_attempt(attempts))
+        state = ClusterState(now, self._in_service(), tuple(seen), tuple(events))
+        return Observation(state, statuses)
+
+    def apply(self, changes: Changes) -> Applied:
+        events, statuses = list[Event](), list[JobStatus]()
+        for change in changes.items:
+            known = self._jobs.get(change.job_id)
+            attempts = self._tables.attempts.get(change.job_id, ())
+            if known is None or any(a.round_number >= changes.round_number for a in attempts):
+                continue
+            events += self._changed(known, change, attempts, changes)
+            status = self._status(change.job_id, attempts, None, changes.time)
+            starts = change.after is not None and change.kind is not ChangeKind.BATCH
+            statuses.append(
+                status._replace(allocation=None, goodput=None, plan=None, starting=True)
+                if starts
+                else status._replace(allocation=None, goodput=None, plan=None)
+                if change.after is None
+                else status
+            )
+        return Applied(events, statuses)
+
+    def head(self) -> Mapping[str, Any]:
+        return {}
+
+    def take_changes(self, *, of: Iterable[JobId] | None = None) -> StateChanges:
+        return StateChanges()
+
+    def take_writes(self) -> Sequence[Write]:
+        writes, self._writes = self._writes, []
+        return writes
+
+    # ---- what a round wants
+
+    def _changed(
+        self, known: _Known, change: Change, attempts: Sequence[AttemptRow], changes: Changes
+    ) -> Iterator[Event]:
+        live, held = live_attempt(attempts), change.after
+        if change.kind is ChangeKind.BATCH:
+            if live is not None and change.grant is not None and change.grant.batch is not None:
+                self._give_plan(live, change.grant.batch)
+            return
+        if held is None:
+            self._ask_to_end(live, StopReason.PREEMPTED, changes.time)
+            yield _state(changes.time, change.job_id, JobState.PREEMPTED)
+            return
+        self._ask_to_end(live, StopReason.MOVED, changes.time)
+        self._order(known, held, change, attempts, changes)
+        first = known.row.started_seconds is None and not attempts
+        state = JobState.STARTING if first else JobState.RESTARTING
+        data = {"gpu_type": held.gpu_type, "gpu_count": held.gpu_count}
+        yield _state(changes.time, change.job_id, state, data)
+
+    def _order(
+        self,
+        known: _Known,
+        held: Allocation,
+        change: Change,
+        attempts: Sequence[AttemptRow],
+        changes: Changes,
+    ) -> None:
+        by_node = self._place.by_node(held)
+        planned = None if change.grant is None else change.grant.batch
+        spec, belief = self._spec(known), self._belief(known.row.id)
+        plan = planned or plan_of(spec, belief, held, len(by_node))
+        row = AttemptRow(
+            job_id=known.row.id,
+            cluster_id=known.row.cluster_id,
+            number=attempts[-1].number + 1 if attempts else 1,
+            round_number=changes.round_number,
+            state=AttemptState.ORDERED.value,
+            reports=not spec.is_rigid,
+            gpu_type=held.gpu_type,
+            gpus_by_node={name: list(indices) for name, indices in by_node.items()},
+            gpu_count=held.gpu_count,
+            plan=_plan_to_json(plan),
+            plan_number=1,
+            ordered_seconds=changes.time,
+        )
+        self._writes.append(Write(sa.insert(_ATTEMPTS), [row.model_dump()]))
+
+    def _ask_to_end(self, live: AttemptRow | None, reason: StopReason, now: float) -> None:
+        if live is not None and live.stop_reason is None:
+            unasked = (_ATTEMPTS.c.id == live.id, _ATTEMPTS.c.stop_reason.is_(None))
+            asked = {"stop_reason": reason.value, "stop_seconds": now}
+            self._writes.append(Write(sa.update(_ATTEMPTS).where(*unasked).values(**asked)))
+
+    def _replan(self, job: Job, live: AttemptRow | None) -> None:
+        """Give a running job another batch plan where one is believed to be better."""
+        if live is None or live.state != AttemptState.RUNNING or job.spec.has_fixed_batch:
+            return
+        if job.allocation is not None and live.plan is not None:
+            plan = plan_of(job.spec, job.belief, job.allocation, len(live.gpus_by_node))
+            if plan.total_batch_size and _plan_to_json(plan) != live.plan:
+                self._give_plan(live, plan)
+
+    def _give_plan(self, live: AttemptRow, plan: BatchPlan) -> None:
+        mine = _ATTEMPTS.c.id == live.id
+        values = {"plan": _plan_to_json(plan), "plan_number": _ATTEMPTS.c.plan_number + 1}
+        self._writes.append(Write(sa.update(_ATTEMPTS).where(mine).values(**values)))
+
+    # ---- how things stand
+
+    def _ended(
+        self, job_id: JobId, attempts: Sequence[AttemptRow], standing: Standing
+    ) -> JobState | None:
+        if live_attempt(attempts) is not None:
+            return None
+        if attempts and attempts[-1].outcome == Outcome.SUCCEEDED:
+            return JobState.SUCCEEDED
+        if job_id in self._cancelled:
+            return JobState.CANCELLED
+        return JobState.FAILED if standing.has_failed else None
+
+    def _events(
+        self,
+        job_id: JobId,
+        known: _Known,
+        attempts: Sequence[AttemptRow],
+        ended: JobState | None,
+        now: float,
+    ) -> Iterator[Event]:
+        """Tell what has become of the newest attempts. What was told before is told again."""
+        if known.is_new:
+            known.is_new = False
+            yield _state(known.row.submitted_seconds, job_id, JobState.PENDING)
+        for attempt in attempts[-2:]:
+            if attempt.running_seconds is not None:
+                yield _state(attempt.running_seconds, job_id, JobState.RUNNING)
+            if attempt.ended_seconds is not None:
+                yield from _end_of(attempt, attempt is attempts[-1], ended)
+        if ended is not None and (not attempts or ended is JobState.CANCELLED):
+            yield _state(now, job_id, ended)
+
+    def _status(
+        self, job_id: JobId, attempts: Sequence[AttemptRow], ended: JobState | None, now: float
+    ) -> JobStatus:
+        live, reported = live_attempt(attempts), _last_report(attempts)
+        total = self._work(job_id, reported)
+        done = 0.0 if reported is None or reported.progress is None else reported.progress
+        began = [a.queued_seconds for a in attempts if a.queued_seconds is not None]
+        holds = live is not None and live.state != AttemptState.ORDERED
+        shown = live if holds and live is not None and live.stop_reason not in _TAKEN_AWAY else None
+        finished = ended is JobState.SUCCEEDED
+        return JobStatus(
+            job_id,
+            progress=1.0 if finished else min(done / total, 1.0) if total else 0.0,
+            remaining_work=0.0 if finished else max((total or UNKNOWN_WORK) - done, 0.0),
+            gpu_seconds=sum(_gpu_seconds(attempt, now) for attempt in attempts),
+            restarts=max(len(began) - 1, 0),
+            started_at=min(began, default=None),
+            allocation=None if shown is None else self._place.allocation(shown),
+            goodput=None if shown is None else shown.goodput,
+            plan=None if shown is None else _plan_from_json(shown.running_plan),
+            ended=ended,
+            starting=live is not None and live.stop_reason not in _TAKEN_AWAY and not holds,
+        )
+
+    def _as_seen(
+        self, job_id: JobId, known: _Known, attempts: Sequence[AttemptRow], now: float
+    ) -> Job:
+        """Return the job as the scheduler may know it.
+
+        Until its processes run, its GPUs stay what the last round gave it.
+        """
+        live, status = live_attempt(attempts), self._status(job_id, attempts, None, now)
+        stands = live is not None and live.stop_reason not in _TAKEN_AWAY
+        held = self._place.allocation(live) if stands and live is not None else None
+        by_type: dict[str, float] = {}
+        for attempt in attempts:
+            spent = by_type.get(attempt.gpu_type, 0.0)
+            by_type[attempt.gpu_type] = spent + _gpu_seconds(attempt, now)
+        return Job(
+            self._spec(known),
+            self._belief(job_id),
+            status.remaining_work,
+            allocation=held,
+            attained_gpu_seconds=by_type,
+            restarts=status.restarts,
+            restarting=held is not None and live is not None and live.state != AttemptState.RUNNING,
+            started_at=status.started_at,
+        )
+
+    def _in_service(self) -> Cluster:
+        """Return the cluster without nodes that the engine cannot use."""
+        faults = self._tables.faults
+        if not faults:
+            return self._cluster
+        nodes = [
+            replace(node, drained=frozenset(range(node.gpu_count))) if node.id in faults else node
+            for node in self._cluster.nodes
+        ]
+        return replace(self._cluster, nodes=tuple(nodes))
+
+    def _spec(self, known: _Known) -> JobSpec:
+        row, command = known.row, self._command(known.row.id)
+        return command_spec(
+            declaration_of(row),
+            id=row.id,
+            submitted_at=row.submitted_seconds,
+            gpu_types=self._cluster.type_names,
+            work=command.total_samples,
+            owner=row.owner_id,
+            tenant=known.tenant,
+        )
+
+    def _belief(self, job_id: JobId) -> Belief:
+        return belief_of(self._tables.samples.get(job_id, ()), self._tables.gradients.get(job_id))
+
+    def _work(self, job_id: JobId, reported: AttemptRow | None) -> float | None:
+        if reported is not None and reported.total_samples is not None:
+            return reported.total_samples
+        return self._command(job_id).total_samples
+
+    def _command(self, job_id: JobId) -> JobCommand:
+        return self._tables.commands[job_id]
+
+
+class _Places:
+    """GPU numbers of the cluster as indices on its nodes, and back."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        offsets = cluster.node_offsets.tolist()
+        self._first = {node.id: offsets[i] for i, node in enumerate(cluster.nodes)}
+        self._size = {node.id: node.gpu_count for node in cluster.nodes}
+        self._of_gpu = [
+            (node.id, index) for node in cluster.nodes for index in range(node.gpu_count)
+        ]
+
+    def by_node(self, held: Allocation) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for gpu in held.gpus:
+            name, index = self._of_gpu[gpu]
+            found.setdefault(name, []).append(index)
+        return found
+
+    def allocation(self, attempt: AttemptRow) -> Allocation | None:
+        """Return the attempt's GPUs by number; None if one of them no longer exists."""
+        gpus = []
+        for name, indices in attempt.gpus_by_node.items():
+            if name not in self._first or max(indices) >= self._size[name]:
+                return None
+            gpus += [self._first[name] + index for index in indices]
+        return Allocation(attempt.gpu_type, tuple(sorted(gpus)))
+
+
+def _end_of(attempt: AttemptRow, is_newest: bool, ended: JobState | None) -> Iterator[Event]:
+    """Tell the end of an attempt, where it changed what its job is."""
+    if attempt.ended_seconds is None or not is_newest:
+        return
+    data: dict[str, object] = {
+        "attempt": attempt.number,
+        "outcome": attempt.outcome,
+        "reason": attempt.reason,
+    }
+    if attempt.exits:
+        data["exit_codes"] = dict(attempt.exits)
+    if ended in (JobState.SUCCEEDED, JobState.FAILED):
+        yield _state(attempt.ended_seconds, attempt.job_id, ended, data)
+    elif ended is None and attempt.outcome in (Outcome.FAILED, Outcome.LOST, Outcome.REFUSED):
+        yield _state(attempt.ended_seconds, attempt.job_id, JobState.PREEMPTED, data)
+
+
+def _state(
+    time: float, job_id: JobId, state: JobState, data: Mapping[str, object] | None = None
+) -> Event:
+    return Event(time, job_id, EventKind.STATE, state, data or {})
+
+
+def _last_report(attempts: Sequence[AttemptRow]) -> AttemptRow | None:
+    reported = [attempt for attempt in attempts if attempt.progress is not None]
+    return reported[-1] if reported else None
+
+
+def _gpu_seconds(attempt: AttemptRow, now: float) -> float:
+    """Return the GPU seconds that an attempt has held its GPUs."""
+    if attempt.queued_seconds is None:
+        return 0.0
+    end = now if attempt.ended_seconds is None else attempt.ended_seconds
+    return max(end - attempt.queued_seconds, 0.0) * attempt.gpu_count
+
+
+def _plan_to_json(plan: BatchPlan) -> dict[str, int]:
+    return {
+        "total_batch_size": plan.total_batch_size,
+        "per_gpu_batch_size": plan.per_gpu_batch_size,
+        "accumulation_steps": plan.accumulation_steps,
+    }
+
+
+def _plan_from_json(plan: Mapping[str, int] | None) -> BatchPlan | None:
+    return None if plan is None else BatchPlan(**plan)

@@ -1,0 +1,64 @@
+"""The clusters that run commands: which have work, and one look at each."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from sqlmodel import col, select
+
+from backend.clusters.repository import nodes_of
+from backend.database import Database
+from backend.models import Cluster, Job
+from backend.secret_key import secret_key
+from backend.settings import Settings
+from maat.vocabulary import ExecutorKind
+from worker.engines import ENGINES
+from worker.lease import leased
+from worker.live import note_cluster
+from worker.training.orders import Orders
+from worker.training.reconcile import LeaseLost, Reconciler
+
+log = logging.getLogger(__name__)
+
+_NOTED_EVERY_SECONDS = 5.0  # progress; what changes otherwise is noted at once
+_noted: dict[str, float] = {}
+
+
+def clusters_with_work(database: Database) -> list[str]:
+    """Return the clusters of unfinished commands."""
+    with database.session_scope(writes=False) as session:
+        found = session.exec(
+            select(Cluster.id)
+            .where(col(Cluster.executor).in_([kind.value for kind in ENGINES]))
+            .where(
+                select(Job.id)
+                .where(Job.cluster_id == Cluster.id, col(Job.finished_seconds).is_(None))
+                .exists()
+            )
+        )
+        return list(found)
+
+
+def reconcile_cluster(database: Database, cluster_id: str, settings: Settings) -> None:
+    """Look at what runs, act on it, and record how the jobs stand.
+
+    Does nothing while another worker holds the cluster's lease.
+    """
+    with leased(database, cluster_id) as fencing:
+        if fencing is None:
+            return
+        with database.session_scope(writes=False) as session:
+            cluster, nodes = session.get_one(Cluster, cluster_id), nodes_of(session, cluster_id)
+        root = settings.data_path / "training" / cluster_id
+        engine = ENGINES[ExecutorKind(cluster.executor)](root, nodes)
+        orders = Orders(root, settings.public_url, secret_key(settings))
+        try:
+            changed = Reconciler(database, cluster_id, engine, orders, fencing=fencing).run()
+        except LeaseLost:
+            log.warning("cluster %s: another worker has taken its lease", cluster_id)
+            return
+        now = time.monotonic()
+        if changed or now - _noted.get(cluster_id, 0.0) >= _NOTED_EVERY_SECONDS:
+            _noted[cluster_id] = now
+            note_cluster(database, cluster_id, fencing)

@@ -1,0 +1,291 @@
+"""Brings the processes of a cluster to what its rounds want of them. Runs every second or so.
+
+    read attempts -> engine.look -> next_move -> store -> engine acts -> store that it has heard
+
+No transaction is open while the engine is asked. What a move allows is stored before the engine is
+told, so that a worker killed in between leaves a move that is made again. All of it happens under
+the cluster's lease; a worker that lost the lease stores nothing more.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError
+from sqlmodel import Session, col, select
+
+from backend.clocktime import cluster_seconds
+from backend.clusters.repository import nodes_of
+from backend.database import Database
+from backend.models import AttemptRow, Cluster, GpuHold, Node
+from backend.moments import moment_of
+from maat.vocabulary import AttemptState, Outcome, StopReason
+from worker.engines.protocol import Engine, Refused, Seen, Unreachable
+from worker.training.attempts import (
+    Attempt,
+    End,
+    Launch,
+    Mark,
+    Move,
+    Rules,
+    Stop,
+    TakeGpus,
+    Wait,
+    after,
+    heard,
+    next_move,
+)
+from worker.training.orders import OrderError, Orders, raise_fence
+
+log = logging.getLogger(__name__)
+
+_ATTEMPTS: sa.Table = AttemptRow.__table__  # type: ignore[attr-defined]
+_MOST_PASSES = 4  # of one call: ordered, queued, launched, alive
+
+
+class LeaseLost(Exception):
+    """Another worker makes this cluster's rounds now."""
+
+
+@dataclass(frozen=True)
+class _Live:
+    """A live attempt as read, and its time to stop."""
+
+    row: AttemptRow
+    stop_seconds: float
+
+    def attempt(self) -> Attempt:
+        row = self.row
+        return Attempt(
+            AttemptState(row.state),
+            reports=row.reports or row.reported_seconds is not None,
+            stop_seconds=self.stop_seconds,
+            rank_count=row.gpu_count,
+            launched=row.launched,
+            queued_at=row.queued_seconds,
+            alive_at=row.alive_seconds,
+            last_report_at=row.reported_seconds,
+            stop_reason=None if row.stop_reason is None else StopReason(row.stop_reason),
+            stop_at=row.stop_seconds,
+            stop_told=row.stop_told,
+            killed_at=row.killed_seconds,
+            finished=row.finished,
+            absent_since=row.absent_seconds,
+        )
+
+
+class Reconciler:
+    """Reconciles one cluster while its lease is held under this fencing number."""
+
+    def __init__(
+        self,
+        database: Database,
+        cluster_id: str,
+        engine: Engine,
+        orders: Orders,
+        *,
+        fencing: int,
+        rules: Rules | None = None,
+    ) -> None:
+        self._database, self._cluster_id, self._fencing = database, cluster_id, fencing
+        self._engine, self._orders, self._rules = engine, orders, rules or Rules()
+
+    def run(self) -> bool:
+        """Make all moves that can be made now; return whether anything changed."""
+        changed = self._follow_nodes()
+        for _ in range(_MOST_PASSES):
+            moved = self._pass()
+            changed |= moved
+            if not moved:
+                break
+        return changed
+
+    def _pass(self) -> bool:
+        now, live = self._read()
+        seen = self._look([one.row.id for one in live if one.row.launched])
+        moves = [
+            (one, next_move(one.attempt(), seen.get(one.row.id), self._rules, now)) for one in live
+        ]
+        moved = False
+        for one, move in moves:
+            if isinstance(move, TakeGpus):
+                moved |= self._take_gpus(one, [other.row for other in live], now)
+            elif not isinstance(move, Wait):
+                self._make(one, move, seen.get(one.row.id), now)
+                moved = True
+        return moved
+
+    def _read(self) -> tuple[float, list[_Live]]:
+        with self._database.session_scope(writes=False) as session:
+            cluster = session.get_one(Cluster, self._cluster_id)
+            now = cluster_seconds(cluster, moment_of(session))
+            rows = session.exec(
+                select(AttemptRow)
+                .where(
+                    AttemptRow.cluster_id == self._cluster_id,
+                    AttemptRow.state != AttemptState.ENDED.value,
+                )
+                .order_by(col(AttemptRow.id))
+            ).all()
+            grace = self._orders.stop_seconds(session, [row.job_id for row in rows])
+        return now, [_Live(row, grace[row.job_id]) for row in rows]
+
+    def _look(self, attempt_ids: Sequence[str]) -> Mapping[str, Seen]:
+        if not attempt_ids:
+            return {}
+        try:
+            return self._engine.look(attempt_ids)
+        except Unreachable as error:
+            log.warning("cluster %s: its engine does not answer: %s", self._cluster_id, error)
+            return {}
+
+    def _make(self, one: _Live, move: Move, seen: Seen | None, now: float) -> None:
+        """Store a move, then tell the engine, then store that it has heard."""
+        moved = after(one.attempt(), move, now)
+        if isinstance(move, End):
+            self._end(one.row, move, now)
+            return
+        self._store(one.row, moved, now, running=_becomes_running(move), seen=seen)
+        try:
+            engine_id = self._tell(one.row, move)
+        except Unreachable as error:
+            log.warning("attempt %s: the engine does not answer: %s", one.row.id, error)
+            return
+        except (Refused, OrderError) as error:
+            self._end(one.row, End(Outcome.REFUSED, {}, str(error)), now)
+            return
+        if isinstance(move, Stop):
+            self._store(one.row, heard(moved, move), now)
+        elif engine_id is not None and engine_id != one.row.engine_id:
+            self._write(one.row, {"engine_id": engine_id})
+
+    def _tell(self, row: AttemptRow, move: Move) -> str | None:
+        match move:
+            case Launch():
+                with self._database.session_scope(writes=False) as session:
+                    order = self._orders.order_of(session, row)
+                raise_fence(order)
+                return self._engine.launch(order)
+            case Stop(kill=True):
+                self._engine.kill(row.id)
+            case Stop():
+                self._engine.stop(row.id)
+        return None
+
+    def _take_gpus(self, one: _Live, live: Sequence[AttemptRow], now: float) -> bool:
+        """Hold the GPUs of an ordered attempt; return False if one of them is still held."""
+        row = one.row
+        older = any(other.job_id == row.job_id and other.number < row.number for other in live)
+        if older:
+            return False
+        try:
+            with self._database.session_scope() as session:
+                nodes = {node.name: node.id for node in nodes_of(session, self._cluster_id)}
+                if not row.gpus_by_node.keys() <= nodes.keys():
+                    raise OrderError("A node of it was removed.")
+                self._guarded(session, row, _columns(after(one.attempt(), TakeGpus(), now)))
+                session.add_all(
+                    GpuHold(node_id=nodes[name], gpu_index=index, attempt_id=row.id)
+                    for name, indices in row.gpus_by_node.items()
+                    for index in indices
+                )
+                session.flush()
+        except IntegrityError:
+            return False
+        except OrderError as error:
+            self._end(row, End(Outcome.REFUSED, {}, str(error)), now)
+        return True
+
+    def _end(self, row: AttemptRow, end: End, now: float) -> None:
+        values = {
+            "state": AttemptState.ENDED.value,
+            "outcome": end.outcome.value,
+            "reason": end.reason[:1000],
+            "exits": {str(rank): code for rank, code in end.exits.items()} or None,
+            "ended_seconds": now,
+        }
+        with self._database.session_scope() as session:
+            self._guarded(session, row, values)
+            holds = sa.delete(GpuHold).where(col(GpuHold.attempt_id) == row.id)
+            session.connection().execute(holds)
+        if row.launched:
+            try:
+                self._engine.forget(row.id)
+            except Unreachable as error:
+                log.warning("attempt %s: the engine keeps its folder: %s", row.id, error)
+
+    def _store(
+        self,
+        row: AttemptRow,
+        attempt: Attempt,
+        now: float,
+        *,
+        running: bool = False,
+        seen: Seen | None = None,
+    ) -> None:
+        values = _columns(attempt)
+        if running:
+            values["running_seconds"] = now
+        if seen is not None and seen.engine_id is not None:
+            values["engine_id"] = seen.engine_id
+        self._write(row, values)
+
+    def _write(self, row: AttemptRow, values: Mapping[str, object]) -> None:
+        with self._database.session_scope() as session:
+            self._guarded(session, row, values)
+
+    def _guarded(self, session: Session, row: AttemptRow, values: Mapping[str, object]) -> None:
+        """Write columns of an attempt if this worker still holds the lease."""
+        still_mine = sa.exists().where(
+            col(Cluster.id) == self._cluster_id, col(Cluster.fencing) == self._fencing
+        )
+        statement = (
+            sa.update(_ATTEMPTS).where(_ATTEMPTS.c.id == row.id, still_mine).values(**values)
+        )
+        if session.connection().execute(statement).rowcount != 1:
+            raise LeaseLost(self._cluster_id)
+
+    def _follow_nodes(self) -> bool:
+        """Record which nodes the engine cannot use."""
+        try:
+            faults = {
+                node.name: None if node.up else (node.reason or "The engine says that it is down.")
+                for node in self._engine.nodes()
+            }
+        except Unreachable:
+            return False
+        with self._database.session_scope(writes=False) as session:
+            nodes = nodes_of(session, self._cluster_id)
+        gone = "The engine does not know it."
+        wrong = {
+            node.id: fault for node in nodes if (fault := faults.get(node.name, gone)) != node.fault
+        }
+        if wrong:
+            with self._database.session_scope() as session:
+                for node_id, fault in wrong.items():
+                    statement = sa.update(Node).where(col(Node.id) == node_id).values(fault=fault)
+                    session.connection().execute(statement)
+        return bool(wrong)
+
+
+def _becomes_running(move: Move) -> bool:
+    return isinstance(move, Mark) and move.state is AttemptState.RUNNING
+
+
+def _columns(attempt: Attempt) -> dict[str, object]:
+    """Return what the worker stores of an attempt; its reports are the service's."""
+    reason = attempt.stop_reason
+    return {
+        "state": attempt.state.value,
+        "launched": attempt.launched,
+        "queued_seconds": attempt.queued_at,
+        "alive_seconds": attempt.alive_at,
+        "stop_reason": None if reason is None else reason.value,
+        "stop_seconds": attempt.stop_at,
+        "stop_told": attempt.stop_told,
+        "killed_seconds": attempt.killed_at,
+        "absent_seconds": attempt.absent_since,
+    }
