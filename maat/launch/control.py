@@ -32,7 +32,8 @@ def start(directory: AttemptDir, spec: Spec, *, token: str, secrets: Mapping[str
     again. Raises NeedsLinux and StartFailed.
     """
     check_linux()
-    os.makedirs(directory.path, mode=0o700, exist_ok=True)
+    os.makedirs(directory.path, exist_ok=True)
+    os.chmod(directory.path, 0o700)
     lock = directory.take_lock()
     if lock is None:
         return False

@@ -74,15 +74,19 @@ class LocalEngine:
         down.parent.mkdir(parents=True, exist_ok=True)
         down.write_text(reason)
         for attempt in self._attempts():
-            if _is_alive(attempt) and name in attempt.spec().gpus_by_node:
+            # What is being launched and has no spec yet looks at its nodes itself.
+            spec = attempt.read("spec.json") if _is_alive(attempt) else None
+            if spec is not None and name in spec["gpus_by_node"]:
                 control.kill(attempt, lost=self._why_down(name))
 
     def set_up(self, name: str) -> None:
         self._down_file(name).unlink(missing_ok=True)
 
     def launch(self, order: Order) -> str:
+        attempt = self._attempt_of(order)
+        if attempt.standing() is not Standing.ABSENT:
+            return order.attempt_id
         self._check(order)
-        attempt = self._attempt(order.attempt_id)
         try:
             order.checkpoint_directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             control.start(attempt, self._spec(order), token=order.token, secrets=order.secrets)
@@ -158,13 +162,16 @@ class LocalEngine:
     def _why_down(self, name: str) -> str:
         return f"Node {name} is down: {self._as_it_is(self._nodes[name]).reason}"
 
-    def _check(self, order: Order) -> None:
-        """Raise Refused for an order that cannot be carried out here as it stands."""
+    def _attempt_of(self, order: Order) -> AttemptDir:
         if not _NAME.fullmatch(order.attempt_id):
             raise Refused(f"An attempt cannot be called {order.attempt_id!r}.")
         here = self.directory(order.attempt_id)
         if order.directory.resolve() != here:
             raise Refused(f"The folder of {order.attempt_id} is {here}, not {order.directory}.")
+        return self._attempt(order.attempt_id)
+
+    def _check(self, order: Order) -> None:
+        """Raise Refused for an order that cannot be carried out here as it stands."""
         if not order.argv:
             raise Refused("The command is empty.")
         if not order.cwd.is_absolute():
@@ -172,6 +179,8 @@ class LocalEngine:
         if not (math.isfinite(order.stop_seconds) and order.stop_seconds >= 0):
             raise Refused(f"stop_seconds must be a number from 0 on, not {order.stop_seconds}.")
         _check_strings(order)
+        if order.gpus_per_replica < 1:
+            raise Refused(f"gpus_per_replica must be 1 or more, not {order.gpus_per_replica}.")
         if not order.gpus_by_node:
             raise Refused("The order names no node.")
         for name, gpus in order.gpus_by_node.items():
@@ -182,7 +191,7 @@ class LocalEngine:
         if declared is None:
             raise Refused(f"There is no node {name!r}; the nodes are {', '.join(self._nodes)}.")
         if not self._as_it_is(declared).up:
-            raise Refused(f"{self._why_down(name)}")
+            raise Refused(self._why_down(name))
         if not gpus or len(set(gpus)) < len(gpus) or len(gpus) % gpus_per_replica:
             raise Refused(
                 f"Node {name!r} must give different GPUs, {gpus_per_replica} for each replica, "
