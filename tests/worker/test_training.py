@@ -1,0 +1,144 @@
+"""Commands on a cluster of this machine: real rounds, real processes, real databases."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from live_samples import assert_history_is_whole, job, spans_of, states_of
+from sqlmodel import select
+from training_samples import TrainingCluster
+
+from backend.database import Database
+from backend.models import Node
+from backend.settings import Settings
+from maat.vocabulary import AttemptState, JobState, Outcome
+
+S = JobState
+SLEEP = ("/bin/sleep", "600")
+
+
+@pytest.fixture
+def cluster(database: Database, tmp_path: Path) -> Iterator[TrainingCluster]:
+    settings = Settings(_env_file=None, data_dir=tmp_path / "data", allow_commands=True)
+    found = TrainingCluster(database, settings, tmp_path)
+    yield found
+    found.close()
+
+
+def test_a_command_is_started_runs_and_ends(cluster: TrainingCluster) -> None:
+    job_id = cluster.submit("/bin/sh", "-c", "echo here; sleep 0.3", gpu_count=2)
+    cluster.round()
+    assert len(cluster.holds()) == 2
+    cluster.look_until(lambda: cluster.has_ended(job_id))
+    assert cluster.state(job_id) == S.SUCCEEDED
+    assert cluster.outcomes(job_id) == [Outcome.SUCCEEDED]
+    assert states_of(cluster.database, job_id) == [S.PENDING, S.STARTING, S.RUNNING, S.SUCCEEDED]
+    assert cluster.holds() == []
+    assert cluster.log(job_id) == "here\n"
+    assert job(cluster.database, job_id).gpu_seconds > 0
+    (span,) = spans_of(cluster.database, job_id)
+    assert span.gpu_count == 2
+    assert span.to_seconds is not None
+    assert_history_is_whole(cluster.database, cluster.cluster_id)
+
+
+def test_a_failed_command_is_retried_and_then_given_up(cluster: TrainingCluster) -> None:
+    job_id = cluster.submit("/bin/sh", "-c", "exit 7", max_retries=0)
+    cluster.round()
+    cluster.look_until(lambda: cluster.has_ended(job_id))
+    assert cluster.state(job_id) == S.FAILED
+    attempt = cluster.attempts(job_id)[-1]
+    assert (attempt.outcome, attempt.exits) == (Outcome.FAILED, {"0": 7})
+    assert attempt.reason == "Rank 0 ended with exit code 7."
+
+
+def test_a_failed_command_waits_before_it_is_started_again(cluster: TrainingCluster) -> None:
+    job_id = cluster.submit("/bin/sh", "-c", "exit 7", max_retries=1)
+    cluster.round()
+    cluster.look_until(lambda: cluster.has_ended(job_id))
+    cluster.round()
+    assert cluster.state(job_id) == S.PREEMPTED
+    assert len(cluster.attempts(job_id)) == 1
+    cluster.wind(20.0)
+    cluster.round()
+    cluster.look_until(lambda: len(cluster.attempts(job_id)) == 2 and cluster.has_ended(job_id))
+    assert cluster.state(job_id) == S.FAILED
+
+
+def test_a_cancelled_command_is_asked_to_end_and_then_ended_by_force(
+    cluster: TrainingCluster,
+) -> None:
+    deaf = "trap '' TERM; sleep 600 & wait; sleep 600"
+    job_id = cluster.submit("/bin/sh", "-c", deaf, stop_seconds=1.0)
+    cluster.round()
+    cluster.look_until(lambda: cluster.attempt_state(job_id) == AttemptState.RUNNING)
+    cluster.change(job_id, cancel_requested=True)
+    cluster.note()
+    cluster.look_until(lambda: cluster.has_ended(job_id))
+    assert cluster.outcomes(job_id) == [Outcome.STOPPED]
+    assert cluster.state(job_id) == S.CANCELLED
+    assert cluster.holds() == []
+
+
+def test_nobody_starts_on_gpus_that_are_not_free_yet(cluster: TrainingCluster) -> None:
+    saves = "trap 'sleep 1; exit 143' TERM; while :; do sleep 0.05; done"
+    low = cluster.submit("/bin/sh", "-c", saves, gpu_count=8, gpu_types=["a100"])
+    cluster.round()
+    cluster.look_until(lambda: cluster.attempt_state(low) == AttemptState.RUNNING)
+    cluster.change(low, cancel_requested=True)
+    high = cluster.submit(*SLEEP, gpu_count=8, gpu_types=["a100"])
+    cluster.round()
+    cluster.look()
+    assert cluster.attempt_state(low) == AttemptState.STOPPING
+    assert cluster.attempt_state(high) == AttemptState.ORDERED
+    assert cluster.state(high) == S.STARTING
+    cluster.look_until(lambda: cluster.attempt_state(high) == AttemptState.RUNNING)
+    assert cluster.outcomes(low) == [Outcome.STOPPED]
+    assert len(cluster.holds()) == 8
+
+
+def test_a_lost_node_ends_its_attempts_and_the_job_runs_elsewhere(
+    cluster: TrainingCluster,
+) -> None:
+    job_id = cluster.submit(*SLEEP, gpu_count=4, gpu_types=["t4"])
+    cluster.round()
+    cluster.look_until(lambda: cluster.attempt_state(job_id) == AttemptState.RUNNING)
+    (node,) = cluster.attempts(job_id)[0].gpus_by_node
+    cluster.set_down(node)
+    cluster.look_until(lambda: cluster.outcomes(job_id) == [Outcome.LOST])
+    assert cluster.state(job_id) == S.PREEMPTED
+    with cluster.database.session_scope(writes=False) as session:
+        faults = dict(session.exec(select(Node.name, Node.fault)).all())
+    assert [name for name, fault in faults.items() if fault] == [node]
+    cluster.round()
+    cluster.look_until(lambda: cluster.attempt_state(job_id) == AttemptState.RUNNING)
+    (other,) = cluster.attempts(job_id)[-1].gpus_by_node
+    assert other != node
+    assert cluster.state(job_id) == S.RUNNING
+
+
+def test_secrets_reach_the_command_and_nothing_else(cluster: TrainingCluster) -> None:
+    job_id = cluster.submit(
+        sys.executable, "-c", "import os; print(len(os.environ['KEY']))", secret_env={"KEY": "hush"}
+    )
+    cluster.round()
+    cluster.look_until(lambda: cluster.has_ended(job_id))
+    assert cluster.log(job_id) == "4\n"
+    folder = cluster.settings.data_path / "training"
+    written = [file for file in folder.rglob("*") if file.is_file()]
+    assert written
+    assert not any(b"hush" in file.read_bytes() for file in written)
+
+
+def test_a_worker_that_dies_leaves_the_processes_to_the_next(cluster: TrainingCluster) -> None:
+    job_id = cluster.submit("/bin/sh", "-c", "sleep 1")
+    cluster.round()
+    cluster.look_until(lambda: cluster.attempt_state(job_id) == AttemptState.RUNNING)
+    live_before = cluster.attempts(job_id)[0].id
+    cluster.forget_everything()
+    cluster.look_until(lambda: cluster.has_ended(job_id))
+    assert cluster.attempts(job_id)[-1].id == live_before
+    assert cluster.state(job_id) == S.SUCCEEDED
