@@ -11,6 +11,7 @@ from fastapi import APIRouter, FastAPI
 
 from backend.accounts.locality import asking_the_system
 from backend.accounts.routes import router as accounts
+from backend.attempts.routes import router as attempts
 from backend.clusters.routes import router as clusters
 from backend.database import Database
 from backend.events.routes import router as events
@@ -47,6 +48,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     health,
     accounts,
     jobs,
+    attempts,
     clusters,
     occupancy,
     reservations,

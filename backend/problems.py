@@ -185,6 +185,12 @@ class Conflict(Problem):
     slug, title, status = "conflict", "The present state does not allow this", 409
 
 
+class StaleAttempt(Problem):
+    """The attempt is over. Its processes must end, and save nothing more."""
+
+    slug, title, status = "stale-attempt", "The attempt is over", 409
+
+
 class PreconditionFailed(Problem):
     """Someone changed it since you read it.
 

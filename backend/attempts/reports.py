@@ -1,0 +1,167 @@
+"""Takes in what agents report: once each, as a whole or not at all. Commits nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlmodel import Session, func, select
+
+from backend.attempts.models import AttemptRow, GradientSample, StepSample
+from backend.clocktime import cluster_seconds
+from backend.clusters.models import Cluster
+from backend.jobs.models import Job
+from backend.moments import moment_of
+from backend.problems import FieldError, Invalid, NotFound, StaleAttempt
+from maat.api.attempts import REPORT_SECONDS, PassBody, PlanOut, ReportBody, ReportOut
+from maat.vocabulary import AttemptState
+
+_MOST_WEIGHT = 10_000  # steps of one configuration: older ones count less and less
+
+
+def take_report(session: Session, attempt_id: str, body: ReportBody) -> ReportOut:
+    """Store a report; one that was stored before changes nothing.
+
+    Raises StaleAttempt if the attempt is over, or another agent reports for it; Invalid naming what
+    cannot be.
+    """
+    row = session.exec(
+        select(AttemptRow).where(AttemptRow.id == attempt_id).with_for_update()
+    ).first()
+    if row is None:
+        raise NotFound("There is no such attempt.")
+    _refuse_stale(session, row, body)
+    if body.sequence > row.report_sequence:
+        wrong = list(_impossible(session, row, body))
+        if wrong:
+            raise Invalid(" ".join(error.message for error in wrong), errors=wrong)
+        _store(session, row, body)
+    asked = row.stop_reason is not None
+    return ReportOut(
+        accepted=row.report_sequence,
+        plan=_plan(row) if row.plan_number > body.plan_number else None,
+        stop=asked,
+        report_seconds=REPORT_SECONDS,
+    )
+
+
+def _refuse_stale(session: Session, row: AttemptRow, body: ReportBody) -> None:
+    newest = session.exec(
+        select(func.max(AttemptRow.number)).where(AttemptRow.job_id == row.job_id)
+    ).one()
+    is_over = row.state == AttemptState.ENDED
+    if is_over or (newest != row.number and row.stop_reason is None):
+        raise StaleAttempt("The attempt is over: end at once, and save nothing.")
+    if row.incarnation not in (None, body.incarnation):
+        raise StaleAttempt("Another agent reports for this attempt: end at once, and save nothing.")
+
+
+def _impossible(session: Session, row: AttemptRow, body: ReportBody) -> Iterator[FieldError]:
+    """Find what cannot be true of this attempt."""
+    job = session.get_one(Job, row.job_id)
+    if body.world_size != row.gpu_count:
+        yield _wrong("/world_size", f"The attempt has {row.gpu_count} GPUs.", body.world_size)
+    if body.gpu_type != row.gpu_type:
+        yield _wrong("/gpu_type", f"The attempt is on {row.gpu_type}.", body.gpu_type)
+    for index, found in enumerate(body.passes):
+        if found.replica_count > row.gpu_count or found.node_count > len(row.gpus_by_node):
+            message = "The attempt has no so many replicas or nodes."
+            yield _wrong(f"/passes/{index}/replica_count", message, found.replica_count)
+        if found.sync_seconds > found.step_seconds.mean:
+            message = "Synchronisation takes longer than the step that it is a part of."
+            yield _wrong(f"/passes/{index}/sync_seconds", message, found.sync_seconds)
+        total = found.per_gpu_batch_size * found.replica_count * (found.accumulation_steps + 1)
+        if job.max_batch_size is not None and total > 2 * job.max_batch_size:
+            message = f"The job's batch size is at most {job.max_batch_size}."
+            yield _wrong(f"/passes/{index}/per_gpu_batch_size", message, found.per_gpu_batch_size)
+
+
+def _wrong(pointer: str, message: str, value: object) -> FieldError:
+    return FieldError(pointer, "impossible", message, "Report what was measured.", value)
+
+
+def _store(session: Session, row: AttemptRow, body: ReportBody) -> None:
+    moment = moment_of(session)
+    now = cluster_seconds(session.get_one(Cluster, row.cluster_id), moment)
+    for found in body.passes:
+        _add_steps(session, row, found, now)
+    if body.gradient is not None:
+        session.add(
+            GradientSample(
+                job_id=row.job_id,
+                at_seconds=now,
+                square=body.gradient.square,
+                variance=body.gradient.variance,
+                steps=body.gradient.steps,
+                batch_size=body.gradient.at_batch_size,
+                progress=body.progress.effective_samples,
+            )
+        )
+    done = body.progress.effective_samples
+    if row.reported_seconds is not None and row.progress is not None:
+        passed = now - row.reported_seconds
+        if passed > 0 and done > row.progress:
+            row.goodput = (done - row.progress) / passed
+    row.incarnation, row.report_sequence = body.incarnation, body.sequence
+    row.reported_at, row.reported_seconds = moment.wall, now
+    row.progress = done
+    row.total_samples = body.progress.total_effective_samples or row.total_samples
+    row.loss = row.loss if body.loss is None else body.loss
+    row.finished = row.finished or body.finished
+    if body.checkpoint is not None:
+        row.checkpoint_step = body.checkpoint.step
+    if body.restore_seconds is not None:
+        row.restore_seconds = body.restore_seconds
+    if body.plan_number == row.plan_number:
+        row.running_plan = row.plan
+    session.add(row)
+    session.flush()
+
+
+def _add_steps(session: Session, row: AttemptRow, found: PassBody, now: float) -> None:
+    """Merge count, mean and squares of these steps with those before (Chan et al.)."""
+    known = session.exec(
+        select(StepSample).where(
+            StepSample.job_id == row.job_id,
+            StepSample.gpu_type == row.gpu_type,
+            StepSample.node_count == found.node_count,
+            StepSample.replica_count == found.replica_count,
+            StepSample.per_gpu_batch_size == found.per_gpu_batch_size,
+            StepSample.accumulation_steps == found.accumulation_steps,
+        )
+    ).first()
+    if known is None:
+        known = StepSample(
+            job_id=row.job_id,
+            gpu_type=row.gpu_type,
+            node_count=found.node_count,
+            replica_count=found.replica_count,
+            per_gpu_batch_size=found.per_gpu_batch_size,
+            accumulation_steps=found.accumulation_steps,
+            count=0,
+            step_mean=0.0,
+            step_m2=0.0,
+            sync_mean=0.0,
+            first_seconds=now,
+            last_seconds=now,
+        )
+    before = min(known.count, _MOST_WEIGHT)
+    kept = before / known.count if known.count else 0.0
+    count, mean = before + found.steps, found.step_seconds.mean
+    share, apart = found.steps / count, mean - known.step_mean
+    known.step_m2 = known.step_m2 * kept + found.step_seconds.m2 + apart**2 * before * share
+    known.step_mean += apart * share
+    known.sync_mean += (found.sync_seconds - known.sync_mean) * share
+    known.count, known.last_seconds = count, now
+    session.add(known)
+    session.flush()
+
+
+def _plan(row: AttemptRow) -> PlanOut | None:
+    if row.plan is None:
+        return None
+    return PlanOut(
+        number=row.plan_number,
+        total_batch_size=row.plan["total_batch_size"],
+        per_gpu_batch_size=row.plan["per_gpu_batch_size"],
+        accumulation_steps=row.plan["accumulation_steps"],
+    )

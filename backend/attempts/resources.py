@@ -1,0 +1,42 @@
+"""Attempts and samples as the API shows them."""
+
+from __future__ import annotations
+
+import math
+
+from backend.answers import answer_of
+from backend.attempts.models import AttemptRow, StepSample
+from backend.clocktime import shown_at
+from backend.clusters.models import Cluster
+from maat.api.attempts import AttemptOut, StepSampleOut
+from maat.api.fields import rfc3339
+
+
+def show_attempt(row: AttemptRow, cluster: Cluster) -> AttemptOut:
+    def at(seconds: float | None) -> str | None:
+        return None if seconds is None else shown_at(cluster, seconds)
+
+    return answer_of(
+        AttemptOut,
+        row,
+        ordered_at=shown_at(cluster, row.ordered_seconds),
+        queued_at=at(row.queued_seconds),
+        alive_at=at(row.alive_seconds),
+        running_at=at(row.running_seconds),
+        stop_asked_at=at(row.stop_seconds),
+        ended_at=at(row.ended_seconds),
+        exit_codes=row.exits,
+        last_report_at=None if row.reported_at is None else rfc3339(row.reported_at),
+    )
+
+
+def show_sample(row: StepSample, cluster: Cluster) -> StepSampleOut:
+    spread = math.sqrt(row.step_m2 / (row.count - 1)) if row.count > 1 else 0.0
+    return answer_of(
+        StepSampleOut,
+        row,
+        step_seconds=row.step_mean,
+        step_deviation=spread,
+        sync_seconds=row.sync_mean,
+        last_at=shown_at(cluster, row.last_seconds),
+    )
