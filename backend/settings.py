@@ -33,6 +33,8 @@ class Settings(BaseSettings):
     lock_wait_seconds: float = Field(20.0, gt=0)
     request_threads: int = Field(8, ge=1, le=200)
     request_wait_seconds: float = Field(5.0, gt=0)
+    request_head_seconds: float = Field(10.0, gt=0)
+    request_body_seconds: float = Field(60.0, gt=0)
     idempotency_keep_hours: float = Field(24.0, ge=24.0)
     event_poll_seconds: float = Field(1.0, gt=0)
     event_heartbeat_seconds: float = Field(15.0, gt=0)

@@ -30,6 +30,7 @@ PORTS_TRIED = 100
 STOP_SECONDS = 6.0
 START_SECONDS = 90.0
 START_FAILURES = 3
+HTTP_PROTOCOL = "backend.web.slow_senders:HttpProtocol"
 
 
 class DataFolderInUse(InputError):
@@ -138,6 +139,8 @@ def child_specs(
                 "frontend.app:app",
                 "--fd",
                 str(listener.fileno()),
+                "--http",
+                HTTP_PROTOCOL,
                 "--timeout-graceful-shutdown",
                 "2",
                 "--no-access-log",

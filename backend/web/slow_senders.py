@@ -1,0 +1,55 @@
+"""The server's HTTP protocol with a limit of time, which uvicorn does not offer.
+
+    uvicorn frontend.app:app --http backend.web.slow_senders:HttpProtocol
+
+Bodies have their own limit (bodies.py), since only a request whose head is known can be answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+from backend.settings import get_settings
+
+
+class HttpProtocol(AutoHTTPProtocol):  # type: ignore[valid-type, misc]  # chosen at run time
+    """Closes a connection that begins a request and does not send its whole head in time.
+
+    A connection begins one by being made, and by every byte after an answer. What is left of a
+    body that nobody read counts as well.
+    """
+
+    _overdue: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)
+        self._expect_head()
+
+    def data_received(self, data: bytes) -> None:
+        known = self.cycle
+        super().data_received(data)
+        if self.cycle is not known:
+            self._expect_nothing()
+        elif known is None or known.response_complete:
+            self._expect_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._expect_nothing()
+        super().connection_lost(exc)
+
+    def _expect_head(self) -> None:
+        if self._overdue is None:
+            seconds = get_settings().request_head_seconds
+            self._overdue = self.loop.call_later(seconds, self._close)
+
+    def _expect_nothing(self) -> None:
+        if self._overdue is not None:
+            self._overdue.cancel()
+            self._overdue = None
+
+    def _close(self) -> None:
+        self._overdue = None
+        if self in self.connections:  # a WebSocket takes its connection over
+            self.transport.abort()
