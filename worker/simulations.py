@@ -23,6 +23,7 @@ from backend.operations.models import ENDED
 from backend.problems import InternalError, Invalid, Problem, invalid_input
 from backend.simulations.history import unnamed
 from backend.simulations.service import runs_of
+from backend.simulations.stored import why_unreadable
 from backend.simulations.traces import workload_of
 from maat.api.simulations import ClusterTrace
 from maat.scheduling.errors import InputError
@@ -95,11 +96,14 @@ def _abandoned_runs(database: Database) -> Counter[str]:
 def run_simulation(database: Database, simulation_id: str) -> OperationState | None:
     """Play the unclaimed runs of a simulation.
 
-    Returns how it ended; None if it has not ended, or had ended before.
+    Returns how it ended; None if it has not ended, or had ended before. One that cannot be read is
+    left to a worker of the version that stored it: while versions change, both are there.
     """
     with database.session_scope(writes=False) as session:
         simulation = session.get(Simulation, simulation_id)
-    if simulation is None or not join(database, simulation.operation_id):
+    if simulation is None or is_left_to_another_version(database, simulation):
+        return None
+    if not join(database, simulation.operation_id):
         return None
     work = _Work(database, simulation)
     whole = Claim(simulation.operation_id)
@@ -108,6 +112,15 @@ def run_simulation(database: Database, simulation_id: str) -> OperationState | N
         with RUNS.working_on(database, claim, also=lambda at: OPERATIONS.beat(at, whole)):
             _play(database, work, claim, run)
     return settle(database, simulation)
+
+
+def is_left_to_another_version(database: Database, simulation: Simulation) -> bool:
+    """Return whether it cannot be read here; any version can end it once it is cancelled."""
+    why = why_unreadable(simulation.request)
+    if why is None or is_cancel_requested(database, simulation.operation_id):
+        return False
+    log.warning("%s waits for another worker: %s", simulation.id, why)
+    return True
 
 
 class _Work:
