@@ -759,3 +759,14 @@ def test_charts_get_what_they_draw_and_no_more(client: TestClient, database: Dat
     )
     refused = client.get(address, params={"runs": simulation["runs"][0]["id"]})
     assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/runs")
+
+
+def test_the_interval_of_rounds_among_the_parameters_is_sent_to_its_own_field(
+    client: TestClient,
+) -> None:
+    run = {"policy": "sia", "policy_parameters": {"round_seconds": 60}}
+    answer = client.post(SIMULATIONS, json=body(runs=[run]))
+    assert answer.status_code == 422
+    (error,) = answer.json()["errors"]
+    assert error["pointer"] == "/runs/0/policy_parameters/round_seconds"
+    assert error["remedy"] == "Give it as the field round_seconds, beside policy_parameters."

@@ -385,3 +385,13 @@ def test_a_sweep_that_fixes_what_it_varies_is_refused(
         (pointer, "counts_for_nothing")
     ]
     assert queue.sent == []
+
+
+def test_the_interval_of_rounds_among_the_parameters_is_sent_to_its_own_field(
+    client: TestClient,
+) -> None:
+    answer = client.post(SWEEPS, json=body(policy_parameters={"round_seconds": 60}))
+    assert answer.status_code == 422
+    (error,) = answer.json()["errors"]
+    assert error["pointer"] == "/policy_parameters/round_seconds"
+    assert error["remedy"] == "Give it as the field round_seconds, beside policy_parameters."
