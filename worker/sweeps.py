@@ -24,7 +24,7 @@ from maat.simulation.engine import simulate
 from maat.simulation.record import Cancelled, Position
 from worker.operations import count_of, finish
 from worker.progress import PROGRESS_SECONDS, Progress, Stall
-from worker.simulations import problem_of
+from worker.simulations import play_abandoned, problem_of
 from worker.work_queue import Claim, WorkQueue
 
 LIVE = (OperationState.QUEUED.value, OperationState.RUNNING.value)
@@ -48,6 +48,10 @@ def run_point(database: Database, key: str) -> OperationState | None:
 
     Returns None if another worker has claimed it, it has ended, or no sweep needs it any more.
     """
+    with database.session_scope(writes=False) as session:
+        asked = session.exec(_wanting(key).with_only_columns(sa.func.min(Sweep.created_at))).one()
+    if asked[0] is not None:
+        play_abandoned(database, before=asked[0])
     taken = _claim(database, key)
     if taken is None:
         return None
