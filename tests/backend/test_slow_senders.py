@@ -1,4 +1,4 @@
-"""Tests of requests that never end, on real connections of a real server.
+"""Tests of requests that never end or have too large a head, on real connections of a real server.
 
 Such a connection is closed, and those that send whole requests go on.
 """
@@ -109,6 +109,30 @@ def test_a_head_that_drips_closes_the_connection_and_so_does_a_second_one(server
     with connected(server) as connection:
         connection.sendall(HEAD + b"\r\n" + HEAD)
         assert dripping(connection, b"X: y\r\n").count(b"HTTP/1.1 ") == 1
+
+
+@pytest.mark.parametrize(
+    "begun", [HEAD + b"X: ", HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\nX: "]
+)
+def test_a_head_that_is_too_large_closes_the_connection(server: Server, begun: bytes) -> None:
+    with connected(server) as connection:
+        connection.sendall(begun)
+        with pytest.raises(ConnectionError):
+            connection.sendall(b"x" * 100_000_000)
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_large_body_is_no_head(server: Server, chunked: bool) -> None:
+    text = "name,time,application,num_replicas,batch_size\n" + "#" * 4_000_000
+    content = json.dumps({"traces": [{"kind": "csv", "text": text}]}).encode()
+    parts = (content[at : at + 65536] for at in range(0, len(content), 65536))
+    answer = httpx.post(
+        f"{server.url}/api/v1/simulations",
+        content=parts if chunked else content,
+        headers={"Content-Type": "application/json"},
+        timeout=PATIENCE_SECONDS,
+    )
+    assert answer.status_code == 422
 
 
 @pytest.mark.parametrize("path", [b"/api/v1/jobs", b"/_dash-update-component"])
