@@ -16,4 +16,4 @@ WORKDIR /srv/maat
 ENV PATH=/opt/maat/bin:$PATH PYTHONUNBUFFERED=1 MAAT_DATA_DIR=/var/lib/maat OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 USER maat
 EXPOSE 8000
-CMD ["uvicorn", "frontend.app:app", "--host", "0.0.0.0", "--port", "8000", "--timeout-graceful-shutdown", "5", "--no-access-log"]
+CMD ["uvicorn", "frontend.app:app", "--host", "0.0.0.0", "--port", "8000", "--http", "backend.web.slow_senders:HttpProtocol", "--timeout-graceful-shutdown", "5", "--no-access-log"]

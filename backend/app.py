@@ -133,9 +133,10 @@ def provide(
 def put_guards_outside(app: FastAPI) -> None:
     """Move the guards outside all middleware, also what was added later.
 
-    Nothing may read a body before the guards have checked the request.
+    Nothing may read a body before the guards have checked the request, and what compresses answers
+    must see GET in place of HEAD.
     """
-    outside: set[object] = {SecurityHeaders, RequestGuard, PageCallGuard}
+    outside: set[object] = {SecurityHeaders, RequestGuard, PageCallGuard, SafeMethods}
     guards = [entry for entry in app.user_middleware if entry.cls in outside]
     app.user_middleware[:] = [
         *guards,

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from sqlalchemy.engine import Dialect
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import ReturnTypeFromArgs
@@ -86,11 +86,15 @@ class CompressedJson(TypeDecorator[JsonValue | bytes]):
         return None if value is None else unpack_json(value)
 
 
-class CompressedModel(TypeDecorator[Model | bytes], Generic[Model]):
+class Unreadable:
+    """Stands for a stored model that this version refuses: a newer version may have written it."""
+
+
+class CompressedModel(TypeDecorator[Model | Unreadable | bytes], Generic[Model]):
     """A pydantic model as compressed JSON, validated once: when its row is read.
 
-    The model's own validators bring older rows to the present shape. Also accepts bytes from
-    `pack_json`.
+    The model's own validators bring older rows to the present shape. What they refuse is read as
+    Unreadable, so that other rows can still be shown. Also accepts bytes from `pack_json`.
     """
 
     impl = sa.LargeBinary
@@ -100,13 +104,24 @@ class CompressedModel(TypeDecorator[Model | bytes], Generic[Model]):
         super().__init__()
         self.model = model
 
-    def process_bind_param(self, value: Model | bytes | None, dialect: Dialect) -> bytes | None:
+    def process_bind_param(
+        self, value: Model | Unreadable | bytes | None, dialect: Dialect
+    ) -> bytes | None:
         if value is None or isinstance(value, bytes):
             return value
+        if isinstance(value, Unreadable):
+            raise ValueError("what could not be read is not written again")
         return pack_json(value.model_dump(mode="json"))
 
-    def process_result_value(self, value: bytes | None, dialect: Dialect) -> Model | None:
-        return None if value is None else self.model.model_validate(unpack_json(value))
+    def process_result_value(
+        self, value: bytes | None, dialect: Dialect
+    ) -> Model | Unreadable | None:
+        if value is None:
+            return None
+        try:
+            return self.model.model_validate(unpack_json(value))
+        except ValidationError:
+            return Unreadable()
 
 
 def pack_json(value: JsonValue) -> bytes:

@@ -1,16 +1,22 @@
 """Every setting of the service and the worker, from MAAT_* variables and `.env`.
 
-The only home of their names and defaults.
+The only home of their names and defaults. As a program it says which cannot be read.
 """
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
+
+from backend.validation_errors import field_error
 
 _POSTGRES_PREFIXES = ("postgresql://", "postgres://")
 
@@ -36,6 +42,8 @@ class Settings(BaseSettings):
     lock_wait_seconds: float = Field(20.0, gt=0)
     request_threads: int = Field(8, ge=1, le=200)
     request_wait_seconds: float = Field(5.0, gt=0)
+    request_head_seconds: float = Field(10.0, gt=0)
+    request_body_seconds: float = Field(60.0, gt=0)
     idempotency_keep_hours: float = Field(24.0, ge=24.0)
     event_poll_seconds: float = Field(1.0, gt=0)
     event_heartbeat_seconds: float = Field(15.0, gt=0)
@@ -45,6 +53,21 @@ class Settings(BaseSettings):
     @classmethod
     def _upper(cls, value: object) -> object:
         return value.upper() if isinstance(value, str) else value
+
+    @field_validator("database_url")
+    @classmethod
+    def _of_a_known_kind(cls, value: str) -> str:
+        known = ("sqlite:", *_POSTGRES_PREFIXES, "postgresql+")
+        try:
+            readable = not value or bool(value.startswith(known) and make_url(value))
+        except ArgumentError:
+            readable = False
+        if not readable:
+            raise ValueError(
+                "This is not the address of a database: "
+                "it has the form postgresql://user:password@host:port/name"
+            )
+        return value
 
     @cached_property
     def data_path(self) -> Path:
@@ -91,5 +114,22 @@ class Settings(BaseSettings):
 
 @lru_cache(maxsize=1)
 def get_settings() -> Settings:
-    """The settings of this process."""
-    return Settings()
+    """The settings of this process, which ends with exit code 2 if they cannot be read."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        print(*_refusals(error), sep="\n", file=sys.stderr)
+        sys.exit(2)
+
+
+def _refusals(error: ValidationError) -> Iterator[str]:
+    for found in map(field_error, error.errors()):
+        name = found.pointer.strip("/").upper()
+        # An address may hold a password.
+        given = "" if name.endswith("_URL") else f" (got {found.value!r})"
+        message = found.message.rstrip(".")
+        yield f"maat: MAAT_{name.removeprefix('MAAT_')}: {message}{given}. {found.remedy}"
+
+
+if __name__ == "__main__":
+    get_settings()

@@ -53,6 +53,12 @@ def _remedy(found: Mapping[str, Any]) -> str:
             return f"Give a text of the form {limits.get('pattern')}."
         case "finite_number":
             return "Give a finite number."
+        case "float_parsing":
+            return "Give a number."
+        case "int_parsing":
+            return "Give a whole number."
+        case "bool_parsing":
+            return "Give true or false."
         case "value_error":
             return "Correct it as the message says."
         case _:

@@ -13,6 +13,8 @@ MAX_PRIORITY = 1000
 """Largest priority of a job; the smallest is its negative."""
 MAX_GPUS = 1_000_000
 LEAST_ROUND_SECONDS, MOST_ROUND_SECONDS = 1.0, 86_400.0
+LEAST_SPEED, MOST_SPEED = 0.001, 100_000.0
+"""Cluster seconds per wall second. At the least a round of a minute takes most of a day."""
 MAX_GPUS_PER_NODE = 64
 MAX_JOBS_PER_GPU = 8
 MAX_SECONDS = 1e10

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Mapping
+from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -23,6 +24,7 @@ from backend.operations.models import ENDED
 from backend.problems import InternalError, Invalid, Problem, invalid_input
 from backend.simulations.history import unnamed
 from backend.simulations.service import runs_of
+from backend.simulations.stored import why_unreadable
 from backend.simulations.traces import workload_of
 from maat.api.simulations import ClusterTrace
 from maat.scheduling.errors import InputError
@@ -77,16 +79,11 @@ def _abandoned_runs(database: Database) -> Counter[str]:
     operation alive, but may be busy with its own run for long; these runs must not wait for it.
     """
     live = select(Simulation.id).join(Operation).where(col(Operation.state).not_in(ENDED))
-    # A queued run without a heartbeat was never claimed: its operation is sent for it.
-    begun = sa.or_(
-        col(SimulationRun.state) == OperationState.RUNNING,
-        col(SimulationRun.heartbeat_at).is_not(None),
-    )
     return Counter(
         RUNS.send_again(
             database,
             col(SimulationRun.simulation_id).in_(live),
-            begun,
+            RUNS.begun(),  # for a run that was never claimed its operation is sent
             returning=col(SimulationRun.simulation_id),
         )
     )
@@ -95,19 +92,54 @@ def _abandoned_runs(database: Database) -> Counter[str]:
 def run_simulation(database: Database, simulation_id: str) -> OperationState | None:
     """Play the unclaimed runs of a simulation.
 
-    Returns how it ended; None if it has not ended, or had ended before.
+    Returns how it ended; None if it has not ended, or had ended before. One that cannot be read is
+    left to a worker of the version that stored it: while versions change, both are there.
     """
     with database.session_scope(writes=False) as session:
         simulation = session.get(Simulation, simulation_id)
-    if simulation is None or not join(database, simulation.operation_id):
+    if simulation is None or is_left_to_another_version(database, simulation):
+        return None
+    if not join(database, simulation.operation_id):
         return None
     work = _Work(database, simulation)
     whole = Claim(simulation.operation_id)
-    while (claimed := _claim(database, simulation)) is not None:
+    while (claimed := _next(database, simulation)) is not None:
         claim, run = claimed
         with RUNS.working_on(database, claim, also=lambda at: OPERATIONS.beat(at, whole)):
             _play(database, work, claim, run)
     return settle(database, simulation)
+
+
+def play_abandoned(database: Database, *, before: datetime) -> bool:
+    """Play what dead workers left of simulations requested before a moment; oldest first.
+
+    Their message is sent again behind those of later requests, which must not go first for it.
+    Returns whether there were any.
+    """
+    statement = (
+        select(Simulation.id)
+        .join(Operation)
+        .join(SimulationRun)
+        .where(
+            col(Operation.state).not_in(ENDED),
+            col(Simulation.created_at) < before,
+            RUNS.abandoned(),
+        )
+    )
+    with database.session_scope(writes=False) as session:
+        older = session.exec(statement.distinct().order_by(col(Simulation.id))).all()
+    for simulation_id in older:
+        run_simulation(database, simulation_id)
+    return bool(older)
+
+
+def is_left_to_another_version(database: Database, simulation: Simulation) -> bool:
+    """Return whether it cannot be read here; any version can end it once it is cancelled."""
+    why = why_unreadable(simulation.request)
+    if why is None or is_cancel_requested(database, simulation.operation_id):
+        return False
+    log.warning("%s waits for another worker: %s", simulation.id, why)
+    return True
 
 
 class _Work:
@@ -132,6 +164,13 @@ class _Work:
     def _read(self, trace: int) -> Workload:
         with self._database.session_scope(writes=False) as session:
             return workload_of(session, self.simulation.request.traces[trace])
+
+
+def _next(database: Database, simulation: Simulation) -> tuple[Claim, SimulationRun] | None:
+    """Claim the next run, after what dead workers left of older simulations."""
+    if play_abandoned(database, before=simulation.created_at):
+        join(database, simulation.operation_id)  # it may have been queued again meanwhile
+    return _claim(database, simulation)
 
 
 def _claim(database: Database, simulation: Simulation) -> tuple[Claim, SimulationRun] | None:

@@ -15,6 +15,7 @@ from backend.database import Database
 from backend.measurements.uses import measured, uses_of
 from backend.models import Operation, OperationState, Sweep, SweepMember, SweepPoint
 from backend.operations.models import ENDED
+from backend.simulations.stored import why_unreadable
 from backend.sweeps.requests import base_of
 from backend.sweeps.resources import error_of_point
 from maat.laboratory.figures import Figures, figures_of
@@ -23,7 +24,7 @@ from maat.simulation.engine import simulate
 from maat.simulation.record import Cancelled, Position
 from worker.operations import count_of, finish
 from worker.progress import PROGRESS_SECONDS, Progress, Stall
-from worker.simulations import problem_of
+from worker.simulations import play_abandoned, problem_of
 from worker.work_queue import Claim, WorkQueue
 
 LIVE = (OperationState.QUEUED.value, OperationState.RUNNING.value)
@@ -47,6 +48,10 @@ def run_point(database: Database, key: str) -> OperationState | None:
 
     Returns None if another worker has claimed it, it has ended, or no sweep needs it any more.
     """
+    with database.session_scope(writes=False) as session:
+        asked = session.exec(_wanting(key).with_only_columns(sa.func.min(Sweep.created_at))).one()
+    if asked[0] is not None:
+        play_abandoned(database, before=asked[0])
     taken = _claim(database, key)
     if taken is None:
         return None
@@ -87,16 +92,21 @@ def settle(database: Database) -> None:
 
 
 def _claim(database: Database, key: str) -> tuple[Claim, Sweep, SweepMember] | None:
-    """Claim a queued or abandoned point for the oldest sweep that needs it.
+    """Claim a queued or abandoned point for the oldest sweep that needs it and can be read.
 
-    All its sweeps are running from now on.
+    All its sweeps are running from now on. A point that only sweeps of another version need is left
+    to a worker of that version.
     """
     with database.session_scope() as session:
-        wanted: tuple[Sweep, SweepMember] | None = session.exec(
-            _wanting(key).order_by(col(Sweep.id), col(SweepMember.position)).limit(1)
-        ).first()
-        if wanted is None:
+        columns = col(Sweep.id), col(SweepMember.position)
+        places = session.exec(_wanting(key).with_only_columns(*columns).order_by(*columns)).all()
+        if not places:
             POINTS.drop(session, col(SweepPoint.key) == key)
+            return None
+        members = (session.get_one(SweepMember, place) for place in places)
+        each = ((session.get_one(Sweep, member.sweep_id), member) for member in members)
+        wanted = next((one for one in each if why_unreadable(one[0].request) is None), None)
+        if wanted is None:
             return None
         claim = POINTS.claim_next(session, col(SweepPoint.key) == key)
         if claim is None:

@@ -155,6 +155,15 @@ class WorkQueue(Generic[Row]):
             )
             return sorted(found.scalars())
 
+    def begun(self) -> Condition:
+        """Select rows that a worker has claimed, and those that were queued again since."""
+        running = col(self._table.state) == OperationState.RUNNING
+        return sa.or_(running, col(self._table.heartbeat_at).is_not(None))
+
+    def abandoned(self) -> Condition:
+        """Select rows that a worker began and that none works on."""
+        return sa.and_(self.begun(), self._claimable(utc_now()))
+
     def _update(self, session: Session, *where: Condition, **values: object) -> bool:
         """Write values into rows; return whether there were any."""
         statement = sa.update(self._table).where(*where).values(**values)

@@ -28,7 +28,7 @@ from maat.api.clusters import (
     NodeChanges,
 )
 from maat.scheduling import cluster as engine
-from maat.scheduling.errors import ClusterError, InputError
+from maat.scheduling.errors import ClusterError, InputError, ParameterError
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.registry import Registry
@@ -91,16 +91,19 @@ def check_changes(session: Session, cluster_id: str, changes: ClusterChanges) ->
 def change_cluster(
     session: Session, cluster_id: str, changes: ClusterChanges, if_match: str | None
 ) -> Cluster:
+    """Set what was given. Values equal to the present ones make no new version."""
     cluster = get_cluster(session, cluster_id, lock=True)
     check_version(if_match, cluster.version, cluster.latest_round)
     given = changes.model_dump(exclude_unset=True, exclude_none=True)
     given |= _wanted_parts(cluster, given)
     if given.get("name", cluster.name) != cluster.name and name_is_taken(session, given["name"]):
         raise Conflict(f"There is already a cluster named {given['name']!r}.")
-    speed = given.pop("speed", None)
-    if speed is not None:
-        reanchor(cluster, moment_of(session), speed=speed)
-    return save_changed(session, cluster, **given)
+    changed = {name: value for name, value in given.items() if value != getattr(cluster, name)}
+    if not changed:
+        return cluster
+    if "speed" in changed:
+        reanchor(cluster, moment_of(session), speed=changed.pop("speed"))
+    return save_changed(session, cluster, **changed)
 
 
 def _wanted_parts(cluster: Cluster, given: dict[str, Any]) -> dict[str, Any]:
@@ -175,6 +178,14 @@ def check_parts(
     Returns the policy's default interval of rounds. Placer None: the default of the policy. Raises
     Invalid.
     """
+    if "round_seconds" in policy_parameters:
+        error = ParameterError(
+            "is no parameter of a policy",
+            field="round_seconds",
+            value=policy_parameters["round_seconds"],
+            remedy="Give it as the field round_seconds, beside policy_parameters.",
+        )
+        raise invalid_input(error, "/policy_parameters/round_seconds")
     built = _build(POLICIES, policy, policy_parameters, pointer="/policy")
     if placer is not None:
         _build(PLACERS, placer, placer_parameters, pointer="/placer")

@@ -7,6 +7,7 @@ from backend.operations.models import Operation
 from backend.sight import Sight
 from backend.simulations.models import Simulation, SimulationRun
 from backend.simulations.seen import of_trace, request_seen, summary_seen
+from backend.simulations.stored import why_unreadable
 from maat.api.measurements import UsedOut
 from maat.api.simulations import RunOut, SimulationOut
 
@@ -23,11 +24,13 @@ def show_simulation(
     used: list[UsedOut],
     sight: Sight,
 ) -> SimulationOut:
+    unreadable = why_unreadable(simulation.request)
     return answer_of(
         SimulationOut,
         simulation,
         state=operation.state,
-        request=request_seen(simulation.request, sight).as_answered(),
+        request={} if unreadable else request_seen(simulation.request, sight).as_answered(),
+        unreadable=unreadable,
         measurements=used,
         runs=[show_run(run, of_trace(simulation, run.trace, sight)) for run in runs],
     )

@@ -18,7 +18,7 @@ from sqlmodel import Session
 from backend.accounts.identity import Principal
 from backend.sight import OTHER_MODEL, WHOLE, Sight, jobs_named_in, sight_of
 from backend.simulations.models import Simulation, SimulationRun
-from backend.simulations.stored import StoredConditions
+from backend.simulations.stored import StoredConditions, why_unreadable
 from maat.api.simulations import ClusterTrace, ConditionsBody, TraceReservationBody
 from maat.laboratory.requested import shipped_models
 
@@ -52,7 +52,11 @@ def simulations_sight(
     if principal.sees_all_tenants:
         return WHOLE
     texts = [
-        *(reserved_for(simulation.request) for simulation in simulations),
+        *(
+            reserved_for(simulation.request)
+            for simulation in simulations
+            if why_unreadable(simulation.request) is None
+        ),
         *([run.summary] for run in runs),
     ]
     return sight_of(session, principal, jobs_named_in(texts))
@@ -71,6 +75,8 @@ def results_sight(
 
 def of_trace(simulation: Simulation, trace: int, sight: Sight) -> Sight:
     """Return what is seen of the jobs of a trace; all, if the requester supplied it."""
+    if why_unreadable(simulation.request) is not None:
+        return sight
     return sight if isinstance(simulation.request.traces[trace], ClusterTrace) else WHOLE
 
 

@@ -34,7 +34,12 @@ from backend.simulations.conditions import (
 from backend.simulations.history import hides_others, own_part, without_naming
 from backend.simulations.idle_settings import idle_conditions, refuse
 from backend.simulations.models import Simulation, SimulationRun
-from backend.simulations.stored import HistoryTrace, StoredSimulation, StoredTrace
+from backend.simulations.stored import (
+    HistoryTrace,
+    StoredSimulation,
+    StoredTrace,
+    refuse_unreadable,
+)
 from backend.simulations.traces import workload_of
 from backend.tenancy import find_owned
 from maat.api.simulations import MAX_RUNS, ClusterTrace, CsvTrace, RunBody, SimulationBody
@@ -183,8 +188,13 @@ def _checked_scenario(workload: Workload, request: StoredSimulation, found: Meas
 
 
 def get_simulation(session: Session, principal: Principal, simulation_id: str) -> Simulation:
-    """Find a simulation. Raises NotFound for another tenant's simulation too."""
-    return find_owned(session, principal, Simulation, simulation_id, noun="simulation")
+    """Find a simulation.
+
+    Raises NotFound for another tenant's simulation too, Conflict for one that cannot be read.
+    """
+    found = find_owned(session, principal, Simulation, simulation_id, noun="simulation")
+    refuse_unreadable(found.request)
+    return found
 
 
 def runs_of(session: Session, simulation_ids: list[str]) -> dict[str, list[SimulationRun]]:

@@ -12,6 +12,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
+from backend.columns import Unreadable
+from backend.problems import Conflict
 from maat.api.simulations import (
     MAX_TRACES,
     ClusterTrace,
@@ -48,6 +50,23 @@ def _kind_of(trace: Any) -> str | None:
         return "history" if isinstance(trace, HistoryTrace) else getattr(trace, "kind", None)
     is_history = trace.get("kind") == "cluster" and "text" in trace
     return "history" if is_history else trace.get("kind")
+
+
+UNREADABLE = (
+    "It was stored by another version of Maat, and this version cannot read it. "
+    "Update Maat: it is kept, and a newer version shows and plays it."
+)
+
+
+def why_unreadable(request: object) -> str | None:
+    """Return why a request cannot be shown or played; None if it can."""
+    return UNREADABLE if isinstance(request, Unreadable) else None
+
+
+def refuse_unreadable(request: object) -> None:
+    """Raise Conflict if a request cannot be read."""
+    if (why := why_unreadable(request)) is not None:
+        raise Conflict(why)
 
 
 class StoredConditions(ConditionsBody):
@@ -118,8 +137,7 @@ class StoredSimulation(StoredConditions, SimulationBody):
     def as_answered(self) -> dict[str, Any]:
         shown = self.model_dump(mode="json", exclude={"traces": {"__all__": {"text"}}})
         for trace, json in zip(self.traces, shown["traces"], strict=True):
-            if not isinstance(trace, ClusterTrace):
-                json.update(length_of_text(trace))
+            json.update(length_of_text(trace))
         return shown
 
 
@@ -146,6 +164,5 @@ def with_own_round_seconds(given: Any, *, counts: bool) -> Any:
 
 
 def length_of_text(trace: object) -> dict[str, int]:
-    """Return what an answer says of a trace's text, if it has one."""
-    text: str | None = getattr(trace, "text", None)
-    return {} if text is None else {"text_bytes": len(text.encode())}
+    """Return what an answer says of a text that was sent as a trace."""
+    return {"text_bytes": len(trace.text.encode())} if isinstance(trace, CsvTrace) else {}

@@ -10,6 +10,7 @@ from backend.answers import answer_of
 from backend.operations.models import Operation, OperationState
 from backend.sight import Sight
 from backend.simulations.seen import request_seen
+from backend.simulations.stored import why_unreadable
 from backend.sweeps.models import Sweep, SweepMember, SweepPoint
 from maat.api.measurements import UsedOut
 from maat.api.sweeps import AxisOut, PointOut, RowOut, SweepDetail, SweepOut, VaryBody
@@ -95,12 +96,14 @@ def _point(
 
 
 def _computed(sweep: Sweep, operation: Operation) -> dict[str, Any]:
+    unreadable = why_unreadable(sweep.request)
     return {
         "state": operation.state,
         "done": int(operation.done),
         "total": int(operation.total),
-        "seeds": sweep.request.seeds,
-        "axes": [_axis(vary) for vary in sweep.request.vary],
+        "seeds": [] if unreadable else sweep.request.seeds,
+        "axes": [] if unreadable else [_axis(vary) for vary in sweep.request.vary],
+        "unreadable": unreadable,
     }
 
 

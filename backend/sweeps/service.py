@@ -34,7 +34,7 @@ from backend.simulations.idle_settings import (
 )
 from backend.simulations.seen import reserved_for
 from backend.simulations.service import check_fits, cluster_id_of
-from backend.simulations.stored import HistoryTrace
+from backend.simulations.stored import HistoryTrace, refuse_unreadable
 from backend.simulations.traces import workload_of
 from backend.sweeps.models import Sweep, SweepMember, SweepPoint
 from backend.sweeps.requests import sweep_of
@@ -126,8 +126,13 @@ def _is_of_fidelity(body: SweepBody) -> bool:
 
 
 def get_sweep(session: Session, principal: Principal, sweep_id: str) -> Sweep:
-    """Find a sweep. Raises NotFound for another tenant's sweep too."""
-    return find_owned(session, principal, Sweep, sweep_id, noun="sweep")
+    """Find a sweep.
+
+    Raises NotFound for another tenant's sweep too, Conflict for one that cannot be read.
+    """
+    found = find_owned(session, principal, Sweep, sweep_id, noun="sweep")
+    refuse_unreadable(found.request)
+    return found
 
 
 def whole_of(session: Session, principal: Principal, sweep: Sweep) -> Whole:

@@ -10,10 +10,11 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import anyio
 from fastapi import Request
 from starlette.datastructures import Headers
 
-from backend.problems import MalformedRequest, PayloadTooLarge
+from backend.problems import MalformedRequest, PayloadTooLarge, Problem
 
 KIB, MIB = 1024, 1024 * 1024
 
@@ -35,6 +36,16 @@ _BACKSLASH = ord("\\")
 _TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 
 Route = TypeVar("Route", bound=Callable[..., Any])
+
+
+class BodyTooSlow(Problem):
+    """The body did not arrive in time, and the connection was closed. Nothing was done.
+
+    Send it again, in smaller parts if it is large.
+    """
+
+    slug, title, status = "body-too-slow", "The body did not arrive in time", 408
+    retryable = True
 
 
 class BodyTooLarge(PayloadTooLarge):
@@ -74,18 +85,26 @@ def is_quickly_parsed(body: bytes) -> bool:
 
 
 async def read_body(request: Request, most: int) -> bytes:
-    """Read the body. Raises BodyTooLarge.
+    """Read the body. Raises BodyTooLarge, BodyTooSlow.
 
     A body with too large a Content-Length is not read; otherwise reading stops at the limit.
     """
     announced = announced_bytes(request.headers)
     if announced is not None and announced > most:
         raise _too_large(request, most)
+    seconds = request.app.state.settings.request_body_seconds
     body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > most:
-            raise _too_large(request, most)
+    try:
+        with anyio.fail_after(seconds):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > most:
+                    raise _too_large(request, most)
+    except TimeoutError:
+        raise BodyTooSlow(
+            f"The body did not arrive within {seconds:g} s. Send less at once.",
+            headers={"Connection": "close"},
+        ) from None
     return bytes(body)
 
 

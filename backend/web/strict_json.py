@@ -1,11 +1,12 @@
 """Reads requests strictly, so that routes never see invalid input.
 
-Refuses what JSON forbids (NaN, Infinity), what databases cannot store (NUL, lone surrogates) and
-unknown query parameters.
+Refuses what JSON forbids (NaN, Infinity), members given twice, what databases cannot store (NUL,
+lone surrogates), unknown query parameters, and members of a body that nothing would read.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ from backend.web.bodies import (
 )
 from backend.web.gates import Gates
 from backend.web.json_depth import refuse_deep
+from backend.web.middleware import SAFE_METHODS
 
 _CONSTANTS = (b"NaN", b"Infinity")
 _MOST_ERRORS = 100
@@ -54,6 +56,22 @@ class _NoNumber:
     """Replaces NaN or Infinity in a body until its place is known."""
 
     name: str
+
+
+class _Repeating(dict[str, Any]):
+    """Replaces an object that gives a member more than once, until its place is known."""
+
+    repeated: str
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    held = dict(pairs)
+    if len(held) == len(pairs):
+        return held
+    repeating = _Repeating(held)
+    counts = Counter(key for key, _ in pairs)
+    repeating.repeated = next(key for key, count in counts.items() if count > 1)
+    return repeating
 
 
 class StrictRequest(Request):
@@ -100,6 +118,8 @@ class StrictRoute(APIRoute):
                 _refuse_unknown_parameters(request, self)
                 if self.body_field is not None:
                     await _receive(request, self)
+                elif request.method not in SAFE_METHODS:
+                    _refuse_members(request, await request.body())
                 if who_asks:
                     await _pass_gate(request)
                 if self.body_field is not None and not is_quickly_parsed(await request.body()):
@@ -125,6 +145,26 @@ async def _receive(request: StrictRequest, route: APIRoute) -> None:
     if is_large(announced_bytes(request.headers)):
         await _stack(request).enter_async_context(gates.large.passed())
     _check_type(request, await request.body())
+
+
+def _refuse_members(request: Request, body: bytes) -> None:
+    """Raise Invalid naming each member of a body of which nothing is read.
+
+    A misspelt condition would otherwise have no effect.
+    """
+    if not body.strip():
+        return
+    _check_type(request, body)
+    given = parse_strictly(body)
+    if given == {}:
+        return
+    message, remedy = "This address reads no body.", "Leave it out, or send {}."
+    members = given.items() if isinstance(given, dict) else [("", given)]
+    errors = [
+        FieldError(name and f"/{pointer_part(name)}", "extra_forbidden", message, remedy, value)
+        for name, value in islice(members, _MOST_ERRORS)
+    ]
+    raise Invalid(f"{message} {remedy}", errors=errors)
 
 
 async def _pass_gate(request: Request) -> None:
@@ -193,10 +233,11 @@ def _check_type(request: Request, body: bytes) -> None:
 def parse_strictly(body: bytes) -> Any:
     """Return the body's JSON value.
 
-    Raises MalformedRequest with the cause, Invalid for an object with too many members.
+    Raises MalformedRequest with the cause, Invalid for an object with too many members or with one
+    more than once.
     """
     try:
-        value = parse_json(body, parse_constant=_NoNumber)
+        value = parse_json(body, parse_constant=_NoNumber, object_pairs_hook=_object)
         refuse_deep(body, value)
         if any(name in body for name in _CONSTANTS):
             _refuse_constants(value)
@@ -258,6 +299,13 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _check_members(held: dict[str, Any], pointer: str) -> None:
+    if isinstance(held, _Repeating):
+        message, remedy = "This member is given more than once.", "Give it once."
+        place = f"{pointer}/{pointer_part(held.repeated)}"
+        raise Invalid(
+            f"{place}: {message} {remedy}",
+            errors=[FieldError(place, "repeated", message, remedy, held[held.repeated])],
+        )
     if len(held) > _MOST_MEMBERS:
         message, remedy = (
             "The object has more members than any that Maat accepts.",

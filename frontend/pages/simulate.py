@@ -325,7 +325,10 @@ def _table(simulations: Sequence[SimulationOut]) -> Component:
                         )
                     ),
                     html.Td(state_chip(simulation["state"])),
-                    html.Td(", ".join(policies[:4]) + (" …" if len(policies) > 4 else "")),
+                    html.Td(
+                        simulation["unreadable"]
+                        or ", ".join(policies[:4]) + (" …" if len(policies) > 4 else "")
+                    ),
                     html.Td(str(len(runs)), className="number"),
                     html.Td(clock(simulation["created_at"]), className="number"),
                 ]

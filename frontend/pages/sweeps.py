@@ -346,7 +346,7 @@ def _table(sweeps: Sequence[SweepOut]) -> Component:
             [
                 html.Td(dcc.Link(sweep["name"] or sweep["id"], href=f"/sweeps/{sweep['id']}")),
                 html.Td(state_chip(sweep["state"])),
-                html.Td(" × ".join(axis["name"] for axis in sweep["axes"])),
+                html.Td(sweep["unreadable"] or " × ".join(axis["name"] for axis in sweep["axes"])),
                 html.Td(f"{sweep['done']} of {sweep['total']}", className="number"),
                 html.Td(clock(sweep["created_at"]), className="number"),
             ]

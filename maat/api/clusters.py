@@ -7,14 +7,13 @@ from typing import Annotated, Any
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from maat.api.fields import Body, GpuTypeName, Name, Parameters, RoundSeconds, Timestamp
-from maat.vocabulary import MAX_GPUS_PER_NODE, ExecutorKind
+from maat.api.fields import Body, GpuTypeName, NameInAddresses, Parameters, RoundSeconds, Timestamp
+from maat.vocabulary import LEAST_SPEED, MAX_GPUS_PER_NODE, MOST_SPEED, ExecutorKind
 
 MAX_NODES = 5_000
 MAX_CLUSTER_GPUS = 20_000  # the cluster's page and every answer about its state show each one
-MAX_SPEED = 100_000.0
 
-Speed = Annotated[float, Field(gt=0.0, le=MAX_SPEED)]
+Speed = Annotated[float, Field(ge=LEAST_SPEED, le=MOST_SPEED)]
 GpuIndices = Annotated[
     list[Annotated[int, Field(ge=0, lt=MAX_GPUS_PER_NODE)]], Field(max_length=MAX_GPUS_PER_NODE)
 ]
@@ -25,7 +24,7 @@ class NodeBody(Body):
 
     gpu_type: GpuTypeName
     gpu_count: Annotated[int, Field(ge=1, le=MAX_GPUS_PER_NODE)]
-    name: Name | None = None
+    name: NameInAddresses | None = None
     count: Annotated[int, Field(ge=1, le=MAX_NODES)] = 1
     memory_gib: Annotated[float, Field(gt=0, le=10_000)] | None = None
 
@@ -33,7 +32,7 @@ class NodeBody(Body):
 class ClusterBody(Body):
     """A new cluster: its nodes one by one, or as a shape such as `t4=6x4,a100=2x8`."""
 
-    name: Name
+    name: NameInAddresses
     nodes: Annotated[list[NodeBody], Field(max_length=MAX_NODES)] | None = None
     shape: Annotated[str, Field(min_length=1, max_length=10_000)] | None = None
     policy: Annotated[str, Field(max_length=100)] = "sia"
@@ -53,7 +52,7 @@ class ClusterBody(Body):
 class ClusterChanges(Body):
     """Changes of a cluster. Fields left out stay unchanged."""
 
-    name: Name | None = None
+    name: NameInAddresses | None = None
     policy: Annotated[str, Field(max_length=100)] | None = None
     policy_parameters: Parameters | None = None
     placer: Annotated[str, Field(max_length=100)] | None = None

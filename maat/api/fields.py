@@ -31,6 +31,7 @@ _RFC3339 = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?"
     r"([Zz]|[+-][0-9]{2}:[0-9]{2})"
 )
+_ID = re.compile(r"[a-z]+_[0-9a-z]{26}", re.IGNORECASE)
 _LIKE_THIS = (
     "write for example 2026-11-20T12:00:00Z or 2026-11-20T13:00:00+01:00 (in an address, + is %2B)"
 )
@@ -68,7 +69,17 @@ def _printable(text: str) -> str:
     return text
 
 
+def _addressable(name: str) -> str:
+    if "/" in name or name in (".", ".."):
+        raise ValueError("The name stands in addresses: leave out /, and give more than . or ..")
+    if _ID.fullmatch(name):
+        raise ValueError("The name looks like an id, and both find the same: give another name")
+    return name
+
+
 Name = Annotated[str, Field(min_length=1, max_length=MAX_TEXT), AfterValidator(_printable)]
+NameInAddresses = Annotated[Name, AfterValidator(_addressable)]
+"""The name of what is addressed by its id or by its name."""
 GpuTypeName = Annotated[str, Field(min_length=1, max_length=48)]
 GpuCount = Annotated[int, Field(ge=1, le=MAX_GPUS)]
 BatchSize = Annotated[int, Field(ge=1, le=LARGEST_BATCH)]

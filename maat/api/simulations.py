@@ -248,9 +248,9 @@ class RunOut(TypedDict):
 class SimulationOut(TypedDict):
     """A simulation.
 
-    `request`: as sent; a CSV trace is replaced by its length. `state`: of its operation. In a
-    cluster's history other tenants' jobs have keys such as `other-1` within an answer; sums include
-    them.
+    `request`: as sent; a CSV trace is replaced by its length. `unreadable`: why the request cannot
+    be shown, which then is empty; else null. `state`: of its operation. In a cluster's history
+    other tenants' jobs have keys such as `other-1` within an answer; sums include them.
     """
 
     id: str
@@ -259,6 +259,7 @@ class SimulationOut(TypedDict):
     created_at: Timestamp
     state: OperationState
     request: dict[str, Any]
+    unreadable: str | None
     measurements: list[UsedOut]
     runs: list[RunOut]
 

@@ -87,7 +87,7 @@ class RowOut(TypedDict):
 
 
 class SweepOut(TypedDict):
-    """A sweep. `request`: as sent; a CSV trace is replaced by its length."""
+    """A sweep. `unreadable`: why its seeds and axes cannot be shown; else null."""
 
     id: str
     name: str
@@ -98,12 +98,14 @@ class SweepOut(TypedDict):
     total: int
     seeds: list[int]
     axes: list[AxisOut]
+    unreadable: str | None
 
 
 class SweepDetail(SweepOut):
     """A sweep with its points and their means.
 
-    `fairness_rule`: how `worst_rho` and `unfair_fraction` are computed.
+    `request`: as sent; a CSV trace is replaced by its length. `fairness_rule`: how `worst_rho` and
+    `unfair_fraction` are computed.
     """
 
     fairness_rule: FairnessRule

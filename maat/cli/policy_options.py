@@ -113,7 +113,14 @@ def _named_policies(text: str) -> dict[str, str]:
         return {name: name for name in POLICIES.names}
     found: dict[str, str] = {}
     for part in text.split(","):
-        label, _, policy = part.strip().rpartition("=")
+        label, equals, policy = part.strip().rpartition("=")
+        if equals and not label.strip():
+            raise InputError(
+                "has no label before the =",
+                field="policy",
+                value=part.strip(),
+                remedy=f"Write {policy.strip()}, or for example soft={policy.strip()}.",
+            )
         policy = POLICIES.entry(policy.strip()).name
         label = label.strip() or policy
         if label in found:

@@ -45,7 +45,14 @@ def read_rounds(texts: Sequence[str]) -> Rounds:
     """Read NUMBER for all policies, or LABEL=NUMBER for one. Raises ParameterError."""
     found: dict[str, float] = {}
     for text in texts:
-        label, _, seconds = (part.strip() for part in text.rpartition("="))
+        label, equals, seconds = (part.strip() for part in text.rpartition("="))
+        if equals and not label:
+            raise ParameterError(
+                "has no policy before the =",
+                field="round_seconds",
+                value=text,
+                remedy=f"Write {seconds} for all policies, or for example sia={seconds}.",
+            )
         if label in found:
             raise ParameterError(
                 "is given twice", field="round_seconds", value=text, remedy="Give each once."

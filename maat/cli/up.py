@@ -30,6 +30,7 @@ PORTS_TRIED = 100
 STOP_SECONDS = 6.0
 START_SECONDS = 90.0
 START_FAILURES = 3
+HTTP_PROTOCOL = "backend.web.slow_senders:HttpProtocol"
 
 
 class DataFolderInUse(InputError):
@@ -78,6 +79,8 @@ def up(
     if a part does not start.
     """
     data_dir = data_dir.resolve()
+    if not settings_are_readable():
+        return 2
     os.umask(0o077)  # database and logs hold every tenant's jobs: they are for this user alone
     with stop_on_signals(), locked(data_dir), listening(host, port) as listener:
         place = Place(host, listener.getsockname()[1], data_dir)
@@ -100,6 +103,11 @@ def up(
         finally:
             stop_all(children, seconds=STOP_SECONDS)
     return 0
+
+
+def settings_are_readable() -> bool:
+    """Let the service's own program read its settings; it says itself what it cannot read."""
+    return subprocess.run((sys.executable, "-m", "backend.settings"), check=False).returncode != 2
 
 
 def child_environment(place: Place, *, demo: bool, demo_jobs: bool) -> dict[str, str]:
@@ -138,6 +146,8 @@ def child_specs(
                 "frontend.app:app",
                 "--fd",
                 str(listener.fileno()),
+                "--http",
+                HTTP_PROTOCOL,
                 "--timeout-graceful-shutdown",
                 "2",
                 "--no-access-log",

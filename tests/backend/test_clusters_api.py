@@ -78,7 +78,16 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"shape": "t4=1x4", "placer": "anywhere"}, "/placer"),
     ({"shape": "t4=1x4", "executor": "magic"}, "/executor"),
     ({"shape": "t4=1x4", "round_seconds": 0}, "/round_seconds"),
+    (
+        {"shape": "t4=1x4", "policy_parameters": {"round_seconds": 60}},
+        "/policy_parameters/round_seconds",
+    ),
     ({"shape": "t4=1x4", "speed": -1}, "/speed"),
+    ({"shape": "t4=1x4", "speed": 1e-300}, "/speed"),
+    ({"shape": "t4=1x4", "name": "a/b"}, "/name"),
+    ({"shape": "t4=1x4", "name": ".."}, "/name"),
+    ({"shape": "t4=1x4", "name": "clu_01kaf3q8n5x7d2m9v4c6b1t0zs"}, "/name"),
+    ({"nodes": [{"gpu_type": "t4", "gpu_count": 4, "name": "a/b"}]}, "/nodes/0/name"),
 ]
 
 
@@ -139,6 +148,69 @@ def test_parameters_of_a_policy_are_not_kept_for_another(client: TestClient) -> 
     )
     refused = client.patch(DEMO, json={"policy_parameters": {"p": -1.0}}, headers=headers)
     assert refused.status_code == 422
+
+
+def test_a_change_to_what_is_so_already_changes_nothing(client: TestClient) -> None:
+    before = client.get(DEMO)
+    now = before.json()
+    same = {name: now[name] for name in ("name", "policy", "placer", "round_seconds", "speed")}
+    given = {"policy_parameters": now["policy_parameters"], "keep_rounds": now["keep_rounds"]}
+    headers = {"If-Match": before.headers["ETag"]}
+    for changes in ({}, same, same | given):
+        answer = client.patch(DEMO, json=changes, headers=headers)
+        assert answer.status_code == 200
+        assert answer.headers["ETag"] == before.headers["ETag"]
+        assert answer.json()["version"] == now["version"]
+    node = client.get(f"{DEMO}/nodes/t4-0")
+    answer = client.patch(
+        f"{DEMO}/nodes/t4-0", json={"drained_gpus": []}, headers={"If-Match": node.headers["ETag"]}
+    )
+    assert answer.headers["ETag"] == node.headers["ETag"]
+    changed = client.patch(DEMO, json=same | {"speed": now["speed"] + 1}, headers=headers)
+    assert changed.json()["version"] == now["version"] + 1
+
+
+def test_a_cluster_that_had_a_name_of_an_earlier_version_is_still_read(
+    client: TestClient, database: Database
+) -> None:
+    with database.session_scope() as session:
+        cluster = session.exec(select(Cluster)).one()
+        cluster.name = "a/b"
+        session.add(cluster)
+    (listed,) = client.get(CLUSTERS).json()["items"]
+    assert listed["name"] == "a/b"
+    renamed = client.patch(
+        f"{CLUSTERS}/{listed['id']}", json={"name": "ab"}, headers={"If-Match": "*"}
+    )
+    assert renamed.json()["name"] == "ab"
+
+
+ACTIONS = ("/actions/pause", "/actions/resume", "/nodes/t4-0/actions/drain")
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_an_action_refuses_a_body_that_it_would_not_read(client: TestClient, action: str) -> None:
+    before = client.get(DEMO).json()["version"]
+    refused = client.post(DEMO + action, json={"until": 5, "a/b": 1})
+    assert refused.status_code == 422
+    errors = refused.json()["errors"]
+    assert [error["pointer"] for error in errors] == ["/until", "/a~1b"]
+    assert errors[0]["remedy"] == "Leave it out, or send {}."
+    for content, status in (("[1]", 422), ("null", 422), ("{", 400), (" ", 200), ("{}", 200)):
+        answer = client.post(
+            DEMO + action, content=content, headers={"Content-Type": "application/json"}
+        )
+        assert answer.status_code == status, content
+        if status != 200:
+            assert client.get(DEMO).json()["version"] == before
+    assert client.post(DEMO + action).status_code == 200
+
+
+def test_every_other_action_refuses_a_body_too(client: TestClient) -> None:
+    job = client.post("/api/v1/jobs", json={"name": "train", "model": "bert"}).json()["id"]
+    refused = client.post(f"/api/v1/jobs/{job}/actions/cancel", json={"reason": "late"})
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/reason")
+    assert client.get(f"/api/v1/jobs/{job}").json()["state"] == "submitted"
 
 
 def test_speed_and_pauses_change_how_time_passes_and_not_what_it_is(

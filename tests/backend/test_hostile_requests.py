@@ -237,3 +237,22 @@ def test_a_callback_that_no_page_has_is_a_problem(
         raise_server_exceptions=False,
     )
     check(client.post("/_dash-update-component", json=body), 400, "malformed-request")
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ('{"name": "a", "model": "bert", "name": "b"}', "/name"),
+        ('{"name": "a", "model": "bert", "n\\u0061me": "a"}', "/name"),
+        ('{"name": "a", "x/y": {"p": [0, {"q": 1, "q": 2}]}}', "/x~1y/p/1/q"),
+    ],
+)
+def test_a_member_that_is_given_twice_is_refused_by_its_place(
+    client: TestClient, body: str, pointer: str
+) -> None:
+    headers = {"Content-Type": "application/json"}
+    answer = client.post("/api/v1/jobs", content=body, headers=headers)
+    assert answer.status_code == 422
+    (error,) = answer.json()["errors"]
+    assert (error["pointer"], error["code"]) == (pointer, "repeated")
+    assert client.get("/api/v1/jobs").json()["items"] == []

@@ -8,10 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from fastapi.testclient import TestClient
-from sqlmodel import func, select
+from sqlmodel import col, func, select
 
 from backend.clusters.repository import all_clusters
+from backend.columns import pack_json
 from backend.database import Database
 from backend.models import Operation, Simulation, SimulationRun
 from backend.simulations.conditions import conditions_of
@@ -672,6 +674,27 @@ def test_simulations_and_operations_are_listed_newest_first_in_pages(client: Tes
     assert [item["id"] for item in queued] == [item["operation_id"] for item in reversed(made[1:])]
 
 
+def test_a_simulation_that_cannot_be_read_costs_only_itself(
+    client: TestClient, database: Database
+) -> None:
+    ids = [client.post(SIMULATIONS, json=body(name=name)).json()["id"] for name in ("a", "b", "c")]
+    later = sa.update(Simulation).where(col(Simulation.id) == ids[1])
+    with database.session_scope() as session:
+        session.connection().execute(later.values(request=pack_json({"of": "a later version"})))
+
+    listed = client.get(SIMULATIONS).json()["items"]
+    assert [item["id"] for item in listed] == ids[::-1]
+    assert [bool(item["unreadable"]) for item in listed] == [False, True, False]
+    assert "another version of Maat" in listed[1]["unreadable"]
+    assert (listed[1]["name"], listed[1]["state"], listed[1]["request"]) == ("b", "queued", {})
+    for address in ("", "/comparison", "/figures", f"/runs/{listed[1]['runs'][0]['id']}/result"):
+        refused = client.get(f"{SIMULATIONS}/{ids[1]}{address}")
+        assert refused.status_code == 409
+        assert refused.json()["detail"] == listed[1]["unreadable"]
+    cancelled = client.post(f"{OPERATIONS}/{listed[1]['operation_id']}/actions/cancel")
+    assert cancelled.json()["state"] == "cancelled"
+
+
 def assert_nothing_stored(database: Database, queue: Any) -> None:
     with database.session_scope(writes=False) as session:
         for table in (Simulation, SimulationRun, Operation):
@@ -736,3 +759,14 @@ def test_charts_get_what_they_draw_and_no_more(client: TestClient, database: Dat
     )
     refused = client.get(address, params={"runs": simulation["runs"][0]["id"]})
     assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/runs")
+
+
+def test_the_interval_of_rounds_among_the_parameters_is_sent_to_its_own_field(
+    client: TestClient,
+) -> None:
+    run = {"policy": "sia", "policy_parameters": {"round_seconds": 60}}
+    answer = client.post(SIMULATIONS, json=body(runs=[run]))
+    assert answer.status_code == 422
+    (error,) = answer.json()["errors"]
+    assert error["pointer"] == "/runs/0/policy_parameters/round_seconds"
+    assert error["remedy"] == "Give it as the field round_seconds, beside policy_parameters."

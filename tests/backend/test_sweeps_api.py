@@ -10,6 +10,7 @@ from fastapi.testclient import TestClient
 from sqlmodel import col, func, select
 
 from backend.accounts.permissions import Role
+from backend.columns import pack_json
 from backend.database import Database
 from backend.models import Operation, Sweep, SweepMember, SweepPoint
 
@@ -315,6 +316,30 @@ def test_sweeps_are_listed_newest_first_in_pages_without_their_points(client: Te
     assert all("points" not in item and item["total"] == 4 for item in items)
 
 
+def test_a_sweep_that_cannot_be_read_costs_only_itself(
+    client: TestClient, database: Database
+) -> None:
+    ids = [client.post(SWEEPS, json=body(name=name)).json()["id"] for name in ("a", "b")]
+    later = sa.update(Sweep).where(col(Sweep.id) == ids[0])
+    with database.session_scope() as session:
+        session.connection().execute(later.values(request=pack_json({"of": "a later version"})))
+
+    readable, unreadable = client.get(SWEEPS).json()["items"]
+    assert (readable["id"], readable["unreadable"], readable["seeds"]) == (ids[1], None, [0, 1])
+    assert (unreadable["id"], unreadable["seeds"], unreadable["total"]) == (ids[0], [], 4)
+    refused = client.get(f"{SWEEPS}/{ids[0]}")
+    assert (refused.status_code, refused.json()["detail"]) == (409, unreadable["unreadable"])
+    assert "another version of Maat" in unreadable["unreadable"]
+
+
+def test_a_clusters_history_is_answered_without_the_length_of_its_text(client: TestClient) -> None:
+    cluster = client.get("/api/v1/clusters").json()["items"][0]["id"]
+    client.post("/api/v1/jobs", json={"name": "one", "model": "bert"})
+    trace = {"kind": "cluster", "cluster_id": cluster}
+    answer = client.post(SWEEPS, json=body(trace=trace, seeds=[0]))
+    assert answer.json()["request"]["trace"] == trace
+
+
 def test_who_may_only_read_runs_no_sweep_and_other_tenants_see_none(
     client: TestClient, client_as: Any
 ) -> None:
@@ -360,3 +385,13 @@ def test_a_sweep_that_fixes_what_it_varies_is_refused(
         (pointer, "counts_for_nothing")
     ]
     assert queue.sent == []
+
+
+def test_the_interval_of_rounds_among_the_parameters_is_sent_to_its_own_field(
+    client: TestClient,
+) -> None:
+    answer = client.post(SWEEPS, json=body(policy_parameters={"round_seconds": 60}))
+    assert answer.status_code == 422
+    (error,) = answer.json()["errors"]
+    assert error["pointer"] == "/policy_parameters/round_seconds"
+    assert error["remedy"] == "Give it as the field round_seconds, beside policy_parameters."

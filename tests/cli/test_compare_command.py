@@ -110,6 +110,15 @@ def test_bad_input_names_its_field_and_ends_with_2(
     ("arguments", "says"),
     [
         (("--policy", "sia,fifo,fifo"), "policy: names one twice (got 'fifo'). Name each once;"),
+        (
+            ("--policy", "fifo,=sia"),
+            "policy: has no label before the = (got '=sia'). Write sia, or for example soft=sia.",
+        ),
+        (
+            ("--round-seconds", "=60"),
+            "round_seconds: has no policy before the = (got '=60'). "
+            "Write 60 for all policies, or for example sia=60.",
+        ),
         (("--seeds", "0,1,0"), "seeds: names one twice (got '0'). Name each once."),
         (("--generate", "philly,philly"), "trace: names one twice (got 'philly'). Name each once."),
         (("--tuned-gpus", "8"), "tuned_gpus: limits tuned jobs, and there are none (got 8)."),

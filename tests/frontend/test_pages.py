@@ -138,6 +138,22 @@ def test_what_is_sent_is_compressed(browser: TestClient) -> None:
     )
 
 
+@pytest.mark.parametrize("encoding", ["gzip", "identity"])
+@pytest.mark.parametrize(
+    "path", ["/docs", "/openapi.json", "/api/v1/policies", "/api/v1/nope", PATH]
+)
+def test_head_has_the_headers_of_the_compressed_answer(
+    path: str, encoding: str, browser: TestClient
+) -> None:
+    asked = {"Accept-Encoding": encoding, "X-Request-Id": "same"}
+    browser.get(path, headers=asked)
+    whole, head = browser.get(path, headers=asked), browser.head(path, headers=asked)
+    assert head.status_code == whole.status_code
+    assert head.content == b""
+    assert dict(head.headers) == dict(whole.headers)
+    assert "content-length" in head.headers
+
+
 @pytest.mark.parametrize("path", ["/docs", "/openapi.json"])
 def test_a_page_can_be_read_again(path: str, browser: TestClient) -> None:
     first, second = (browser.get(path, headers={"Accept-Encoding": "gzip"}) for _ in range(2))

@@ -305,6 +305,51 @@ def test_a_run_whose_worker_is_gone_is_sent_though_another_worker_keeps_its_simu
     ]
 
 
+def test_what_a_dead_worker_left_comes_before_what_was_requested_later(
+    database: Database,
+) -> None:
+    first, second, third = (request_simulation(database, policies=("fifo",)) for _ in range(3))
+    abandon(database, first)
+    assert simulations.run_simulation(database, second) is OperationState.SUCCEEDED
+    left, later = runs_of(database, first)[0], runs_of(database, second)[0]
+    assert (left.state, operation_of(database, first).state) == ("succeeded", "succeeded")
+    assert left.finished_at <= later.started_at  # type: ignore[operator]
+    assert runs_of(database, third)[0].state == "queued"
+
+
+def test_what_a_dead_worker_left_waits_for_the_run_that_is_played_and_not_for_the_next(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = request_simulation(database, policies=("fifo",))
+    second = request_simulation(database, policies=("fifo", "srtf"))
+    real, playing = simulations.simulate, []
+
+    def simulate(scenario: Any, **given: Any) -> Any:
+        if not playing:  # the worker of the first dies while this one is at the second
+            abandon(database, first)
+        playing.append(scenario)
+        return real(scenario, **given)
+
+    monkeypatch.setattr(simulations, "simulate", simulate)
+    assert simulations.run_simulation(database, second) is OperationState.SUCCEEDED
+    moments = [
+        (run.started_at, run.simulation_id)
+        for work in (first, second)
+        for run in runs_of(database, work)
+    ]
+    assert [work for _, work in sorted(moments)] == [second, first, second]  # type: ignore[type-var]
+    assert operation_of(database, second).done == 6.0
+
+
+def test_what_a_dead_worker_left_of_a_later_request_does_not_come_first(
+    database: Database,
+) -> None:
+    first, second = (request_simulation(database, policies=("fifo",)) for _ in range(2))
+    abandon(database, second)
+    assert simulations.run_simulation(database, first) is OperationState.SUCCEEDED
+    assert runs_of(database, second)[0].state == "running"
+
+
 def test_a_simulation_that_a_worker_is_at_is_not_sent_again(database: Database) -> None:
     request_simulation(database)
     with database.session_scope() as session:
@@ -343,6 +388,19 @@ def set_run(database: Database, run_id: str, **values: object) -> None:
     with database.session_scope() as session:
         session.connection().execute(
             sa.update(SimulationRun).where(col(SimulationRun.id) == run_id).values(**values)
+        )
+
+
+def abandon(database: Database, simulation_id: str) -> None:
+    """Leave a simulation as a worker that died long ago did."""
+    long_ago = utc_now() - timedelta(minutes=5)
+    left = {"state": "running", "heartbeat_at": long_ago, "started_at": long_ago}
+    (run,) = runs_of(database, simulation_id)
+    set_run(database, run.id, **left)
+    operation = operation_of(database, simulation_id).id
+    with database.session_scope() as session:
+        session.connection().execute(
+            sa.update(Operation).where(col(Operation.id) == operation).values(**left)
         )
 
 

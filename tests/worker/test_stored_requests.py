@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from simulation_samples import SMALL, runs_of, store_simulation
+from simulation_samples import SMALL, operation_of, runs_of, store_simulation
 from sqlmodel import col
 from test_sweeps import ask, shown
 
 from backend.columns import pack_json
 from backend.database import Database
-from backend.models import OperationState, Simulation, Sweep
+from backend.models import Operation, OperationState, Simulation, Sweep, SweepPoint
 from worker import simulations, sweeps
 
 # What each version added to the conditions, with what an absent value meant.
@@ -63,6 +63,8 @@ SWEEPS = {
     "with shared GPUs": SWEEP | SHARES_AND_FAILURES | SHARED_GPUS,
     "with draws": SWEEP | SHARES_AND_FAILURES | SHARED_GPUS | MEASUREMENTS | DRAWS,
 }
+
+LATER = {"of": "a later version"}
 
 
 def played(database: Database, request: dict[str, Any]) -> list[Any]:
@@ -148,8 +150,45 @@ def test_runs_of_one_simulation_may_have_rounds_of_their_own(database: Database)
     assert slow["avg_queueing_hours"] > usual["avg_queueing_hours"]
 
 
-def replace_request(database: Database, sweep_id: str, request: dict[str, Any]) -> None:
+def test_a_simulation_that_cannot_be_read_waits_for_a_worker_that_can(database: Database) -> None:
+    simulation_id = store_simulation(database, pack_json(LATER), policies=("fifo",))
+    assert simulations.run_simulation(database, simulation_id) is None
+    assert operation_of(database, simulation_id).state == "queued"
+    assert [run.state for run in runs_of(database, simulation_id)] == ["queued"]
+    replace_request(database, simulation_id, SIMULATIONS["with draws"], table=Simulation)
+    assert simulations.run_simulation(database, simulation_id) is OperationState.SUCCEEDED
+
+
+def test_a_simulation_that_cannot_be_read_can_be_cancelled_when_its_worker_died(
+    database: Database,
+) -> None:
+    simulation_id = store_simulation(database, pack_json(LATER), policies=("fifo",))
+    with database.session_scope() as session:
+        operation = session.get_one(Operation, operation_of(database, simulation_id).id)
+        operation.cancel_requested = True
+        session.add(operation)
+    assert simulations.run_simulation(database, simulation_id) is OperationState.CANCELLED
+
+
+def test_a_point_is_played_for_the_sweep_that_can_be_read(database: Database) -> None:
+    unreadable, keys = ask(database, **SWEEP)
+    replace_request(database, unreadable, LATER)
+    assert [sweeps.run_point(database, key) for key in keys] == [None, None]
+    with database.session_scope(writes=False) as session:
+        assert {session.get_one(SweepPoint, key).state for key in keys} == {"queued"}
+    same, _ = ask(database, **SWEEP)
+    assert [sweeps.run_point(database, key) for key in keys] == ["succeeded", "succeeded"]
+    assert shown(database, same)["state"] == "succeeded"
+
+
+def replace_request(
+    database: Database,
+    work_id: str,
+    request: dict[str, Any],
+    *,
+    table: type[Sweep] | type[Simulation] = Sweep,
+) -> None:
     with database.session_scope() as session:
         session.connection().execute(
-            sa.update(Sweep).where(col(Sweep.id) == sweep_id).values(request=pack_json(request))
+            sa.update(table).where(col(table.id) == work_id).values(request=pack_json(request))
         )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from live_samples import make_owner
-from simulation_samples import SMALL
+from simulation_samples import SMALL, request_simulation, runs_of
 from sqlmodel import col, select
 
 from backend.accounts.identity import Principal
@@ -16,7 +16,7 @@ from backend.accounts.permissions import PERMISSIONS, Role
 from backend.clocktime import utc_now
 from backend.columns import pack_json
 from backend.database import Database
-from backend.models import Operation, Sweep, SweepPoint
+from backend.models import Operation, SimulationRun, Sweep, SweepPoint
 from backend.sweeps.requests import sweep_of
 from backend.sweeps.resources import show_whole_sweep
 from backend.sweeps.service import prepare_sweep, store_sweep, whole_of
@@ -244,3 +244,16 @@ def test_a_point_that_failed_for_another_sweep_tells_this_ones_operation(
         assert told is not None
         errors = [told, *(point["error"] or {} for point in shown(database, sweep_id)["points"])]
         assert {error["instance"] for error in errors} == {f"/api/v1/operations/{operation_id}"}
+
+
+def test_a_simulation_that_a_dead_worker_left_comes_before_the_points_of_a_later_sweep(
+    database: Database,
+) -> None:
+    simulation_id = request_simulation(database, policies=("fifo",))
+    _, keys = ask(database)
+    long_ago = utc_now() - timedelta(minutes=5)
+    left = {"state": "running", "heartbeat_at": long_ago, "started_at": long_ago}
+    with database.session_scope() as session:
+        session.connection().execute(sa.update(SimulationRun).values(**left))
+    assert sweeps.run_point(database, keys[0]) == "succeeded"
+    assert runs_of(database, simulation_id)[0].state == "succeeded"
