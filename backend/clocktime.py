@@ -24,7 +24,7 @@ class ClusterTimes(Protocol):
     """The clock fields of a cluster row.
 
     The cluster time was `anchor_seconds` at `anchor_wall`, when the machine of `anchor_boot` had
-    run for `anchor_boot_seconds`. While the cluster is not paused, `speed` cluster seconds pass per
+    run for `anchor_boot_seconds`. Unless a pause has stopped it, `speed` cluster seconds pass per
     wall second.
     """
 
@@ -35,6 +35,9 @@ class ClusterTimes(Protocol):
     anchor_seconds: float
     speed: float
     paused: bool
+
+    @property
+    def is_stopped(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ def this_moment(wall: datetime | None = None) -> Moment:
 
 def cluster_seconds(cluster: ClusterTimes, now: Moment) -> float:
     """Return the cluster time at a moment, never before the anchor."""
-    if cluster.paused:
+    if cluster.is_stopped:
         return cluster.anchor_seconds
     by_boot = _seconds_of_this_boot(cluster, now)
     passed = (
@@ -79,7 +82,7 @@ def stands_still(cluster: ClusterTimes, now: Moment) -> bool:
     It goes on once it is anchored again.
     """
     return (
-        not cluster.paused
+        not cluster.is_stopped
         and _seconds_of_this_boot(cluster, now) is None
         and now.wall < cluster.anchor_wall
     )

@@ -50,6 +50,15 @@ class Cluster(SQLModel, table=True):
     created_at: datetime = Field(default_factory=utc_now, sa_type=UtcDateTime)
 
     @property
+    def runs_commands(self) -> bool:
+        return self.executor != ExecutorKind.SIMULATED
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether its time stands still. Processes go on while rounds are paused: time too."""
+        return self.paused and not self.runs_commands
+
+    @property
     def latest_round(self) -> int | None:
         """The number of the last round; None before the first."""
         return self.next_round_number - 1 if self.next_round_number > 1 else None

@@ -32,6 +32,7 @@ from maat.scheduling.errors import ClusterError, InputError, ParameterError
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.registry import Registry
+from maat.vocabulary import ExecutorKind
 
 T = TypeVar("T")
 
@@ -50,6 +51,7 @@ def prepare_cluster(body: ClusterBody) -> PreparedCluster:
         body.policy, body.policy_parameters, body.placer, body.placer_parameters
     )
     nodes = _declared_nodes(body)
+    _check_speed(body.executor.value, body.speed)
     given = body.model_dump(exclude={"nodes", "shape", "round_seconds"})
     given["executor"] = body.executor.value
     seconds = policy_seconds if body.round_seconds is None else body.round_seconds
@@ -102,6 +104,7 @@ def change_cluster(
     if not changed:
         return cluster
     if "speed" in changed:
+        _check_speed(cluster.executor, changed["speed"])
         reanchor(cluster, moment_of(session), speed=changed.pop("speed"))
     return save_changed(session, cluster, **changed)
 
@@ -201,6 +204,13 @@ def _build(registry: Registry[T], name: str, parameters: dict[str, object], *, p
         return registry.build(name, parameters)
     except InputError as error:
         raise invalid_input(error, f"{pointer}_parameters/{error.field}") from None
+
+
+def _check_speed(executor: str, speed: float) -> None:
+    if executor != ExecutorKind.SIMULATED and speed != 1.0:
+        message = "A cluster that runs commands has the speed of the world."
+        error = FieldError("/speed", "must_be_one", message, "Give 1, or leave it out.", speed)
+        raise Invalid(message, errors=[error])
 
 
 def _declared_nodes(body: ClusterBody) -> list[Node]:

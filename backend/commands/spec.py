@@ -31,10 +31,10 @@ def command_spec(
     """Complete a declaration for a cluster of these GPU types.
 
     Its batch size is the one that it was tuned for; an adaptive job may grow eight times beyond,
-    unless it says. Raises JobError.
+    unless it says. A rigid job need not say: one sample per GPU stands for it. Raises JobError.
     """
     adaptivity = job.adaptivity or Adaptivity.ADAPTIVE
-    initial = job.batch_size or 1
+    initial = job.batch_size or job.gpu_count or 1
     grows = adaptivity is Adaptivity.ADAPTIVE and job.batch_size is not None
     largest = job.max_batch_size or (initial * _LARGEST_OVER_INITIAL if grows else initial)
     completed = asdict(job) | {

@@ -35,12 +35,6 @@ from maat.models.catalog import CatalogModel, load_catalog
 from maat.scheduling.events import TERMINAL, EventKind
 from maat.vocabulary import JobState
 
-_COMMANDS_NOT_ALLOWED = FieldError(
-    "/run",
-    "commands_not_allowed",
-    "You may not run commands here.",
-    "Ask the operator: MAAT_ALLOW_COMMANDS=1 allows them, for roles that may submit jobs.",
-)
 _MOST_ERRORS = 100
 _MOST_ERRORS_OF_ONE = 20
 _MOST_ERRORS_OF_BATCH = 5000
@@ -172,12 +166,21 @@ class Submission:
         self._clusters: dict[str | None, Cluster] = {}
 
     def check(self, candidates: Sequence[Candidate]) -> None:
+        if any(candidate.body is not None and candidate.body.run for candidate in candidates):
+            self._permit_commands()
         for candidate in candidates:
             if candidate.body is not None:
                 self._check_body(candidate, candidate.body)
         self.check_external_ids(
             [candidate for candidate in candidates if candidate.body is not None]
         )
+
+    def _permit_commands(self) -> None:
+        if Permission.JOBS_RUN_COMMANDS not in self._principal.permissions:
+            raise Forbidden(
+                "You may not run commands here. MAAT_ALLOW_COMMANDS=1 allows them, for roles that "
+                "may submit jobs: ask the operator."
+            )
 
     def _check_body(self, candidate: Candidate, body: JobBody) -> None:
         try:
@@ -193,10 +196,6 @@ class Submission:
             )
             return
         body.cluster_id = cluster.id
-        may_run = Permission.JOBS_RUN_COMMANDS in self._principal.permissions
-        if body.run is not None and not may_run:
-            candidate.errors.append(_COMMANDS_NOT_ALLOWED)
-            return
         candidate.errors += objections(
             body,
             models=self._models,

@@ -1,0 +1,153 @@
+"""Jobs that are commands: who may submit them, what is refused, what is shown of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import service_settings
+from fastapi.testclient import TestClient
+from sqlmodel import select
+
+from backend.accounts.permissions import Role
+from backend.database import Database
+from backend.models import JobSecret
+from backend.settings import Settings
+
+JOBS = "/api/v1/jobs"
+RUN = {"argv": ["python", "train.py"], "cwd": "/home/me"}
+SCRIPT = {"name": "mine", "model": "script", "cluster_id": "here"}
+RIGID = {**SCRIPT, "adaptivity": "rigid", "gpu_count": 2, "run": RUN}
+ADAPTIVE = {**SCRIPT, "batch_size": 64, "run": RUN}
+
+
+@pytest.fixture
+def settings(database_url: str, tmp_path: Path) -> Settings:
+    return service_settings(database_url, tmp_path).model_copy(update={"allow_commands": True})
+
+
+@pytest.fixture
+def here(client: TestClient) -> TestClient:
+    """The local admin, with a cluster that runs commands."""
+    body = {"name": "here", "shape": "cpu=2x4", "executor": "local"}
+    assert client.post("/api/v1/clusters", json=body).status_code == 201
+    return client
+
+
+def pointers(answer: Any) -> list[str]:
+    assert answer.status_code == 422, answer.text
+    return [error["pointer"] for error in answer.json()["errors"]]
+
+
+@pytest.mark.parametrize("body", [RIGID, ADAPTIVE])
+def test_a_command_is_stored_and_shown_without_its_secrets(
+    here: TestClient, database: Database, body: dict[str, Any]
+) -> None:
+    run = {**RUN, "env": {"A": "1"}, "secret_env": {"KEY": "hush-hush", "B": "x"}}
+    answer = here.post(JOBS, json={**body, "run": run})
+    assert answer.status_code == 201, answer.text
+    shown = here.get(f"{JOBS}/{answer.json()['id']}/command")
+    assert shown.json() == {
+        "argv": ["python", "train.py"],
+        "cwd": "/home/me",
+        "env": {"A": "1"},
+        "secret_names": ["B", "KEY"],
+        "stop_seconds": 120.0,
+        "max_retries": 3,
+        "total_samples": None,
+    }
+    with database.session_scope(writes=False) as session:
+        stored = session.exec(select(JobSecret.value)).all()
+    assert len(stored) == 2
+    assert not any(b"hush" in value for value in stored)
+
+
+def test_a_job_that_is_played_has_no_command_and_no_attempts(
+    client: TestClient, submit: Callable[..., dict[str, Any]]
+) -> None:
+    job_id = submit()["id"]
+    assert client.get(f"{JOBS}/{job_id}/command").status_code == 404
+    assert client.get(f"{JOBS}/{job_id}/attempts").json()["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({**RIGID, "run": None}, "/run"),
+        ({**RIGID, "cluster_id": "demo"}, "/run"),
+        ({**ADAPTIVE, "batch_size": None}, "/batch_size"),
+        ({**RIGID, "gpu_count": 100}, "/gpu_count"),
+        ({**RIGID, "gpu_types": ["t4"]}, "/gpu_types/0"),
+        ({**RIGID, "work_scale": 2.0}, "/work_scale"),
+        ({**ADAPTIVE, "max_batch_size": 32}, "/max_batch_size"),
+        ({**RIGID, "run": {**RUN, "argv": []}}, "/run/argv"),
+        ({**RIGID, "run": {**RUN, "argv": ["a\0b"]}}, None),
+        ({**RIGID, "run": {**RUN, "cwd": "here"}}, "/run/cwd"),
+        ({**RIGID, "run": {**RUN, "env": {"MAAT_SERVER": "x"}}}, "/run/env/MAAT_SERVER"),
+        ({**RIGID, "run": {**RUN, "env": {"LD_PRELOAD": "x"}}}, "/run/env/LD_PRELOAD"),
+        ({**RIGID, "run": {**RUN, "env": {"a b": "x"}}}, "/run/env/a b"),
+        ({**RIGID, "run": {**RUN, "stop_seconds": 0.0}}, "/run/stop_seconds"),
+        ({**RIGID, "run": {**RUN, "shell": True}}, "/run/shell"),
+    ],
+)
+def test_what_can_never_run_is_refused_where_it_is_wrong(
+    here: TestClient, body: dict[str, Any], pointer: str | None
+) -> None:
+    answer = here.post(JOBS, json=body)
+    if pointer is None:
+        assert answer.status_code in (400, 422)
+    else:
+        assert any(found.startswith(pointer) for found in pointers(answer))
+    assert here.get(JOBS, params={"cluster": "here"}).json()["items"] == []
+
+
+def test_a_refused_secret_is_not_repeated(here: TestClient) -> None:
+    run = {**RUN, "secret_env": {"KEY": "hush" * 10_000}}
+    answer = here.post(JOBS, json={**RIGID, "run": run})
+    assert pointers(answer) == ["/run/secret_env/KEY"]
+    assert "hush" not in answer.text
+
+
+@pytest.mark.parametrize("role", [Role.VIEWER, Role.AUDITOR])
+def test_who_may_not_submit_may_not_run_commands(
+    here: TestClient, client_as: Callable[..., TestClient], role: Role
+) -> None:
+    assert client_as(role).post(JOBS, json=RIGID).status_code == 403
+
+
+def test_a_cluster_that_runs_commands_has_the_speed_of_the_world(here: TestClient) -> None:
+    body = {"name": "fast", "shape": "cpu=1x1", "executor": "local", "speed": 2.0}
+    assert pointers(here.post("/api/v1/clusters", json=body)) == ["/speed"]
+    found = here.get("/api/v1/clusters/here")
+    changed = here.patch(
+        "/api/v1/clusters/here", json={"speed": 3.0}, headers={"If-Match": found.headers["ETag"]}
+    )
+    assert pointers(changed) == ["/speed"]
+
+
+def test_time_goes_on_while_rounds_of_real_processes_are_paused(here: TestClient) -> None:
+    def now() -> str:
+        return here.get("/api/v1/clusters/here").json()["now"]
+
+    assert here.post("/api/v1/clusters/here/actions/pause").status_code == 200
+    first = now()
+    while now() == first:
+        pass
+
+
+class TestWhereTheOperatorDoesNotAllowCommands:
+    @pytest.fixture
+    def settings(self, database_url: str, tmp_path: Path) -> Settings:
+        return service_settings(database_url, tmp_path)
+
+    def test_nobody_may_run_them(
+        self, here: TestClient, client_as: Callable[..., TestClient]
+    ) -> None:
+        for client in (here, client_as(Role.CLUSTER_ADMIN), client_as(Role.SUBMITTER)):
+            for path, body in ((JOBS, RIGID), (f"{JOBS}:batch", {"jobs": [RIGID]})):
+                answer = client.post(path, json=body)
+                assert answer.status_code == 403, answer.text
+                assert "MAAT_ALLOW_COMMANDS" in answer.json()["detail"]
+        assert here.get(JOBS, params={"cluster": "here"}).json()["items"] == []
