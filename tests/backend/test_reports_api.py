@@ -1,0 +1,249 @@
+"""What agents report: taken in once, refused as a whole, and by the attempt's own token only."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import service_settings
+from fastapi.testclient import TestClient
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlmodel import select
+
+from backend.clusters.repository import get_cluster
+from backend.database import Database
+from backend.models import AttemptRow, GradientSample, StepSample
+from backend.secret_key import secret_key
+from backend.settings import Settings
+from maat.vocabulary import AttemptState, StopReason
+
+PLAN = {"total_batch_size": 64, "per_gpu_batch_size": 32, "accumulation_steps": 0}
+
+
+@pytest.fixture(name="settings")
+def _settings(database_url: str, tmp_path: Path) -> Settings:
+    return service_settings(database_url, tmp_path).model_copy(update={"allow_commands": True})
+
+
+class Agent:
+    """An agent of one attempt, as the service sees it."""
+
+    def __init__(self, client: TestClient, database: Database, settings: Settings) -> None:
+        self.client, self.database = client, database
+        shape = {"name": "here", "shape": "cpu=2x4", "executor": "local"}
+        assert client.post("/api/v1/clusters", json=shape).status_code == 201
+        job = {"name": "mine", "model": "script", "cluster_id": "here", "batch_size": 64}
+        run = {"argv": ["train"], "cwd": "/"}
+        answer = client.post("/api/v1/jobs", json={**job, "max_batch_size": 512, "run": run})
+        self.job_id = answer.json()["id"]
+        self.attempt_id = self.add_attempt(1)
+        self.token = secret_key(settings).attempt_token(self.attempt_id)
+
+    def add_attempt(self, number: int) -> str:
+        with self.database.session_scope() as session:
+            row = AttemptRow(
+                job_id=self.job_id,
+                cluster_id=get_cluster(session, "here").id,
+                number=number,
+                round_number=number,
+                state=AttemptState.RUNNING.value,
+                reports=True,
+                gpu_type="cpu",
+                gpus_by_node={"cpu-0": [0, 1]},
+                gpu_count=2,
+                plan=PLAN,
+                plan_number=3,
+                ordered_seconds=0.0,
+            )
+            session.add(row)
+        return row.id
+
+    def report(self, *, token: str | None = None, to: str | None = None, **fields: Any) -> Any:
+        body = {
+            "sequence": 1,
+            "kind": "report",
+            "incarnation": "one",
+            "world_size": 2,
+            "gpu_type": "cpu",
+            "progress": {"effective_samples": 640.0, "steps": 10},
+            **fields,
+        }
+        headers = {"Authorization": f"Bearer {self.token if token is None else token}"}
+        path = f"/api/v1/attempts/{to or self.attempt_id}/reports"
+        return self.client.post(path, json=body, headers=headers)
+
+    def row(self) -> AttemptRow:
+        with self.database.session_scope(writes=False) as session:
+            return session.get_one(AttemptRow, self.attempt_id)
+
+    def change(self, **values: object) -> None:
+        with self.database.session_scope() as session:
+            row = session.get_one(AttemptRow, self.attempt_id)
+            for name, value in values.items():
+                setattr(row, name, value)
+            session.add(row)
+
+
+@pytest.fixture
+def agent(client: TestClient, database: Database, settings: Settings) -> Agent:
+    return Agent(client, database, settings)
+
+
+def steps(*seconds: float, **fields: Any) -> dict[str, Any]:
+    mean = statistics.fmean(seconds)
+    return {
+        "per_gpu_batch_size": 32,
+        "node_count": 1,
+        "replica_count": 2,
+        "steps": len(seconds),
+        "step_seconds": {"mean": mean, "m2": sum((s - mean) ** 2 for s in seconds)},
+        "sync_seconds": 0.01,
+        **fields,
+    }
+
+
+def test_a_report_is_stored_and_answered_with_what_to_do(agent: Agent) -> None:
+    answer = agent.report(
+        passes=[steps(0.1, 0.2)],
+        gradient={"square": 0.5, "variance": 2.0, "steps": 4, "at_batch_size": 64},
+        checkpoint={"step": 7},
+        loss=1.5,
+    )
+    assert answer.json() == {
+        "accepted": 1,
+        "plan": {"number": 3, **PLAN},
+        "stop": False,
+        "report_seconds": 30.0,
+    }
+    row = agent.row()
+    assert (row.progress, row.loss, row.checkpoint_step) == (640.0, 1.5, 7)
+    with agent.database.session_scope(writes=False) as session:
+        (gradient,) = session.exec(select(GradientSample)).all()
+    assert (gradient.square, gradient.variance) == (0.5, 2.0)
+    (shown,) = agent.client.get(f"/api/v1/jobs/{agent.job_id}/samples").json()["items"]
+    assert (shown["count"], shown["step_seconds"]) == (2, pytest.approx(0.15))
+    assert shown["step_deviation"] == pytest.approx(statistics.stdev([0.1, 0.2]))
+
+
+def test_a_plan_that_the_agent_has_is_not_sent_again(agent: Agent) -> None:
+    assert agent.report(plan_number=3).json()["plan"] is None
+    assert agent.row().running_plan == PLAN
+
+
+def test_a_repeated_report_changes_nothing(agent: Agent) -> None:
+    first = agent.report(passes=[steps(0.1, 0.2)])
+    again = agent.report(passes=[steps(0.1, 0.2)], progress={"effective_samples": 9999.0})
+    assert again.json() == first.json()
+    assert agent.row().progress == 640.0
+    with agent.database.session_scope(writes=False) as session:
+        (sample,) = session.exec(select(StepSample)).all()
+    assert sample.count == 2
+
+
+def test_goodput_is_what_was_done_between_two_reports(agent: Agent) -> None:
+    agent.report()
+    agent.report(sequence=2, progress={"effective_samples": 1640.0})
+    row = agent.row()
+    assert row.goodput is not None
+    assert row.goodput > 0
+
+
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    batches=st.lists(
+        st.lists(st.floats(0.02, 10.0), min_size=1, max_size=8), min_size=1, max_size=4
+    )
+)
+def test_means_and_spreads_of_reports_are_those_of_all_steps(
+    agent: Agent, batches: list[list[float]]
+) -> None:
+    with agent.database.session_scope() as session:
+        for row in session.exec(select(StepSample)):
+            session.delete(row)
+    first = agent.row().report_sequence + 1
+    for number, seconds in enumerate(batches, start=first):
+        assert agent.report(sequence=number, passes=[steps(*seconds)]).status_code == 200
+    with agent.database.session_scope(writes=False) as session:
+        (sample,) = session.exec(select(StepSample)).all()
+    everything = [second for seconds in batches for second in seconds]
+    assert sample.count == len(everything)
+    assert sample.step_mean == pytest.approx(statistics.fmean(everything))
+    spread = statistics.pvariance(everything) * len(everything)
+    assert sample.step_m2 == pytest.approx(spread, rel=1e-6, abs=1e-9)
+
+
+def test_an_attempt_that_is_to_end_is_told(agent: Agent) -> None:
+    agent.change(stop_reason=StopReason.MOVED.value, state=AttemptState.STOPPING.value)
+    assert agent.report(kind="bye").json()["stop"] is True
+
+
+def test_an_attempt_that_is_over_is_told_to_end_without_saving(agent: Agent) -> None:
+    agent.change(state=AttemptState.ENDED.value)
+    answer = agent.report()
+    assert (answer.status_code, answer.json()["type"]) == (409, "/problems/stale-attempt")
+    assert agent.row().progress is None
+
+
+def test_an_older_attempt_of_a_job_is_over(agent: Agent) -> None:
+    agent.add_attempt(2)
+    assert agent.report().status_code == 409
+
+
+def test_of_two_agents_with_one_token_the_first_counts(agent: Agent) -> None:
+    assert agent.report().status_code == 200
+    assert agent.report(sequence=2, incarnation="two").status_code == 409
+    assert agent.report(sequence=2).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("fields", "pointer"),
+    [
+        ({"world_size": 3}, "/world_size"),
+        ({"gpu_type": "a100"}, "/gpu_type"),
+        ({"passes": [steps(0.1, replica_count=4)]}, "/passes/0/replica_count"),
+        ({"passes": [steps(0.1, sync_seconds=0.2)]}, "/passes/0/sync_seconds"),
+        ({"passes": [steps(0.1, per_gpu_batch_size=4096)]}, "/passes/0/per_gpu_batch_size"),
+        ({"passes": [steps(-1.0)]}, "/passes/0/step_seconds/mean"),
+        ({"progress": {"effective_samples": -1.0}}, "/progress/effective_samples"),
+        ({"sequence": 0}, "/sequence"),
+    ],
+)
+def test_what_cannot_be_is_refused_as_a_whole(
+    agent: Agent, fields: dict[str, Any], pointer: str
+) -> None:
+    answer = agent.report(**{"loss": 1.0, **fields})
+    assert answer.status_code == 422
+    assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+    assert (agent.row().report_sequence, agent.row().loss) == (0, None)
+
+
+@pytest.mark.parametrize("loss", [math.nan, math.inf])
+def test_numbers_that_are_none_are_refused(agent: Agent, loss: float) -> None:
+    body = b'{"sequence": 1, "loss": ' + str(loss).replace("inf", "Infinity").encode() + b"}"
+    headers = {"Authorization": f"Bearer {agent.token}", "Content-Type": "application/json"}
+    path = f"/api/v1/attempts/{agent.attempt_id}/reports"
+    assert agent.client.post(path, content=body, headers=headers).status_code in (400, 422)
+
+
+def test_a_token_reports_for_its_own_attempt_and_does_nothing_else(
+    agent: Agent, settings: Settings
+) -> None:
+    other = agent.add_attempt(2)
+    assert agent.report(to=other).status_code == 403
+    assert agent.report(token="").status_code == 401
+    assert agent.report(token="maat_" + "x" * 43).status_code == 401
+    assert agent.report(token=agent.token[:-1] + "0").status_code in (403, 409)
+    headers = {"Authorization": f"Bearer {agent.token}"}
+    for path in ("/api/v1/jobs", "/api/v1/me", f"/api/v1/jobs/{agent.job_id}"):
+        assert agent.client.get(path, headers=headers).status_code == 401
+
+
+def test_a_user_cannot_report(agent: Agent) -> None:
+    path = f"/api/v1/attempts/{agent.attempt_id}/reports"
+    assert agent.client.post(path, json={}).status_code == 401
