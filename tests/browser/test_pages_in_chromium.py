@@ -306,8 +306,8 @@ def test_a_wrong_cell_of_a_workload_is_named_with_its_row_and_value(server: Any,
 
     page.click("#simulate-button")
 
-    expect(page.locator("#simulate-csv-error")).to_contain_text("row 3")
-    expect(page.locator("#simulate-csv-error")).to_contain_text("frobnicate")
+    expect(page.locator("#simulate-csv-refused")).to_contain_text("row 3")
+    expect(page.locator("#simulate-csv-refused")).to_contain_text("frobnicate")
 
 
 def test_figures_that_are_not_of_now_are_pale_and_say_of_when_they_are(
