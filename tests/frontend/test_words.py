@@ -191,7 +191,7 @@ def test_a_simulation_whose_answer_failed_is_asked_for_again_and_one_that_there_
 
 def test_runs_are_named_by_what_tells_them_apart() -> None:
     def run(policy: str, seed: int, placer: str = "whole-node", trace: int = 0) -> dict[str, Any]:
-        return {"policy": policy, "seed": seed, "placer": placer, "trace": trace}
+        return {"name": f"{policy} + {placer}", "seed": seed, "trace": trace}
 
     assert run_names([run("sia", 0), run("fifo", 0)]) == ["sia + whole-node", "fifo + whole-node"]
     assert run_names([run("sia", 0), run("sia", 1)]) == [
@@ -222,10 +222,9 @@ def test_a_run_that_finished_no_job_has_a_dash_for_its_completion_time_and_says_
     def run(policy: str, **summary: float) -> dict[str, Any]:
         return {
             "id": policy,
-            "policy": policy,
+            "name": policy,
             "seed": 0,
             "trace": 0,
-            "placer": None,
             "state": "succeeded",
             "error": None,
             "summary": summary,
@@ -287,10 +286,9 @@ def test_failures_have_columns_only_where_a_node_failed() -> None:
     def heads(**summary: float) -> list[Any]:
         run = {
             "id": "r",
-            "policy": "sia",
+            "name": "sia",
             "seed": 0,
             "trace": 0,
-            "placer": None,
             "state": "succeeded",
             "error": None,
             "summary": summary,
