@@ -79,7 +79,7 @@ COLUMNS: list[Column] = [
         "field": "gap",
         "headerName": "Gap",
         "flex": 0.9,
-        "minWidth": 56,
+        "minWidth": 66,
         "tooltipField": "gap_exact",
         **RIGHT,
     },
