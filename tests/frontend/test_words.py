@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from frontend.components.conditions import describe
+from frontend.components.events import details, event_words
 from frontend.components.evidence import evidence_words, reason_words
 from frontend.formatting import clock, column, duration, gpu_hours, number, percent, plural
 from frontend.pages.jobs.rows import row_of, wanted
@@ -18,6 +19,9 @@ from frontend.pages.simulation.tables import runs_table
 from frontend.runs import run_names
 from frontend.theme import DARK, LIGHT, OKABE_ITO, READABLE_CONTRAST, contrast, legible, readable_on
 from maat.client import ApiError, Unreachable
+from maat.scheduling.events import EventKind
+from maat.scheduling.rounds import ChangeKind
+from worker.job_journal import Cause
 
 
 @pytest.mark.parametrize(
@@ -187,6 +191,22 @@ def test_a_simulation_whose_answer_failed_is_asked_for_again_and_one_that_there_
     assert failed(ApiError(status=404, title="No such simulation"), "light")["seen"].startswith(
         "over"
     )
+
+
+def test_every_event_that_maat_tells_of_a_job_has_words_without_the_names_of_the_api() -> None:
+    changes = [event_words("state", {"change": kind.value}) for kind in ChangeKind]
+    kinds = [event_words(kind.value, {}) for kind in EventKind]
+    causes = [details({"cause": cause}) for cause in (*Cause, EventKind.NODE_FAILED.value)]
+
+    assert changes[0] == "got its first GPUs"
+    for said in (changes, kinds, causes):
+        assert len(set(said)) == len(said)
+    names = {*ChangeKind, *EventKind, *Cause}
+    assert not names & {*changes, *kinds, *causes}
+    moved = {"change": "migrate", "gpu_type": "a100", "gpu_count": 4, "node_count": 2}
+    assert details(moved) == "4 × a100 on 2 nodes"
+    refused = {"field": "gpu_count", "problem": "too few"}
+    assert details(refused) == "field gpu_count, problem too few"
 
 
 def test_runs_are_named_by_what_tells_them_apart() -> None:
