@@ -150,6 +150,21 @@ def test_failures_stand_in_the_comparison_and_every_figure_says_what_it_means(
         comparison.keyboard.press("Escape")
 
 
+def test_runs_and_jobs_of_an_address_that_there_are_none_of_are_named(
+    comparison: Page, simulation: str
+) -> None:
+    expect(comparison).to_have_title("two policies · Simulation · Maat")
+    address = comparison.url.partition("?")[0]
+    comparison.goto(f"{address}?first=no-run&second=no-other&job=first&job=no-job")
+    note = comparison.locator(".address-note")
+    expect(note).to_contain_text("There is no run “no-run” in this simulation.")
+    expect(note).to_contain_text("There is no run “no-other” in this simulation.")
+    expect(note).to_contain_text("There is no job “no-job” in this simulation.")
+    expect(note).not_to_contain_text("“first”")
+    note.get_by_role("link").click()
+    expect(note).to_have_count(0)
+
+
 def test_nobody_is_kept_from_a_comparison(comparison: Page) -> None:
     plotted(comparison, "compare-allocations")
 
