@@ -44,7 +44,8 @@ def pairs_card(first: str | None, second: str | None) -> Component:
             data=[],
             value=value,
             size="xs",
-            w=130,
+            w=168,
+            comboboxProps={"width": "max-content", "position": "bottom-end"},
             allowDeselect=False,
             **aria(f"{name} run"),
         )
