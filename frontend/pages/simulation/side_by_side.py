@@ -45,7 +45,7 @@ def pairs_card(first: str | None, second: str | None) -> Component:
             value=value,
             size="xs",
             w=168,
-            comboboxProps={"width": "max-content", "position": "bottom-end"},
+            comboboxProps={"width": "max-content", "position": "bottom-start"},
             allowDeselect=False,
             **aria(f"{name} run"),
         )
