@@ -8,7 +8,7 @@ from html import escape
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from frontend.figures.base import empty_figure, figure
+from frontend.figures.base import empty_figure, figure, name_runs
 from frontend.formatting import number, plural
 from frontend.theme import SERIES, gpu_colour, gpu_order, palette, template
 from maat.api.simulations import DrawnRun
@@ -168,5 +168,6 @@ def decision_time_figure(
         gridcolor=palette(scheme).line,
     )
     drawn.update_yaxes(autorange="reversed", showgrid=False, type="category")
+    name_runs(drawn, times)
     drawn.update_layout(showlegend=True, hovermode="closest", margin={"t": 40})
     return drawn
