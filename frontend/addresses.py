@@ -45,7 +45,7 @@ def add_page(
         for name in in_path:
             path = path.replace(f"<{name}>", str(asked.get(name, "")))
         return (
-            html.Div([_note(wrong, *(all_of or (path, f"{title} without it"))), page])
+            html.Div([address_note(wrong, *(all_of or (path, f"{title} without it"))), page])
             if wrong
             else page
         )
@@ -110,7 +110,7 @@ def not_understood(takes: Mapping[str, Check], query: Mapping[str, Any]) -> list
     return found
 
 
-def _note(sentences: Iterable[str], path: str, words: str) -> html.Div:
+def address_note(sentences: Iterable[str], path: str, words: str) -> html.Div:
     """Return the note above a page: what is wrong in its address, and the page without it."""
     lines = [html.Div(sentence) for sentence in sentences]
     remedy = html.Div(

@@ -102,10 +102,16 @@ async def _no_such_script(request: Request, _: Exception) -> Response:
 
 
 def _answer_every_page_path(service: FastAPI, pages: Dash) -> None:
-    """Answer every other path with its page, or with 404 and the page that says so."""
+    """Answer every other path with its page, or with 404 and the page that says so.
+
+    The guards answer with a page too, if they refuse an address that a browser asks for.
+    """
 
     async def page(request: Request) -> Response:
         known = any(_matches(entry, request.url.path) for entry in dash.page_registry.values())
+        return await page_of_status(request, 200 if known else 404)
+
+    async def page_of_status(request: Request, status: int) -> Response:
         for prepare in cast(
             Any, pages.backend
         )._before_request_funcs:  # Dash itself runs these for its own paths only
@@ -114,12 +120,11 @@ def _answer_every_page_path(service: FastAPI, pages: Dash) -> None:
                 await waiting
         token = set_current_request(request)  # type: ignore[no-untyped-call]
         try:
-            return Response(
-                cast(Any, pages).index(), media_type="text/html", status_code=200 if known else 404
-            )
+            return Response(cast(Any, pages).index(), media_type="text/html", status_code=status)
         finally:
             reset_current_request(token)  # type: ignore[no-untyped-call]
 
+    service.state.page_of_status = page_of_status
     service.add_api_route("/{path:path}", page, methods=["GET"], include_in_schema=False)
 
 

@@ -57,6 +57,16 @@ def answer(
     )(wraps(getattr(function, "func", function))(call))
 
 
+def as_inputs(sources: Sources) -> dict[str, Input | Sources]:
+    """The same, so that each of them calls the function when it changes."""
+    return {
+        name: as_inputs(source)
+        if isinstance(source, Mapping)
+        else Input(source.component_id, source.component_property)
+        for name, source in sources.items()
+    }
+
+
 def all_of(output: Outputs, changes: Changes) -> dict[str, object]:
     """Return a value for every output: the new one, or `no_update`."""
     if unknown := changes.keys() - output.keys():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict
 
 from dash.development.base_component import Component
 
@@ -15,6 +15,30 @@ from maat.client.errors import FieldProblem
 FormValues: TypeAlias = Mapping[str, Any]
 """Name of a field -> what it holds: text, a number, a list, or nothing yet."""
 MOST_DIGITS = 18  # of a number that a form takes: more is a slip of the finger
+
+
+class Told(TypedDict):
+    """What the service said at the last press: the values then, and what was wrong with them."""
+
+    values: Mapping[str, object]
+    errors: Mapping[str, str]
+
+
+def still_wrong(values: FormValues, told: Told | None, seen: Mapping[str, str]) -> dict[str, str]:
+    """Return the errors to show: from the first press on, each until its field is mended.
+
+    Those of the service stay as long as their field holds what it refused. `seen`: what the form
+    itself sees to be wrong now.
+    """
+    if told is None:
+        return {}
+    before = told["values"]
+    unchanged = {
+        field: words
+        for field, words in told["errors"].items()
+        if values.get(field) == before.get(field)
+    }
+    return unchanged | dict(seen)
 
 
 def errors_by_field(

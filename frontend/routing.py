@@ -57,6 +57,26 @@ def register_cluster(app: Dash, page: str) -> None:
     )
 
 
+def title_store(page: str) -> dcc.Store:
+    """Return the store of what a page shows; its title in the browser names it."""
+    return dcc.Store(id=f"{page}-title")
+
+
+def title_output(page: str) -> Output:
+    return Output(f"{page}-title", "data")
+
+
+def register_title(app: Dash, page: str) -> None:
+    """The title in the browser follows what is put into `title_output`."""
+    in_browser(
+        app,
+        "titleOfPage",
+        Output(f"{page}-title", "id"),
+        Input(f"{page}-title", "data"),
+        prevent_initial_call=True,
+    )
+
+
 def path_to(path: str, *, cluster: str | None = None, **query: QueryValue) -> str:
     """Return an address with the parameters that are not empty; a list stands several times."""
     given = {

@@ -13,7 +13,7 @@ StoredRequest: TypeAlias = Mapping[str, Any]
 
 
 def run_names(runs: Sequence[RunOut]) -> list[str]:
-    """Return policy and placer of each run, with what else tells the runs apart.
+    """Return the name of each run, as the comparison has it, with what else tells the runs apart.
 
     That is the trace, the seed, or a number.
     """
@@ -22,8 +22,7 @@ def run_names(runs: Sequence[RunOut]) -> list[str]:
     names: list[str] = []
     for run in runs:
         name = (
-            run["policy"]
-            + f" + {run['placer']}"
+            run["name"]
             + (f", trace {run['trace'] + 1}" if traces else "")
             + (f", seed {run['seed']}" if seeds else "")
         )

@@ -66,14 +66,17 @@ def _outcome(run: SimulationRun, requested: RunBody, rule: FairnessRule) -> Outc
     summary, fair = run.summary or {}, run.result.get("fairness") or {}
     jct = {job["name"]: job["jct"] / 3600 for job in run.result["jobs"] if job["jct"] is not None}
     known = chosen({**by_rule(fair, rule), **summary}, finished=bool(jct))
-    who = Contestant(
+    return Outcome(contestant_of(run, requested), str(run.trace), run.seed, known, jct)
+
+
+def contestant_of(run: SimulationRun, requested: RunBody) -> Contestant:
+    return Contestant(
         run.policy,
         run.placer,
         _settings(requested.policy_parameters),
         _settings(requested.placer_parameters),
         requested.round_seconds,
     )
-    return Outcome(who, str(run.trace), run.seed, known, jct)
 
 
 def _settings(given: Mapping[str, Any]) -> Settings:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from backend.answers import answer_of
 from backend.operations.models import Operation
 from backend.sight import Sight
+from backend.simulations.comparison import contestant_of
 from backend.simulations.models import Simulation, SimulationRun
 from backend.simulations.seen import of_trace, request_seen, summary_seen
 from backend.simulations.stored import why_unreadable
 from maat.api.measurements import UsedOut
-from maat.api.simulations import RunOut, SimulationOut
+from maat.api.simulations import RunBody, RunOut, SimulationOut
 
 
-def show_run(run: SimulationRun, sight: Sight) -> RunOut:
+def show_run(run: SimulationRun, requested: RunBody, sight: Sight) -> RunOut:
     summary = None if run.summary is None else summary_seen(run.summary, sight)
-    return answer_of(RunOut, run, summary=summary)
+    return answer_of(RunOut, run, name=contestant_of(run, requested).name, summary=summary)
 
 
 def show_simulation(
@@ -32,5 +33,12 @@ def show_simulation(
         request={} if unreadable else request_seen(simulation.request, sight).as_answered(),
         unreadable=unreadable,
         measurements=used,
-        runs=[show_run(run, of_trace(simulation, run.trace, sight)) for run in runs],
+        runs=[
+            show_run(
+                run,
+                simulation.request.run_at(run.position),
+                of_trace(simulation, run.trace, sight),
+            )
+            for run in runs
+        ],
     )

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from backend.problems import CrossSite, MalformedRequest, Problem
@@ -51,9 +52,19 @@ class RequestGuard:
 
         problem = self._objection(scope, headers)
         if problem is not None:
-            await problem_response(problem, Request(scope))(scope, receive, send_with_id)
+            answer = await self._answer(problem, Request(scope))
+            await answer(scope, receive, send_with_id)
             return
         await self._app(scope, receive, send_with_id)
+
+    async def _answer(self, problem: Problem, request: Request) -> Response:
+        """Answer with the problem, or with a page where a browser asks for one."""
+        page = getattr(request.app.state, "page_of_status", None)
+        asks = request.method == "GET" and "text/html" in request.headers.get("accept", "")
+        if page is None or not asks or request.url.path.startswith("/api/"):
+            return problem_response(problem, request)
+        answer: Response = await page(request, problem.status)
+        return answer
 
     def _objection(self, scope: Scope, headers: Headers) -> Problem | None:
         if "\0" in scope["path"] or b"%00" in scope.get("query_string", b""):

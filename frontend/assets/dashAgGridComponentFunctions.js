@@ -5,7 +5,6 @@
     const dagcomponents = (window.dashAgGridComponentFunctions =
         window.dashAgGridComponentFunctions || {});
     const END_KEPT = 10;
-    const LINE_KEPT = 18, PHONE_PIXELS = 600;  // a phone shows the parts on two lines (maat.css)
 
     dagcomponents.MaatLink = props => {
         if (!props.data) { return loadingCell(); }
@@ -25,8 +24,7 @@
 
     /* Two parts, of which the first gives way: names mostly differ at their ends. */
     function cutInMiddle(name) {
-        const kept = window.innerWidth <= PHONE_PIXELS ? LINE_KEPT : END_KEPT;
-        const end = name.length > kept ? name.length - kept : 0;
+        const end = Math.max(0, name.length - END_KEPT);
         return [
             React.createElement('span', {key: 'begin', className: 'cut-begin'}, name.slice(0, end)),
             React.createElement('span', {key: 'end'}, name.slice(end)),

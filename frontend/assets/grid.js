@@ -5,6 +5,7 @@
     const { maat } = window;
     const LEAST_SAYING = ['remaining', 'restarts']; // columns that a narrow page leaves out
     const ROOM_FOR_ALL = 1180; // pixels of a page that shows them
+    const ROOM_FOR_THREE = 480; // and of one that shows more than name and state
 
     function gridApi(id) {
         try { return window.dash_ag_grid.getApi(id); } catch (absent) { return null; }
@@ -25,7 +26,19 @@
 
     function fitColumns(id) {
         const api = gridApi(id), box = document.getElementById(id);
-        if (api && box) { api.setColumnsVisible(LEAST_SAYING, box.clientWidth >= ROOM_FOR_ALL); }
+        if (!api || !box) { return; }
+        api.setColumnsVisible(LEAST_SAYING, box.clientWidth >= ROOM_FOR_ALL);
+        fitName(api, box);
+    }
+
+    /* On a phone the name has all the room that the column beside it leaves. */
+    function fitName(api, box) {
+        const alone = box.clientWidth < ROOM_FOR_THREE;
+        if (alone === ('alone' in box.dataset)) { return; }
+        box.toggleAttribute('data-alone', alone);
+        const beside = api.getColumnDef('state').width, { flex } = api.getColumnDef('name');
+        const room = alone ? { flex: null, width: box.clientWidth - beside } : { flex };
+        api.applyColumnState({ state: [{ colId: 'name', ...room }] });
     }
     window.addEventListener('resize', () => fitColumns('jobs-grid'));
 

@@ -83,12 +83,15 @@
     maat.callbacks({
         async heartbeat(_beats, live) {
             const skip = maat.noUpdate();
+            /* A page that shows nothing yet asks for its figures all the same, or for why there are
+               none. */
+            const first = live ? skip : { at: Date.now() };
             try {
                 const answer = await Promise.race([health(), silence()]);
                 asked = null;
                 if (!answer.ok && answer.status !== 503) {
                     const words = `no access (${answer.status})`;
-                    return [skip, words, 'freshness stale', aged(lastAnswer)];
+                    return [first, words, 'freshness stale', aged(lastAnswer)];
                 }
                 const told = await answer.json();
                 lastAnswer = Date.now();
@@ -102,7 +105,7 @@
                 const silent = (Date.now() - lastAnswer) / 1000;
                 const soon = silent < STALE_SECONDS;
                 const words = soon ? 'retrying' : `no answer for ${span(silent)}, retrying`;
-                return [skip, words, 'freshness stale', aged(soon ? null : lastAnswer)];
+                return [first, words, 'freshness stale', aged(soon ? null : lastAnswer)];
             }
         },
     });

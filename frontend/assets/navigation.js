@@ -1,4 +1,4 @@
-/* The navigation at the side, and the help. */
+/* The navigation at the side, the title of the page, and the help. */
 (() => {
     'use strict';
 
@@ -33,6 +33,11 @@
         markHere(path) {
             const links = window.dash_clientside.callback_context.outputs_list;
             return links.map((output) => look(output.id.nav, path || ''));
+        },
+
+        titleOfPage(title) {
+            if (title) { document.title = `${title} · Maat`; }
+            return maat.noUpdate();
         },
 
         openHelp: () => true,

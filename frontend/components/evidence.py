@@ -76,12 +76,14 @@ def reason_words(code: str) -> str:
     return _CODES.get(code, code.replace("_", " ").lower())
 
 
+def label(name: str) -> str:
+    return LABELS.get(name, name.replace("_", " "))
+
+
 def evidence_words(evidence: Mapping[str, Evidence | None]) -> list[tuple[str, str]]:
     """Label and value of everything that is known."""
     return [
-        (LABELS.get(name, name.replace("_", " ")), _value(name, value))
-        for name, value in evidence.items()
-        if value is not None
+        (label(name), _value(name, value)) for name, value in evidence.items() if value is not None
     ]
 
 

@@ -12,15 +12,22 @@ from typing import Generic, TypeAlias, TypeVar
 from uuid import uuid4
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, no_update
+from dash import Dash, Input, Output, State, dcc
 
 from frontend.api import Api, Failure
-from frontend.callbacks import Changes, answer
+from frontend.callbacks import NOTHING, Changes, Sources, answer, as_inputs
 from frontend.components import conditions
-from frontend.components.parameter_fields import Typed, errors_of, every, parameter_states
-from frontend.forms import FormValues, errors_by_field
+from frontend.components.parameter_fields import (
+    Typed,
+    errors_of,
+    every,
+    held_by,
+    parameter_states,
+)
+from frontend.forms import FormValues, Told, errors_by_field, still_wrong
 from maat.api.simulations import SimulationOut
 from maat.api.sweeps import SweepDetail
+from maat.client import ApiError
 from maat.client.calls import Call, RawBody
 from maat.client.errors import FieldProblem
 
@@ -31,6 +38,16 @@ CLUSTER = "t4=6x4,rtx=3x8,a100=2x8"
 SEEDS_LABEL = "Seeds"
 SEEDS_EXAMPLE = "0, 1, 2"
 SEEDS_WRONG = "Give whole numbers from 0 up, each once, with commas between."
+# No field of the API: the service refuses a body for it, and says what else is wrong in the body.
+UNFINISHED: RawBody = {"unfinished": True}
+
+
+def form_stores(prefix: str) -> list[dcc.Store]:
+    """Stores of the page's layout: the key of the next press, and what the last one met."""
+    return [
+        dcc.Store(id=f"{prefix}-key", data=uuid4().hex),
+        dcc.Store(id=f"{prefix}-told"),
+    ]
 
 
 def name_field(prefix: str, value: str) -> dmc.TextInput:
@@ -61,9 +78,9 @@ class LaboratoryForm(Generic[Begun]):
         prefix: Of every id.
         fields: What has a value.
         errors: What can show an error.
-        unfinished: What the form itself can see to be wrong, by field; from its values, the texts
-            of files, and the chosen cluster.
-        body: The API's body, from the same.
+        unfinished: What the form itself can see to be wrong, by field; from its values, the
+            digests of files, and the chosen cluster.
+        body: The API's body; from its values, the texts of files, and the chosen cluster.
         call: The call that sends a body under an idempotency key.
         place: The form's name for a refused field of a body.
         address: Of the pages of what the form begins.
@@ -73,7 +90,7 @@ class LaboratoryForm(Generic[Begun]):
     prefix: str
     fields: Sequence[str]
     errors: Sequence[str]
-    unfinished: Callable[[FormValues, Texts, str | None], dict[str, str]]
+    unfinished: Callable[[FormValues, Sequence[str], str | None], dict[str, str]]
     body: Callable[[FormValues, Texts, str | None], RawBody]
     call: Callable[[RawBody, str], Call[Begun]]
     place: Callable[[FieldProblem, RawBody], str | None]
@@ -82,19 +99,22 @@ class LaboratoryForm(Generic[Begun]):
 
 
 def register_run(app: Dash, api: Api, form: LaboratoryForm[Begun]) -> None:
-    """Register the callback of the form's button."""
+    """Register the callbacks of the form's button and of the errors beside its fields."""
     prefix = form.prefix
-    values = {name: State(f"{prefix}-{name}", "value") for name in form.fields}
+    state: dict[str, State | Sources] = {
+        "values": {
+            **{name: State(f"{prefix}-{name}", "value") for name in form.fields},
+            **conditions.condition_states(prefix),
+        },
+        "parameters": parameter_states(prefix),
+        "files": State(f"{prefix}-files", "data"),
+        "cluster_id": State("cluster-select", "value"),
+    }
     answer(
         app,
         partial(run, api, form),
         output={
-            "errors": {name: Output(f"{prefix}-{name}", "error") for name in form.errors},
-            "parameters": Output(every(prefix), "error"),
-            "csv": Output(f"{prefix}-csv-error", "children", allow_duplicate=True),
-            "reservations": Output(
-                f"{prefix}-reservations-error", "children", allow_duplicate=True
-            ),
+            "told": Output(f"{prefix}-told", "data"),
             "open": Output(f"{prefix}-conditions", "open"),
             "open_parameters": Output(f"{prefix}-parameters-box", "open"),
             "problem": Output(f"{prefix}-problem", "children"),
@@ -103,14 +123,24 @@ def register_run(app: Dash, api: Api, form: LaboratoryForm[Begun]) -> None:
         },
         inputs={"clicks": Input(f"{prefix}-button", "n_clicks")},
         state={
-            "values": {**values, **conditions.condition_states(prefix)},
-            "parameters": parameter_states(prefix),
+            **state,
             "texts": State(f"{prefix}-text", "data"),
-            "cluster_id": State("cluster-select", "value"),
             "key": State(f"{prefix}-key", "data"),
         },
         prevent_initial_call=True,
         running=[(Output(f"{prefix}-button", "loading"), True, False)],
+    )
+    answer(
+        app,
+        partial(tell, form),
+        output={
+            "errors": {name: Output(f"{prefix}-{name}", "error") for name in form.errors},
+            "parameters": Output(every(prefix), "error"),
+            "csv": Output(f"{prefix}-csv-refused", "children"),
+            "reservations": Output(f"{prefix}-reservations-refused", "children"),
+        },
+        inputs={"told": Input(f"{prefix}-told", "data"), **as_inputs(state)},
+        prevent_initial_call=True,
     )
 
 
@@ -121,18 +151,17 @@ async def run(
     clicks: int | None,
     values: FormValues,
     parameters: Typed,
+    files: list[str],
     texts: list[str] | None,
     cluster_id: str | None,
     key: str,
 ) -> Changes:
     """Begin what the form asks for and go to its page, or show what is wrong beside its field."""
     if not clicks:
-        return {"parameters": [no_update] * len(parameters["ids"])}
+        return NOTHING
     filled: FormValues = {**values, "parameters": parameters}
-    wrong = form.unfinished(filled, texts, cluster_id)
-    if wrong:
-        return _beside(form, parameters, wrong)
-    body = form.body(filled, texts, cluster_id)
+    seen = form.unfinished(filled, files, cluster_id)
+    body = form.body(filled, texts, cluster_id) | (UNFINISHED if seen else {})
     try:
         async with api.visitor() as maat:
             begun = await maat.send(form.call(body, key))
@@ -140,25 +169,47 @@ async def run(
         beside, problem = errors_by_field(
             error, lambda found: form.place(found, body), empty_name=form.empty_name
         )
-        refused = _beside(form, parameters, beside)
-        return {**refused, "problem": problem, "key": uuid4().hex}
-    return {**_beside(form, parameters, {}), "go": f"{form.address}/{begun['id']}"}
+        if seen and isinstance(error, ApiError) and error.errors:
+            problem = None
+        refused = {field: words for field, words in beside.items() if field not in seen}
+        told = Told(values=_held(values, parameters, files), errors=refused)
+        opened = _unfolded(parameters, {**refused, **seen})
+        return {**opened, "told": told, "problem": problem, "key": uuid4().hex}
+    return {"told": None, "problem": None, "go": f"{form.address}/{begun['id']}"}
 
 
-def _beside(
-    form: LaboratoryForm[Begun], parameters: Typed, wrong: Mapping[str, str]
-) -> dict[str, object]:
-    """Return what stands beside the fields; folded parts with something wrong are unfolded."""
-    of_parameters = errors_of(parameters, wrong)
-    changes: dict[str, object] = {
+async def tell(
+    form: LaboratoryForm[Begun],
+    *,
+    told: Told | None,
+    values: FormValues,
+    parameters: Typed,
+    files: list[str],
+    cluster_id: str | None,
+) -> Changes:
+    """Say what is wrong from the first press on, for as long as it is."""
+    seen = form.unfinished({**values, "parameters": parameters}, files, cluster_id)
+    wrong = still_wrong(_held(values, parameters, files), told, seen)
+    return {
         "errors": {name: wrong.get(name, "") for name in form.errors},
-        "parameters": of_parameters,
+        "parameters": errors_of(parameters, wrong),
         "csv": wrong.get("csv", ""),
         "reservations": wrong.get("reservations", ""),
-        "problem": None,
     }
-    if {"reservations", *conditions.ERRORS} & wrong.keys():
-        changes["open"] = True
-    if any(of_parameters):
-        changes["open_parameters"] = True
-    return changes
+
+
+def _held(values: FormValues, parameters: Typed, files: Sequence[str]) -> dict[str, object]:
+    """What each place of an error holds."""
+    return {**values, **held_by(parameters), "csv": files}
+
+
+def _unfolded(parameters: Typed, wrong: Mapping[str, str]) -> dict[str, object]:
+    """Unfold the folded parts with something wrong in them."""
+    return {
+        part: True
+        for part, is_wrong in (
+            ("open", {"reservations", *conditions.ERRORS} & wrong.keys()),
+            ("open_parameters", any(errors_of(parameters, wrong))),
+        )
+        if is_wrong
+    }

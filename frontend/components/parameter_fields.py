@@ -266,9 +266,18 @@ def about_policy(given: Mapping[str, Value]) -> RawBody:
     return ({"policy_parameters": parameters} if parameters else {}) | rounds
 
 
+def held_by(given: Typed) -> dict[str, object]:
+    """What each field holds, by the place of its error."""
+    return dict(zip(map(_place, given["ids"]), given["values"], strict=True))
+
+
 def errors_of(given: Typed, beside: Mapping[str, str]) -> list[str]:
     """What stands beside each field, in their order. `beside`: as `place_of` names them."""
-    return [beside.get(f"{field_id['of']}/{field_id['name']}", "") for field_id in given["ids"]]
+    return [beside.get(_place(field_id), "") for field_id in given["ids"]]
+
+
+def _place(field_id: FieldId) -> str:
+    return f"{field_id['of']}/{field_id['name']}"
 
 
 def told_parameters(request: StoredRequest) -> list[tuple[str, str]]:

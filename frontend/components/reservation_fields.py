@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dash_mantine_components as dmc
-from dash import State, html
+from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
+from frontend.callbacks import Changes, answer, as_inputs
 from frontend.formatting import duration
-from frontend.forms import FormValues
+from frontend.forms import FormValues, Told, still_wrong
 
 FIELDS = ("type", "gpus", "for", "holder", "from", "until")
 
@@ -54,6 +55,7 @@ def reservation_fields(prefix: str, *, job_placeholder: str) -> list[Component]:
             ],
             className="form-row narrow",
         ),
+        dcc.Store(id=f"{prefix}-reserve-told"),
     ]
 
 
@@ -61,18 +63,39 @@ def reservation_states(prefix: str) -> dict[str, State]:
     return {name: State(f"{prefix}-reserve-{name}", "value") for name in FIELDS}
 
 
-def unfinished_reservation(values: FormValues) -> str | None:
-    """What the fields themselves can see to be missing; None where nothing is."""
+def register_reservation_errors(app: Dash, prefix: str) -> None:
+    """Register what tells the errors beside the fields, from what is in `{prefix}-reserve-told`."""
+    answer(
+        app,
+        tell,
+        output={name: Output(f"{prefix}-reserve-{name}", "error") for name in FIELDS},
+        inputs={
+            "told": Input(f"{prefix}-reserve-told", "data"),
+            "values": as_inputs(reservation_states(prefix)),
+        },
+        prevent_initial_call=True,
+    )
+
+
+async def tell(*, told: Told | None, values: FormValues) -> Changes:
+    """Say what is wrong from the first press on, for as long as it is."""
+    wrong = still_wrong(values, told, unfinished_reservation(values))
+    return {name: wrong.get(name, "") for name in FIELDS}
+
+
+def unfinished_reservation(values: FormValues) -> dict[str, str]:
+    """What the fields themselves can see to be missing, by field."""
+    wrong: dict[str, str] = {}
     if not (values["type"] or "").strip():
-        return "Name the GPU type that is reserved."
+        wrong["type"] = "Name the GPU type that is reserved."
     if not isinstance(values["gpus"], int | float) or values["gpus"] < 1:
-        return "Give how many GPUs are reserved, from 1 up."
+        wrong["gpus"] = "Give how many GPUs are reserved, from 1 up."
     if not (values["holder"] or "").strip():
-        return f"Name the {values['for']} that the GPUs are reserved for."
+        wrong["holder"] = f"Name the {values['for']} that the GPUs are reserved for."
     until = hours_of(values["until"])
     if until is not None and until <= (hours_of(values["from"]) or 0.0):
-        return "It must end after it begins."
-    return None
+        wrong["until"] = "It must end after it begins."
+    return wrong
 
 
 def hours_of(value: object) -> float | None:

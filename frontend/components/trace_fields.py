@@ -6,6 +6,7 @@ Several pages have it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import sha256
 
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
@@ -79,6 +80,7 @@ def trace_fields(
         html.Div(_upload(prefix, several=several), id=f"{prefix}-csv", style={"display": "none"}),
         html.Div(replay, id=f"{prefix}-replay", className="hint", style={"display": "none"}),
         dcc.Store(id=f"{prefix}-text"),
+        dcc.Store(id=f"{prefix}-files", data=[]),
     ]
 
 
@@ -100,6 +102,7 @@ def _upload(prefix: str, *, several: bool) -> list[Component]:
         ),
         html.Div(COLUMNS, id=f"{prefix}-file", className="hint"),
         html.Div(id=f"{prefix}-csv-error", className="form-error", role="alert"),
+        html.Div(id=f"{prefix}-csv-refused", className="form-error", role="alert"),
     ]
 
 
@@ -119,6 +122,7 @@ def register_trace_fields(app: Dash, prefix: str) -> None:
         take_files,
         output={
             "texts": Output(f"{prefix}-text", "data"),
+            "digests": Output(f"{prefix}-files", "data"),
             "file": Output(f"{prefix}-file", "children"),
             "error": Output(f"{prefix}-csv-error", "children"),
         },
@@ -134,15 +138,23 @@ async def show_fields(*, kind: str) -> Changes:
 
 
 async def take_files(*, contents: str | list[str] | None, names: str | list[str] | None) -> Changes:
-    """Keep the texts of the chosen files, or say which of them is no text."""
+    """Keep the texts of the chosen files, or say which of them is no text.
+
+    The form is told by their digests which files there are: the texts may be long.
+    """
     if not contents:
         return NOTHING
     try:
         files = await texts_in(contents, names)
     except NoText as wrong:
-        return {"texts": None, "file": "", "error": str(wrong)}
+        return {"texts": None, "digests": [], "file": "", "error": str(wrong)}
     lines = [f"{name}: {text.count(chr(10))} lines" for name, text in files]
-    return {"texts": [text for _, text in files], "file": "; ".join(lines), "error": ""}
+    return {
+        "texts": [text for _, text in files],
+        "digests": [sha256(text.encode()).hexdigest() for _, text in files],
+        "file": "; ".join(lines),
+        "error": "",
+    }
 
 
 def traces_of(
@@ -151,7 +163,7 @@ def traces_of(
     """Return the API's traces of a form: one per file, or one per draw with consecutive seeds."""
     match form["kind"]:
         case "csv":
-            return [{"kind": "csv", "text": text} for text in texts or []]
+            return [{"kind": "csv", "text": text} for text in texts or [""]]
         case "cluster":
             return [{"kind": "cluster", "cluster_id": cluster_id}]
     drawn = {
@@ -160,14 +172,15 @@ def traces_of(
     }
     if not isinstance(form.get("draws"), int) or not isinstance(form.get("seed"), int):
         return [drawn]
-    return [drawn | {"seed": form["seed"] + draw} for draw in range(form["draws"])]
+    draws = range(min(form["draws"], MAX_TRACES))  # a form with more is refused
+    return [drawn | {"seed": form["seed"] + draw} for draw in draws]
 
 
 def missing_trace(
-    form: FormValues, *, texts: Sequence[str] | None, cluster_id: str | None
+    form: FormValues, *, files: Sequence[str], cluster_id: str | None
 ) -> dict[str, str]:
-    """What the form itself can see to be missing, by field."""
-    if form["kind"] == "csv" and not texts:
+    """What the form itself can see to be missing, by field. `files`: the digests of the chosen."""
+    if form["kind"] == "csv" and not files:
         return {"csv": "Choose a workload CSV first."}
     if form["kind"] == "cluster" and cluster_id in (None, NO_CLUSTER):
         return {"cluster": "There is no cluster to replay. Choose another trace."}

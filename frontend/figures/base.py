@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 import plotly.graph_objects as go
@@ -12,6 +12,7 @@ from frontend.theme import legible, palette, template
 MAX_POINTS = 2000
 MAX_LABELLED_LINES = 4
 LABEL_SHARE = 0.12  # of the y axis: a label's line on the lowest chart
+LINE_CHARACTERS = 24  # of the name of a run beside its row
 
 
 def figure(scheme: str | None, *, x: str, y: str, height: int | None = None) -> go.Figure:
@@ -132,6 +133,13 @@ def label_or_legend(
         )
     longest = max((len(name) for name in ends), default=0)
     drawn.update_layout(margin={"r": max(72, 20 + 7 * longest)})
+
+
+def name_runs(drawn: go.Figure, names: Iterable[str]) -> None:
+    """Name the rows of a figure by runs; a long name has its policy and its placer on two lines."""
+    rows = [escape(name) for name in names]
+    lines = [row if len(row) <= LINE_CHARACTERS else row.replace(" + ", "<br>+ ") for row in rows]
+    drawn.update_yaxes(tickvals=rows, ticktext=lines)
 
 
 def whole_ticks(highest: float) -> dict[str, float]:

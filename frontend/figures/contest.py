@@ -8,7 +8,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from frontend.figures.base import empty_figure, figure
+from frontend.figures.base import empty_figure, figure, name_runs
 from frontend.theme import SERIES, palette
 
 ROW_HEIGHT, MARGIN_HEIGHT = 34, 110
@@ -48,6 +48,7 @@ def ratio_figure(comparison: Mapping[str, Any], *, scheme: str | None) -> go.Fig
     ticks = TICKS if high / max(low, 1e-9) < MANY_TICKS else SPARSE_TICKS
     drawn.update_xaxes(type="log", tickvals=ticks, ticktext=[f"{tick:g}" for tick in ticks])
     drawn.update_yaxes(autorange="reversed", automargin=True, showgrid=False)
+    name_runs(drawn, [names[row["contestant"]] for row in paired])
     drawn.update_layout(showlegend=False, hovermode="closest", margin={"t": 16})
     return drawn
 

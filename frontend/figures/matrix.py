@@ -16,8 +16,8 @@ MAX_JOBS = 60
 MAX_COLUMNS = 120
 EMPTY_PIXELS = 300  # nothing else gives an empty matrix its height
 LABEL_CHARACTERS = 36  # that stand apart beside one another where the page is 1280 px wide
-# Pixels of an upright label, of a letter of one that lies, and of names and scale beside the cells.
-UPRIGHT_PIXELS, LETTER_PIXELS, BESIDE_PIXELS = 15, 8, 290
+# Pixels of an upright label, of a letter of one that lies, and of the names beside the cells.
+UPRIGHT_PIXELS, LETTER_PIXELS, BESIDE_PIXELS = 15, 8, 240
 
 
 def matrix_figure(record: RoundRecord, *, scheme: str | None, first: int = 0) -> go.Figure:
@@ -95,12 +95,16 @@ def _heatmap(record: RoundRecord, shown: range, columns: Sequence[int]) -> go.He
         for job in shown
     ]
     scale = {
-        "thickness": 12,
+        "orientation": "h",
+        "thickness": 10,
         "tickformat": ".0%",
         "outlinewidth": 0,
-        "y": 1,
+        "x": 0,
+        "xanchor": "left",
+        "y": 0,
         "yanchor": "top",
-        **({"lenmode": "pixels", "len": 260} if len(shown) > 14 else {}),
+        "lenmode": "pixels",
+        "len": 200,
     }
     return go.Heatmap(
         z=z,

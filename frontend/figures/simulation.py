@@ -9,7 +9,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from frontend.figures.base import empty_figure, figure, rule, step_line
+from frontend.figures.base import empty_figure, figure, name_runs, rule, step_line
 from frontend.formatting import rho_by
 from frontend.theme import DASHES, SERIES, gpu_colour, gpu_order, palette
 from maat.api.simulations import Distribution, DrawnRun
@@ -135,6 +135,7 @@ def gpu_hours_figure(
     )
     drawn.update_xaxes(showgrid=True, gridcolor=palette(scheme).line)
     drawn.update_yaxes(autorange="reversed", showgrid=False, title_text="Run")
+    name_runs(drawn, totals)
     return drawn
 
 

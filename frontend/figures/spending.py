@@ -8,7 +8,7 @@ from html import escape
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from frontend.figures.base import empty_figure, figure
+from frontend.figures.base import empty_figure, figure, name_runs
 from frontend.formatting import number, plural
 from frontend.theme import SERIES, gpu_colour, gpu_order, palette, template
 from maat.api.simulations import DrawnRun
@@ -130,12 +130,6 @@ def decision_time_figure(
             f"95th percentile {number(ms['p95'])} ms, "
             f"over {plural(int(seconds['rounds']), 'round')}<extra></extra>"
         )
-        spread = {
-            "type": "data",
-            "symmetric": False,
-            "array": [ms["p75"] - ms["median"]],
-            "arrayminus": [ms["median"] - ms["p25"]],
-        }
         colour = SERIES[index % len(SERIES)]
         drawn.add_trace(
             go.Scatter(
@@ -144,7 +138,7 @@ def decision_time_figure(
                 y=[escape(name)],
                 mode="markers",
                 marker={"size": 10, "color": colour},
-                error_x={**spread, "color": colour, "thickness": 2, "width": 6},
+                error_x={**_quartiles(ms), "color": colour, "thickness": 2, "width": 6},
                 hovertemplate=hover,
                 showlegend=index == 0,
             )
@@ -168,5 +162,16 @@ def decision_time_figure(
         gridcolor=palette(scheme).line,
     )
     drawn.update_yaxes(autorange="reversed", showgrid=False, type="category")
+    name_runs(drawn, times)
     drawn.update_layout(showlegend=True, hovermode="closest", margin={"t": 40})
     return drawn
+
+
+def _quartiles(ms: Mapping[str, float]) -> dict[str, object]:
+    """The error bar of a median from quartile to quartile."""
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [ms["p75"] - ms["median"]],
+        "arrayminus": [ms["median"] - ms["p25"]],
+    }

@@ -19,13 +19,14 @@ from frontend.components.dialogs import dialog
 from frontend.components.notices import notice, refusal
 from frontend.components.reservation_fields import (
     hours_of,
+    register_reservation_errors,
     reservation_fields,
     reservation_states,
     unfinished_reservation,
 )
 from frontend.components.states import gpu_chip
 from frontend.formatting import clock, parse_time
-from frontend.forms import FormValues, errors_by_field
+from frontend.forms import FormValues, Told, errors_by_field
 from frontend.others import OTHER_JOB, is_other
 from frontend.routing import aria, click_target, in_browser
 from maat.api.reservations import ReservationOut
@@ -35,6 +36,15 @@ from maat.client.errors import FieldProblem
 
 MAY_RESERVE = "clusters:write"
 PREFIX = "cluster"
+# Field of a refusal -> field of the dialog.
+PLACES = {
+    "gpu_type": "type",
+    "gpu_count": "gpus",
+    "tenant": "holder",
+    "job_id": "holder",
+    "start_at": "from",
+    "end_at": "until",
+}
 
 
 class Pressed(TypedDict):
@@ -60,7 +70,6 @@ def reservation_dialog() -> dmc.Modal:
             ),
             html.Div(id="cluster-reserve-problem"),
             *reservation_fields(PREFIX, job_placeholder="tenant name, or job id"),
-            html.Div(id="cluster-reserve-error", className="form-error", role="alert"),
             dcc.Store(id="cluster-reserve-key", data=uuid4().hex),
         ],
         className="form-stack",
@@ -81,6 +90,7 @@ def reserve_button(may: bool) -> dmc.Button | None:
 
 
 def register_reservations(app: Dash, api: Api) -> None:
+    register_reservation_errors(app, PREFIX)
     in_browser(
         app,
         "openOn",
@@ -94,7 +104,7 @@ def register_reservations(app: Dash, api: Api) -> None:
         partial(reserve, api),
         output={
             "asks": Output("cluster-reserve-ask", "opened"),
-            "error": Output("cluster-reserve-error", "children"),
+            "told": Output("cluster-reserve-told", "data"),
             "problem": Output("cluster-reserve-problem", "children"),
             "key": Output("cluster-reserve-key", "data"),
             "acted": Output("cluster-acted", "data", allow_duplicate=True),
@@ -128,9 +138,8 @@ async def reserve(
     """Reserve what the fields say, from now on by the cluster's clock."""
     if not clicks:
         return NOTHING
-    wrong = unfinished_reservation(values)
-    if wrong:
-        return {"error": wrong, "problem": None}
+    if unfinished_reservation(values):
+        return {"told": Told(values=values, errors={}), "problem": None}
     try:
         async with api.visitor() as maat:
             cluster = await maat.send(calls.cluster(cluster_id))
@@ -138,10 +147,11 @@ async def reserve(
             await maat.send(calls.reserve(cluster_id, body, idempotency_key=key))
     except Failure as error:
         beside, above = errors_by_field(error, _place, empty_name="")
-        return {"error": beside.get("error", ""), "problem": above, "key": uuid4().hex}
+        told = Told(values=values, errors=beside)
+        return {"told": told, "problem": above, "key": uuid4().hex}
     return {
         "asks": False,
-        "error": "",
+        "told": None,
         "problem": None,
         "key": uuid4().hex,
         "acted": key,
@@ -188,9 +198,8 @@ def _after(now: str, hours: float) -> str:
     return (moment + timedelta(hours=hours)).isoformat()
 
 
-def _place(_problem: FieldProblem) -> str:
-    """Every field of the dialog is told of in one place below them."""
-    return "error"
+def _place(problem: FieldProblem) -> str | None:
+    return PLACES.get(problem.field)
 
 
 def reservations_table(reservations: Sequence[ReservationOut], *, may: bool) -> Component:

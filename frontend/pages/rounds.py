@@ -29,7 +29,15 @@ from frontend.figures.base import empty_figure, error_figure
 from frontend.figures.matrix import EMPTY_PIXELS, MAX_JOBS, matrix_figure
 from frontend.figures.rounds import prices_by_type, prices_figure
 from frontend.formatting import ABSENT, clock, count, number, percent
-from frontend.routing import QueryValue, in_browser, path_to, query_value
+from frontend.routing import (
+    QueryValue,
+    in_browser,
+    path_to,
+    query_value,
+    register_title,
+    title_output,
+    title_store,
+)
 from frontend.shell import NO_CLUSTER
 from frontend.theme import gpu_order
 from maat.api.rounds import RoundDetailOut, RoundOut
@@ -79,7 +87,7 @@ COLUMNS: list[Column] = [
         "field": "gap",
         "headerName": "Gap",
         "flex": 0.9,
-        "minWidth": 56,
+        "minWidth": 66,
         "tooltipField": "gap_exact",
         **RIGHT,
     },
@@ -92,6 +100,7 @@ def layout(number: QueryValue = LATEST, page: QueryValue = None, **_query: objec
             dcc.Store(id="round-number", data=query_value(number) or LATEST),
             # Which round is drawn, so that it is not asked for again.
             dcc.Store(id="round-shown"),
+            title_store("round"),
             page_title(
                 "Rounds",
                 link_button("Latest round", "/rounds"),
@@ -145,6 +154,7 @@ def the_rounds(round: QueryValue = None, page: QueryValue = None, **_query: obje
 
 
 def register(app: Dash, api: Api) -> None:
+    register_title(app, "round")
     takes = {"page": counting("page of the matrix", MOST_PAGES)}
     add_page(
         "frontend.pages.rounds",
@@ -184,6 +194,7 @@ def register(app: Dash, api: Api) -> None:
             "pages": Output("round-page", "total"),
             "pager": Output("round-page", "style"),
             "shown": Output("round-shown", "data"),
+            "title": title_output("round"),
         },
         inputs={
             "_live": Input("live", "data"),
@@ -231,7 +242,8 @@ async def show(
     }
     if found is not None:
         drawn = _drawn(found, scheme, page or 1, follows=asked == LATEST)
-        return {**listed, **drawn, "shown": wanted}
+        title = f"Round {number}" if asked != LATEST else None
+        return {**listed, **drawn, "shown": wanted, "title": title}
     if wanted == shown:
         return listed
     return {**listed, **_missing(asked, cluster_id, scheme)}

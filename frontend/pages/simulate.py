@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from uuid import uuid4
+from itertools import islice, product
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html
+from dash import Dash, Input, Output, dcc, html
 from dash.development.base_component import Component
 
 from frontend.addresses import add_page
@@ -19,6 +19,7 @@ from frontend.components.laboratory_form import (
     SEEDS_WRONG,
     LaboratoryForm,
     cluster_field,
+    form_stores,
     name_field,
     register_run,
     seeds_field,
@@ -96,7 +97,7 @@ def layout(**_query: object) -> html.Div:
                 ],
                 className="columns",
             ),
-            dcc.Store(id="simulate-key", data=uuid4().hex),
+            *form_stores("simulate"),
         ]
     )
 
@@ -161,8 +162,10 @@ def register(app: Dash, api: Api) -> None:
         app,
         count_runs,
         output={"words": Output("simulate-runs", "children")},
-        inputs={"form": {name: Input(f"simulate-{name}", "value") for name in counted}},
-        state={"texts": State("simulate-text", "data")},
+        inputs={
+            "form": {name: Input(f"simulate-{name}", "value") for name in counted},
+            "files": Input("simulate-files", "data"),
+        },
     )
     answer(
         app,
@@ -173,11 +176,11 @@ def register(app: Dash, api: Api) -> None:
     register_run(app, api, FORM)
 
 
-async def count_runs(*, form: FormValues, texts: list[str] | None) -> Changes:
+async def count_runs(*, form: FormValues, files: list[str]) -> Changes:
     """Say how many runs the form asks for."""
     if parse_seeds(form["seeds"]) is None:
         return {"words": ""}
-    return {"words": plural(count_of(form, texts), "run")}
+    return {"words": plural(count_of(form, files), "run")}
 
 
 async def list_simulations(api: Api, *, _live: object) -> Changes:
@@ -189,9 +192,7 @@ async def list_simulations(api: Api, *, _live: object) -> Changes:
     return {"table": _table(page["items"])}
 
 
-def unfinished(
-    form: FormValues, texts: Sequence[str] | None, cluster_id: str | None
-) -> dict[str, str]:
+def unfinished(form: FormValues, files: Sequence[str], cluster_id: str | None) -> dict[str, str]:
     """Return what the form itself can see to be wrong, by field; the service checks the rest."""
     wrong: dict[str, str] = {}
     seeds = parse_seeds(form["seeds"])
@@ -199,7 +200,7 @@ def unfinished(
         wrong["policies"] = "Choose at least one policy."
     if seeds is None:
         wrong["seeds"] = SEEDS_WRONG
-    elif (count := count_of(form, texts)) > MAX_RUNS:
+    elif (count := count_of(form, files)) > MAX_RUNS:
         wrong["seeds"] = (
             f"That is {count} runs. Choose fewer policies, placers, traces or seeds: "
             f"at most {MAX_RUNS} runs."
@@ -211,14 +212,14 @@ def unfinished(
     return (
         wrong
         | conditions.incomplete_fields(form)
-        | missing_trace(form, texts=texts, cluster_id=cluster_id)
+        | missing_trace(form, files=files, cluster_id=cluster_id)
     )
 
 
-def count_of(form: FormValues, texts: Sequence[str] | None) -> int:
+def count_of(form: FormValues, files: Sequence[str]) -> int:
     """Policies x placers x seeds x traces."""
     draws = form["draws"] if isinstance(form["draws"], int) else 1
-    traces = {"generated": draws, "csv": len(texts or ())}.get(form["kind"], 1)
+    traces = {"generated": draws, "csv": len(files)}.get(form["kind"], 1)
     return (
         len(form["policies"] or ())
         * max(len(form["placers"] or ()), 1)
@@ -228,9 +229,13 @@ def count_of(form: FormValues, texts: Sequence[str] | None) -> int:
 
 
 def body_of(form: FormValues, *, texts: Sequence[str] | None, cluster_id: str | None) -> RawBody:
-    """The form as the API's body: one run per policy, placer and seed, on every trace."""
+    """The form as the API's body: one run per policy, placer and seed, on every trace.
+
+    Of an unfinished form: a body in which what the form has seen already is not wrong again.
+    """
     given = parameters_of(form["parameters"])
     placers = [{"placer": placer} for placer in form["placers"] or ()] or [{}]
+    combined = product(form["policies"], placers, parse_seeds(form["seeds"]) or ())
     runs: list[RawBody] = [
         {
             "policy": policy,
@@ -238,15 +243,13 @@ def body_of(form: FormValues, *, texts: Sequence[str] | None, cluster_id: str | 
             **placer,
             **_parameters(given, policy, placer.get("placer")),
         }
-        for policy in form["policies"]
-        for placer in placers
-        for seed in parse_seeds(form["seeds"]) or ()
+        for policy, placer, seed in islice(combined, MAX_RUNS)
     ]
     return {
         "name": form["name"] or "",
         "traces": traces_of(form, texts=texts, cluster_id=cluster_id),
         "cluster": form["cluster"] or "",
-        "runs": runs,
+        "runs": runs or [{}],
         "fidelity": form["fidelity"],
         **conditions.conditions_of(form),
     }
@@ -265,7 +268,7 @@ def place(problem: FieldProblem, body: RawBody) -> str | None:
     if problem.pointer.startswith("/traces/") and problem.pointer.endswith("/text"):
         return "csv"
     owners = {
-        f"/runs/{i}/policy_parameters": f"policy:{run['policy']}"
+        f"/runs/{i}/policy_parameters": f"policy:{run.get('policy')}"
         for i, run in enumerate(body["runs"])
     }
     owners |= {

@@ -38,6 +38,9 @@ from frontend.routing import (
     in_browser,
     query_value,
     register_cluster,
+    register_title,
+    title_output,
+    title_store,
 )
 from frontend.runs import named_measurements, replayed_cluster
 from maat.api.sweeps import RowOut, SweepDetail
@@ -78,6 +81,7 @@ def layout(
         [
             dcc.Store(id="sweep-id", data=query_value(sweep_id) or ""),
             cluster_store(SWEEP),
+            title_store(SWEEP),
             *cancel_stores(SWEEP),
             dmc.Group(head, justify="space-between", className="page-head"),
             html.Div(id="sweep-progress"),
@@ -112,6 +116,7 @@ def _sensitivity_card(metric: str | None, rule: QueryValue) -> Component:
 
 def register(app: Dash, api: Api) -> None:
     register_cluster(app, SWEEP)
+    register_title(app, SWEEP)
     add_page(
         __name__,
         path_template="/sweeps/<sweep_id>",
@@ -134,6 +139,7 @@ def register(app: Dash, api: Api) -> None:
         partial(show, api),
         output={
             "cluster": cluster_output(SWEEP),
+            "title": title_output(SWEEP),
             **{
                 name: Output(f"sweep-{name}", "children")
                 for name in ("head", "actions", "progress", *PARTS)
@@ -171,8 +177,10 @@ async def show(
             operation = await maat.operation(sweep["operation_id"])
     except Failure as error:
         return failed(error, scheme)
-    title = html.H1(sweep["name"] or sweep_id, className="page-title")
+    name = sweep["name"] or sweep_id
+    title = html.H1(name, className="page-title")
     return {
+        "title": f"{name} · Sweep",
         "cluster": replayed_cluster(sweep["request"]),
         "head": dmc.Group([title, state_chip(sweep["state"])], gap=12),
         "actions": actions(SWEEP, operation, "New sweep", "/sweeps"),

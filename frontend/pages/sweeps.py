@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from math import isfinite
-from uuid import uuid4
 
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
@@ -28,6 +27,7 @@ from frontend.components.laboratory_form import (
     SEEDS_WRONG,
     LaboratoryForm,
     cluster_field,
+    form_stores,
     name_field,
     register_run,
     seeds_field,
@@ -116,7 +116,7 @@ def layout(**_query: object) -> html.Div:
                 ],
                 className="columns",
             ),
-            dcc.Store(id="sweeps-key", data=uuid4().hex),
+            *form_stores("sweeps"),
             dcc.Store(id="sweeps-examples", data=EXAMPLES),
         ]
     )
@@ -245,9 +245,7 @@ def _value(text: str) -> float | str:
     return value if isfinite(value) else text
 
 
-def unfinished(
-    form: FormValues, texts: Sequence[str] | None, cluster_id: str | None
-) -> dict[str, str]:
+def unfinished(form: FormValues, files: Sequence[str], cluster_id: str | None) -> dict[str, str]:
     """What the form itself can see. All else the service checks."""
     wrong: dict[str, str] = {}
     if not parse_values(form["values1"]):
@@ -261,7 +259,7 @@ def unfinished(
     return (
         wrong
         | conditions.incomplete_fields(form)
-        | missing_trace(form, texts=texts, cluster_id=cluster_id)
+        | missing_trace(form, files=files, cluster_id=cluster_id)
     )
 
 

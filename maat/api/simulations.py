@@ -228,11 +228,13 @@ class SimulationBody(ConditionsBody):
 class RunOut(TypedDict):
     """A run.
 
-    `trace`: its number in the request's `traces`. `summary`: the figures of `maat simulate --json`,
-    null until it has ended.
+    `name`: of its contestant in the comparison; runs of other traces and seeds share it. `trace`:
+    its number in the request's `traces`. `summary`: the figures of `maat simulate --json`, null
+    until it has ended.
     """
 
     id: str
+    name: str
     policy: str
     policy_parameters: dict[str, Any]
     placer: str

@@ -575,6 +575,7 @@ def test_runs_that_differ_by_a_parameter_of_the_placer_are_compared_as_two(
         finish(database, run["id"], [1.0, 2.0])
     found = client.get(f"{SIMULATIONS}/{simulation['id']}/comparison").json()
     assert [c["variant"] for c in found["contestants"]] == ["binning=silhouette", "binning=two"]
+    assert [c["name"] for c in found["contestants"]] == [r["name"] for r in simulation["runs"]]
 
 
 def test_runs_of_a_policy_with_rounds_of_their_own_are_compared_apart(
@@ -587,6 +588,9 @@ def test_runs_of_a_policy_with_rounds_of_their_own_are_compared_apart(
         finish(database, run["id"], [1.0, 2.0])
     found = client.get(f"{SIMULATIONS}/{simulation['id']}/comparison").json()
     assert [c["variant"] for c in found["contestants"]] == ["", "round_seconds=300"]
+    names = [c["name"] for c in found["contestants"]]
+    assert names == [run["name"] for run in simulation["runs"]]
+    assert names[1].startswith("fifo (round_seconds=300) + ")
     refused = client.post(SIMULATIONS, json=body(runs=[{"round_seconds": 0}]))
     assert refused.json()["errors"][0]["pointer"] == "/runs/0/round_seconds"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from playwright.sync_api import Page
+from playwright.sync_api import Locator, Page
 
 PATIENCE_MILLISECONDS = 60_000
 
@@ -33,6 +33,13 @@ def await_value(page: Page, field: str, value: object) -> None:
         page,
         "([field, value]) => window.dash_component_api.getLayout(field).props.value === value",
         arg=[field, value],
+    )
+
+
+def error_beside(page: Page, field: str) -> Locator:
+    """What a form says is wrong with a field."""
+    return page.locator(".mantine-InputWrapper-root", has=page.locator(f"#{field}")).locator(
+        ".mantine-InputWrapper-error"
     )
 
 

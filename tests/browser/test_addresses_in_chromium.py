@@ -197,6 +197,10 @@ def test_a_cluster_that_is_not_there_is_named_and_no_other_shown(two: Any, open_
 
     expect(page.locator("#round-facts")).to_contain_text("clu_gone")
     assert page.url.endswith("?cluster=clu_gone")
+    jobs = open_tab().open(two.url + "/jobs?cluster=clu_gone")
+    expect(jobs.locator(".grid-told")).to_contain_text("clu_gone")
+    expect(jobs.locator("#jobs-counts")).to_have_text("")
+    expect(jobs.locator("#jobs-total")).to_have_text("")
     named = open_tab().open(two.url + "/rounds?cluster=the+second")
     named.wait_for_url(re.compile(f"cluster={two.second}$"))
 
@@ -237,6 +241,8 @@ def test_the_page_of_a_large_matrix_stands_in_the_address(two: Any, open_tab: An
         ("/?range=nope", "nope", "/"),
         ("/rounds?page=nope", "nope", "/rounds"),
         ("/measurements?kind=nope", "nope", "/measurements"),
+        ("/submit?like=nope", "nope", "/submit"),
+        ("/submit?remedy=nope", "nope", "/submit"),
     ],
 )
 def test_what_a_page_does_not_understand_of_its_address_is_named_with_the_way_out(
@@ -263,6 +269,16 @@ def test_a_round_that_is_not_there_is_named_with_the_way_to_the_last_one(
     expect(page.locator("#round-note")).to_contain_text("follows the latest")
     page.goto(f"{two.url}/rounds?cluster={two.second}&round=2")
     expect(page.locator("#round-note")).to_contain_text("round 2,")
+
+
+def test_the_title_of_a_page_names_what_it_shows(two: Any, tab: Any) -> None:
+    (job,) = two.client.jobs(q="bert of the second")["items"]
+    page = tab.open(f"{two.url}/jobs/{job['id']}")
+    expect(page).to_have_title("bert of the second · Job · Maat")
+    page.goto(f"{two.url}/rounds/2?cluster={two.second}")
+    expect(page).to_have_title("Round 2 · Maat")
+    page.locator(".nav").get_by_text("Jobs").click()
+    expect(page).to_have_title("Jobs · Maat")
 
 
 def test_a_node_that_is_not_there_is_named(two: Any, tab: Any) -> None:

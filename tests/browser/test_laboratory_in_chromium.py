@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from barriers import every_barrier
-from pages import await_value, wait_in_page
+from pages import await_value, error_beside, wait_in_page
 from playwright.sync_api import Page, expect
 
 from maat.client import calls
@@ -147,6 +148,21 @@ def test_failures_stand_in_the_comparison_and_every_figure_says_what_it_means(
         comparison.get_by_role("button", name=f"What {name} means").click()
         expect(comparison.locator(".define-text:visible")).to_contain_text(re.compile(says))
         comparison.keyboard.press("Escape")
+
+
+def test_runs_and_jobs_of_an_address_that_there_are_none_of_are_named(
+    comparison: Page, simulation: str
+) -> None:
+    expect(comparison).to_have_title("two policies · Simulation · Maat")
+    address = comparison.url.partition("?")[0]
+    comparison.goto(f"{address}?first=no-run&second=no-other&job=first&job=no-job")
+    note = comparison.locator(".address-note")
+    expect(note).to_contain_text("There is no run “no-run” in this simulation.")
+    expect(note).to_contain_text("There is no run “no-other” in this simulation.")
+    expect(note).to_contain_text("There is no job “no-job” in this simulation.")
+    expect(note).not_to_contain_text("“first”")
+    note.get_by_role("link").click()
+    expect(note).to_have_count(0)
 
 
 def test_nobody_is_kept_from_a_comparison(comparison: Page) -> None:
@@ -405,7 +421,7 @@ def test_an_operator_reserves_gpus_and_gives_them_back(server: Any, tab: Any) ->
     page.fill("#cluster-reserve-type", "h100")
     page.fill("#cluster-reserve-holder", "default")
     page.click("#cluster-reserve-add")
-    expect(page.locator("#cluster-reserve-error")).to_contain_text(
+    expect(error_beside(page, "cluster-reserve-type")).to_contain_text(
         "The cluster has no GPUs of this type. Use one of: t4 (24 GPUs)"
     )
 
@@ -418,3 +434,50 @@ def test_an_operator_reserves_gpus_and_gives_them_back(server: Any, tab: Any) ->
     expect(page.locator("#cluster-reserved")).to_contain_text("Nothing is reserved")
     assert server.client.reservations(server.cluster_id, over=True) == []
     assert [error for error in tab.witness.errors if "422" not in error] == []
+
+
+@pytest.mark.parametrize("form", ["simulate", "sweeps"])
+def test_a_press_tells_all_that_is_wrong_and_each_error_goes_as_its_field_is_mended(
+    server: Any, tab: Any, form: str
+) -> None:
+    page = tab.open(f"{server.url}/{form}")
+    for field, held in (("name", ""), ("jobs", ""), ("seeds", "-1")):
+        page.fill(f"#{form}-{field}", held)
+        await_value(page, f"{form}-{field}", held)
+    expect(page.locator(".mantine-InputWrapper-error")).to_have_count(0)
+    page.click(f"#{form}-button")
+
+    expect(error_beside(page, f"{form}-seeds")).to_contain_text("Give whole numbers from 0 up")
+    expect(error_beside(page, f"{form}-name")).to_contain_text("a name.")
+    expect(error_beside(page, f"{form}-jobs")).to_have_text("Give a whole number.")
+    page.fill(f"#{form}-jobs", "5")
+    expect(error_beside(page, f"{form}-jobs")).to_have_count(0)
+    expect(error_beside(page, f"{form}-name")).to_be_visible()
+    page.fill(f"#{form}-seeds", "0")
+    expect(error_beside(page, f"{form}-seeds")).to_have_count(0)
+    page.fill(f"#{form}-seeds", "x")
+    expect(error_beside(page, f"{form}-seeds")).to_be_visible()
+    page.fill(f"#{form}-name", "mended")
+    page.fill(f"#{form}-seeds", "1")
+    expect(page.locator(".mantine-InputWrapper-error")).to_have_count(0)
+    assert urlsplit(page.url).path == f"/{form}"
+
+
+@pytest.mark.parametrize("prefix", ["simulate", "cluster"])
+def test_a_reservation_tells_all_that_it_lacks_at_once_each_beside_its_field(
+    server: Any, tab: Any, prefix: str
+) -> None:
+    page = tab.open(f"{server.url}/{prefix}")
+    page.click(
+        f"#{'cluster-reserve-open' if prefix == 'cluster' else 'simulate-conditions summary'}"
+    )
+    page.fill(f"#{prefix}-reserve-gpus", "")
+    await_value(page, f"{prefix}-reserve-gpus", "")
+    page.click(f"#{prefix}-reserve-add")
+
+    expect(error_beside(page, f"{prefix}-reserve-type")).to_contain_text("GPU type")
+    expect(error_beside(page, f"{prefix}-reserve-gpus")).to_contain_text("from 1 up")
+    expect(error_beside(page, f"{prefix}-reserve-holder")).to_contain_text("tenant")
+    page.fill(f"#{prefix}-reserve-gpus", "2")
+    expect(error_beside(page, f"{prefix}-reserve-gpus")).to_have_count(0)
+    expect(error_beside(page, f"{prefix}-reserve-type")).to_be_visible()

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from pages import without_beats
 from playwright.sync_api import Page, Route, expect
 
 pytestmark = pytest.mark.needs_chromium
@@ -84,3 +85,16 @@ def test_a_list_that_could_not_be_read_says_why_and_not_that_it_is_empty(
     )
     expect(page.locator(grid)).to_be_hidden()
     assert words_of_emptiness(page) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "place"), [("/cluster", "#cluster-nodes"), ("/rounds", "#rounds-grid")]
+)
+def test_a_page_that_is_opened_while_the_service_tells_no_health_asks_for_its_figures_all_the_same(
+    path: str, place: str, server: Any, tab: Any
+) -> None:
+    without_beats(tab.page)
+    page = tab.open(server.url + path)
+
+    expect(page.locator(f"{place} a").first).to_be_visible()
+    expect(page.locator("#freshness-text")).to_contain_text("retrying")

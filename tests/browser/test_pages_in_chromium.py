@@ -306,8 +306,8 @@ def test_a_wrong_cell_of_a_workload_is_named_with_its_row_and_value(server: Any,
 
     page.click("#simulate-button")
 
-    expect(page.locator("#simulate-csv-error")).to_contain_text("row 3")
-    expect(page.locator("#simulate-csv-error")).to_contain_text("frobnicate")
+    expect(page.locator("#simulate-csv-refused")).to_contain_text("row 3")
+    expect(page.locator("#simulate-csv-refused")).to_contain_text("frobnicate")
 
 
 def test_figures_that_are_not_of_now_are_pale_and_say_of_when_they_are(
@@ -459,7 +459,7 @@ def test_every_label_of_the_matrix_can_be_read_on_a_phone(server: Any, tab: Any)
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
-def test_long_names_of_jobs_are_told_apart_on_a_phone(server: Any, tab: Any) -> None:
+def test_long_names_of_jobs_are_told_apart_on_one_line_of_a_phone(server: Any, tab: Any) -> None:
     names = [
         f"vision-sweep-lr-{rate}-batch-{batch}-seed-0"
         for rate in ("0.1", "0.2")
@@ -480,6 +480,13 @@ def test_long_names_of_jobs_are_told_apart_on_a_phone(server: Any, tab: Any) -> 
             }).join('…'))"""
     )
     assert len(set(seen)) == len(names)
+    tops = "link => [...link.children].map(part => part.getBoundingClientRect().top)"
+    assert len(set(links.first.evaluate(tops))) == 1
+    assert page.evaluate(
+        "[...document.querySelectorAll('.cut-begin + span')]"
+        ".every(end => end.getBoundingClientRect().right"
+        " <= end.closest('.ag-cell').getBoundingClientRect().right)"
+    )
     cell = page.locator(".ag-row [col-id='name']").first
     assert cell.evaluate("cell => cell.scrollHeight <= cell.clientHeight + 1")
     cell.focus()
@@ -488,3 +495,10 @@ def test_long_names_of_jobs_are_told_apart_on_a_phone(server: Any, tab: Any) -> 
         " > document.querySelector('.cut-begin').clientWidth + 1"
     ):
         expect(page.locator("#name-tip")).to_have_text(sorted(names)[0])
+
+    page.set_viewport_size({"width": 1600, "height": 844})
+    wait_in_page(
+        page,
+        "[...document.querySelectorAll('.cut-begin')]"
+        ".every(begin => begin.scrollWidth <= begin.clientWidth)",
+    )

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from conftest import wait_until
-from pages import await_value, wait_in_page
-from playwright.sync_api import Locator, Page, expect
+from pages import await_value, error_beside, wait_in_page
+from playwright.sync_api import Page, expect
 
 from maat.client import calls
 
@@ -21,12 +21,6 @@ def opened(server: Any, tab: Any, query: str = "") -> Page:
     page = tab.open(f"{server.url}/submit{query}")
     page.wait_for_selector(READY, state="attached")
     return page
-
-
-def error_of(page: Page, field: str) -> Locator:
-    return page.locator(".mantine-InputWrapper-root", has=page.locator(f"#submit-{field}")).locator(
-        ".mantine-InputWrapper-error"
-    )
 
 
 def test_only_fields_that_apply_are_there_and_the_first_has_the_focus(
@@ -70,20 +64,24 @@ def test_all_errors_stand_there_at_once_in_words_and_go_one_by_one_as_they_are_m
     page.fill("#submit-batch-size", "7")
     await_value(page, "submit-batch-size", 7)
     await_value(page, "submit-work-scale", 0)
-    assert error_of(page, "name").count() == 0
+    assert error_beside(page, "submit-name").count() == 0
     page.click("#submit-button")
 
-    expect(error_of(page, "name")).to_have_text("Give the job a name.")
-    expect(error_of(page, "gpu-count")).to_have_text("Say how many GPUs it needs.")
-    expect(error_of(page, "batch-size")).to_contain_text("at those the model was measured")
-    expect(error_of(page, "work-scale")).to_have_text("Give a number above 0, at most 1 000.")
+    expect(error_beside(page, "submit-name")).to_have_text("Give the job a name.")
+    expect(error_beside(page, "submit-gpu-count")).to_have_text("Say how many GPUs it needs.")
+    expect(error_beside(page, "submit-batch-size")).to_contain_text(
+        "at those the model was measured"
+    )
+    expect(error_beside(page, "submit-work-scale")).to_have_text(
+        "Give a number above 0, at most 1 000."
+    )
     page.fill("#submit-gpu-count", "100")
-    expect(error_of(page, "gpu-count")).to_contain_text(
+    expect(error_beside(page, "submit-gpu-count")).to_contain_text(
         "The cluster has at most 24 GPUs of one type"
     )
     page.fill("#submit-gpu-count", "2")
-    expect(error_of(page, "gpu-count")).to_have_count(0)
-    expect(error_of(page, "name")).to_be_visible()
+    expect(error_beside(page, "submit-gpu-count")).to_have_count(0)
+    expect(error_beside(page, "submit-name")).to_be_visible()
     page.fill("#submit-name", "mended")
     page.fill("#submit-work-scale", "1")
     page.fill("#submit-batch-size", "")
@@ -102,9 +100,9 @@ def test_what_the_service_alone_knows_is_told_beside_its_field_too(server: Any, 
     page.fill("#submit-name", "x" * 300)
     await_value(page, "submit-name", "x" * 300)
     page.click("#submit-button")
-    expect(error_of(page, "name")).to_contain_text("at most")
+    expect(error_beside(page, "submit-name")).to_contain_text("at most")
     page.fill("#submit-name", "short")
-    expect(error_of(page, "name")).to_have_count(0)
+    expect(error_beside(page, "submit-name")).to_have_count(0)
 
 
 def test_what_the_cluster_lacks_is_not_offered(server: Any, tab: Any) -> None:

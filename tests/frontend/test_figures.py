@@ -8,7 +8,7 @@ import frontend_samples as samples
 import plotly.graph_objects as go
 import pytest
 
-from frontend.figures.base import MAX_POINTS, error_figure, thinned
+from frontend.figures.base import MAX_POINTS, error_figure, name_runs, thinned
 from frontend.figures.goodput import goodput_figure
 from frontend.figures.job_timeline import job_timeline_figure
 from frontend.figures.matrix import MAX_JOBS, matrix_figure
@@ -414,3 +414,14 @@ def test_a_round_in_which_only_others_waited_says_so() -> None:
     }
     told = " ".join(note.text for note in matrix_figure(record, scheme="light").layout.annotations)
     assert "Only jobs of other tenants waited" in told
+
+
+def test_a_long_name_of_a_run_stands_on_two_lines_beside_its_row() -> None:
+    drawn = go.Figure()
+    name_runs(drawn, ["sia + whole-node", "sia (round_seconds=300) + whole-node"])
+
+    assert drawn.layout.yaxis.ticktext == (
+        "sia + whole-node",
+        "sia (round_seconds=300)<br>+ whole-node",
+    )
+    assert drawn.layout.yaxis.tickvals[1] == "sia (round_seconds=300) + whole-node"

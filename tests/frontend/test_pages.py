@@ -115,6 +115,23 @@ def test_an_unknown_path_is_a_page_with_status_404(browser: TestClient) -> None:
     assert answer.headers["content-type"].startswith("text/html")
 
 
+@pytest.mark.parametrize("path", ["/%00", "/jobs/a%00b", "/jobs?q=%00"])
+def test_an_address_that_is_refused_is_a_page_too_where_a_browser_asks_for_one(
+    path: str, browser: TestClient
+) -> None:
+    asks_for_a_page = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    answer = browser.get(path, headers=asks_for_a_page)
+    other = browser.get(f"/api/v1{path}", headers=asks_for_a_page)
+    script = browser.get(f"/assets{path}", headers={"Accept": "*/*"})
+
+    assert answer.status_code == 400
+    assert answer.headers["content-type"].startswith("text/html")
+    assert answer.headers["content-security-policy"]
+    for refused in (other, script):
+        assert refused.status_code == 400
+        assert refused.headers["content-type"] == "application/problem+json"
+
+
 def test_an_unknown_path_below_api_is_a_problem_and_never_a_page(browser: TestClient) -> None:
     answer = browser.get("/api/v1/nope")
 

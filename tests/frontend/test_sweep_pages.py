@@ -261,8 +261,8 @@ def test_a_refused_field_has_its_place_in_the_form(pointer: str, field: str | No
 def test_what_the_form_can_see_itself_is_said_beside_the_field(
     change: dict[str, Any], field: str
 ) -> None:
-    assert set(unfinished({**FORM, **change}, None, None)) == {field}
-    assert unfinished(FORM, None, None) == {}
+    assert set(unfinished({**FORM, **change}, [], None)) == {field}
+    assert unfinished(FORM, [], None) == {}
 
 
 def test_a_placer_and_its_parameters_are_sent_beside_the_policys_and_told_on_the_page() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from frontend.components.conditions import describe
+from frontend.components.events import details, event_words
 from frontend.components.evidence import evidence_words, reason_words
 from frontend.formatting import clock, column, duration, gpu_hours, number, percent, plural
 from frontend.pages.jobs.rows import row_of, wanted
@@ -18,6 +19,9 @@ from frontend.pages.simulation.tables import runs_table
 from frontend.runs import run_names
 from frontend.theme import DARK, LIGHT, OKABE_ITO, READABLE_CONTRAST, contrast, legible, readable_on
 from maat.client import ApiError, Unreachable
+from maat.scheduling.events import EventKind
+from maat.scheduling.rounds import ChangeKind
+from worker.job_journal import Cause
 
 
 @pytest.mark.parametrize(
@@ -189,9 +193,25 @@ def test_a_simulation_whose_answer_failed_is_asked_for_again_and_one_that_there_
     )
 
 
+def test_every_event_that_maat_tells_of_a_job_has_words_without_the_names_of_the_api() -> None:
+    changes = [event_words("state", {"change": kind.value}) for kind in ChangeKind]
+    kinds = [event_words(kind.value, {}) for kind in EventKind]
+    causes = [details({"cause": cause}) for cause in (*Cause, EventKind.NODE_FAILED.value)]
+
+    assert changes[0] == "got its first GPUs"
+    for said in (changes, kinds, causes):
+        assert len(set(said)) == len(said)
+    names = {*ChangeKind, *EventKind, *Cause}
+    assert not names & {*changes, *kinds, *causes}
+    moved = {"change": "migrate", "gpu_type": "a100", "gpu_count": 4, "node_count": 2}
+    assert details(moved) == "4 × a100 on 2 nodes"
+    refused = {"field": "gpu_count", "problem": "too few"}
+    assert details(refused) == "field gpu_count, problem too few"
+
+
 def test_runs_are_named_by_what_tells_them_apart() -> None:
     def run(policy: str, seed: int, placer: str = "whole-node", trace: int = 0) -> dict[str, Any]:
-        return {"policy": policy, "seed": seed, "placer": placer, "trace": trace}
+        return {"name": f"{policy} + {placer}", "seed": seed, "trace": trace}
 
     assert run_names([run("sia", 0), run("fifo", 0)]) == ["sia + whole-node", "fifo + whole-node"]
     assert run_names([run("sia", 0), run("sia", 1)]) == [
@@ -222,10 +242,9 @@ def test_a_run_that_finished_no_job_has_a_dash_for_its_completion_time_and_says_
     def run(policy: str, **summary: float) -> dict[str, Any]:
         return {
             "id": policy,
-            "policy": policy,
+            "name": policy,
             "seed": 0,
             "trace": 0,
-            "placer": None,
             "state": "succeeded",
             "error": None,
             "summary": summary,
@@ -287,10 +306,9 @@ def test_failures_have_columns_only_where_a_node_failed() -> None:
     def heads(**summary: float) -> list[Any]:
         run = {
             "id": "r",
-            "policy": "sia",
+            "name": "sia",
             "seed": 0,
             "trace": 0,
-            "placer": None,
             "state": "succeeded",
             "error": None,
             "summary": summary,

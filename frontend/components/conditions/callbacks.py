@@ -14,9 +14,13 @@ from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.conditions.fields import INTERFERENCE, VARIABILITY
 from frontend.components.conditions.values import UPLOADED, Reservation, reservation_of
 from frontend.components.conditions.words import reserved
-from frontend.components.reservation_fields import reservation_states, unfinished_reservation
+from frontend.components.reservation_fields import (
+    register_reservation_errors,
+    reservation_states,
+    unfinished_reservation,
+)
 from frontend.formatting import plural
-from frontend.forms import FormValues
+from frontend.forms import FormValues, Told
 from frontend.routing import aria
 from maat.api.measurements import MeasurementOut
 from maat.client import calls
@@ -24,6 +28,7 @@ from maat.client import calls
 
 def register_conditions(app: Dash, api: Api, prefix: str, *, policies: str) -> None:
     """Register the callbacks of the fields. `policies`: the field that offers the policies."""
+    register_reservation_errors(app, prefix)
     answer(
         app,
         partial(offer, api),
@@ -51,7 +56,7 @@ def register_conditions(app: Dash, api: Api, prefix: str, *, policies: str) -> N
         output={
             "kept": Output(f"{prefix}-reservations", "data"),
             "listed": Output(f"{prefix}-reservations-list", "children"),
-            "error": Output(f"{prefix}-reservations-error", "children"),
+            "told": Output(f"{prefix}-reserve-told", "data"),
             "type": Output(f"{prefix}-reserve-type", "value"),
             "holder": Output(f"{prefix}-reserve-holder", "value"),
         },
@@ -106,15 +111,14 @@ async def reserve(
         return NOTHING
     if isinstance(ctx.triggered_id, dict):
         left = [one for index, one in enumerate(kept) if index != ctx.triggered_id["index"]]
-        return {"kept": left, "listed": _listed(prefix, left), "error": ""}
-    wrong = unfinished_reservation(values)
-    if wrong:
-        return {"error": wrong}
+        return {"kept": left, "listed": _listed(prefix, left)}
+    if unfinished_reservation(values):
+        return {"told": Told(values=values, errors={})}
     more = [*kept, reservation_of(values)]
     return {
         "kept": more,
         "listed": _listed(prefix, more),
-        "error": "",
+        "told": None,
         "type": "",
         "holder": "",
     }

@@ -113,7 +113,7 @@ def _reserved_fields(prefix: str) -> list[Component]:
     return [
         html.Div(says, className="hint"),
         *reservation_fields(prefix, job_placeholder="its name"),
-        html.Div(id=f"{prefix}-reservations-error", className="form-error", role="alert"),
+        html.Div(id=f"{prefix}-reservations-refused", className="form-error", role="alert"),
         html.Div(id=f"{prefix}-reservations-list"),
     ]
 

@@ -112,8 +112,8 @@ def conditions_of(form: FormValues) -> RawBody:
         given["variability"] = form["variability"].removeprefix(UPLOADED)
     if form["variability_draw"] != "fidelity":
         given["variability_draw"] = form["variability_draw"]
-    penalty = penalty_of(form["locality_penalty"] or "")
-    if penalty is not None:
+    typed = form["locality_penalty"] or ""
+    if _is_penalty(typed) and (penalty := penalty_of(typed)) is not None:
         given["locality_penalty"] = penalty
     mtbf, repair = hours_of(form["mtbf_hours"]), hours_of(form["repair_minutes"])
     if mtbf is not None:

@@ -8,11 +8,12 @@ from frontend.addresses import add_page
 from frontend.api import Api
 from frontend.pages.job import callbacks
 from frontend.pages.job.layout import layout
-from frontend.routing import register_cluster
+from frontend.routing import register_cluster, register_title
 
 
 def register(app: Dash, api: Api) -> None:
     register_cluster(app, "job")
+    register_title(app, "job")
     add_page(
         __name__, path_template="/jobs/<job_id>", name="Job", title="Job", layout=layout, takes={}
     )

@@ -19,7 +19,7 @@ from frontend.figures.job_timeline import job_timeline_figure
 from frontend.formatting import ABSENT
 from frontend.others import is_other
 from frontend.pages.job import parts
-from frontend.routing import click_target, cluster_output, in_browser
+from frontend.routing import click_target, cluster_output, in_browser, title_output
 from maat.api.jobs import JobOut
 from maat.client import ApiError, calls
 
@@ -38,6 +38,7 @@ def register(app: Dash, api: Api) -> None:
             "events": Output("job-events", "children"),
             "over": Output("job-over", "data"),
             "cluster": cluster_output("job"),
+            "title": title_output("job"),
         },
         inputs={
             "_live": Input("live", "data"),
@@ -108,6 +109,7 @@ async def show(
         "events": parts.events_table(events["items"], job["cluster_id"]),
         "over": job["state"] in FINAL_STATES,
         "cluster": job["cluster_id"],
+        "title": f"{job['name']} · Job",
     }
 
 

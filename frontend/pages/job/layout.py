@@ -7,7 +7,7 @@ from dash import dcc, html
 
 from frontend.components.cards import card, graph, scrolls, skeleton
 from frontend.components.dialogs import dialog
-from frontend.routing import QueryValue, cluster_store, query_value
+from frontend.routing import QueryValue, cluster_store, query_value, title_store
 
 
 def layout(job_id: QueryValue = "", **_query: object) -> html.Div:
@@ -19,6 +19,7 @@ def layout(job_id: QueryValue = "", **_query: object) -> html.Div:
         [
             dcc.Store(id="job-id", data=query_value(job_id) or ""),
             cluster_store("job"),
+            title_store("job"),
             dcc.Store(id="job-over", data=False),
             dcc.Store(id="job-cancel-pressed"),
             dmc.Group(head, justify="space-between", className="page-head"),

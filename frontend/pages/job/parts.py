@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import dash_mantine_components as dmc
 from dash import dcc, html
 from dash.development.base_component import Component, ComponentType
 
 from frontend.components.cards import card, facts
+from frontend.components.events import details, event_words
 from frontend.components.evidence import evidence_words, reason_words
 from frontend.components.states import FINAL_STATES, gpu_chip, state_chip
 from frontend.formatting import (
@@ -222,27 +223,9 @@ def _event_row(event: JobEventOut, cluster_id: str) -> html.Tr:
     return html.Tr(
         [
             html.Td(clock(event["at"])),
-            html.Td(event["kind"].replace("_", " ")),
+            html.Td(event_words(event["kind"], event["data"])),
             html.Td(state_chip(event["state"]) if event["state"] else ""),
             html.Td("" if number is None else dcc.Link(str(number), href=way)),
             html.Td(details(event["data"])),
         ]
     )
-
-
-def details(data: Mapping[str, object], limit: int = 160) -> str:
-    """An event's data on one line."""
-    text = ", ".join(
-        f"{name.replace('_', ' ')} {_value(value)}"
-        for name, value in data.items()
-        if value not in (None, {}, [])
-    )
-    return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-def _value(value: object) -> str:
-    if isinstance(value, float):
-        return number(value)
-    if isinstance(value, Mapping):
-        return "(" + details(value, 80) + ")"
-    return str(value)

@@ -158,13 +158,16 @@ async def rows(
                 maat, query, start=start, rows=end - start, cursors=cursors or {}
             )
     except Failure as error:
-        return {"rows": _response([], 0), "cursors": {}, "told": error_state(error)}
+        return {**_NONE, "told": error_state(error)}
     return shown(page, learned, filters, cluster_id, query["sort"])
 
 
 def _response(data: list[Row], total: int | None) -> dict[str, object]:
     """Return the grid's form of an answer."""
     return {"rowData": data, "rowCount": total}
+
+
+_NONE: Changes = {"rows": _response([], 0), "counts": [], "total": "", "cursors": {}}
 
 
 def shown(
@@ -193,10 +196,7 @@ def shown(
 
 def _without_cluster() -> Changes:
     return {
-        "rows": _response([], 0),
-        "counts": [],
-        "total": "",
-        "cursors": {},
+        **_NONE,
         "told": empty_state(
             "No cluster yet", "Create one with POST /api/v1/clusters; its jobs show here."
         ),

@@ -10,7 +10,7 @@ from frontend.components import fairness_rule
 from frontend.components.operations import register_cancel
 from frontend.pages.simulation import callbacks, contest, side_by_side
 from frontend.pages.simulation.layout import layout
-from frontend.routing import register_cluster
+from frontend.routing import register_cluster, register_title
 from maat.client import calls
 
 TAKES = {
@@ -23,6 +23,7 @@ TAKES = {
 
 def register(app: Dash, api: Api) -> None:
     register_cluster(app, "simulation")
+    register_title(app, "simulation")
     add_page(
         __name__,
         path_template="/simulations/<simulation_id>",

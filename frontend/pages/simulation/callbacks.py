@@ -35,7 +35,7 @@ from frontend.pages.simulation.tables import (
     runs_table,
     unfinished_words,
 )
-from frontend.routing import cluster_output
+from frontend.routing import cluster_output, title_output
 from frontend.runs import named_measurements, replayed_cluster, run_names
 from maat.api.operations import OperationOut
 from maat.api.simulations import FiguresOut, RunOut, SimulationOut
@@ -71,6 +71,7 @@ def register(app: Dash, api: Api) -> None:
         partial(show, api),
         output={
             "cluster": cluster_output("simulation"),
+            "title": title_output("simulation"),
             "body": Output("simulation-body", "style"),
             **{name: Output(f"simulation-{name}", "children") for name in parts},
             "figures": {figure_id: Output(figure_id, "figure") for figure_id in FIGURES},
@@ -139,8 +140,10 @@ async def _figures(
 
 def _progress(simulation: SimulationOut, operation: OperationOut) -> Changes:
     """Return what a beat shows, whether or not another run has finished."""
-    title = html.H1(simulation["name"] or simulation["id"], className="page-title")
+    name = simulation["name"] or simulation["id"]
+    title = html.H1(name, className="page-title")
     return {
+        "title": f"{name} · Simulation",
         "cluster": replayed_cluster(simulation["request"]),
         "body": {},
         "head": dmc.Group([title, state_chip(operation["state"])], gap=12),

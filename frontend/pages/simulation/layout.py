@@ -10,7 +10,7 @@ from frontend.components import fairness_rule
 from frontend.components.cards import card, definition, graph, scrolls, skeleton
 from frontend.components.operations import cancel_stores
 from frontend.pages.simulation import contest, side_by_side
-from frontend.routing import QueryValue, cluster_store, query_value, query_values
+from frontend.routing import QueryValue, cluster_store, query_value, query_values, title_store
 
 HEIGHT = 320
 
@@ -42,9 +42,11 @@ def layout(
             dcc.Store(id="simulation-id", data=query_value(simulation_id) or ""),
             dcc.Store(id="simulation-seen", data=""),
             cluster_store("simulation"),
+            title_store("simulation"),
             *cancel_stores("simulation"),
             dmc.Group(head, justify="space-between", className="page-head"),
             html.Div(id="simulation-progress"),
+            side_by_side.asked_note(query_value(first), query_value(second), query_values(job)),
             html.Div(body, className="columns", id="simulation-body"),
         ]
     )

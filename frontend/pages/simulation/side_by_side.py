@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from typing import TypedDict
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html
+from dash import Dash, Input, Output, State, ctx, dcc, html
 from dash.development.base_component import Component
 
+from frontend.addresses import address_note, quoted
 from frontend.api import Api, Failure, error_message
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import card, graph
@@ -27,6 +29,13 @@ OFFERED_JOBS = 2000  # of a larger simulation, those that held most GPU-hours
 FIRST_JOBS = 3
 
 
+class Asked(TypedDict):
+    """Ids of runs and names of jobs that the address names."""
+
+    runs: list[str]
+    jobs: list[str]
+
+
 def pairs_card(first: str | None, second: str | None) -> Component:
     """Job against job, with the two runs that the address chose."""
     runs = [
@@ -35,7 +44,8 @@ def pairs_card(first: str | None, second: str | None) -> Component:
             data=[],
             value=value,
             size="xs",
-            w=130,
+            w=168,
+            comboboxProps={"width": "max-content", "position": "bottom-start"},
             allowDeselect=False,
             **aria(f"{name} run"),
         )
@@ -68,6 +78,12 @@ def allocations_card(jobs: Sequence[str]) -> Component:
     return card("Allocations over time", content, aside=chooser, className="span-12")
 
 
+def asked_note(first: str | None, second: str | None, jobs: Sequence[str]) -> html.Div:
+    """Where the runs and jobs of the address that there are none of are named."""
+    asked = {"runs": [run for run in (first, second) if run], "jobs": list(jobs)}
+    return html.Div([html.Div(id="compare-unknown"), dcc.Store(id="compare-asked", data=asked)])
+
+
 def register(app: Dash, api: Api) -> None:
     in_browser(
         app,
@@ -93,9 +109,11 @@ def register(app: Dash, api: Api) -> None:
             "second": Output("compare-second", "value"),
             "offered": Output("compare-jobs", "data"),
             "jobs": Output("compare-jobs", "value"),
+            "unknown": Output("compare-unknown", "children"),
         },
         inputs=shown,
         state={
+            "asked": State("compare-asked", "data"),
             "simulation_id": State("simulation-id", "data"),
             "second": State("compare-second", "value"),
             "jobs": State("compare-jobs", "value"),
@@ -127,6 +145,7 @@ async def offer(
     _seen: str,
     first: str | None,
     simulation_id: str,
+    asked: Asked,
     second: str | None,
     jobs: list[str] | None,
 ) -> Changes:
@@ -136,7 +155,8 @@ async def offer(
     """
     try:
         async with api.visitor() as maat:
-            done = await _finished(maat, simulation_id)
+            runs = (await maat.send(calls.simulation(simulation_id)))["runs"]
+            done = _finished(runs)
             if not done:
                 return NOTHING
             one = next((run for run in done if run["id"] == first), done[0])
@@ -154,7 +174,28 @@ async def offer(
         "second": second if second in partners else next(iter(partners), None),
         "offered": offered,
         "jobs": [name for name in jobs or [] if name in known] or telling_jobs(result),
+        **_unknown(asked, runs, result, simulation_id),
     }
+
+
+def _unknown(
+    asked: Asked, runs: Sequence[RunOut], result: RunResult, simulation_id: str
+) -> Changes:
+    """Name what the address asks for that there is none of; what is chosen later, there is."""
+    if ctx.triggered_id == "compare-first":
+        return NOTHING
+    kinds = (
+        ("run", asked["runs"], {run["id"] for run in runs}),
+        ("job", asked["jobs"], {job["name"] for job in result["jobs"]}),
+    )
+    sentences = [
+        f"There is no {noun} {quoted(name)} in this simulation."
+        for noun, names, known in kinds
+        for name in names
+        if name not in known
+    ]
+    way = (f"/simulations/{simulation_id}", "Simulation without it")
+    return {"unknown": address_note(sentences, *way) if sentences else None}
 
 
 async def compare(
@@ -194,16 +235,15 @@ def _options(names: Mapping[str, str], ids: Iterable[str]) -> list[dict[str, str
     return [{"value": run_id, "label": names[run_id]} for run_id in ids]
 
 
-async def _finished(maat: AsyncClient, simulation_id: str) -> list[RunOut]:
-    simulation = await maat.send(calls.simulation(simulation_id))
-    return [run for run in simulation["runs"] if run["state"] == "succeeded"]
+def _finished(runs: Iterable[RunOut]) -> list[RunOut]:
+    return [run for run in runs if run["state"] == "succeeded"]
 
 
 async def _chosen(
     maat: AsyncClient, simulation_id: str, run_ids: Sequence[str | None], jobs: Sequence[str]
 ) -> dict[str, RunResult]:
     """Return run -> result with the allocations of these jobs, for runs that have finished."""
-    done = await _finished(maat, simulation_id)
+    done = _finished((await maat.send(calls.simulation(simulation_id)))["runs"])
     names = dict(zip((run["id"] for run in done), run_names(done), strict=True))
     wanted = [run_id for run_id in dict.fromkeys(run_ids) if run_id in names]
     traces = {run["id"]: run["trace"] for run in done}

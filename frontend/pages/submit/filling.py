@@ -6,18 +6,18 @@ import asyncio
 from functools import partial
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State
+from dash import Dash, Input, Output, State, html
 
-from frontend.api import Api, Failure
+from frontend.addresses import address_note, quoted
+from frontend.api import Api
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import error_state
 from frontend.pages.submit.fields import HIDDEN, SHOWN, field_id
 from frontend.pages.submit.model import FIELDS, Model, values_like
 from frontend.pages.submit.submission import Like
-from maat.client import calls
+from maat.client import ApiError, Unreachable, calls
 
 AS_IT_WAS = "The form is filled as it was."
-NO_LONGER = "What was proposed would no longer start it."
 
 
 def register(app: Dash, api: Api) -> None:
@@ -40,22 +40,32 @@ def register(app: Dash, api: Api) -> None:
 
 async def fill(api: Api, *, models: list[Model], like: Like, note: object) -> Changes:
     """Fill the form once, when its models have come."""
-    job_id = like["job"]
-    if not job_id or not models or note:
+    job_id, code = like["job"], like["remedy"]
+    if not models or note:
         return NOTHING
+    if not job_id:
+        words = f"The remedy {quoted(code or '')} is of a job: name it too, as like."
+        return {"note": _not_filled(words)} if code else NOTHING
     try:
         async with api.visitor() as maat:
             job, told = await asyncio.gather(maat.job(job_id), maat.send(calls.explanation(job_id)))
-    except Failure as error:
+    except ApiError as error:
+        absent = _not_filled(f"There is no job {quoted(job_id)}.")
+        return {"note": absent if error.status == 404 else error_state(error)}
+    except Unreachable as error:
         return {"note": error_state(error)}
-    remedy = next((each for each in told["remedies"] if each["code"] == like["remedy"]), None)
+    remedy = next((each for each in told["remedies"] if each["code"] == code), None)
     if remedy:
         words = remedy["sentence"]
     else:
-        words = f"{AS_IT_WAS} {NO_LONGER}" if like["remedy"] else AS_IT_WAS
+        words = f"{AS_IT_WAS} There is no remedy {quoted(code)} for it now." if code else AS_IT_WAS
     return {
         "values": values_like(job, remedy["changes"] if remedy else {}),
         "preemptible": job["preemptible"],
         "note": dmc.Alert(words, title=f"As {job['name']}", color="blue"),
         "replace": SHOWN if remedy else HIDDEN,
     }
+
+
+def _not_filled(sentence: str) -> html.Div:
+    return address_note([sentence], "/submit", "Submit without it")

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias, TypedDict
 
 from frontend.formatting import count, plural
-from frontend.forms import FormValues
+from frontend.forms import FormValues, Told
+from frontend.forms import still_wrong as not_mended
 from frontend.problems import friendly_message
 from frontend.shell import NO_CLUSTER
 from maat.api.clusters import ClusterStateOut
@@ -50,13 +51,6 @@ class Model(TypedDict):
     max_batch_size: int
     restart_seconds: float
     gpu_types: list[ModelOnTypeOut]
-
-
-class Told(TypedDict):
-    """What was said at the last press: the values then, and what was wrong with them."""
-
-    values: dict[str, object]
-    errors: dict[str, str]
 
 
 def named_model(models: Sequence[Model] | None, name: str | None) -> Model | None:
@@ -205,18 +199,16 @@ def in_form_words(text: str) -> str:
 
 def still_wrong(
     values: Values,
-    told: Told,
+    told: Told | None,
     model: Model | ModelOut | None,
     capacity: Capacity | None,
 ) -> dict[str, str]:
-    """Return the errors of the last press that no change has mended, and those the form sees."""
-    before = told["values"]
-    unchanged = {
-        field: words for field, words in told["errors"].items() if values[field] == before[field]
-    }
-    if any(values[field] != before[field] for field in ("adaptivity", "workload_kind")):
-        unchanged = {}
-    return unchanged | unfinished(values, model, capacity)
+    """Return the errors to show; what was said of another kind of job is not among them."""
+    if told and any(
+        values[name] != told["values"][name] for name in ("adaptivity", "workload_kind")
+    ):
+        told = {**told, "errors": {}}
+    return not_mended(values, told, unfinished(values, model, capacity))
 
 
 def body_of(

@@ -12,13 +12,12 @@ from frontend.api import Api, Failure
 from frontend.callbacks import NOTICES, Changes, answer
 from frontend.components.cards import error_state
 from frontend.components.notices import notice
-from frontend.forms import FormValues
+from frontend.forms import FormValues, Told
 from frontend.pages.submit.fields import error_id, field_id
 from frontend.pages.submit.model import (
     FIELDS,
     Capacity,
     Model,
-    Told,
     body_of,
     named_model,
     refused,
@@ -94,8 +93,8 @@ async def submit(
     if not clicks:
         return unsaid
     model = named_model(models, values["model"])
-    if wrong := unfinished(values, model, capacity):
-        return {**unsaid, "told": {"values": values, "errors": wrong}}
+    if unfinished(values, model, capacity):
+        return {**unsaid, "told": {"values": values, "errors": {}}}
     own_batch = None if model is None else model["initial_batch_size"]
     body = body_of(values, preemptible=preemptible, cluster_id=cluster_id, own_batch=own_batch)
     try:
@@ -127,7 +126,5 @@ async def tell(
     *, told: Told | None, capacity: Capacity | None, values: FormValues, models: list[Model]
 ) -> Changes:
     """Say what is wrong from the first press on, for as long as it is."""
-    wrong: dict[str, str] = {}
-    if told is not None:
-        wrong = still_wrong(values, told, named_model(models, values["model"]), capacity)
+    wrong = still_wrong(values, told, named_model(models, values["model"]), capacity)
     return {name: wrong.get(name, "") for name in FIELDS}
