@@ -2,11 +2,12 @@
 
 It starts and stops nothing itself. It writes what a round wants of an attempt; worker/training
 carries that out on an engine, and agents report through the service. So everything that it knows is
-in tables of its own, read anew in every step.
+in tables of its own, read anew in every step. Its state of a job is only what was told of it.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
@@ -31,6 +32,7 @@ from worker.executors.protocol import (
     Observation,
     Restoration,
     StateChanges,
+    StoredJob,
 )
 from worker.training.beliefs import belief_of, plan_of
 from worker.training.retries import Standing, standing_of
@@ -38,6 +40,7 @@ from worker.training.tables import TrainingTables, live_attempt
 from worker.writes import Write
 
 _ATTEMPTS: sa.Table = AttemptRow.__table__  # type: ignore[attr-defined]
+_SEEN = "seen"
 _TAKEN_AWAY = frozenset({StopReason.PREEMPTED.value, StopReason.CANCELLED.value})
 
 
@@ -47,7 +50,6 @@ class _Known:
 
     row: JobRow
     tenant: str
-    is_new: bool
 
 
 class Training:
@@ -58,7 +60,11 @@ class Training:
         self._place = _Places(restoration.cluster)
         self._jobs: dict[JobId, _Known] = {}
         self._cancelled: set[JobId] = set()
+        self._applied: dict[JobId, int] = {}
         self._writes: list[Write] = []
+        stored = {} if restoration.state is None else restoration.state.jobs
+        self._stored = {job_id: texts.standing for job_id, texts in stored.items()}
+        self._told = {job_id: set(json.loads(text)) for job_id, text in self._stored.items()}
         self.go_on(restoration.news)
 
     @property
@@ -68,22 +74,24 @@ class Training:
     def go_on(self, news: News) -> None:
         tables: TrainingTables = news.tables
         self._tables = tables
+        self._attempts = {job_id: list(rows) for job_id, rows in tables.attempts.items()}
         for row in news.jobs:
-            is_new = row.state == JobState.SUBMITTED
-            self._jobs[row.id] = _Known(row, news.tenants[row.tenant_id], is_new)
+            self._jobs[row.id] = _Known(row, news.tenants[row.tenant_id])
+            self._told.setdefault(row.id, set())
         self._cancelled = set(news.cancelled)
 
     def observe(self) -> Observation:
         now, events = self._clock.now(), list[Event]()
         seen, statuses = list[Job](), list[JobStatus]()
         for job_id, known in list(self._jobs.items()):
-            attempts = self._tables.attempts.get(job_id, ())
+            attempts = self._attempts.get(job_id, [])
+            events += self._leave_lost_nodes(attempts, now)
             standing = standing_of(attempts, self._command(job_id).max_retries)
             ended = self._ended(job_id, attempts, standing)
             events += self._events(job_id, known, attempts, ended, now)
             statuses.append(self._status(job_id, attempts, ended, now))
             if ended is not None:
-                del self._jobs[job_id]
+                del self._jobs[job_id], self._told[job_id]
                 continue
             job = self._as_seen(job_id, known, attempts, now)
             if job_id in self._cancelled:
@@ -97,27 +105,32 @@ class Training:
     def apply(self, changes: Changes) -> Applied:
         events, statuses = list[Event](), list[JobStatus]()
         for change in changes.items:
-            known = self._jobs.get(change.job_id)
-            attempts = self._tables.attempts.get(change.job_id, ())
-            if known is None or any(a.round_number >= changes.round_number for a in attempts):
+            known, number = self._jobs.get(change.job_id), changes.round_number
+            if known is None:
                 continue
-            events += self._changed(known, change, attempts, changes)
-            status = self._status(change.job_id, attempts, None, changes.time)
-            starts = change.after is not None and change.kind is not ChangeKind.BATCH
-            statuses.append(
-                status._replace(allocation=None, goodput=None, plan=None, starting=True)
-                if starts
-                else status._replace(allocation=None, goodput=None, plan=None)
-                if change.after is None
-                else status
-            )
+            attempts = self._attempts.setdefault(change.job_id, [])
+            if self._applied.get(change.job_id, _last_round(attempts)) < number:
+                self._applied[change.job_id] = number
+                events += self._changed(known, change, attempts, changes)
+            statuses.append(self._status(change.job_id, attempts, None, changes.time))
         return Applied(events, statuses)
 
     def head(self) -> Mapping[str, Any]:
         return {}
 
     def take_changes(self, *, of: Iterable[JobId] | None = None) -> StateChanges:
-        return StateChanges()
+        new, standing = dict[JobId, StoredJob](), dict[JobId, str]()
+        for job_id in self._jobs if of is None else [job for job in of if job in self._jobs]:
+            text = json.dumps(sorted(self._told[job_id]))
+            if job_id not in self._stored:
+                new[job_id] = StoredJob(text, "")
+            elif self._stored[job_id] != text:
+                standing[job_id] = text
+            self._stored[job_id] = text
+        gone = [job_id for job_id in self._stored if job_id not in self._jobs]
+        for job_id in gone:
+            del self._stored[job_id]
+        return StateChanges(new, standing, {}, gone)
 
     def take_writes(self) -> Sequence[Write]:
         writes, self._writes = self._writes, []
@@ -126,7 +139,7 @@ class Training:
     # ---- what a round wants
 
     def _changed(
-        self, known: _Known, change: Change, attempts: Sequence[AttemptRow], changes: Changes
+        self, known: _Known, change: Change, attempts: list[AttemptRow], changes: Changes
     ) -> Iterator[Event]:
         live, held = live_attempt(attempts), change.after
         if change.kind is ChangeKind.BATCH:
@@ -137,10 +150,9 @@ class Training:
             self._ask_to_end(live, StopReason.PREEMPTED, changes.time)
             yield _state(changes.time, change.job_id, JobState.PREEMPTED)
             return
+        state = JobState.RESTARTING if attempts else JobState.STARTING
         self._ask_to_end(live, StopReason.MOVED, changes.time)
         self._order(known, held, change, attempts, changes)
-        first = known.row.started_seconds is None and not attempts
-        state = JobState.STARTING if first else JobState.RESTARTING
         data = {"gpu_type": held.gpu_type, "gpu_count": held.gpu_count}
         yield _state(changes.time, change.job_id, state, data)
 
@@ -149,7 +161,7 @@ class Training:
         known: _Known,
         held: Allocation,
         change: Change,
-        attempts: Sequence[AttemptRow],
+        attempts: list[AttemptRow],
         changes: Changes,
     ) -> None:
         by_node = self._place.by_node(held)
@@ -171,12 +183,23 @@ class Training:
             ordered_seconds=changes.time,
         )
         self._writes.append(Write(sa.insert(_ATTEMPTS), [row.model_dump()]))
+        attempts.append(row)
 
     def _ask_to_end(self, live: AttemptRow | None, reason: StopReason, now: float) -> None:
         if live is not None and live.stop_reason is None:
             unasked = (_ATTEMPTS.c.id == live.id, _ATTEMPTS.c.stop_reason.is_(None))
             asked = {"stop_reason": reason.value, "stop_seconds": now}
             self._writes.append(Write(sa.update(_ATTEMPTS).where(*unasked).values(**asked)))
+            live.stop_reason, live.stop_seconds = reason.value, now
+
+    def _leave_lost_nodes(self, attempts: Sequence[AttemptRow], now: float) -> Iterator[Event]:
+        """Take attempts from nodes that were removed from the cluster."""
+        live = live_attempt(attempts)
+        if live is None or live.stop_reason is not None or self._place.allocation(live):
+            return
+        self._ask_to_end(live, StopReason.PREEMPTED, now)
+        data = {"cause": EventKind.NODE_FAILED.value}
+        yield _state(now, live.job_id, JobState.PREEMPTED, data)
 
     def _replan(self, job: Job, live: AttemptRow | None) -> None:
         """Give a running job another batch plan where one is believed to be better."""
@@ -213,17 +236,24 @@ class Training:
         ended: JobState | None,
         now: float,
     ) -> Iterator[Event]:
-        """Tell what has become of the newest attempts. What was told before is told again."""
-        if known.is_new:
-            known.is_new = False
+        """Tell what has become of the job and its newest attempts, each once."""
+        told, newest = self._told[job_id], attempts[-2:]
+        if not told and known.row.state == JobState.SUBMITTED:
             yield _state(known.row.submitted_seconds, job_id, JobState.PENDING)
-        for attempt in attempts[-2:]:
+        keys = {_SEEN}
+        for attempt in newest:
+            runs, ends = f"{attempt.number} runs", f"{attempt.number} ended"
             if attempt.running_seconds is not None:
-                yield _state(attempt.running_seconds, job_id, JobState.RUNNING)
+                keys.add(runs)
+                if runs not in told:
+                    yield _state(attempt.running_seconds, job_id, JobState.RUNNING)
             if attempt.ended_seconds is not None:
-                yield from _end_of(attempt, attempt is attempts[-1], ended)
+                keys.add(ends)
+                if ends not in told:
+                    yield from _end_of(attempt, attempt is attempts[-1], ended)
         if ended is not None and (not attempts or ended is JobState.CANCELLED):
             yield _state(now, job_id, ended)
+        self._told[job_id] = keys
 
     def _status(
         self, job_id: JobId, attempts: Sequence[AttemptRow], ended: JobState | None, now: float
@@ -335,6 +365,10 @@ class _Places:
                 return None
             gpus += [self._first[name] + index for index in indices]
         return Allocation(attempt.gpu_type, tuple(sorted(gpus)))
+
+
+def _last_round(attempts: Sequence[AttemptRow]) -> int:
+    return attempts[-1].round_number if attempts else 0
 
 
 def _end_of(attempt: AttemptRow, is_newest: bool, ended: JobState | None) -> Iterator[Event]:
