@@ -95,6 +95,7 @@ def test_every_setting_is_listed_with_its_default() -> None:
         "DATA_DIR",
         "DATABASE_URL",
         "BROKER_URL",
+        "SECRET_KEY",
     }  # a path as people write it, and examples of what is empty
     given = {name.lower(): value for name, value in listed.items() if name not in shown_only}
     defaults = {
