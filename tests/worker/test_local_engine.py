@@ -166,11 +166,13 @@ def test_what_a_lost_attempt_left_is_a_stray_too(engine: LocalEngine) -> None:
 def test_strays_of_another_maat_on_this_machine_are_left_alone(
     engine: LocalEngine, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    order = _launched(engine)
+    running, lost = _launched(engine, "att_1"), _launched(engine, "att_2")
+    _kill_supervisor(lost)
     other = LocalEngine(tmp_path_factory.mktemp("other"), NODES)
     assert other.strays(known=()) == []
     assert engine.look(["att_1"])["att_1"].phase is Phase.RUNNING
-    assert _processes(order)
+    assert _processes(running)
+    assert _processes(lost)
 
 
 def test_a_node_that_goes_down_between_check_and_start_takes_the_attempt_along(
