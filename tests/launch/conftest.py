@@ -30,7 +30,7 @@ def new_attempt(tmp_path: Path) -> Iterator[Callable[..., Attempt]]:
     for attempt in made:
         for worker in attempt.workers:
             worker.kill()
-            worker.communicate()
+            worker.wait()
         control.kill(attempt.directory)
         until(lambda attempt=attempt: not attempt.directory.is_locked())
         for pid in attempt.supervisors():
