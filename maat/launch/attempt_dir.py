@@ -112,13 +112,13 @@ class AttemptDir:
         return os.path.exists(self.file(name))
 
     def read(self, name: str) -> dict[str, Any] | None:
-        """Return what a JSON file holds; None if there is no such file."""
+        """Return what a JSON file holds; None if there is none, or the job has spoilt it."""
         try:
-            with open(self.file(name)) as file:
-                data: dict[str, Any] = json.load(file)
-                return data
-        except (FileNotFoundError, NotADirectoryError):
+            with open(self.file(name), encoding="utf-8") as file:
+                data = json.load(file)
+        except (OSError, ValueError):
             return None
+        return data if isinstance(data, dict) else None
 
     def text(self, name: str) -> str:
         """Return what a file holds; nothing if there is no such file."""
@@ -155,7 +155,7 @@ class AttemptDir:
         """Return spec.json. Raises FileNotFoundError."""
         data = self.read("spec.json")
         if data is None:
-            raise FileNotFoundError(f"{self.file('spec.json')} does not exist.")
+            raise FileNotFoundError(f"There is no {self.file('spec.json')} that can be read.")
         return Spec.from_json(data)
 
     def standing(self) -> Standing:
@@ -199,15 +199,12 @@ class AttemptDir:
     def exit_codes(self) -> dict[int, int]:
         """Return the exit codes of the ranks that have ended so far; negative for a signal."""
         codes = {}
-        try:
-            names = os.listdir(self.path)
-        except (FileNotFoundError, NotADirectoryError):
-            return {}
-        for name in names:
-            if name.startswith("rank-") and name.endswith(".exit"):
+        for name in os.listdir(self.path):
+            rank = name.removeprefix("rank-").removesuffix(".exit")
+            if name == f"rank-{rank}.exit" and rank.isdecimal():
                 ended = self.read(name)
                 if ended is not None:
-                    codes[int(name[5:-5])] = int(ended["code"])
+                    codes[int(rank)] = int(ended["code"])
         return dict(sorted(codes.items()))
 
     def clean(self) -> None:

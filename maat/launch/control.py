@@ -101,10 +101,10 @@ def forget(directory: AttemptDir) -> None:
 def _write_loss(directory: AttemptDir, *, swept: int) -> None:
     started = directory.read("started.json") or {}
     codes = directory.exit_codes()
-    done = len(codes) == len(started["ranks"]) and not any(codes.values())
+    done = len(codes) == len(started.get("ranks", ())) and not any(codes.values())
     if done:  # all that was missing is exit.json
         lost = None
-    elif started["boot_id"] != boot_id():
+    elif started.get("boot_id", boot_id()) != boot_id():
         lost = "The machine was started anew."
     else:
         lost = directory.text("kill") or "Its supervisor was killed."
@@ -130,9 +130,9 @@ def _order(directory: AttemptDir, name: str, text: str) -> None:
         return
     directory.write_text(name, text)
     # The shim looks for orders once it has written started.json: before that, none must wake it.
-    started = directory.read("started.json")
-    if started is not None and directory.is_locked():
-        send(Identity(*started["shim"]), WAKE)
+    shim = (directory.read("started.json") or {}).get("shim")
+    if shim is not None and directory.is_locked():
+        send(Identity(*shim), WAKE)
 
 
 def _start_shim(directory: AttemptDir, lock: int) -> None:

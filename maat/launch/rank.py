@@ -184,7 +184,6 @@ def main() -> int:
     """
     check_linux()
     directory = AttemptDir(os.path.realpath(sys.argv[1]))
-    os.umask(0o077)
     spec = directory.spec()
     rank = int(os.environ["SLURM_PROCID"])
     place = spec.places()[rank]._replace(local_rank=int(os.environ["SLURM_LOCALID"]))

@@ -169,7 +169,6 @@ def main() -> None:
     os.set_inheritable(lock, False)
     if os.fork():
         os._exit(0)  # the other one is init's child, and has no way to a terminal
-    os.umask(0o077)
     set_limits(Limits(open_files=None))
     signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     adopt_orphans()

@@ -46,6 +46,7 @@ class Attempt:
 
     def __post_init__(self) -> None:
         self.directory = AttemptDir(str(self.folder))
+        self.workers: list[subprocess.Popen[str]] = []
 
     @property
     def spec(self) -> Spec:
@@ -87,13 +88,15 @@ class Attempt:
             "time.sleep(1000)"
         )
         here = Path(__file__).resolve().parent
-        return subprocess.Popen(
+        worker = subprocess.Popen(
             [sys.executable, "-c", code, str(self.folder), self.script, str(self.ranks)],
             env={**os.environ, "PYTHONPATH": f"{here}:{here.parents[1]}"},
             stdout=subprocess.PIPE,
             text=True,
             start_new_session=True,
         )
+        self.workers.append(worker)
+        return worker
 
     def log(self, rank: int = 0) -> str:
         return self.directory.text(f"rank-{rank}.log")

@@ -28,6 +28,9 @@ def new_attempt(tmp_path: Path) -> Iterator[Callable[..., Attempt]]:
 
     yield new
     for attempt in made:
+        for worker in attempt.workers:
+            worker.kill()
+            worker.wait()
         control.kill(attempt.directory)
         until(lambda attempt=attempt: not attempt.directory.is_locked())
         for pid in attempt.supervisors():

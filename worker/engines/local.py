@@ -12,6 +12,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 from maat.launch import control
 from maat.launch.attempt_dir import AttemptDir, Limits, Spec, Standing
@@ -28,7 +30,6 @@ from worker.engines.protocol import (
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _PHASES = {
-    Standing.ABSENT: Phase.ABSENT,
     Standing.STARTING: Phase.QUEUED,
     Standing.RUNNING: Phase.RUNNING,
     Standing.LOST: Phase.RUNNING,  # until nothing of it is left
@@ -75,8 +76,8 @@ class LocalEngine:
         down.write_text(reason)
         for attempt in self._attempts():
             # What is being launched and has no spec yet looks at its nodes itself.
-            spec = attempt.read("spec.json") if _is_alive(attempt) else None
-            if spec is not None and name in spec["gpus_by_node"]:
+            spec = (attempt.read("spec.json") or {}) if _is_alive(attempt) else {}
+            if name in spec.get("gpus_by_node", ()):
                 control.kill(attempt, lost=self._why_down(name))
 
     def set_up(self, name: str) -> None:
@@ -150,7 +151,7 @@ class LocalEngine:
     def _down_file(self, name: str) -> Path:
         if name not in self._nodes:
             raise KeyError(f"There is no node {name!r}; the nodes are {', '.join(self._nodes)}.")
-        return self._root / "nodes" / f"{name}.down"
+        return self._root / "nodes" / f"{quote(name, safe='')}.down"
 
     def _as_it_is(self, node: EngineNode) -> EngineNode:
         try:
@@ -239,9 +240,16 @@ def _id(path: str) -> str:
 def _seen(attempt_id: str, attempt: AttemptDir, standing: Standing) -> Seen:
     if standing is Standing.ABSENT:
         return Seen(Phase.ABSENT)
-    ended = attempt.read("exit.json") if standing is Standing.ENDED else None
-    if ended is None:
+    try:
+        if standing is Standing.ENDED:
+            return _ended(attempt_id, attempt.read("exit.json") or {})
         return Seen(_PHASES[standing], engine_id=attempt_id, exits=attempt.exit_codes())
+    except (OSError, LookupError, TypeError, ValueError, AttributeError) as error:
+        # The job can write there too.
+        return Seen(Phase.UNKNOWN, reason=f"{attempt.path} cannot be read: {error!r}")
+
+
+def _ended(attempt_id: str, ended: Mapping[str, Any]) -> Seen:
     return Seen(
         Phase.ENDED,
         engine_id=attempt_id,
