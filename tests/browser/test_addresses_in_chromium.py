@@ -6,11 +6,14 @@ So a link shows the same page to every visitor. The tests use two clusters.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from conftest import wait_until
 from playwright.sync_api import Page, expect
+
+from browser.conftest import wait_until
+from maat.client import calls
 
 pytestmark = pytest.mark.needs_chromium
 
@@ -18,7 +21,7 @@ SECOND = "the second"
 
 
 @pytest.fixture(scope="module")
-def two(server: Any) -> Any:
+def two(server: Any) -> Iterator[Any]:
     """The demo cluster, and a second one with jobs and rounds of its own."""
     nodes = [{"name": "only", "gpu_type": "a100", "gpu_count": 8}]
     cluster = server.client.create_cluster(
@@ -38,7 +41,8 @@ def two(server: Any) -> Any:
         "rounds of the second cluster",
     )
     server.second = cluster["id"]
-    return server
+    yield server
+    server.client.send(calls.act_on_cluster(cluster["id"], "pause"))
 
 
 def choose(page: Page, cluster: str) -> None:

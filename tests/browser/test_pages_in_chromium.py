@@ -7,9 +7,10 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from conftest import wait_until
-from pages import await_value, wait_in_page
 from playwright.sync_api import Page, expect
+
+from browser.conftest import wait_until
+from browser.pages import await_value, wait_in_page
 
 pytestmark = pytest.mark.needs_chromium
 
