@@ -38,6 +38,11 @@ DEMO_CLUSTER = ClusterBody(
 def ensure_defaults(database: Database, settings: Settings) -> None:
     """Migrate, then add what is missing. Two processes may run it at once."""
     upgrade(database)
+    add_defaults(database, settings)
+
+
+def add_defaults(database: Database, settings: Settings) -> None:
+    """Add what is missing to a database of the newest schema."""
     with database.session_scope() as session:
         database.lock_alone(session)
         _ensure_admin(session)

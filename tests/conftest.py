@@ -5,9 +5,12 @@ from __future__ import annotations
 import gc
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+BROWSER = "tests/browser/"
 
 # Matrices here are small: a fit on a pool of threads takes twenty times the CPU of one thread.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -42,6 +45,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if long:
         items[:] = [item for item in items if not item.get_closest_marker("long")]
         config.hook.pytest_deselected(items=long)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """All browser tests go to one worker, for they share a service and a Chromium."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            file: str = super()._split_scope(nodeid)
+            return BROWSER if file.startswith(BROWSER) else file
+
+    return Scheduling(config, log)
 
 
 def pytest_collection_finish() -> None:

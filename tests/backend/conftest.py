@@ -23,7 +23,7 @@ from backend.accounts.models import Tenant, User
 from backend.accounts.permissions import Permission, Role
 from backend.accounts.tokens import create_token
 from backend.app import create_app, provide
-from backend.bootstrap_data import ensure_defaults
+from backend.bootstrap_data import add_defaults
 from backend.database import Database
 from backend.settings import Settings
 from frontend.app import mount_pages
@@ -82,7 +82,7 @@ def app(
 
     Its state is the test's own; a test that adds routes takes `changeable_app`.
     """
-    ensure_defaults(database, settings)
+    add_defaults(database, settings)
     provide(application, settings, queue=queue)
     return application
 
@@ -105,7 +105,7 @@ def app_with_pages(
     queue: RememberingQueue,
 ) -> FastAPI:
     """The service with the pages."""
-    ensure_defaults(database, settings)
+    add_defaults(database, settings)
     provide(_application_with_pages, settings, queue=queue)
     return _application_with_pages
 
@@ -113,7 +113,7 @@ def app_with_pages(
 @pytest.fixture
 def changeable_app(settings: Settings, database: Database, queue: RememberingQueue) -> FastAPI:
     """The same service in an application of the test's own."""
-    ensure_defaults(database, settings)
+    add_defaults(database, settings)
     return create_app(settings, queue=queue)
 
 
@@ -135,7 +135,7 @@ def _unchanging(
     shutil.copyfile(migrated_sqlite, folder / "maat.db")
     settings = service_settings(f"sqlite:///{folder / 'maat.db'}", folder)
     database = Database(settings.database_url)
-    ensure_defaults(database, settings)
+    add_defaults(database, settings)
     app = create_app(settings, queue=RememberingQueue())
     with TestClient(
         app, base_url=HERE, client=("127.0.0.1", 50000), raise_server_exceptions=False

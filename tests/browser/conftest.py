@@ -9,14 +9,23 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    ConsoleMessage,
+    Error,
+    Page,
+    Request,
+    ViewportSize,
+    expect,
+    sync_playwright,
+)
 
 from benchmarks.real_server import free_port
 from maat.client import ApiError, Client, Unreachable
@@ -26,6 +35,25 @@ PATIENCE_MILLISECONDS = 60_000
 expect.set_options(timeout=PATIENCE_MILLISECONDS)
 ROOT = Path(__file__).parents[2]
 CHROMIUM = shutil.which("chromium")
+WIDE: ViewportSize = {"width": 1280, "height": 800}
+ColorScheme = Literal["light", "dark"]
+# The two lists of suggestions under the address bar are pages in a process of their own, one for
+# each window. The others are what Playwright turns off: its own list no longer counts.
+NO_FEATURES = (
+    "WebUIOmniboxPopup",
+    "WebUIOmniboxAimPopup",
+    "AimEnabled",
+    "AvoidUnnecessaryBeforeUnloadCheckSync",
+    "DestroyProfileOnBrowserClose",
+    "HttpsFirstBalancedModeAutoEnable",
+    "HttpsUpgrades",
+    "MediaRouter",
+    "NetworkTimeServiceQuerying",
+    "OptimizationHints",
+    "PaintHolding",
+    "PreconnectToSearch",
+    "ThirdPartyStoragePartitioning",
+)
 
 
 def wait_until(true: Callable[[], bool], what: str, seconds: float = START_SECONDS) -> None:
@@ -124,7 +152,7 @@ def worker_of(queue: str, *more: str) -> list[str]:
     return ["celery", "-A", "worker.app", "worker", "-n", f"{queue}@%h", *options]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def server(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The demo cluster with jobs and rounds: everything real, nothing empty."""
     folder = tmp_path_factory.mktemp("maat")
@@ -134,7 +162,7 @@ def server(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
             "long-1",
             "long-2",
         ):  # so that a slow machine does not find the cluster empty in the last tests
-            server.client.submit_job({"name": name, "model": "imagenet", "work_scale": 50.0})
+            server.client.submit_job({"name": name, "model": "imagenet", "work_scale": 1000.0})
         with running(
             worker_of("rounds", "-B", "-s", str(folder / "beat")),
             server.environment,
@@ -161,12 +189,15 @@ def empty_server(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) ->
         yield server
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("needs the Debian package chromium")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM,
+            args=["--no-sandbox", f"--disable-features={','.join(NO_FEATURES)}"],
+        )
         yield browser
         browser.close()
 
@@ -177,6 +208,17 @@ class Witness:
 
     errors: list[str] = field(default_factory=list)
     foreign: list[str] = field(default_factory=list)
+
+    def hear(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self.errors.append(message.text)
+
+    def fail(self, error: Error) -> None:
+        self.errors.append(error.stack or str(error))
+
+    def ask(self, request: Request) -> None:
+        if urlsplit(request.url).hostname not in ("127.0.0.1", None):
+            self.foreign.append(request.url)
 
 
 @dataclass
@@ -191,55 +233,67 @@ class Tab:
         return self.page
 
 
-def _tab(context: BrowserContext) -> Tab:
-    page, witness = context.new_page(), Witness()
-    page.set_default_timeout(PATIENCE_MILLISECONDS)
-    page.on(
-        "console",
-        lambda message: witness.errors.append(message.text) if message.type == "error" else None,
-    )
-    page.on("pageerror", lambda error: witness.errors.append(error.stack or str(error)))
-    page.on(
-        "request",
-        lambda request: (
-            witness.foreign.append(request.url)
-            if urlsplit(request.url).hostname not in ("127.0.0.1", None)
-            else None
-        ),
-    )
-    return Tab(page, witness)
+@contextmanager
+def witnessed(page: Page, color_scheme: ColorScheme = "light") -> Iterator[Tab]:
+    """A test's tab: the page as if it were new, left so that it does nothing until the next test.
+
+    It stays in its process: a new one would read and compile all scripts again.
+    """
+    witness = Witness()
+    page.set_viewport_size(WIDE)
+    page.emulate_media(color_scheme=color_scheme)
+    page.on("console", witness.hear)
+    page.on("pageerror", witness.fail)
+    page.on("request", witness.ask)
+    yield Tab(page, witness)
+    page.remove_listener("console", witness.hear)
+    page.remove_listener("pageerror", witness.fail)
+    page.remove_listener("request", witness.ask)
+    page.unroute_all(behavior="ignoreErrors")
+    site = urlsplit(page.url)
+    if site.hostname == "127.0.0.1":
+        page.goto(f"http://{site.netloc}/api/v1/health")
+        page.evaluate("localStorage.clear(); sessionStorage.clear()")
+    page.context.clear_cookies()
 
 
-def _profile(chromium: Browser, **options: Any) -> BrowserContext:
-    return chromium.new_context(
-        viewport={"width": 1280, "height": 800}, reduced_motion="reduce", **options
-    )
+@dataclass
+class Visitors:
+    """Visitors with a browser profile each, who come again for later tests and remember nothing."""
+
+    chromium: Browser
+    profiles: list[tuple[dict[str, Any], Page]] = field(default_factory=list)
+
+    def page(self, taken: list[Page], **options: Any) -> Page:
+        """Return the page of a visitor who is not among `taken`."""
+        for given, page in self.profiles:
+            if given == options and page not in taken:
+                return page
+        context = self.chromium.new_context(viewport=WIDE, reduced_motion="reduce", **options)
+        context.set_default_timeout(PATIENCE_MILLISECONDS)
+        page = context.new_page()
+        self.profiles.append((options, page))
+        return page
 
 
-@pytest.fixture(scope="module")
-def shared_profile(chromium: Browser) -> Iterator[BrowserContext]:
-    """One visitor, whose cache the tests share: the page libraries are loaded once."""
-    context = _profile(chromium)
-    yield context
-    context.close()
+@pytest.fixture(scope="package")
+def visitors(chromium: Browser) -> Visitors:
+    return Visitors(chromium)
 
 
 @pytest.fixture
-def tab(shared_profile: BrowserContext) -> Iterator[Tab]:
-    opened = _tab(shared_profile)
-    yield opened
-    opened.page.close()
-
-
-@pytest.fixture
-def open_tab(chromium: Browser) -> Iterator[Callable[..., Tab]]:
+def open_tab(visitors: Visitors) -> Iterator[Callable[..., Tab]]:
     """Tabs of visitors who were never here: `open_tab(color_scheme="dark")`."""
-    contexts: list[BrowserContext] = []
+    taken: list[Page] = []
+    with ExitStack() as tabs:
 
-    def make(**options: Any) -> Tab:
-        contexts.append(_profile(chromium, **options))
-        return _tab(contexts[-1])
+        def make(color_scheme: ColorScheme = "light", **options: Any) -> Tab:
+            taken.append(visitors.page(taken, **options))
+            return tabs.enter_context(witnessed(taken[-1], color_scheme))
 
-    yield make
-    for context in contexts:
-        context.close()
+        yield make
+
+
+@pytest.fixture
+def tab(open_tab: Callable[..., Tab]) -> Tab:
+    return open_tab()

@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from barriers import barriers, colour_barriers, in_scheme, overflow
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, ViewportSize, expect
+
+from browser.barriers import barriers, colour_barriers, in_scheme, overflow
+from browser.conftest import WIDE
+from maat.client import calls
 
 pytestmark = pytest.mark.needs_chromium
 
@@ -25,19 +28,17 @@ PAGES = {
     "/jobs/long-1": "#job-timeline .main-svg",
     "/no/such/page": ".state-title",
 }
-NARROW, WIDE = {"width": 390, "height": 844}, {"width": 1280, "height": 800}
+NARROW: ViewportSize = {"width": 390, "height": 844}
 
 
 @pytest.fixture(scope="module", params=PAGES)
-def opened(
-    request: pytest.FixtureRequest, server: Any, shared_profile: BrowserContext
-) -> Iterator[Page]:
+def opened(request: pytest.FixtureRequest, server: Any, visitors: Any) -> Page:
     """One page after the other, each opened once for all tests below."""
     path = request.param
     if path == "/jobs/long-1":
         path = f"/jobs/{server.client.jobs(q='long-1')['items'][0]['id']}"
-    page = shared_profile.new_page()
-    page.set_default_timeout(60_000)
+    page: Page = visitors.page([])
+    page.set_viewport_size(WIDE)
     page.goto(server.url + path)
     page.wait_for_selector(PAGES[request.param], state="attached")
     if path in ("/simulate", "/sweeps"):
@@ -45,8 +46,7 @@ def opened(
         page.evaluate(
             "document.querySelectorAll('details').forEach(folded => { folded.open = true; })"
         )
-    yield page
-    page.close()
+    return page
 
 
 def test_no_page_has_a_grave_barrier(opened: Page) -> None:
@@ -62,10 +62,9 @@ def test_no_page_has_colours_that_cannot_be_read_in_the_dark(opened: Page) -> No
 
 
 def test_no_page_is_wider_than_a_phone(opened: Page) -> None:
-    opened.set_viewport_size(NARROW)  # type: ignore[arg-type]
+    opened.set_viewport_size(NARROW)
 
     assert overflow(opened) == []
-    opened.set_viewport_size(WIDE)  # type: ignore[arg-type]
 
 
 def grave_ones_in_the_dialog(page: Page, scheme: str) -> list[str]:
@@ -75,15 +74,17 @@ def grave_ones_in_the_dialog(page: Page, scheme: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def measured(server: Any) -> None:
+def measured(server: Any) -> Iterator[None]:
     """Measurements to delete."""
     pairs = "".join(
         f"{one},{other},1,1.5\n" for one in ("bert", "cifar10") for other in ("bert", "cifar10")
     )
     file = {"name": "pairs.csv", "text": f"victim,partner,gpu_count,slowdown\n{pairs}"}
-    server.client.upload_measurement(
+    made = server.client.upload_measurement(
         {"kind": "interference", "name": "in the dialog", "files": [file]}
     )
+    yield
+    server.client.send(calls.delete_measurement(made["id"]))
 
 
 @pytest.mark.usefixtures("measured")

@@ -6,10 +6,10 @@ import re
 from typing import Any
 
 import pytest
-from conftest import wait_until
-from pages import wait_in_page
 from playwright.sync_api import Page, expect
 
+from browser.conftest import wait_until
+from browser.pages import wait_in_page
 from maat.client import calls
 
 pytestmark = pytest.mark.needs_chromium

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from barriers import every_barrier
-from pages import await_value, error_beside, wait_in_page
 from playwright.sync_api import Page, expect
 
+from browser.barriers import every_barrier
+from browser.conftest import WIDE, Tab, Visitors, witnessed
+from browser.pages import await_value, error_beside, wait_in_page
 from maat.client import calls
 
 pytestmark = pytest.mark.needs_chromium
@@ -60,17 +62,32 @@ def simulation(laboratory: Any) -> str:
     return str(made["id"])
 
 
+@pytest.fixture(scope="module")
+def visit(simulation: str, laboratory: Any, visitors: Visitors) -> Iterator[Tab]:
+    """A page of the comparison for all tests that look at it."""
+    page = visitors.page([]).context.new_page()
+    with witnessed(page) as tab:
+        tab.open(f"{laboratory.url}/simulations/{simulation}")
+        yield tab
+    page.close()
+
+
 @pytest.fixture
-def comparison(simulation: str, laboratory: Any, tab: Any) -> Page:
-    page: Page = tab.open(f"{laboratory.url}/simulations/{simulation}")
+def comparison(visit: Tab) -> Page:
+    """The comparison as it is first shown."""
+    page = visit.page
+    page.set_viewport_size(WIDE)
+    if urlsplit(page.url).query:  # what the last test chose
+        visit.open(page.url.partition("?")[0])
     expect(page.locator("#simulation-head .state")).to_contain_text(
         "succeeded", timeout=PLAY_MILLISECONDS
     )
+    visit.witness.errors.clear()
     return page
 
 
 def test_distributions_of_completion_time_and_fairness_have_a_line_for_each_policy(
-    comparison: Page, tab: Any
+    comparison: Page, visit: Tab
 ) -> None:
     for card, title in (
         ("simulation-jct", "JCT (hours)"),
@@ -80,27 +97,7 @@ def test_distributions_of_completion_time_and_fairness_have_a_line_for_each_poli
         assert [line["name"] for line in lines] == ["sia + whole-node", "fifo + packed-sticky"]
         assert all(line["y"][-1] == 1.0 and len(line["x"]) == 4 for line in lines)
         assert axes(comparison, card) == (title, "Share of jobs")
-    assert tab.witness.errors == []
-
-
-def test_the_rule_of_fairness_is_chosen_beside_its_figure_and_kept_in_the_address(
-    comparison: Page, tab: Any
-) -> None:
-    before = [line["x"] for line in plotted(comparison, "simulation-rho")]
-    comparison.locator("#simulation-rule").click()
-    comparison.get_by_role("option", name="share-of-type").click()
-
-    expect(comparison.locator("#simulation-fairness")).to_contain_text("Worst ρ (share-of-type)")
-    expect(comparison.locator("#contest-means")).to_contain_text("Worst ρ (share-of-type)")
-    expect(comparison.locator("#simulation-rule-words")).to_contain_text("By share-of-type:")
-    assert axes(comparison, "simulation-rho")[0] == "Finish-time fairness ρ (share-of-type)"
-    assert [line["x"] for line in plotted(comparison, "simulation-rho")] != before
-    assert "rule=share-of-type" in comparison.url
-
-    comparison.reload()
-    expect(comparison.locator("#simulation-fairness")).to_contain_text("Worst ρ (share-of-type)")
-    await_value(comparison, "simulation-rule", "share-of-type")
-    assert tab.witness.errors == []
+    assert visit.witness.errors == []
 
 
 def test_gpu_hours_stand_by_model_and_type_and_decisions_by_policy(comparison: Page) -> None:
@@ -114,22 +111,6 @@ def test_gpu_hours_stand_by_model_and_type_and_decisions_by_policy(comparison: P
         "fifo + packed-sticky",
     }
     assert "milliseconds" in axes(comparison, "simulation-decisions")[0]
-
-
-def test_allocations_are_shown_for_the_jobs_that_the_reader_chooses(comparison: Page) -> None:
-    assert {line["name"] for line in plotted(comparison, "compare-allocations")} - {
-        "active jobs"
-    } <= {"t4", "a100"}
-
-    for pill in comparison.locator(".mantine-MultiSelect-pill .mantine-Pill-remove").all()[::-1]:
-        pill.click()
-    comparison.locator("#compare-jobs").fill("third")
-    comparison.get_by_role("option", name="third (cifar10)").click()
-
-    titles = comparison.locator("#compare-allocations .annotation-text")
-    expect(titles.filter(has_text="sia + whole-node: third · JCT")).to_have_count(1)
-    expect(titles.filter(has_text="first")).to_have_count(0)
-    assert "job=third" in comparison.url
 
 
 def test_failures_stand_in_the_comparison_and_every_figure_says_what_it_means(
@@ -169,6 +150,42 @@ def test_nobody_is_kept_from_a_comparison(comparison: Page) -> None:
     plotted(comparison, "compare-allocations")
 
     assert every_barrier(comparison) == []
+
+
+def test_allocations_are_shown_for_the_jobs_that_the_reader_chooses(comparison: Page) -> None:
+    assert {line["name"] for line in plotted(comparison, "compare-allocations")} - {
+        "active jobs"
+    } <= {"t4", "a100"}
+
+    for pill in comparison.locator(".mantine-MultiSelect-pill .mantine-Pill-remove").all()[::-1]:
+        pill.click()
+    comparison.locator("#compare-jobs").fill("third")
+    comparison.get_by_role("option", name="third (cifar10)").click()
+
+    titles = comparison.locator("#compare-allocations .annotation-text")
+    expect(titles.filter(has_text="sia + whole-node: third · JCT")).to_have_count(1)
+    expect(titles.filter(has_text="first")).to_have_count(0)
+    assert "job=third" in comparison.url
+
+
+def test_the_rule_of_fairness_is_chosen_beside_its_figure_and_kept_in_the_address(
+    comparison: Page, visit: Tab
+) -> None:
+    before = [line["x"] for line in plotted(comparison, "simulation-rho")]
+    comparison.locator("#simulation-rule").click()
+    comparison.get_by_role("option", name="share-of-type").click()
+
+    expect(comparison.locator("#simulation-fairness")).to_contain_text("Worst ρ (share-of-type)")
+    expect(comparison.locator("#contest-means")).to_contain_text("Worst ρ (share-of-type)")
+    expect(comparison.locator("#simulation-rule-words")).to_contain_text("By share-of-type:")
+    assert axes(comparison, "simulation-rho")[0] == "Finish-time fairness ρ (share-of-type)"
+    assert [line["x"] for line in plotted(comparison, "simulation-rho")] != before
+    assert "rule=share-of-type" in comparison.url
+
+    comparison.reload()
+    expect(comparison.locator("#simulation-fairness")).to_contain_text("Worst ρ (share-of-type)")
+    await_value(comparison, "simulation-rule", "share-of-type")
+    assert visit.witness.errors == []
 
 
 def test_a_simulation_is_asked_for_by_the_form_with_its_conditions(

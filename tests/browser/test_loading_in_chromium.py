@@ -6,8 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from pages import without_beats
 from playwright.sync_api import Page, Route, expect
+
+from browser.pages import without_beats
 
 pytestmark = pytest.mark.needs_chromium
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import wait_until
-from pages import await_value, wait_in_page
 from playwright.sync_api import Page, expect
+
+from browser.conftest import wait_until
+from browser.pages import await_value, wait_in_page
 
 pytestmark = pytest.mark.needs_chromium
 
@@ -250,39 +252,39 @@ def test_the_badge_tells_when_the_service_no_longer_answers(server: Any, tab: An
         (b"a" * 20_000_001, "more than the 8 MB"),
         (b"\x89PNG\xff\x00", "no text in UTF-8"),
     ],
+    ids=["large", "no text"],
 )
 def test_a_workload_file_that_is_refused_says_why_beside_it(
-    content: bytes, words: str, server: Any, tab: Any
+    content: bytes, words: str, server: Any, tab: Any, tmp_path: Path
 ) -> None:
+    file = tmp_path / "jobs.csv"
+    file.write_bytes(content)
     page = tab.open(server.url + "/simulate")
     settled(page)
     page.get_by_text("CSV file", exact=True).click()
 
-    page.set_input_files(
-        "#simulate-upload input", {"name": "jobs.csv", "mimeType": "text/csv", "buffer": content}
-    )
+    page.set_input_files("#simulate-upload input", file)
 
     expect(page.locator("#simulate-csv-error")).to_contain_text(words)
 
 
 def test_a_file_that_is_too_large_is_named_wherever_it_stands_among_several(
-    server: Any, tab: Any
+    server: Any, tab: Any, tmp_path: Path
 ) -> None:
     page = tab.open(server.url + "/simulate")
     settled(page)
     page.get_by_text("CSV file", exact=True).click()
-    small = b"name,time,application,num_replicas,batch_size\na,0,cifar10,1,128\n"
-    files = [
-        {"name": name, "mimeType": "text/csv", "buffer": content}
-        for name, content in (("a.csv", small), ("b.csv", b"a" * 20_000_001))
-    ]
+    files = [tmp_path / name for name in ("a.csv", "b.csv")]
+    files[0].write_bytes(b"name,time,application,num_replicas,batch_size\na,0,cifar10,1,128\n")
+    files[1].write_bytes(b"a" * 20_000_001)
 
     page.set_input_files("#simulate-upload input", files)
     expect(page.locator("#simulate-csv-error")).to_contain_text("b.csv has 20.0 MB")
 
-    page.set_input_files(
-        "#simulate-upload input", [{**file, "buffer": b"a" * 5_000_000} for file in files]
-    )
+    halves = [tmp_path / name for name in ("c.csv", "d.csv")]
+    for half in halves:
+        half.write_bytes(b"a" * 5_000_000)
+    page.set_input_files("#simulate-upload input", halves)
     expect(page.locator("#simulate-csv-error")).to_contain_text(
         "The files have 10.0 MB together, more than the 8 MB"
     )

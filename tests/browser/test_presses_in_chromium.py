@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pages import press_while_redrawn, wait_in_page, without_beats
 from playwright.sync_api import expect
 
+from browser.pages import press_while_redrawn, wait_in_page, without_beats
 from maat.client import calls
 from maat.client.calls import RawBody
 

@@ -7,11 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from cli.running import maat
 
 from maat.cli.numbers import number, whole
 from maat.scheduling.errors import ParameterError
 
 ROWS = "name,time,application,num_replicas,batch_size,work_scale\na,0,cifar10,1,128,0.01\n"
+CLUSTER = ("--cluster", "t4=1x4")
 COMMANDS = {
     "simulate": ("--policy", "fifo"),
     "sweep": ("--policy", "fifo", "--vary", "round_seconds=60", "--workers", "1"),
@@ -26,24 +28,8 @@ def trace(tmp_path: Path) -> Path:
     return path
 
 
-def ended(command: str, *arguments: object, stdout: object = subprocess.PIPE) -> tuple[int, str]:
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "maat",
-            command,
-            *map(str, arguments),
-            *COMMANDS[command],
-            "--cluster",
-            "t4=1x4",
-        ],
-        stdout=stdout,  # type: ignore[call-overload]
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-        timeout=240,
-    )
+def ended(command: str, *arguments: object) -> tuple[int, str]:
+    done = maat(command, *map(str, arguments), *COMMANDS[command], *CLUSTER)
     return done.returncode, done.stderr
 
 
@@ -76,8 +62,15 @@ def test_a_full_disk_ends_with_a_message(command: str, trace: Path) -> None:
         "Give a file where there is space.\n",
     )
     with Path("/dev/full").open("w", encoding="utf-8") as full:
-        code, said = ended(command, trace, stdout=full)
-    assert (code, said) == (
+        done = subprocess.run(
+            [sys.executable, "-m", "maat", command, str(trace), *COMMANDS[command], *CLUSTER],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=240,
+        )
+    assert (done.returncode, done.stderr) == (
         1,
         "maat: the output cannot be written (No space left on device). "
         "Send it where there is space.\n",

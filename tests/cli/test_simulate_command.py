@@ -1,17 +1,17 @@
-"""Tests of `maat simulate` as a process: its output, its files and its refusals."""
+"""Tests of `maat simulate`: its output, its files and its refusals."""
 
 from __future__ import annotations
 
 import csv
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
+from cli.running import maat, maat_process
 
 from maat.__main__ import main
 
@@ -56,20 +56,6 @@ ROWS = "a,0,cifar10,1,128,0.05\nb,60.5,bert,2,24,0.02\n"
 SMALL = ("--cluster", "t4=2x4")
 
 
-def maat(*arguments: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Run the command; colours and width as on no terminal."""
-    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "200"}
-    return subprocess.run(
-        [sys.executable, "-m", "maat", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=folder,
-        env=environment,
-        timeout=120,
-    )
-
-
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
     path = tmp_path / "small.csv"
@@ -77,8 +63,8 @@ def trace(tmp_path: Path) -> Path:
     return path
 
 
-def figures(*arguments: str) -> Any:
-    done = maat("simulate", *arguments, "--json")
+def figures(*arguments: str, run: Callable[..., CompletedProcess[str]] = maat) -> Any:
+    done = run("simulate", *arguments, "--json")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -130,7 +116,9 @@ def test_csv_holds_every_job_in_order_of_submission(trace: Path, tmp_path: Path)
 
 def test_the_same_command_gives_the_same_figures(trace: Path) -> None:
     timed = {"policy_seconds_median", "policy_seconds_p95", "cpu_seconds", "wall_seconds"}
-    first, again = (figures(str(trace), *SMALL, "--policy", "srtf") for _ in range(2))
+    first, again = (
+        figures(str(trace), *SMALL, "--policy", "srtf", run=run) for run in (maat, maat_process)
+    )
     assert {k: v for k, v in first.items() if k not in timed} == {
         k: v for k, v in again.items() if k not in timed
     }
@@ -221,7 +209,7 @@ def test_nodes_fail_as_often_as_told_and_the_same_each_time(trace: Path) -> None
         "--repair-minutes",
         "2",
     )
-    first, again = figures(*arguments), figures(*arguments)
+    first, again = figures(*arguments), figures(*arguments, run=maat_process)
     assert first["failures"] > 0
     assert [first[k] for k in ("failures", "interruptions", "lost_gpu_hours", "avg_jct_hours")] == [
         again[k] for k in ("failures", "interruptions", "lost_gpu_hours", "avg_jct_hours")
@@ -305,7 +293,7 @@ def refused(
 
 
 def test_a_process_that_refuses_says_one_line_and_exits_with_2(trace: Path) -> None:
-    done = maat("simulate", str(trace), "--cluster", "t4=0x4")
+    done = maat_process("simulate", str(trace), "--cluster", "t4=0x4")
     said = only_line(done.returncode, done.stdout, done.stderr)
     assert said.startswith(
         "cluster: has zero GPUs (got 't4=0x4'). Give every type at least one node"
@@ -631,4 +619,4 @@ def test_a_number_that_cannot_be_used_is_refused_by_name(
 
 def test_help_and_version_need_nothing() -> None:
     assert "Simulate a workload" in maat("simulate", "--help").stdout
-    assert maat("version").stdout.strip().count(".") == 2
+    assert maat_process("version").stdout.strip().count(".") == 2

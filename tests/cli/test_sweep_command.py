@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli.running import maat
 
 from maat.__main__ import main
 from maat.scheduling.policies.fifo import Fifo
@@ -25,18 +24,6 @@ ROWS = (
     "b,60.5,bert,2,24,0.02\n"
 )
 SMALL = ("--cluster", "t4=2x4")
-
-
-def maat(*arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "200"}
-    return subprocess.run(
-        [sys.executable, "-m", "maat", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment,
-        timeout=120,
-    )
 
 
 def result(*arguments: str) -> Any:

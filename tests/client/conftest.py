@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
 
 import httpx
 import pytest
+
+sys.path.insert(
+    0, str(Path(__file__).resolve().parent.parent / "backend")
+)  # the databases are the service's
+
+from database_fixtures import *  # noqa: F403
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from backend.app import create_app
-from backend.bootstrap_data import ensure_defaults
+from backend.app import create_app, provide
+from backend.bootstrap_data import add_defaults
 from backend.database import Database
 from backend.settings import Settings
 from maat.client import Client
@@ -44,15 +52,32 @@ class InProcess(httpx.BaseTransport):
         return httpx.Response(answer.status_code, headers=headers, content=answer.content)
 
 
-@pytest.fixture
-def app(tmp_path: Path) -> FastAPI:
-    settings = Settings(
-        data_dir=tmp_path, database_url="", broker_url="", implicit_admin=True, demo=True
+def settings_in(folder: Path) -> Settings:
+    return Settings(
+        data_dir=folder,
+        database_url=f"sqlite:///{folder / 'maat.db'}",
+        broker_url="",
+        implicit_admin=True,
+        demo=True,
     )
+
+
+@pytest.fixture(scope="session")
+def application(tmp_path_factory: pytest.TempPathFactory) -> FastAPI:
+    """The application that tests share: building its routes takes longer than most tests."""
+    return create_app(settings_in(tmp_path_factory.mktemp("application")), queue=NoQueue())
+
+
+@pytest.fixture
+def app(application: FastAPI, migrated_sqlite: Path, tmp_path: Path) -> FastAPI:
+    """The service on a database of the test's own."""
+    shutil.copyfile(migrated_sqlite, tmp_path / "maat.db")
+    settings = settings_in(tmp_path)
     database = Database.of(settings)
-    ensure_defaults(database, settings)
+    add_defaults(database, settings)
     database.dispose()
-    return create_app(settings, queue=NoQueue(), rehearsal=LiveRehearsal())
+    provide(application, settings, queue=NoQueue(), rehearsal=LiveRehearsal())
+    return application
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from maat.scheduling.placeable import held_as_granted
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.protocols import Placer
-from maat.scheduling.rounds import Decision, Grant, RoundInput
+from maat.scheduling.rounds import Decision, Grant, PlacementResult, RoundInput
 from maat.scheduling.solving.report import SolveReport
 
 
@@ -38,59 +38,49 @@ def nodes_of(round_input: RoundInput, gpus: tuple[int, ...]) -> int:
 
 @settings(max_examples=sampled(40))
 @given(round_input=round_inputs(), name=st.sampled_from(POLICIES.names))
-def test_everything_granted_is_placed_on_usable_gpus_of_its_own_or_explained(
+def test_what_was_granted_is_placed_by_the_rules_and_again_in_the_same_way(
     placer: Placer, round_input: RoundInput, name: str
 ) -> None:
+    """All claims on the same rounds: to draw a round costs more than to place its jobs."""
     decision = POLICIES.build(name).allocate(round_input)
+    before = pickle.dumps((round_input.jobs, dict(decision.grants)))
     placed = placer.place(decision, round_input)
+    assert pickle.dumps((round_input.jobs, dict(decision.grants))) == before
+
+    everything_is_placed_on_usable_gpus_of_its_own_or_explained(placed, decision, round_input)
+    pinned_jobs_stay_on_their_gpus_unless_one_was_drained(placed, round_input)
+
+    again = placer.place(decision, round_input)
+    assert placed.placement.by_job == again.placement.by_job
+    assert placed.unplaced == again.unplaced
+
+    later = placer.place(
+        decision, replace(round_input, now=NOW + 600.0, round_number=round_input.round_number + 10)
+    )
+    assert placed.by_chance or (placed.placement.by_job, placed.unplaced, placed.state) == (
+        later.placement.by_job,
+        later.unplaced,
+        later.state,
+    ), "a placer that draws nothing places the same way in any round"
+
+
+def everything_is_placed_on_usable_gpus_of_its_own_or_explained(
+    placed: PlacementResult, decision: Decision, round_input: RoundInput
+) -> None:
     check_placement(placed, decision, round_input)
     for job_id in decision.grants:
         assert (job_id in placed.placement.by_job) != (job_id in placed.unplaced)
     assert all(reason.sentence for reason in placed.unplaced.values())
 
 
-@settings(max_examples=sampled(25))
-@given(round_input=round_inputs(), name=st.sampled_from(POLICIES.names))
-def test_the_same_decision_is_placed_the_same_way(
-    placer: Placer, round_input: RoundInput, name: str
+def pinned_jobs_stay_on_their_gpus_unless_one_was_drained(
+    placed: PlacementResult, round_input: RoundInput
 ) -> None:
-    decision = POLICIES.build(name).allocate(round_input)
-    before = pickle.dumps((round_input.jobs, dict(decision.grants)))
-    first = placer.place(decision, round_input)
-    assert pickle.dumps((round_input.jobs, dict(decision.grants))) == before
-    again = placer.place(decision, round_input)
-    assert first.placement.by_job == again.placement.by_job
-    assert first.unplaced == again.unplaced
-
-
-@settings(max_examples=sampled(25))
-@given(round_input=round_inputs(), name=st.sampled_from(POLICIES.names))
-def test_a_placer_that_draws_nothing_places_the_same_way_in_any_round(
-    placer: Placer, round_input: RoundInput, name: str
-) -> None:
-    decision = POLICIES.build(name).allocate(round_input)
-    first = placer.place(decision, round_input)
-    later = placer.place(
-        decision, replace(round_input, now=NOW + 600.0, round_number=round_input.round_number + 10)
-    )
-    assert first.by_chance or (first.placement.by_job, first.unplaced, first.state) == (
-        later.placement.by_job,
-        later.unplaced,
-        later.state,
-    )
-
-
-@settings(max_examples=sampled(40))
-@given(round_input=round_inputs(), name=st.sampled_from(POLICIES.names))
-def test_a_pinned_job_stays_on_its_gpus_unless_one_was_drained(
-    placer: Placer, round_input: RoundInput, name: str
-) -> None:
-    placed = placer.place(POLICIES.build(name).allocate(round_input), round_input).placement.by_job
     for job in round_input.jobs:
         if job.id in round_input.pinned and job.allocation is not None:
             gpus = job.allocation.gpus
             if round_input.cluster.gpu_available[list(gpus)].all():
-                assert placed[job.id] == gpus
+                assert placed.placement.by_job[job.id] == gpus
 
 
 @st.composite
@@ -163,25 +153,17 @@ def _spec(job_id: str, cluster: Cluster) -> JobSpec:
 
 @settings(max_examples=sampled(120))
 @given(case=sia_grants())
-def test_whole_node_places_every_choice_of_sias_configurations_that_keeps_the_limits(
+def test_whole_node_places_every_choice_of_sias_configurations_on_as_few_nodes_as_it_names(
     case: tuple[Decision, RoundInput],
 ) -> None:
     decision, round_input = case
     placed = PLACERS.build("whole-node").place(decision, round_input)
     check_placement(placed, decision, round_input)
     assert dict(placed.unplaced) == {}
-
-
-@settings(max_examples=sampled(120))
-@given(case=sia_grants())
-def test_whole_node_spreads_no_new_allocation_over_more_nodes_than_its_configuration(
-    case: tuple[Decision, RoundInput],
-) -> None:
-    decision, round_input = case
-    placed = PLACERS.build("whole-node").place(decision, round_input).placement.by_job
     for job in round_input.jobs:
-        if job.allocation is None or job.allocation.gpus != placed[job.id]:
-            assert nodes_of(round_input, placed[job.id]) == decision.grants[job.id].node_count
+        gpus = placed.placement.by_job[job.id]
+        if job.allocation is None or job.allocation.gpus != gpus:
+            assert nodes_of(round_input, gpus) == decision.grants[job.id].node_count
 
 
 def moved(

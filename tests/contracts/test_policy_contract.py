@@ -61,29 +61,20 @@ def pinned_places(round_input: RoundInput) -> Counter[str]:
     return used
 
 
-@settings(max_examples=sampled(40))
-@given(round_input=round_inputs())
-def test_the_rules_of_every_round_are_kept(policy: Policy, round_input: RoundInput) -> None:
-    check_decision(policy.allocate(round_input), round_input)
+def keeps_the_rules_of_every_round(decision: Decision, round_input: RoundInput) -> None:
+    check_decision(decision, round_input)
 
 
-@settings(max_examples=sampled(30))
-@given(round_input=round_inputs())
-def test_no_limit_is_exceeded_unless_pinned_jobs_already_do(
-    policy: Policy, round_input: RoundInput
+def exceeds_no_limit_unless_pinned_jobs_already_do(
+    decision: Decision, round_input: RoundInput
 ) -> None:
-    decision = policy.allocate(round_input)
     used, pinned = used_places(decision, round_input), pinned_places(round_input)
     for limit in round_input.limits:
         assert used[limit.name] <= max(limit.places, pinned[limit.name]), limit.name
 
 
-@settings(max_examples=sampled(30))
-@given(round_input=round_inputs())
-def test_every_grant_is_something_that_its_job_can_use(
-    policy: Policy, round_input: RoundInput
-) -> None:
-    for job_id, grant in policy.allocate(round_input).grants.items():
+def grants_only_what_each_job_can_use(decision: Decision, round_input: RoundInput) -> None:
+    for job_id, grant in decision.grants.items():
         spec = round_input.job_by_id[job_id].spec
         assert grant.gpu_type in round_input.cluster.type_names
         if job_id in round_input.pinned:
@@ -95,35 +86,28 @@ def test_every_grant_is_something_that_its_job_can_use(
         assert grant.gpu_count % spec.gpus_per_replica.get(grant.gpu_type, 1) == 0
 
 
-@settings(max_examples=sampled(30))
-@given(round_input=round_inputs())
-def test_a_rigid_job_gets_exactly_what_it_asks_for_or_nothing(
-    policy: Policy, round_input: RoundInput
+def gives_a_rigid_job_exactly_what_it_asks_for_or_nothing(
+    decision: Decision, round_input: RoundInput
 ) -> None:
-    grants = policy.allocate(round_input).grants
     for job in round_input.jobs:
-        if job.spec.is_rigid and job.id in grants:
-            assert grants[job.id].gpu_count == job.spec.gpu_count
+        if job.spec.is_rigid and job.id in decision.grants:
+            assert decision.grants[job.id].gpu_count == job.spec.gpu_count
 
 
-@settings(max_examples=sampled(30))
-@given(round_input=round_inputs())
-def test_a_pinned_job_keeps_what_it_holds(policy: Policy, round_input: RoundInput) -> None:
-    grants = policy.allocate(round_input).grants
+def leaves_a_pinned_job_what_it_holds(decision: Decision, round_input: RoundInput) -> None:
     for job in round_input.jobs:
         if job.allocation is not None and (job.restarting or not job.spec.preemptible):
-            assert (grants[job.id].gpu_type, grants[job.id].gpu_count) == (
+            grant = decision.grants[job.id]
+            assert (grant.gpu_type, grant.gpu_count) == (
                 job.allocation.gpu_type,
                 job.allocation.gpu_count,
             )
 
 
-@settings(max_examples=sampled(30))
-@given(round_input=round_inputs())
-def test_no_latency_bound_job_gets_gpus_that_are_known_to_break_its_promise(
-    policy: Policy, round_input: RoundInput
+def breaks_no_promise_of_a_latency_bound_job_knowingly(
+    decision: Decision, round_input: RoundInput
 ) -> None:
-    cluster, grants = round_input.cluster, policy.allocate(round_input).grants
+    cluster, grants = round_input.cluster, decision.grants
     rows = [
         r
         for r, j in enumerate(round_input.jobs)
@@ -155,23 +139,32 @@ def test_no_latency_bound_job_gets_gpus_that_are_known_to_break_its_promise(
     assert (pairs.goodput[pairs.known] == 1.0).all()
 
 
-@settings(max_examples=sampled(25))
-@given(round_input=round_inputs())
-def test_the_same_input_gives_the_same_grants_and_stays_as_it_was(
-    policy: Policy, round_input: RoundInput
+def gives_every_job_a_reason(decision: Decision, round_input: RoundInput) -> None:
+    assert set(decision.reasons) == {job.id for job in round_input.jobs}
+    for job in round_input.jobs:
+        reason = decision.reasons[job.id]
+        assert reason.sentence
+        assert all(
+            value is None or isinstance(value, int | float | str)
+            for value in reason.evidence.values()
+        )
+        if job.id in round_input.pinned:
+            assert reason.primary is ReasonCode.PINNED
+        else:
+            assert (reason.primary is ReasonCode.GRANTED) == (job.id in decision.grants)
+
+
+def has_a_certificate_that_bounds_what_was_decided(
+    decision: Decision, round_input: RoundInput
 ) -> None:
-    before = facts(round_input)
-    first = policy.allocate(round_input)
-    assert facts(round_input) == before
-
-    copy = pickle.loads(pickle.dumps(round_input))  # noqa: S301 - our own bytes
-    again = policy.allocate(copy)
-
-    assert list(first.grants.items()) == list(again.grants.items())
-    assert first.state == again.state
-    assert {j: r.primary for j, r in first.reasons.items()} == {
-        j: r.primary for j, r in again.reasons.items()
-    }
+    report = decision.report
+    assert np.isfinite([report.objective, report.bound, report.gap]).all()
+    assert report.bound >= report.objective - 1e-9 * abs(report.objective)
+    own = set(report.prices) - {limit.name for limit in round_input.limits}
+    assert all(name.startswith("shape:") for name in own), (
+        "rows of a policy's own say what shapes it can place"
+    )
+    assert all(price >= 0 for price in report.prices.values())
 
 
 def later(round_input: RoundInput, state: PolicyState, seconds: float) -> RoundInput:
@@ -200,12 +193,48 @@ def later(round_input: RoundInput, state: PolicyState, seconds: float) -> RoundI
     )
 
 
+CLAIMS = (
+    keeps_the_rules_of_every_round,
+    exceeds_no_limit_unless_pinned_jobs_already_do,
+    grants_only_what_each_job_can_use,
+    gives_a_rigid_job_exactly_what_it_asks_for_or_nothing,
+    leaves_a_pinned_job_what_it_holds,
+    breaks_no_promise_of_a_latency_bound_job_knowingly,
+    gives_every_job_a_reason,
+    has_a_certificate_that_bounds_what_was_decided,
+)
+
+
 @settings(max_examples=sampled(60))
 @given(round_input=round_inputs(), ahead=st.floats(1.0, 1e5))
-def test_a_decision_stands_as_long_as_it_says(
+def test_a_decision_keeps_every_claim_is_made_again_and_stands_as_long_as_it_says(
     policy: Policy, round_input: RoundInput, ahead: float
 ) -> None:
+    """All claims on the same rounds: to draw a round costs more than to decide it."""
+    before = facts(round_input)
     first = policy.allocate(round_input)
+    assert facts(round_input) == before, "the policy changed what it was given"
+
+    for claim in CLAIMS:
+        claim(first, round_input)
+
+    copy = pickle.loads(pickle.dumps(round_input))  # noqa: S301 - our own bytes
+    same_decision_again(first, policy.allocate(copy))
+
+    stands_as_long_as_it_says(first, policy, round_input, ahead)
+
+
+def same_decision_again(first: Decision, again: Decision) -> None:
+    assert list(first.grants.items()) == list(again.grants.items())
+    assert first.state == again.state
+    assert {j: r.primary for j, r in first.reasons.items()} == {
+        j: r.primary for j, r in again.reasons.items()
+    }
+
+
+def stands_as_long_as_it_says(
+    first: Decision, policy: Policy, round_input: RoundInput, ahead: float
+) -> None:
     second = policy.allocate(replace(round_input, state=first.state))
     until = min(second.stands_until, NOW + ahead)
     if (
@@ -216,37 +245,6 @@ def test_a_decision_stands_as_long_as_it_says(
         again = policy.allocate(later(round_input, first.state, until - NOW))
         assert list(again.grants.items()) == list(first.grants.items())
         assert again.state == first.state
-
-
-@settings(max_examples=sampled(30))
-@given(round_input=round_inputs())
-def test_every_job_gets_a_reason(policy: Policy, round_input: RoundInput) -> None:
-    decision = policy.allocate(round_input)
-    assert set(decision.reasons) == {job.id for job in round_input.jobs}
-    for job in round_input.jobs:
-        reason = decision.reasons[job.id]
-        assert reason.sentence
-        assert all(
-            value is None or isinstance(value, int | float | str)
-            for value in reason.evidence.values()
-        )
-        if job.id in round_input.pinned:
-            assert reason.primary is ReasonCode.PINNED
-        else:
-            assert (reason.primary is ReasonCode.GRANTED) == (job.id in decision.grants)
-
-
-@settings(max_examples=sampled(25))
-@given(round_input=round_inputs())
-def test_the_certificate_bounds_what_was_decided(policy: Policy, round_input: RoundInput) -> None:
-    report = policy.allocate(round_input).report
-    assert np.isfinite([report.objective, report.bound, report.gap]).all()
-    assert report.bound >= report.objective - 1e-9 * abs(report.objective)
-    own = set(report.prices) - {limit.name for limit in round_input.limits}
-    assert all(name.startswith("shape:") for name in own), (
-        "rows of a policy's own say what shapes it can place"
-    )
-    assert all(price >= 0 for price in report.prices.values())
 
 
 @pytest.mark.long
