@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ log = logging.getLogger(__name__)
 _FIRST_START_LOCK = 7_240_104
 _CONNECT_SECONDS = 5
 _HASTY_MILLISECONDS = 50
+_MOST_TRIES, _SECONDS_BETWEEN_TRIES = 100, 0.05
 _AFTER_COMMIT = "maat_after_commit"
 
 
@@ -151,8 +153,22 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
     # This listener is attached to SQLite engines only.
     assert isinstance(connection, sqlite3.Connection)  # noqa: S101
     connection.isolation_level = None  # the driver would begin by itself, and never immediately
-    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+    _write_ahead(connection)
+    for pragma in ("synchronous=NORMAL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}")
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Let readers go on beside the writer.
+
+    While processes open a new database at once, SQLite refuses this without waiting.
+    """
+    for _ in range(_MOST_TRIES):
+        with suppress(sqlite3.OperationalError):
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        time.sleep(_SECONDS_BETWEEN_TRIES)
+    connection.execute("PRAGMA journal_mode=WAL")
 
 
 def _begin_sqlite(connection: Connection, patient_milliseconds: int) -> None:

@@ -10,6 +10,7 @@ import base64
 import hashlib
 import hmac
 import os
+import tempfile
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -71,12 +72,12 @@ def _of_file(file: Path) -> SecretKey:
     """Read the key; make it first if there is none. Of several processes one makes it."""
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
-        own = file.with_suffix(f".{os.getpid()}")
-        with os.fdopen(os.open(own, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as opened:
+        descriptor, own = tempfile.mkstemp(dir=file.parent, prefix="secret.")  # its owner's only
+        with os.fdopen(descriptor, "wb") as opened:
             opened.write(Fernet.generate_key())
             opened.flush()
             os.fsync(opened.fileno())
         with suppress(FileExistsError):
             os.link(own, file)
-        own.unlink()
+        os.unlink(own)
     return SecretKey(file.read_bytes())

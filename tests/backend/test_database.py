@@ -5,7 +5,6 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -143,8 +142,8 @@ def test_the_first_start_may_happen_twice_and_at_once(
         ensure_defaults(database, settings)
         database.dispose()
 
-    with ThreadPoolExecutor(3) as pool:
-        list(pool.map(start, range(3)))
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(start, range(8)))
     database = Database(empty_database_url)
     with database.session_scope(writes=False) as session:
         assert [cluster.name for cluster in session.exec(select(Cluster))] == ["demo"]
@@ -172,14 +171,15 @@ def test_ids_ascend_in_the_order_of_their_making() -> None:
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-def clock(**fields: object) -> SimpleNamespace:
+def clock(**fields: object) -> Cluster:
     anchor = {
         "anchor_wall": NOON,
         "anchor_boot": "boot-1",
         "anchor_boot_seconds": 500.0,
         "anchor_seconds": 0.0,
     }
-    return SimpleNamespace(**{"epoch": NOON, "speed": 30.0, "paused": False} | anchor | fields)
+    made_with = {"name": "demo", "policy": "sia", "placer": "whole-node", "round_seconds": 60.0}
+    return Cluster(**{"epoch": NOON, "speed": 30.0, "paused": False} | made_with | anchor | fields)
 
 
 def after(
