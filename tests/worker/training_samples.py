@@ -18,7 +18,7 @@ from backend.moments import moment_of
 from backend.secret_key import secret_key
 from backend.settings import Settings
 from maat.api.commands import CommandBody
-from maat.vocabulary import AttemptState
+from maat.vocabulary import AttemptState, StopReason
 from worker import live
 from worker.engines.local import LocalEngine
 from worker.engines.protocol import EngineNode
@@ -84,13 +84,18 @@ class TrainingCluster:
 
     def round(self) -> int | None:
         """Make a round as soon as one is due, and look at once."""
+        number = self.decide()
+        self.look()
+        return number
+
+    def decide(self) -> int | None:
+        """Make a round as soon as one is due."""
         end = time.monotonic() + PATIENCE_SECONDS
         number = None
         while number is None and time.monotonic() < end:
             number = live.step_cluster(self.database, self.cluster_id)
             if number is None:
                 time.sleep(0.05)
-        self.look()
         return number
 
     def look(self) -> None:
@@ -150,6 +155,21 @@ class TrainingCluster:
             for name, value in values.items():
                 setattr(row, name, value)
             session.add(row)
+
+    def change_attempt(self, attempt_id: str, **values: object) -> None:
+        with self.database.session_scope() as session:
+            row = session.get_one(AttemptRow, attempt_id)
+            for name, value in values.items():
+                setattr(row, name, value)
+            session.add(row)
+
+    def ask_to_end(self, job_id: str, reason: StopReason) -> None:
+        """Ask as a round does."""
+        with self.database.session_scope(writes=False) as session:
+            cluster = session.get_one(Cluster, self.cluster_id)
+            now = cluster_seconds(cluster, moment_of(session))
+        attempt = self.attempts(job_id)[-1]
+        self.change_attempt(attempt.id, stop_reason=reason.value, stop_seconds=now)
 
     def wind(self, seconds: float) -> None:
         """Let cluster time pass."""

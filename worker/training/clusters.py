@@ -22,7 +22,9 @@ from worker.training.reconcile import LeaseLost, Reconciler
 log = logging.getLogger(__name__)
 
 _NOTED_EVERY_SECONDS = 5.0  # progress; what changes otherwise is noted at once
+_STRAYS_EVERY_SECONDS = 30.0
 _noted: dict[str, float] = {}
+_swept: dict[str, float] = {}
 
 
 def clusters_with_work(database: Database) -> list[str]:
@@ -53,12 +55,16 @@ def reconcile_cluster(database: Database, cluster_id: str, settings: Settings) -
         root = settings.data_path / "training" / cluster_id
         engine = ENGINES[ExecutorKind(cluster.executor)](root, nodes)
         orders = Orders(root, settings.public_url, secret_key(settings))
+        reconciler = Reconciler(database, cluster_id, engine, orders, fencing=fencing)
         try:
-            changed = Reconciler(database, cluster_id, engine, orders, fencing=fencing).run()
+            changed = reconciler.run()
         except LeaseLost:
             log.warning("cluster %s: another worker has taken its lease", cluster_id)
             return
         now = time.monotonic()
+        if now - _swept.get(cluster_id, -_STRAYS_EVERY_SECONDS) >= _STRAYS_EVERY_SECONDS:
+            _swept[cluster_id] = now
+            reconciler.end_strays()
         if changed or now - _noted.get(cluster_id, 0.0) >= _NOTED_EVERY_SECONDS:
             _noted[cluster_id] = now
             note_cluster(database, cluster_id, fencing)

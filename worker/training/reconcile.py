@@ -103,6 +103,17 @@ class Reconciler:
                 break
         return changed
 
+    def end_strays(self) -> Sequence[str]:
+        """End processes of attempts that are over, or that nobody knows; return the attempts."""
+        _, live = self._read()
+        try:
+            strays = self._engine.strays([one.row.id for one in live])
+        except Unreachable:
+            return []
+        for attempt_id in strays:
+            log.warning("attempt %s ran though it is over, and was ended", attempt_id)
+        return strays
+
     def _pass(self) -> bool:
         now, live = self._read()
         seen = self._look([one.row.id for one in live if one.row.launched])

@@ -1,0 +1,284 @@
+"""What the reconciler does with an engine that refuses, is away, forgets, or dies in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from sqlmodel import select
+from training_samples import TrainingCluster
+
+from backend.clocktime import utc_now
+from backend.database import Database
+from backend.models import AttemptRow, Cluster, Node
+from backend.secret_key import secret_key
+from backend.settings import Settings
+from maat.vocabulary import AttemptState, Outcome, StopReason
+from worker.engines.protocol import (
+    Capabilities,
+    EngineNode,
+    Order,
+    Phase,
+    Refused,
+    Seen,
+    Unreachable,
+)
+from worker.lease import leased
+from worker.training.orders import Orders
+from worker.training.reconcile import LeaseLost, Reconciler
+
+
+class WorkerKilled(BaseException):
+    """The worker dies here."""
+
+
+@dataclass
+class ScriptedEngine:
+    """An engine that does what a test says; `runs` is what truly lives on it."""
+
+    node_names: Sequence[str]
+    runs: set[str] = field(default_factory=set)
+    ended: dict[str, Seen] = field(default_factory=dict)
+    said: list[tuple[str, str]] = field(default_factory=list)
+    launching: Callable[[Order], None] = lambda order: None
+    is_away: bool = False
+    forgets: bool = False
+
+    capabilities = Capabilities(names_gpus=True, shares=False, uneven=True, several_nodes=True)
+
+    def nodes(self) -> Sequence[EngineNode]:
+        self._answer()
+        return [EngineNode(name, "t4", 4, True) for name in self.node_names]
+
+    def launch(self, order: Order) -> str:
+        self._answer()
+        self.said.append(("launch", order.attempt_id))
+        self.launching(order)
+        if order.attempt_id not in self.ended:
+            self.runs.add(order.attempt_id)
+        return f"engine-{order.attempt_id}"
+
+    def look(self, attempt_ids: Sequence[str]) -> Mapping[str, Seen]:
+        self._answer()
+        return {each: self._seen(each) for each in attempt_ids}
+
+    def _seen(self, attempt_id: str) -> Seen:
+        if self.forgets:
+            return Seen(Phase.ABSENT)
+        if attempt_id in self.ended:
+            return self.ended[attempt_id]
+        return Seen(Phase.RUNNING if attempt_id in self.runs else Phase.ABSENT)
+
+    def stop(self, attempt_id: str) -> None:
+        self._answer()
+        self.said.append(("stop", attempt_id))
+
+    def kill(self, attempt_id: str) -> None:
+        self._answer()
+        self.said.append(("kill", attempt_id))
+
+    def strays(self, known: Collection[str]) -> Sequence[str]:
+        self._answer()
+        found = sorted(self.runs - set(known))
+        self.runs -= set(found)
+        return found
+
+    def forget(self, attempt_id: str) -> None:
+        self._answer()
+        self.said.append(("forget", attempt_id))
+
+    def _answer(self) -> None:
+        if self.is_away:
+            raise Unreachable("it was asked and did not answer")
+
+    def verbs(self) -> list[str]:
+        return [verb for verb, _ in self.said]
+
+
+@dataclass
+class Stage:
+    """One ordered attempt, and the engine that is to run it."""
+
+    cluster: TrainingCluster
+    engine: ScriptedEngine
+    job_id: str
+
+    def look(self) -> bool:
+        with leased(self.cluster.database, self.cluster.cluster_id) as fencing:
+            assert fencing is not None
+            return self.reconciler(fencing).run()
+
+    def reconciler(self, fencing: int = 0) -> Reconciler:
+        cluster = self.cluster
+        root = cluster.settings.data_path / "training" / cluster.cluster_id
+        orders = Orders(root, cluster.settings.public_url, secret_key(cluster.settings))
+        return Reconciler(
+            cluster.database, cluster.cluster_id, self.engine, orders, fencing=fencing
+        )
+
+    @property
+    def attempt(self) -> AttemptRow:
+        return self.cluster.attempts(self.job_id)[-1]
+
+    def end(self, *codes: int) -> None:
+        self.engine.runs.discard(self.attempt.id)
+        self.engine.ended[self.attempt.id] = Seen(Phase.ENDED, exits=dict(enumerate(codes)))
+
+
+@pytest.fixture
+def stage(database: Database, tmp_path: Path) -> Stage:
+    settings = Settings(_env_file=None, data_dir=tmp_path / "data", allow_commands=True)
+    cluster = TrainingCluster(database, settings, tmp_path)
+    job_id = cluster.submit("train", gpu_count=1)
+    cluster.decide()
+    return Stage(cluster, ScriptedEngine(["t4-0", "t4-1", "a100-0"]), job_id)
+
+
+def test_one_look_takes_an_attempt_from_its_order_to_its_processes(stage: Stage) -> None:
+    assert stage.attempt.state == AttemptState.ORDERED
+    assert stage.look()
+    assert stage.attempt.state == AttemptState.RUNNING
+    assert stage.engine.verbs() == ["launch"]
+    assert stage.attempt.engine_id == f"engine-{stage.attempt.id}"
+    assert not stage.look()
+
+
+def test_a_refused_order_ends_and_frees_its_gpus(stage: Stage) -> None:
+    def refuse(order: Order) -> None:
+        raise Refused("no such gang")
+
+    stage.engine.launching = refuse
+    stage.look()
+    assert (stage.attempt.outcome, stage.attempt.reason) == (Outcome.REFUSED, "no such gang")
+    assert stage.cluster.holds() == []
+
+
+def test_an_engine_that_is_away_changes_nothing(stage: Stage) -> None:
+    stage.look()
+    before = stage.attempt.model_dump()
+    stage.engine.is_away = True
+    assert not stage.look()
+    assert stage.attempt.model_dump() == before
+    assert len(stage.cluster.holds()) == 1
+
+
+def test_an_order_that_did_not_reach_the_engine_is_given_again(stage: Stage) -> None:
+    stage.engine.is_away = True
+    stage.look()
+    assert stage.attempt.state == AttemptState.QUEUED
+    stage.engine.is_away = False
+    stage.look()
+    assert stage.attempt.state == AttemptState.RUNNING
+    assert len(stage.engine.runs) == 1
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_a_worker_that_dies_at_the_launch_starts_nothing_twice(stage: Stage, started: bool) -> None:
+    def die(order: Order) -> None:
+        if started:
+            stage.engine.runs.add(order.attempt_id)
+        raise WorkerKilled
+
+    stage.engine.launching = die
+    with pytest.raises(WorkerKilled):
+        stage.look()
+    assert stage.attempt.launched
+    stage.engine.launching = lambda order: None
+    stage.look()
+    assert stage.attempt.state == AttemptState.RUNNING
+    assert stage.engine.runs == {stage.attempt.id}
+
+
+def test_an_engine_that_forgets_an_attempt_must_forget_it_for_a_while(stage: Stage) -> None:
+    stage.look()
+    stage.engine.forgets = True
+    stage.look()
+    assert stage.attempt.state == AttemptState.RUNNING
+    stage.cluster.wind(11.0)
+    stage.look()
+    assert ("kill", stage.attempt.id) in stage.engine.said
+    assert stage.attempt.state == AttemptState.STOPPING
+    assert len(stage.cluster.holds()) == 1
+    stage.cluster.wind(11.0)
+    stage.look()
+    assert stage.attempt.outcome == Outcome.LOST
+    assert stage.cluster.holds() == []
+
+
+def test_an_engine_that_remembers_again_goes_on(stage: Stage) -> None:
+    stage.look()
+    stage.engine.forgets = True
+    stage.look()
+    stage.engine.forgets = False
+    stage.look()
+    stage.cluster.wind(60.0)
+    stage.look()
+    assert stage.attempt.state == AttemptState.RUNNING
+    assert stage.attempt.absent_seconds is None
+
+
+def test_a_stop_that_did_not_reach_the_engine_is_asked_again_before_any_force(stage: Stage) -> None:
+    stage.look()
+    stage.cluster.ask_to_end(stage.job_id, StopReason.PREEMPTED)
+    stage.engine.is_away = True
+    stage.look()
+    stage.engine.is_away = False
+    stage.look()
+    assert stage.engine.verbs() == ["launch", "stop"]
+    stage.look()
+    assert stage.engine.verbs() == ["launch", "stop"]
+    stage.cluster.wind(6.0)
+    stage.look()
+    assert stage.engine.verbs() == ["launch", "stop", "kill"]
+    stage.end(-9)
+    stage.look()
+    assert stage.attempt.outcome == Outcome.STOPPED
+    assert stage.engine.verbs()[-1] == "forget"
+
+
+def test_a_silent_attempt_is_stopped_and_counts_as_failed(stage: Stage) -> None:
+    stage.look()
+    stage.cluster.change_attempt(stage.attempt.id, reported_at=utc_now(), reported_seconds=0.0)
+    stage.cluster.wind(400.0)
+    stage.look()
+    assert stage.attempt.stop_reason == StopReason.SILENT
+    stage.end(-9)
+    stage.look()
+    assert stage.attempt.outcome == Outcome.FAILED
+    assert "report" in stage.attempt.reason
+
+
+def test_a_worker_that_lost_its_lease_writes_nothing(stage: Stage) -> None:
+    cluster = stage.cluster
+    with leased(cluster.database, cluster.cluster_id) as fencing:
+        assert fencing is not None
+        with cluster.database.session_scope() as session:
+            row = session.get_one(Cluster, cluster.cluster_id)
+            row.fencing += 1
+            session.add(row)
+        with pytest.raises(LeaseLost):
+            stage.reconciler(fencing).run()
+    assert stage.attempt.state == AttemptState.ORDERED
+    assert cluster.holds() == []
+    assert stage.engine.said == []
+
+
+def test_what_runs_and_is_nobodys_is_ended(stage: Stage) -> None:
+    stage.look()
+    stage.engine.runs.add("att_of_nobody")
+    assert stage.reconciler().end_strays() == ["att_of_nobody"]
+    assert stage.engine.runs == {stage.attempt.id}
+
+
+def test_nodes_that_the_engine_does_not_know_are_out_of_service(stage: Stage) -> None:
+    stage.engine.node_names = ["t4-0"]
+    stage.look()
+    with stage.cluster.database.session_scope(writes=False) as session:
+        faults = dict(session.exec(select(Node.name, Node.fault)).all())
+    assert [name for name, fault in faults.items() if fault is None] == ["t4-0"]
+    stage.engine.node_names = ["t4-0", "t4-1", "a100-0"]
+    stage.look()
+    with stage.cluster.database.session_scope(writes=False) as session:
+        assert set(session.exec(select(Node.fault)).all()) == {None}
