@@ -69,7 +69,7 @@ class Training:
         if replicas.count > 1:
             # torch asks for an argument of this name, and looks at annotations if there are any.
             self.model.register_comm_hook(None, lambda _, bucket: self._meter.on_bucket(bucket))
-        self._every = 1
+        self._every, self._refused = 1, 0
         self._unmeasured = 0.0  # effective samples since the last measurement
         self._epochs: int | None = None
         self._save_again_at = math.inf
@@ -178,12 +178,13 @@ class Training:
         inbox = self._inbox
         plan = inbox.plan
         if plan is not None and plan.total > self._most:
-            print(
-                f"maat: plan {plan.number} is not followed: its batch size is {plan.total}, and "
-                f"the script allows {self._most}",
-                flush=True,
-            )
-            plan = inbox.plan = None
+            if plan.number != self._refused:
+                print(
+                    f"maat: plan {plan.number} is not followed: its batch size is {plan.total}, "
+                    f"and the script allows {self._most}",
+                    flush=True,
+                )
+            self._refused, plan = plan.number, None
         wish = Wish(stop=inbox.stop, abandon=inbox.is_stale, every=self._meter.budget.every)
         if plan is None:
             return wish

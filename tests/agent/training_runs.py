@@ -23,6 +23,7 @@ class Run:
     folder: Path
     asked: dict[str, Any] = field(default_factory=dict)
     server: str | None = None
+    script: Path = Path(__file__).with_name("train.py")
     attempts: list[AttemptDir] = field(default_factory=list)
 
     def attempt(
@@ -37,7 +38,7 @@ class Run:
             attempt_id=f"att_{number}",
             job_id="job_1",
             number=number,
-            argv=(sys.executable, str(Path(__file__).with_name("train.py"))),
+            argv=(sys.executable, str(self.script)),
             cwd=str(self.folder),
             env={
                 "ASKED": json.dumps({**self.asked, **asked}),
