@@ -31,6 +31,11 @@ class BatchPlan(NamedTuple):
     def samples(self, replicas: int) -> int:
         return replicas * self.per_gpu * self.passes
 
+    def exceeds(self, most: int, replicas: int) -> bool:
+        """Return whether this is more than rounding `most` up to equal shares makes of it."""
+        shares = replicas * self.passes
+        return max(self.total, self.samples(replicas)) > -(-most // shares) * shares
+
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> BatchPlan:
         """Raises ValueError for what is no plan."""

@@ -105,6 +105,7 @@ class Job:
                 f"max_batch_size is {max_batch_size}: it must be at least the loader's batch size, "
                 f"{initial}."
             )
+        most = max_batch_size or initial
         state = self._restored(model, optimiser, loader, scheduler)
         training = Training(
             Parts(
@@ -112,9 +113,9 @@ class Job:
                 optimiser=optimiser,
                 loader=loader,
                 state=state,
-                plan=self._first_plan(initial),
+                plan=self._first_plan(initial, most),
                 rule=chosen,
-                most=max_batch_size or initial,
+                most=most,
                 checkpoints=self._checkpoints(),
             ),
             self._replicas,
@@ -144,8 +145,14 @@ class Job:
             self._kept[name] = part
 
     def log(self, *, loss: Any) -> None:
-        """Show a loss in Maat: a number, or a tensor of one."""
-        self._ledger.set_loss(loss.detach() if isinstance(loss, torch.Tensor) else loss)
+        """Show a loss in Maat: a number, or a tensor of one. Raises ValueError for more."""
+        if not isinstance(loss, torch.Tensor):
+            loss = float(loss)
+        elif loss.numel() != 1:
+            raise ValueError(f"loss has {loss.numel()} numbers: give one, such as its mean.")
+        else:
+            loss = loss.detach()  # read when it is reported: now would hold a GPU up
+        self._ledger.set_loss(loss)
 
     def _replicated(self, model: Any) -> Any:
         if self._replicas.count == 1:
@@ -153,9 +160,12 @@ class Job:
         devices = [self.device] if self.device.type == "cuda" else None
         return DistributedDataParallel(model, device_ids=devices)
 
-    def _first_plan(self, initial: int) -> BatchPlan:
-        given = self._environment.plan
-        plan = given or BatchPlan(0, initial, max(initial // self._replicas.count, 1), 0)
+    def _first_plan(self, initial: int, most: int) -> BatchPlan:
+        plan, count = self._environment.plan, self._replicas.count
+        if plan is not None and plan.exceeds(most, count):
+            print(f"maat: the batch size is {initial}: the script allows {most}, not {plan.total}")
+            plan = None
+        plan = plan or BatchPlan(0, initial, max(initial // count, 1), 0)
         self._ledger.set(plan_number=plan.number)
         return plan
 

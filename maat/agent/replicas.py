@@ -72,6 +72,13 @@ class Replicas:
         self._said = (work, numbers)
         return agreed
 
+    def agree_at_once(self, wish: Wish) -> Wish:
+        """Say a wish, and return what all say now."""
+        if self.count == 1:
+            return wish
+        self.agree(wish)
+        return self._heard()
+
     def from_first(self, key: str, value: str | None) -> str:
         """Return what rank 0 passes here; the others pass None."""
         if self.count == 1:
@@ -93,7 +100,7 @@ class Replicas:
         """
         if self.count == 1 or not dist.is_initialized():
             return
-        self.hear_out()
+        self._heard()
         dist.barrier(group=self._control)
         dist.destroy_process_group()
 
@@ -108,10 +115,6 @@ class Replicas:
             self._store.wait([_SAVED], timedelta(seconds=SAVE_SECONDS))
         except RuntimeError:  # the store has ended with rank 0
             return
-
-    def hear_out(self) -> None:
-        """Wait for the exchange that is under way."""
-        self._heard()
 
     def _heard(self) -> Wish:
         if self._said is None:

@@ -14,6 +14,7 @@ import urllib.error
 import urllib.request
 import uuid
 from collections.abc import Callable
+from http.client import HTTPException
 from typing import Any, NamedTuple
 
 from maat.agent.environment import BatchPlan
@@ -119,7 +120,7 @@ class Reporter:
         except urllib.error.HTTPError as error:
             with error:
                 self._refused(error.code, error.read(_MOST_BYTES))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (OSError, HTTPException, ValueError, KeyError, TypeError, AttributeError) as error:
             self._failed(repr(error))
         else:
             self._pending, self._failures = None, 0

@@ -92,7 +92,8 @@ class Training:
             self._note()
             if self._replicas.is_first:
                 self._save()
-        self._replicas.hear_out()
+        if self._replicas.agree_at_once(self._wish()).abandon:
+            self._stop(save=False)
         self._ledger.set(finished=True)
 
     def batches(self) -> Iterator[Any]:
@@ -177,7 +178,7 @@ class Training:
     def _wish(self) -> Wish:
         inbox = self._inbox
         plan = inbox.plan
-        if plan is not None and plan.total > self._most:
+        if plan is not None and plan.exceeds(self._most, self._replicas.count):
             if plan.number != self._refused:
                 print(
                     f"maat: plan {plan.number} is not followed: its batch size is {plan.total}, "

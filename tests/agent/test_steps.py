@@ -97,6 +97,18 @@ def test_a_plan_above_the_scripts_limit_is_not_followed(
     inbox = Inbox(plan=BatchPlan(3, 64, 64, 0))
     assert set(_train(_job(inbox), _task(), max_batch_size=32)) == {8}
     assert "plan 3 is not followed: its batch size is 64" in capsys.readouterr().out
+    assert set(_train(_job(plan=BatchPlan(1, 64, 64, 0)), _task(), max_batch_size=32)) == {8}
+    assert "the script allows 32, not 64" in capsys.readouterr().out
+
+
+def test_a_batch_size_may_be_rounded_up_to_equal_shares() -> None:
+    assert not BatchPlan(1, 102, 34, 0).exceeds(100, 3)
+    assert BatchPlan(1, 105, 35, 0).exceeds(100, 3)
+
+
+def test_a_loss_is_one_number() -> None:
+    with pytest.raises(ValueError, match="loss has 2 numbers: give one"):
+        _job().log(loss=torch.zeros(2))
 
 
 def test_the_rate_follows_the_rule_and_the_scheduler_sees_only_its_own() -> None:
@@ -217,6 +229,25 @@ def test_times_of_steps_have_their_mean_and_squares() -> None:
     for seconds in (1.0, 2.0, 6.0):
         times.add(seconds)
     assert (times.steps, times.mean, times.m2) == (3, 3.0, 14.0)
+
+
+@pytest.mark.parametrize("epochs", [1, 2])
+def test_an_attempt_below_the_fence_ends_and_saves_nothing(tmp_path: Path, epochs: int) -> None:
+    (tmp_path / "fence").write_text("4")
+    with pytest.raises(SystemExit) as ended:
+        _train(_job(number=3, checkpoint_directory=tmp_path), _task(), epochs)
+    assert ended.value.code == 143
+    assert [each.name for each in tmp_path.iterdir()] == ["fence"]
+
+
+def test_a_stop_without_room_for_a_checkpoint_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "full").touch()
+    with pytest.raises(SystemExit) as ended:
+        _train(_job(Inbox(stop=True), checkpoint_directory=tmp_path / "full"), _task())
+    assert ended.value.code == 74
+    assert "no checkpoint was written" in capsys.readouterr().out
 
 
 def test_a_script_by_hand_stops_and_saves_when_told(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def main() -> None:
                     print(json.dumps(said), file=out)
             is_last = job._replicas.rank == job._replicas.count - 1
             if is_last and steps.step == asked.get("stop_at"):
-                os.kill(os.getpid(), signal.SIGTERM)
+                os.killpg(0, signal.SIGTERM)  # the loader's workers too
         scheduler.step()
     print("done", steps.step, flush=True)
 
