@@ -23,6 +23,13 @@ def start() -> Job:
     A script that is run by hand is one replica, and reports to nobody. Raises ValueError for an
     environment that Maat cannot have made.
     """
-    from maat.agent.job import Job
-
+    try:
+        from maat.agent.job import Job
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ModuleNotFoundError(
+            'maat.agent needs torch: pip install "maat[agent]", with the build for your GPUs.',
+            name="torch",
+        ) from None
     return Job.started()

@@ -52,6 +52,7 @@ class Job:
         self._ledger = Ledger(environment)
         self._kept: dict[str, Any] = {}
         self._training: Training | None = None
+        self._reporter: Reporter | None = None
 
     @classmethod
     def started(cls) -> Job:
@@ -126,9 +127,9 @@ class Job:
             state.keep(name, part)
         self._training = training
         if self.is_first and self._environment.attempt_directory is not None:
-            reporter = Reporter(self._ledger, self._inbox.hear)
-            reporter.start()
-            atexit.register(reporter.end)
+            self._reporter = Reporter(self._ledger, self._inbox.hear)
+            self._reporter.start()
+        atexit.register(self._end)
         return training.model, training.optimiser, AdaptiveLoader(training, loader)
 
     def epochs(self, count: int) -> Iterator[int]:
@@ -153,6 +154,12 @@ class Job:
         else:
             loss = loss.detach()  # read when it is reported: now would hold a GPU up
         self._ledger.set_loss(loss)
+
+    def _end(self) -> None:
+        if self._reporter is not None:
+            self._reporter.end()
+        if self._training is not None and self._training.is_finished:
+            self._replicas.close()
 
     def _replicated(self, model: Any) -> Any:
         if self._replicas.count == 1:

@@ -102,7 +102,12 @@ class Replicas:
             return
         self._heard()
         dist.barrier(group=self._control)
-        dist.destroy_process_group()
+        self.close()
+
+    def close(self) -> None:
+        """End what the replicas shared, once all have done all steps."""
+        if dist.is_initialized():
+            dist.destroy_process_group()
 
     def say_saved(self) -> None:
         """Let the other ranks end."""

@@ -72,6 +72,7 @@ class Training:
         self._every, self._refused = 1, 0
         self._unmeasured = 0.0  # effective samples since the last measurement
         self._epochs: int | None = None
+        self.is_finished = False
         self._save_again_at = math.inf
         self._note()
 
@@ -94,6 +95,7 @@ class Training:
                 self._save()
         if self._replicas.agree_at_once(self._wish()).abandon:
             self._stop(save=False)
+        self.is_finished = True
         self._ledger.set(finished=True)
 
     def batches(self) -> Iterator[Any]:

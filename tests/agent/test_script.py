@@ -44,6 +44,14 @@ def test_the_adaptive_script_runs_by_hand(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_without_torch_the_agent_says_what_to_install() -> None:
+    code = "import sys; sys.modules['torch'] = None; import maat.agent; maat.agent.start()"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert 'ModuleNotFoundError: maat.agent needs torch: pip install "maat[agent]"' in done.stderr
+
+
 def test_the_agent_is_imported_without_torch() -> None:
     code = "import sys, maat.agent; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
