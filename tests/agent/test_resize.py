@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -92,13 +91,3 @@ def test_a_plan_of_the_server_is_followed_by_all_and_a_stop_ends_them_saved(
 
 def found_passes(server: Server) -> list[Any]:
     return [each for body in server.taken for each in body.passes]
-
-
-def test_a_stale_attempt_ends_at_once_and_saves_nothing(new_run: NewRun) -> None:
-    with Server() as server:
-        problem = {"type": "https://maat.invalid/problems/stale-attempt"}
-        server.answer = lambda body: (409, problem) if body.progress.steps > 3 else None
-        run = new_run(server=server.url, asked={"pause": 0.05, "size": 64 * 1000})
-        assert run.attempt(1) == {"0": 143}, run.logs()
-    assert not run.checkpoints.exists()
-    assert re.search(r"done", run.logs()) is None

@@ -240,6 +240,13 @@ def test_an_attempt_below_the_fence_ends_and_saves_nothing(tmp_path: Path, epoch
     assert [each.name for each in tmp_path.iterdir()] == ["fence"]
 
 
+def test_a_stale_attempt_ends_and_saves_nothing_though_it_is_told_to_stop(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit) as ended:
+        _train(_job(Inbox(stop=True, is_stale=True), checkpoint_directory=tmp_path), _task())
+    assert ended.value.code == 143
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_stop_without_room_for_a_checkpoint_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
