@@ -1,0 +1,148 @@
+"""Which samples each replica takes: any number of replicas goes on where another stopped."""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils.data import (
+    DataLoader,
+    IterableDataset,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+)
+
+from maat.agent.environment import BatchPlan
+
+_PR_SET_PDEATHSIG = 1
+
+
+@dataclass
+class Position:
+    """Where in the data the job is: in which pass over all samples, and how far in it."""
+
+    size: int
+    shuffle: bool
+    drop_last: bool
+    seed: int
+    pass_number: int = 0
+    at: int = 0
+
+    def order(self) -> list[int]:
+        """Return the samples in the order of this pass, which is the same on every replica."""
+        if not self.shuffle:
+            return list(range(self.size))
+        generator = torch.Generator().manual_seed(
+            (self.seed + self.pass_number * 1_000_003) % 2**63
+        )
+        order: list[int] = torch.randperm(self.size, generator=generator).tolist()
+        return order
+
+    def advance(self, samples: int) -> int:
+        """Go past the next step's samples; return how many there were."""
+        taken = min(samples, self.size - self.at)
+        self.at += taken
+        left = self.size - self.at
+        if left == 0 or (self.drop_last and left < samples):
+            self.pass_number, self.at = self.pass_number + 1, 0
+        return taken
+
+
+class Shares(Sampler[list[int]]):
+    """This replica's batches, from a position on to the end of the pass over the data.
+
+    A step has `plan.passes` of them. All shares of a step are equal, since replicas are averaged as
+    equals: the rest at the end of a pass is filled up with its first samples.
+    """
+
+    def __init__(self, position: Position, plan: BatchPlan, *, rank: int, replicas: int) -> None:
+        self.position, self.plan = position, plan
+        self._rank, self._replicas = rank, replicas
+
+    def __iter__(self) -> Iterator[list[int]]:
+        order, at = self.position.order(), self.position.at
+        passes, samples = self.plan.passes, self.plan.samples(self._replicas)
+        shares = self._replicas * passes
+        while at < len(order):
+            found = order[at : at + samples]
+            if len(found) < samples and self.position.drop_last and at > self.position.at:
+                return
+            share = -(-len(found) // shares)
+            found += [order[i % len(order)] for i in range(share * shares - len(found))]
+            for index in range(passes):
+                start = (index * self._replicas + self._rank) * share
+                yield found[start : start + share]
+            at += samples
+
+
+@dataclass(frozen=True)
+class _WorkerStart:
+    """Starts a data-loader worker: it ignores TERM, which is for the rank, and dies with it."""
+
+    then: Callable[[int], object] | None
+
+    def __call__(self, worker: int) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if sys.platform == "linux":
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if self.then is not None:
+            self.then(worker)
+
+
+def check_loader(loader: Any) -> None:
+    """Raise TypeError for a loader whose samples cannot be shared out anew."""
+    if not isinstance(loader, DataLoader):
+        raise TypeError(f"loader is a {type(loader).__name__}: give a torch DataLoader.")
+    if isinstance(loader.dataset, IterableDataset):
+        raise TypeError(
+            "loader reads an IterableDataset, which no replica can enter in the middle: give a "
+            "dataset with __getitem__ and __len__, or submit the job as rigid, without the agent."
+        )
+    if loader.batch_size is None or not isinstance(
+        loader.sampler, (RandomSampler, SequentialSampler)
+    ):
+        raise TypeError(
+            f"loader takes its samples by {type(loader.batch_sampler or loader.sampler).__name__}: "
+            "give one with batch_size and shuffle=True or False, and no sampler of your own."
+        )
+    if len(loader.dataset) < 1:
+        raise ValueError("loader has no samples: give a dataset that is not empty.")
+
+
+def position_of(loader: Any, seed: int) -> Position:
+    """Return the start of a loader's data."""
+    size = len(loader.dataset)
+    return Position(
+        size,
+        shuffle=isinstance(loader.sampler, RandomSampler),
+        drop_last=loader.drop_last and size >= loader.batch_size,
+        seed=seed,
+    )
+
+
+def shared_loader(loader: Any, shares: Shares) -> Any:
+    """Return a loader of the same data and workers that takes these shares."""
+    kept = {
+        name: getattr(loader, name)
+        for name in (
+            "num_workers",
+            "collate_fn",
+            "pin_memory",
+            "timeout",
+            "multiprocessing_context",
+            "generator",
+            "prefetch_factor",
+        )
+    }
+    return DataLoader(
+        loader.dataset,
+        batch_sampler=shares,
+        worker_init_fn=_WorkerStart(loader.worker_init_fn),
+        **kept,
+    )

@@ -1,0 +1,274 @@
+"""The gradient noise scale: how much two batches of one size disagree.
+
+The squared norm of a gradient over b samples is |G|^2 + tr / b on average, with tr the trace of the
+covariance of one sample's gradient. So the norms at two sizes give both (McCandlish et al. 2018);
+for Adam and its like, of gradients divided by the optimiser's own measure of their size (Pollux).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import torch
+import torch.distributed as dist
+from torch.autograd.graph import register_multi_grad_hook
+
+from maat.agent.environment import BatchPlan
+from maat.agent.optimiser import ADAPTIVE
+from maat.agent.replicas import Replicas
+from maat.agent.timing import Budget, Moments
+
+TRUSTED_AFTER = 10
+"""Measurements before the noise scale says anything: the norm of one gradient says little."""
+
+_SHARE_REMEMBERED = 0.01  # of the job: its noise grows as it learns
+_LONGEST_MEMORY, _SHORTEST_MEMORY = 1000.0, 20.0  # measurements
+_MOST_PHI = 1e6  # of initial batch sizes
+_LEAST_ADAM_STEPS = 5  # before, Adam's second moments are noise themselves
+
+
+class Norms(NamedTuple):
+    """Mean squared norms of gradients over `small` and over `large` samples."""
+
+    at_small: float
+    at_large: float
+    small: int
+    large: int
+
+    @property
+    def trace(self) -> float:
+        return (self.at_small - self.at_large) / (1 / self.small - 1 / self.large)
+
+    @property
+    def square(self) -> float:
+        """Return |G|^2, which may come out negative where noise outweighs it."""
+        return (self.large * self.at_large - self.small * self.at_small) / (self.large - self.small)
+
+
+@dataclass
+class NoiseScale:
+    """Means of square and trace over a while that is short against the job."""
+
+    data_size: int
+    square_sum: float = 0.0
+    trace_sum: float = 0.0
+    weight: float = 0.0
+    count: int = 0
+
+    def add(self, norms: Norms, *, share_of_job: float) -> None:
+        """Add a measurement; `share_of_job` was done since the last one."""
+        halvings = share_of_job / _SHARE_REMEMBERED
+        kept = 0.5 ** min(max(halvings, 1 / _LONGEST_MEMORY), 1 / _SHORTEST_MEMORY)
+        # No sample is in two batches of one pass: that alone sets their gradients apart.
+        square = norms.square + norms.trace / self.data_size
+        self.square_sum = kept * self.square_sum + square
+        self.trace_sum = kept * self.trace_sum + norms.trace
+        self.weight = kept * self.weight + 1.0
+        self.count += 1
+
+    @property
+    def square(self) -> float:
+        return max(self.square_sum / self.weight, 0.0) if self.weight else 0.0
+
+    @property
+    def trace(self) -> float:
+        return max(self.trace_sum / self.weight, 0.0) if self.weight else 0.0
+
+    def phi(self, initial: int) -> float:
+        """Return the noise scale in samples; 0 until it can be trusted."""
+        if self.count < TRUSTED_AFTER or self.trace == 0:
+            return 0.0
+        return self.trace / max(self.square, self.trace / (_MOST_PHI * initial))
+
+    def gain(self, samples: float, initial: int) -> float:
+        """Return how many steps at the initial batch size a step of so many samples is worth."""
+        phi = self.phi(initial)
+        return samples / initial * (phi + initial) / (phi + samples)
+
+    def as_json(self) -> dict[str, float]:
+        return {name: value for name, value in asdict(self).items() if name != "data_size"}
+
+    def restore(self, data: Mapping[str, Any]) -> None:
+        for name, value in data.items():
+            setattr(self, name, value)
+
+
+class Meter:
+    """Measures gradients as they are made: before anything clips them, and only at some steps.
+
+    Two replicas or more: each one's gradient before and after they are averaged, in the buckets in
+    which they are sent. One replica: the gradients of two steps in a row; or, if a step has several
+    passes, the gradient of the first pass and that of them all.
+    """
+
+    def __init__(self, parameters: Sequence[Any], optimiser: Any, replicas: Replicas) -> None:
+        self.parameters = [each for each in parameters if each.requires_grad]
+        self._optimiser, self._replicas = optimiser, replicas
+        self._moments, self.budget = Moments(replicas.device), Budget()
+        self.is_adaptive = isinstance(optimiser, ADAPTIVE)
+        self._group_by_id: dict[int, Any] = {}
+        self._passes = 1
+        self._small = self._large = 0
+        self._is_measured = False
+        self._locals: list[torch.Tensor] = []
+        self._totals: list[torch.Tensor] = []
+        self._spent: list[tuple[Any, Any]] = []
+        self._previous: list[torch.Tensor | None] | None = None
+        self._watch: Any = None
+        self._under_way: tuple[Any, torch.Tensor, list[tuple[Any, Any]], int, int] | None = None
+        self._ready: Any = None
+        self._done: Any = None
+
+    def forget(self) -> None:
+        """Begin anew: the next gradient has nothing to do with the last one."""
+        self._previous = None
+        self._ready = self._done = None
+
+    def begin(self, plan: BatchPlan, *, is_due: bool) -> None:
+        """Make ready for a step of a plan."""
+        self._passes = plan.passes
+        self._is_measured = is_due and self._can_measure()
+        samples = plan.samples(self._replicas.count)
+        if self._replicas.count > 1:
+            self._small, self._large = samples // self._replicas.count, samples
+        elif plan.passes > 1:
+            self._small, self._large = plan.per_gpu, samples
+            if self._is_measured:
+                self._watch = register_multi_grad_hook(self.parameters, self._on_first_pass)
+        elif self._is_measured or self._previous is not None:
+            self._small, self._large = samples, 2 * samples
+            self._watch = register_multi_grad_hook(self.parameters, self._on_gradient)
+
+    def end_pass(self) -> None:
+        """Stop watching: of several passes, only the first is measured alone."""
+        if self._watch is not None:
+            self._watch.remove()
+            self._watch = None
+
+    def before_step(self) -> None:
+        """Take the gradient of all passes, which one replica has only now."""
+        if self._is_measured and self._replicas.count == 1 and self._passes > 1:
+            start = self._moments.now()
+            self._totals.append(self._squared([each.grad for each in self.parameters]))
+            self._spent.append((start, self._moments.now()))
+
+    def end(self) -> Norms | None:
+        """End a step; return what was measured at an earlier one, if its numbers are here now."""
+        found = self._collected()
+        if self._locals and self._totals:
+            norms = torch.stack([torch.stack(each).sum() for each in (self._locals, self._totals)])
+            work = self._replicas.mean(norms) if self._replicas.count > 1 else None
+            self._under_way = (work, norms, self._spent, self._small, self._large)
+            self._spent = []
+        self._locals, self._totals = [], []
+        return found
+
+    def exposed_seconds(self) -> float | None:
+        """Return how long this step waited for gradients to be synchronised; None if unknown."""
+        if self._ready is None or self._done is None:
+            return None
+        return self._moments.seconds(self._ready, self._done)
+
+    def on_bucket(self, bucket: Any) -> Any:
+        """Average a bucket of gradients over the replicas."""
+        buffer = bucket.buffer().div_(self._passes)
+        gradients = bucket.gradients() if self.is_adaptive else [buffer]
+        sizes = self._sizes(bucket.parameters()) if self._is_measured else None
+        is_measured = self._is_measured
+        if is_measured:
+            start = self._moments.now()
+            self._locals.append(_squared(gradients, sizes))
+            self._spent.append((start, self._moments.now()))
+        if bucket.is_last():
+            self._ready = self._moments.now()
+        work = dist.all_reduce(buffer.div_(self._replicas.count), async_op=True)
+
+        def averaged(future: Any) -> Any:
+            self._done = self._moments.now()
+            if is_measured:
+                self._totals.append(_squared(gradients, sizes))
+                self._spent.append((self._done, self._moments.now()))
+            return future.value()[0]
+
+        return work.get_future().then(averaged)
+
+    def _on_first_pass(self, gradients: Sequence[Any]) -> None:
+        start = self._moments.now()
+        self._locals.append(self._squared(gradients))
+        self._spent.append((start, self._moments.now()))
+
+    def _on_gradient(self, gradients: Sequence[Any]) -> None:
+        start = self._moments.now()
+        before, self._previous = self._previous, None
+        if before is not None:
+            mean = [
+                None if one is None or two is None else (one + two) / 2
+                for one, two in zip(before, gradients, strict=True)
+            ]
+            self._locals.append((self._squared(before) + self._squared(gradients)) / 2)
+            self._totals.append(self._squared(mean))
+        if self._is_measured:
+            self._previous = [None if each is None else each.clone() for each in gradients]
+        self._spent.append((start, self._moments.now()))
+
+    def _collected(self) -> Norms | None:
+        if self._under_way is None:
+            return None
+        work, norms, spent, small, large = self._under_way
+        self._under_way = None
+        if work is not None:
+            work.wait()
+        at_small, at_large = norms.tolist()
+        self.budget.add_cost(sum(self._moments.seconds(*each) for each in spent))
+        if not math.isfinite(at_small + at_large):
+            return None
+        return Norms(at_small, at_large, small, large)
+
+    def _squared(self, gradients: Sequence[Any]) -> torch.Tensor:
+        """Return the squared norm of gradients of all parameters, of which some may be None."""
+        found = [
+            (parameter, gradient)
+            for parameter, gradient in zip(self.parameters, gradients, strict=True)
+            if gradient is not None
+        ]
+        sizes = self._sizes([parameter for parameter, _ in found])
+        return _squared([gradient for _, gradient in found], sizes)
+
+    def _can_measure(self) -> bool:
+        """Return whether the optimiser knows the size of gradients, if it is one that does."""
+        if not self.is_adaptive:
+            return True
+        states = [self._optimiser.state.get(each) for each in self.parameters]
+        return any(state and float(state["step"]) >= _LEAST_ADAM_STEPS for state in states)
+
+    def _sizes(self, parameters: Sequence[Any]) -> list[torch.Tensor] | None:
+        """Return what the optimiser divides the gradients of these parameters by."""
+        if not self.is_adaptive:
+            return None
+        return [self._size(each) for each in parameters]
+
+    def _size(self, parameter: Any) -> torch.Tensor:
+        state = self._optimiser.state.get(parameter)
+        if not state:
+            return torch.ones_like(parameter)
+        group = self._group_of(parameter)
+        unbiased = 1 - group["betas"][1] ** float(state["step"])
+        size: torch.Tensor = (state["exp_avg_sq"] / unbiased).sqrt_().add_(group["eps"])
+        return size
+
+    def _group_of(self, parameter: Any) -> Any:
+        if id(parameter) not in self._group_by_id:
+            for group in self._optimiser.param_groups:
+                self._group_by_id.update((id(each), group) for each in group["params"])
+        return self._group_by_id[id(parameter)]
+
+
+def _squared(gradients: Sequence[Any], sizes: Sequence[Any] | None) -> torch.Tensor:
+    """Return the squared norm of all gradients, each divided by its size if there are sizes."""
+    if sizes is not None:
+        gradients = torch._foreach_div(gradients, sizes)
+    norms: torch.Tensor = torch.stack(torch._foreach_norm(gradients)).square().sum()
+    return norms

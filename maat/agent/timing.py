@@ -1,0 +1,92 @@
+"""Times of steps, and how seldom to measure so that measuring costs next to nothing."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+MEASURED_SHARE = 0.01
+"""The most of a step's time that measuring may take, over many steps."""
+
+MOST_EVERY = 200
+_FIRST = 3
+_LONGEST_MEMORY = 50
+
+
+@dataclass
+class Times:
+    """Times of so many steps: their mean, the squares about it, and the mean exposed wait."""
+
+    steps: int = 0
+    mean: float = 0.0
+    m2: float = 0.0
+    sync: float = 0.0
+    synced: int = 0
+
+    def add(self, seconds: float) -> None:
+        self.steps += 1
+        apart = seconds - self.mean
+        self.mean += apart / self.steps
+        self.m2 += apart * (seconds - self.mean)
+
+    def add_sync(self, seconds: float) -> None:
+        self.synced += 1
+        self.sync += (seconds - self.sync) / self.synced
+
+
+class Mean:
+    """A mean that forgets: the newest of some 50 values count."""
+
+    def __init__(self) -> None:
+        self.count, self.value = 0, 0.0
+
+    def add(self, value: float) -> None:
+        self.count += 1
+        self.value += (value - self.value) / min(self.count, _LONGEST_MEMORY)
+
+
+class Budget:
+    """Says at which steps to measure: at every k-th, by what measuring was seen to cost."""
+
+    def __init__(self) -> None:
+        self._step, self._cost = Mean(), Mean()
+
+    def add_step(self, seconds: float) -> None:
+        self._step.add(seconds)
+
+    def add_cost(self, seconds: float) -> None:
+        """Add what one measurement took, with all steps that it needs."""
+        self._cost.add(seconds)
+
+    @property
+    def every(self) -> int:
+        """Return k. The first few steps are all measured, to know what it costs."""
+        if min(self._cost.count, self._step.count) < _FIRST:
+            return 1
+        every = math.ceil(self._cost.value / (MEASURED_SHARE * max(self._step.value, 1e-9)))
+        return min(max(every, 1), MOST_EVERY)
+
+
+class Moments:
+    """Points in time of a device, whose distances are read later without holding the device up."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._is_cuda = device.type == "cuda"
+
+    def now(self) -> Any:
+        if not self._is_cuda:
+            return time.perf_counter()
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def seconds(self, start: Any, end: Any) -> float:
+        """Return the time between two points that the device has passed."""
+        if isinstance(start, float) and isinstance(end, float):
+            return end - start
+        seconds: float = start.elapsed_time(end) / 1e3
+        return seconds
