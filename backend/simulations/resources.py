@@ -13,9 +13,11 @@ from maat.api.measurements import UsedOut
 from maat.api.simulations import RunBody, RunOut, SimulationOut
 
 
-def show_run(run: SimulationRun, requested: RunBody, sight: Sight) -> RunOut:
+def show_run(run: SimulationRun, requested: RunBody | None, sight: Sight) -> RunOut:
+    """Show a run. `requested`: None if what was asked for cannot be read."""
     summary = None if run.summary is None else summary_seen(run.summary, sight)
-    return answer_of(RunOut, run, name=contestant_of(run, requested).name, summary=summary)
+    name = run.policy if requested is None else contestant_of(run, requested).name
+    return answer_of(RunOut, run, name=name, summary=summary)
 
 
 def show_simulation(
@@ -36,7 +38,7 @@ def show_simulation(
         runs=[
             show_run(
                 run,
-                simulation.request.run_at(run.position),
+                None if unreadable else simulation.request.run_at(run.position),
                 of_trace(simulation, run.trace, sight),
             )
             for run in runs

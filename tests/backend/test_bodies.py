@@ -22,6 +22,7 @@ from starlette.types import Receive, Scope, Send
 from backend.app import PREFIX, ROUTERS
 from backend.pages import calls as page_calls
 from backend.pages.calls import PageCallGuard
+from backend.secret_key import secret_key
 from backend.settings import Settings
 from backend.web import bodies, strict_json
 from backend.web.bodies import PAGE_CALL_BYTES, SMALL_BYTES, most_bytes_of
@@ -57,7 +58,10 @@ class Exchange:
         found: dict[str, Any] = json.loads(self.answer)
         return found
 
-    def send(self, method: str, path: str, *, size: int, announced: bool) -> Exchange:
+    def send(
+        self, method: str, path: str, *, size: int, announced: bool, token: str | None = None
+    ) -> Exchange:
+        credentials = [] if token is None else [(b"authorization", f"Bearer {token}".encode())]
         length = (
             [(b"content-length", str(size).encode())]
             if announced
@@ -72,7 +76,7 @@ class Exchange:
             "query_string": b"",
             "root_path": "",
             "scheme": "http",
-            "headers": [(b"host", b"127.0.0.1:8000"), JSON, *length],
+            "headers": [(b"host", b"127.0.0.1:8000"), JSON, *length, *credentials],
             "client": (self._client, 50000),
             "server": ("127.0.0.1", 8000),
         }
@@ -100,6 +104,13 @@ class Exchange:
 def method_of(route: APIRoute) -> str:
     (method,) = route.methods
     return method
+
+
+def token_for(route: APIRoute, settings: Settings) -> str | None:
+    """An attempt's token where only attempts may ask; else nobody's: the local admin asks."""
+    if "{attempt_id}" not in route.path:
+        return None
+    return secret_key(settings).attempt_token("{attempt_id}")
 
 
 @pytest.fixture
@@ -147,7 +158,11 @@ def test_a_body_that_is_announced_as_too_large_is_refused_unread(
     app.state.settings = roomy
     most = most_bytes_of(route.endpoint)
     exchange = Exchange(app).send(
-        method_of(route), PREFIX + route.path, size=most + 1, announced=True
+        method_of(route),
+        PREFIX + route.path,
+        size=most + 1,
+        announced=True,
+        token=token_for(route, roomy),
     )
     assert (exchange.status, exchange.read_bytes) == (413, 0)
     assert f"larger than {most} bytes" in exchange.problem["detail"]
@@ -161,7 +176,11 @@ def test_a_body_in_chunks_is_read_no_further_than_the_limit(
     app.state.settings = roomy
     most = most_bytes_of(route.endpoint)
     exchange = Exchange(app).send(
-        method_of(route), PREFIX + route.path, size=31 << 20, announced=False
+        method_of(route),
+        PREFIX + route.path,
+        size=31 << 20,
+        announced=False,
+        token=token_for(route, roomy),
     )
     assert (exchange.status, exchange.problem["type"]) == (413, "/problems/payload-too-large")
     assert most < exchange.read_bytes <= most + CHUNK

@@ -95,15 +95,17 @@ def test_a_cluster_has_the_executor_that_it_was_made_with_and_unknown_ones_are_r
     client: TestClient,
 ) -> None:
     new = {"shape": "t4=1x4"}
-    for name, given in (("default", {}), ("chosen", {"executor": "simulated"})):
+    chosen = [("default", None), *((kind.value, kind.value) for kind in ExecutorKind)]
+    for name, executor in chosen:
+        given = {} if executor is None else {"executor": executor}
         made = client.post(CLUSTERS, json={"name": name} | new | given)
-        assert (made.status_code, made.json()["executor"]) == (201, "simulated")
+        assert (made.status_code, made.json()["executor"]) == (201, executor or "simulated")
     refused = client.post(CLUSTERS, json={"name": "new", "executor": "magic"} | new)
     assert refused.status_code == 422
     assert refused.headers["content-type"] == "application/problem+json"
     (error,) = refused.json()["errors"]
     assert (error["pointer"], error["value"]) == ("/executor", "magic")
-    assert error["remedy"] == "Use one of 'simulated'."
+    assert error["remedy"] == "Use one of 'simulated' or 'local'."
 
 
 def test_the_schema_offers_the_executors_to_forms(client: TestClient) -> None:

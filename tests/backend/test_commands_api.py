@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import service_settings
 from fastapi.testclient import TestClient
 from sqlmodel import select
 
@@ -24,8 +22,8 @@ ADAPTIVE = {**SCRIPT, "batch_size": 64, "run": RUN}
 
 
 @pytest.fixture
-def settings(database_url: str, tmp_path: Path) -> Settings:
-    return service_settings(database_url, tmp_path).model_copy(update={"allow_commands": True})
+def settings(settings: Settings) -> Settings:
+    return settings.model_copy(update={"allow_commands": True})
 
 
 @pytest.fixture
@@ -139,8 +137,8 @@ def test_time_goes_on_while_rounds_of_real_processes_are_paused(here: TestClient
 
 class TestWhereTheOperatorDoesNotAllowCommands:
     @pytest.fixture
-    def settings(self, database_url: str, tmp_path: Path) -> Settings:
-        return service_settings(database_url, tmp_path)
+    def settings(self, settings: Settings) -> Settings:
+        return settings.model_copy(update={"allow_commands": False})
 
     def test_nobody_may_run_them(
         self, here: TestClient, client_as: Callable[..., TestClient]

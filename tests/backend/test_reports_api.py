@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import statistics
-from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import service_settings
 from fastapi.testclient import TestClient
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
+from hypothesis import settings as examples
 from hypothesis import strategies as st
 from sqlmodel import select
 
@@ -24,9 +23,9 @@ from maat.vocabulary import AttemptState, StopReason
 PLAN = {"total_batch_size": 64, "per_gpu_batch_size": 32, "accumulation_steps": 0}
 
 
-@pytest.fixture(name="settings")
-def _settings(database_url: str, tmp_path: Path) -> Settings:
-    return service_settings(database_url, tmp_path).model_copy(update={"allow_commands": True})
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    return settings.model_copy(update={"allow_commands": True})
 
 
 class Agent:
@@ -152,7 +151,7 @@ def test_goodput_is_what_was_done_between_two_reports(agent: Agent) -> None:
     assert row.goodput > 0
 
 
-@settings(
+@examples(
     max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
