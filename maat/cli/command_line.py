@@ -38,12 +38,6 @@ def run_body(
     return body | {name: value for name, value in given.items() if value is not None}
 
 
-def stem_of(argv: Sequence[str]) -> str:
-    """Return a name for what a command trains: its script's, or its program's."""
-    scripts = [word for word in argv[1:] if word.endswith((".py", ".sh"))]
-    return Path((scripts or list(argv))[0]).stem
-
-
 def _assigned(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maat.cli.command_line import run_body, stem_of
+from maat.cli.command_line import run_body
 from maat.cli.explanation import explanation_lines
 from maat.cli.lazy_commands import words_after_dashes
 from maat.cli.numbers import number_option, whole_argument, whole_option
@@ -181,6 +181,8 @@ def submit(
             stop_seconds=stop_seconds,
             retries=retries,
         )
+        from maat.api.commands import stem_of
+
         model = model or stem_of(argv)
         name = name or model
         if adaptivity is None and gpu_count is not None and batch_size is None:
