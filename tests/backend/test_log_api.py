@@ -212,8 +212,11 @@ def test_a_failed_command_is_explained_by_its_failure(logged: Logged) -> None:
     with logged.database.session_scope() as session:
         job = session.exec(select(Job).where(Job.id == logged.job_id)).one()
         job.state, job.finished_seconds = JobState.FAILED.value, 1.0
+        job.reason_code = "GRANTED"
         session.add(job)
     told = logged.client.get(f"/api/v1/jobs/{logged.job_id}/explanation").json()
     assert told["primary"]["code"] == "FAILED"
     assert told["primary"]["sentence"] == "The job has failed: Rank 0 ended with exit code 7."
+    shown = logged.client.get(f"/api/v1/jobs/{logged.job_id}").json()["reason"]
+    assert (shown["code"], shown["sentence"]) == ("ENDED", "The job has ended: it failed.")
     assert told["last_lines"] == ["Traceback", "ValueError: no"]
