@@ -45,6 +45,7 @@ class Settings(BaseSettings):
     request_head_seconds: float = Field(10.0, gt=0)
     request_body_seconds: float = Field(60.0, gt=0)
     idempotency_keep_hours: float = Field(24.0, ge=24.0)
+    keep_logs_days: float = Field(30.0, ge=0)
     event_poll_seconds: float = Field(1.0, gt=0)
     event_heartbeat_seconds: float = Field(15.0, gt=0)
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"

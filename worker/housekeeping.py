@@ -1,19 +1,25 @@
 """Deletes what is stored for a limited time, and sums gathered counts.
 
-It deletes rounds beyond a cluster's limit, applied changes and old answers to repeated requests.
+It deletes rounds beyond a cluster's limit, applied changes, old answers to repeated requests, and
+the logs of jobs that ended long ago.
 """
 
 from __future__ import annotations
 
+import os
+import shutil
 from datetime import timedelta
 
 import sqlalchemy as sa
 from sqlmodel import col, select
 
-from backend.clocktime import utc_now
+from backend.attempts.folders import attempt_folder, attempts_folder, cluster_folder
+from backend.clocktime import cluster_seconds, utc_now
 from backend.database import Database
 from backend.jobs.counting import counts_have_gathered, fold_counts
-from backend.models import Cluster, IdempotencyKey, OutboxMessage, Round
+from backend.models import AttemptRow, Cluster, IdempotencyKey, Job, OutboxMessage, Round
+from backend.moments import moment_of
+from backend.settings import Settings
 
 AT_ONCE = 500  # rows per transaction, to keep it short
 
@@ -48,6 +54,39 @@ def prune_idempotency_keys(database: Database, *, hours: float) -> int:
         IdempotencyKey,
         col(IdempotencyKey.created_at) < utc_now() - timedelta(hours=hours),
     )
+
+
+def prune_logs(database: Database, settings: Settings) -> int:
+    """Delete the folders of attempts whose jobs ended long ago, with their logs."""
+    return sum(
+        _prune_logs_of(database, cluster_id, settings)
+        for cluster_id in _clusters(database)
+        if attempts_folder(cluster_folder(settings, cluster_id)).is_dir()
+    )
+
+
+def _clusters(database: Database) -> list[str]:
+    with database.session_scope(writes=False) as session:
+        return list(session.exec(select(Cluster.id)))
+
+
+def _prune_logs_of(database: Database, cluster_id: str, settings: Settings) -> int:
+    folder = cluster_folder(settings, cluster_id)
+    gone, all_names = 0, sorted(os.listdir(attempts_folder(folder)))
+    for names in (all_names[i : i + AT_ONCE] for i in range(0, len(all_names), AT_ONCE)):
+        with database.session_scope(writes=False) as session:
+            cluster = session.get_one(Cluster, cluster_id)
+            now = cluster_seconds(cluster, moment_of(session))
+            ended_before = now - settings.keep_logs_days * 86_400
+            found = session.exec(
+                select(AttemptRow.id)
+                .join(Job, col(Job.id) == col(AttemptRow.job_id))
+                .where(col(AttemptRow.id).in_(names), col(Job.finished_seconds) < ended_before)
+            ).all()
+        for attempt_id in found:
+            shutil.rmtree(attempt_folder(folder, attempt_id), ignore_errors=True)
+        gone += len(found)
+    return gone
 
 
 def fold_job_counts(database: Database) -> int:

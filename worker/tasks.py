@@ -73,4 +73,5 @@ def keep_house() -> None:
     housekeeping.prune_rounds(database())
     housekeeping.prune_outbox(database())
     housekeeping.prune_idempotency_keys(database(), hours=get_settings().idempotency_keep_hours)
+    housekeeping.prune_logs(database(), get_settings())
     housekeeping.fold_job_counts(database())

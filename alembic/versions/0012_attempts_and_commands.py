@@ -41,6 +41,7 @@ def upgrade() -> None:
     sa.Column('absent_seconds', sa.Float(), nullable=True),
     sa.Column('ended_seconds', sa.Float(), nullable=True),
     sa.Column('exits', sa.JSON(none_as_null=True), nullable=True),
+    sa.Column('last_lines', sa.JSON(none_as_null=True), nullable=True),
     sa.Column('incarnation', sa.String(64), nullable=True),
     sa.Column('report_sequence', sa.Integer(), nullable=False),
     sa.Column('reported_at', sa.DateTime(timezone=True), nullable=True),

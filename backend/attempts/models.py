@@ -18,7 +18,8 @@ class AttemptRow(SQLModel, table=True):
 
     `number` grows with every attempt of a job. `gpus_by_node`: GPU indices by the node's name.
     `plan`: the batch plan that it is to run, under `plan_number`. `launched`: the engine may have
-    been told. `stop_told`: the engine has heard that it is to end.
+    been told. `stop_told`: the engine has heard that it is to end. `last_lines`: of the log of the
+    rank that failed first.
 
     Reported: `incarnation` names the agent's process, so that two with one token are told apart;
     `report_sequence` is the last report's; `progress` effective samples since the job's first
@@ -64,6 +65,7 @@ class AttemptRow(SQLModel, table=True):
     absent_seconds: float | None = None
     ended_seconds: float | None = None
     exits: dict[str, int] | None = Field(default=None, sa_type=Json)
+    last_lines: list[str] | None = Field(default=None, sa_type=Json)
     incarnation: str | None = Field(default=None, max_length=64)
     report_sequence: int = 0
     reported_at: datetime | None = Field(default=None, sa_type=UtcDateTime)

@@ -4,26 +4,42 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi.responses import StreamingResponse
+from sqlmodel import Session
 
 from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
+from backend.attempts.folders import cluster_folder
+from backend.attempts.logs import open_log, read_part, read_whole, size_of
+from backend.attempts.models import AttemptRow
 from backend.attempts.reports import take_report
-from backend.attempts.repository import attempts_of, samples_of
+from backend.attempts.repository import attempts_of, get_attempt, samples_of
 from backend.attempts.resources import show_attempt, show_sample
 from backend.attempts.tokens import ReportingAttempt
 from backend.clusters.models import Cluster
 from backend.jobs.repository import get_job
 from backend.pagination import Cursor, Limit, link_next
+from backend.problems import NotFound
 from backend.web.bodies import JOB_BYTES, takes_bytes
-from backend.web.dependencies import SessionDep
+from backend.web.dependencies import SessionDep, SettingsDep
 from backend.web.strict_json import StrictRoute
-from maat.api.attempts import AttemptOut, ReportBody, ReportOut, StepSampleOut
+from maat.api.attempts import (
+    MAX_LOG_BYTES,
+    AttemptOut,
+    LogOut,
+    ReportBody,
+    ReportOut,
+    StepSampleOut,
+)
 from maat.api.fields import Page
+from maat.vocabulary import MAX_GPUS, AttemptState
 
 router = APIRouter(tags=["attempts"], route_class=StrictRoute)
 
 Reader = Annotated[Principal, Depends(require(Permission.JOBS_READ))]
+AttemptNumber = Annotated[int, Path(ge=1, le=2**31 - 1, description="The attempt's number.")]
+Rank = Annotated[int, Path(ge=0, lt=MAX_GPUS, description="The process's rank in the attempt.")]
 
 
 @router.post("/attempts/{attempt_id}/reports", operation_id="report")
@@ -55,6 +71,50 @@ def list_attempts(
     return found.shown(lambda row: show_attempt(row, cluster))
 
 
+@router.get("/jobs/{job_id}/attempts/{number}/logs/{rank}", operation_id="readJobLog")
+def read_log(
+    session: SessionDep,
+    settings: SettingsDep,
+    principal: Reader,
+    job_id: str,
+    number: AttemptNumber,
+    rank: Rank,
+    offset: Annotated[int, Query(ge=0, le=2**53, description="In bytes; beyond the end: it.")] = 0,
+    limit: Annotated[int, Query(ge=4, le=MAX_LOG_BYTES, description="Bytes.")] = MAX_LOG_BYTES,
+) -> LogOut:
+    """What a rank has written, from an offset on. Ask again from `next_offset` until `ended`."""
+    attempt = _attempt_with(session, principal, job_id, number, rank)
+    with open_log(cluster_folder(settings, attempt.cluster_id), attempt.id, rank) as file:
+        return read_part(file, offset, limit, ended=attempt.state == AttemptState.ENDED)
+
+
+@router.get(
+    "/jobs/{job_id}/attempts/{number}/logs/{rank}/download",
+    operation_id="downloadJobLog",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
+)
+def download_log(
+    session: SessionDep,
+    settings: SettingsDep,
+    principal: Reader,
+    job_id: str,
+    number: AttemptNumber,
+    rank: Rank,
+) -> StreamingResponse:
+    """All that a rank has written so far, as a file."""
+    attempt = _attempt_with(session, principal, job_id, number, rank)
+    file = open_log(cluster_folder(settings, attempt.cluster_id), attempt.id, rank)
+    total, name = size_of(file), f"{attempt.job_id}-attempt-{number}-rank-{rank}.log"
+    headers = {
+        "Content-Disposition": f'attachment; filename="{name}"',
+        "Content-Length": str(total),
+    }
+    return StreamingResponse(
+        read_whole(file, total), media_type="text/plain; charset=utf-8", headers=headers
+    )
+
+
 @router.get("/jobs/{job_id}/samples", operation_id="listJobSamples")
 def list_samples(
     request: Request,
@@ -71,3 +131,13 @@ def list_samples(
     link_next(request, response, found.next_cursor)
     cluster = session.get_one(Cluster, job.cluster_id)
     return found.shown(lambda row: show_sample(row, cluster))
+
+
+def _attempt_with(
+    session: Session, principal: Principal, job_id: str, number: int, rank: int
+) -> AttemptRow:
+    """Return an attempt of a visible job that has this rank. Raises NotFound."""
+    attempt = get_attempt(session, get_job(session, principal, job_id).id, number)
+    if rank >= attempt.gpu_count:
+        raise NotFound(f"Attempt {number} has {attempt.gpu_count} ranks, which count from 0.")
+    return attempt

@@ -47,9 +47,10 @@ def count_nodes(owner: Sequence[int], gpus: Iterable[int]) -> int:
 
 
 def capacity_by_type(nodes: Iterable[Node], *, usable_only: bool) -> Mapping[str, int]:
-    """Count GPUs by type in order of the nodes: all, or those not drained."""
+    """Count GPUs by type in order of the nodes: all, or those in service."""
     found: dict[str, int] = {}
     for node in nodes:
-        count = node.gpu_count - (len(node.drained_gpus) if usable_only else 0)
+        out = node.gpu_count if node.fault is not None else len(node.drained_gpus)
+        count = node.gpu_count - (out if usable_only else 0)
         found[node.gpu_type] = found.get(node.gpu_type, 0) + count
     return found

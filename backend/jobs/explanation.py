@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from sqlmodel import Session
 
 from backend.accounts.identity import Principal
+from backend.attempts.models import AttemptRow
 from backend.jobs.models import Job
 from backend.jobs.remedies import SOLUBLE
 from backend.jobs.resources import show_reason
@@ -37,14 +38,20 @@ _PASSING = SOLUBLE - {
 
 
 def explain(
-    job: Job, sight: Sight, remedies: Sequence[Remedy], *, waited_for: ReasonOut | None = None
+    job: Job,
+    sight: Sight,
+    remedies: Sequence[Remedy],
+    *,
+    waited_for: ReasonOut | None = None,
+    failure: AttemptRow | None = None,
 ) -> ExplanationOut:
     """Explain a job's allocation.
 
     `remedies`: those found to work; without one, a job whose reason may pass is told to wait.
-    `waited_for`: the reason why a finished job had waited.
+    `waited_for`: the reason why a finished job had waited. `failure`: the attempt that a command
+    failed with.
     """
-    reason = show_reason(job, sight)
+    reason = show_reason(job, sight) if failure is None else _failed(job, failure)
     waits = (
         job.finished_seconds is None and not job.cancel_requested and job.reason_code in _PASSING
     )
@@ -53,6 +60,17 @@ def explain(
         primary=reason,
         reasons=[reason, *([waited_for] if waited_for else [])],
         remedies=offered,
+        as_of_round=job.as_of_round,
+        last_lines=[] if failure is None else failure.last_lines or [],
+    )
+
+
+def _failed(job: Job, failure: AttemptRow) -> ReasonOut:
+    tries = "" if failure.number == 1 else f" It was its attempt {failure.number}."
+    return ReasonOut(
+        code="FAILED",
+        sentence=f"The job has failed: {failure.reason or 'its processes ended early.'}{tries}",
+        evidence={},
         as_of_round=job.as_of_round,
     )
 

@@ -29,13 +29,15 @@ from maat.api.jobs import (
     JobOut,
     ReasonOut,
 )
-from maat.scheduling.explain import sentence_of
+from maat.scheduling.explain import ReasonCode, sentence_of
 from maat.vocabulary import JobState
 
 _ENDINGS: Mapping[str, str] = {
     JobState.SUCCEEDED: "The job has ended: its work is done.",
     JobState.CANCELLED: "The job has ended: it was cancelled.",
 }
+_FAILED = "The job has ended: it failed."
+_HELD = frozenset({ReasonCode.GRANTED, ReasonCode.PINNED})
 
 
 @dataclass(frozen=True)
@@ -79,10 +81,11 @@ def reason_sight(session: Session, principal: Principal, job: Job) -> Sight:
 def show_reason(job: Job, sight: Sight) -> ReasonOut:
     """Show the reason from the last round, or how the job ended.
 
-    The last allocation of a succeeded or cancelled job no longer applies. A failed job keeps its
+    The last allocation of an ended job no longer applies. A failed job that had none keeps its
     cause.
     """
-    how = _ENDINGS.get(job.state)
+    held = job.state == JobState.FAILED and job.reason_code in _HELD
+    how = _FAILED if held else _ENDINGS.get(job.state)
     if how is not None:
         return ReasonOut(code="ENDED", sentence=how, evidence={}, as_of_round=job.as_of_round)
     evidence = sight.evidence(job.reason_evidence)

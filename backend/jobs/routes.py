@@ -9,6 +9,7 @@ from sqlmodel import Session
 
 from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
+from backend.attempts.repository import last_failure
 from backend.clusters.models import Cluster
 from backend.clusters.repository import all_clusters, get_cluster, nodes_of
 from backend.clusters.topology import capacity_by_type
@@ -298,6 +299,7 @@ def read_explanation(
         reason_sight(session, principal, job),
         remedies,
         waited_for=waited_for(session, principal, job),
+        failure=last_failure(session, job.id) if job.state == JobState.FAILED else None,
     )
 
 

@@ -30,7 +30,8 @@ def cluster_state(
     `holder_of`: job id, job name and tenant by GPU number, as shown.
     """
     gpus = list(_gpus(nodes, holder_of))
-    free = [gpu for gpu in gpus if not gpu["drained"] and not gpu["held"]]
+    faults = {node.name: node.fault for node in nodes if node.fault is not None}
+    free = [g for g in gpus if not g["drained"] and not g["held"] and g["node"] not in faults]
     latest = cluster.next_round_number - 1
     free_on = Counter(gpu["node"] for gpu in free)
     rooms = [
@@ -46,6 +47,7 @@ def cluster_state(
         used_by_type=_count(nodes, (gpu["gpu_type"] for gpu in gpus if gpu["held"])),
         free_by_type=_count(nodes, (gpu["gpu_type"] for gpu in free)),
         free_gpus_by_node=rooms,
+        faults=faults,
         largest_free_on_one_node={
             t: max(r["free_gpus"] for r in rooms if r["gpu_type"] == t)
             for t in dict.fromkeys(n.gpu_type for n in nodes)

@@ -8,7 +8,7 @@ from typing import Any
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
 from frontend.components.grid import RIGHT, Column, grid
-from frontend.figures.cluster_map import Known, map_changes, message
+from frontend.figures.cluster_map import Faults, Known, map_changes, message
 from frontend.routing import aria, in_browser
 from maat.api.clusters import GpuOut
 
@@ -39,6 +39,7 @@ NODE_COLUMNS: list[Column] = [
         "cellRenderer": "MaatHolders",
         "cellDataType": False,
     },
+    {"field": "fault", "headerName": "Fault", "width": 160, "tooltipField": "fault"},
     {
         "field": "drained",
         "colId": "service",
@@ -74,11 +75,13 @@ def cluster_map(prefix: str, *, height: str, smallest_pixels: int) -> html.Div:
     )
 
 
-def drawing_of(cells: Sequence[GpuOut], known: Known | None, *, scheme: str) -> object:
+def drawing_of(
+    cells: Sequence[GpuOut], known: Known | None, *, scheme: str, faults: Faults | None = None
+) -> object:
     """What to put into the store for a browser that has drawn `known`."""
     if not cells:
         return message("This cluster has no node", "Add nodes: POST /api/v1/clusters/{id}/nodes.")
-    changes = map_changes(cells, known, scheme=scheme)
+    changes = map_changes(cells, known, scheme=scheme, faults=faults)
     return no_update if changes is None else changes
 
 

@@ -25,7 +25,7 @@ _CAUSES = {
     "ended": "it was found to have ended",
 }
 # Told in words of their own, not by name and value.
-_SAID = frozenset({"change", "cause", "gpu_type", "gpu_count", "node_count"})
+_SAID = frozenset({"change", "cause", "gpu_type", "gpu_count", "node_count", "last_lines"})
 
 
 def event_words(kind: str, data: Mapping[str, object]) -> str:

@@ -7,10 +7,10 @@ square can be reached by key and the map wraps to the width of the page.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import blake2s
 from itertools import groupby
-from typing import TypedDict
+from typing import TypeAlias, TypedDict
 from zlib import crc32
 
 from frontend.others import is_other, told_job
@@ -18,6 +18,8 @@ from frontend.theme import gpu_colour, gpu_order, mix, palette, readable_on
 from maat.api.clusters import GpuOut
 
 SHADES = 5
+Faults: TypeAlias = Mapping[str, str]
+"""By the name of a node that cannot be used, why."""
 
 
 class Stretch(TypedDict):
@@ -36,7 +38,10 @@ class Stretch(TypedDict):
 
 
 class NodeDrawing(TypedDict):
-    """A node: a group of squares on the map, a row of the list of nodes."""
+    """A node: a group of squares on the map, a row of the list of nodes.
+
+    `drained`: GPUs that were drained; `out`: GPUs out of service, all of them with a `fault`.
+    """
 
     name: str
     gpu_type: str
@@ -44,6 +49,8 @@ class NodeDrawing(TypedDict):
     gpu_count: int
     held: int
     drained: int
+    out: int
+    fault: str
     stretches: list[Stretch]
 
 
@@ -54,22 +61,23 @@ class Known(TypedDict):
     digests: list[str]
 
 
-def node_drawings(cells: Sequence[GpuOut]) -> list[NodeDrawing]:
+def node_drawings(cells: Sequence[GpuOut], faults: Faults | None = None) -> list[NodeDrawing]:
     """The nodes in the order of their GPUs' numbers. `cells`: the GPUs of a cluster's state."""
     return [
-        _node(name, list(gpus)) for name, gpus in groupby(cells, key=lambda cell: str(cell["node"]))
+        _node(name, list(gpus), (faults or {}).get(name, ""))
+        for name, gpus in groupby(cells, key=lambda cell: str(cell["node"]))
     ]
 
 
 def map_changes(
-    cells: Sequence[GpuOut], known: Known | None, *, scheme: str
+    cells: Sequence[GpuOut], known: Known | None, *, scheme: str, faults: Faults | None = None
 ) -> dict[str, object] | None:
     """What a browser that has drawn `known` lacks of the map; None where that is nothing.
 
     `nodes` holds the changed nodes by their place among all `count`, `digests` their digests, and
     `looks` the colours.
     """
-    nodes = node_drawings(cells)
+    nodes = node_drawings(cells, faults)
     digests = [_digest(node) for node in nodes]
     before = known["digests"] if known else []
     changed = [
@@ -115,7 +123,7 @@ def looks(cells: Sequence[GpuOut], *, scheme: str) -> dict[str, object]:
     return {"types": types}
 
 
-def _node(name: str, gpus: Sequence[GpuOut]) -> NodeDrawing:
+def _node(name: str, gpus: Sequence[GpuOut], fault: str) -> NodeDrawing:
     gpu_type = str(gpus[0]["gpu_type"])
     return {
         "name": name,
@@ -123,12 +131,14 @@ def _node(name: str, gpus: Sequence[GpuOut]) -> NodeDrawing:
         "colour": gpu_colour(gpu_type),
         "gpu_count": len(gpus),
         "held": sum(bool(gpu["held"]) for gpu in gpus),
-        "drained": sum(bool(gpu["drained"]) for gpu in gpus),
-        "stretches": _stretches(gpus),
+        "drained": (drained := sum(bool(gpu["drained"]) for gpu in gpus)),
+        "out": len(gpus) if fault else drained,
+        "fault": fault,
+        "stretches": _stretches(gpus, fault),
     }
 
 
-def _stretches(gpus: Sequence[GpuOut]) -> list[Stretch]:
+def _stretches(gpus: Sequence[GpuOut], fault: str) -> list[Stretch]:
     """Return the stretches of a node.
 
     The shade of a job follows from its id; the next shade is taken if the job at its left has the
@@ -136,7 +146,7 @@ def _stretches(gpus: Sequence[GpuOut]) -> list[Stretch]:
     """
     found: list[Stretch] = []
     for (kind, name, job), side_by_side in groupby(
-        enumerate(gpus), key=lambda item: _holder(item[1])
+        enumerate(gpus), key=lambda item: _holder(item[1], fault)
     ):
         places = [place for place, _ in side_by_side]
         shade = crc32((job or name).encode()) % SHADES if kind == "job" else 0
@@ -157,8 +167,10 @@ def _stretches(gpus: Sequence[GpuOut]) -> list[Stretch]:
     return found
 
 
-def _holder(gpu: GpuOut) -> tuple[str, str, str | None]:
+def _holder(gpu: GpuOut, fault: str) -> tuple[str, str, str | None]:
     """What a GPU is to the map: kind, name of its holder, id of the job where it may be shown."""
+    if not gpu["held"] and fault:
+        return "drained", f"out of service: {fault.rstrip('.')}", None
     if not gpu["held"]:
         return ("drained", "out of service", None) if gpu["drained"] else ("free", "free", None)
     job = str(gpu["job_id"])

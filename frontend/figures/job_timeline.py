@@ -45,7 +45,8 @@ def job_timeline_figure(
     kept = [spans[i] for i in thinned(spans, 400)]
     for name in gpu_order(str(span["gpu_type"]) for span in kept):
         drawn.add_trace(_gpu_trace(kept, name, end), row=1, col=1)
-    drawn.add_trace(_batch_trace(kept, end, palette(scheme).accent), row=2, col=1)
+    if any(span["total_batch_size"] is not None for span in kept):
+        drawn.add_trace(_batch_trace(kept, end, palette(scheme).accent), row=2, col=1)
     drawn.update_layout(
         template=template(scheme),
         height=height,

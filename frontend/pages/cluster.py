@@ -157,7 +157,7 @@ async def show(
         return {"drawing": drawing, "note": "", "free": failed, "reserved": failed, "told": failed}
     may = MAY_RESERVE in me["permissions"]
     return {
-        "drawing": drawing_of(state["gpus"], known, scheme=scheme),
+        "drawing": drawing_of(state["gpus"], known, scheme=scheme, faults=state["faults"]),
         "note": _note(cluster),
         "free": free_table(state),
         "actions": _pause_button(cluster),

@@ -192,7 +192,7 @@ async def show(
             series["gpus_used_by_type"], series["capacity_by_type"], scheme=scheme
         ),
         "pending": pending_figure(series["pending_jobs"], series["running_jobs"], scheme=scheme),
-        "drawing": drawing_of(state["gpus"], known, scheme=scheme),
+        "drawing": drawing_of(state["gpus"], known, scheme=scheme, faults=state["faults"]),
     }
 
 

@@ -12,6 +12,7 @@ from maat.vocabulary import MAX_GPUS
 
 MAX_SECONDS_OF_STEP = 1e5
 REPORT_SECONDS = 30.0
+MAX_LOG_BYTES = 64 * 1024
 
 Count = Annotated[int, Field(ge=0, le=2**53)]
 Replicas = Annotated[int, Field(ge=1, le=MAX_GPUS)]
@@ -129,6 +130,16 @@ class AttemptOut(TypedDict):
     checkpoint_step: int | None
     loss: float | None
     last_report_at: Timestamp | None
+
+
+class LogOut(TypedDict):
+    """A part of a rank's log. Bytes that are no UTF-8 are replaced."""
+
+    text: str
+    offset: Annotated[int, Field(description="Where the text begins, in bytes.")]
+    next_offset: Annotated[int, Field(description="Where the next part begins.")]
+    total_bytes: int
+    ended: Annotated[bool, Field(description="Whether nothing will come after this text.")]
 
 
 class StepSampleOut(TypedDict):

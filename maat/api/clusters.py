@@ -145,4 +145,7 @@ class ClusterStateOut(TypedDict):
     used_by_type: dict[str, int]
     free_by_type: dict[str, int]
     free_gpus_by_node: list[NodeRoom]
+    faults: Annotated[
+        dict[str, str], Field(description="By the name of a node that cannot be used, why.")
+    ]
     largest_free_on_one_node: dict[str, int]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import PurePosixPath
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
@@ -45,6 +47,12 @@ Directory = Annotated[
 Variable = Annotated[
     str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,199}$"), AfterValidator(_variable)
 ]
+
+
+def stem_of(argv: Sequence[str]) -> str:
+    """Return a name for what a command trains: its script's, or else its programme's."""
+    scripts = [word for word in argv[1:] if word.endswith((".py", ".sh"))]
+    return PurePosixPath((scripts or list(argv))[0]).stem
 
 
 class CommandBody(Body):

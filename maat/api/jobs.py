@@ -257,3 +257,6 @@ class ExplanationOut(TypedDict):
     reasons: list[ReasonOut]
     remedies: list[Remedy]
     as_of_round: int | None
+    last_lines: Annotated[
+        list[str], Field(description="Of a command that failed: the last lines that it wrote.")
+    ]

@@ -43,7 +43,22 @@ COMMANDS = (
         "Search hyper-parameters of one model on elastic and on static GPUs.",
         "maat.cli.tune:tune_command",
     ),
-    Command("submit", "Submit a job to a running Maat.", "maat.cli.live:submit"),
+    Command(
+        "submit",
+        "Submit a job to a running Maat: a model of the catalog, or a command after --.",
+        "maat.cli.live:submit",
+        takes_words=True,
+    ),
+    Command(
+        "logs",
+        "Print what a command has written; with -f, what it writes until it ends.",
+        "maat.cli.logs:logs",
+    ),
+    Command(
+        "attempts",
+        "List the attempts of a command: the lives of its processes.",
+        "maat.cli.logs:attempts",
+    ),
     Command("jobs", "List jobs, newest first.", "maat.cli.live:jobs"),
     Command(
         "explain",
@@ -118,6 +133,12 @@ def up_command(
             help="Let jobs of several tenants arrive on it, after a day of history.",
         ),
     ] = True,
+    allow_commands: Annotated[
+        bool,
+        typer.Option(
+            "--allow-commands", help="Let jobs be commands, which run here as you do yourself."
+        ),
+    ] = False,
 ) -> None:
     """Start the whole service on this machine: API, pages, worker.
 
@@ -125,7 +146,7 @@ def up_command(
     """
     from maat.cli.up import up
 
-    raise typer.Exit(up(host, port, data_dir, demo_cluster, demo_jobs))
+    raise typer.Exit(up(host, port, data_dir, demo_cluster, demo_jobs, allow_commands))
 
 
 @app.command("version")

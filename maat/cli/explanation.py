@@ -27,14 +27,15 @@ _OPTIONS = {
 
 
 def explanation_lines(job: JobOut, explanation: ExplanationOut) -> list[str]:
-    """Return sentence, evidence and remedies, each remedy with its command."""
+    """Return sentence, evidence, last lines of a failure, and remedies with their commands."""
     primary = explanation["primary"]
     shown = [
         f"  {name.replace('_', ' ')}: {value}"
         for name, value in primary["evidence"].items()
         if value is not None
     ]
-    lines = [primary["sentence"], *shown]
+    written = [f"  | {line}" for line in explanation["last_lines"]]
+    lines = [primary["sentence"], *shown, *written]
     for remedy in explanation["remedies"]:
         lines.append(f"- {remedy['sentence']}")
         if remedy["changes"]:

@@ -13,22 +13,42 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
+_WORDS = "maat.words"
+
 
 @dataclass(frozen=True)
 class Command:
     """An entry of the list of commands.
 
-    `where`: `module:function`; `summary`: the first line of the function's docstring.
+    `where`: `module:function`; `summary`: the first line of the function's docstring;
+    `takes_words`: what follows `--` is no argument of it, but a command line.
     """
 
     name: str
     summary: str
     where: str
+    takes_words: bool = False
 
     def function(self) -> Callable[..., None]:
         module, _, name = self.where.partition(":")
         found: Callable[..., None] = getattr(import_module(module), name)
         return found
+
+
+class _WithWords(TyperCommand):
+    """A command that keeps what follows `--` apart."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if "--" in args:
+            dashes = args.index("--")
+            ctx.meta[_WORDS], args = args[dashes + 1 :], args[:dashes]
+        return super().parse_args(ctx, args)
+
+
+def words_after_dashes(context: typer.Context) -> list[str] | None:
+    """Return what follows `--`; None if there is none."""
+    found: list[str] | None = context.meta.get(_WORDS)
+    return found
 
 
 def add_lazily(app: typer.Typer, command: Command) -> None:
@@ -44,7 +64,8 @@ def add_lazily(app: typer.Typer, command: Command) -> None:
             alone = typer.Typer(
                 add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich"
             )
-            alone.command(command.name)(command.function())
+            kind = _WithWords if command.takes_words else TyperCommand
+            alone.command(command.name, cls=kind)(command.function())
             return typer.main.get_command(alone).make_context(
                 info_name, args, parent=parent, **extra
             )

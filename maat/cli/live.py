@@ -10,10 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from maat.cli.command_line import run_body
 from maat.cli.explanation import explanation_lines
+from maat.cli.lazy_commands import words_after_dashes
 from maat.cli.numbers import number_option, whole_argument, whole_option
 from maat.scheduling.errors import ParameterError
-from maat.vocabulary import MAX_GPUS, MAX_PRIORITY, Adaptivity, MeasurementKind, WorkloadKind
+from maat.vocabulary import (
+    MAX_GPUS,
+    MAX_PRIORITY,
+    Adaptivity,
+    ExecutorKind,
+    MeasurementKind,
+    WorkloadKind,
+)
 
 if TYPE_CHECKING:
     from maat.client import Client
@@ -26,14 +35,26 @@ DEFAULT_URL = "http://127.0.0.1:8000"
 # The limits of the service.
 MAX_LISTED, MAX_DEMO_JOBS, MAX_DEMO_SEED = 500, 200, 2**31 - 1
 MAX_BATCH_SIZE, MAX_WORK_SCALE, MAX_PROMISED_SECONDS = 2**31 - 1, 1000.0, 1_000_000.0
+MAX_STOP_SECONDS, MAX_RETRIES = 900.0, 100
 
 
 def submit(
-    name: Annotated[str, typer.Argument(help="A name for the job.")],
-    model: Annotated[str, typer.Option(help="Model of the catalog to train.")],
+    context: typer.Context,
+    name: Annotated[
+        str | None, typer.Argument(help="A name for the job; of a command: default its model.")
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="Model of the catalog to train; of a command: any name, default its script's."
+        ),
+    ] = None,
     adaptivity: Annotated[
-        Adaptivity, typer.Option(help="What the scheduler may vary.")
-    ] = Adaptivity.ADAPTIVE,
+        Adaptivity | None,
+        typer.Option(
+            help="What the scheduler may vary; default: adaptive, of a command with --gpus: rigid."
+        ),
+    ] = None,
     gpu_count: Annotated[
         int | None,
         whole_option(
@@ -108,11 +129,80 @@ def submit(
     idempotency_key: Annotated[
         str | None, typer.Option(help="Repeat with the same key to get the same job again.")
     ] = None,
-    cluster: Annotated[str | None, typer.Option(help="Cluster id; default: the first.")] = None,
+    cwd: Annotated[
+        Path | None, typer.Option(help="Folder to run a command in; default: the present one.")
+    ] = None,
+    env: Annotated[
+        list[str] | None,
+        typer.Option(help="Environment variable K=V of a command. May be repeated."),
+    ] = None,
+    secret_env: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Variable of your own environment that a command gets, stored encrypted. "
+            "May be repeated."
+        ),
+    ] = None,
+    stop_seconds: Annotated[
+        float | None,
+        number_option(
+            "--stop-seconds",
+            least=0,
+            most=MAX_STOP_SECONDS,
+            help="Time that a command has to save and end when it is told to; default: 120.",
+        ),
+    ] = None,
+    retries: Annotated[
+        int | None,
+        whole_option(
+            "--retries",
+            least=0,
+            most=MAX_RETRIES,
+            help="Failures in a row, without a checkpoint in between, that are retried; "
+            "default: 3.",
+        ),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(help="Cluster id; default: the first; of a command: that runs commands."),
+    ] = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
-    """Submit a job to a running Maat."""
+    """Submit a job to a running Maat: a model of the catalog, or a command after --."""
+    argv = words_after_dashes(context)
+    run = None
+    if argv is not None:
+        run = run_body(
+            argv,
+            cwd=cwd,
+            env=env or [],
+            secret_env=secret_env or [],
+            stop_seconds=stop_seconds,
+            retries=retries,
+        )
+        from maat.api.commands import stem_of
+
+        model = model or stem_of(argv)
+        name = name or model
+        if adaptivity is None and gpu_count is not None and batch_size is None:
+            adaptivity = Adaptivity.RIGID
+    elif given_for_commands := [
+        option
+        for option, value in {
+            "--cwd": cwd,
+            "--env": env,
+            "--secret-env": secret_env,
+            "--stop-seconds": stop_seconds,
+            "--retries": retries,
+        }.items()
+        if value
+    ]:
+        raise ParameterError(
+            "is of commands, and there is none",
+            field=given_for_commands[0],
+            remedy="Give the command after --: maat submit [options] -- python train.py.",
+        )
     given: dict[str, Any] = {
         "gpu_count": gpu_count,
         "min_gpus": min_gpus,
@@ -124,19 +214,22 @@ def submit(
         "promised_seconds": promised_seconds,
         "priority": priority,
         "external_id": external_id,
-        "cluster_id": cluster,
+        "run": run,
     }
     always = {
-        "name": name,
-        "model": model,
-        "adaptivity": adaptivity.value,
+        "name": _needed("name", name, "Give the job a name: maat submit NAME --model MODEL."),
+        "model": _needed("--model", model, "Give a model of `GET /models`, or a command after --."),
+        "adaptivity": (adaptivity or Adaptivity.ADAPTIVE).value,
         "workload_kind": kind.value,
         "preemptible": preemptible,
     }
     body: Any = always | {k: v for k, v in given.items() if v is not None}
-    with _client(url) as maat:
+    with client_of(url) as maat:
+        if run is not None and cluster is None:
+            cluster = _cluster_of_commands(maat)
+        body |= {} if cluster is None else {"cluster_id": cluster}
         job = maat.submit_job(body, idempotency_key=idempotency_key)
-    _show(job, as_json, f"{job['id']} is {job['state']}")
+    show(job, as_json, f"{job['id']} is {job['state']}")
 
 
 def jobs(
@@ -150,11 +243,11 @@ def jobs(
     as_json: AsJson = False,
 ) -> None:
     """List jobs, newest first."""
-    with _client(url) as maat:
+    with client_of(url) as maat:
         page = maat.jobs(state=state or [], limit=limit)
     columns = ("id", "name", "model", "state", "gpu_type", "gpu_count", "progress", "reason")
     rows = [[_cell(job, column) for column in columns] for job in page["items"]]
-    _show(page, as_json, _table(columns, rows))
+    show(page, as_json, table_of(columns, rows))
 
 
 def cancel(
@@ -163,9 +256,9 @@ def cancel(
     as_json: AsJson = False,
 ) -> None:
     """Cancel a job. Its training so far is lost."""
-    with _client(url) as maat:
+    with client_of(url) as maat:
         job = maat.cancel_job(job_id)
-    _show(job, as_json, f"{job['id']} is {job['state']}")
+    show(job, as_json, f"{job['id']} is {job['state']}")
 
 
 def explain(
@@ -176,18 +269,18 @@ def explain(
     """Explain a job's allocation, and what its owner could request instead."""
     from maat.client import calls
 
-    with _client(url) as maat:
+    with client_of(url) as maat:
         job, found = maat.job(job_id), maat.send(calls.explanation(job_id))
-    _show(found, as_json, "\n".join(explanation_lines(job, found)))
+    show(found, as_json, "\n".join(explanation_lines(job, found)))
 
 
 def clusters(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """List clusters with their policy."""
-    with _client(url) as maat:
+    with client_of(url) as maat:
         found = maat.clusters()
     columns = ("id", "name", "executor", "policy", "placer", "round_seconds", "speed", "paused")
     rows = [[str(cluster.get(column, "")) for column in columns] for cluster in found]
-    _show(found, as_json, _table(columns, rows))
+    show(found, as_json, table_of(columns, rows))
 
 
 def reserve(
@@ -218,9 +311,9 @@ def reserve(
         "gpu_count": gpu_count,
         **{k: v for k, v in given.items() if v is not None},
     }
-    with _client(url) as maat:
+    with client_of(url) as maat:
         made = maat.reserve(_cluster(maat, cluster), body)
-    _show(made, as_json, f"{made['id']} is {made['state']}")
+    show(made, as_json, f"{made['id']} is {made['state']}")
 
 
 def reservations(
@@ -232,14 +325,14 @@ def reservations(
     as_json: AsJson = False,
 ) -> None:
     """List the reservations of a cluster."""
-    with _client(url) as maat:
+    with client_of(url) as maat:
         found = maat.reservations(_cluster(maat, cluster), over=over)
     columns = ("id", "state", "gpu_count", "gpu_type", "tenant", "job_id", "start_at", "end_at")
     rows = [
         ["-" if (value := one.get(column)) is None else str(value) for column in columns]
         for one in found
     ]
-    _show(found, as_json, _table(columns, rows))
+    show(found, as_json, table_of(columns, rows))
 
 
 def unreserve(
@@ -250,7 +343,7 @@ def unreserve(
     url: Url = DEFAULT_URL,
 ) -> None:
     """Remove a reservation: from the next round, any job may get its GPUs."""
-    with _client(url) as maat:
+    with client_of(url) as maat:
         maat.remove_reservation(_cluster(maat, cluster), reservation_id)
     typer.echo(f"{reservation_id} is removed")
 
@@ -263,14 +356,16 @@ def measurements(
     as_json: AsJson = False,
 ) -> None:
     """List uploaded measurements, newest first."""
-    with _client(url) as maat:
+    with client_of(url) as maat:
         found = maat.measurements(kind=None if kind is None else kind.value)
     columns = ("id", "kind", "name", "covers", "bytes", "digest", "owner", "created_at")
     shown: list[Mapping[str, Any]] = [
         {**one, "covers": ", ".join(one["covers"]), "digest": one["digest"][:12]} for one in found
     ]
-    _show(
-        found, as_json, _table(columns, [[str(one[column]) for column in columns] for one in shown])
+    show(
+        found,
+        as_json,
+        table_of(columns, [[str(one[column]) for column in columns] for one in shown]),
     )
 
 
@@ -298,14 +393,14 @@ def upload_measurement(
         for path in (sorted(given.glob("*.csv")) if given.is_dir() else [given])
     ]
     contents: Any = [{"name": path.name, "text": _text_of(path)} for path in paths]
-    with _client(url) as maat:
+    with client_of(url) as maat:
         made = maat.upload_measurement(
             {"kind": kind.value, "name": files[0].stem if name is None else name, "files": contents}
         )
     covers = "; ".join(
         f"{gpu_type}: {', '.join(measured)}" for gpu_type, measured in made["covers"].items()
     )
-    _show(made, as_json, f"{made['id']} {made['name']!r} holds measurements of {covers}")
+    show(made, as_json, f"{made['id']} {made['name']!r} holds measurements of {covers}")
 
 
 def delete_measurement(
@@ -313,7 +408,7 @@ def delete_measurement(
     url: Url = DEFAULT_URL,
 ) -> None:
     """Delete uploaded measurements. Simulations that use them keep them."""
-    with _client(url) as maat:
+    with client_of(url) as maat:
         maat.delete_measurement(measurement_id)
     typer.echo(f"{measurement_id} is deleted")
 
@@ -343,9 +438,9 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """Add demo jobs to the first cluster."""
-    with _client(url) as maat:
+    with client_of(url) as maat:
         result = maat.add_demo_jobs(count=count, seed=seed)
-    _show(result, as_json, f"{count} demo jobs added")
+    show(result, as_json, f"{count} demo jobs added")
 
 
 def _cluster(maat: Client, named: str | None) -> str:
@@ -362,14 +457,32 @@ def _cluster(maat: Client, named: str | None) -> str:
     return known[0]["id"]
 
 
-def _client(url: str) -> Client:
+def _cluster_of_commands(maat: Client) -> str:
+    """Return the first cluster that runs commands."""
+    for known in maat.clusters():
+        if known["executor"] != ExecutorKind.SIMULATED:
+            return known["id"]
+    raise ParameterError(
+        "is missing: no cluster of the service runs commands",
+        field="cluster",
+        remedy="Create one with POST /api/v1/clusters, with the executor local.",
+    )
+
+
+def _needed(field: str, value: str | None, remedy: str) -> str:
+    if value is None:
+        raise ParameterError("is missing", field=field, remedy=remedy)
+    return value
+
+
+def client_of(url: str) -> Client:
     # It loads an HTTP library, which takes longer than a small simulation runs.
     from maat.client import Client
 
     return Client(url, token=os.environ.get("MAAT_TOKEN"))
 
 
-def _show(data: object, as_json: bool, text: str) -> None:
+def show(data: object, as_json: bool, text: str) -> None:
     typer.echo(json.dumps(data, indent=2) if as_json else text)
 
 
@@ -384,7 +497,7 @@ def _cell(job: Mapping[str, Any] | Any, column: str) -> str:
     return str(job.get(column, ""))
 
 
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def table_of(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     widths = [max([len(c), *(len(row[i]) for row in rows)]) for i, c in enumerate(columns)]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

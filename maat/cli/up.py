@@ -69,6 +69,7 @@ def up(
     data_dir: Path = Path("var"),
     demo: bool = True,
     demo_jobs: bool = True,
+    allow_commands: bool = False,
     *,
     say: Callable[[str], None] = print,
 ) -> int:
@@ -85,7 +86,9 @@ def up(
     with stop_on_signals(), locked(data_dir), listening(host, port) as listener:
         place = Place(host, listener.getsockname()[1], data_dir)
         place.logs.mkdir(exist_ok=True)
-        environment = child_environment(place, demo=demo, demo_jobs=demo and demo_jobs)
+        environment = child_environment(
+            place, demo=demo, demo_jobs=demo and demo_jobs, allow_commands=allow_commands
+        )
         children = [Child(spec) for spec in child_specs(place, environment, listener)]
         try:
             prepare_database(place, environment, say)
@@ -110,14 +113,20 @@ def settings_are_readable() -> bool:
     return subprocess.run((sys.executable, "-m", "backend.settings"), check=False).returncode != 2
 
 
-def child_environment(place: Place, *, demo: bool, demo_jobs: bool) -> dict[str, str]:
+def child_environment(
+    place: Place, *, demo: bool, demo_jobs: bool, allow_commands: bool
+) -> dict[str, str]:
     """Return the settings of all processes, which backend/settings.py reads.
 
-    Numeric libraries get one thread: rounds are small.
+    Numeric libraries get one thread: rounds are small. `allow_commands` only adds to what the
+    environment allows.
     """
+    allowed = {"MAAT_ALLOW_COMMANDS": "true"} if allow_commands else {}
     inherited = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", **os.environ}
     return {
         **inherited,
+        **allowed,
+        "MAAT_PUBLIC_URL": place.url,
         "MAAT_DATA_DIR": str(place.data_dir),
         "MAAT_DEMO": "true" if demo else "false",
         "MAAT_DEMO_JOBS": "true" if demo_jobs else "false",

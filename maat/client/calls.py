@@ -12,7 +12,9 @@ from urllib.parse import quote
 
 from pydantic import BaseModel
 
+from maat.api.attempts import AttemptOut, LogOut, StepSampleOut
 from maat.api.clusters import ClusterBody, ClusterChanges, ClusterOut, ClusterStateOut, NodeOut
+from maat.api.commands import CommandOut
 from maat.api.fields import Page
 from maat.api.jobs import (
     AllocationSpanOut,
@@ -284,6 +286,33 @@ def add_demo_jobs(
 
 def cancel_job(job_id: str) -> Call[JobOut]:
     return Call("POST", _path("jobs", job_id, "actions", "cancel"))
+
+
+def job_command(job_id: str) -> Call[CommandOut]:
+    return Call("GET", _path("jobs", job_id, "command"))
+
+
+def attempts(
+    job_id: str, *, limit: int | None = None, cursor: str | None = None
+) -> Call[Page[AttemptOut]]:
+    return Call("GET", _path("jobs", job_id, "attempts"), _given(limit=limit, cursor=cursor))
+
+
+def samples(
+    job_id: str, *, limit: int | None = None, cursor: str | None = None
+) -> Call[Page[StepSampleOut]]:
+    return Call("GET", _path("jobs", job_id, "samples"), _given(limit=limit, cursor=cursor))
+
+
+def log(
+    job_id: str, attempt: int, rank: int = 0, *, offset: int = 0, limit: int | None = None
+) -> Call[LogOut]:
+    """Read a part of a rank's log; the next begins at `next_offset`."""
+    return Call(
+        "GET",
+        _path("jobs", job_id, "attempts", attempt, "logs", rank),
+        _given(offset=offset, limit=limit),
+    )
 
 
 def allocations(job_id: str) -> Call[Page[AllocationSpanOut]]:

@@ -12,7 +12,7 @@ from sqlmodel import select
 from backend.accounts.permissions import Role
 from backend.clocktime import cluster_seconds, this_moment
 from backend.database import Database
-from backend.models import Cluster, Job
+from backend.models import Cluster, Job, Node
 from maat.vocabulary import ExecutorKind
 
 CLUSTERS = "/api/v1/clusters"
@@ -337,3 +337,19 @@ def test_the_state_says_which_job_holds_which_gpu_and_what_is_free(
     )
     assert seen["gpus"][0]["job_name"] == "another tenant's job"
     assert seen["used_by_type"] == state["used_by_type"]
+
+
+def test_a_node_that_cannot_be_used_is_not_free_and_says_why(
+    client: TestClient, database: Database
+) -> None:
+    before = client.get(f"{DEMO}/state").json()
+    assert before["faults"] == {}
+    (name, *_) = (room["node"] for room in before["free_gpus_by_node"] if room["gpu_type"] == "t4")
+    with database.session_scope() as session:
+        node = session.exec(select(Node).where(Node.name == name)).one()
+        node.fault = "It is down."
+        session.add(node)
+    after = client.get(f"{DEMO}/state").json()
+    assert after["faults"] == {name: "It is down."}
+    assert before["free_by_type"]["t4"] - after["free_by_type"]["t4"] == 4
+    assert before["capacity_by_type"]["t4"] - after["capacity_by_type"]["t4"] == 4

@@ -30,7 +30,7 @@ Run = Callable[..., str]
 def run(maat: Client, monkeypatch: pytest.MonkeyPatch) -> Run:
     """What a command prints. The client stays open: every command ends with closing its own."""
     monkeypatch.setattr(Client, "close", lambda _: None)
-    monkeypatch.setattr(live, "_client", lambda _: maat)
+    monkeypatch.setattr(live, "client_of", lambda _: maat)
 
     def invoke(*arguments: str) -> str:
         done = CliRunner().invoke(commands, arguments, catch_exceptions=False)

@@ -119,3 +119,16 @@ def test_what_is_sent_grows_with_the_stretches_and_not_with_the_gpus(count: int)
     ]
 
     assert sum(len(node["stretches"]) for node in node_drawings(cells)) == count // 8
+
+
+def test_a_node_that_cannot_be_used_looks_drained_and_says_why() -> None:
+    nodes = node_drawings(samples.cells(), {"n1": "The engine says that it is down."})
+    assert (nodes[0]["drained"], nodes[0]["out"], nodes[0]["fault"]) == (
+        0,
+        4,
+        "The engine says that it is down.",
+    )
+    held, out = nodes[0]["stretches"]
+    assert (held["kind"], out["kind"], out["count"]) == ("job", "drained", 2)
+    assert out["name"] == "out of service: The engine says that it is down"
+    assert [(node["out"], node["fault"]) for node in nodes[1:]] == [(0, ""), (1, "")]

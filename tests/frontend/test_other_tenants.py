@@ -82,6 +82,8 @@ def fill_of(world: World) -> Mapping[str, Sequence[str]]:
         "submitted_after": ["2020-01-01T00:00:00Z"],
         "sort": ["name", "-gpu_hours"],
         "limit": ["1"],
+        "offset": ["0"],
+        "rank": ["0"],
         "cursor": ["nonsense"],
         "count": ["exact"],
         "after": ["2020-01-01T00:00:00Z"],

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from live_samples import assert_history_is_whole, job, spans_of, states_of
-from sqlmodel import select
+from sqlmodel import col, select
 from training_samples import TrainingCluster
 
+from backend.attempts.folders import attempts_folder, cluster_folder
 from backend.database import Database
-from backend.models import Node
+from backend.models import JobEvent, Node
 from backend.settings import Settings
 from maat.vocabulary import AttemptState, JobState, Outcome
+from worker import housekeeping
 
 S = JobState
 SLEEP = ("/bin/sleep", "600")
@@ -53,6 +56,21 @@ def test_a_failed_command_is_retried_and_then_given_up(cluster: TrainingCluster)
     attempt = cluster.attempts(job_id)[-1]
     assert (attempt.outcome, attempt.exits) == (Outcome.FAILED, {"0": 7})
     assert attempt.reason == "Rank 0 ended with exit code 7."
+
+
+def test_a_failure_tells_the_last_lines_of_the_rank_that_failed_first(
+    cluster: TrainingCluster,
+) -> None:
+    fails = 'echo "rank $RANK"; [ "$RANK" = 1 ] && { echo no such file; exit 7; }; sleep 600'
+    job_id = cluster.submit("/bin/sh", "-c", fails, gpu_count=2)
+    cluster.round()
+    cluster.look_until(lambda: cluster.has_ended(job_id))
+    assert cluster.state(job_id) == S.FAILED
+    with cluster.database.session_scope(writes=False) as session:
+        events = select(JobEvent).where(JobEvent.job_id == job_id).order_by(col(JobEvent.id))
+        data = session.exec(events).all()[-1].data
+    assert data["last_lines"] == ["rank 1", "no such file"]
+    assert data["reason"] == "Rank 1 ended with exit code 7."
 
 
 def test_a_failed_command_waits_before_it_is_started_again(cluster: TrainingCluster) -> None:
@@ -142,3 +160,22 @@ def test_a_worker_that_dies_leaves_the_processes_to_the_next(cluster: TrainingCl
     cluster.look_until(lambda: cluster.has_ended(job_id))
     assert cluster.attempts(job_id)[-1].id == live_before
     assert cluster.state(job_id) == S.SUCCEEDED
+
+
+def test_logs_are_kept_for_a_while_after_the_end_of_their_job(cluster: TrainingCluster) -> None:
+    ended = cluster.submit("/bin/sh", "-c", "echo over")
+    lasting = cluster.submit(*SLEEP)
+    cluster.round()
+    cluster.look_until(lambda: cluster.has_ended(ended))
+    cluster.look_until(lambda: cluster.attempt_state(lasting) == AttemptState.RUNNING)
+    assert cluster.state(ended) == S.SUCCEEDED
+    prune = partial(housekeeping.prune_logs, cluster.database, cluster.settings)
+    cluster.wind(29 * 86_400.0)
+    assert prune() == 0
+    assert cluster.log(ended) == "over\n"
+    cluster.wind(2 * 86_400.0)
+    assert prune() == 1
+    root = cluster_folder(cluster.settings, cluster.cluster_id)
+    (kept,) = attempts_folder(root).iterdir()
+    assert kept.name == cluster.attempts(lasting)[0].id
+    assert prune() == 0

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from backend.attempts.folders import attempt_folder, attempts_folder
 from maat.launch import control
 from maat.launch.attempt_dir import AttemptDir, Limits, Spec, Standing
 from maat.launch.processes import NeedsLinux, end_marked
@@ -64,7 +65,7 @@ class LocalEngine:
 
     def directory(self, attempt_id: str) -> Path:
         """Return where an attempt's folder is."""
-        return self._root / "attempts" / attempt_id
+        return attempt_folder(self._root, attempt_id)
 
     def nodes(self) -> Sequence[EngineNode]:
         return [self._as_it_is(node) for node in self._nodes.values()]
@@ -139,13 +140,13 @@ class LocalEngine:
         return AttemptDir(str(self.directory(attempt_id)))
 
     def _attempts(self) -> list[AttemptDir]:
-        folder = self._root / "attempts"
+        folder = attempts_folder(self._root)
         names = sorted(os.listdir(folder)) if folder.is_dir() else []
         return [self._attempt(name) for name in names]
 
     def _is_unsupervised(self, folder: str) -> bool:
         """Return whether a folder of ours has no supervisor, so that nothing may run for it."""
-        is_ours = os.path.dirname(folder) == str(self._root / "attempts")
+        is_ours = os.path.dirname(folder) == str(attempts_folder(self._root))
         return is_ours and not AttemptDir(folder).is_locked()
 
     def _down_file(self, name: str) -> Path:

@@ -382,6 +382,8 @@ def _end_of(attempt: AttemptRow, is_newest: bool, ended: JobState | None) -> Ite
     }
     if attempt.exits:
         data["exit_codes"] = dict(attempt.exits)
+    if attempt.last_lines:
+        data["last_lines"] = list(attempt.last_lines)
     if ended in (JobState.SUCCEEDED, JobState.FAILED):
         yield _state(attempt.ended_seconds, attempt.job_id, ended, data)
     elif ended is None and attempt.outcome in (Outcome.FAILED, Outcome.LOST, Outcome.REFUSED):

@@ -7,6 +7,7 @@ import time
 
 from sqlmodel import col, select
 
+from backend.attempts.folders import cluster_folder
 from backend.clusters.repository import nodes_of
 from backend.database import Database
 from backend.models import Cluster, Job
@@ -52,7 +53,7 @@ def reconcile_cluster(database: Database, cluster_id: str, settings: Settings) -
             return
         with database.session_scope(writes=False) as session:
             cluster, nodes = session.get_one(Cluster, cluster_id), nodes_of(session, cluster_id)
-        root = settings.data_path / "training" / cluster_id
+        root = cluster_folder(settings, cluster_id)
         engine = ENGINES[ExecutorKind(cluster.executor)](root, nodes)
         orders = Orders(root, settings.public_url, secret_key(settings))
         reconciler = Reconciler(database, cluster_id, engine, orders, fencing=fencing)

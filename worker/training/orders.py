@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sqlmodel import Session, col, select
 
+from backend.attempts.folders import attempt_folder, checkpoint_folder
 from backend.commands.service import secrets_of
 from backend.models import AttemptRow, JobCommand
 from backend.secret_key import SecretError, SecretKey
@@ -38,8 +39,8 @@ class Orders:
             attempt_id=row.id,
             job_id=row.job_id,
             number=row.number,
-            directory=self.root / "attempts" / row.id,
-            checkpoint_directory=self.root / "jobs" / row.job_id / "checkpoints",
+            directory=attempt_folder(self.root, row.id),
+            checkpoint_directory=checkpoint_folder(self.root, row.job_id),
             argv=tuple(command.argv),
             cwd=Path(command.cwd),
             gpu_type=row.gpu_type,

@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
 
+from backend.attempts.logs import last_lines
 from backend.clocktime import cluster_seconds
 from backend.clusters.repository import nodes_of
 from backend.database import Database
@@ -157,7 +158,7 @@ class Reconciler:
         """Store a move, then tell the engine, then store that it has heard."""
         moved = after(one.attempt(), move, now)
         if isinstance(move, End):
-            self._end(one.row, move, now)
+            self._end(one.row, move, now, failed_first=None if seen is None else seen.first_failed)
             return
         self._store(one.row, moved, now, running=_becomes_running(move), seen=seen)
         try:
@@ -210,14 +211,20 @@ class Reconciler:
             self._end(row, End(Outcome.REFUSED, {}, str(error)), now)
         return True
 
-    def _end(self, row: AttemptRow, end: End, now: float) -> None:
-        values = {
+    def _end(
+        self, row: AttemptRow, end: End, now: float, *, failed_first: int | None = None
+    ) -> None:
+        values: dict[str, object] = {
             "state": AttemptState.ENDED.value,
             "outcome": end.outcome.value,
             "reason": end.reason[:1000],
             "exits": {str(rank): code for rank, code in end.exits.items()} or None,
             "ended_seconds": now,
         }
+        if end.outcome is Outcome.FAILED:
+            rank = next((r for r, code in sorted(end.exits.items()) if code), 0)
+            rank = rank if failed_first is None else failed_first
+            values["last_lines"] = last_lines(self._orders.root, row.id, rank) or None
         with self._database.session_scope() as session:
             self._guarded(session, row, values)
             holds = sa.delete(GpuHold).where(col(GpuHold.attempt_id) == row.id)

@@ -7,6 +7,7 @@ from dash import dcc, html
 
 from frontend.components.cards import card, graph, scrolls, skeleton
 from frontend.components.dialogs import dialog
+from frontend.pages.job.run import run_cards
 from frontend.routing import QueryValue, cluster_store, query_value, title_store
 
 
@@ -24,6 +25,7 @@ def layout(job_id: QueryValue = "", **_query: object) -> html.Div:
             dcc.Store(id="job-cancel-pressed"),
             dmc.Group(head, justify="space-between", className="page-head"),
             _cards(),
+            run_cards(),
             _cancel_dialog(),
         ]
     )

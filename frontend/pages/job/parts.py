@@ -70,6 +70,7 @@ def why(job: JobOut, explanation: ExplanationOut) -> Component:
         _why_title(job),
         [
             html.Div(sentence, className="sentence"),
+            *_failure(explanation),
             html.Div(evidence, className="strip"),
             *[html.Div(_waited_words(reason), className="hint") for reason in others],
             *([html.Ul(remedies, className="remedies")] if remedies else []),
@@ -77,6 +78,15 @@ def why(job: JobOut, explanation: ExplanationOut) -> Component:
         aside=dmc.Group(_source(job, primary), gap=12),
         className="explanation",
     )
+
+
+def _failure(explanation: ExplanationOut) -> list[Component]:
+    """What a command failed with, and the last lines that it wrote."""
+    if explanation["primary"]["code"] != "FAILED":
+        return []
+    written = explanation["last_lines"]
+    lines = [html.Pre("\n".join(written), className="job-log last-lines")] if written else []
+    return [html.Div(explanation["primary"]["sentence"], className="hint"), *lines]
 
 
 def _why_title(job: JobOut) -> str:

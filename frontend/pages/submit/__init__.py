@@ -12,7 +12,7 @@ from dash import Dash, Input, Output, dcc, html
 from frontend.addresses import add_page, anything
 from frontend.api import Api
 from frontend.components.cards import card, page_title
-from frontend.pages.submit import filling, offers, preview, submission
+from frontend.pages.submit import filling, offers, preview, run, submission
 from frontend.pages.submit.fields import job_fields
 from frontend.routing import QueryValue, in_browser, query_value
 
@@ -25,7 +25,8 @@ def layout(like: QueryValue = None, remedy: QueryValue = None, **_query: object)
     return html.Div(
         [
             page_title("Submit a job"),
-            html.Div(cards, className="columns"),
+            html.Div(html.Div(cards, className="columns"), id="submit-played"),
+            run.run_columns(),
             dcc.Store(id="submit-key", data=uuid4().hex),
             dcc.Store(id="submit-models", data=[]),
             dcc.Store(id="submit-capacity"),
@@ -52,3 +53,4 @@ def register(app: Dash, api: Api) -> None:
     preview.register(app, api)
     submission.register(app, api)
     filling.register(app, api)
+    run.register(app, api)

@@ -1,0 +1,23 @@
+"""Where the files of attempts lie. All names in these paths are ids that the service has given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from backend.settings import Settings
+
+
+def cluster_folder(settings: Settings, cluster_id: str) -> Path:
+    return settings.data_path / "training" / cluster_id
+
+
+def attempts_folder(cluster: Path) -> Path:
+    return cluster / "attempts"
+
+
+def attempt_folder(cluster: Path, attempt_id: str) -> Path:
+    return attempts_folder(cluster) / attempt_id
+
+
+def checkpoint_folder(cluster: Path, job_id: str) -> Path:
+    return cluster / "jobs" / job_id / "checkpoints"

@@ -1,0 +1,71 @@
+"""A command from the form to its log, on the whole service as `maat up` starts it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import running, wait_until
+from pages import error_beside
+from playwright.sync_api import expect
+
+from benchmarks.real_server import free_port
+from maat.client import Client
+
+pytestmark = pytest.mark.needs_chromium
+
+
+@pytest.fixture(scope="module")
+def up(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """A service that allows commands, with one cluster of two slots."""
+    folder, port = tmp_path_factory.mktemp("up"), free_port()
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("MAAT_")}
+    words = ["maat", "up", "--port", str(port), "--data-dir", str(folder / "data"), "--no-demo"]
+    log = folder / "up.log"
+    with (
+        running([*words, "--allow-commands"], kept, log),
+        Client(f"http://127.0.0.1:{port}") as client,
+    ):
+        wait_until(lambda: "Maat is at" in log.read_text(), f"the service; its log: {log}")
+        client.create_cluster(
+            {"name": "here", "shape": "cpu=1x2", "executor": "local", "round_seconds": 2}
+        )
+        yield client
+
+
+def test_a_command_is_submitted_by_the_form_and_its_log_is_followed(
+    up: Client, tab: Any, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    page = tab.open(f"{up.url}/submit")
+    expect(page.locator("#submit-run-line")).to_be_visible()
+    assert not page.locator("#submit-model").is_visible()
+    page.get_by_text("Nothing", exact=True).locator("visible=true").click()
+    page.fill("#submit-run-line", "sh -c 'echo oops")
+    page.click("#submit-run-button")
+    expect(error_beside(page, "submit-run-line")).to_contain_text("Close every quote.")
+    expect(error_beside(page, "submit-run-name")).to_have_text("Give the job a name.")
+
+    script = f'echo "<b>$WORD</b>"; until [ -e {gate} ]; do sleep 0.2; done; echo no more; exit 7'
+    page.fill("#submit-run-name", "followed")
+    page.fill("#submit-run-line", f"sh -c '{script}'")
+    page.fill("#submit-run-cwd", str(tmp_path))
+    page.fill("#submit-run-env", "WORD=hello")
+    page.fill("#submit-run-gpu-count", "1")
+    page.locator("#submit-run-gpu-count").blur()
+    page.click("#submit-run-button")
+
+    expect(page.locator("#job-log")).to_contain_text("<b>hello</b>")
+    expect(page.locator("#job-command")).to_contain_text("WORD=hello")
+    expect(page.locator("#job-attempts")).to_contain_text("runs")
+    gate.touch()
+    expect(page.locator("#job-log")).to_have_text("<b>hello</b>\nno more\n")
+    expect(page.locator("#job-attempts")).to_contain_text("7 on rank 0")
+    with page.expect_download() as download:
+        page.click("#job-log-download")
+    assert download.value.path().read_text() == "<b>hello</b>\nno more\n"
+    (job,) = up.jobs()["items"]
+    up.cancel_job(job["id"])

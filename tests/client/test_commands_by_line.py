@@ -1,0 +1,226 @@
+"""Commands from the command line: submitted, followed, listed, against the service itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from typer.testing import CliRunner
+
+from backend.attempts.folders import attempt_folder, cluster_folder
+from backend.database import Database
+from backend.models import AttemptRow, Job
+from maat.__main__ import main
+from maat.cli import live, logs
+from maat.cli.app import app as commands
+from maat.client import ApiError, Client, Unreachable
+from maat.scheduling.errors import ParameterError
+from maat.vocabulary import AttemptState, JobState
+
+Run = Callable[..., str]
+
+
+@pytest.fixture
+def here(app: FastAPI, maat: Client) -> Client:
+    """A service with a cluster that runs commands."""
+    settings = app.state.settings
+    app.state.settings = settings.model_copy(update={"allow_commands": True})
+    maat.create_cluster({"name": "here", "shape": "cpu=1x4", "executor": "local"})
+    return maat
+
+
+@pytest.fixture
+def run(here: Client, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.setattr(Client, "close", lambda _: None)
+    for module in (live, logs):
+        monkeypatch.setattr(module, "client_of", lambda _: here)
+
+    def invoke(*arguments: str) -> str:
+        done = CliRunner().invoke(commands, arguments, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    return invoke
+
+
+class World:
+    """The attempts of a submitted command, which a test makes write and end."""
+
+    def __init__(self, app: FastAPI, job: Any) -> None:
+        self.database: Database = app.state.database
+        self.settings, self.job_id, self.attempts = app.state.settings, job["id"], list[str]()
+        with self.database.session_scope(writes=False) as session:
+            self.cluster_id = session.get_one(Job, self.job_id).cluster_id
+
+    def begin(self) -> None:
+        with self.database.session_scope() as session:
+            row = AttemptRow(
+                job_id=self.job_id,
+                cluster_id=self.cluster_id,
+                number=len(self.attempts) + 1,
+                round_number=len(self.attempts) + 1,
+                state=AttemptState.RUNNING.value,
+                reports=False,
+                gpu_type="cpu",
+                gpus_by_node={"cpu-0": [0]},
+                gpu_count=1,
+                ordered_seconds=0.0,
+            )
+            session.add(row)
+        self.attempts.append(row.id)
+
+    def write(self, text: str) -> None:
+        cluster = cluster_folder(self.settings, self.cluster_id)
+        folder = attempt_folder(cluster, self.attempts[-1])
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / "rank-0.log").open("a", encoding="utf-8") as file:
+            file.write(text)
+
+    def end(self) -> None:
+        with self.database.session_scope() as session:
+            row = session.get_one(AttemptRow, self.attempts[-1])
+            row.state, row.exits = AttemptState.ENDED.value, {"0": 7}
+            session.add(row)
+
+    def end_job(self) -> None:
+        with self.database.session_scope() as session:
+            job = session.get_one(Job, self.job_id)
+            job.state, job.finished_seconds = JobState.FAILED.value, 1.0
+            session.add(job)
+
+
+@pytest.fixture
+def world(app: FastAPI, here: Client) -> World:
+    run = {"argv": ["train"], "cwd": "/"}
+    job = {"name": "mine", "model": "script", "cluster_id": "here", "batch_size": 64, "run": run}
+    return World(app, here.submit_job(job))
+
+
+def test_a_command_is_submitted_as_it_is_typed(
+    run: Run, here: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WANDB_KEY", "hush")
+    options = ("--gpus", "2", "--env", "A=1=2", "--secret-env", "WANDB_KEY", "--retries", "0")
+    said = run("submit", *options, "--stop-seconds", "30", "--", "python", "train.py", "--lr", "1")
+    (job,) = here.jobs()["items"]
+    assert said == f"{job['id']} is submitted\n"
+    assert (job["name"], job["model"], job["adaptivity"]) == ("train", "train", "rigid")
+    assert here.job_command(job["id"]) == {
+        "argv": ["python", "train.py", "--lr", "1"],
+        "cwd": str(tmp_path),
+        "env": {"A": "1=2"},
+        "secret_names": ["WANDB_KEY"],
+        "stop_seconds": 30.0,
+        "max_retries": 0,
+        "total_samples": None,
+    }
+
+
+def test_a_command_may_adapt_and_have_a_name_of_its_own(run: Run, here: Client) -> None:
+    sizes = ("--batch-size", "64", "--max-batch-size", "512", "--model", "resnet", "--cwd", "/srv")
+    run("submit", "night", *sizes, "--cluster", "here", "--", "/usr/bin/train")
+    (job,) = here.jobs()["items"]
+    assert (job["name"], job["model"], job["adaptivity"]) == ("night", "resnet", "adaptive")
+    assert (job["batch_size"], job["max_batch_size"]) == (64, 512)
+    assert here.job_command(job["id"])["cwd"] == "/srv"
+
+
+@pytest.mark.parametrize(
+    ("words", "field"),
+    [
+        (("night", "--model", "cifar10", "--env", "A=1"), "--env"),
+        (("night",), "--model"),
+        (("--model", "cifar10"), "name"),
+        (("--gpus", "1", "--"), "--"),
+        (("--gpus", "1", "--env", "A", "--", "x"), "env"),
+        (("--gpus", "1", "--secret-env", "NO_SUCH_VARIABLE", "--", "x"), "secret_env"),
+    ],
+)
+def test_what_is_missing_is_named(run: Run, words: tuple[str, ...], field: str) -> None:
+    with pytest.raises(ParameterError) as refused:
+        run("submit", *words)
+    assert refused.value.field == field
+
+
+def test_a_log_is_printed(run: Run, world: World) -> None:
+    assert run("logs", world.job_id) == ""
+    world.begin()
+    world.write("ä" * 50_000 + "\nlast\n")
+    assert run("logs", world.job_id) == "ä" * 50_000 + "\nlast\n"
+    world.end()
+    world.begin()
+    world.write("second\n")
+    assert run("logs", world.job_id) == "second\n"
+    assert run("logs", world.job_id, "--attempt", "1").endswith("last\n")
+
+
+def test_following_goes_on_over_attempts_and_lost_connections_until_the_job_ends(
+    here: Client, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send, lost, said = here.send, list[bool](), list[str]()
+
+    def away(call: Any) -> Any:
+        if lost:
+            lost.pop()
+            raise Unreachable("away")
+        return send(call)
+
+    monkeypatch.setattr(here, "send", away)
+
+    def happens() -> Iterator[None]:
+        yield world.begin()
+        yield world.write("one\n")
+        yield lost.extend([True, True])
+        yield
+        yield
+        yield world.write("more\n")
+        yield world.end()
+        yield world.begin()
+        yield world.write("two")
+        yield world.end()
+        yield world.end_job()
+
+    story = happens()
+    reader = logs.LogReader(
+        here, world.job_id, 0, say=said.append, wait=lambda _: next(story, None)
+    )
+    assert "".join(reader.texts(None, follow=True)) == "one\nmore\ntwo"
+    assert said == ["The service does not answer; trying again."]
+    assert list(story) == []
+
+
+def test_logs_of_what_is_unknown_end_with_2(
+    here: Client,
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(logs, "client_of", lambda _: here)
+    monkeypatch.setattr(Client, "close", lambda _: None)
+    for words in (["job_none", "-f"], [world.job_id, "--attempt", "9", "-f"]):
+        monkeypatch.setattr("sys.argv", ["maat", "logs", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code == 2
+    assert "There is no job 'job_none'." in capsys.readouterr().err
+
+
+def test_a_job_that_is_played_has_no_log(here: Client) -> None:
+    played = here.submit_job({"name": "x", "model": "cifar10", "cluster_id": "demo"})
+    with pytest.raises(ApiError, match="runs no command"):
+        list(logs.LogReader(here, played["id"], 0, say=print).texts(None, follow=True))
+
+
+def test_attempts_are_listed(run: Run, world: World) -> None:
+    world.begin()
+    world.end()
+    assert run("attempts", world.job_id).splitlines()[1].split()[:5] == [
+        "1", "ended", "-", "cpu", "1",
+    ]  # fmt: skip
+    (one,) = json.loads(run("attempts", world.job_id, "--json"))["items"]
+    assert one["exit_codes"] == {"0": 7}

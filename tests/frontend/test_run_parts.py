@@ -1,0 +1,105 @@
+"""What a job's page says of a command, in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dash import html
+
+from frontend.pages.job.parts import why
+from frontend.pages.job.run_parts import (
+    attempts_table,
+    command_facts,
+    exit_words,
+    samples_table,
+    state_words,
+)
+
+ATTEMPT: dict[str, Any] = {
+    "number": 1,
+    "state": "running",
+    "outcome": None,
+    "reason": "",
+    "gpu_type": "cpu",
+    "gpu_count": 2,
+    "gpus_by_node": {"cpu-0": [0, 1]},
+    "ordered_at": "2026-11-20T10:00:00Z",
+    "alive_at": "2026-11-20T10:00:01Z",
+    "running_at": None,
+    "ended_at": None,
+    "stop_reason": None,
+    "exit_codes": None,
+    "checkpoint_step": 1200,
+}
+
+
+def text_of(component: Any) -> str:
+    if isinstance(component, list | tuple):
+        return " ".join(text_of(part) for part in component)
+    if component is None or isinstance(component, str | int | float):
+        return str(component or "")
+    return text_of(getattr(component, "children", ""))
+
+
+def test_a_command_is_shown_as_a_shell_needs_it_and_secrets_by_name() -> None:
+    command: Any = {
+        "argv": ["python", "my train.py", "$HOME"],
+        "cwd": "/srv",
+        "env": {"A": "two words"},
+        "secret_names": ["KEY"],
+        "stop_seconds": 120.0,
+        "max_retries": 3,
+        "total_samples": None,
+    }
+    said = text_of(command_facts(command))
+    assert "python 'my train.py' '$HOME'" in said
+    assert "A='two words'" in said
+    assert "KEY" in said
+
+
+@pytest.mark.parametrize(
+    ("codes", "words"),
+    [
+        (None, "–"),
+        ({"0": 0, "1": 0, "2": 7}, "0 on 2 ranks, 7 on rank 2"),
+        ({"0": -9, "1": 143}, "killed on rank 0, 143 on rank 1"),
+    ],
+)
+def test_exit_codes_are_told_together(codes: Any, words: str) -> None:
+    assert exit_words(codes) == words
+
+
+def test_attempts_stand_newest_first_with_their_ends_in_words() -> None:
+    ended: Any = {**ATTEMPT, "state": "ended", "outcome": "stopped", "stop_reason": "preempted"}
+    live: Any = {**ATTEMPT, "number": 2}
+    assert state_words(ended) == "stopped as asked"
+    table: Any = attempts_table([ended, live])
+    rows = table.children[1].children
+    assert [text_of(row.children[0]) for row in rows] == ["2", "1"]
+    assert "its GPUs went to others" in text_of(rows[1])
+
+
+def test_what_is_not_there_yet_says_so() -> None:
+    assert "No attempt yet" in text_of(attempts_table([]))
+    assert "No step was measured yet" in text_of(samples_table([]))
+
+
+def test_a_failure_shows_its_cause_and_last_lines_as_text() -> None:
+    job: Any = {
+        "id": "job_a", "state": "failed", "allocation": None, "cluster_id": "c", "reason": None,
+        "started_at": "2026-11-20T10:00:00Z", "finished_at": "2026-11-20T10:01:00Z",
+        "submitted_at": "2026-11-20T09:59:00Z",
+    }  # fmt: skip
+    sentence = "The job has failed: Rank 0 ended with exit code 7."
+    primary = {"code": "FAILED", "sentence": sentence, "evidence": {}, "as_of_round": 3}
+    told: Any = {
+        "primary": primary,
+        "reasons": [primary],
+        "remedies": [],
+        "last_lines": ["<b>x</b>", "ValueError"],
+    }
+    card = why(job, told)
+    assert sentence in text_of(card)
+    (lines,) = (part for part in card.children if isinstance(part, html.Pre))
+    assert lines.children == "<b>x</b>\nValueError"
