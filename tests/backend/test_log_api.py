@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import service_settings
 from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given
 from hypothesis import settings as tries
@@ -27,9 +26,9 @@ from maat.vocabulary import AttemptState, JobState, Outcome
 TEXT = "step 1 · loss 0,5\nschön 数字 🎉\n"
 
 
-@pytest.fixture(name="settings")
-def _settings(database_url: str, tmp_path: Path) -> Settings:
-    return service_settings(database_url, tmp_path).model_copy(update={"allow_commands": True})
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    return settings.model_copy(update={"allow_commands": True})
 
 
 class Logged:
