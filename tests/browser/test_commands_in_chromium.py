@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import running, wait_until
-from pages import error_beside
 from playwright.sync_api import expect
 
 from benchmarks.real_server import free_port
+from browser.conftest import running, wait_until
+from browser.pages import error_beside
 from maat.client import Client
 
 pytestmark = pytest.mark.needs_chromium

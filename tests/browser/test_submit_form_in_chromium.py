@@ -41,7 +41,7 @@ def test_only_fields_that_apply_are_there_and_the_first_has_the_focus(
         return {field for field in fields if page.locator(f"#submit-{field}").is_visible()}
 
     assert there() == {"min-gpus", "max-gpus", "max-batch-size"}
-    page.get_by_text("Nothing", exact=True).click()
+    page.locator("#submit-adaptivity").get_by_text("Nothing", exact=True).click()
     expect(page.locator("#submit-gpu-count")).to_be_visible()
     assert there() == {"gpu-count", "batch-size"}
     expect(page.locator("#submit-batch-size")).to_have_attribute(
@@ -58,7 +58,7 @@ def test_all_errors_stand_there_at_once_in_words_and_go_one_by_one_as_they_are_m
     server: Any, tab: Any
 ) -> None:
     page = opened(server, tab)
-    page.get_by_text("Nothing", exact=True).click()
+    page.locator("#submit-adaptivity").get_by_text("Nothing", exact=True).click()
     expect(page.locator("#submit-gpu-count")).to_be_visible()
     page.fill("#submit-work-scale", "0")
     page.fill("#submit-batch-size", "7")

@@ -159,7 +159,9 @@ def test_a_rank_begins_as_from_a_shell(new_attempt: NewAttempt) -> None:
     ).started()
     attempt.ended()
     masks = [line.split()[1] for line in attempt.log().splitlines() if line.startswith("Sig")]
-    assert masks == ["0" * 16] * 2
+    # Other signals are the C library's own.
+    theirs = sum(1 << (number - 1) for number in signal.valid_signals())
+    assert [int(mask, 16) & theirs for mask in masks] == [0, 0]
     assert "\n0\n1\n2\ngroup" in attempt.log()
     _, group, _, pid = next(
         line.split() for line in attempt.log().splitlines() if line.startswith("group")
