@@ -10,9 +10,8 @@ from functools import lru_cache
 from backend.database import Database
 from backend.queue import RUN_SIMULATION, RUN_SWEEP_POINT, CeleryQueue
 from backend.settings import get_settings
-from worker import demo, housekeeping, live, simulations, sweeps
+from worker import demo, housekeeping, live, live_commands, simulations, sweeps
 from worker.app import EXPIRES_SECONDS, app
-from worker.training import clusters as training
 
 
 @lru_cache(maxsize=1)
@@ -26,7 +25,7 @@ def tick() -> None:
     """Request the round of every cluster that is due, and a look at what runs."""
     for cluster_id in live.due_clusters(database()):
         step_cluster.apply_async((cluster_id,), expires=EXPIRES_SECONDS)
-    for cluster_id in training.clusters_with_work(database()):
+    for cluster_id in live_commands.clusters_with_work(database()):
         reconcile_cluster.apply_async((cluster_id,), expires=EXPIRES_SECONDS)
 
 
@@ -38,7 +37,7 @@ def step_cluster(cluster_id: str) -> None:
 @app.task(name="maat.reconcile_cluster")  # type: ignore[untyped-decorator]
 def reconcile_cluster(cluster_id: str) -> None:
     """Bring the processes of a cluster to what its rounds want of them."""
-    training.reconcile_cluster(database(), cluster_id, get_settings())
+    live_commands.reconcile_cluster(database(), cluster_id, get_settings())
 
 
 @app.task(name="maat.dispatch")  # type: ignore[untyped-decorator]

@@ -22,8 +22,8 @@ from maat.vocabulary import AttemptState, StopReason
 from worker import live
 from worker.engines.local import LocalEngine
 from worker.engines.protocol import EngineNode
+from worker.live_commands import reconcile_cluster
 from worker.live_memory import MEMORY
-from worker.training.clusters import reconcile_cluster
 
 PATIENCE_SECONDS = 60.0
 

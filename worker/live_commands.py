@@ -1,4 +1,4 @@
-"""The clusters that run commands: which have work, and one look at each."""
+"""The clusters that run commands: which have work, and one look at what runs on each."""
 
 from __future__ import annotations
 
