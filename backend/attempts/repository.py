@@ -7,7 +7,6 @@ from sqlmodel import Session, col, select
 from backend.attempts.models import AttemptRow, StepSample
 from backend.pagination import Order, Rows, paginate
 from backend.problems import NotFound
-from maat.vocabulary import Outcome
 
 
 def attempts_of(
@@ -31,16 +30,6 @@ def get_attempt(session: Session, job_id: str, number: int) -> AttemptRow:
     if found is None:
         raise NotFound(f"The job has no attempt {number}.")
     return found
-
-
-def last_failure(session: Session, job_id: str) -> AttemptRow | None:
-    """Return the newest attempt of a job that failed."""
-    return session.exec(
-        select(AttemptRow)
-        .where(AttemptRow.job_id == job_id, AttemptRow.outcome == Outcome.FAILED.value)
-        .order_by(col(AttemptRow.number).desc())
-        .limit(1)
-    ).first()
 
 
 def samples_of(

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from sqlmodel import Session
 
 from backend.accounts.identity import Principal
-from backend.attempts.models import AttemptRow
-from backend.jobs.models import Job
+from backend.jobs.models import Job, JobEvent
 from backend.jobs.remedies import SOLUBLE
 from backend.jobs.resources import show_reason
 from backend.rounds.repository import round_before
@@ -43,13 +42,13 @@ def explain(
     remedies: Sequence[Remedy],
     *,
     waited_for: ReasonOut | None = None,
-    failure: AttemptRow | None = None,
+    failure: JobEvent | None = None,
 ) -> ExplanationOut:
     """Explain a job's allocation.
 
     `remedies`: those found to work; without one, a job whose reason may pass is told to wait.
-    `waited_for`: the reason why a finished job had waited. `failure`: the attempt that a command
-    failed with.
+    `waited_for`: the reason why a finished job had waited. `failure`: the event of a command's
+    failure, with its last attempt.
     """
     reason = show_reason(job, sight) if failure is None else _failed(job, failure)
     waits = (
@@ -61,15 +60,16 @@ def explain(
         reasons=[reason, *([waited_for] if waited_for else [])],
         remedies=offered,
         as_of_round=job.as_of_round,
-        last_lines=[] if failure is None else failure.last_lines or [],
+        last_lines=[] if failure is None else failure.data.get("last_lines") or [],
     )
 
 
-def _failed(job: Job, failure: AttemptRow) -> ReasonOut:
-    tries = "" if failure.number == 1 else f" It was its attempt {failure.number}."
+def _failed(job: Job, failure: JobEvent) -> ReasonOut:
+    number, why = failure.data["attempt"], failure.data["reason"] or "its processes ended early."
+    tries = "" if number == 1 else f" It was its attempt {number}."
     return ReasonOut(
         code="FAILED",
-        sentence=f"The job has failed: {failure.reason or 'its processes ended early.'}{tries}",
+        sentence=f"The job has failed: {why}{tries}",
         evidence={},
         as_of_round=job.as_of_round,
     )

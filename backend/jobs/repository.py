@@ -22,6 +22,7 @@ from backend.jobs.counting import count_kept, count_matching
 from backend.jobs.models import Job, JobAllocation, JobCount, JobEvent
 from backend.pagination import Branch, Order, Rows, paginate
 from backend.problems import NotFound
+from maat.vocabulary import JobState
 
 # Jobs with equal first keys follow by submission, then by id, as the index holds them (models.py).
 SORT_KEYS: Mapping[str, tuple[Any, ...]] = {
@@ -281,6 +282,14 @@ def allocations_of(
         limit=limit,
         cursor=cursor,
     )
+
+
+def last_failure(session: Session, job_id: str) -> JobEvent | None:
+    """Return the event of a command's failure; None if the job did not fail as a command."""
+    failed = (JobEvent.job_id == job_id, JobEvent.state == JobState.FAILED.value)
+    newest = select(JobEvent).where(*failed).order_by(col(JobEvent.id).desc()).limit(1)
+    found = session.exec(newest).first()
+    return found if found is not None and "attempt" in found.data else None
 
 
 def events_of(session: Session, job_id: str, *, limit: int, cursor: str | None) -> Rows[JobEvent]:

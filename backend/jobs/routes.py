@@ -9,7 +9,6 @@ from sqlmodel import Session
 
 from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
-from backend.attempts.repository import last_failure
 from backend.clusters.models import Cluster
 from backend.clusters.repository import all_clusters, get_cluster, nodes_of
 from backend.clusters.topology import capacity_by_type
@@ -26,6 +25,7 @@ from backend.jobs.repository import (
     events_of,
     find_jobs,
     get_job,
+    last_failure,
 )
 from backend.jobs.resources import reason_sight, show_event, show_job, show_jobs, show_span
 from backend.jobs.service import (

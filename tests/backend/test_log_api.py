@@ -19,7 +19,7 @@ from backend.attempts.folders import attempt_folder, cluster_folder
 from backend.attempts.logs import last_lines, open_log, read_part
 from backend.clusters.repository import get_cluster
 from backend.database import Database
-from backend.models import AttemptRow, Job
+from backend.models import AttemptRow, Job, JobEvent
 from backend.settings import Settings
 from maat.vocabulary import AttemptState, JobState, Outcome
 
@@ -203,16 +203,19 @@ def test_last_lines_are_few_short_and_whole(tmp_path: Path) -> None:
 
 
 def test_a_failed_command_is_explained_by_its_failure(logged: Logged) -> None:
-    logged.end(
-        outcome=Outcome.FAILED.value,
-        reason="Rank 0 ended with exit code 7.",
-        last_lines=["Traceback", "ValueError: no"],
-    )
+    told = {
+        "attempt": 1,
+        "outcome": Outcome.FAILED.value,
+        "reason": "Rank 0 ended with exit code 7.",
+        "last_lines": ["Traceback", "ValueError: no"],
+    }
     with logged.database.session_scope() as session:
         job = session.exec(select(Job).where(Job.id == logged.job_id)).one()
         job.state, job.finished_seconds = JobState.FAILED.value, 1.0
         job.reason_code = "GRANTED"
         session.add(job)
+        event = {"cluster_seconds": 1.0, "kind": "state", "state": "failed", "data": told}
+        session.add(JobEvent(job_id=job.id, cluster_id=job.cluster_id, **event))
     told = logged.client.get(f"/api/v1/jobs/{logged.job_id}/explanation").json()
     assert told["primary"]["code"] == "FAILED"
     assert told["primary"]["sentence"] == "The job has failed: Rank 0 ended with exit code 7."
