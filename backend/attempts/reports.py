@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sqlmodel import Session, func, select
+import sqlalchemy as sa
+from sqlmodel import Session, col, func, select
 
 from backend.attempts.models import AttemptRow, GradientSample, StepSample
 from backend.clocktime import cluster_seconds
@@ -12,9 +13,10 @@ from backend.clusters.models import Cluster
 from backend.jobs.models import Job
 from backend.moments import moment_of
 from backend.problems import FieldError, Invalid, NotFound, StaleAttempt
-from maat.api.attempts import REPORT_SECONDS, PassBody, PlanOut, ReportBody, ReportOut
+from maat.api.attempts import REPORT_SECONDS, GradientBody, PassBody, PlanOut, ReportBody, ReportOut
 from maat.vocabulary import AttemptState
 
+KEPT_GRADIENTS = 500  # of a job
 _MOST_WEIGHT = 10_000  # steps of one configuration: older ones count less and less
 
 
@@ -70,7 +72,8 @@ def _impossible(session: Session, row: AttemptRow, body: ReportBody) -> Iterator
             message = "Synchronisation takes longer than the step that it is a part of."
             yield _wrong(f"/passes/{index}/sync_seconds", message, found.sync_seconds)
         total = found.per_gpu_batch_size * found.replica_count * (found.accumulation_steps + 1)
-        if job.max_batch_size is not None and total > 2 * job.max_batch_size:
+        rounding = found.replica_count * (found.accumulation_steps + 1)  # a sample in every pass
+        if job.max_batch_size is not None and total >= job.max_batch_size + rounding:
             message = f"The job's batch size is at most {job.max_batch_size}."
             yield _wrong(f"/passes/{index}/per_gpu_batch_size", message, found.per_gpu_batch_size)
 
@@ -85,17 +88,7 @@ def _store(session: Session, row: AttemptRow, body: ReportBody) -> None:
     for found in body.passes:
         _add_steps(session, row, found, now)
     if body.gradient is not None:
-        session.add(
-            GradientSample(
-                job_id=row.job_id,
-                at_seconds=now,
-                square=body.gradient.square,
-                variance=body.gradient.variance,
-                steps=body.gradient.steps,
-                batch_size=body.gradient.at_batch_size,
-                progress=body.progress.effective_samples,
-            )
-        )
+        _add_gradient(session, row, body.gradient, body.progress.effective_samples, now)
     done = body.progress.effective_samples
     if row.reported_seconds is not None and row.progress is not None:
         passed = now - row.reported_seconds
@@ -115,6 +108,28 @@ def _store(session: Session, row: AttemptRow, body: ReportBody) -> None:
         row.running_plan = row.plan
     session.add(row)
     session.flush()
+
+
+def _add_gradient(
+    session: Session, row: AttemptRow, found: GradientBody, progress: float, now: float
+) -> None:
+    """Add a measured gradient to its job's history, and forget the oldest ones."""
+    session.add(
+        GradientSample(
+            job_id=row.job_id,
+            at_seconds=now,
+            square=found.square,
+            variance=found.variance,
+            steps=found.steps,
+            batch_size=found.at_batch_size,
+            progress=progress,
+        )
+    )
+    session.flush()
+    of_job, ids = col(GradientSample.job_id) == row.job_id, col(GradientSample.id)
+    last_kept = select(ids).where(of_job).order_by(ids.desc()).offset(KEPT_GRADIENTS - 1).limit(1)
+    older = sa.delete(GradientSample).where(of_job, ids < last_kept.scalar_subquery())
+    session.connection().execute(older)
 
 
 def _add_steps(session: Session, row: AttemptRow, found: PassBody, now: float) -> None:

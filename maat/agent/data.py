@@ -96,7 +96,7 @@ class _WorkerStart:
 
 
 def check_loader(loader: Any) -> None:
-    """Raise TypeError for a loader whose samples cannot be shared out anew."""
+    """Raise TypeError for a loader whose samples no other number of ranks can divide."""
     if not isinstance(loader, DataLoader):
         raise TypeError(f"loader is a {type(loader).__name__}: give a torch DataLoader.")
     if isinstance(loader.dataset, IterableDataset):

@@ -123,7 +123,7 @@ class Meter:
         self._done: Any = None
 
     def forget(self) -> None:
-        """Begin anew: the next gradient has nothing to do with the last one."""
+        """Forget the last gradient: the next one cannot be compared with it."""
         self._previous = None
         self._ready = self._done = None
 

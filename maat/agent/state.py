@@ -98,13 +98,16 @@ class State:
         if numbers["data_size"] == self.position.size:
             self.position.at, self.in_epoch = numbers["at"], numbers["in_epoch"]
         else:
-            print("maat: the data has another size than before: the epoch begins anew", flush=True)
+            print(
+                "maat: the data set has changed its size: this epoch starts from its first sample",
+                flush=True,
+            )
         self.noise.restore(numbers["noise"])
         _set_random(checkpoint.state["random"], rank, self.step)
 
 
 def _set_random(random: Mapping[str, Any], rank: int, step: int) -> None:
-    """Go on with rank 0's chance there; elsewhere begin anew, and not as at the job's start."""
+    """Set the random generators: on rank 0 to the saved state, elsewhere to a seed of this step."""
     if rank == 0:
         torch.set_rng_state(random["cpu"])
         if "cuda" in random and torch.cuda.is_available():

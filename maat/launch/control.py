@@ -26,7 +26,7 @@ class StartFailed(Exception):
 
 
 def start(directory: AttemptDir, spec: Spec, *, token: str, secrets: Mapping[str, str]) -> bool:
-    """Start an attempt once, whoever calls this and how often.
+    """Start an attempt. Repeated and simultaneous calls start it once.
 
     Returns False if somebody else has started it, or is about to. What is half-written is written
     again. Raises NeedsLinux and StartFailed.
@@ -105,7 +105,7 @@ def _write_loss(directory: AttemptDir, *, swept: int) -> None:
     if done:  # all that was missing is exit.json
         lost = None
     elif started.get("boot_id", boot_id()) != boot_id():
-        lost = "The machine was started anew."
+        lost = "The machine was restarted."
     else:
         lost = directory.text("kill") or "Its supervisor was killed."
     _write_exit(directory, lost=lost, swept=swept)

@@ -11,8 +11,9 @@ from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
-from sqlmodel import select
+from sqlmodel import col, select
 
+from backend.attempts import reports
 from backend.clusters.repository import get_cluster
 from backend.database import Database
 from backend.models import AttemptRow, GradientSample, StepSample
@@ -133,6 +134,18 @@ def test_a_plan_that_the_agent_has_is_not_sent_again(agent: Agent) -> None:
     assert agent.row().running_plan == PLAN
 
 
+def test_of_a_jobs_gradients_the_newest_are_kept(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reports, "KEPT_GRADIENTS", 3)
+    for number in range(1, 6):
+        gradient = {"square": float(number), "variance": 1.0, "steps": 1, "at_batch_size": 64}
+        assert agent.report(sequence=number, gradient=gradient).status_code == 200
+    with agent.database.session_scope(writes=False) as session:
+        kept = session.exec(select(GradientSample).order_by(col(GradientSample.id))).all()
+    assert [gradient.square for gradient in kept] == [3.0, 4.0, 5.0]
+
+
 def test_a_repeated_report_changes_nothing(agent: Agent) -> None:
     first = agent.report(passes=[steps(0.1, 0.2)])
     again = agent.report(passes=[steps(0.1, 0.2)], progress={"effective_samples": 9999.0})
@@ -207,7 +220,7 @@ def test_of_two_agents_with_one_token_the_first_counts(agent: Agent) -> None:
         ({"gpu_type": "a100"}, "/gpu_type"),
         ({"passes": [steps(0.1, replica_count=4)]}, "/passes/0/replica_count"),
         ({"passes": [steps(0.1, sync_seconds=0.2)]}, "/passes/0/sync_seconds"),
-        ({"passes": [steps(0.1, per_gpu_batch_size=4096)]}, "/passes/0/per_gpu_batch_size"),
+        ({"passes": [steps(0.1, per_gpu_batch_size=257)]}, "/passes/0/per_gpu_batch_size"),
         ({"passes": [steps(-1.0)]}, "/passes/0/step_seconds/mean"),
         ({"progress": {"effective_samples": -1.0}}, "/progress/effective_samples"),
         ({"sequence": 0}, "/sequence"),

@@ -1,4 +1,4 @@
-"""The deployment's key: made once, whoever asks first; what it keeps and whom it knows."""
+"""Tests of the deployment's secret key: its creation, its encryption, its tokens."""
 
 from __future__ import annotations
 

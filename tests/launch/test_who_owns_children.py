@@ -94,7 +94,7 @@ def test_the_machine_is_started_anew_and_all_attempts_are_lost(new_attempt: NewA
     started = attempt.directory.read("started.json")
     assert started is not None
     attempt.directory.write("started.json", {**started, "boot_id": "an-earlier-one"})
-    assert attempt.lost()["lost"] == "The machine was started anew."
+    assert attempt.lost()["lost"] == "The machine was restarted."
 
 
 def test_of_two_workers_at_once_one_starts(new_attempt: NewAttempt) -> None:

@@ -160,6 +160,14 @@ class _Kept:
     attempt: Attempt
     truth: _Truth = field(default_factory=_Truth)
 
+    @property
+    def is_live(self) -> bool:
+        return self.attempt.state is not S.ENDED
+
+    @property
+    def holds_gpu(self) -> bool:
+        return self.is_live and self.attempt.state is not S.ORDERED
+
 
 class LyingEngine(RuleBasedStateMachine):
     """Jobs that are moved about on an engine which nobody can trust.
@@ -174,7 +182,7 @@ class LyingEngine(RuleBasedStateMachine):
         self.kept: list[_Kept] = []
 
     def _live_of(self, job: int) -> list[_Kept]:
-        return [one for one in self.kept if one.job == job and one.attempt.is_live]
+        return [one for one in self.kept if one.job == job and one.is_live]
 
     @rule(job=st.integers(0, 3), gpu=st.integers(0, GPUS - 1), reports=st.booleans())
     def a_round_places_a_job(self, job: int, gpu: int, reports: bool) -> None:
@@ -197,7 +205,7 @@ class LyingEngine(RuleBasedStateMachine):
         at=st.integers(0, 30),
     )
     def the_worker_looks(self, lie: str, dies_between: bool, at: int) -> None:
-        live = [one for one in self.kept if one.attempt.is_live]
+        live = [one for one in self.kept if one.is_live]
         if not live:
             return
         one = live[at % len(live)]
@@ -211,8 +219,8 @@ class LyingEngine(RuleBasedStateMachine):
             one.attempt = heard(one.attempt, move)
 
     def _may_take(self, one: _Kept) -> bool:
-        held = {other.gpu for other in self.kept if other.attempt.holds_gpus}
-        older = [x for x in self._live_of(one.job) if x is not one and x.attempt.holds_gpus]
+        held = {other.gpu for other in self.kept if other.holds_gpu}
+        older = [x for x in self._live_of(one.job) if x is not one and x.holds_gpu]
         return one.gpu not in held and not older
 
     def _look(self, one: _Kept, lie: str) -> Seen | None:
@@ -255,14 +263,14 @@ class LyingEngine(RuleBasedStateMachine):
 
     @invariant()
     def no_gpu_is_held_twice(self) -> None:
-        held = [one.gpu for one in self.kept if one.attempt.holds_gpus]
+        held = [one.gpu for one in self.kept if one.holds_gpu]
         assert len(held) == len(set(held))
 
     @invariant()
     def what_lives_holds_its_gpu(self) -> None:
         for one in self.kept:
             if one.truth.alive:
-                assert one.attempt.holds_gpus
+                assert one.holds_gpu
 
     @invariant()
     def one_attempt_of_a_job_lives(self) -> None:
@@ -285,7 +293,7 @@ class LyingEngine(RuleBasedStateMachine):
                     one.attempt = after(one.attempt, move, self.now)
                     self._tell(one, move)
                     one.attempt = heard(one.attempt, move)
-        assert not any(one.attempt.is_live or one.truth.alive for one in self.kept)
+        assert not any(one.is_live or one.truth.alive for one in self.kept)
 
 
 TestLyingEngine = LyingEngine.TestCase

@@ -113,7 +113,9 @@ class Stage:
     def reconciler(self, fencing: int = 0) -> Reconciler:
         cluster = self.cluster
         root = cluster.settings.data_path / "training" / cluster.cluster_id
-        orders = Orders(root, cluster.settings.public_url, secret_key(cluster.settings))
+        settings = cluster.settings
+        key, allowed = secret_key(settings), settings.allow_commands
+        orders = Orders(root, settings.public_url, key, allowed)
         return Reconciler(
             cluster.database, cluster.cluster_id, self.engine, orders, fencing=fencing
         )
@@ -152,6 +154,16 @@ def test_a_refused_order_ends_and_frees_its_gpus(stage: Stage) -> None:
     stage.engine.launching = refuse
     stage.look()
     assert (stage.attempt.outcome, stage.attempt.reason) == (Outcome.REFUSED, "no such gang")
+    assert stage.cluster.holds() == []
+
+
+def test_a_worker_where_commands_are_not_allowed_starts_none(stage: Stage) -> None:
+    settings = stage.cluster.settings
+    stage.cluster.settings = settings.model_copy(update={"allow_commands": False})
+    stage.look()
+    assert stage.attempt.outcome == Outcome.REFUSED
+    assert "MAAT_ALLOW_COMMANDS" in stage.attempt.reason
+    assert stage.engine.verbs() == []
     assert stage.cluster.holds() == []
 
 

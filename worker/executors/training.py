@@ -2,7 +2,7 @@
 
 It starts and stops nothing itself. It writes what a round wants of an attempt; worker/training
 carries that out on an engine, and agents report through the service. So everything that it knows is
-in tables of its own, read anew in every step. Its state of a job is only what was told of it.
+in tables of its own, which every step reads again. Its state of a job lists the events told.
 """
 
 from __future__ import annotations
@@ -92,6 +92,7 @@ class Training:
             statuses.append(self._status(job_id, attempts, ended, now))
             if ended is not None:
                 del self._jobs[job_id], self._told[job_id]
+                self._applied.pop(job_id, None)
                 continue
             job = self._as_seen(job_id, known, attempts, now)
             if job_id in self._cancelled:
@@ -205,14 +206,19 @@ class Training:
         """Give a running job another batch plan where one is believed to be better."""
         if live is None or live.state != AttemptState.RUNNING or job.spec.has_fixed_batch:
             return
-        if job.allocation is not None and live.plan is not None:
-            plan = plan_of(job.spec, job.belief, job.allocation, len(live.gpus_by_node))
-            if plan.total_batch_size and _plan_to_json(plan) != live.plan:
-                self._give_plan(live, plan)
+        if job.allocation is not None:
+            self._give_plan(
+                live, plan_of(job.spec, job.belief, job.allocation, len(live.gpus_by_node))
+            )
 
     def _give_plan(self, live: AttemptRow, plan: BatchPlan) -> None:
+        """Give an attempt a batch plan; nothing changes if it is the present one or none fits."""
+        new = _plan_to_json(plan)
+        if new == live.plan or not plan.total_batch_size:
+            return
+        live.plan, live.plan_number = new, live.plan_number + 1
+        values = {"plan": new, "plan_number": live.plan_number}
         mine = _ATTEMPTS.c.id == live.id
-        values = {"plan": _plan_to_json(plan), "plan_number": _ATTEMPTS.c.plan_number + 1}
         self._writes.append(Write(sa.update(_ATTEMPTS).where(mine).values(**values)))
 
     # ---- how things stand

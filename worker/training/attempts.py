@@ -15,10 +15,6 @@ from typing import TypeAlias
 from maat.vocabulary import AttemptState, Outcome, StopReason
 from worker.engines.protocol import Phase, Seen
 
-_HOLDING = frozenset(
-    {AttemptState.QUEUED, AttemptState.STARTING, AttemptState.RUNNING, AttemptState.STOPPING}
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Rules:
@@ -68,14 +64,6 @@ class Attempt:
     killed_at: float | None = None
     finished: bool = False
     absent_since: float | None = None
-
-    @property
-    def holds_gpus(self) -> bool:
-        return self.state in _HOLDING
-
-    @property
-    def is_live(self) -> bool:
-        return self.state is not AttemptState.ENDED
 
 
 @dataclass(frozen=True, slots=True)

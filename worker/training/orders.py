@@ -22,14 +22,21 @@ class OrderError(Exception):
 
 @dataclass(frozen=True)
 class Orders:
-    """`root`: the folder of attempts and checkpoints. `url`: where agents report."""
+    """What orders are made from.
+
+    `root`: the folder of attempts and checkpoints. `url`: where agents report. `allowed`: whether
+    the operator allows commands where this worker runs.
+    """
 
     root: Path
     url: str
     key: SecretKey
+    allowed: bool
 
     def order_of(self, session: Session, row: AttemptRow) -> Order:
         """Raises OrderError."""
+        if not self.allowed:
+            raise OrderError("Commands are not allowed here: the worker lacks MAAT_ALLOW_COMMANDS.")
         command = session.get_one(JobCommand, row.job_id)
         try:
             secrets = secrets_of(session, row.job_id, self.key)
