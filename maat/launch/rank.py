@@ -80,7 +80,7 @@ class Gate:
         os.close(self._behind)
 
     def pass_through(self) -> None:
-        """Wait, in a rank, until the supervisor opens the gate; end the rank if the supervisor died."""
+        """Wait in a rank until the gate opens; end the rank if its supervisor died."""
         os.close(self._before)
         if not os.read(self._behind, 1):
             os._exit(CANNOT_RUN)

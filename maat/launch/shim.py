@@ -164,7 +164,7 @@ def _sweep() -> int:
 
 
 def main() -> None:
-    """Run as `shim DIR LOCK`. LOCK: the descriptor of the folder's lock, which the starter holds."""
+    """Run as `shim DIR LOCK`. LOCK: the descriptor of the folder's lock, held by the starter."""
     directory, lock = AttemptDir(sys.argv[1]), int(sys.argv[2])
     os.set_inheritable(lock, False)
     if os.fork():
