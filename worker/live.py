@@ -6,12 +6,13 @@ Knows no broker.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
+from backend.attempts.comparisons import measured_interference
 from backend.clocktime import Moment, cluster_seconds, reanchor, stands_still
 from backend.clusters.repository import all_clusters, get_cluster, nodes_of
 from backend.database import Database
@@ -119,11 +120,12 @@ def _make_round(
 
 @dataclass(frozen=True)
 class _Step:
-    """A step that is due: the cluster's row as read, and its jobs."""
+    """A step that is due: the cluster's row as read, its jobs, and what sharing costs them."""
 
     cluster: ClusterRow
     live: LiveCluster
     reservations: tuple[Reservation, ...]
+    interference: Mapping[tuple[str, str, int], float]
 
 
 def _begin(
@@ -145,7 +147,10 @@ def _begin(
         )
         return None
     live = _live_of(session, cluster, moment, remembered, seconds)
-    return None if live is None else _Step(cluster, live, reservations_at(session, cluster, moment))
+    if live is None:
+        return None
+    reservations = reservations_at(session, cluster, moment)
+    return _Step(cluster, live, reservations, measured_interference(session, cluster.id))
 
 
 def _continued(
@@ -210,6 +215,7 @@ def _round_loop(step: _Step, store: SqlRoundStore, seconds: StepSeconds) -> Roun
         store=store,
         clock=step.live.clock,
         reservations=step.reservations,
+        interference=step.interference,
         round_seconds=row.round_seconds,
     )
 
