@@ -17,6 +17,7 @@ from backend.clocktime import Moment, cluster_seconds, reanchor, stands_still
 from backend.clusters.repository import all_clusters, get_cluster, nodes_of
 from backend.database import Database
 from backend.models import Cluster as ClusterRow
+from backend.models import ClusterRuntime
 from backend.moments import moment_of
 from maat.scheduling.events import Event
 from maat.scheduling.loop import RoundLoop
@@ -84,6 +85,9 @@ def note_cluster(database: Database, cluster_id: str, fencing: int) -> None:
         if session.connection().execute(held).rowcount != 1:
             return
         carry_out(session, writes)
+        if session.get(ClusterRuntime, cluster_id) is None:  # no round has been made yet
+            state = dict(live.executor_state())
+            session.add(ClusterRuntime(cluster_id=cluster_id, executor_state=state))
         extend(session, cluster_id, fencing)
     MEMORY.keep(database, live, fencing=fencing)
 

@@ -35,8 +35,8 @@ def add_scores(
 ) -> None:
     """Add a report of each rank's own part of a step, in the order of ranks.
 
-    The median of these GPUs may itself be slower than that of their type: what is known of them
-    scales the ratios.
+    The median of these GPUs may itself be slower than others: what is known of some of them scales
+    the ratios of all, so that GPUs are compared through those that jobs have in common.
     """
     application = session.get_one(Job, row.job_id).model
     ids = {node.name: node.id for node in nodes_of(session, row.cluster_id)}
@@ -44,9 +44,11 @@ def add_scores(
     if len(gpus) != len(compute_seconds):
         return
     known = [session.get(GpuScore, (*gpu, application)) for gpu in gpus]
-    scale = statistics.median([1.0 if one is None else one.ratio for one in known])
     middle = statistics.median(compute_seconds)
-    for (node_id, index), score, seconds in zip(gpus, known, compute_seconds, strict=True):
+    relative = [seconds / middle for seconds in compute_seconds]
+    scales = [one.ratio / each for one, each in zip(known, relative, strict=True) if one]
+    scale = statistics.median(scales or [1.0])
+    for (node_id, index), score, each in zip(gpus, known, relative, strict=True):
         one = score or GpuScore(
             node_id=node_id,
             gpu_index=index,
@@ -56,7 +58,7 @@ def add_scores(
             updated_seconds=now,
         )
         one.count = min(one.count, _MOST_REPORTS - 1) + 1
-        one.ratio += (seconds / middle * scale - one.ratio) / one.count
+        one.ratio += (each * scale - one.ratio) / one.count
         one.updated_seconds = now
         session.add(one)
     session.flush()

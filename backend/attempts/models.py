@@ -161,8 +161,9 @@ class JobFit(SQLModel, table=True):
 class GpuScore(SQLModel, table=True):
     """How slow a GPU was for an application, by the ranks of jobs that ran on several GPUs.
 
-    `ratio`: its time for a rank's own part of a step over that of the median GPU of its type, the
-    mean of `count` reports. `application`: the jobs' model.
+    `ratio`: its time for a rank's own part of a step relative to other GPUs of its type (only the
+    quotient of two ratios means something), the mean of `count` reports. `application`: the jobs'
+    model.
     """
 
     __tablename__ = "gpu_scores"

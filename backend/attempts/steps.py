@@ -34,7 +34,7 @@ def add_steps(session: Session, row: AttemptRow, found: PassBody, now: float) ->
     known.step_mean += apart * share
     known.sync_mean += (found.sync_seconds - known.sync_mean) * share
     known.count, known.last_seconds = count, now
-    _settle(known)
+    settle(known)
     session.add(known)
     session.flush()
 
@@ -58,7 +58,7 @@ def deviation_of(row: StepSample) -> float:
     return math.sqrt(row.step_m2 / (row.count - 1)) if row.count > 1 else 0.0
 
 
-def _settle(known: StepSample) -> None:
+def settle(known: StepSample) -> None:
     """Let what is believed follow what was measured, if that has moved."""
     weight = weight_of_mean(known.count, known.step_mean, deviation_of(known))
     least = _MOVED * known.believed_step

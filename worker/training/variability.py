@@ -7,6 +7,7 @@ its applications; a GPU that nobody compared has the median's, 1.
 
 from __future__ import annotations
 
+import statistics
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -47,10 +48,18 @@ def scores_of(
             for name in {ALL, classes.get(one.application, ALL)}:
                 total, count = sums[name].get(gpu, (0.0, 0))
                 sums[name][gpu] = (total + one.ratio * one.count, count + one.count)
-    return {
-        name: tuple(
-            round(of_gpu[gpu][0] / of_gpu[gpu][1], _DIGITS) if gpu in of_gpu else 1.0
-            for gpu in range(cluster.gpu_count)
-        )
-        for name, of_gpu in sorted(sums.items())
+    return {name: _relative(cluster, of_gpu) for name, of_gpu in sorted(sums.items())}
+
+
+def _relative(cluster: Cluster, sums: Mapping[int, tuple[float, int]]) -> tuple[float, ...]:
+    """Return the mean ratio of every GPU over the median of those of its type, shape (G,)."""
+    ratios = {gpu: total / count for gpu, (total, count) in sums.items()}
+    kind = cluster.gpu_type_of.tolist()
+    median = {
+        one: statistics.median(ratio for gpu, ratio in ratios.items() if kind[gpu] == one)
+        for one in {kind[gpu] for gpu in ratios}
     }
+    return tuple(
+        round(ratios[gpu] / median[kind[gpu]], _DIGITS) if gpu in ratios else 1.0
+        for gpu in range(cluster.gpu_count)
+    )
