@@ -17,6 +17,7 @@ from maat.agent.data import check_loader, position_of
 from maat.agent.environment import BatchPlan, Environment
 from maat.agent.ledger import Ledger
 from maat.agent.noise import NoiseScale
+from maat.agent.profile import Profile
 from maat.agent.rates import Rule, rule_of
 from maat.agent.replicas import Replicas
 from maat.agent.report import Reporter
@@ -53,6 +54,14 @@ class Job:
         self._kept: dict[str, Any] = {}
         self._training: Training | None = None
         self._reporter: Reporter | None = None
+
+    @property
+    def is_profile(self) -> bool:
+        """Return whether this only measures step times: nothing of it is kept, and it ends soon.
+
+        A script need not look at it, but may leave out what it would write beside checkpoints.
+        """
+        return self._environment.profile is not None
 
     @classmethod
     def started(cls) -> Job:
@@ -107,6 +116,8 @@ class Job:
                 f"{initial}."
             )
         most = max_batch_size or initial
+        told = self._environment.profile
+        profile = None if told is None else Profile.from_json(told, most=most)
         state = self._restored(model, optimiser, loader, scheduler)
         training = Training(
             Parts(
@@ -114,10 +125,11 @@ class Job:
                 optimiser=optimiser,
                 loader=loader,
                 state=state,
-                plan=self._first_plan(initial, most),
+                plan=self._first_plan(initial, most) if profile is None else profile.plan,
                 rule=chosen,
                 most=most,
                 checkpoints=self._checkpoints(),
+                profile=profile,
             ),
             self._replicas,
             self._ledger,
@@ -178,7 +190,11 @@ class Job:
 
     def _checkpoints(self) -> Checkpoints | None:
         folder = self._environment.checkpoint_directory
-        return None if folder is None else Checkpoints(folder, self._environment.number)
+        return (
+            None
+            if folder is None or self.is_profile
+            else Checkpoints(folder, self._environment.number)
+        )
 
     def _restored(self, model: Any, optimiser: Any, loader: Any, scheduler: Any) -> State:
         """Return the state of the newest checkpoint, which rank 0 chooses for all."""

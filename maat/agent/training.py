@@ -16,13 +16,14 @@ from maat.agent.environment import BatchPlan
 from maat.agent.ledger import Gradient, Ledger
 from maat.agent.noise import TRUSTED_AFTER, Meter
 from maat.agent.optimiser import AdaptiveOptimiser
+from maat.agent.profile import Profile
 from maat.agent.rates import Batch, Rule
 from maat.agent.replicas import Replicas, Wish
 from maat.agent.report import Answer
 from maat.agent.state import State
 from maat.agent.timing import Times
 
-STOPPED = 143
+STOPPED, PROFILED = 143, 0
 CANNOT_SAVE = 74  # EX_IOERR
 RETRY_SECONDS = 60.0
 _COMPARED_EVERY = 100  # steps: ranks then tell each other how long their own part of one takes
@@ -54,6 +55,7 @@ class Parts:
     rule: Rule
     most: int
     checkpoints: Checkpoints | None
+    profile: Profile | None = None
 
 
 class Training:
@@ -64,7 +66,7 @@ class Training:
         self._loader, self.state, self._plan = parts.loader, parts.state, parts.plan
         self._initial: int = parts.loader.batch_size
         self._most, self._rule = parts.most, parts.rule
-        self._checkpoints = parts.checkpoints
+        self._checkpoints, self._profile = parts.checkpoints, parts.profile
         self.model = parts.model
         self.optimiser = AdaptiveOptimiser(parts.optimiser, self._before_step)
         self._meter = Meter(list(parts.model.parameters()), parts.optimiser, replicas)
@@ -104,7 +106,7 @@ class Training:
     def batches(self) -> Iterator[Any]:
         """Yield this replica's batches until the epoch is over."""
         state = self.state
-        while not state.epoch_is_over:
+        while not self._epoch_is_over:
             shares = Shares(
                 state.position,
                 self._plan,
@@ -122,8 +124,15 @@ class Training:
                 if last is not None:
                     self._time(now - last)
                 last = now
-                if state.position.at == 0 or state.epoch_is_over:
+                if self._profile is not None:
+                    self._profile.end_step()
+                if state.position.at == 0 or self._epoch_is_over:
                     break
+
+    @property
+    def _epoch_is_over(self) -> bool:
+        """Return whether the script may go on to what it does between epochs: no profile does."""
+        return self.state.epoch_is_over and self._profile is None
 
     def _step(self, batches: Iterator[Any]) -> Iterator[Any]:
         plan, state, optimiser = self._plan, self.state, self.optimiser
@@ -168,6 +177,8 @@ class Training:
 
     def _has_new_plan(self) -> bool:
         """Agree with the other replicas on what is to be done; stop if that is it."""
+        if self._profile is not None:
+            self._profile.begin()
         agreed = self._replicas.agree(self._wish())
         if agreed.stop or agreed.abandon:
             self._stop(save=not agreed.abandon)
@@ -181,8 +192,8 @@ class Training:
         return True
 
     def _wish(self) -> Wish:
-        inbox = self._inbox
-        plan = inbox.plan
+        inbox, profile = self._inbox, self._profile
+        plan = inbox.plan if profile is None else profile.plan
         if plan is not None and plan.exceeds(self._most, self._replicas.count):
             if plan.number != self._refused:
                 print(
@@ -191,7 +202,8 @@ class Training:
                     flush=True,
                 )
             self._refused, plan = plan.number, None
-        wish = Wish(stop=inbox.stop, abandon=inbox.is_stale, every=self._meter.budget.every)
+        stop = inbox.stop or (profile is not None and profile.is_over)
+        wish = Wish(stop=stop, abandon=inbox.is_stale, every=self._meter.budget.every)
         if plan is None:
             return wish
         return wish._replace(
@@ -225,6 +237,8 @@ class Training:
         if not self._replicas.is_first:
             return
         state, noise = self.state, self.state.noise
+        if self._profile is not None:
+            self._ledger.set(stepping_seconds=self._profile.stepping_seconds)
         total = None if self._epochs is None else float(self._epochs * state.epoch_samples)
         self._ledger.set_progress(
             effective_samples=float(state.effective_samples),
@@ -273,7 +287,7 @@ class Training:
     def _stop(self, *, save: bool) -> NoReturn:
         """Save, and end this process. All replicas are here, after the same step."""
         self._replicas.leave()
-        code = STOPPED
+        code = STOPPED if self._profile is None or self._inbox.stop else PROFILED
         if self._replicas.is_first:
             if save and not self._save():
                 code = CANNOT_SAVE

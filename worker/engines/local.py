@@ -227,6 +227,7 @@ class LocalEngine:
             limits=self._limits,
             plan=order.plan,
             checkpoint_directory=str(order.checkpoint_directory),
+            profile=order.profile,
         )
 
 
