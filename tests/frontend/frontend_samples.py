@@ -261,4 +261,5 @@ def belief() -> BeliefOut:
                 "startup_gpu_seconds": 6.5,
             }
         ],
+        "profiles_ended": None,
     }

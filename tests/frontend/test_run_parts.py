@@ -19,6 +19,7 @@ from frontend.pages.job.run_parts import (
 )
 
 ATTEMPT: dict[str, Any] = {
+    "kind": "train",
     "number": 1,
     "state": "running",
     "outcome": None,
@@ -53,6 +54,8 @@ def test_a_command_is_shown_as_a_shell_needs_it_and_secrets_by_name() -> None:
         "stop_seconds": 120.0,
         "max_retries": 3,
         "total_samples": None,
+        "profile": True,
+        "utilisation": None,
     }
     said = text_of(command_facts(command))
     assert "python 'my train.py' '$HOME'" in said
@@ -129,5 +132,13 @@ def test_a_restart_is_told_in_parts_and_where_they_come_from() -> None:
 
 
 def test_profiles_show_steps_and_start_up_apart() -> None:
-    assert "t4 measured 4.25 6.50 1" in text_of(profiles_table(belief()["profiles"]))
-    assert profiles_table([]) == []
+    assert "t4 measured 4.25 6.50 1" in text_of(profiles_table(belief()))
+    assert "No more." in text_of(profiles_table({**belief(), "profiles_ended": "No more."}))
+    assert profiles_table({**belief(), "profiles": []}) == []
+
+
+def test_a_profile_is_named_among_the_attempts() -> None:
+    profile: Any = {**ATTEMPT, "kind": "profile"}
+    assert state_words(profile) == "is profiled"
+    table: Any = attempts_table([profile])
+    assert "1, a profile" in text_of(table)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
+from backend.attempts.profiles import why_given_up
 from backend.commands.spec import command_spec
 from backend.models import AttemptRow
 from maat.scheduling.cluster import Cluster, Node
@@ -23,7 +24,6 @@ from worker.training.profiling import (
     profile_sizes,
     rooms_of,
     types_to_profile,
-    why_given_up,
 )
 
 TYPES = ("t4", "a100")

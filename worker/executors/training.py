@@ -15,6 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from backend.attempts.beliefs import gpu_seconds
+from backend.attempts.profiles import why_given_up
 from backend.commands.spec import UNKNOWN_WORK
 from backend.models import AttemptRow, JobCommand
 from backend.models import Job as JobRow
@@ -43,14 +44,13 @@ from worker.training.profiling import (
     profile_attempt,
     rooms_of,
     types_to_profile,
-    why_given_up,
 )
 from worker.training.retries import Standing, standing_of
 from worker.training.tables import TrainingTables, live_attempt, not_over, trained
+from worker.training.telling import events_of, state_event, told_of
 from worker.writes import Write
 
 _ATTEMPTS: sa.Table = AttemptRow.__table__  # type: ignore[attr-defined]
-_SEEN = "seen"
 _TAKEN_AWAY = frozenset({StopReason.PREEMPTED.value, StopReason.CANCELLED.value})
 
 
@@ -102,7 +102,7 @@ class Training:
             events += self._leave_lost_nodes(attempts, now)
             standing = standing_of(trained(attempts), self._command(job_id).max_retries)
             ended = self._ended(job_id, attempts, standing)
-            events += self._events(job_id, known, attempts, ended, now)
+            events += self._events(known, attempts, ended, now)
             statuses.append(self._status(job_id, attempts, ended, now))
             if ended is not None:
                 del self._jobs[job_id], self._told[job_id]
@@ -169,13 +169,13 @@ class Training:
             return
         if held is None:
             self._ask_to_end(live, StopReason.PREEMPTED, changes.time)
-            yield _state(changes.time, change.job_id, JobState.PREEMPTED)
+            yield state_event(changes.time, change.job_id, JobState.PREEMPTED)
             return
         state = JobState.RESTARTING if trained(attempts) else JobState.STARTING
         self._ask_to_end(live, StopReason.MOVED, changes.time)
         self._order(known, held, change, attempts, changes)
         data = {"gpu_type": held.gpu_type, "gpu_count": held.gpu_count}
-        yield _state(changes.time, change.job_id, state, data)
+        yield state_event(changes.time, change.job_id, state, data)
 
     def _order(
         self,
@@ -245,7 +245,7 @@ class Training:
         if live.kind == AttemptKind.PROFILE:
             return
         data = {"cause": EventKind.NODE_FAILED.value}
-        yield _state(now, live.job_id, JobState.PREEMPTED, data)
+        yield state_event(now, live.job_id, JobState.PREEMPTED, data)
 
     def _replan(self, job: Job, live: AttemptRow | None) -> None:
         """Give a running job another batch plan where one is believed to be better."""
@@ -282,36 +282,16 @@ class Training:
 
     def _events(
         self,
-        job_id: JobId,
         known: _Known,
         attempts: Sequence[AttemptRow],
         ended: JobState | None,
         now: float,
     ) -> Iterator[Event]:
         """Tell what has become of the job and its newest attempts, each once."""
-        told, newest = self._told[job_id], attempts[-2:]
-        if not told and known.row.state == JobState.SUBMITTED:
-            yield _state(known.row.submitted_seconds, job_id, JobState.PENDING)
-        keys = {_SEEN}
-        for attempt in newest:
-            runs, ends = f"{attempt.number} runs", f"{attempt.number} ended"
-            if attempt.kind == AttemptKind.PROFILE:
-                keys |= {runs}
-                if runs not in told:
-                    data = {"gpu_type": attempt.gpu_type, "gpu_count": attempt.gpu_count}
-                    yield _state(attempt.ordered_seconds, job_id, JobState.PROFILING, data)
-            elif attempt.running_seconds is not None:
-                keys.add(runs)
-                if runs not in told:
-                    yield _state(attempt.running_seconds, job_id, JobState.RUNNING)
-            if attempt.ended_seconds is not None:
-                keys.add(ends)
-                if ends not in told and attempt is attempts[-1]:
-                    gave_up = why_given_up(self._belief(job_id).by_type, attempts)
-                    yield from _end_of(attempt, ended, gave_up)
-        if ended is not None and (not trained(attempts) or ended is JobState.CANCELLED):
-            yield _state(now, job_id, ended)
-        self._told[job_id] = keys
+        job_id = known.row.id
+        gave_up = why_given_up(self._belief(job_id).by_type, attempts)
+        told, self._told[job_id] = self._told[job_id], told_of(attempts)
+        return events_of(known.row, attempts, told, ended=ended, gave_up=gave_up, now=now)
 
     def _status(
         self, job_id: JobId, attempts: Sequence[AttemptRow], ended: JobState | None, now: float
@@ -396,35 +376,6 @@ def _last_round(attempts: Sequence[AttemptRow]) -> int:
 def _trains(live: AttemptRow) -> bool:
     """Return whether a round may move the job: it does not start, and is not profiled."""
     return live.kind == AttemptKind.TRAIN and live.state == AttemptState.RUNNING
-
-
-def _end_of(attempt: AttemptRow, ended: JobState | None, gave_up: str | None) -> Iterator[Event]:
-    """Tell the end of a job's newest attempt, where it changed what the job is."""
-    if attempt.ended_seconds is None:
-        return
-    data: dict[str, object] = {
-        "attempt": attempt.number,
-        "outcome": attempt.outcome,
-        "reason": attempt.reason,
-    }
-    if attempt.exits:
-        data["exit_codes"] = dict(attempt.exits)
-    if attempt.last_lines:
-        data["last_lines"] = list(attempt.last_lines)
-    if attempt.kind == AttemptKind.PROFILE:
-        if ended is None:
-            data |= {} if gave_up is None else {"gave_up": gave_up}
-            yield _state(attempt.ended_seconds, attempt.job_id, JobState.PENDING, data)
-    elif ended in (JobState.SUCCEEDED, JobState.FAILED):
-        yield _state(attempt.ended_seconds, attempt.job_id, ended, data)
-    elif ended is None and attempt.outcome in (Outcome.FAILED, Outcome.LOST, Outcome.REFUSED):
-        yield _state(attempt.ended_seconds, attempt.job_id, JobState.PREEMPTED, data)
-
-
-def _state(
-    time: float, job_id: JobId, state: JobState, data: Mapping[str, object] | None = None
-) -> Event:
-    return Event(time, job_id, EventKind.STATE, state, data or {})
 
 
 def _last_report(attempts: Sequence[AttemptRow]) -> AttemptRow | None:

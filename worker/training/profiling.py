@@ -13,18 +13,17 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from backend.attempts.profiles import why_given_up
 from backend.models import AttemptRow, Job
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.job import JobId, JobSpec
-from maat.vocabulary import AttemptKind, AttemptState, Outcome
+from maat.vocabulary import AttemptKind, AttemptState
 
 PROFILE_SECONDS = 20.0
 """Of steps on one type, GPU seconds (Sia section 3.2)."""
 
 _MOST_SIZES = 6
 _MOST_TRIES = 3  # on one type, of profiles that were lost through no fault of the job
-_MOST_FAILURES = 2
-_NO_FAULT = frozenset({Outcome.LOST.value, Outcome.NEVER_STARTED.value})
 _SHARE = 4
 
 
@@ -72,27 +71,6 @@ def types_to_profile(
         for kind in gpu_types
         if spec.may_use(kind) and kind not in believed and tries.count(kind) < _MOST_TRIES
     ]
-
-
-def why_given_up(believed: Collection[str], attempts: Sequence[AttemptRow]) -> str | None:
-    """Return why a job is profiled no further; None while it is.
-
-    A profile has failed if it ended and nothing is known of its type. One that never reported is
-    not tried again: its script does not use the agent, or cannot start.
-    """
-    failed = [
-        one
-        for one in attempts
-        if one.kind == AttemptKind.PROFILE
-        and one.state == AttemptState.ENDED
-        and one.outcome not in _NO_FAULT
-        and one.gpu_type not in believed
-    ]
-    if any(one.reported_seconds is None for one in failed):
-        return "Its script never reported: it is profiled no further, and learns as it runs."
-    if len(failed) >= _MOST_FAILURES:
-        return f"{len(failed)} profiles failed: it is profiled no further, and learns as it runs."
-    return None
 
 
 def assign(wishes: Iterable[Wish], rooms: Mapping[str, Room]) -> Mapping[JobId, tuple[str, Gpu]]:
