@@ -117,7 +117,8 @@ class Job:
             )
         most = max_batch_size or initial
         told = self._environment.profile
-        profile = None if told is None else Profile.from_json(told, most=most)
+        timed = min(most, max(len(loader.dataset) // 2, 1))  # two steps in a row, and one is timed
+        profile = None if told is None else Profile.from_json(told, most=timed)
         state = self._restored(model, optimiser, loader, scheduler)
         training = Training(
             Parts(

@@ -230,8 +230,8 @@ def test_a_job_that_is_played_has_no_log(here: Client) -> None:
 def test_attempts_are_listed(run: Run, world: World) -> None:
     world.begin()
     world.end()
-    assert run("attempts", world.job_id).splitlines()[1].split()[:5] == [
-        "1", "ended", "-", "cpu", "1",
+    assert run("attempts", world.job_id).splitlines()[1].split()[:6] == [
+        "1", "train", "ended", "-", "cpu", "1",
     ]  # fmt: skip
     (one,) = json.loads(run("attempts", world.job_id, "--json"))["items"]
     assert one["exit_codes"] == {"0": 7}

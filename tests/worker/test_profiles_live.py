@@ -208,6 +208,7 @@ def serving(cluster: TrainingCluster) -> Iterator[None]:
 
 @pytest.mark.skipif(not HAS_TORCH, reason="torch is not installed: maat[agent]")
 @pytest.mark.needs_torch
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_a_real_script_is_profiled_on_two_types_and_then_trains_by_what_was_learnt(
     cluster: TrainingCluster,
 ) -> None:
