@@ -19,7 +19,7 @@ from training_samples import TrainingCluster
 from backend.app import create_app
 from backend.attempts.beliefs import show_belief
 from backend.database import Database
-from backend.models import Job, JobCommand, JobEvent
+from backend.models import Cluster, Job, JobCommand, JobEvent
 from backend.settings import Settings
 from benchmarks.real_server import free_port
 from maat.api.beliefs import BeliefOut
@@ -76,6 +76,30 @@ def test_a_new_job_is_profiled_before_a_round_may_give_it_more(cluster: Training
     assert (row.state, row.gpu_type, len(row.gpus or ())) == (S.PROFILING, "t4", 1)
     assert "is being profiled on t4" in sentence_of(row.reason_code, row.reason_evidence)
     assert len(cluster.holds()) == 1
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    ("policy", "placer"),
+    [("sia", "whole-node"), ("pollux", "as-decided"), ("las", "pal"), ("gavel", "packed")],
+)
+def test_rounds_of_any_policy_go_on_around_a_profile(
+    cluster: TrainingCluster, policy: str, placer: str
+) -> None:
+    profiled = adaptive(cluster, gpu_types=["t4"], min_gpus=2, max_gpus=4)
+    cluster.note()
+    other = adaptive(cluster, profile=False, max_gpus=8)
+    with cluster.database.session_scope() as session:
+        row = session.get_one(Cluster, cluster.cluster_id)
+        row.policy, row.placer = policy, placer
+        session.add(row)
+    cluster.forget_everything()
+    for _ in range(2):
+        assert cluster.decide() is not None
+    assert [one.kind for one in cluster.attempts(profiled)] == [AttemptKind.PROFILE]
+    assert cluster.attempts(profiled)[0].stop_reason is None
+    (attempt,) = cluster.attempts(other)
+    assert attempt.gpu_type == "a100" or 0 not in attempt.gpus_by_node.get("t4-0", [])
 
 
 def test_nobody_is_given_the_gpu_of_a_profile(cluster: TrainingCluster) -> None:
