@@ -27,6 +27,8 @@ from maat.scheduling.explain import sentence_of
 from maat.vocabulary import AttemptKind, AttemptState, JobState, Outcome, StopReason
 from worker.executors.training import Training
 
+# What differs by database is in the tests of reconciling and of beliefs.
+pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 S = JobState
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 SLEEP = ("/bin/sleep", "600")
@@ -78,7 +80,6 @@ def test_a_new_job_is_profiled_before_a_round_may_give_it_more(cluster: Training
     assert len(cluster.holds()) == 1
 
 
-@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize(
     ("policy", "placer"),
     [("sia", "whole-node"), ("pollux", "as-decided"), ("las", "pal"), ("gavel", "packed")],
@@ -232,7 +233,7 @@ def serving(cluster: TrainingCluster) -> Iterator[None]:
 
 @pytest.mark.skipif(not HAS_TORCH, reason="torch is not installed: maat[agent]")
 @pytest.mark.needs_torch
-@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@pytest.mark.long
 def test_a_real_script_is_profiled_on_two_types_and_then_trains_by_what_was_learnt(
     cluster: TrainingCluster,
 ) -> None:
