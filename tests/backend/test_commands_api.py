@@ -55,6 +55,8 @@ def test_a_command_is_stored_and_shown_without_its_secrets(
         "stop_seconds": 120.0,
         "max_retries": 3,
         "total_samples": None,
+        "profile": True,
+        "utilisation": None,
     }
     with database.session_scope(writes=False) as session:
         stored = session.exec(select(JobSecret.value)).all()
