@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
 from maat.api.fields import Body, GpuTypeName, NameInAddresses, Parameters, RoundSeconds, Timestamp
@@ -27,6 +28,34 @@ class NodeBody(Body):
     name: NameInAddresses | None = None
     count: Annotated[int, Field(ge=1, le=MAX_NODES)] = 1
     memory_gib: Annotated[float, Field(gt=0, le=10_000)] | None = None
+
+
+def _absolute(path: str) -> str:
+    if not path.startswith("/") or not path.isprintable() or "%" in path or "\\" in path:
+        raise ValueError("Give an absolute path, without % and backslash")
+    return path
+
+
+AbsolutePath = Annotated[str, Field(min_length=2, max_length=1_000), AfterValidator(_absolute)]
+SlurmName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@-]*$", max_length=200)]
+
+
+class SlurmParameters(Body):
+    """How jobs of a cluster with the executor slurm are submitted.
+
+    `shared_dir`: a folder that the service, its workers and all nodes see under this path; logs and
+    checkpoints lie there. `conf`: the slurm.conf to use. `python`: the interpreter on the nodes,
+    which must find Maat; default: the worker's own.
+    """
+
+    shared_dir: AbsolutePath
+    partition: SlurmName | None = None
+    account: SlurmName | None = None
+    qos: SlurmName | None = None
+    conf: AbsolutePath | None = None
+    python: AbsolutePath = Field(default_factory=lambda: sys.executable)
+    cpus_per_gpu: Annotated[int, Field(ge=1, le=1_000)] | None = None
+    memory_gib_per_gpu: Annotated[float, Field(gt=0, le=100_000)] | None = None
 
 
 class ClusterBody(Body):
