@@ -53,8 +53,8 @@ def reconcile_cluster(database: Database, cluster_id: str, settings: Settings) -
             return
         with database.session_scope(writes=False) as session:
             cluster, nodes = session.get_one(Cluster, cluster_id), nodes_of(session, cluster_id)
-        root = cluster_folder(settings, cluster_id)
-        engine = ENGINES[ExecutorKind(cluster.executor)](root, nodes)
+        root = cluster_folder(settings, cluster)
+        engine = ENGINES[ExecutorKind(cluster.executor)](cluster, root, nodes)
         key, allowed = secret_key(settings), settings.allow_commands
         orders = Orders(root, settings.public_url, key, allowed)
         reconciler = Reconciler(database, cluster_id, engine, orders, fencing=fencing)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
@@ -45,7 +44,8 @@ class SlurmParameters(Body):
 
     `shared_dir`: a folder that the service, its workers and all nodes see under this path; logs and
     checkpoints lie there. `conf`: the slurm.conf to use. `python`: the interpreter on the nodes,
-    which must find Maat; default: the worker's own.
+    where Maat must be installed; default: the worker's own. `cpus_per_gpu` and
+    `memory_gib_per_gpu`: what each job gets besides GPUs; default: what Slurm gives.
     """
 
     shared_dir: AbsolutePath
@@ -53,13 +53,16 @@ class SlurmParameters(Body):
     account: SlurmName | None = None
     qos: SlurmName | None = None
     conf: AbsolutePath | None = None
-    python: AbsolutePath = Field(default_factory=lambda: sys.executable)
+    python: AbsolutePath | None = None
     cpus_per_gpu: Annotated[int, Field(ge=1, le=1_000)] | None = None
     memory_gib_per_gpu: Annotated[float, Field(gt=0, le=100_000)] | None = None
 
 
 class ClusterBody(Body):
-    """A new cluster: its nodes one by one, or as a shape such as `t4=6x4,a100=2x8`."""
+    """A new cluster: its nodes one by one, or as a shape such as `t4=6x4,a100=2x8`.
+
+    With the executor slurm there are neither: Slurm says which nodes there are.
+    """
 
     name: NameInAddresses
     nodes: Annotated[list[NodeBody], Field(max_length=MAX_NODES)] | None = None
@@ -74,6 +77,9 @@ class ClusterBody(Body):
     speed: Speed = Field(default=1.0, description="Cluster seconds per wall second.")
     executor: Annotated[ExecutorKind, Field(strict=False, description="What runs the jobs.")] = (
         ExecutorKind.SIMULATED
+    )
+    executor_parameters: SlurmParameters | None = Field(
+        default=None, description="For the executor slurm, and for no other."
     )
     keep_rounds: Annotated[int, Field(ge=1, le=10_000_000)] = 10_000
 
@@ -130,6 +136,7 @@ class ClusterOut(TypedDict):
     speed: float
     paused: bool
     executor: str
+    executor_parameters: dict[str, Any]
     keep_rounds: int
     latest_round: int | None
     now: Timestamp

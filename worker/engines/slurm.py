@@ -38,6 +38,7 @@ from worker.engines.protocol import (
 from worker.engines.slurm_commands import SlurmCommands
 from worker.engines.slurm_text import (
     ENDED_BY_SLURM,
+    JOBS_PER_SHARED_GPU,
     SlurmJob,
     SlurmNode,
     UnreadableAnswer,
@@ -48,7 +49,6 @@ from worker.engines.slurm_text import (
     nodes_of,
 )
 
-_JOBS_PER_SHARED_GPU = 2
 _LOCK_SECONDS = 30.0
 _FILES_SECONDS = 60.0  # until a file that another machine wrote is seen on NFS
 
@@ -81,12 +81,13 @@ class SlurmEngine:
         known = _submitted(attempt)
         if known is not None:
             return known
-        nodes = self._nodes()
-        check(order, {each.node.name: each.node for each in nodes})
-        shards = _shards(order, nodes) if order.shared else None
+        nodes = {each.node.name: each for each in self._nodes()}
+        check(order, {name: each.node for name, each in nodes.items()})
+        if order.shared:
+            _check_shared(order, nodes)
         try:
             with _locked(attempt):
-                return _submitted(attempt) or self._submit(attempt, order, shards)
+                return _submitted(attempt) or self._submit(attempt, order, nodes)
         except OSError as error:
             raise Unreachable(f"{order.attempt_id} could not be started: {error}") from error
 
@@ -149,7 +150,7 @@ class SlurmEngine:
         except UnreadableAnswer as error:
             raise Unreachable(str(error)) from error
 
-    def _submit(self, attempt: AttemptDir, order: Order, shards: Mapping[str, int] | None) -> str:
+    def _submit(self, attempt: AttemptDir, order: Order, nodes: Mapping[str, SlurmNode]) -> str:
         """Submit the job of a locked folder, unless a worker that died has done so."""
         job = self._jobs().get(order.attempt_id)
         if job is None:
@@ -164,7 +165,7 @@ class SlurmEngine:
             attempt.write_text("token", order.token)
             attempt.write("secrets.json", order.secrets)
             attempt.write("spec.json", spec.as_json())
-            arguments = batch_arguments(order, self._parameters, shards)
+            arguments = batch_arguments(order, self._parameters, nodes)
             job_id = self._slurm.sbatch(arguments, batch_script(self._parameters))
         else:
             job_id = job.id
@@ -261,19 +262,15 @@ def _locked(attempt: AttemptDir) -> Iterator[None]:
         os.close(lock)
 
 
-def _shards(order: Order, nodes: Sequence[SlurmNode]) -> dict[str, int]:
-    """Return the shards that are half a GPU on each node. Raises Refused."""
-    found = {each.node.name: each for each in nodes}
-    shards = {}
+def _check_shared(order: Order, nodes: Mapping[str, SlurmNode]) -> None:
+    """Raise Refused unless each node can give half a GPU."""
     for name, gpus in order.gpus_by_node.items():
-        per_gpu = found[name].shards // found[name].node.gpu_count
-        if len(gpus) != 1 or per_gpu < _JOBS_PER_SHARED_GPU:
+        shards = nodes[name].shards_per_gpu
+        if len(gpus) != 1 or shards < JOBS_PER_SHARED_GPU:
             raise Refused(
-                f"Two jobs can share one GPU of a node that has at least {_JOBS_PER_SHARED_GPU} "
-                f"shards per GPU in Slurm; {name} has {per_gpu}, and {len(gpus)} GPUs are asked."
+                f"Two jobs can share one GPU of a node that has at least {JOBS_PER_SHARED_GPU} "
+                f"shards per GPU in Slurm; {name} has {shards}, and {len(gpus)} GPUs are asked."
             )
-        shards[name] = per_gpu // _JOBS_PER_SHARED_GPU
-    return shards
 
 
 def _has_settled(attempt: AttemptDir, job: SlurmJob) -> bool:

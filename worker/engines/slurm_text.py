@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shlex
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -19,9 +20,9 @@ from worker.engines.protocol import EngineNode, Order, Phase
 
 Gpus: TypeAlias = Mapping[str, tuple[int, ...]]
 
-UNTYPED = "gpu"
-"""The GPU type of nodes whose GPUs have no type in Slurm."""
+JOBS_PER_SHARED_GPU = 2
 
+_UNTYPED = "gpu"  # the GPU type of nodes whose GPUs have no type in Slurm
 _MARK = "maat-"
 _WAITS = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"}
 _RUNS = {"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"}
@@ -48,6 +49,7 @@ _OUT_OF_SERVICE = {
     "REBOOT_ISSUED",
     "REBOOT_REQUESTED",
 }
+_NOT_IN_A_TYPE = re.compile(r"[^a-z0-9_.-]")
 _DETAIL = re.compile(r"(gpu|shard)(?::[^:(]+)?:\d+\((?:IDX:)?([\d,/-]*)\)")
 _AVAILABLE = re.compile(r"(gpu|shard)(?::([^:(,]+))?:(\d+)(?:\([^)]*\))?")
 
@@ -58,10 +60,15 @@ class UnreadableAnswer(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SlurmNode:
-    """A node with GPUs of one type. `shards`: its places for jobs that share a GPU."""
+    """A node with GPUs of one type.
+
+    `slurm_type`: as Slurm writes it; None if its GPUs have no type there. `shards_per_gpu`: places
+    for jobs that share a GPU.
+    """
 
     node: EngineNode
-    shards: int
+    slurm_type: str | None
+    shards_per_gpu: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +128,7 @@ def job_name(attempt_id: str) -> str:
 
 def batch_script(parameters: SlurmParameters) -> str:
     """Return the script of every job. It holds nothing that a user has written."""
-    python = shlex.quote(parameters.python)
+    python = shlex.quote(parameters.python or sys.executable)
     return f"""#!/bin/sh
 het=
 [ -z "$SLURM_HET_SIZE" ] || het=--het-group=0-$((SLURM_HET_SIZE - 1))
@@ -132,21 +139,13 @@ exec srun $het --export=ALL --mpi=none --kill-on-bad-exit=1 --wait=0 \\
 
 
 def batch_arguments(
-    order: Order, parameters: SlurmParameters, shards: Mapping[str, int] | None = None
+    order: Order, parameters: SlurmParameters, nodes: Mapping[str, SlurmNode]
 ) -> list[str]:
-    """Return the arguments of sbatch: nodes with equal counts are one component of the job.
-
-    `shards`: for an order that shares its GPUs, those to ask for on each node.
-    """
+    """Return the arguments of sbatch: nodes that give the same are one component of the job."""
     folder = os.path.realpath(order.directory)
     arguments = ["--parsable"]
-    for number, (count, nodes) in enumerate(_components(order)):
-        if shards is not None:
-            resource = f"shard:{max(shards[node] for node in nodes)}"
-        elif order.gpu_type == UNTYPED:
-            resource = f"gpu:{count}"
-        else:
-            resource = f"gpu:{order.gpu_type}:{count}"
+    for number, (resource, names) in enumerate(_components(order, nodes).items()):
+        gpus = len(order.gpus_by_node[names[0]])
         arguments += [] if number == 0 else [":"]
         arguments += [
             f"--job-name={job_name(order.attempt_id)}",
@@ -155,21 +154,25 @@ def batch_arguments(
             "--open-mode=append",
             "--export=NIL",
             "--no-requeue",
-            f"--nodelist={','.join(nodes)}",
-            f"--nodes={len(nodes)}",
-            f"--ntasks-per-node={count // order.gpus_per_replica}",
+            f"--nodelist={','.join(names)}",
+            f"--nodes={len(names)}",
+            f"--ntasks-per-node={gpus // order.gpus_per_replica}",
             f"--gres={resource}",
-            *_limits(order, parameters, count),
+            *_limits(order, parameters, gpus),
         ]
     return arguments
 
 
-def _components(order: Order) -> Iterator[tuple[int, list[str]]]:
-    """Yield the nodes of equal counts, and their count, in the order's order."""
-    by_count: dict[int, list[str]] = {}
-    for node, gpus in order.gpus_by_node.items():
-        by_count.setdefault(len(gpus), []).append(node)
-    yield from by_count.items()
+def _components(order: Order, nodes: Mapping[str, SlurmNode]) -> dict[str, list[str]]:
+    """Return the nodes of an order by what each of them gives, as Slurm writes it."""
+    found: dict[str, list[str]] = {}
+    for name, gpus in order.gpus_by_node.items():
+        node = nodes[name]
+        kind = "gpu" if node.slurm_type is None else f"gpu:{node.slurm_type}"
+        count = node.shards_per_gpu // JOBS_PER_SHARED_GPU
+        resource = f"shard:{count}" if order.shared else f"{kind}:{len(gpus)}"
+        found.setdefault(resource, []).append(name)
+    return found
 
 
 def _limits(order: Order, parameters: SlurmParameters, gpus: int) -> Iterator[str]:
@@ -205,17 +208,17 @@ def _node(entry: Mapping[str, Any]) -> SlurmNode | None:
     for kind, gpu_type, count in _AVAILABLE.findall(str(entry.get("gres", ""))):
         if kind == "shard":
             shards += int(count)
-        else:
-            gpus[gpu_type or UNTYPED] = gpus.get(gpu_type or UNTYPED, 0) + int(count)
-    gpus = {gpu_type: count for gpu_type, count in gpus.items() if count}
+        elif int(count):
+            gpus[gpu_type] = gpus.get(gpu_type, 0) + int(count)
     if not gpus:
         return None
     reason = _why_out_of_service(entry)
     if len(gpus) > 1:
         reason = f"It has GPUs of several types: {', '.join(gpus)}. A node of Maat has one."
-    gpu_type, count = next(iter(gpus.items()))
-    name = str(entry["name"])
-    return SlurmNode(EngineNode(name, gpu_type, count, up=not reason, reason=reason), shards)
+    slurm_type, count = next(iter(gpus.items()))
+    gpu_type = _NOT_IN_A_TYPE.sub("-", slurm_type.lower()).strip("-._") or _UNTYPED
+    node = EngineNode(str(entry["name"]), gpu_type, count, up=not reason, reason=reason)
+    return SlurmNode(node, slurm_type or None, shards // count)
 
 
 def _why_out_of_service(entry: Mapping[str, Any]) -> str:
