@@ -24,23 +24,27 @@ log = logging.getLogger(__name__)
 
 _NOTED_EVERY_SECONDS = 5.0  # progress; what changes otherwise is noted at once
 _STRAYS_EVERY_SECONDS = 30.0
+_NODES_EVERY_SECONDS = 10.0  # of clusters without work
 _noted: dict[str, float] = {}
 _swept: dict[str, float] = {}
+_followed: dict[str, float] = {}
 
 
-def clusters_with_work(database: Database) -> list[str]:
-    """Return the clusters of unfinished commands."""
+def clusters_to_look_at(database: Database) -> list[str]:
+    """Return the clusters of unfinished commands, and now and then those that find their nodes."""
+    has_work = (
+        select(Job.id)
+        .where(Job.cluster_id == Cluster.id, col(Job.finished_seconds).is_(None))
+        .exists()
+    )
+    runs_commands = col(Cluster.executor).in_([kind.value for kind in ENGINES])
     with database.session_scope(writes=False) as session:
-        found = session.exec(
-            select(Cluster.id)
-            .where(col(Cluster.executor).in_([kind.value for kind in ENGINES]))
-            .where(
-                select(Job.id)
-                .where(Job.cluster_id == Cluster.id, col(Job.finished_seconds).is_(None))
-                .exists()
-            )
-        )
-        return list(found)
+        found = session.exec(select(Cluster, has_work).where(runs_commands)).all()
+    return [
+        cluster.id
+        for cluster, works in found
+        if works or (cluster.finds_nodes and _is_due(_followed, cluster.id, _NODES_EVERY_SECONDS))
+    ]
 
 
 def reconcile_cluster(database: Database, cluster_id: str, settings: Settings) -> None:
@@ -63,10 +67,18 @@ def reconcile_cluster(database: Database, cluster_id: str, settings: Settings) -
         except LeaseLost:
             log.warning("cluster %s: another worker has taken its lease", cluster_id)
             return
-        now = time.monotonic()
-        if now - _swept.get(cluster_id, -_STRAYS_EVERY_SECONDS) >= _STRAYS_EVERY_SECONDS:
-            _swept[cluster_id] = now
+        if _is_due(_swept, cluster_id, _STRAYS_EVERY_SECONDS):
             reconciler.end_strays()
-        if changed or now - _noted.get(cluster_id, 0.0) >= _NOTED_EVERY_SECONDS:
-            _noted[cluster_id] = now
+        if _is_due(_noted, cluster_id, _NOTED_EVERY_SECONDS, at_once=changed):
             note_cluster(database, cluster_id, fencing)
+
+
+def _is_due(
+    last: dict[str, float], cluster_id: str, seconds: float, *, at_once: bool = False
+) -> bool:
+    """Return whether something is due that happens every so often, and note that it happens."""
+    now = time.monotonic()
+    if not at_once and now - last.get(cluster_id, -seconds) < seconds:
+        return False
+    last[cluster_id] = now
+    return True

@@ -198,7 +198,7 @@ class SlurmEngine:
                     engine_id=str(job.id),
                     gpus_by_node=job.gpus_by_node,
                     exits=_codes(attempt),
-                    reason=f"Slurm has it as {job.state}.",
+                    reason=f"Slurm has it as {job.state}: {job.why}.",
                 )
             return self._forgotten(attempt)
         except SPOILT as error:

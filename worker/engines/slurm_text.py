@@ -77,6 +77,7 @@ class SlurmJob:
 
     Attributes:
         state: Slurm's word for it; of several components, for one that did not complete.
+        why: Slurm's word for why it waits, or waited last.
         gpus_by_node: The indices that Slurm gave it; None while it does not say.
         exit_code: Of the job script.
         ended_at: Unix seconds; of a job that has not ended, a guess.
@@ -86,6 +87,7 @@ class SlurmJob:
     attempt_id: str
     phase: Phase
     state: str
+    why: str
     gpus_by_node: Gpus | None
     exit_code: int
     ended_at: float
@@ -251,6 +253,7 @@ def _job(job_id: int, entries: Sequence[Mapping[str, Any]]) -> SlurmJob:
         str(entries[0]["name"]).removeprefix(_MARK),
         phase,
         worst or bad,
+        str(entries[0].get("state_reason") or "None"),
         _gpus(entries) if phase is Phase.RUNNING else None,
         max(_exit_code(entry.get("exit_code")) for entry in entries),
         max(float(_number(entry.get("end_time"))) for entry in entries),

@@ -253,7 +253,7 @@ class Reconciler:
         values: dict[str, object] = {
             "state": AttemptState.ENDED.value,
             "outcome": end.outcome.value,
-            "reason": end.reason[:1000],
+            "reason": (end.reason or row.reason)[:1000],
             "exits": {str(rank): code for rank, code in end.exits.items()} or None,
             "ended_seconds": now,
         }
@@ -285,6 +285,8 @@ class Reconciler:
             values["running_seconds"] = now
         if seen is not None and seen.engine_id is not None:
             values["engine_id"] = seen.engine_id
+        if seen is not None and attempt.stop_reason is StopReason.NOT_STARTED:
+            values["reason"] = seen.reason[:1000]  # later the engine may not say it any more
         self._write(row, values)
 
     def _write(self, row: AttemptRow, values: Mapping[str, object]) -> None:
