@@ -13,6 +13,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from getpass import getuser
 from pathlib import Path
@@ -20,7 +21,8 @@ from pathlib import Path
 from maat.api.clusters import SlurmParameters
 from maat.launch.processes import die_with_parent
 
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 90.0
+SERVES = {"idle", "mixed", "allocated", "completing"}
 DAEMONS = ("munged", "slurmctld", "slurmd")
 
 
@@ -133,12 +135,22 @@ class SlurmCluster:
 
     def set_up(self, node: str) -> None:
         """Take a node into service again, and wait until it is."""
-        if self.states()[node] not in {"idle", "mixed", "allocated", "completing"}:
-            self.run("scontrol", "update", f"NodeName={node}", "State=RESUME")
-        self.until(lambda: self.states()[node] in {"idle", "mixed", "allocated"})
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while (state := self.states().get(node, "")) not in SERVES:
+            assert time.monotonic() < deadline, self.states()
+            if state.startswith(("down", "drain")):
+                with suppress(subprocess.CalledProcessError):  # it may be up by now
+                    self.run("scontrol", "update", f"NodeName={node}", "State=RESUME")
+            time.sleep(0.1)
 
     def settle(self) -> None:
-        """End all jobs, and take all nodes into service."""
+        """Start what was killed, end all jobs, and take all nodes into service."""
+        if "slurmctld" not in self.daemons:
+            self.start_controller()
+        for machine in MACHINES:
+            if f"slurmd {machine.name}" not in self.daemons:
+                self.start_node(machine.name)
+        self.until(lambda: bool(self.states()))
         self.run("scancel", f"--user={getuser()}")
         for machine in MACHINES:
             self.set_up(machine.name)

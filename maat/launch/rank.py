@@ -196,9 +196,11 @@ def main() -> int:
     """Run the rank that Slurm names, and end as it ends; return 0 if it was asked to end.
 
     Slurm signals every process of a step: this one too, which then only sees that the rank ends in
-    time. A rank of this number that was started before is never started again.
+    time. A rank of this number that was started before is never started again. With Slurm's
+    supervisor of the step this process ends, and with it the rank: Slurm would leave both alone.
     """
     check_linux()
+    die_with_parent()
     signal.pthread_sigmask(signal.SIG_BLOCK, _HEARD)
     directory = AttemptDir(os.path.realpath(sys.argv[1]))
     spec = directory.spec()
