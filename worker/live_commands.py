@@ -25,9 +25,11 @@ log = logging.getLogger(__name__)
 _NOTED_EVERY_SECONDS = 5.0  # progress; what changes otherwise is noted at once
 _STRAYS_EVERY_SECONDS = 30.0
 _NODES_EVERY_SECONDS = 10.0  # of clusters without work
+_AWAY_SECONDS = 10.0
 _noted: dict[str, float] = {}
 _swept: dict[str, float] = {}
 _followed: dict[str, float] = {}
+_away: dict[str, float] = {}
 
 
 def clusters_to_look_at(database: Database) -> list[str]:
@@ -50,8 +52,11 @@ def clusters_to_look_at(database: Database) -> list[str]:
 def reconcile_cluster(database: Database, cluster_id: str, settings: Settings) -> None:
     """Look at what runs, act on it, and record how the jobs stand.
 
-    Does nothing while another worker holds the cluster's lease.
+    Does nothing while another worker holds the cluster's lease, and for a while after its engine
+    did not answer: that takes long to find out, and rounds need the lease as well.
     """
+    if time.monotonic() - _away.get(cluster_id, -_AWAY_SECONDS) < _AWAY_SECONDS:
+        return
     with leased(database, cluster_id) as fencing:
         if fencing is None:
             return
@@ -67,7 +72,9 @@ def reconcile_cluster(database: Database, cluster_id: str, settings: Settings) -
         except LeaseLost:
             log.warning("cluster %s: another worker has taken its lease", cluster_id)
             return
-        if _is_due(_swept, cluster_id, _STRAYS_EVERY_SECONDS):
+        if not reconciler.answers:
+            _away[cluster_id] = time.monotonic()
+        elif _is_due(_swept, cluster_id, _STRAYS_EVERY_SECONDS):
             reconciler.end_strays()
         if _is_due(_noted, cluster_id, _NOTED_EVERY_SECONDS, at_once=changed):
             note_cluster(database, cluster_id, fencing)

@@ -12,6 +12,7 @@ import re
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -98,8 +99,10 @@ def nodes_of(text: str, *, partition: str | None) -> list[SlurmNode]:
 
     Raises UnreadableAnswer.
     """
-    found = [_node(entry) for entry in _entries(text, "nodes") if _is_in(entry, partition)]
-    return sorted((each for each in found if each), key=lambda each: each.node.name)
+    with _reading("sinfo"):
+        entries = _entries(text, "nodes")
+        found = [_node(entry) for entry in entries if _is_in(entry, partition)]
+        return sorted((each for each in found if each), key=lambda each: each.node.name)
 
 
 def jobs_of(text: str, *, folder: str) -> dict[str, SlurmJob]:
@@ -108,13 +111,18 @@ def jobs_of(text: str, *, folder: str) -> dict[str, SlurmJob]:
     Each job runs in a folder of its attempt's name in `folder`. Of two jobs of one attempt the
     living one counts, and else the newest.
     """
-    components: dict[int, list[Mapping[str, Any]]] = {}
-    for entry in _entries(text, "jobs"):
-        name = str(entry.get("name", ""))
-        where = os.path.join(folder, name.removeprefix(_MARK))
-        if name.startswith(_MARK) and entry.get("current_working_directory") == where:
-            leader = _number(entry.get("het_job_id")) or _number(entry["job_id"])
-            components.setdefault(leader, []).append(entry)
+    with _reading("squeue"):
+        components: dict[int, list[Mapping[str, Any]]] = {}
+        for entry in _entries(text, "jobs"):
+            name = str(entry.get("name", ""))
+            where = os.path.join(folder, name.removeprefix(_MARK))
+            if name.startswith(_MARK) and entry.get("current_working_directory") == where:
+                leader = _number(entry.get("het_job_id")) or _number(entry["job_id"])
+                components.setdefault(leader, []).append(entry)
+        return _by_attempt(components)
+
+
+def _by_attempt(components: Mapping[int, Sequence[Mapping[str, Any]]]) -> dict[str, SlurmJob]:
     found: dict[str, SlurmJob] = {}
     for job_id in sorted(components):
         job = _job(job_id, components[job_id])
@@ -188,15 +196,19 @@ def _limits(order: Order, parameters: SlurmParameters, gpus: int) -> Iterator[st
         yield f"--mem={int(parameters.memory_gib_per_gpu * gpus * 1024)}M"
 
 
-def _entries(text: str, name: str) -> list[Mapping[str, Any]]:
+@contextmanager
+def _reading(command: str) -> Iterator[None]:
     try:
-        data = json.loads(text)
-        errors, found = data.get("errors") or [], data[name]
-    except (ValueError, LookupError, AttributeError) as error:
-        raise UnreadableAnswer(f"Slurm answered no JSON with {name}: {error!r}") from None
-    if errors:
-        raise UnreadableAnswer(f"Slurm answered errors: {errors!r:.300}")
-    return list(found)
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise UnreadableAnswer(f"{command} answered what cannot be read: {error!r}") from None
+
+
+def _entries(text: str, name: str) -> list[Mapping[str, Any]]:
+    data = json.loads(text)
+    if data.get("errors"):
+        raise UnreadableAnswer(f"Slurm answered errors: {data['errors']!r:.300}")
+    return list(data[name])
 
 
 def _is_in(entry: Mapping[str, Any], partition: str | None) -> bool:

@@ -16,7 +16,7 @@ from backend.database import Database
 from backend.models import Node
 from backend.problems import Invalid
 from maat.api.clusters import NodeBody
-from worker.engines.protocol import Engine, EngineNode, Unreachable
+from worker.engines.protocol import Engine, EngineNode
 
 log = logging.getLogger(__name__)
 
@@ -24,14 +24,9 @@ log = logging.getLogger(__name__)
 def follow_nodes(database: Database, cluster_id: str, engine: Engine) -> bool:
     """Record nodes that are new, and why others cannot be used; return whether that changed.
 
-    A node that the engine no longer knows keeps its row. An engine that does not answer changes
-    nothing.
+    A node that the engine no longer knows keeps its row. Raises Unreachable.
     """
-    try:
-        found = {node.name: node for node in engine.nodes()}
-    except Unreachable as error:
-        log.warning("cluster %s: its engine does not name its nodes: %s", cluster_id, error)
-        return False
+    found = {node.name: node for node in engine.nodes()}
     rows, added = _rows(database, cluster_id), False
     if engine.capabilities.finds_nodes:
         known = {row.name: row for row in rows}

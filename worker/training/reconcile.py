@@ -81,7 +81,10 @@ class _Live:
 
 
 class Reconciler:
-    """Reconciles one cluster while its lease is held under this fencing number."""
+    """Reconciles one cluster, once, while its lease is held under this fencing number.
+
+    `answers`: whether its engine answered so far.
+    """
 
     def __init__(
         self,
@@ -95,10 +98,18 @@ class Reconciler:
     ) -> None:
         self._database, self._cluster_id, self._fencing = database, cluster_id, fencing
         self._engine, self._orders, self._rules = engine, orders, rules or Rules()
+        self.answers = True
 
     def run(self) -> bool:
-        """Make all moves that can be made now; return whether anything changed."""
-        changed = follow_nodes(self._database, self._cluster_id, self._engine)
+        """Make all moves that can be made now; return whether anything changed.
+
+        An engine that does not answer is not asked again: that would take long each time.
+        """
+        changed = False
+        try:
+            changed = follow_nodes(self._database, self._cluster_id, self._engine)
+        except Unreachable as error:
+            self._is_away(error)
         for _ in range(_MOST_PASSES):
             moved = self._pass()
             changed |= moved
@@ -148,13 +159,17 @@ class Reconciler:
         return now, [_Live(row, grace[row.job_id]) for row in rows]
 
     def _look(self, attempt_ids: Sequence[str]) -> Mapping[str, Seen]:
-        if not attempt_ids:
+        if not attempt_ids or not self.answers:
             return {}
         try:
             return self._engine.look(attempt_ids)
         except Unreachable as error:
-            log.warning("cluster %s: its engine does not answer: %s", self._cluster_id, error)
+            self._is_away(error)
             return {}
+
+    def _is_away(self, error: Unreachable) -> None:
+        self.answers = False
+        log.warning("cluster %s: its engine does not answer: %s", self._cluster_id, error)
 
     def _make(self, one: _Live, move: Move, seen: Seen | None, now: float) -> None:
         """Store a move, then tell the engine, then store that it has heard."""
@@ -177,6 +192,8 @@ class Reconciler:
             self._write(one.row, {"engine_id": engine_id})
 
     def _tell(self, row: AttemptRow, move: Move) -> str | None:
+        if not self.answers:
+            raise Unreachable("It did not answer before.")
         match move:
             case Launch():
                 with self._database.session_scope(writes=False) as session:
