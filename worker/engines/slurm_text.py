@@ -28,7 +28,7 @@ _MARK = "maat-"
 _WAITS = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"}
 _RUNS = {"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"}
 ENDED_BY_SLURM = {
-    "CANCELLED": "Somebody cancelled it in Slurm.",
+    "CANCELLED": "It was cancelled in Slurm, not by Maat.",
     "NODE_FAIL": "Slurm lost a node of it.",
     "TIMEOUT": "It ran into a time limit of Slurm.",
     "DEADLINE": "It ran into a deadline of Slurm.",
