@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path as FolderPath
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
@@ -22,6 +23,7 @@ from backend.clusters.models import Cluster
 from backend.jobs.repository import get_job
 from backend.pagination import Cursor, Limit, link_next
 from backend.problems import NotFound
+from backend.settings import Settings
 from backend.web.bodies import JOB_BYTES, takes_bytes
 from backend.web.dependencies import SessionDep, SettingsDep
 from backend.web.strict_json import StrictRoute
@@ -86,7 +88,7 @@ def read_log(
 ) -> LogOut:
     """What a rank has written, from an offset on. Ask again from `next_offset` until `ended`."""
     attempt = _attempt_with(session, principal, job_id, number, rank)
-    with open_log(cluster_folder(settings, attempt.cluster_id), attempt.id, rank) as file:
+    with open_log(_folder(session, settings, attempt), attempt.id, rank) as file:
         return read_part(file, offset, limit, ended=attempt.state == AttemptState.ENDED)
 
 
@@ -106,7 +108,7 @@ def download_log(
 ) -> StreamingResponse:
     """All that a rank has written so far, as a file."""
     attempt = _attempt_with(session, principal, job_id, number, rank)
-    file = open_log(cluster_folder(settings, attempt.cluster_id), attempt.id, rank)
+    file = open_log(_folder(session, settings, attempt), attempt.id, rank)
     total, name = size_of(file), f"{attempt.job_id}-attempt-{number}-rank-{rank}.log"
     headers = {
         "Content-Disposition": f'attachment; filename="{name}"',
@@ -142,6 +144,10 @@ def get_belief(session: SessionDep, principal: Reader, job_id: str) -> BeliefOut
     Each with its error. Policies decide by it. Of a job that is played, nothing is here.
     """
     return show_belief(session, get_job(session, principal, job_id))
+
+
+def _folder(session: Session, settings: Settings, attempt: AttemptRow) -> FolderPath:
+    return cluster_folder(settings, session.get_one(Cluster, attempt.cluster_id))
 
 
 def _attempt_with(

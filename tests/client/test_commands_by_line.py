@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from backend.attempts.folders import attempt_folder, cluster_folder
 from backend.database import Database
-from backend.models import AttemptRow, Job
+from backend.models import AttemptRow, Cluster, Job
 from maat.__main__ import main
 from maat.cli import live, logs
 from maat.cli.app import app as commands
@@ -74,7 +74,7 @@ class World:
         self.attempts.append(row.id)
 
     def write(self, text: str) -> None:
-        cluster = cluster_folder(self.settings, self.cluster_id)
+        cluster = cluster_folder(self.settings, Cluster(id=self.cluster_id))
         folder = attempt_folder(cluster, self.attempts[-1])
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / "rank-0.log").open("a", encoding="utf-8") as file:

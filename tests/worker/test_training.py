@@ -14,7 +14,7 @@ from training_samples import TrainingCluster
 
 from backend.attempts.folders import attempts_folder, cluster_folder
 from backend.database import Database
-from backend.models import JobEvent, Node
+from backend.models import Cluster, JobEvent, Node
 from backend.settings import Settings
 from maat.vocabulary import AttemptState, JobState, Outcome
 from worker import housekeeping
@@ -184,7 +184,7 @@ def test_logs_are_kept_for_a_while_after_the_end_of_their_job(cluster: TrainingC
     assert cluster.log(ended) == "over\n"
     cluster.wind(2 * 86_400.0)
     assert prune() == 1
-    root = cluster_folder(cluster.settings, cluster.cluster_id)
+    root = cluster_folder(cluster.settings, Cluster(id=cluster.cluster_id))
     (kept,) = attempts_folder(root).iterdir()
     assert kept.name == cluster.attempts(lasting)[0].id
     assert prune() == 0
