@@ -93,6 +93,11 @@ class Replicas:
         """Start to average a tensor over the replicas, in place; return what to wait for."""
         return dist.all_reduce(values.div_(self.count), async_op=True)
 
+    def meet(self) -> None:
+        """Wait until all replicas are here."""
+        if self.count > 1:
+            dist.barrier(group=self._control)
+
     def leave(self) -> None:
         """End what the replicas share, before a long write: a network's fault cannot end it then.
 
