@@ -72,9 +72,7 @@ class Following(Steps):
         has_ended_epoch: The last step was the last of an epoch.
     """
 
-    def __init__(
-        self, parts: Parts, replicas: Replicas, ledger: Ledger, inbox: Inbox
-    ) -> None:
+    def __init__(self, parts: Parts, replicas: Replicas, ledger: Ledger, inbox: Inbox) -> None:
         super().__init__(parts, Meter(replicas, is_divided=True), replicas, ledger, inbox)
         self.loader = Feed(self, parts.loader.dataset)
         self.on_plan: Callable[[BatchPlan], object] = lambda _: None

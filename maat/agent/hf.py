@@ -1,8 +1,8 @@
 """The agent in a Trainer of Hugging Face transformers (docs/adaptive-script.md).
 
-    job = maat.agent.start()
-    trainer = Trainer(model, TrainingArguments(...), train_dataset=...)
-    trainer.train(resume_from_checkpoint=maat.agent.hf.adapt(job, trainer, max_batch_size=512))
+job = maat.agent.start()
+trainer = Trainer(model, TrainingArguments(...), train_dataset=...)
+trainer.train(resume_from_checkpoint=maat.agent.hf.adapt(job, trainer, max_batch_size=512))
 """
 
 from __future__ import annotations
@@ -120,9 +120,7 @@ class _Adapt(TrainerCallback):
             control.should_evaluate = False
         if following.has_ended_epoch or is_done or self._is_stopping:
             control.should_epoch_stop = control.should_save = True
-        control.should_training_stop = (
-            control.should_training_stop or is_done or self._is_stopping
-        )
+        control.should_training_stop = control.should_training_stop or is_done or self._is_stopping
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         following = self._following

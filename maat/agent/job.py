@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch.nn.parallel import DistributedDataParallel
 
-from maat.agent.checkpoint import Checkpoint, Checkpoints, check_plain
+from maat.agent.checkpoint import Checkpoint, Checkpoints
 from maat.agent.data import check_loader, position_of
 from maat.agent.environment import BatchPlan, Environment
 from maat.agent.following import Following
@@ -103,6 +103,11 @@ class Job:
         """Return whether this is the one replica that prints, and writes what is written once."""
         return self._replicas.is_first
 
+    @property
+    def measured_every(self) -> int:
+        """Return k: the gradient's noise is measured at every k-th step."""
+        return 1 if self._steps is None else self._steps.measured_every
+
     def adapt(
         self,
         model: Any,
@@ -127,8 +132,8 @@ class Job:
         check_model(model)
         if type(scheduler).__module__.startswith("accelerate."):
             raise TypeError(
-                "scheduler steps once for each replica: give the scheduler itself, and leave it out "
-                "of accelerator.prepare()."
+                "scheduler steps once for each replica: give the scheduler itself, and leave it "
+                "out of accelerator.prepare()."
             )
         parts = self._parts(loader, loader.batch_size, max_batch_size, rule, passes=1)
         copy = model.module if isinstance(model, DistributedDataParallel) else model
@@ -296,7 +301,7 @@ def check_model(model: Any) -> None:
     for module in model.modules():
         if _SHARDED & {each.__name__ for each in type(module).__mro__}:
             raise TypeError(
-                f"model is sharded over the replicas ({type(module).__name__}): maat.agent trains "
-                "whole copies. Give the model as it was before, or submit the job as rigid, without "
-                "the agent."
+                f"model is sharded over the replicas ({type(module).__name__}), and maat.agent "
+                "trains whole copies: give the model as it was before, or submit the job as "
+                "rigid, without the agent."
             )

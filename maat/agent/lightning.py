@@ -1,9 +1,9 @@
 """The agent in a Trainer of Lightning (docs/adaptive-script.md).
 
-    job = maat.agent.start()
-    adapt = maat.agent.lightning.Adapt(job, loader, max_batch_size=512)
-    trainer = Trainer(max_epochs=3, callbacks=[adapt], **adapt.placement())
-    trainer.fit(module, adapt.loader, ckpt_path=adapt.latest())
+job = maat.agent.start()
+adapt = maat.agent.lightning.Adapt(job, loader, max_batch_size=512)
+trainer = Trainer(max_epochs=3, callbacks=[adapt], **adapt.placement())
+trainer.fit(module, adapt.loader, ckpt_path=adapt.latest())
 """
 
 from __future__ import annotations
@@ -149,9 +149,8 @@ class Adapt(Callback):
     def on_load_checkpoint(self, trainer: Any, pl_module: Any, checkpoint: dict[str, Any]) -> None:
         """Begin to count an epoch's batches anew: they may be of another size."""
         progress = checkpoint["loops"]["fit_loop"][_PROGRESS]["current"]
-        done = progress["completed"]
-        for name in progress:
-            progress[name] -= done + 1 if progress["ready"] > done else done
+        begun = progress["ready"]
+        progress.update({name: count - begun for name, count in progress.items()})
 
     def on_sanity_check_start(self, trainer: Any, pl_module: Any) -> None:
         self._hear_term()

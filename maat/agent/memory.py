@@ -30,9 +30,7 @@ class MemoryLimits:
             return
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            write_whole(
-                self._path, json.dumps({**_read(self._path), self._gpu_type: self.most})
-            )
+            write_whole(self._path, json.dumps({**_read(self._path), self._gpu_type: self.most}))
         except OSError as error:
             print(f"maat: {self._path} cannot be written: {error}", flush=True)
 

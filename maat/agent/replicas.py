@@ -159,6 +159,8 @@ class Replicas:
             self._store = dist.TCPStore(
                 host, port, self.count, is_master=False, timeout=limit, wait_for_workers=False
             )
+        # Libraries look for these, though they find the process group made.
+        os.environ.update(MASTER_ADDR=host, MASTER_PORT=str(port))
         dist.init_process_group(
             "nccl" if self.device.type == "cuda" else "gloo",
             store=self._store,

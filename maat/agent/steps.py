@@ -78,6 +78,10 @@ class Steps:
         self._save_again_at = math.inf
         self.is_finished = False
 
+    @property
+    def measured_every(self) -> int:
+        return self._every
+
     def out_of_memory(self) -> None:
         """Remember, and report, that the device has no room for this plan."""
         self._memory.add(self._plan.per_gpu)

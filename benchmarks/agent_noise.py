@@ -1,6 +1,7 @@
 """The noise of gradients at fixed weights: as the agent measures it, and exactly, sample by sample.
 
-As a script: measures on the replicas of an attempt, and lets rank 0 print the ratios.
+As a script: measures on the replicas of an attempt, and lets rank 0 print the ratios. The tests of
+the agent hold them to bounds.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from torch.utils.data import DataLoader, TensorDataset
 import maat.agent
 from maat.agent import noise, timing
 from maat.agent.job import Job
-from maat.agent.training import Inbox
+from maat.agent.steps import Inbox
 
 BATCH = 64
 torch.set_num_threads(1)
@@ -105,7 +106,7 @@ def ratios(job: Job, kind: str, *, size: int = 2048, epochs: int = 24) -> dict[s
 
 if __name__ == "__main__":
     first = maat.agent.start()
-    around = replace(first._environment, checkpoint_directory=None)
+    around = replace(first.environment, checkpoint_directory=None)
     first, second = (Job(around, first.device, first._replicas, Inbox()) for _ in ("sgd", "adamw"))
     both = {"sgd": ratios(first, "sgd"), "adamw": ratios(second, "adamw")}
     if first.is_first:
