@@ -74,6 +74,7 @@ class Ledger:
             loss = self._loss
             for key in list(self._passes)[:_MOST_PASSES]:
                 del self._passes[key]
+            self._facts.pop("memory", None)
         return {**facts, "loss": _finite(loss)}
 
     def _times(self, plan: BatchPlan) -> Times:
