@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed: maat[agent]
 
 from training_runs import ROOT, Run
 
-from benchmarks.agent_noise import BATCH, ratios
+from benchmarks.agent_noise import BATCH, followed_ratios, ratios
 from maat.agent import noise, timing
 from maat.agent.environment import BatchPlan, Environment
 from maat.agent.job import Job
@@ -50,6 +50,16 @@ def test_one_replica_measures_the_noise_that_there_is(
 ) -> None:
     found = ratios(_one_replica(plan), kind)
     print(kind, plan, found)
+    assert found["count"] > 500
+    assert found["variance"] == pytest.approx(1, abs=0.03)
+    assert found["phi"] == pytest.approx(1, abs=0.15)
+
+
+@pytest.mark.parametrize(("kind", "passes"), [("sgd", 1), ("sgd", 4), ("adamw", 4)])
+def test_the_loop_of_a_library_is_measured_before_it_clips(
+    as_it_was: None, kind: str, passes: int
+) -> None:
+    found = followed_ratios(_one_replica(), kind, passes=passes)
     assert found["count"] > 500
     assert found["variance"] == pytest.approx(1, abs=0.03)
     assert found["phi"] == pytest.approx(1, abs=0.15)
