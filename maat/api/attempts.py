@@ -73,6 +73,14 @@ class CheckpointBody(Body):
     bytes: Count = 0
 
 
+class MemoryBody(Body):
+    """What a GPU had no room for."""
+
+    out_of_memory_at: Annotated[
+        BatchSize, Field(description="Samples of one pass on one GPU that were too many.")
+    ]
+
+
 class ReportBody(Body):
     """What rank 0 says: at its start (hello), every 30 s (report), and when it ends (bye)."""
 
@@ -91,6 +99,7 @@ class ReportBody(Body):
     restore_seconds: Annotated[float, Field(ge=0.0, le=1e6)] | None = None
     plan_number: Annotated[int, Field(ge=0, le=2**31)] = 0
     loss: float | None = None
+    memory: MemoryBody | None = None
     finished: bool = Field(default=False, description="All work is done.")
     stepping_seconds: Annotated[float, Field(ge=0.0, le=1e6)] | None = Field(
         default=None, description="Of a profile: the time from its first step on."

@@ -81,6 +81,11 @@ def test_a_repeated_report_changes_nothing(agent: Agent) -> None:
     assert sample.count == 2
 
 
+def test_a_gpu_that_ran_out_of_memory_may_say_so(agent: Agent) -> None:
+    assert agent.report(memory={"out_of_memory_at": 64}).status_code == 200
+    assert agent.report(sequence=2, memory={"out_of_memory_at": 0}).status_code == 422
+
+
 def test_goodput_is_what_was_done_between_two_reports(agent: Agent) -> None:
     agent.report()
     agent.report(sequence=2, progress={"effective_samples": 1640.0})
