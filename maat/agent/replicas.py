@@ -89,9 +89,20 @@ class Replicas:
         text: str = self._store.get(f"maat/{key}").decode()
         return text
 
+    def of_all(self, value: float) -> list[float]:
+        """Return what each rank passes here, in the order of ranks. Waits for all."""
+        found = [torch.zeros(1, dtype=torch.float64) for _ in range(self.count)]
+        dist.all_gather(found, torch.tensor([value], dtype=torch.float64), group=self._control)
+        return [float(each) for each in found]
+
     def mean(self, values: torch.Tensor) -> Any:
         """Start to average a tensor over the replicas, in place; return what to wait for."""
         return dist.all_reduce(values.div_(self.count), async_op=True)
+
+    def meet(self) -> None:
+        """Wait until all replicas are here."""
+        if self.count > 1:
+            dist.barrier(group=self._control)
 
     def leave(self) -> None:
         """End what the replicas share, before a long write: a network's fault cannot end it then.
@@ -154,6 +165,8 @@ class Replicas:
             self._store = dist.TCPStore(
                 host, port, self.count, is_master=False, timeout=limit, wait_for_workers=False
             )
+        # Libraries look for these, though they find the process group made.
+        os.environ.update(MASTER_ADDR=host, MASTER_PORT=str(port))
         dist.init_process_group(
             "nccl" if self.device.type == "cuda" else "gloo",
             store=self._store,

@@ -59,6 +59,11 @@ COMMANDS = (
         "List the attempts of a command: the lives of its processes.",
         "maat.cli.logs:attempts",
     ),
+    Command(
+        "belief",
+        "Show what was learnt of a job: step times by GPU type, the parts of a restart, profiles.",
+        "maat.cli.belief:belief",
+    ),
     Command("jobs", "List jobs, newest first.", "maat.cli.live:jobs"),
     Command(
         "explain",

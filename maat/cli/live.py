@@ -162,6 +162,13 @@ def submit(
             "default: 3.",
         ),
     ] = None,
+    profile: Annotated[
+        bool | None,
+        typer.Option(
+            help="Whether a command that adapts is measured on one GPU of each type, for seconds, "
+            "before it trains; default: yes."
+        ),
+    ] = None,
     cluster: Annotated[
         str | None,
         typer.Option(help="Cluster id; default: the first; of a command: that runs commands."),
@@ -180,6 +187,7 @@ def submit(
             secret_env=secret_env or [],
             stop_seconds=stop_seconds,
             retries=retries,
+            profile=profile,
         )
         from maat.api.commands import stem_of
 
@@ -195,8 +203,9 @@ def submit(
             "--secret-env": secret_env,
             "--stop-seconds": stop_seconds,
             "--retries": retries,
+            "--profile": profile,
         }.items()
-        if value
+        if value not in (None, [])
     ]:
         raise ParameterError(
             "is of commands, and there is none",

@@ -13,6 +13,7 @@ from urllib.parse import quote
 from pydantic import BaseModel
 
 from maat.api.attempts import AttemptOut, LogOut, StepSampleOut
+from maat.api.beliefs import BeliefOut
 from maat.api.clusters import ClusterBody, ClusterChanges, ClusterOut, ClusterStateOut, NodeOut
 from maat.api.commands import CommandOut
 from maat.api.fields import Page
@@ -302,6 +303,11 @@ def samples(
     job_id: str, *, limit: int | None = None, cursor: str | None = None
 ) -> Call[Page[StepSampleOut]]:
     return Call("GET", _path("jobs", job_id, "samples"), _given(limit=limit, cursor=cursor))
+
+
+def belief(job_id: str) -> Call[BeliefOut]:
+    """Ask what was learnt of a job: step times by GPU type, the parts of a restart."""
+    return Call("GET", _path("jobs", job_id, "belief"))
 
 
 def log(
