@@ -156,6 +156,13 @@ class SlurmCluster:
             self.set_up(machine.name)
         self.until(lambda: not self.run("squeue", "-h"))
 
+    def save_jobs(self) -> None:
+        """Wait until the controller has saved what it knows of all jobs."""
+        began, file = time.time(), self.folder / "state" / "job_state"
+        for job in self.run("squeue", "-h", "-o", "%A").split():
+            self.run("scontrol", "update", f"JobId={job}", "Comment=save")
+        self.until(lambda: file.exists() and file.stat().st_mtime > began)
+
     def until(self, holds: Callable[[], bool]) -> None:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not holds():

@@ -73,6 +73,11 @@ COMMANDS = (
     Command("cancel", "Cancel a job. Its training so far is lost.", "maat.cli.live:cancel"),
     Command("clusters", "List clusters with their policy.", "maat.cli.live:clusters"),
     Command(
+        "create-cluster",
+        "Create a cluster. Its time begins now.",
+        "maat.cli.create_cluster:create_cluster",
+    ),
+    Command(
         "reserve",
         "Reserve GPUs of a running cluster for a tenant or a job.",
         "maat.cli.live:reserve",

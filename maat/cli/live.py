@@ -474,7 +474,7 @@ def _cluster_of_commands(maat: Client) -> str:
     raise ParameterError(
         "is missing: no cluster of the service runs commands",
         field="cluster",
-        remedy="Create one with POST /api/v1/clusters, with the executor local.",
+        remedy="Create one: maat create-cluster NAME --shape cpu=1x4 --executor local.",
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import resource
 import signal
 import sys
@@ -21,7 +22,9 @@ from maat.launch.processes import MARK, boot_id, check_linux, die_with_parent, i
 
 NOT_FOUND, CANNOT_RUN = 127, 126  # as a shell says it
 
-_HEARD = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_ORDERS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_HEARD = (signal.SIGCHLD, *_ORDERS)
+_NEXT_SIGNAL_SECONDS = 0.5  # between Slurm's signals to the processes of a step
 _LOOK_SECONDS = 1.0  # between two looks for an order to kill
 
 _INHERITED = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "TMPDIR")
@@ -208,8 +211,10 @@ def main() -> int:
     place = spec.places()[rank]._replace(local_rank=int(os.environ["SLURM_LOCALID"]))
     if directory.has("stop") or directory.has("kill"):
         return 0
+    home = {"HOME": pwd.getpwuid(os.getuid()).pw_dir}  # Slurm may give none
+    around = {**home, **os.environ}
     environment = rank_environment(
-        directory, spec, place, around=os.environ, secrets=read_secrets(directory)
+        directory, spec, place, around=around, secrets=read_secrets(directory)
     )
     gate = Gate()
     pid = fork_rank(directory, spec, place, environment, gate)
@@ -238,7 +243,8 @@ def _attend(
     while True:
         ended, status, usage = os.wait4(pid, os.WNOHANG)
         if ended:
-            return status, usage, until is not None
+            told = until is not None or (status != 0 and _was_told(directory))
+            return status, usage, told
         if until is not None and (time.monotonic() >= until or directory.has("kill")):
             with suppress(ProcessLookupError):
                 os.killpg(pid, signal.SIGKILL)
@@ -246,6 +252,12 @@ def _attend(
         heard = signal.sigtimedwait(_HEARD, min(left, _LOOK_SECONDS))
         if heard is not None and heard.si_signo != signal.SIGCHLD and until is None:
             until = time.monotonic() + stop_seconds
+
+
+def _was_told(directory: AttemptDir) -> bool:
+    """Return whether a rank that ended was asked to: Slurm may have signalled it just before."""
+    heard = signal.sigtimedwait(_ORDERS, _NEXT_SIGNAL_SECONDS)
+    return heard is not None or directory.has("stop") or directory.has("kill")
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ def test_a_job_cancelled_by_hand_is_lost_and_runs_again(site: SlurmTraining) -> 
     site.slurm.run("scancel", str(first.engine_id))
     site.look_until(lambda: site.has_ended(job_id))
     (lost,) = site.attempts(job_id)
-    assert (lost.outcome, lost.reason) == (Outcome.LOST, "Somebody cancelled it in Slurm.")
+    assert (lost.outcome, lost.reason) == (Outcome.LOST, "It was cancelled in Slurm, not by Maat.")
     assert site.state(job_id) == JobState.PREEMPTED
     site.round()
     site.runs(job_id, attempt=2)
@@ -49,6 +49,7 @@ def test_a_controller_that_is_killed_loses_nothing(site: SlurmTraining) -> None:
     site.round()
     site.runs(job_id)
     before = (site.attempts(job_id), site.holds(), site.faults())
+    site.slurm.save_jobs()
     site.slurm.kill("slurmctld")
     site.look()
     assert (site.attempts(job_id), site.holds(), site.faults()) == before
@@ -63,6 +64,26 @@ def test_a_controller_that_is_killed_loses_nothing(site: SlurmTraining) -> None:
     assert site.outcomes(job_id) == [Outcome.STOPPED]
     assert site.attempts(job_id)[0].exits == {"0": 143, "1": 143}
     assert site.logs(job_id) == ["ready\nsaved\n"] * 2
+
+
+@pytest.mark.long
+def test_a_controller_that_forgets_the_start_of_a_job_loses_it_and_it_runs_again(
+    site: SlurmTraining,
+) -> None:
+    job_id = site.script(WAITS, gpu_count=1, gpu_types=["t4"])
+    site.round()
+    site.runs(job_id)
+    (first,) = site.attempts(job_id)
+    site.slurm.kill("slurmctld")  # it saves the start of a job some seconds later
+    site.slurm.start_controller()
+    site.slurm.until(lambda: bool(site.slurm.states()))
+    site.look_until(lambda: site.has_ended(job_id))
+    assert site.outcomes(job_id) == [Outcome.LOST]
+    site.slurm.until(lambda: not processes_of(site, first.id))
+    site.round()
+    site.runs(job_id, attempt=2)
+    assert site.logs(job_id) == ["ready\n"]
+    assert_history_is_whole(site.database, site.cluster_id)
 
 
 @pytest.mark.long

@@ -324,6 +324,20 @@ def test_a_rank_of_slurm_that_was_started_before_is_not_started_again(
     assert attempt.directory.exit_codes() == {0: 143}
 
 
+def test_a_rank_of_slurm_that_ends_before_its_task_hears_the_order_was_asked_to_end(
+    new_attempt: NewAttempt,
+) -> None:
+    attempt = new_attempt(ranks=1, changes={"cuda_devices": None})
+    _prepared(attempt)
+    task = _run_as_slurm_does(attempt.folder, 0)
+    until(lambda: "ready" in attempt.log())
+    attempt.directory.write("stop", {})
+    for pid in set(attempt.processes()) - {task.pid}:
+        os.kill(pid, signal.SIGTERM)
+    assert task.wait() == 0
+    assert attempt.directory.exits()[0]["told"]
+
+
 @pytest.mark.parametrize("order", ["stop", "kill"])
 def test_a_rank_of_slurm_that_comes_after_the_order_to_end_never_begins(
     new_attempt: NewAttempt, order: str

@@ -242,9 +242,9 @@ def test_equal_nodes_are_one_job_and_unequal_ones_its_components() -> None:
     assert "--job-name=maat-att_1" in one
 
 
-def test_a_job_is_never_requeued_and_takes_nothing_of_the_workers_environment() -> None:
+def test_no_component_of_a_job_is_requeued_and_each_runs_in_its_folder() -> None:
     for part in given({"a": (0,), "b": (0, 1)}):
-        assert {"--no-requeue", "--export=NIL", f"--chdir={FOLDER}/att_1"} <= set(part)
+        assert {"--no-requeue", f"--chdir={FOLDER}/att_1"} <= set(part)
 
 
 def test_a_replica_of_several_gpus_is_one_task() -> None:
@@ -260,7 +260,8 @@ def test_gpus_without_a_type_are_asked_without_one_and_shared_ones_as_shards() -
 
 
 def test_the_script_holds_a_path_with_any_character_as_one_word() -> None:
-    script = batch_script(SlurmParameters(shared_dir="/shared", python="/opt/my $(x) py/python"))
+    parameters = SlurmParameters(shared_dir="/shared", python="/opt/my $(x) py/python")
+    script = batch_script(parameters, commands="/usr/bin")
     said = subprocess.run(
         ["/bin/sh", "-c", "srun() { printf '%s\\n' \"$@\"; }\n" + script.replace("exec ", "")],
         capture_output=True,

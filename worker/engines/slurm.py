@@ -166,7 +166,8 @@ class SlurmEngine:
             attempt.write("secrets.json", order.secrets)
             attempt.write("spec.json", spec.as_json())
             arguments = batch_arguments(order, self._parameters, nodes)
-            job_id = self._slurm.sbatch(arguments, batch_script(self._parameters))
+            script = batch_script(self._parameters, commands=self._slurm.folder)
+            job_id = self._slurm.sbatch(arguments, script)
         else:
             job_id = job.id
         attempt.write("job.json", {"id": job_id, "at": time.time()})

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from maat.launch.rank import inherited
 from worker.engines.protocol import Refused, Unreachable
@@ -26,6 +27,7 @@ _AWAY = (
     "protocol authentication error",
     "munge",
 )
+_NOT_HERE = "The worker has no command {}: install Slurm's client commands."
 _GONE = ("invalid job id", "already completing or completed", "no jobs", "job has already")
 
 
@@ -42,6 +44,14 @@ class SlurmCommands:
         elif "SLURM_CONF" in os.environ:
             self._environment["SLURM_CONF"] = os.environ["SLURM_CONF"]
 
+    @property
+    def folder(self) -> str:
+        """Where the commands are."""
+        found = shutil.which("sbatch", path=self._environment.get("PATH"))
+        if found is None:
+            raise Unreachable(_NOT_HERE.format("sbatch"))
+        return os.path.dirname(found)
+
     def sinfo(self) -> str:
         return self._output(["sinfo", "--json"])
 
@@ -50,8 +60,13 @@ class SlurmCommands:
         return self._output(["squeue", "--json", "--states=all"])
 
     def sbatch(self, arguments: Sequence[str], script: str) -> int:
-        """Submit a job; return its id. Raises Refused."""
-        done = self._run(["sbatch", *arguments], script)
+        """Submit a job; return its id. Raises Refused.
+
+        It is given all of an environment in which there is nothing but SLURM_CONF. With
+        --export=NIL or NONE Slurm would have each node run the user's login shell first.
+        """
+        only = {"SLURM_CONF": conf} if (conf := self._environment.get("SLURM_CONF")) else {}
+        done = self._run([self.folder + "/sbatch", "--export=ALL", *arguments], script, only)
         if done.returncode != 0:
             why = _last_words(done)
             raise Unreachable(why) if _is_away(done) else Refused(f"Slurm refused it: {why}")
@@ -85,14 +100,17 @@ class SlurmCommands:
         return done.stdout
 
     def _run(
-        self, command: Sequence[str], text: str | None = None
+        self,
+        command: Sequence[str],
+        text: str = "",
+        environment: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
         try:
             return subprocess.run(
                 list(command),
-                env=self._environment,
+                env=self._environment if environment is None else environment,
                 cwd="/",
-                input="" if text is None else text,
+                input=text,
                 capture_output=True,
                 text=True,
                 errors="replace",
@@ -100,9 +118,7 @@ class SlurmCommands:
                 check=False,
             )
         except FileNotFoundError:
-            raise Unreachable(
-                f"The worker has no command {command[0]}: install Slurm's client commands."
-            ) from None
+            raise Unreachable(_NOT_HERE.format(command[0])) from None
         except OSError as error:
             raise Unreachable(f"{command[0]} cannot be run: {error.strerror}.") from None
         except subprocess.TimeoutExpired:
@@ -115,4 +131,5 @@ def _is_away(done: subprocess.CompletedProcess[str]) -> bool:
 
 def _last_words(done: subprocess.CompletedProcess[str]) -> str:
     lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-    return f"{done.args[0]}: {lines[-1].removeprefix(f'{done.args[0]}: error: ')}"
+    name = os.path.basename(done.args[0])
+    return f"{name}: {lines[-1].removeprefix(f'{name}: error: ')}"

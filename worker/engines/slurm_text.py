@@ -28,7 +28,7 @@ _MARK = "maat-"
 _WAITS = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"}
 _RUNS = {"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"}
 ENDED_BY_SLURM = {
-    "CANCELLED": "Somebody cancelled it in Slurm.",
+    "CANCELLED": "It was cancelled in Slurm, not by Maat.",
     "NODE_FAIL": "Slurm lost a node of it.",
     "TIMEOUT": "It ran into a time limit of Slurm.",
     "DEADLINE": "It ran into a deadline of Slurm.",
@@ -136,10 +136,14 @@ def job_name(attempt_id: str) -> str:
     return f"{_MARK}{attempt_id}"
 
 
-def batch_script(parameters: SlurmParameters) -> str:
-    """Return the script of every job. It holds nothing that a user has written."""
+def batch_script(parameters: SlurmParameters, *, commands: str) -> str:
+    """Return the script of every job. It holds nothing that a user has written.
+
+    `commands`: the folder of Slurm's commands.
+    """
     python = shlex.quote(parameters.python or sys.executable)
     return f"""#!/bin/sh
+export PATH={shlex.quote(commands)}:/usr/local/bin:/usr/bin:/bin
 het=
 [ -z "$SLURM_HET_SIZE" ] || het=--het-group=0-$((SLURM_HET_SIZE - 1))
 [ -z "$SLURM_CPUS_PER_TASK" ] || export SRUN_CPUS_PER_TASK="$SLURM_CPUS_PER_TASK"
@@ -162,7 +166,6 @@ def batch_arguments(
             f"--chdir={folder}",
             f"--output={folder}/slurm.log",
             "--open-mode=append",
-            "--export=NIL",
             "--no-requeue",
             f"--nodelist={','.join(names)}",
             f"--nodes={len(names)}",
