@@ -136,6 +136,8 @@ class JobJournal:
                 )
                 return
             self._pass_to(event.job_id, job, after, time)
+        if job.state == JobState.PROFILING and "gpu_type" in event.data:
+            _explain_profile(job, str(event.data["gpu_type"]))
         self._write_event(Event(time, event.job_id, kind, after, event.data), moment)
 
     def _write_event(self, event: Event, moment: Moment) -> None:
@@ -177,7 +179,7 @@ class JobJournal:
         if not job.holds(held):
             self._hold(job_id, job, held, moment)
             self._run_plan(job_id, job, status.plan)
-        if held is not None and job.state not in _WITH_GPUS:
+        if held is not None and job.state not in _WITH_GPUS and not status.profiling:
             self._pass_by_steps(job_id, WITH_GPUS, Cause.HOLDS_GPUS, moment)
         elif held is None and job.state in _WITH_GPUS and not status.starting:
             self._pass_by_steps(job_id, {JobState.PREEMPTED}, Cause.LOST, moment)
@@ -228,12 +230,15 @@ class JobJournal:
     def record_reasons(self, reasons: Mapping[JobId, Reasons], *, round_number: int) -> None:
         """Record why every job has its allocation.
 
-        Jobs unknown to the round are being profiled.
+        Jobs that are being profiled are unknown to the round, or pinned.
         """
-        profiling = Reasons(ReasonCode.PROFILE_INCOMPLETE)
         for job_id, job in self.jobs.items():
-            why = reasons.get(job_id, profiling if job.state == JobState.PROFILING else None)
-            if why is not None:
+            why = reasons.get(job_id)
+            if job.state == JobState.PROFILING:
+                if job.reason_code != ReasonCode.PROFILE_INCOMPLETE:
+                    _explain_profile(job, job.gpu_type)
+                job.as_of_round = round_number
+            elif why is not None:
                 job.reason_code, job.reason_evidence = (
                     why.primary.value,
                     finite_values(why.evidence),
@@ -292,6 +297,8 @@ class JobJournal:
         job.batch = batch
 
     def _pass_to(self, job_id: JobId, job: JobStanding, state: JobState, at: float) -> None:
+        if job.state == JobState.PROFILING:  # no longer
+            job.reason_code, job.reason_evidence = ReasonCode.NOT_YET_CONSIDERED.value, {}
         job.state = state.value
         if state is JobState.STARTING and job.started_seconds is None:
             job.started_seconds = at
@@ -303,6 +310,11 @@ class JobJournal:
         if job.gpus is not None:
             self._timeline.end(job_id, at)
         job.gpu_type, job.gpus, job.batch = None, None, None
+
+
+def _explain_profile(job: JobStanding, gpu_type: str | None) -> None:
+    job.reason_code = ReasonCode.PROFILE_INCOMPLETE.value
+    job.reason_evidence = {} if gpu_type is None else {"gpu_type": gpu_type}
 
 
 def _data_text(event: Event) -> JsonText:

@@ -10,6 +10,7 @@ from sqlmodel import Session, col, select
 
 from backend.answers import answer_of
 from backend.attempts.models import AttemptRow, GradientSample, JobFit, StepSample
+from backend.attempts.profiles import why_given_up
 from backend.attempts.restarts import restart_parts, restart_seconds
 from backend.clocktime import cluster_seconds, shown_at
 from backend.clusters.models import Cluster
@@ -50,6 +51,7 @@ def show_belief(session: Session, job: Job) -> BeliefOut:
         restart_seconds=restart_seconds(parts),
         restart=[answer_of(RestartPartOut, part) for part in parts],
         profiles=_profiles(attempts, now),
+        profiles_ended=why_given_up([fit.gpu_type for fit in fits], attempts),
     )
 
 

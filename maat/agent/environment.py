@@ -54,6 +54,7 @@ class Environment:
     """The place of this process among the replicas, and where it reads and writes.
 
     Without an attempt (a script run by hand) there is one replica, and nobody to report to.
+    `profile`: set if the attempt is to measure step times and to keep nothing else.
     """
 
     rank: int = 0
@@ -67,6 +68,7 @@ class Environment:
     checkpoint_directory: Path | None = None
     server: str | None = None
     plan: BatchPlan | None = None
+    profile: Mapping[str, Any] | None = None
 
     @classmethod
     def read(cls, environ: Mapping[str, str] = os.environ) -> Environment:
@@ -87,7 +89,8 @@ class Environment:
         server = environ.get("MAAT_SERVER")
         if server is not None and urlsplit(server).scheme not in {"http", "https"}:
             raise ValueError(f"MAAT_SERVER is {server!r}: it must begin with http:// or https://.")
-        plan = json.loads((Path(directory) / "spec.json").read_text()).get("plan")
+        spec = json.loads((Path(directory) / "spec.json").read_text())
+        plan = spec.get("plan")
         return cls(
             rank=rank,
             local_rank=_whole(environ, "LOCAL_RANK", rank),
@@ -100,6 +103,7 @@ class Environment:
             checkpoint_directory=Path(checkpoints) if checkpoints else None,
             server=server,
             plan=None if plan is None else BatchPlan.from_json(plan),
+            profile=spec.get("profile"),
         )
 
     def file(self, name: str) -> Path:

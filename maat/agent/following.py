@@ -139,6 +139,8 @@ class Following(Steps):
 
     def begin_step(self) -> None:
         self._is_under_way, self.has_ended_epoch = True, False
+        if self._profile is not None:
+            self._profile.begin()
         is_due = self._ahead[0].is_whole and self.state.step % self._every == 0
         self._meter.begin(self._plan, is_due=is_due)
 
@@ -179,6 +181,8 @@ class Following(Steps):
         if self._last is not None:
             self._time(now - self._last)
         self._last = now
+        if self._profile is not None:
+            self._profile.end_step()
         self._note()
         self._agreed = self._agree()
         return self._agreed

@@ -22,6 +22,7 @@ from maat.agent.following import Following
 from maat.agent.ledger import Ledger
 from maat.agent.memory import MemoryLimits
 from maat.agent.noise import NoiseScale
+from maat.agent.profile import Profile
 from maat.agent.rates import Rule, rule_of
 from maat.agent.replicas import Replicas
 from maat.agent.report import Reporter
@@ -95,6 +96,14 @@ class Job:
         return job
 
     @property
+    def is_profile(self) -> bool:
+        """Return whether this only measures step times: nothing of it is kept, and it ends soon.
+
+        A script need not look at it, but may leave out what it would write beside checkpoints.
+        """
+        return self._environment.profile is not None
+
+    @property
     def environment(self) -> Environment:
         return self._environment
 
@@ -136,6 +145,8 @@ class Job:
                 "out of accelerator.prepare()."
             )
         parts = self._parts(loader, loader.batch_size, max_batch_size, rule, passes=1)
+        if parts.profile is not None:
+            parts.plan = parts.profile.plan
         copy = model.module if isinstance(model, DistributedDataParallel) else model
         named = {"model": copy, "optimiser": optimiser, "scheduler": scheduler}
         for name, part in named.items():
@@ -172,6 +183,8 @@ class Job:
         check_loader(loader)
         initial = loader.batch_size * passes
         parts = self._parts(loader, initial, max_batch_size, rule, passes=passes)
+        if parts.profile is not None:  # a library takes another batch size at the next epoch only
+            parts.profile = parts.profile.of_one_size(initial)
         following = Following(parts, self._replicas, self._ledger, self._inbox)
         self._begin(following)
         return following
@@ -263,6 +276,8 @@ class Job:
                 f"{initial}."
             )
         most = max_batch_size or initial
+        told = self._environment.profile
+        timed = min(most, max(len(loader.dataset) // 2, 1))  # two steps in a row, and one is timed
         return Parts(
             loader=loader,
             state=self._first_state(loader, initial),
@@ -272,6 +287,7 @@ class Job:
             most=most,
             checkpoints=self._checkpoints(),
             memory=MemoryLimits(self._environment),
+            profile=None if told is None else Profile.from_json(told, most=timed),
         )
 
     def _first_plan(self, initial: int, most: int, passes: int) -> BatchPlan:
@@ -293,7 +309,9 @@ class Job:
 
     def _checkpoints(self) -> Checkpoints | None:
         folder = self._environment.checkpoint_directory
-        return None if folder is None else Checkpoints(folder, self._environment.number)
+        if folder is None or self.is_profile:
+            return None
+        return Checkpoints(folder, self._environment.number)
 
 
 def check_model(model: Any) -> None:

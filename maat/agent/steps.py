@@ -17,13 +17,14 @@ from maat.agent.environment import BatchPlan
 from maat.agent.ledger import Gradient, Ledger
 from maat.agent.memory import MemoryLimits
 from maat.agent.noise import TRUSTED_AFTER, Meter
+from maat.agent.profile import Profile
 from maat.agent.rates import Batch, Rule
 from maat.agent.replicas import Replicas, Wish
 from maat.agent.report import Answer
 from maat.agent.state import State
 from maat.agent.timing import Times
 
-STOPPED = 143
+STOPPED, PROFILED = 143, 0
 CANNOT_SAVE = 74  # EX_IOERR
 RETRY_SECONDS = 60.0
 _COMPARED_EVERY = 100  # steps: ranks then tell each other how long their own part of one takes
@@ -60,6 +61,7 @@ class Parts:
     most: int
     checkpoints: Checkpoints | None
     memory: MemoryLimits
+    profile: Profile | None = None
 
 
 class Steps:
@@ -73,7 +75,7 @@ class Steps:
         self._memory = parts.memory
         self._plan = parts.memory.within(parts.plan)
         self._initial, self._most, self._rule = parts.initial, parts.most, parts.rule
-        self._checkpoints = parts.checkpoints
+        self._checkpoints, self._profile = parts.checkpoints, parts.profile
         self._every, self._refused = 1, 0
         self._own = Times()
         self._unmeasured = 0.0  # effective samples since the last measurement
@@ -97,8 +99,8 @@ class Steps:
         return agreed
 
     def _wish(self) -> Wish:
-        inbox = self._inbox
-        plan = inbox.plan
+        inbox, profile = self._inbox, self._profile
+        plan = inbox.plan if profile is None else profile.plan
         if plan is not None and plan.exceeds(self._most, self._replicas.count):
             if plan.number != self._refused:
                 print(
@@ -107,7 +109,8 @@ class Steps:
                     flush=True,
                 )
             self._refused, plan = plan.number, None
-        wish = Wish(stop=inbox.stop, abandon=inbox.is_stale, every=self._meter.budget.every)
+        stop = inbox.stop or (profile is not None and profile.is_over)
+        wish = Wish(stop=stop, abandon=inbox.is_stale, every=self._meter.budget.every)
         if plan is None:
             return wish
         return wish._replace(
@@ -169,6 +172,8 @@ class Steps:
         if not self._replicas.is_first:
             return
         state, noise = self.state, self.state.noise
+        if self._profile is not None:
+            self._ledger.set(stepping_seconds=self._profile.stepping_seconds)
         self._ledger.set_progress(
             effective_samples=float(state.effective_samples),
             steps=state.step,
@@ -212,7 +217,7 @@ class Steps:
 
     def _end(self, save: Callable[[Checkpoints], int] | None) -> NoReturn:
         """End this process, once rank 0 has saved. All replicas are here, after the same step."""
-        code = STOPPED
+        code = STOPPED if self._profile is None or self._inbox.stop else PROFILED
         if self._replicas.is_first:
             if save is not None and not self._save(save):
                 code = CANNOT_SAVE

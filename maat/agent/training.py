@@ -71,7 +71,7 @@ class Training(Steps):
     def batches(self) -> Iterator[Any]:
         """Yield this replica's batches until the epoch is over."""
         state = self.state
-        while not state.epoch_is_over:
+        while not self._epoch_is_over:
             shares = Shares(
                 state.position,
                 self._plan,
@@ -91,8 +91,15 @@ class Training(Steps):
                 if last is not None:
                     self._time(now - last)
                 last = now
-                if state.position.at == 0 or state.epoch_is_over:
+                if self._profile is not None:
+                    self._profile.end_step()
+                if state.position.at == 0 or self._epoch_is_over:
                     break
+
+    @property
+    def _epoch_is_over(self) -> bool:
+        """Return whether the script may go on to what it does between epochs: no profile does."""
+        return self.state.epoch_is_over and self._profile is None
 
     @contextmanager
     def guard(self) -> Iterator[None]:
@@ -152,6 +159,8 @@ class Training(Steps):
 
     def _has_new_plan(self) -> bool:
         """Agree with the other replicas on what is to be done; stop if that is it."""
+        if self._profile is not None:
+            self._profile.begin()
         agreed = self._agree()
         if agreed.stop or agreed.abandon:
             self._stop(save=not agreed.abandon)

@@ -108,3 +108,6 @@ class BeliefOut(TypedDict):
     restart_seconds: float
     restart: list[RestartPartOut]
     profiles: list[ProfileOut]
+    profiles_ended: Annotated[
+        str | None, Field(description="Why it is profiled no further, where profiles failed.")
+    ]

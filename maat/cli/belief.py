@@ -65,7 +65,8 @@ def _lines(found: BeliefOut) -> list[str]:
     if gradient is not None:
         lines.append(f"Gradient noise scale: {gradient['noise_scale']:.4g} samples.")
     lines += [f"A restart takes about {found['restart_seconds']:.0f} s:", table_of(_PARTS, parts)]
-    return [*lines, table_of(_PROFILES, profiles)] if profiles else lines
+    lines += [table_of(_PROFILES, profiles)] if profiles else []
+    return lines if found["profiles_ended"] is None else [*lines, found["profiles_ended"]]
 
 
 def _percent(error: float | None) -> str:

@@ -60,7 +60,7 @@ def attempts(
         maat.job_command(job_id)
         page = maat.send(calls.attempts(job_id, limit=500))
     columns = (
-        "number", "state", "outcome", "gpu_type", "gpu_count", "queued_at", "ended_at",
+        "number", "kind", "state", "outcome", "gpu_type", "gpu_count", "queued_at", "ended_at",
         "exit_codes", "checkpoint_step", "reason",
     )  # fmt: skip
     rows = [[_cell(one, column) for column in columns] for one in page["items"]]

@@ -44,6 +44,7 @@ class Spec(NamedTuple):
             None leaves the choice to who starts the ranks.
         threads: Threads of a rank's mathematics, unless `env` says otherwise.
         stop_seconds: Time from TERM to KILL.
+        profile: What an attempt that only measures is to do: `seconds` of steps, `batch_sizes`.
     """
 
     attempt_id: str
@@ -62,6 +63,7 @@ class Spec(NamedTuple):
     limits: Limits
     plan: Mapping[str, int] | None
     checkpoint_directory: str
+    profile: Mapping[str, Any] | None = None
 
     def places(self) -> list[Place]:
         """Return one place per replica, in the order of ranks."""
@@ -80,7 +82,7 @@ class Spec(NamedTuple):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Spec:
-        fields = {name: data[name] for name in cls._fields}
+        fields = {name: data[name] for name in cls._fields if name in data}
         for name in ("argv", "secret_names"):
             fields[name] = tuple(fields[name])
         return cls(**{**fields, "limits": Limits(**data["limits"])})

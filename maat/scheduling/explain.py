@@ -123,6 +123,11 @@ def sentence_of(code: str, evidence: Mapping[str, object]) -> str:
     match ReasonCode(code):
         case ReasonCode.WAITING_RESERVATION as reason:
             return _reserved(_SENTENCES[reason], evidence.get("binding_limit"))
+        case ReasonCode.PROFILE_INCOMPLETE as reason if isinstance(evidence.get("gpu_type"), str):
+            return (
+                f"It is being profiled on {evidence['gpu_type']}: "
+                "its step times are measured for some seconds before it trains."
+            )
         case ReasonCode.IDLE_COSTS_LESS as reason:
             return _idle(
                 _SENTENCES[reason], evidence.get("idle_penalty"), evidence.get("idle_penalty_above")

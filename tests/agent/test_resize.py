@@ -70,7 +70,9 @@ def test_a_plan_of_the_server_is_followed_by_all_and_a_stop_ends_them_saved(
 
         def answer(body: ReportBody) -> tuple[int, dict[str, Any]]:
             ran = any(each.accumulation_steps == 1 and each.steps > 2 for each in body.passes)
-            return 200, {"plan": PLAN if body.plan_number < 7 else None, "stop": ran}
+            compared = body.ranks is not None
+            plan = PLAN if body.plan_number < 7 else None
+            return 200, {"plan": plan, "stop": ran and compared}
 
         server.answer = answer
         run = new_run(server=server.url, asked={"pause": 0.01, "epochs": 400})
@@ -87,6 +89,9 @@ def test_a_plan_of_the_server_is_followed_by_all_and_a_stop_ends_them_saved(
     assert by_step % 2 == 0, "two passes each step"
     assert server.taken[-1].plan_number == 7
     assert len({each.incarnation for each in server.taken}) == 1
+    compared = [each.ranks.compute_seconds for each in server.taken if each.ranks is not None]
+    assert compared
+    assert all(len(each) == 2 and min(each) > 0.01 for each in compared)  # each step sleeps so long
     numbers = json.loads((sorted(run.checkpoints.iterdir())[-1] / "agent.json").read_text())
     assert numbers["step"] == server.taken[-1].progress.steps
 

@@ -27,7 +27,12 @@ class Run:
     attempts: list[AttemptDir] = field(default_factory=list)
 
     def attempt(
-        self, ranks: int, *, plan: dict[str, int] | None = None, **asked: Any
+        self,
+        ranks: int,
+        *,
+        plan: dict[str, int] | None = None,
+        profile: dict[str, Any] | None = None,
+        **asked: Any,
     ) -> dict[str, int]:
         """Run an attempt to its end; return the exit code of each rank."""
         number = len(self.attempts) + 1
@@ -58,6 +63,7 @@ class Run:
             limits=Limits(),
             plan=plan,
             checkpoint_directory=str(self.checkpoints),
+            profile=profile,
         )
         assert control.start(directory, spec, token="token-of-the-attempt", secrets={})
         deadline = time.monotonic() + PATIENCE_SECONDS

@@ -18,7 +18,7 @@ from backend.attempts import reports
 from backend.database import Database
 from backend.models import GradientSample, StepSample
 from backend.settings import Settings
-from maat.vocabulary import AttemptState, StopReason
+from maat.vocabulary import AttemptKind, AttemptState, StopReason
 
 
 @pytest.fixture
@@ -189,3 +189,17 @@ def test_a_token_reports_for_its_own_attempt_and_does_nothing_else(
 def test_a_user_cannot_report(agent: Agent) -> None:
     path = f"/api/v1/attempts/{agent.attempt_id}/reports"
     assert agent.client.post(path, json={}).status_code == 401
+
+
+def test_a_profile_tells_times_and_takes_the_job_no_further(agent: Agent) -> None:
+    agent.change(kind=AttemptKind.PROFILE.value)
+    body = {"finished": True, "checkpoint": {"step": 7}, "stepping_seconds": 4.5}
+    progress = {"effective_samples": 640.0, "total_effective_samples": 1e6}
+    assert agent.report(passes=[steps(0.1, 0.2)], progress=progress, **body).status_code == 200
+    row = agent.row()
+    assert (row.progress, row.finished, row.checkpoint_step) == (None, False, None)
+    assert (row.stepping_seconds, row.total_samples) == (4.5, 1e6)
+    (shown,) = agent.client.get(f"/api/v1/jobs/{agent.job_id}/attempts").json()["items"]
+    assert (shown["kind"], shown["stepping_seconds"]) == ("profile", 4.5)
+    with agent.database.session_scope(writes=False) as session:
+        assert [one.count for one in session.exec(select(StepSample))] == [2]

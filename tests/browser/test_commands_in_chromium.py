@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from playwright.sync_api import expect
 
 from benchmarks.real_server import free_port
 from browser.conftest import running, wait_until
-from browser.pages import error_beside
+from browser.pages import error_beside, wait_in_page
 from maat.client import Client
 
 pytestmark = pytest.mark.needs_chromium
@@ -68,4 +69,37 @@ def test_a_command_is_submitted_by_the_form_and_its_log_is_followed(
         page.click("#job-log-download")
     assert download.value.path().read_text() == "<b>hello</b>\nno more\n"
     (job,) = up.jobs()["items"]
+    up.cancel_job(job["id"])
+
+
+REPORTS = """
+import json, os, pathlib, time, urllib.request
+folder = pathlib.Path(os.environ["MAAT_ATTEMPT_DIR"])
+passes = [
+    {"per_gpu_batch_size": size, "node_count": 1, "replica_count": 1, "steps": 50,
+     "step_seconds": {"mean": 0.04 + 0.005 * size, "m2": 0.01}}
+    for size in (16, 32, 64)
+]
+body = {"sequence": 1, "kind": "hello", "incarnation": "one", "world_size": 1, "gpu_type": "cpu",
+        "progress": {"effective_samples": 64.0}, "passes": passes}
+address = f"{os.environ['MAAT_SERVER']}/api/v1/attempts/{os.environ['MAAT_ATTEMPT']}/reports"
+head = {"Authorization": "Bearer " + (folder / "token").read_text(),
+        "Content-Type": "application/json"}
+urllib.request.urlopen(urllib.request.Request(address, json.dumps(body).encode(), head))
+time.sleep(600)
+"""
+
+
+def test_what_was_learnt_of_a_command_is_drawn_beside_what_was_measured(
+    up: Client, tab: Any, tmp_path: Path
+) -> None:
+    run = {"argv": [sys.executable, "-c", REPORTS], "cwd": str(tmp_path), "profile": False}
+    sizes = {"batch_size": 32, "max_batch_size": 64, "max_gpus": 1}
+    job = up.submit_job({"name": "learns", "model": "script", **sizes, "run": run})
+    wait_until(lambda: up.belief(job["id"])["types"], "a fit")
+    page = tab.open(f"{up.url}/jobs/{job['id']}")
+    expect(page.locator("#job-belief")).to_contain_text("3 configurations measured in 150 steps")
+    expect(page.locator("#job-restart")).to_contain_text("Until they can train")
+    drawn = "document.querySelector('#job-step-times .js-plotly-plot')?.data?.map(t => t.name)"
+    assert wait_in_page(page, drawn) == ["cpu, measured", "cpu, fitted: 1 GPU"]
     up.cancel_job(job["id"])

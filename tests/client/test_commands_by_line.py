@@ -15,7 +15,7 @@ from backend.attempts.folders import attempt_folder, cluster_folder
 from backend.database import Database
 from backend.models import AttemptRow, Cluster, Job
 from maat.__main__ import main
-from maat.cli import live, logs
+from maat.cli import belief, live, logs
 from maat.cli.app import app as commands
 from maat.client import ApiError, Client, Unreachable
 from maat.scheduling.errors import ParameterError
@@ -36,7 +36,7 @@ def here(app: FastAPI, maat: Client) -> Client:
 @pytest.fixture
 def run(here: Client, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setattr(Client, "close", lambda _: None)
-    for module in (live, logs):
+    for module in (belief, live, logs):
         monkeypatch.setattr(module, "client_of", lambda _: here)
 
     def invoke(*arguments: str) -> str:
@@ -151,6 +151,15 @@ def test_a_command_is_submitted_as_it_is_typed(
     }
 
 
+def test_a_command_that_adapts_may_go_without_its_profile(run: Run, here: Client) -> None:
+    run("submit", "--batch-size", "64", "--no-profile", "--", "python", "train.py")
+    (job,) = here.jobs()["items"]
+    assert here.job_command(job["id"])["profile"] is False
+    said = run("belief", job["id"])
+    assert "No step time was measured yet." in said
+    assert "A restart takes about 30 s" in said
+
+
 def test_a_command_may_adapt_and_have_a_name_of_its_own(run: Run, here: Client) -> None:
     sizes = ("--batch-size", "64", "--max-batch-size", "512", "--model", "resnet", "--cwd", "/srv")
     run("submit", "night", *sizes, "--cluster", "here", "--", "/usr/bin/train")
@@ -249,8 +258,8 @@ def test_a_job_that_is_played_has_no_log(here: Client) -> None:
 def test_attempts_are_listed(run: Run, world: World) -> None:
     world.begin()
     world.end()
-    assert run("attempts", world.job_id).splitlines()[1].split()[:5] == [
-        "1", "ended", "-", "cpu", "1",
+    assert run("attempts", world.job_id).splitlines()[1].split()[:6] == [
+        "1", "train", "ended", "-", "cpu", "1",
     ]  # fmt: skip
     (one,) = json.loads(run("attempts", world.job_id, "--json"))["items"]
     assert one["exit_codes"] == {"0": 7}

@@ -9,6 +9,8 @@ from typing import Any
 
 from backend.simulations import figure_data
 from backend.simulations.fairness_rule import result_by
+from maat.api.attempts import StepSampleOut
+from maat.api.beliefs import BeliefOut, FitOut, PointOut, RestartPartOut
 from maat.laboratory.figures import DEFAULT_RULE
 
 
@@ -179,4 +181,85 @@ def stretch(start: float, gpu_type: str, gpu_count: int) -> dict[str, Any]:
         "gpu_type": gpu_type,
         "gpu_count": gpu_count,
         **batch,
+    }
+
+
+def step_samples() -> list[StepSampleOut]:
+    """Step times on two types: at two batch sizes on one t4, at one on two a100."""
+    sample: StepSampleOut = {
+        "gpu_type": "t4",
+        "node_count": 1,
+        "replica_count": 1,
+        "per_gpu_batch_size": 32,
+        "accumulation_steps": 0,
+        "count": 120,
+        "step_seconds": 0.2,
+        "step_deviation": 0.01,
+        "sync_seconds": 0.0,
+        "last_at": "2026-11-20T10:00:00Z",
+    }
+    larger: StepSampleOut = {**sample, "per_gpu_batch_size": 64, "step_seconds": 0.36}
+    shared: StepSampleOut = {
+        **larger,
+        "gpu_type": "a100",
+        "replica_count": 2,
+        "accumulation_steps": 1,
+        "step_seconds": 0.21,
+        "sync_seconds": 0.01,
+    }
+    return [sample, larger, shared]
+
+
+def belief() -> BeliefOut:
+    """What is learnt of such a job: a fit on t4, a measured restart, one profile."""
+    points: list[PointOut] = [
+        {"per_gpu_batch_size": size, "step_seconds": 0.04 + 0.005 * size} for size in (16, 64, 128)
+    ]
+    fit: FitOut = {
+        "gpu_type": "t4",
+        "sample_count": 2,
+        "step_count": 240,
+        "error": 0.012,
+        "forecast_error": None,
+        "fitted_at": "2026-11-20T10:00:00Z",
+        "parameters": {
+            "alpha_compute": 0.04,
+            "beta_compute": 0.005,
+            "alpha_across_nodes": 0.0,
+            "beta_across_nodes": 0.0,
+            "alpha_within_node": 0.0,
+            "beta_within_node": 0.0,
+            "gamma": 1.0,
+        },
+        "curves": [{"node_count": 1, "replica_count": 1, "points": points}],
+    }
+    part: RestartPartOut = {
+        "name": "stop",
+        "seconds": 3.0,
+        "assumed_seconds": 5.0,
+        "measured": 2,
+        "deviation": 0.4,
+    }
+    return {
+        "types": [fit],
+        "gradient": {"noise_scale": 321.4, "steps": 40, "at": "2026-11-20T10:00:00Z"},
+        "restart_seconds": 28.0,
+        "restart": [
+            part,
+            {**part, "name": "queue", "seconds": 1.0, "measured": 0, "deviation": None},
+            {**part, "name": "start", "seconds": 20.0, "measured": 0, "deviation": None},
+            {**part, "name": "restore", "seconds": 4.0, "measured": 0, "deviation": None},
+        ],
+        "profiles": [
+            {
+                "gpu_type": "t4",
+                "attempts": 1,
+                "state": "ended",
+                "outcome": "succeeded",
+                "reason": "",
+                "stepping_gpu_seconds": 4.25,
+                "startup_gpu_seconds": 6.5,
+            }
+        ],
+        "profiles_ended": None,
     }

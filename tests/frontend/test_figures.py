@@ -21,6 +21,7 @@ from frontend.figures.simulation import (
     jct_figure,
 )
 from frontend.figures.spending import decision_time_figure, model_hours_figure
+from frontend.figures.step_times import step_times_figure
 from frontend.figures.usage import pending_figure, usage_figure
 from frontend.theme import DARK, KNOWN_GPU_TYPES, LIGHT, OKABE_ITO, gpu_colour
 
@@ -43,6 +44,9 @@ FULL: dict[str, Callable[[str], go.Figure]] = {
         submitted_at="2026-11-20T09:59:00Z",
         scheme=scheme,
     ),
+    "step_times": lambda scheme: step_times_figure(
+        samples.step_samples(), samples.belief()["types"], scheme=scheme
+    ),
     "goodput": lambda scheme: goodput_figure(samples.goodput_series(), scheme=scheme),
     "matrix": lambda scheme: matrix_figure(samples.record(), scheme=scheme),
     "prices": lambda scheme: prices_figure(samples.rounds(), scheme=scheme),
@@ -61,6 +65,7 @@ EMPTY: dict[str, Callable[[str], go.Figure]] = {
     "timeline": lambda scheme: job_timeline_figure(
         [], now="2026-11-20T11:00:00Z", submitted_at="2026-11-20T11:00:00Z", scheme=scheme
     ),
+    "step_times": lambda scheme: step_times_figure([], [], scheme=scheme),
     "goodput": lambda scheme: goodput_figure([], scheme=scheme),
     "matrix": lambda scheme: matrix_figure({**samples.record(), "job_names": []}, scheme=scheme),
     "prices": lambda scheme: prices_figure([], scheme=scheme),
@@ -74,6 +79,7 @@ EMPTY: dict[str, Callable[[str], go.Figure]] = {
     "allocations": lambda scheme: allocations_figure(RESULTS, ["job 9"], scheme=scheme),
 }
 UNITS = {
+    "step_times": ("Batch size per GPU (samples)", "Step time without accumulation (s)"),
     "usage": ("Cluster time", "GPUs in use"),
     "pending": ("Cluster time", "Jobs"),
     "goodput": ("GPUs", "Goodput (effective samples/s)"),
@@ -425,3 +431,13 @@ def test_a_long_name_of_a_run_stands_on_two_lines_beside_its_row() -> None:
         "sia (round_seconds=300)<br>+ whole-node",
     )
     assert drawn.layout.yaxis.tickvals[1] == "sia (round_seconds=300) + whole-node"
+
+
+def test_measured_steps_stand_beside_the_fitted_curve_of_their_type() -> None:
+    drawn = step_times_figure(samples.step_samples(), samples.belief()["types"], scheme="light")
+    traces = {trace.name: trace for trace in drawn.data}
+    assert list(traces) == ["t4, measured", "t4, fitted: 1 GPU", "a100, measured"]
+    assert traces["t4, measured"].error_y.array == (0.01, 0.01)
+    assert traces["t4, measured"].marker.color == traces["t4, fitted: 1 GPU"].line.color
+    # Two passes of 0.1 s, the last of which also waits for the other replica.
+    assert traces["a100, measured"].y == pytest.approx((0.11,))

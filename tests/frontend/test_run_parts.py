@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 from dash import html
+from frontend_samples import belief
 
+from frontend.pages.job.belief_parts import belief_words, profiles_table, restart_table
 from frontend.pages.job.parts import why
 from frontend.pages.job.run_parts import (
     attempts_table,
@@ -17,6 +19,7 @@ from frontend.pages.job.run_parts import (
 )
 
 ATTEMPT: dict[str, Any] = {
+    "kind": "train",
     "number": 1,
     "state": "running",
     "outcome": None,
@@ -51,6 +54,8 @@ def test_a_command_is_shown_as_a_shell_needs_it_and_secrets_by_name() -> None:
         "stop_seconds": 120.0,
         "max_retries": 3,
         "total_samples": None,
+        "profile": True,
+        "utilisation": None,
     }
     said = text_of(command_facts(command))
     assert "python 'my train.py' '$HOME'" in said
@@ -103,3 +108,37 @@ def test_a_failure_shows_its_cause_and_last_lines_as_text() -> None:
     assert sentence in text_of(card)
     (lines,) = (part for part in card.children if isinstance(part, html.Pre))
     assert lines.children == "<b>x</b>\nValueError"
+
+
+def test_what_was_learnt_is_told_in_words_with_its_error() -> None:
+    said = text_of(belief_words(belief()))
+    assert "2 configurations measured in 240 steps. The model is off by 1 % there" in said
+    assert "no new configuration has tested it yet" in said
+    assert "noise scale 321 samples" in said
+    tested: Any = {**belief()["types"][0], "forecast_error": 0.07}
+    assert "the last new ones it had foretold within 7 %" in text_of(
+        belief_words({**belief(), "types": [tested]})
+    )
+
+
+def test_a_restart_is_told_in_parts_and_where_they_come_from() -> None:
+    said = text_of(restart_table(belief()))
+    assert "costs about 28 s, by 2 measurements." in said
+    assert "Stop, with its checkpoint 3 0.4 2 5" in said
+    unmeasured: Any = [{**part, "measured": 0} for part in belief()["restart"]]
+    assert "assumed: none was measured" in text_of(
+        restart_table({**belief(), "restart": unmeasured})
+    )
+
+
+def test_profiles_show_steps_and_start_up_apart() -> None:
+    assert "t4 measured 4.25 6.50 1" in text_of(profiles_table(belief()))
+    assert "No more." in text_of(profiles_table({**belief(), "profiles_ended": "No more."}))
+    assert profiles_table({**belief(), "profiles": []}) == []
+
+
+def test_a_profile_is_named_among_the_attempts() -> None:
+    profile: Any = {**ATTEMPT, "kind": "profile"}
+    assert state_words(profile) == "is profiled"
+    table: Any = attempts_table([profile])
+    assert "1, a profile" in text_of(table)

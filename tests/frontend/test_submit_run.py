@@ -19,6 +19,7 @@ VALUES: dict[str, Any] = {
     "gpu_count": 4,
     "batch_size": 64,
     "max_batch_size": "",
+    "profile": False,
 }
 
 
@@ -34,6 +35,7 @@ def test_the_form_becomes_a_body_that_the_service_takes() -> None:
             "argv": ["python", "my train.py", "--lr", "0.1"],
             "cwd": "/srv",
             "env": {"A": "1", "B": "x=y "},
+            "profile": False,
         },
     }
     JobBody.model_validate(body)
@@ -43,6 +45,7 @@ def test_a_rigid_command_sends_its_gpus_alone() -> None:
     body = body_of({**VALUES, "adaptivity": "rigid"}, cluster_id="here")
     assert body["gpu_count"] == 4
     assert "batch_size" not in body
+    assert "profile" not in body["run"]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from backend.moments import moment_of
 from backend.secret_key import secret_key
 from backend.settings import Settings
 from maat.api.commands import CommandBody
-from maat.vocabulary import AttemptState, StopReason
+from maat.vocabulary import AttemptKind, AttemptState, StopReason
 from worker import live
 from worker.engines.local import LocalEngine
 from worker.engines.protocol import EngineNode
@@ -52,6 +52,7 @@ class TrainingCluster:
         secret_env: Mapping[str, str] | None = None,
         stop_seconds: float = 5.0,
         max_retries: int = 0,
+        profile: bool = True,
         **fields: object,
     ) -> str:
         owner, tenant = make_owner(self.database)
@@ -63,7 +64,7 @@ class TrainingCluster:
                 tenant_id=tenant,
                 model="script",
                 adaptivity=adaptivity,
-                gpu_count=gpu_count,
+                gpu_count=gpu_count if adaptivity == "rigid" else None,
                 submitted_seconds=0.0,
                 remaining_work=1.0,
                 **fields,
@@ -77,6 +78,7 @@ class TrainingCluster:
                 secret_env=dict(secret_env or {}),
                 stop_seconds=stop_seconds,
                 max_retries=max_retries,
+                profile=profile,
             )
             store_commands(session, [(row.id, body)], secret_key(self.settings))
         self.jobs.append(row.id)
@@ -129,6 +131,9 @@ class TrainingCluster:
                 .where(AttemptRow.job_id == job_id)
                 .order_by(col(AttemptRow.number))
             ).all()
+
+    def profiles(self, job_id: str) -> Sequence[AttemptRow]:
+        return [one for one in self.attempts(job_id) if one.kind == AttemptKind.PROFILE]
 
     def outcomes(self, job_id: str) -> list[str | None]:
         return [attempt.outcome for attempt in self.attempts(job_id)]

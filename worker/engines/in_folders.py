@@ -75,6 +75,7 @@ def spec_of(
         limits=limits,
         plan=order.plan,
         checkpoint_directory=str(order.checkpoint_directory),
+        profile=order.profile,
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class Refused(Exception):
@@ -80,6 +80,7 @@ class Order:
         token: The agent's right to report for this attempt; as secret.
         stop_seconds: Time between the order to stop and the end by force.
         plan: The batch plan to begin with, as JSON data; None lets the script choose.
+        profile: What an attempt that only measures is to do, as JSON data; None trains.
     """
 
     attempt_id: str
@@ -98,6 +99,7 @@ class Order:
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     token: str = field(default="", repr=False)
     plan: Mapping[str, int] | None = None
+    profile: Mapping[str, Any] | None = None
 
     @property
     def rank_count(self) -> int:

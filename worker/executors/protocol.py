@@ -29,7 +29,7 @@ class JobStatus(NamedTuple):
     `progress`: share of its work that is done; `remaining_work`: effective samples.
     `allocation`: the GPUs that it truly holds. These may differ from what the last round gave it,
     and the journal records these. `starting`: a round gave it GPUs, and it does not hold them yet.
-    `ended`: how it ended; None while it has not.
+    `ended`: how it ended; None while it has not. `profiling`: it holds them to be measured.
     """
 
     job_id: JobId
@@ -43,13 +43,14 @@ class JobStatus(NamedTuple):
     plan: BatchPlan | None
     ended: JobState | None = None
     starting: bool = False
+    profiling: bool = False
 
 
 class Observation(NamedTuple):
     """The cluster as the scheduler may know it, and the status of every job that has one.
 
-    Jobs that are still being profiled have none. Jobs that ended since the last observation have
-    one for the last time.
+    Jobs that are being profiled may have none. Jobs that ended since the last observation have one
+    for the last time.
     """
 
     state: ClusterState

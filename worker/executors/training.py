@@ -15,6 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from backend.attempts.beliefs import gpu_seconds
+from backend.attempts.profiles import why_given_up
 from backend.commands.spec import UNKNOWN_WORK
 from backend.models import AttemptRow, JobCommand
 from backend.models import Job as JobRow
@@ -24,7 +25,7 @@ from maat.scheduling.events import Event, EventKind
 from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Allocation, Job, JobId, JobSpec
 from maat.scheduling.rounds import Change, ChangeKind, Changes, ClusterState
-from maat.vocabulary import AttemptState, JobState, Outcome, StopReason
+from maat.vocabulary import AttemptKind, AttemptState, JobState, Outcome, StopReason
 from worker.executors.protocol import (
     Applied,
     JobStatus,
@@ -37,12 +38,19 @@ from worker.executors.protocol import (
 from worker.training.beliefs import plan_of
 from worker.training.knowledge import Knowledge
 from worker.training.places import Places
+from worker.training.profiling import (
+    Wish,
+    assign,
+    profile_attempt,
+    rooms_of,
+    types_to_profile,
+)
 from worker.training.retries import Standing, standing_of
-from worker.training.tables import TrainingTables, live_attempt
+from worker.training.tables import TrainingTables, live_attempt, not_over, trained
+from worker.training.telling import events_of, state_event, told_of
 from worker.writes import Write
 
 _ATTEMPTS: sa.Table = AttemptRow.__table__  # type: ignore[attr-defined]
-_SEEN = "seen"
 _TAKEN_AWAY = frozenset({StopReason.PREEMPTED.value, StopReason.CANCELLED.value})
 
 
@@ -88,12 +96,13 @@ class Training:
     def observe(self) -> Observation:
         now, events = self._clock.now(), list[Event]()
         seen, statuses = list[Job](), list[JobStatus]()
+        self._profile(now)
         for job_id, known in list(self._jobs.items()):
             attempts = self._attempts.get(job_id, [])
             events += self._leave_lost_nodes(attempts, now)
-            standing = standing_of(attempts, self._command(job_id).max_retries)
+            standing = standing_of(trained(attempts), self._command(job_id).max_retries)
             ended = self._ended(job_id, attempts, standing)
-            events += self._events(job_id, known, attempts, ended, now)
+            events += self._events(known, attempts, ended, now)
             statuses.append(self._status(job_id, attempts, ended, now))
             if ended is not None:
                 del self._jobs[job_id], self._told[job_id]
@@ -148,19 +157,25 @@ class Training:
         self, known: _Known, change: Change, attempts: list[AttemptRow], changes: Changes
     ) -> Iterator[Event]:
         live, held = live_attempt(attempts), change.after
+        profiled = live is not None and live.kind == AttemptKind.PROFILE
         if change.kind is ChangeKind.BATCH:
-            if live is not None and change.grant is not None and change.grant.batch is not None:
+            if (
+                live is not None
+                and not profiled
+                and change.grant is not None
+                and change.grant.batch is not None
+            ):
                 self._give_plan(live, change.grant.batch)
             return
         if held is None:
             self._ask_to_end(live, StopReason.PREEMPTED, changes.time)
-            yield _state(changes.time, change.job_id, JobState.PREEMPTED)
+            yield state_event(changes.time, change.job_id, JobState.PREEMPTED)
             return
-        state = JobState.RESTARTING if attempts else JobState.STARTING
+        state = JobState.RESTARTING if trained(attempts) else JobState.STARTING
         self._ask_to_end(live, StopReason.MOVED, changes.time)
         self._order(known, held, change, attempts, changes)
         data = {"gpu_type": held.gpu_type, "gpu_count": held.gpu_count}
-        yield _state(changes.time, change.job_id, state, data)
+        yield state_event(changes.time, change.job_id, state, data)
 
     def _order(
         self,
@@ -188,6 +203,29 @@ class Training:
             plan_number=1,
             ordered_seconds=changes.time,
         )
+        self._add(row, attempts)
+
+    def _profile(self, now: float) -> None:
+        """Order profiles on GPUs that nobody holds."""
+        if self._tables.paused:
+            return
+        wishes, types = list[Wish](), self._cluster.type_names
+        for job_id, known in self._jobs.items():
+            attempts = self._attempts.get(job_id, [])
+            may = self._command(job_id).profile and job_id not in self._cancelled
+            if may and live_attempt(attempts) is None:
+                spec, believed = self._spec(known), self._belief(job_id).by_type
+                wanted = types_to_profile(spec, believed, attempts, gpu_types=types)
+                wishes.append(Wish(job_id, wanted))
+        if any(wish.gpu_types for wish in wishes):
+            unended = [one for all_of in self._attempts.values() for one in all_of if not_over(one)]
+            rooms = rooms_of(self._in_service(), unended)
+            for job_id, (kind, gpu) in assign(wishes, rooms).items():
+                attempts = self._attempts.setdefault(job_id, [])
+                known = self._jobs[job_id]
+                self._add(profile_attempt(known.row, attempts, kind, gpu, now), attempts)
+
+    def _add(self, row: AttemptRow, attempts: list[AttemptRow]) -> None:
         self._writes.append(Write(sa.insert(_ATTEMPTS), [row.model_dump()]))
         attempts.append(row)
 
@@ -204,14 +242,16 @@ class Training:
         if live is None or live.stop_reason is not None or self._place.allocation(live):
             return
         self._ask_to_end(live, StopReason.PREEMPTED, now)
+        if live.kind == AttemptKind.PROFILE:
+            return
         data = {"cause": EventKind.NODE_FAILED.value}
-        yield _state(now, live.job_id, JobState.PREEMPTED, data)
+        yield state_event(now, live.job_id, JobState.PREEMPTED, data)
 
     def _replan(self, job: Job, live: AttemptRow | None) -> None:
         """Give a running job another batch plan where one is believed to be better."""
         if live is None or live.state != AttemptState.RUNNING or job.spec.has_fixed_batch:
             return
-        if job.allocation is not None:
+        if live.kind == AttemptKind.TRAIN and job.allocation is not None:
             self._give_plan(
                 live, plan_of(job.spec, job.belief, job.allocation, len(live.gpus_by_node))
             )
@@ -233,7 +273,8 @@ class Training:
     ) -> JobState | None:
         if live_attempt(attempts) is not None:
             return None
-        if attempts and attempts[-1].outcome == Outcome.SUCCEEDED:
+        lives = trained(attempts)
+        if lives and lives[-1].outcome == Outcome.SUCCEEDED:
             return JobState.SUCCEEDED
         if job_id in self._cancelled:
             return JobState.CANCELLED
@@ -241,38 +282,24 @@ class Training:
 
     def _events(
         self,
-        job_id: JobId,
         known: _Known,
         attempts: Sequence[AttemptRow],
         ended: JobState | None,
         now: float,
     ) -> Iterator[Event]:
         """Tell what has become of the job and its newest attempts, each once."""
-        told, newest = self._told[job_id], attempts[-2:]
-        if not told and known.row.state == JobState.SUBMITTED:
-            yield _state(known.row.submitted_seconds, job_id, JobState.PENDING)
-        keys = {_SEEN}
-        for attempt in newest:
-            runs, ends = f"{attempt.number} runs", f"{attempt.number} ended"
-            if attempt.running_seconds is not None:
-                keys.add(runs)
-                if runs not in told:
-                    yield _state(attempt.running_seconds, job_id, JobState.RUNNING)
-            if attempt.ended_seconds is not None:
-                keys.add(ends)
-                if ends not in told:
-                    yield from _end_of(attempt, attempt is attempts[-1], ended)
-        if ended is not None and (not attempts or ended is JobState.CANCELLED):
-            yield _state(now, job_id, ended)
-        self._told[job_id] = keys
+        job_id = known.row.id
+        gave_up = why_given_up(self._belief(job_id).by_type, attempts)
+        told, self._told[job_id] = self._told[job_id], told_of(attempts)
+        return events_of(known.row, attempts, told, ended=ended, gave_up=gave_up, now=now)
 
     def _status(
         self, job_id: JobId, attempts: Sequence[AttemptRow], ended: JobState | None, now: float
     ) -> JobStatus:
         live, reported = live_attempt(attempts), _last_report(attempts)
-        total = self._work(job_id, reported)
+        total = self._work(job_id, attempts)
         done = 0.0 if reported is None or reported.progress is None else reported.progress
-        began = [a.queued_seconds for a in attempts if a.queued_seconds is not None]
+        began = [a.queued_seconds for a in trained(attempts) if a.queued_seconds is not None]
         holds = live is not None and live.state != AttemptState.ORDERED
         shown = live if holds and live is not None and live.stop_reason not in _TAKEN_AWAY else None
         finished = ended is JobState.SUCCEEDED
@@ -288,6 +315,7 @@ class Training:
             plan=None if shown is None else _plan_from_json(shown.running_plan),
             ended=ended,
             starting=live is not None and live.stop_reason not in _TAKEN_AWAY and not holds,
+            profiling=live is not None and live.kind == AttemptKind.PROFILE,
         )
 
     def _as_seen(
@@ -311,7 +339,7 @@ class Training:
             allocation=held,
             attained_gpu_seconds=by_type,
             restarts=status.restarts,
-            restarting=held is not None and live is not None and live.state != AttemptState.RUNNING,
+            restarting=held is not None and live is not None and not _trains(live),
             started_at=status.started_at,
         )
 
@@ -333,42 +361,21 @@ class Training:
     def _belief(self, job_id: JobId) -> Belief:
         return self._knowledge.belief(job_id, now=self._clock.now())
 
-    def _work(self, job_id: JobId, reported: AttemptRow | None) -> float | None:
-        if reported is not None and reported.total_samples is not None:
-            return reported.total_samples
-        return self._command(job_id).total_samples
+    def _work(self, job_id: JobId, attempts: Sequence[AttemptRow]) -> float | None:
+        told = [one.total_samples for one in attempts if one.total_samples is not None]
+        return told[-1] if told else self._command(job_id).total_samples
 
     def _command(self, job_id: JobId) -> JobCommand:
         return self._tables.commands[job_id]
 
 
 def _last_round(attempts: Sequence[AttemptRow]) -> int:
-    return attempts[-1].round_number if attempts else 0
+    return max((one.round_number for one in attempts), default=0)
 
 
-def _end_of(attempt: AttemptRow, is_newest: bool, ended: JobState | None) -> Iterator[Event]:
-    """Tell the end of an attempt, where it changed what its job is."""
-    if attempt.ended_seconds is None or not is_newest:
-        return
-    data: dict[str, object] = {
-        "attempt": attempt.number,
-        "outcome": attempt.outcome,
-        "reason": attempt.reason,
-    }
-    if attempt.exits:
-        data["exit_codes"] = dict(attempt.exits)
-    if attempt.last_lines:
-        data["last_lines"] = list(attempt.last_lines)
-    if ended in (JobState.SUCCEEDED, JobState.FAILED):
-        yield _state(attempt.ended_seconds, attempt.job_id, ended, data)
-    elif ended is None and attempt.outcome in (Outcome.FAILED, Outcome.LOST, Outcome.REFUSED):
-        yield _state(attempt.ended_seconds, attempt.job_id, JobState.PREEMPTED, data)
-
-
-def _state(
-    time: float, job_id: JobId, state: JobState, data: Mapping[str, object] | None = None
-) -> Event:
-    return Event(time, job_id, EventKind.STATE, state, data or {})
+def _trains(live: AttemptRow) -> bool:
+    """Return whether a round may move the job: it does not start, and is not profiled."""
+    return live.kind == AttemptKind.TRAIN and live.state == AttemptState.RUNNING
 
 
 def _last_report(attempts: Sequence[AttemptRow]) -> AttemptRow | None:

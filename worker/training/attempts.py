@@ -26,6 +26,7 @@ class Rules:
         silent: Between reports.
         absent: For which the engine must not know an attempt before it counts as ended.
         kill: Between two orders to end by force.
+        profile: From the first report of a profile, which has 20 s of steps, to its end.
     """
 
     queue: float = 60.0
@@ -33,6 +34,7 @@ class Rules:
     silent: float = 300.0
     absent: float = 10.0
     kill: float = 10.0
+    profile: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,7 @@ class Attempt:
         finished: Its last report said that all work is done.
         rank_count: Processes that it has.
         absent_since: Since when the engine has not known it.
+        is_profile: It ends by itself, soon after `running_at`.
     """
 
     state: AttemptState
@@ -64,6 +67,8 @@ class Attempt:
     killed_at: float | None = None
     finished: bool = False
     absent_since: float | None = None
+    is_profile: bool = False
+    running_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +166,7 @@ def after(attempt: Attempt, move: Move, now: float) -> Attempt:
         case Mark(state=AttemptState.STARTING):
             return replace(attempt, state=AttemptState.STARTING, alive_at=now)
         case Mark(state):
-            return replace(attempt, state=state)
+            return replace(attempt, state=state, running_at=now)
         case Miss(absent):
             return replace(attempt, absent_since=now if absent else None)
         case Stop(reason, kill):
@@ -217,6 +222,9 @@ def _overdue(attempt: Attempt, rules: Rules, now: float) -> StopReason | None:
     """Return why a live attempt must be asked to end, if it must."""
     if attempt.stop_reason is not None:
         return attempt.stop_reason
+    running = attempt.running_at if attempt.is_profile else None
+    if running is not None and now - running > rules.profile:
+        return StopReason.PROFILED
     if attempt.state is AttemptState.QUEUED:
         since, most, reason = attempt.queued_at, rules.queue, StopReason.NOT_STARTED
     elif not attempt.reports:

@@ -6,14 +6,19 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sqlmodel import Session, col, select
 
 from backend.attempts.folders import attempt_folder, checkpoint_folder
 from backend.commands.service import secrets_of
-from backend.models import AttemptRow, JobCommand
+from backend.commands.spec import command_spec
+from backend.jobs.declarations import declaration_of
+from backend.models import AttemptRow, Job, JobCommand
 from backend.secret_key import SecretError, SecretKey
+from maat.vocabulary import AttemptKind
 from worker.engines.protocol import Order
+from worker.training.profiling import PROFILE_SECONDS, profile_sizes
 
 
 class OrderError(Exception):
@@ -57,12 +62,27 @@ class Orders:
             secrets=secrets,
             token=self.key.attempt_token(row.id),
             plan=None if row.plan is None else {**row.plan, "number": row.plan_number},
+            profile=_profile(session, row) if row.kind == AttemptKind.PROFILE else None,
         )
 
     def stop_seconds(self, session: Session, job_ids: Sequence[str]) -> Mapping[str, float]:
         columns = (col(JobCommand.job_id), col(JobCommand.stop_seconds))
         found = session.exec(select(*columns).where(col(JobCommand.job_id).in_(set(job_ids))))
         return dict(found.all())
+
+
+def _profile(session: Session, row: AttemptRow) -> Mapping[str, Any]:
+    """Return what a profile is to do, as the agent reads it."""
+    job = session.get_one(Job, row.job_id)
+    spec = command_spec(
+        declaration_of(job),
+        id=job.id,
+        submitted_at=job.submitted_seconds,
+        gpu_types=[row.gpu_type],
+        work=None,
+    )
+    sizes = profile_sizes(spec, row.gpu_type)
+    return {"seconds": PROFILE_SECONDS, "batch_sizes": list(sizes)}
 
 
 def raise_fence(order: Order) -> None:

@@ -23,13 +23,12 @@ from backend.clusters.repository import nodes_of
 from backend.database import Database
 from backend.models import AttemptRow, Cluster, GpuHold, Node
 from backend.moments import moment_of
-from maat.vocabulary import AttemptState, Outcome, StopReason
+from maat.vocabulary import AttemptKind, AttemptState, Outcome, StopReason
 from worker.engines.protocol import Engine, Refused, Seen, Unreachable
 from worker.training.attempts import (
     Attempt,
     End,
     Launch,
-    Mark,
     Move,
     Rules,
     Stop,
@@ -77,6 +76,8 @@ class _Live:
             killed_at=row.killed_seconds,
             finished=row.finished,
             absent_since=row.absent_seconds,
+            is_profile=row.kind == AttemptKind.PROFILE,
+            running_at=row.running_seconds,
         )
 
 
@@ -177,7 +178,7 @@ class Reconciler:
         if isinstance(move, End):
             self._end(one.row, move, now, failed_first=None if seen is None else seen.first_failed)
             return
-        self._store(one.row, moved, now, running=_becomes_running(move), seen=seen)
+        self._store(one.row, moved, seen=seen)
         try:
             engine_id = self._tell(one.row, move)
         except Unreachable as error:
@@ -187,7 +188,7 @@ class Reconciler:
             self._end(one.row, End(Outcome.REFUSED, {}, str(error)), now)
             return
         if isinstance(move, Stop):
-            self._store(one.row, heard(moved, move), now)
+            self._store(one.row, heard(moved, move))
         elif engine_id is not None and engine_id != one.row.engine_id:
             self._write(one.row, {"engine_id": engine_id})
 
@@ -288,18 +289,8 @@ class Reconciler:
             except Unreachable as error:
                 log.warning("attempt %s: the engine keeps its folder: %s", row.id, error)
 
-    def _store(
-        self,
-        row: AttemptRow,
-        attempt: Attempt,
-        now: float,
-        *,
-        running: bool = False,
-        seen: Seen | None = None,
-    ) -> None:
+    def _store(self, row: AttemptRow, attempt: Attempt, *, seen: Seen | None = None) -> None:
         values = _columns(attempt)
-        if running:
-            values["running_seconds"] = now
         if seen is not None and seen.engine_id is not None:
             values["engine_id"] = seen.engine_id
         if seen is not None and attempt.stop_reason is StopReason.NOT_STARTED:
@@ -332,10 +323,6 @@ def _hold(session: Session, attempt_id: str, gpus: GpusByNode, nodes: Mapping[st
     session.flush()
 
 
-def _becomes_running(move: Move) -> bool:
-    return isinstance(move, Mark) and move.state is AttemptState.RUNNING
-
-
 def _columns(attempt: Attempt) -> dict[str, object]:
     """Return what the worker stores of an attempt; its reports are the service's."""
     reason = attempt.stop_reason
@@ -344,6 +331,7 @@ def _columns(attempt: Attempt) -> dict[str, object]:
         "launched": attempt.launched,
         "queued_seconds": attempt.queued_at,
         "alive_seconds": attempt.alive_at,
+        "running_seconds": attempt.running_at,
         "stop_reason": None if reason is None else reason.value,
         "stop_seconds": attempt.stop_at,
         "stop_told": attempt.stop_told,

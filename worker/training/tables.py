@@ -21,7 +21,7 @@ from backend.models import (
     StepSample,
 )
 from maat.scheduling.job import JobId
-from maat.vocabulary import AttemptState
+from maat.vocabulary import AttemptKind, AttemptState
 
 Row = TypeVar("Row", bound=SQLModel)
 
@@ -43,6 +43,7 @@ class TrainingTables:
 
     `attempts`: ascending by number. `gradients`: the newest. `fits`: by GPU type. `faults`: by the
     name of a node that cannot be used, why. `scores`: of the cluster's GPUs by application.
+    `paused`: nothing new is begun.
     """
 
     commands: Mapping[JobId, JobCommand]
@@ -52,6 +53,7 @@ class TrainingTables:
     fits: Mapping[JobId, Mapping[str, JobFit]]
     faults: Mapping[str, str]
     scores: Sequence[MeasuredScore]
+    paused: bool
 
 
 def read_tables(session: Session, cluster: Cluster) -> TrainingTables:
@@ -85,6 +87,7 @@ def read_tables(session: Session, cluster: Cluster) -> TrainingTables:
         {key: {row.gpu_type: row for row in rows} for key, rows in of_jobs(JobFit).items()},
         {node.name: node.fault or "" for node in faulty},
         _scores(session, cluster),
+        cluster.paused,
     )
 
 
@@ -104,4 +107,13 @@ def _scores(session: Session, cluster: Cluster) -> list[MeasuredScore]:
 def live_attempt(attempts: Sequence[AttemptRow]) -> AttemptRow | None:
     """Return the newest attempt if it has not ended."""
     newest = attempts[-1] if attempts else None
-    return None if newest is None or newest.state == AttemptState.ENDED else newest
+    return newest if newest is not None and not_over(newest) else None
+
+
+def not_over(attempt: AttemptRow) -> bool:
+    return attempt.state != AttemptState.ENDED
+
+
+def trained(attempts: Sequence[AttemptRow]) -> Sequence[AttemptRow]:
+    """Return the attempts that are no profiles."""
+    return [one for one in attempts if one.kind == AttemptKind.TRAIN]

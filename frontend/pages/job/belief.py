@@ -80,5 +80,5 @@ async def show(
         "words": belief_words(belief),
         "chart": step_times_figure(samples, belief["types"], scheme=scheme, height=HEIGHT),
         "restart": restart_table(belief),
-        "profiles": profiles_table(belief["profiles"]),
+        "profiles": profiles_table(belief),
     }

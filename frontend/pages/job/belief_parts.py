@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from dash import html
 from dash.development.base_component import Component
 
@@ -78,8 +76,9 @@ def _part_cells(part: RestartPartOut, believed: str) -> list[str]:
     ]
 
 
-def profiles_table(profiles: Sequence[ProfileOut]) -> list[Component]:
+def profiles_table(belief: BeliefOut) -> list[Component]:
     """What profiling cost, steps and start-up apart; nothing if the job was not profiled."""
+    profiles, ended = belief["profiles"], belief["profiles_ended"]
     if not profiles:
         return []
     heads = ("Profiled on", "Result", "Steps (GPU-s)", "Start-up (GPU-s)", "Tries", "Reason")
@@ -99,7 +98,8 @@ def profiles_table(profiles: Sequence[ProfileOut]) -> list[Component]:
         )
         for one, steps, start in zip(profiles, stepping, starting, strict=True)
     ]
-    return [html.Table([head, html.Tbody(rows)], className="plain-table")]
+    table = html.Table([head, html.Tbody(rows)], className="plain-table")
+    return [table] if ended is None else [table, html.Div(ended, className="hint")]
 
 
 def _profile_words(one: ProfileOut) -> str:

@@ -14,6 +14,7 @@ from frontend.components.states import gpu_chip
 from frontend.formatting import ABSENT, clock, count, duration, number, plural
 from maat.api.attempts import AttemptOut, StepSampleOut
 from maat.api.commands import CommandOut
+from maat.vocabulary import AttemptKind
 
 _STATES = {
     "ordered": "waits until its GPUs are free",
@@ -37,6 +38,7 @@ _STOPS = {
     "cancelled": "it was cancelled",
     "silent": "it did not report any more",
     "not-started": "it did not start in time",
+    "profiled": "it had the time of a profile",
 }
 _SIGNALS = {-9: "killed", -15: "terminated"}
 
@@ -53,6 +55,7 @@ def command_facts(command: CommandOut) -> html.Dl:
             ("Environment", html.Code(env) if env else "nothing of its own"),
             ("Secrets", html.Code(", ".join(secrets)) if secrets else "none"),
             ("Time to save and end", duration(command["stop_seconds"])),
+            ("Measured before it trains", "yes, if it adapts" if command["profile"] else "no"),
             ("Retries", f"{plural(command['max_retries'], 'failure')} in a row"),
         ]
     )
@@ -77,7 +80,7 @@ def _attempt_row(one: AttemptOut) -> html.Tr:
     step = one["checkpoint_step"]
     return html.Tr(
         [
-            html.Td(str(one["number"])),
+            html.Td(f"{one['number']}, a profile" if is_profile(one) else str(one["number"])),
             html.Td(state_words(one)),
             html.Td(held, title=nodes),
             html.Td(clock(one["ordered_at"])),
@@ -93,7 +96,13 @@ def _attempt_row(one: AttemptOut) -> html.Tr:
 def state_words(one: AttemptOut) -> str:
     if one["outcome"] is not None:
         return _OUTCOMES.get(one["outcome"], one["outcome"])
+    if is_profile(one) and one["state"] == "running":
+        return "is profiled"
     return _STATES.get(one["state"], one["state"])
+
+
+def is_profile(one: AttemptOut) -> bool:
+    return one["kind"] == AttemptKind.PROFILE
 
 
 def exit_words(codes: dict[str, int] | None) -> str:

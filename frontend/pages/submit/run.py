@@ -31,6 +31,7 @@ from maat.vocabulary import ExecutorKind
 FIELDS = ("name", "line", "cwd", "env", "adaptivity", "gpu_count", "batch_size", "max_batch_size")
 ADAPTS = (("adaptive", "GPUs and batch size"), ("rigid", "Nothing"))
 ONLY_ADAPTIVE, ONLY_RIGID = ("batch_size", "max_batch_size"), ("gpu_count",)
+PROFILE = "profile"  # a switch, for scripts that adapt
 # Pointer into the body -> field of the form.
 _PLACES = {"": "line", "argv": "line", "cwd": "cwd", "env": "env"}
 SCRIPT = """\
@@ -101,6 +102,7 @@ def _fields() -> html.Div:
                 ]
             ),
             numbers,
+            _profile(),
             dmc.Group(button, gap=12, mt=4),
         ],
         className="form-stack",
@@ -127,6 +129,16 @@ def _number(name: str) -> html.Div:
         withAsterisk=not optional,
     )
     return html.Div(field, id=run_id(name) + "-box", style=HIDDEN if name in ONLY_RIGID else SHOWN)
+
+
+def _profile() -> html.Div:
+    switch = dmc.Switch(
+        id=run_id(PROFILE),
+        label="Measure it first, on one GPU of each type",
+        description="At most 20 s of steps each, on GPUs that are free. Nothing of it is kept.",
+        checked=True,
+    )
+    return html.Div(switch, id=run_id(PROFILE) + "-box")
 
 
 def _script() -> list[Component]:
@@ -157,7 +169,8 @@ def register(app: Dash, api: Api) -> None:
         app,
         shape,
         output={
-            name: Output(run_id(name) + "-box", "style") for name in (*ONLY_RIGID, *ONLY_ADAPTIVE)
+            name: Output(run_id(name) + "-box", "style")
+            for name in (*ONLY_RIGID, *ONLY_ADAPTIVE, PROFILE)
         },
         inputs={"adaptivity": Input(run_id("adaptivity"), "value")},
     )
@@ -176,7 +189,10 @@ def register(app: Dash, api: Api) -> None:
         },
         inputs={"clicks": Input("submit-run-button", "n_clicks")},
         state={
-            "values": {name: State(run_id(name), "value") for name in FIELDS},
+            "values": {
+                **{name: State(run_id(name), "value") for name in FIELDS},
+                PROFILE: State(run_id(PROFILE), "checked"),
+            },
             "cluster_id": State("cluster-select", "value"),
             "key": State("submit-key", "data"),
         },
@@ -201,8 +217,9 @@ async def choose(api: Api, *, cluster_id: str | None) -> Changes:
 
 async def shape(*, adaptivity: str) -> Changes:
     """Hide the numbers that mean nothing for such a script."""
-    hidden = ONLY_RIGID if adaptivity == "adaptive" else ONLY_ADAPTIVE
-    return {name: HIDDEN if name in hidden else SHOWN for name in (*ONLY_RIGID, *ONLY_ADAPTIVE)}
+    adaptive = (*ONLY_ADAPTIVE, PROFILE)
+    hidden = ONLY_RIGID if adaptivity == "adaptive" else adaptive
+    return {name: HIDDEN if name in hidden else SHOWN for name in (*ONLY_RIGID, *adaptive)}
 
 
 async def submit(
@@ -260,7 +277,12 @@ def body_of(values: FormValues, *, cluster_id: str | None) -> RawBody:
         "cluster_id": cluster_id,
         "adaptivity": values["adaptivity"],
         **numbers,
-        "run": {"argv": argv, "cwd": values["cwd"], "env": dict(_variables(values["env"] or ""))},
+        "run": {
+            "argv": argv,
+            "cwd": values["cwd"],
+            "env": dict(_variables(values["env"] or "")),
+            **({} if is_rigid else {"profile": bool(values[PROFILE])}),
+        },
     }
 
 
