@@ -11,7 +11,7 @@ from maat.api.fields import BatchSize, Body, GpuTypeName, Timestamp
 from maat.vocabulary import MAX_GPUS
 
 MAX_SECONDS_OF_STEP = 1e5
-REPORT_SECONDS = 30.0
+REPORT_SECONDS, LEAST_REPORT_SECONDS = 30.0, 2.0
 MAX_LOG_BYTES = 64 * 1024
 
 Count = Annotated[int, Field(ge=0, le=2**53)]

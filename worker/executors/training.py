@@ -265,7 +265,7 @@ class Training:
         self, job_id: JobId, attempts: Sequence[AttemptRow], ended: JobState | None, now: float
     ) -> JobStatus:
         live, reported = live_attempt(attempts), _last_report(attempts)
-        total = self._work(job_id, reported)
+        total = self._work(job_id, attempts)
         done = 0.0 if reported is None or reported.progress is None else reported.progress
         began = [a.queued_seconds for a in attempts if a.queued_seconds is not None]
         holds = live is not None and live.state != AttemptState.ORDERED
@@ -336,10 +336,10 @@ class Training:
     def _belief(self, job_id: JobId) -> Belief:
         return belief_of(self._tables.samples.get(job_id, ()), self._tables.gradients.get(job_id))
 
-    def _work(self, job_id: JobId, reported: AttemptRow | None) -> float | None:
-        if reported is not None and reported.total_samples is not None:
-            return reported.total_samples
-        return self._command(job_id).total_samples
+    def _work(self, job_id: JobId, attempts: Sequence[AttemptRow]) -> float | None:
+        """Return what the script last said, or else its owner: effective samples in all."""
+        said = [each.total_samples for each in attempts if each.total_samples is not None]
+        return said[-1] if said else self._command(job_id).total_samples
 
     def _command(self, job_id: JobId) -> JobCommand:
         return self._tables.commands[job_id]
