@@ -155,3 +155,16 @@ class StepSampleOut(TypedDict):
     step_deviation: Annotated[float, Field(description="Standard deviation of one step, s.")]
     sync_seconds: float
     last_at: Timestamp
+
+
+class GradientSampleOut(TypedDict):
+    """How much batches of the initial size disagreed, at one moment of the training."""
+
+    at: Timestamp
+    progress: Annotated[float, Field(description="Effective samples since the first start.")]
+    noise_scale: Annotated[
+        float,
+        Field(description="Samples: up to about this batch size each sample has its full value."),
+    ]
+    batch_size: Annotated[int, Field(description="The initial batch size, samples.")]
+    steps: Annotated[int, Field(description="Measured steps that it is the mean of.")]

@@ -23,7 +23,7 @@ SUBMITTED_EVERY_SECONDS = 15.0
 MOST_SECONDS = 540.0
 _LOST_NODE, _LOST_AFTER, _LOST_SECONDS = "a100-node", 0.35, 45.0
 _LOOK_SECONDS = 1.0
-_SCRIPTS = {"digits": digits, "translate": translate, "matrix": matrix}
+SCRIPTS = {"digits": digits, "translate": translate, "matrix": matrix}
 _ENDED = {"succeeded", "failed", "cancelled"}
 
 
@@ -81,7 +81,7 @@ def _create_cluster(client: Client) -> str:
 
 
 def _train(maat: Service, client: Client, run: Run, say: Say) -> None:
-    waiting, shown = list(_SCRIPTS), ""
+    waiting, shown = list(SCRIPTS), ""
     while True:
         due = len(run.job_ids) * SUBMITTED_EVERY_SECONDS
         if waiting and run.seconds >= due:
@@ -104,7 +104,7 @@ def _train(maat: Service, client: Client, run: Run, say: Say) -> None:
 
 
 def _submit(client: Client, run: Run, name: str) -> str:
-    script = _SCRIPTS[name]
+    script = SCRIPTS[name]
     job = client.submit_job(
         {
             "name": name,
@@ -123,7 +123,7 @@ def _play_outage(maat: Service, run: Run, jobs: Sequence[JobOut], say: Say) -> N
     """Take the node away once a third of all work is done and it is in use; bring it back."""
     if not run.outages:
         uses = any((job["allocation"] or {}).get("gpu_type") == NODES[_LOST_NODE] for job in jobs)
-        done = sum(job["progress"] for job in jobs) / len(_SCRIPTS)
+        done = sum(job["progress"] for job in jobs) / len(SCRIPTS)
         if uses and done >= _LOST_AFTER:
             run.outages.append((_LOST_NODE, run.seconds, None))
             say(f"{_clock(run.seconds)}  {_LOST_NODE} dies: every process on it is killed.")

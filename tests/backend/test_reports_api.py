@@ -106,6 +106,29 @@ def steps(*seconds: float, **fields: Any) -> dict[str, Any]:
     }
 
 
+@pytest.mark.parametrize(("round_seconds", "expected"), [(600.0, 30.0), (20.0, 10.0), (1.0, 2.0)])
+def test_two_reports_come_in_every_round(
+    agent: Agent, round_seconds: float, expected: float
+) -> None:
+    with agent.database.session_scope() as session:
+        cluster = get_cluster(session, "here")
+        cluster.round_seconds = round_seconds
+        session.add(cluster)
+    assert agent.report().json()["report_seconds"] == expected
+
+
+def test_the_noise_scale_is_kept_over_the_training(agent: Agent) -> None:
+    for sequence, square in enumerate((0.5, 0.25), start=1):
+        gradient = {"square": square, "variance": 2.0, "steps": 4, "at_batch_size": 64}
+        progress = {"effective_samples": 100.0 * sequence}
+        assert agent.report(sequence=sequence, gradient=gradient, progress=progress).is_success
+    shown = agent.client.get(f"/api/v1/jobs/{agent.job_id}/gradients").json()["items"]
+    assert [(each["progress"], each["noise_scale"]) for each in shown] == [
+        (100.0, 64 * 2.0 / 0.5),
+        (200.0, 64 * 2.0 / 0.25),
+    ]
+
+
 def test_a_report_is_stored_and_answered_with_what_to_do(agent: Agent) -> None:
     answer = agent.report(
         passes=[steps(0.1, 0.2)],
