@@ -6,7 +6,15 @@ Each noun defines its own tables.
 from sqlmodel import SQLModel
 
 from backend.accounts.models import ApiToken, Tenant, User
-from backend.attempts.models import AttemptRow, GpuHold, GradientSample, StepSample
+from backend.attempts.models import (
+    AttemptRow,
+    GpuHold,
+    GpuScore,
+    GradientSample,
+    JobFit,
+    SharingSample,
+    StepSample,
+)
 from backend.clusters.models import Cluster, ClusterRuntime, ExecutorJob, ExecutorSamples, Node
 from backend.commands.models import JobCommand, JobSecret
 from backend.idempotency_models import IdempotencyKey
@@ -29,6 +37,7 @@ __all__ = [
     "ExecutorJob",
     "ExecutorSamples",
     "GpuHold",
+    "GpuScore",
     "GradientSample",
     "IdempotencyKey",
     "Job",
@@ -36,6 +45,7 @@ __all__ = [
     "JobCommand",
     "JobCount",
     "JobEvent",
+    "JobFit",
     "JobSecret",
     "Measurement",
     "MeasurementFiles",
@@ -45,9 +55,10 @@ __all__ = [
     "OperationState",
     "OutboxMessage",
     "Round",
+    "SharingSample",
     "Simulation",
-    "StepSample",
     "SimulationRun",
+    "StepSample",
     "Sweep",
     "SweepMember",
     "SweepPoint",

@@ -101,6 +101,17 @@ class AttemptState(StrEnum):
     ENDED = "ended"
 
 
+class AttemptKind(StrEnum):
+    """What an attempt is for.
+
+    TRAIN: to train. PROFILE: to measure step times on one GPU of a type, for seconds, before the
+    job trains; nothing of it is kept but the measurements.
+    """
+
+    TRAIN = "train"
+    PROFILE = "profile"
+
+
 class Outcome(StrEnum):
     """How an attempt ended.
 
@@ -118,13 +129,17 @@ class Outcome(StrEnum):
 
 
 class StopReason(StrEnum):
-    """Why Maat asked an attempt to end."""
+    """Why Maat asked an attempt to end.
+
+    PROFILED: it had the time of a profile, and did not end by itself.
+    """
 
     MOVED = "moved"
     PREEMPTED = "preempted"
     CANCELLED = "cancelled"
     SILENT = "silent"
     NOT_STARTED = "not-started"
+    PROFILED = "profiled"
 
 
 class ProfilingMode(StrEnum):

@@ -6,16 +6,18 @@ Knows no broker.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
+from backend.attempts.comparisons import measured_interference
 from backend.clocktime import Moment, cluster_seconds, reanchor, stands_still
 from backend.clusters.repository import all_clusters, get_cluster, nodes_of
 from backend.database import Database
 from backend.models import Cluster as ClusterRow
+from backend.models import ClusterRuntime
 from backend.moments import moment_of
 from maat.scheduling.events import Event
 from maat.scheduling.loop import RoundLoop
@@ -83,6 +85,9 @@ def note_cluster(database: Database, cluster_id: str, fencing: int) -> None:
         if session.connection().execute(held).rowcount != 1:
             return
         carry_out(session, writes)
+        if session.get(ClusterRuntime, cluster_id) is None:  # no round has been made yet
+            state = dict(live.executor_state())
+            session.add(ClusterRuntime(cluster_id=cluster_id, executor_state=state))
         extend(session, cluster_id, fencing)
     MEMORY.keep(database, live, fencing=fencing)
 
@@ -119,11 +124,12 @@ def _make_round(
 
 @dataclass(frozen=True)
 class _Step:
-    """A step that is due: the cluster's row as read, and its jobs."""
+    """A step that is due: the cluster's row as read, its jobs, and what sharing costs them."""
 
     cluster: ClusterRow
     live: LiveCluster
     reservations: tuple[Reservation, ...]
+    interference: Mapping[tuple[str, str, int], float]
 
 
 def _begin(
@@ -145,7 +151,10 @@ def _begin(
         )
         return None
     live = _live_of(session, cluster, moment, remembered, seconds)
-    return None if live is None else _Step(cluster, live, reservations_at(session, cluster, moment))
+    if live is None:
+        return None
+    reservations = reservations_at(session, cluster, moment)
+    return _Step(cluster, live, reservations, measured_interference(session, cluster.id))
 
 
 def _continued(
@@ -210,6 +219,7 @@ def _round_loop(step: _Step, store: SqlRoundStore, seconds: StepSeconds) -> Roun
         store=store,
         clock=step.live.clock,
         reservations=step.reservations,
+        interference=step.interference,
         round_seconds=row.round_seconds,
     )
 

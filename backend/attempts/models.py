@@ -9,6 +9,7 @@ from sqlmodel import Field, SQLModel
 
 from backend.columns import BigId, Json, UtcDateTime
 from backend.ids import new_id
+from maat.vocabulary import AttemptKind
 
 
 class AttemptRow(SQLModel, table=True):
@@ -16,15 +17,17 @@ class AttemptRow(SQLModel, table=True):
 
     The worker writes how it stands, the service what its agent reports: they share no column.
 
-    `number` grows with every attempt of a job. `gpus_by_node`: GPU indices by the node's name.
-    `plan`: the batch plan that it is to run, under `plan_number`. `launched`: the engine may have
-    been told. `stop_told`: the engine has heard that it is to end. `last_lines`: of the log of the
-    rank that failed first.
+    `kind`: train or profile. `number` grows with every attempt of a job. `round_number`: of the
+    round that ordered it; 0 for a profile, which none orders. `gpus_by_node`: GPU indices by the
+    node's name. `plan`: the batch plan that it is to run, under `plan_number`. `launched`: the
+    engine may have been told. `stop_told`: the engine has heard that it is to end. `last_lines`: of
+    the log of the rank that failed first.
 
     Reported: `incarnation` names the agent's process, so that two with one token are told apart;
     `report_sequence` is the last report's; `progress` effective samples since the job's first
     start; `goodput` effective samples/s between the last two reports; `checkpoint_step` the last
-    one saved; `finished`: all work is done.
+    one saved; `finished`: all work is done; `stepping_seconds`: of a profile, the time from its
+    first step on.
     """
 
     __tablename__ = "attempts"
@@ -41,6 +44,7 @@ class AttemptRow(SQLModel, table=True):
     id: str = Field(default_factory=lambda: new_id("att"), primary_key=True, max_length=40)
     job_id: str = Field(foreign_key="jobs.id", max_length=40)
     cluster_id: str = Field(foreign_key="clusters.id", max_length=40)
+    kind: str = Field(default=AttemptKind.TRAIN.value, max_length=40)
     number: int
     round_number: int
     state: str = Field(max_length=40)
@@ -78,6 +82,7 @@ class AttemptRow(SQLModel, table=True):
     running_plan: dict[str, int] | None = Field(default=None, sa_type=Json)
     goodput: float | None = None
     finished: bool = False
+    stepping_seconds: float | None = None
 
 
 class GpuHold(SQLModel, table=True):
@@ -98,6 +103,8 @@ class StepSample(SQLModel, table=True):
     """Step times of a job in one configuration: count, means, and the squares' sum about the mean.
 
     `sync_mean`: the part of a step that waits for other replicas and overlaps with nothing.
+    `believed_*`: what models are fitted to. These follow the measured ones only when those have
+    moved (backend/attempts/steps.py), and `believed_weight` says how much they count.
     """
 
     __tablename__ = "job_samples"
@@ -124,8 +131,69 @@ class StepSample(SQLModel, table=True):
     step_mean: float
     step_m2: float
     sync_mean: float
+    believed_step: float
+    believed_sync: float
+    believed_weight: float
     first_seconds: float
     last_seconds: float
+
+
+class JobFit(SQLModel, table=True):
+    """The throughput model of a job on a GPU type, and the samples that it was fitted to.
+
+    `parameters`: the seven of Pollux eq. 8-11. `samples`: rows of maat.scheduling.fitting.Sample;
+    others make it out of date. `error`: relative difference between model and samples, root mean
+    square. `forecast_error`: the same of the fit before, for configurations that it had not seen;
+    None as long as there were none.
+    """
+
+    __tablename__ = "job_fits"
+
+    job_id: str = Field(foreign_key="jobs.id", primary_key=True, max_length=40)
+    gpu_type: str = Field(primary_key=True, max_length=64)
+    parameters: list[float] = Field(sa_type=Json)
+    samples: list[list[float]] = Field(sa_type=Json)
+    error: float
+    forecast_error: float | None = None
+    fitted_seconds: float
+
+
+class GpuScore(SQLModel, table=True):
+    """How slow a GPU was for an application, by the ranks of jobs that ran on several GPUs.
+
+    `ratio`: its time for a rank's own part of a step relative to other GPUs of its type (only the
+    quotient of two ratios means something), the mean of `count` reports. `application`: the jobs'
+    model.
+    """
+
+    __tablename__ = "gpu_scores"
+
+    node_id: str = Field(foreign_key="nodes.id", primary_key=True, max_length=40)
+    gpu_index: int = Field(primary_key=True)
+    application: str = Field(primary_key=True, max_length=200)
+    count: int
+    ratio: float
+    updated_seconds: float
+
+
+class SharingSample(SQLModel, table=True):
+    """How much slower jobs of a model step while jobs of another are on the same GPUs.
+
+    `ratio`: over the step time alone in the same configuration, the mean of `count` reports;
+    `ratio_m2`: the squares' sum about it. `gpu_count`: of the slowed job.
+    """
+
+    __tablename__ = "sharing_samples"
+
+    cluster_id: str = Field(foreign_key="clusters.id", primary_key=True, max_length=40)
+    victim: str = Field(primary_key=True, max_length=200)
+    partner: str = Field(primary_key=True, max_length=200)
+    gpu_type: str = Field(primary_key=True, max_length=64)
+    gpu_count: int = Field(primary_key=True)
+    count: int
+    ratio: float
+    ratio_m2: float
+    updated_seconds: float
 
 
 class GradientSample(SQLModel, table=True):

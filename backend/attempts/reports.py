@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import sqlalchemy as sa
 from sqlmodel import Session, col, func, select
 
-from backend.attempts.models import AttemptRow, GradientSample, StepSample
+from backend.attempts.comparisons import add_scores, add_sharing, partner_of
+from backend.attempts.models import AttemptRow, GradientSample
+from backend.attempts.steps import add_steps
 from backend.clocktime import cluster_seconds
 from backend.clusters.models import Cluster
 from backend.jobs.models import Job
@@ -17,15 +19,13 @@ from maat.api.attempts import (
     LEAST_REPORT_SECONDS,
     REPORT_SECONDS,
     GradientBody,
-    PassBody,
     PlanOut,
     ReportBody,
     ReportOut,
 )
-from maat.vocabulary import AttemptState
+from maat.vocabulary import AttemptKind, AttemptState
 
 KEPT_GRADIENTS = 500  # of a job
-_MOST_WEIGHT = 10_000  # steps of one configuration: older ones count less and less
 
 
 def take_report(session: Session, attempt_id: str, body: ReportBody) -> ReportOut:
@@ -78,6 +78,9 @@ def _impossible(session: Session, row: AttemptRow, body: ReportBody) -> Iterator
         yield _wrong("/world_size", f"The attempt has {row.gpu_count} GPUs.", body.world_size)
     if body.gpu_type != row.gpu_type:
         yield _wrong("/gpu_type", f"The attempt is on {row.gpu_type}.", body.gpu_type)
+    if body.ranks is not None and len(body.ranks.compute_seconds) != row.gpu_count:
+        message = f"The attempt has {row.gpu_count} ranks: one time for each."
+        yield _wrong("/ranks/compute_seconds", message, len(body.ranks.compute_seconds))
     for index, found in enumerate(body.passes):
         if found.replica_count > row.gpu_count or found.node_count > len(row.gpus_by_node):
             message = "The attempt has no so many replicas or nodes."
@@ -99,29 +102,43 @@ def _wrong(pointer: str, message: str, value: object) -> FieldError:
 def _store(session: Session, row: AttemptRow, body: ReportBody) -> None:
     moment = moment_of(session)
     now = cluster_seconds(session.get_one(Cluster, row.cluster_id), moment)
+    shared = partner_of(session, row)
     for found in body.passes:
-        _add_steps(session, row, found, now)
+        if shared is None:
+            add_steps(session, row, found, now)
+        else:
+            add_sharing(session, row, found, shared, now)
+    if body.ranks is not None and shared is None:
+        add_scores(session, row, body.ranks.compute_seconds, now)
     if body.gradient is not None:
         _add_gradient(session, row, body.gradient, body.progress.effective_samples, now)
+    _note_progress(row, body, now)
+    row.incarnation, row.report_sequence = body.incarnation, body.sequence
+    row.reported_at, row.reported_seconds = moment.wall, now
+    row.total_samples = body.progress.total_effective_samples or row.total_samples
+    row.loss = row.loss if body.loss is None else body.loss
+    if body.plan_number == row.plan_number:
+        row.running_plan = row.plan
+    session.add(row)
+    session.flush()
+
+
+def _note_progress(row: AttemptRow, body: ReportBody, now: float) -> None:
+    """Note how far the job is. A profile does not take it any further."""
+    if row.kind == AttemptKind.PROFILE:
+        row.stepping_seconds = body.stepping_seconds
+        return
     done = body.progress.effective_samples
     if row.reported_seconds is not None and row.progress is not None:
         passed = now - row.reported_seconds
         if passed > 0 and done > row.progress:
             row.goodput = (done - row.progress) / passed
-    row.incarnation, row.report_sequence = body.incarnation, body.sequence
-    row.reported_at, row.reported_seconds = moment.wall, now
     row.progress = done
-    row.total_samples = body.progress.total_effective_samples or row.total_samples
-    row.loss = row.loss if body.loss is None else body.loss
     row.finished = row.finished or body.finished
     if body.checkpoint is not None:
         row.checkpoint_step = body.checkpoint.step
     if body.restore_seconds is not None:
         row.restore_seconds = body.restore_seconds
-    if body.plan_number == row.plan_number:
-        row.running_plan = row.plan
-    session.add(row)
-    session.flush()
 
 
 def _add_gradient(
@@ -144,45 +161,6 @@ def _add_gradient(
     last_kept = select(ids).where(of_job).order_by(ids.desc()).offset(KEPT_GRADIENTS - 1).limit(1)
     older = sa.delete(GradientSample).where(of_job, ids < last_kept.scalar_subquery())
     session.connection().execute(older)
-
-
-def _add_steps(session: Session, row: AttemptRow, found: PassBody, now: float) -> None:
-    """Merge count, mean and squares of these steps with those before (Chan et al.)."""
-    known = session.exec(
-        select(StepSample).where(
-            StepSample.job_id == row.job_id,
-            StepSample.gpu_type == row.gpu_type,
-            StepSample.node_count == found.node_count,
-            StepSample.replica_count == found.replica_count,
-            StepSample.per_gpu_batch_size == found.per_gpu_batch_size,
-            StepSample.accumulation_steps == found.accumulation_steps,
-        )
-    ).first()
-    if known is None:
-        known = StepSample(
-            job_id=row.job_id,
-            gpu_type=row.gpu_type,
-            node_count=found.node_count,
-            replica_count=found.replica_count,
-            per_gpu_batch_size=found.per_gpu_batch_size,
-            accumulation_steps=found.accumulation_steps,
-            count=0,
-            step_mean=0.0,
-            step_m2=0.0,
-            sync_mean=0.0,
-            first_seconds=now,
-            last_seconds=now,
-        )
-    before = min(known.count, _MOST_WEIGHT)
-    kept = before / known.count if known.count else 0.0
-    count, mean = before + found.steps, found.step_seconds.mean
-    share, apart = found.steps / count, mean - known.step_mean
-    known.step_m2 = known.step_m2 * kept + found.step_seconds.m2 + apart**2 * before * share
-    known.step_mean += apart * share
-    known.sync_mean += (found.sync_seconds - known.sync_mean) * share
-    known.count, known.last_seconds = count, now
-    session.add(known)
-    session.flush()
 
 
 def _plan(row: AttemptRow) -> PlanOut | None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 from backend.answers import answer_of
 from backend.attempts.models import AttemptRow, GradientSample, StepSample
+from backend.attempts.steps import deviation_of
 from backend.clocktime import shown_at
 from backend.clusters.models import Cluster
 from maat.api.attempts import AttemptOut, GradientSampleOut, StepSampleOut
@@ -32,12 +31,11 @@ def show_attempt(row: AttemptRow, cluster: Cluster) -> AttemptOut:
 
 
 def show_sample(row: StepSample, cluster: Cluster) -> StepSampleOut:
-    spread = math.sqrt(row.step_m2 / (row.count - 1)) if row.count > 1 else 0.0
     return answer_of(
         StepSampleOut,
         row,
         step_seconds=row.step_mean,
-        step_deviation=spread,
+        step_deviation=deviation_of(row),
         sync_seconds=row.sync_mean,
         last_at=shown_at(cluster, row.last_seconds),
     )

@@ -10,6 +10,7 @@ from sqlmodel import Session
 
 from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
+from backend.attempts.beliefs import show_belief
 from backend.attempts.folders import cluster_folder
 from backend.attempts.logs import open_log, read_part, read_whole, size_of
 from backend.attempts.models import AttemptRow
@@ -33,6 +34,7 @@ from maat.api.attempts import (
     ReportOut,
     StepSampleOut,
 )
+from maat.api.beliefs import BeliefOut
 from maat.api.fields import Page
 from maat.vocabulary import MAX_GPUS, AttemptState
 
@@ -150,6 +152,15 @@ def list_gradients(
     link_next(request, response, found.next_cursor)
     cluster = session.get_one(Cluster, job.cluster_id)
     return found.shown(lambda row: show_gradient(row, cluster))
+
+
+@router.get("/jobs/{job_id}/belief", operation_id="getJobBelief")
+def get_belief(session: SessionDep, principal: Reader, job_id: str) -> BeliefOut:
+    """What was learnt of the job: fitted step times by GPU type, the parts of a restart, profiles.
+
+    Each with its error. Policies decide by it. Of a job that is played, nothing is here.
+    """
+    return show_belief(session, get_job(session, principal, job_id))
 
 
 def _attempt_with(

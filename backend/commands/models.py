@@ -13,7 +13,8 @@ class JobCommand(SQLModel, table=True):
 
     `stop_seconds`: time that its processes have to save and end. `max_retries`: failures in a row,
     without a new checkpoint in between, after which it has failed. `total_samples`: effective
-    samples of the whole training; None until the owner or the script says.
+    samples of the whole training; None until the owner or the script says. `profile`: whether it is
+    profiled before it trains. `utilisation`: shares of the GPU that it was measured to use.
     """
 
     __tablename__ = "job_commands"
@@ -25,6 +26,8 @@ class JobCommand(SQLModel, table=True):
     stop_seconds: float
     max_retries: int
     total_samples: float | None = None
+    profile: bool = True
+    utilisation: dict[str, float] | None = Field(default=None, sa_type=Json)
 
 
 class JobSecret(SQLModel, table=True):

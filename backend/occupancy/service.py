@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from sqlmodel import Session, col, delete
+from sqlmodel import Session, col, delete, select
 
+from backend.attempts.models import GpuHold, GpuScore
 from backend.clusters.models import Node
 from backend.clusters.repository import get_cluster, get_node, nodes_of
 from backend.clusters.service import save_changed
@@ -33,5 +34,8 @@ def delete_node(session: Session, cluster_id: str, node_id: str, if_match: str |
         raise Conflict("The node is in service. Drain it first.")
     if any(gpu >= first_gpus(nodes)[-1] for gpu in held_gpus(session, cluster.id)):
         raise Conflict("A job still holds GPUs of this node; the next round moves it away.")
+    if session.exec(select(GpuHold).where(GpuHold.node_id == node.id)).first() is not None:
+        raise Conflict("Processes that are ending still hold GPUs of this node; try again soon.")
+    session.execute(delete(GpuScore).where(col(GpuScore.node_id) == node.id))
     session.execute(delete(Node).where(col(Node.id) == node.id))
     save_changed(session, cluster)

@@ -72,6 +72,7 @@ class Ledger:
         with self._lock:
             facts = self._report()
             loss = self._loss
+            self._facts.pop("ranks", None)  # compared once: to be told once
             for key in list(self._passes)[:_MOST_PASSES]:
                 del self._passes[key]
         return {**facts, "loss": _finite(loss)}

@@ -89,6 +89,12 @@ class Replicas:
         text: str = self._store.get(f"maat/{key}").decode()
         return text
 
+    def of_all(self, value: float) -> list[float]:
+        """Return what each rank passes here, in the order of ranks. Waits for all."""
+        found = [torch.zeros(1, dtype=torch.float64) for _ in range(self.count)]
+        dist.all_gather(found, torch.tensor([value], dtype=torch.float64), group=self._control)
+        return [float(each) for each in found]
+
     def mean(self, values: torch.Tensor) -> Any:
         """Start to average a tensor over the replicas, in place; return what to wait for."""
         return dist.all_reduce(values.div_(self.count), async_op=True)

@@ -20,10 +20,12 @@ from maat.agent.rates import Batch, Rule
 from maat.agent.replicas import Replicas, Wish
 from maat.agent.report import Answer
 from maat.agent.state import State
+from maat.agent.timing import Times
 
 STOPPED = 143
 CANNOT_SAVE = 74  # EX_IOERR
 RETRY_SECONDS = 60.0
+_COMPARED_EVERY = 100  # steps: ranks then tell each other how long their own part of one takes
 
 
 @dataclass
@@ -70,6 +72,7 @@ class Training:
             # torch asks for an argument of this name, and looks at annotations if there are any.
             self.model.register_comm_hook(None, lambda _, bucket: self._meter.on_bucket(bucket))
         self._every, self._refused = 1, 0
+        self._own = Times()
         self._unmeasured = 0.0  # effective samples since the last measurement
         self._epochs: int | None = None
         self.is_finished = False
@@ -200,11 +203,22 @@ class Training:
 
     def _time(self, seconds: float) -> None:
         self._meter.budget.add_step(seconds)
+        exposed = self._meter.exposed_seconds()
+        self._compare(seconds - (exposed or 0.0))
         if self._replicas.is_first:
             self._ledger.add_step(self._plan, seconds)
-            exposed = self._meter.exposed_seconds()
             if exposed is not None:
                 self._ledger.add_sync(self._plan, exposed)
+
+    def _compare(self, own_seconds: float) -> None:
+        """Tell the other ranks now and then how long this one computes: GPUs are not all equal."""
+        if self._replicas.count == 1:
+            return
+        self._own.add(own_seconds)
+        if self._own.steps == _COMPARED_EVERY:
+            seconds = [max(each, 1e-9) for each in self._replicas.of_all(self._own.mean)]
+            self._ledger.set(ranks={"compute_seconds": seconds})
+            self._own = Times()
 
     def _note(self) -> None:
         """Tell the ledger how far training is."""

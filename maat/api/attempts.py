@@ -8,11 +8,12 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from maat.api.fields import BatchSize, Body, GpuTypeName, Timestamp
-from maat.vocabulary import MAX_GPUS
+from maat.vocabulary import MAX_GPUS, AttemptKind
 
 MAX_SECONDS_OF_STEP = 1e5
 REPORT_SECONDS, LEAST_REPORT_SECONDS = 30.0, 2.0
 MAX_LOG_BYTES = 64 * 1024
+MAX_RANKS = 4096  # of one report
 
 Count = Annotated[int, Field(ge=0, le=2**53)]
 Replicas = Annotated[int, Field(ge=1, le=MAX_GPUS)]
@@ -58,6 +59,12 @@ class ProgressBody(Body):
     total_effective_samples: Samples | None = None
 
 
+class RanksBody(Body):
+    """Time of a step's part that a rank does alone, until it waits for others; by rank."""
+
+    compute_seconds: Annotated[list[StepSeconds], Field(min_length=2, max_length=MAX_RANKS)]
+
+
 class CheckpointBody(Body):
     """The newest checkpoint on disk."""
 
@@ -79,11 +86,15 @@ class ReportBody(Body):
     progress: ProgressBody
     passes: Annotated[list[PassBody], Field(max_length=64)] = Field(default_factory=list)
     gradient: GradientBody | None = None
+    ranks: RanksBody | None = None
     checkpoint: CheckpointBody | None = None
     restore_seconds: Annotated[float, Field(ge=0.0, le=1e6)] | None = None
     plan_number: Annotated[int, Field(ge=0, le=2**31)] = 0
     loss: float | None = None
     finished: bool = Field(default=False, description="All work is done.")
+    stepping_seconds: Annotated[float, Field(ge=0.0, le=1e6)] | None = Field(
+        default=None, description="Of a profile: the time from its first step on."
+    )
 
 
 class PlanOut(TypedDict):
@@ -108,8 +119,9 @@ class AttemptOut(TypedDict):
     """One life of a job's processes on one allocation."""
 
     id: str
+    kind: AttemptKind
     number: int
-    round_number: int
+    round_number: Annotated[int, Field(description="0: a profile, which no round orders.")]
     state: str
     outcome: Annotated[str | None, Field(description="How it ended; null while it lives.")]
     reason: str
@@ -130,6 +142,9 @@ class AttemptOut(TypedDict):
     checkpoint_step: int | None
     loss: float | None
     last_report_at: Timestamp | None
+    stepping_seconds: Annotated[
+        float | None, Field(description="Of a profile: the time from its first step on.")
+    ]
 
 
 class LogOut(TypedDict):

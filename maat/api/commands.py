@@ -55,6 +55,16 @@ def stem_of(argv: Sequence[str]) -> str:
     return PurePosixPath((scripts or list(argv))[0]).stem
 
 
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class UtilisationBody(Body):
+    """What a command was measured to use of its GPU, as shares 0-1 (PAL section III-A)."""
+
+    dram: Share = Field(description="Of DRAM bandwidth.")
+    functional_unit: Share = Field(description="Of the busiest functional unit.")
+
+
 class CommandBody(Body):
     """A command. It is started as it stands, by no shell, once per replica."""
 
@@ -81,6 +91,20 @@ class CommandBody(Body):
         default=None,
         description="Effective samples of the whole training; default: the script says.",
     )
+    profile: bool = Field(
+        default=True,
+        description="Measure step times on one GPU of each type before it trains, "
+        "if it adapts and a GPU is free; at most 20 s of steps each.",
+    )
+    utilisation: UtilisationBody | None = Field(
+        default=None,
+        description="Measured use of a GPU; jobs of like use share scores of GPU variability.",
+    )
+
+
+class UtilisationOut(TypedDict):
+    dram: float
+    functional_unit: float
 
 
 class CommandOut(TypedDict):
@@ -93,3 +117,5 @@ class CommandOut(TypedDict):
     stop_seconds: float
     max_retries: int
     total_samples: float | None
+    profile: bool
+    utilisation: UtilisationOut | None

@@ -18,6 +18,7 @@ def run_body(
     secret_env: Sequence[str],
     stop_seconds: float | None,
     retries: int | None,
+    profile: bool | None = None,
     present: Mapping[str, str] = os.environ,
 ) -> dict[str, Any]:
     """Return `run` of a job. Secrets come from the caller's own environment, `present`.
@@ -34,7 +35,7 @@ def run_body(
         "env": dict(_assigned(text) for text in env),
         "secret_env": {name: _secret(name, present) for name in secret_env},
     }
-    given = {"stop_seconds": stop_seconds, "max_retries": retries}
+    given = {"stop_seconds": stop_seconds, "max_retries": retries, "profile": profile}
     return body | {name: value for name, value in given.items() if value is not None}
 
 

@@ -162,6 +162,13 @@ def submit(
             "default: 3.",
         ),
     ] = None,
+    profile: Annotated[
+        bool | None,
+        typer.Option(
+            help="Whether a command that adapts is measured on one GPU of each type, for seconds, "
+            "before it trains; default: yes."
+        ),
+    ] = None,
     cluster: Annotated[
         str | None,
         typer.Option(help="Cluster id; default: the first; of a command: that runs commands."),
@@ -180,6 +187,7 @@ def submit(
             secret_env=secret_env or [],
             stop_seconds=stop_seconds,
             retries=retries,
+            profile=profile,
         )
         from maat.api.commands import stem_of
 
@@ -195,8 +203,9 @@ def submit(
             "--secret-env": secret_env,
             "--stop-seconds": stop_seconds,
             "--retries": retries,
+            "--profile": profile,
         }.items()
-        if value
+        if value not in (None, [])
     ]:
         raise ParameterError(
             "is of commands, and there is none",
@@ -422,25 +431,6 @@ def _text_of(path: Path) -> str:
         raise ParameterError(
             "is not readable text", field="files", value=str(path), remedy=remedy
         ) from wrong
-
-
-def demo(
-    count: Annotated[
-        int, whole_option("--count", least=1, most=MAX_DEMO_JOBS, help="How many jobs.")
-    ] = 10,
-    seed: Annotated[
-        int | None,
-        whole_option(
-            "--seed", least=0, most=MAX_DEMO_SEED, help="The same seed adds the same jobs."
-        ),
-    ] = None,
-    url: Url = DEFAULT_URL,
-    as_json: AsJson = False,
-) -> None:
-    """Add demo jobs to the first cluster."""
-    with client_of(url) as maat:
-        result = maat.add_demo_jobs(count=count, seed=seed)
-    show(result, as_json, f"{count} demo jobs added")
 
 
 def _cluster(maat: Client, named: str | None) -> str:

@@ -13,6 +13,7 @@ from urllib.parse import quote
 from pydantic import BaseModel
 
 from maat.api.attempts import AttemptOut, GradientSampleOut, LogOut, StepSampleOut
+from maat.api.beliefs import BeliefOut
 from maat.api.clusters import ClusterBody, ClusterChanges, ClusterOut, ClusterStateOut, NodeOut
 from maat.api.commands import CommandOut
 from maat.api.fields import Page
@@ -308,6 +309,11 @@ def gradients(
     job_id: str, *, limit: int | None = None, cursor: str | None = None
 ) -> Call[Page[GradientSampleOut]]:
     return Call("GET", _path("jobs", job_id, "gradients"), _given(limit=limit, cursor=cursor))
+
+
+def belief(job_id: str) -> Call[BeliefOut]:
+    """Ask what was learnt of a job: step times by GPU type, the parts of a restart."""
+    return Call("GET", _path("jobs", job_id, "belief"))
 
 
 def log(

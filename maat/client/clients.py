@@ -120,6 +120,7 @@ class _Methods:
     attempts = _Method(calls.attempts, _items)
     samples = _Method(calls.samples, _items)
     gradients = _Method(calls.gradients, _items)
+    belief = _Method(calls.belief)
     log = _Method(calls.log)
     measurements = _Method(calls.measurements, _items)
     upload_measurement = _Method(calls.upload_measurement)

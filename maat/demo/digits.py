@@ -1,4 +1,4 @@
-"""Recognises handwritten-looking digits: a small convolutional network, SGD, AdaScale."""
+"""Recognises digits under noise: a small convolutional network, SGD, AdaScale."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import maat.agent
 from maat.demo.emulated import emulate
+from maat.demo.jobs import JOBS
 
-EPOCHS, SAMPLES, BATCH_SIZE, MAX_BATCH_SIZE = 16, 4096, 32, 512
+_JOB = JOBS["digits"]
 _GLYPHS = (
     "01110 10001 10001 10001 01110",
     "00100 01100 00100 00100 01110",
@@ -26,10 +27,10 @@ _GLYPHS = (
 
 
 def digits() -> TensorDataset:
-    """Return images of shape (SAMPLES, 1, 8, 8), glyphs at random places under noise, and digits."""
+    """Return images, (samples, 1, 8, 8): glyphs at random places under noise; and their digits."""
     glyphs = torch.tensor([[float(c) for c in glyph if c != " "] for glyph in _GLYPHS])
-    labels = torch.randint(0, 10, (SAMPLES,))
-    images = torch.zeros(SAMPLES, 1, 8, 8)
+    labels = torch.randint(0, 10, (_JOB.samples,))
+    images = torch.zeros(_JOB.samples, 1, 8, 8)
     for image, label in zip(images, labels, strict=True):
         top, left = torch.randint(0, 4, (2,)).tolist()
         image[0, top : top + 5, left : left + 5] = glyphs[label].view(5, 5)
@@ -45,9 +46,11 @@ def main() -> None:
     )
     model = emulate(model, "digits").to(job.device)
     optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
-    loader = DataLoader(data, BATCH_SIZE, shuffle=True)
-    model, optimiser, loader = job.adapt(model, optimiser, loader, max_batch_size=MAX_BATCH_SIZE)
-    for epoch in job.epochs(EPOCHS):
+    loader = DataLoader(data, _JOB.batch_size, shuffle=True)
+    model, optimiser, loader = job.adapt(
+        model, optimiser, loader, max_batch_size=_JOB.max_batch_size
+    )
+    for epoch in job.epochs(_JOB.epochs):
         for images, labels in loader:
             optimiser.zero_grad()
             loss = cross_entropy(model(images.to(job.device)), labels.to(job.device))

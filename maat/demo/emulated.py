@@ -11,27 +11,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-
-class Law(NamedTuple):
-    """Seconds of a pass over m samples: fixed + per_sample * m."""
-
-    fixed: float
-    per_sample: float
-
-    def seconds(self, samples: int) -> float:
-        return self.fixed + self.per_sample * samples
-
-
-LAWS: Mapping[str, Mapping[str, Law]] = {
-    "digits": {"t4": Law(0.070, 0.0030), "a100": Law(0.060, 0.0008)},
-    "translate": {"t4": Law(0.080, 0.0040), "a100": Law(0.055, 0.0010)},
-    "matrix": {"t4": Law(0.080, 0.0005), "a100": Law(0.070, 0.0004)},
-}
-"""By model and GPU type. A faster GPU is worth more to one model than to another: at their initial
-batch sizes 1.9 times for digits, 2.4 for translate, 1.2 for matrix."""
+from maat.demo.jobs import JOBS, Law
 
 _LATE = 1.0  # passes: one that begins later than this begins anew
 
@@ -62,6 +44,6 @@ def emulate(model: Any, name: str) -> Any:
     """
     gpu_type = os.environ.get("MAAT_GPU_TYPE")
     if gpu_type is not None:
-        gpu = EmulatedGpu(LAWS[name][gpu_type])
+        gpu = EmulatedGpu(JOBS[name].laws[gpu_type])
         model.register_forward_hook(lambda _, inputs, __: gpu.hold(len(inputs[0])))
     return model

@@ -1,4 +1,4 @@
-"""Fills in a table of ratings: factors of its rows and columns, SGD with momentum, AdaScale."""
+"""Fills in a table of ratings: factors of its rows and columns, SGD, AdaScale."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import maat.agent
 from maat.demo.emulated import emulate
+from maat.demo.jobs import JOBS
 
-EPOCHS, SAMPLES, BATCH_SIZE, MAX_BATCH_SIZE = 16, 16_384, 128, 2048
+_JOB = JOBS["matrix"]
 _USERS, _ITEMS, _TASTES = 400, 300, 6
 
 
-class Factors(nn.Module):
+class Factors(nn.Module):  # type: ignore[misc]
     """The rating of user i for item j: the product of their factors, and both their means."""
 
     def __init__(self) -> None:
@@ -33,13 +34,12 @@ class Factors(nn.Module):
 
 
 def ratings() -> TensorDataset:
-    """Return pairs, (SAMPLES, 2) users and items, and their ratings, (SAMPLES,)."""
+    """Return pairs, (samples, 2) users and items, and their ratings, (samples,)."""
     users, items = torch.randn(_USERS, _TASTES), torch.randn(_ITEMS, _TASTES)
-    pairs = torch.stack(
-        (torch.randint(0, _USERS, (SAMPLES,)), torch.randint(0, _ITEMS, (SAMPLES,))), dim=1
-    )
-    liked = (users[pairs[:, 0]] * items[pairs[:, 1]]).sum(1) / _TASTES**0.5
-    return TensorDataset(pairs, liked + 0.5 * torch.randn(SAMPLES))
+    user = torch.randint(0, _USERS, (_JOB.samples,))
+    item = torch.randint(0, _ITEMS, (_JOB.samples,))
+    liked = (users[user] * items[item]).sum(1) / _TASTES**0.5
+    return TensorDataset(torch.stack((user, item), dim=1), liked + 0.5 * torch.randn(_JOB.samples))
 
 
 def main() -> None:
@@ -47,9 +47,11 @@ def main() -> None:
     job = maat.agent.start()
     model = emulate(Factors(), "matrix").to(job.device)
     optimiser = torch.optim.SGD(model.parameters(), lr=1.0, momentum=0.5)
-    loader = DataLoader(ratings(), BATCH_SIZE, shuffle=True)
-    model, optimiser, loader = job.adapt(model, optimiser, loader, max_batch_size=MAX_BATCH_SIZE)
-    for epoch in job.epochs(EPOCHS):
+    loader = DataLoader(ratings(), _JOB.batch_size, shuffle=True)
+    model, optimiser, loader = job.adapt(
+        model, optimiser, loader, max_batch_size=_JOB.max_batch_size
+    )
+    for epoch in job.epochs(_JOB.epochs):
         for pairs, rated in loader:
             optimiser.zero_grad()
             loss = mse_loss(model(pairs.to(job.device)), rated.to(job.device))

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from maat.client import Client, calls
-from maat.demo.emulated import LAWS
-from maat.demo.train import GPUS_PER_NODE, NODES, ROUND_SECONDS, SCRIPTS, Run
+from maat.demo.jobs import JOBS
+from maat.demo.train import GPUS_PER_NODE, NODES, ROUND_SECONDS, Run
 
 _MOST_ROWS = 500
 
@@ -50,7 +50,7 @@ class Job:
     finished: float
     restarts: int
     gpu_hours: float
-    laws: dict[str, tuple[float, float]]
+    laws: Mapping[str, Sequence[float]]
     lives: Sequence[Life]
     samples: Sequence[Any]
     belief: Any
@@ -63,7 +63,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Recording:
-    """`nodes`: GPU type by name. `outages`: (node, from, to), seconds since the first submission."""
+    """`nodes`: GPU type by name. `outages`: (node, from, to), in seconds as everything here."""
 
     nodes: dict[str, str]
     gpus_per_node: int
@@ -93,9 +93,7 @@ def record(client: Client, run: Run) -> Recording:
     submitted = {name: client.job(job_id)["submitted_at"] for name, job_id in run.job_ids.items()}
     began = min(_moment(text) for text in submitted.values())
     jobs = [_job(client, name, job_id, began) for name, job_id in run.job_ids.items()]
-    outages = [
-        (node, down, run.seconds if up is None else up) for node, down, up in run.outages
-    ]
+    outages = [(node, down, run.seconds if up is None else up) for node, down, up in run.outages]
     return Recording(dict(NODES), GPUS_PER_NODE, ROUND_SECONDS, jobs, outages)
 
 
@@ -103,7 +101,7 @@ def _job(client: Client, name: str, job_id: str, began: float) -> Job:
     def since(text: str | None) -> float | None:
         return None if text is None else _moment(text) - began
 
-    job, script = client.job(job_id), SCRIPTS[name]
+    job, wanted = client.job(job_id), JOBS[name]
     lives = [
         Life(
             attempt["number"],
@@ -119,18 +117,18 @@ def _job(client: Client, name: str, job_id: str, began: float) -> Job:
     ]
     return Job(
         name=name,
-        batch_size=script.BATCH_SIZE,
-        max_batch_size=script.MAX_BATCH_SIZE,
-        work=float(script.EPOCHS * script.SAMPLES),
-        epochs=script.EPOCHS,
+        batch_size=wanted.batch_size,
+        max_batch_size=wanted.max_batch_size,
+        work=wanted.work,
+        epochs=wanted.epochs,
         submitted=_moment(job["submitted_at"]) - began,
         finished=since(job["finished_at"]) or 0.0,
         restarts=job["restarts"],
         gpu_hours=job["gpu_hours"],
-        laws={kind: tuple(law) for kind, law in LAWS[name].items()},
+        laws=dict(wanted.laws),
         lives=lives,
         samples=client.send(calls.samples(job_id, limit=_MOST_ROWS))["items"],
-        belief=client.beliefs(job_id),
+        belief=client.belief(job_id),
         noise=client.send(calls.gradients(job_id, limit=_MOST_ROWS))["items"],
     )
 

@@ -8,7 +8,7 @@ from statistics import fmean
 
 from maat.demo.recording import Job, Recording
 from maat.models.catalog import CatalogFit, CatalogModel
-from maat.scheduling.cluster import Cluster, Node
+from maat.scheduling.cluster import Cluster, GpuType, Node
 from maat.scheduling.throughput import ThroughputParameters
 from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
@@ -62,9 +62,8 @@ def compare(recording: Recording) -> list[Compared]:
 
 def replay(recording: Recording) -> SimulationResult:
     """Simulate the jobs of a recorded run on its cluster, with its outages."""
-    nodes = [
-        Node(name, kind, recording.gpus_per_node) for name, kind in recording.nodes.items()
-    ]
+    nodes = [Node(name, kind, recording.gpus_per_node) for name, kind in recording.nodes.items()]
+    kinds = tuple(GpuType(kind) for kind in dict.fromkeys(recording.nodes.values()))
     jobs = tuple(
         TraceJob(
             name=job.name,
@@ -83,7 +82,7 @@ def replay(recording: Recording) -> SimulationResult:
         Scenario(
             Workload("recorded run", jobs, "recording"),
             {job.name: model_of(catalog_model(job)) for job in recording.jobs},
-            Cluster(tuple(nodes)),
+            Cluster(tuple(nodes), kinds),
             policy="sia",
             conditions=Conditions(fidelity=fidelity, failures=failures),
             round_seconds=recording.round_seconds,

@@ -8,13 +8,15 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from maat.api.jobs import JobOut
 from maat.client import Client
-from maat.demo import digits, matrix, translate
+from maat.demo.jobs import JOBS
 from maat.demo.service import DemoFailed, Service, service
 
 Say = Callable[[str], None]
+Found = TypeVar("Found")
 
 CLUSTER, NODES = "demo", {"t4-node": "t4", "a100-node": "a100"}
 GPUS_PER_NODE = 4
@@ -23,7 +25,6 @@ SUBMITTED_EVERY_SECONDS = 15.0
 MOST_SECONDS = 540.0
 _LOST_NODE, _LOST_AFTER, _LOST_SECONDS = "a100-node", 0.35, 45.0
 _LOOK_SECONDS = 1.0
-SCRIPTS = {"digits": digits, "translate": translate, "matrix": matrix}
 _ENDED = {"succeeded", "failed", "cancelled"}
 
 
@@ -44,8 +45,8 @@ class Run:
         return time.monotonic() - self.began
 
 
-def play(folder: Path, *, port: int, say: Say, look: Callable[[Client, Run], None]) -> None:
-    """Play the demo with its data in this folder; call `look` at the end, before Maat stops.
+def play(folder: Path, look: Callable[[Client, Run], Found], *, port: int, say: Say) -> Found:
+    """Play the demo with its data in this folder; return what `look` finds before Maat stops.
 
     Raises DemoFailed if a job does not finish.
     """
@@ -60,7 +61,7 @@ def play(folder: Path, *, port: int, say: Say, look: Callable[[Client, Run], Non
         except BaseException:
             _cancel(client, run)
             raise
-        look(client, run)
+        return look(client, run)
 
 
 def _create_cluster(client: Client) -> str:
@@ -81,7 +82,7 @@ def _create_cluster(client: Client) -> str:
 
 
 def _train(maat: Service, client: Client, run: Run, say: Say) -> None:
-    waiting, shown = list(SCRIPTS), ""
+    waiting, shown = list(JOBS), ""
     while True:
         due = len(run.job_ids) * SUBMITTED_EVERY_SECONDS
         if waiting and run.seconds >= due:
@@ -104,14 +105,14 @@ def _train(maat: Service, client: Client, run: Run, say: Say) -> None:
 
 
 def _submit(client: Client, run: Run, name: str) -> str:
-    script = SCRIPTS[name]
+    wanted = JOBS[name]
     job = client.submit_job(
         {
             "name": name,
             "model": name,
             "cluster_id": run.cluster_id,
-            "batch_size": script.BATCH_SIZE,
-            "max_batch_size": script.MAX_BATCH_SIZE,
+            "batch_size": wanted.batch_size,
+            "max_batch_size": wanted.max_batch_size,
             "max_gpus": GPUS_PER_NODE,
             "run": {"argv": [sys.executable, "-m", f"maat.demo.{name}"], "cwd": "/"},
         }
@@ -122,8 +123,9 @@ def _submit(client: Client, run: Run, name: str) -> str:
 def _play_outage(maat: Service, run: Run, jobs: Sequence[JobOut], say: Say) -> None:
     """Take the node away once a third of all work is done and it is in use; bring it back."""
     if not run.outages:
-        uses = any((job["allocation"] or {}).get("gpu_type") == NODES[_LOST_NODE] for job in jobs)
-        done = sum(job["progress"] for job in jobs) / len(SCRIPTS)
+        held = [job["allocation"] for job in jobs]
+        uses = any(each and each["gpu_type"] == NODES[_LOST_NODE] for each in held)
+        done = sum(job["progress"] for job in jobs) / len(JOBS)
         if uses and done >= _LOST_AFTER:
             run.outages.append((_LOST_NODE, run.seconds, None))
             say(f"{_clock(run.seconds)}  {_LOST_NODE} dies: every process on it is killed.")

@@ -1,4 +1,4 @@
-"""Translates numbers into words: a small network with one hidden layer, AdamW, the square root of the gain."""
+"""Translates numbers into words: a small network, AdamW, the square root of the gain."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import maat.agent
 from maat.demo.emulated import emulate
+from maat.demo.jobs import JOBS
 
-EPOCHS, SAMPLES, BATCH_SIZE, MAX_BATCH_SIZE = 12, 4096, 32, 256
+_JOB = JOBS["translate"]
 _DIGITS, _LETTERS = 4, 28
 _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _LETTER = {letter: index for index, letter in enumerate("_ efghinorstuvwxz", start=0)}
 
 
-class Translator(nn.Module):
+class Translator(nn.Module):  # type: ignore[misc]
     """Reads all digits of a number, then writes all letters of its words at once."""
 
     def __init__(self) -> None:
@@ -33,8 +34,8 @@ class Translator(nn.Module):
 
 
 def numbers_in_words() -> TensorDataset:
-    """Return numbers, (SAMPLES, 4) digits, and their words, (SAMPLES, 28) letters."""
-    numbers = torch.randint(0, 10, (SAMPLES, _DIGITS))
+    """Return numbers, (samples, 4) digits, and their words, (samples, 28) letters."""
+    numbers = torch.randint(0, 10, (_JOB.samples, _DIGITS))
     words = [" ".join(_WORDS[digit] for digit in row) for row in numbers.tolist()]
     padded = [[_LETTER[letter] for letter in text.ljust(_LETTERS, "_")] for text in words]
     return TensorDataset(numbers, torch.tensor(padded)[:, :_LETTERS])
@@ -45,9 +46,11 @@ def main() -> None:
     job = maat.agent.start()
     model = emulate(Translator(), "translate").to(job.device)
     optimiser = torch.optim.AdamW(model.parameters(), lr=3e-3)
-    loader = DataLoader(numbers_in_words(), BATCH_SIZE, shuffle=True)
-    model, optimiser, loader = job.adapt(model, optimiser, loader, max_batch_size=MAX_BATCH_SIZE)
-    for epoch in job.epochs(EPOCHS):
+    loader = DataLoader(numbers_in_words(), _JOB.batch_size, shuffle=True)
+    model, optimiser, loader = job.adapt(
+        model, optimiser, loader, max_batch_size=_JOB.max_batch_size
+    )
+    for epoch in job.epochs(_JOB.epochs):
         for numbers, words in loader:
             optimiser.zero_grad()
             logits = model(numbers.to(job.device))

@@ -20,6 +20,11 @@ START = np.array([0.1, 0.01, 0.1, 0.01, 0.1, 0.01, 1.001])
 LOWER = np.array([1e-8] * 6 + [1.0])
 UPPER = np.array([np.inf] * 6 + [10.0])
 TOLERANCE = 1e-5
+MODEL_ERROR = 0.05
+"""Relative error of the model itself: no sample counts more for being known better than this."""
+SINGLE_DEVIATION = 0.3
+"""Relative deviation of single step times that is assumed as long as few were measured."""
+_ASSUMED_STEPS = 4
 GAMMA_WEIGHT = 1e-3
 SLOPE_WEIGHT = 1e-2
 ACROSS_OVER_WITHIN = 1.1
@@ -28,7 +33,8 @@ ACROSS_OVER_WITHIN = 1.1
 class Sample(NamedTuple):
     """One measurement at (nodes, replicas, per-GPU batch).
 
-    Seconds of a whole step, and of its synchronisation alone.
+    Seconds of a whole step, and of its synchronisation alone. `weight`: how much it counts in a
+    fit, 0-1 (`weight_of_mean`).
     """
 
     node_count: int
@@ -36,6 +42,21 @@ class Sample(NamedTuple):
     per_gpu_batch_size: int
     step_seconds: float
     sync_seconds: float
+    weight: float = 1.0
+
+
+def weight_of_mean(count: int, mean: float, deviation: float) -> float:
+    """Return how much the mean of `count` step times counts in a fit, 0-1.
+
+    By inverse variance: e^2 / (e^2 + s^2 / count), with e the model's own relative error and s the
+    relative deviation of single steps. Four steps of an assumed deviation count with those
+    measured.
+    """
+    measured = (deviation / mean) ** 2 * max(count - 1, 0)
+    variance = (_ASSUMED_STEPS * SINGLE_DEVIATION**2 + measured) / (
+        _ASSUMED_STEPS + max(count - 1, 0)
+    )
+    return MODEL_ERROR**2 / (MODEL_ERROR**2 + variance / max(count, 1))
 
 
 def fit_throughput(samples: Sequence[Sample], *, across_over_within: float = 0.0) -> FloatArray:
@@ -43,6 +64,8 @@ def fit_throughput(samples: Sequence[Sample], *, across_over_within: float = 0.0
 
         RMS log error of T_grad + RMS log error of T_step
             + 1e-3 (gamma - 1)^2 + 1e-2 ((b_n/a_n)^2 + (b_r/a_r)^2)
+
+    with samples counting by their weights in both means.
 
     Args:
         across_over_within: The least ratio of synchronisation cost across nodes to that within
@@ -57,8 +80,9 @@ def fit_throughput(samples: Sequence[Sample], *, across_over_within: float = 0.0
     if not samples:
         raise ValueError("a throughput model needs at least one sample")
     data = np.array(samples, dtype=np.float64)
-    nodes, replicas, batch, step, sync = data.T
-    start, lower, upper = _priors(nodes, replicas, batch, _compute_seconds(step, sync))
+    nodes, replicas, batch, step, sync, weight = data.T
+    compute = float(np.average(_compute_seconds(step, sync), weights=weight))
+    start, lower, upper = _priors(nodes, replicas, batch, compute)
     # Fixed parameters stay in the minimiser: they change the steps of the others, and the search
     # ends (at 1e-5) before that effect is gone.
     at = _Remembered(FitLoss(samples))
@@ -79,7 +103,7 @@ def fit_throughput(samples: Sequence[Sample], *, across_over_within: float = 0.0
 
 
 def _priors(
-    nodes: FloatArray, replicas: FloatArray, batch: FloatArray, compute: FloatArray
+    nodes: FloatArray, replicas: FloatArray, batch: FloatArray, compute: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return start, lower and upper bounds, shape (7,) each.
 
@@ -91,7 +115,7 @@ def _priors(
         start[index] = lower[index] = upper[index] = value
 
     if (batch == batch[0]).all():
-        fix(0, float(compute.mean()) / 2)
+        fix(0, compute / 2)
     if not (nodes > 1).any():
         fix(2, NEGLIGIBLE_SECONDS)
         fix(3, NEGLIGIBLE_SECONDS)
@@ -117,7 +141,7 @@ class FitLoss:
     """
 
     def __init__(self, samples: Sequence[Sample]) -> None:
-        nodes, replicas, batch, step, sync = np.array(samples, dtype=np.float64).T
+        nodes, replicas, batch, step, sync, self.weight = np.array(samples, dtype=np.float64).T
         synced, across = replicas > 1, nodes > 1
         extra = np.maximum(replicas - 2, NEGLIGIBLE_SECONDS)
         one, none = np.ones_like(batch), np.zeros_like(batch)
@@ -138,8 +162,8 @@ class FitLoss:
         overlap = np.logaddexp(gamma * log_compute, gamma * log_sync)
         weight = np.exp(gamma * log_compute - overlap)
 
-        rms_compute, d_compute = _rms(log_compute - self.log_compute)
-        rms_step, d_step = _rms(overlap / gamma - self.log_step)
+        rms_compute, d_compute = _rms(log_compute - self.log_compute, self.weight)
+        rms_step, d_step = _rms(overlap / gamma - self.log_step, self.weight)
         by_compute = (d_compute + d_step * weight) / compute
         by_sync = d_step * (1.0 - weight) / sync
         mean_log = log_sync + weight * (log_compute - log_sync)
@@ -176,10 +200,11 @@ class _Remembered:
         return self._gradient
 
 
-def _rms(error: FloatArray) -> tuple[float, FloatArray]:
-    """Return the root mean square and its derivative.
+def _rms(error: FloatArray, weight: FloatArray) -> tuple[float, FloatArray]:
+    """Return the weighted root mean square and its derivative.
 
     The derivative is zero at an exact fit, where the root has none.
     """
-    value = math.sqrt(float(error @ error) / len(error))
-    return value, error / (len(error) * value) if value > 1e-12 else np.zeros_like(error)
+    weighted, total = weight * error, float(weight.sum())
+    value = math.sqrt(float(weighted @ error) / total)
+    return value, weighted / (total * value) if value > 1e-12 else np.zeros_like(error)

@@ -224,8 +224,8 @@ def _plan_to_json(plan: BatchPlan | None) -> list[int] | None:
 
 
 def samples_to_json(by_type: Mapping[str, TypeBelief]) -> Mapping[str, object]:
-    """Return the samples of a belief by GPU type, as JSON data."""
-    return {kind: [list(s) for s in known.samples] for kind, known in by_type.items()}
+    """Return the samples of a belief by GPU type, as JSON data; in a simulation all weigh 1."""
+    return {kind: [list(s[:5]) for s in known.samples] for kind, known in by_type.items()}
 
 
 def beliefs_from_json(

@@ -140,6 +140,45 @@ def test_clusters_lose_the_rounds_among_their_policys_parameters(empty_database_
     database.dispose()
 
 
+def test_samples_that_were_there_before_beliefs_are_believed(empty_database_url: str) -> None:
+    database = Database(empty_database_url)
+    upgrade(database, "0012")
+    rows = (
+        f"INSERT INTO tenants VALUES ('t', 'default', '{AT}')",
+        "INSERT INTO users (id, name, tenant_id, role, active) "
+        "VALUES ('u', 'ann', 't', 'cluster_admin', true)",
+        cluster_row("c", placer="packed"),
+        "INSERT INTO jobs (id, cluster_id, name, owner_id, tenant_id, model, adaptivity, min_gpus, "
+        "preemptible, work_scale, state, submitted_seconds, progress, remaining_work, gpu_seconds, "
+        "restarts, reason_code, reason_evidence, cancel_requested, version, created_at, "
+        "workload_kind, priority) VALUES ('j', 'c', 'j', 'u', 't', 'm', 'adaptive', 1, true, 1, "
+        f"'running', 0, 0, 1, 0, 0, 'PINNED', '{{}}', false, 1, '{AT}', 'training', 0)",
+        "INSERT INTO attempts (id, job_id, cluster_id, number, round_number, state, reason, "
+        "reports, gpu_type, gpus_by_node, gpu_count, plan_number, launched, ordered_seconds, "
+        "stop_told, report_sequence, finished) VALUES ('a', 'j', 'c', 1, 1, 'running', '', true, "
+        "'t4', '{}', 1, 0, true, 0, false, 0, false)",
+        "INSERT INTO job_commands (job_id, argv, cwd, env, stop_seconds, max_retries) "
+        "VALUES ('j', '[]', '/', '{}', 1, 1)",
+        "INSERT INTO job_samples (id, job_id, gpu_type, node_count, replica_count, "
+        "per_gpu_batch_size, accumulation_steps, count, step_mean, step_m2, sync_mean, "
+        "first_seconds, last_seconds) VALUES (1, 'j', 't4', 1, 1, 8, 0, 9, 0.25, 0, 0.05, 0, 0)",
+    )
+    with database.engine.begin() as connection:
+        for row in rows:
+            connection.execute(sa.text(row))
+    upgrade(database, "0014")
+    believed = "SELECT believed_step, believed_sync, believed_weight FROM job_samples"
+    with database.engine.connect() as connection:
+        assert connection.execute(sa.text(believed)).one() == (0.25, 0.05, 1.0)
+        assert connection.execute(sa.text("SELECT kind FROM attempts")).scalar_one() == "train"
+        assert connection.execute(sa.text("SELECT profile FROM job_commands")).scalar_one()
+    run(database, "downgrade", "0012")
+    with database.engine.connect() as connection:
+        assert connection.execute(sa.text("SELECT step_mean FROM job_samples")).scalar_one() == 0.25
+    upgrade(database)
+    database.dispose()
+
+
 def placers(database: Database) -> dict[str, tuple[str, object]]:
     with database.engine.connect() as connection:
         rows = connection.execute(

@@ -118,6 +118,8 @@ def test_a_command_is_submitted_as_it_is_typed(
         "stop_seconds": 30.0,
         "max_retries": 0,
         "total_samples": None,
+        "profile": True,
+        "utilisation": None,
     }
 
 

@@ -21,6 +21,7 @@ from maat.scheduling.fitting import (
     FitLoss,
     Sample,
     fit_throughput,
+    weight_of_mean,
 )
 from maat.scheduling.throughput import NEGLIGIBLE_SECONDS, step_seconds, sync_seconds
 
@@ -53,6 +54,7 @@ sample_lists = st.lists(
         per_gpu_batch_size=st.integers(1, 512),
         step_seconds=st.floats(0.02, 5.0),
         sync_seconds=st.floats(0.0, 0.01),
+        weight=st.floats(0.01, 1.0),
     ),
     min_size=1,
     max_size=6,
@@ -132,3 +134,21 @@ def test_the_passes_of_one_gpu_are_recovered_from_its_step_times() -> None:
 def test_no_samples_are_refused() -> None:
     with pytest.raises(ValueError, match="at least one sample"):
         fit_throughput([])
+
+
+def test_a_mean_of_few_or_scattered_steps_counts_less() -> None:
+    many, few = weight_of_mean(10_000, 0.1, 0.02), weight_of_mean(3, 0.1, 0.02)
+    assert weight_of_mean(100, 0.1, 0.2) < weight_of_mean(100, 0.1, 0.02) < many < 1
+    assert weight_of_mean(1, 0.1, 0.0) < few < 0.5
+    assert many > 0.99
+
+
+def test_a_fit_follows_the_samples_that_are_known_best() -> None:
+    # One line cannot go through all three: the doubtful one is passed by.
+    line = [Sample(1, 1, 10, 0.2, 0.0), Sample(1, 1, 40, 0.5, 0.0)]
+    odd = Sample(1, 1, 20, 0.6, 0.0)
+    doubtful = odd._replace(weight=weight_of_mean(1, 0.6, 0.0))
+    trusting, careful = fit_throughput([*line, odd]), fit_throughput([*line, doubtful])
+    truth = np.array([each.step_seconds for each in line])
+    error = [np.abs(predicted(fit, line) / truth - 1).max() for fit in (trusting, careful)]
+    assert error[1] < error[0] / 2

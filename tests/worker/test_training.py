@@ -179,6 +179,15 @@ def test_a_worker_that_dies_leaves_the_processes_to_the_next(cluster: TrainingCl
     assert cluster.state(job_id) == S.SUCCEEDED
 
 
+def test_a_worker_may_die_before_the_first_round(cluster: TrainingCluster) -> None:
+    job_id = cluster.submit(*SLEEP)
+    assert cluster.state(job_id) == S.PENDING
+    cluster.forget_everything()
+    assert cluster.state(job_id) == S.PENDING
+    assert cluster.round() == 1
+    assert cluster.state(job_id) in (S.STARTING, S.RUNNING)
+
+
 def test_logs_are_kept_for_a_while_after_the_end_of_their_job(cluster: TrainingCluster) -> None:
     ended = cluster.submit("/bin/sh", "-c", "echo over")
     lasting = cluster.submit(*SLEEP)

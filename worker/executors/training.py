@@ -14,8 +14,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from backend.commands.spec import UNKNOWN_WORK, command_spec
-from backend.jobs.declarations import declaration_of
+from backend.attempts.beliefs import gpu_seconds
+from backend.commands.spec import UNKNOWN_WORK
 from backend.models import AttemptRow, JobCommand
 from backend.models import Job as JobRow
 from maat.scheduling.belief import Belief
@@ -34,7 +34,9 @@ from worker.executors.protocol import (
     StateChanges,
     StoredJob,
 )
-from worker.training.beliefs import belief_of, plan_of
+from worker.training.beliefs import plan_of
+from worker.training.knowledge import Knowledge
+from worker.training.places import Places
 from worker.training.retries import Standing, standing_of
 from worker.training.tables import TrainingTables, live_attempt
 from worker.writes import Write
@@ -57,7 +59,8 @@ class Training:
 
     def __init__(self, restoration: Restoration) -> None:
         self._cluster, self._clock = restoration.cluster, restoration.clock
-        self._place = _Places(restoration.cluster)
+        self._place = Places(restoration.cluster)
+        self._knowledge = Knowledge(restoration.cluster)
         self._jobs: dict[JobId, _Known] = {}
         self._cancelled: set[JobId] = set()
         self._applied: dict[JobId, int] = {}
@@ -79,6 +82,8 @@ class Training:
             self._jobs[row.id] = _Known(row, news.tenants[row.tenant_id])
             self._told.setdefault(row.id, set())
         self._cancelled = set(news.cancelled)
+        models = {job_id: known.row.model for job_id, known in self._jobs.items()}
+        self._knowledge.go_on(tables, models)
 
     def observe(self) -> Observation:
         now, events = self._clock.now(), list[Event]()
@@ -134,7 +139,7 @@ class Training:
         return StateChanges(new, standing, {}, gone)
 
     def take_writes(self) -> Sequence[Write]:
-        writes, self._writes = self._writes, []
+        writes, self._writes = [*self._knowledge.take_writes(), *self._writes], []
         return writes
 
     # ---- what a round wants
@@ -275,7 +280,7 @@ class Training:
             job_id,
             progress=1.0 if finished else min(done / total, 1.0) if total else 0.0,
             remaining_work=0.0 if finished else max((total or UNKNOWN_WORK) - done, 0.0),
-            gpu_seconds=sum(_gpu_seconds(attempt, now) for attempt in attempts),
+            gpu_seconds=sum(gpu_seconds(attempt, now) for attempt in attempts),
             restarts=max(len(began) - 1, 0),
             started_at=min(began, default=None),
             allocation=None if shown is None else self._place.allocation(shown),
@@ -298,7 +303,7 @@ class Training:
         by_type: dict[str, float] = {}
         for attempt in attempts:
             spent = by_type.get(attempt.gpu_type, 0.0)
-            by_type[attempt.gpu_type] = spent + _gpu_seconds(attempt, now)
+            by_type[attempt.gpu_type] = spent + gpu_seconds(attempt, now)
         return Job(
             self._spec(known),
             self._belief(job_id),
@@ -312,29 +317,21 @@ class Training:
 
     def _in_service(self) -> Cluster:
         """Return the cluster without nodes that the engine cannot use."""
-        faults = self._tables.faults
+        faults, cluster = self._tables.faults, self._knowledge.cluster
         if not faults:
-            return self._cluster
+            return cluster
         nodes = [
             replace(node, drained=frozenset(range(node.gpu_count))) if node.id in faults else node
-            for node in self._cluster.nodes
+            for node in cluster.nodes
         ]
-        return replace(self._cluster, nodes=tuple(nodes))
+        return replace(cluster, nodes=tuple(nodes))
 
     def _spec(self, known: _Known) -> JobSpec:
-        row, command = known.row, self._command(known.row.id)
-        return command_spec(
-            declaration_of(row),
-            id=row.id,
-            submitted_at=row.submitted_seconds,
-            gpu_types=self._cluster.type_names,
-            work=command.total_samples,
-            owner=row.owner_id,
-            tenant=known.tenant,
-        )
+        attempts = self._attempts.get(known.row.id, ())
+        return self._knowledge.spec(known.row, known.tenant, attempts)
 
     def _belief(self, job_id: JobId) -> Belief:
-        return belief_of(self._tables.samples.get(job_id, ()), self._tables.gradients.get(job_id))
+        return self._knowledge.belief(job_id, now=self._clock.now())
 
     def _work(self, job_id: JobId, attempts: Sequence[AttemptRow]) -> float | None:
         """Return what the script last said, or else its owner: effective samples in all."""
@@ -343,34 +340,6 @@ class Training:
 
     def _command(self, job_id: JobId) -> JobCommand:
         return self._tables.commands[job_id]
-
-
-class _Places:
-    """GPU numbers of the cluster as indices on its nodes, and back."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        offsets = cluster.node_offsets.tolist()
-        self._first = {node.id: offsets[i] for i, node in enumerate(cluster.nodes)}
-        self._size = {node.id: node.gpu_count for node in cluster.nodes}
-        self._of_gpu = [
-            (node.id, index) for node in cluster.nodes for index in range(node.gpu_count)
-        ]
-
-    def by_node(self, held: Allocation) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
-        for gpu in held.gpus:
-            name, index = self._of_gpu[gpu]
-            found.setdefault(name, []).append(index)
-        return found
-
-    def allocation(self, attempt: AttemptRow) -> Allocation | None:
-        """Return the attempt's GPUs by number; None if one of them no longer exists."""
-        gpus = []
-        for name, indices in attempt.gpus_by_node.items():
-            if name not in self._first or max(indices) >= self._size[name]:
-                return None
-            gpus += [self._first[name] + index for index in indices]
-        return Allocation(attempt.gpu_type, tuple(sorted(gpus)))
 
 
 def _last_round(attempts: Sequence[AttemptRow]) -> int:
@@ -405,14 +374,6 @@ def _state(
 def _last_report(attempts: Sequence[AttemptRow]) -> AttemptRow | None:
     reported = [attempt for attempt in attempts if attempt.progress is not None]
     return reported[-1] if reported else None
-
-
-def _gpu_seconds(attempt: AttemptRow, now: float) -> float:
-    """Return the GPU seconds that an attempt has held its GPUs."""
-    if attempt.queued_seconds is None:
-        return 0.0
-    end = now if attempt.ended_seconds is None else attempt.ended_seconds
-    return max(end - attempt.queued_seconds, 0.0) * attempt.gpu_count
 
 
 def _plan_to_json(plan: BatchPlan) -> dict[str, int]:

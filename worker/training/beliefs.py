@@ -2,34 +2,54 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 import numpy as np
 
-from backend.models import GradientSample, StepSample
+from backend.models import GradientSample, JobFit, StepSample
 from maat.scheduling.arrays import FloatArray
-from maat.scheduling.belief import Belief, GradientStatistics
+from maat.scheduling.belief import Belief, GradientStatistics, TypeBelief
 from maat.scheduling.efficiency import noise_scale
 from maat.scheduling.fitting import Sample, fit_throughput
 from maat.scheduling.goodput import BatchLimits, BatchPlan, best_plans, plan_for_batch
 from maat.scheduling.job import Allocation, JobSpec
-
-_STEP = 0.02
-"""A mean that moves by less than two per cent is the same: models are fitted when one moves."""
+from maat.scheduling.throughput import step_seconds
 
 
-def belief_of(samples: Sequence[StepSample], gradient: GradientSample | None) -> Belief:
-    """Return the belief from all measurements of a job."""
-    belief = Belief()
-    ordered = sorted(samples, key=lambda row: row.gpu_type)
-    for kind, rows in groupby(ordered, lambda row: row.gpu_type):
-        belief = belief.with_samples(kind, _merged(rows), fitter=_fit)
-    peak = max((row.replica_count for row in samples), default=0)
+def believed_samples(rows: Sequence[StepSample]) -> Mapping[str, tuple[Sample, ...]]:
+    """Return what models are fitted to, by GPU type: one sample per configuration."""
+    ordered = sorted(rows, key=lambda row: row.gpu_type)
+    return {kind: _merged(found) for kind, found in groupby(ordered, lambda row: row.gpu_type)}
+
+
+def fit_again(
+    job_id: str,
+    samples: Mapping[str, tuple[Sample, ...]],
+    known: Mapping[str, JobFit],
+    *,
+    now: float,
+) -> Mapping[str, JobFit]:
+    """Return new fits of the types whose samples are not those of the known fit."""
+    return {
+        kind: _fitted(job_id, kind, found, known.get(kind), now)
+        for kind, found in samples.items()
+        if kind not in known or known[kind].samples != _as_json(found)
+    }
+
+
+def belief_of(
+    samples: Mapping[str, tuple[Sample, ...]],
+    fits: Mapping[str, JobFit],
+    gradient: GradientSample | None,
+) -> Belief:
+    """Return the belief; every type with samples must have a fit."""
+    by_type = {
+        kind: TypeBelief(found, np.array(fits[kind].parameters)) for kind, found in samples.items()
+    }
+    peak = max((each.replica_count for found in samples.values() for each in found), default=0)
     known = None if gradient is None else GradientStatistics(gradient.square, gradient.variance)
-    return Belief(belief.by_type, known, peak)
+    return Belief(by_type, known, peak)
 
 
 def plan_of(spec: JobSpec, belief: Belief, held: Allocation, node_count: int) -> BatchPlan:
@@ -69,29 +89,49 @@ def plan_of(spec: JobSpec, belief: Belief, held: Allocation, node_count: int) ->
     ).plan(0)
 
 
-def _merged(rows: Iterable[StepSample]) -> list[Sample]:
+def _fitted(
+    job_id: str, kind: str, samples: tuple[Sample, ...], before: JobFit | None, now: float
+) -> JobFit:
+    parameters = fit_throughput(samples)
+    forecast = None
+    if before is not None:
+        seen = {tuple(each[:3]) for each in before.samples}
+        unseen = [each for each in samples if each[:3] not in seen]
+        forecast = before.forecast_error
+        if unseen:
+            forecast = relative_error(np.array(before.parameters), unseen)
+    return JobFit(
+        job_id=job_id,
+        gpu_type=kind,
+        parameters=parameters.tolist(),
+        samples=_as_json(samples),
+        error=relative_error(parameters, samples),
+        forecast_error=forecast,
+        fitted_seconds=now,
+    )
+
+
+def relative_error(parameters: FloatArray, samples: Sequence[Sample]) -> float:
+    """Return the relative difference between modelled and measured step times, RMS."""
+    nodes, replicas, batch, measured = np.array([each[:4] for each in samples]).T
+    modelled = step_seconds(parameters, batch, node_count=nodes, replica_count=replicas)
+    return float(np.sqrt(np.mean((modelled / measured - 1.0) ** 2)))
+
+
+def _as_json(samples: Iterable[Sample]) -> list[list[float]]:
+    return [list(each) for each in samples]
+
+
+def _merged(rows: Iterable[StepSample]) -> tuple[Sample, ...]:
     """Return a sample per configuration, of steps without accumulation.
 
     Steps with accumulation count where there are no others: all their passes but the last take the
     step's time without its synchronisation.
     """
     found: dict[tuple[int, int, int], Sample] = {}
-    for row in sorted(rows, key=lambda row: row.accumulation_steps):
+    for row in sorted(rows, key=lambda row: (row.accumulation_steps, row.id or 0)):
         key = (row.node_count, row.replica_count, row.per_gpu_batch_size)
-        passes = row.accumulation_steps + 1
-        alone = max(row.step_mean - row.sync_mean, 1e-9) / passes
-        step = _rounded(alone + row.sync_mean)
-        found.setdefault(key, Sample(*key, step, min(_rounded(row.sync_mean), step)))
-    return list(found.values())
-
-
-def _rounded(seconds: float) -> float:
-    """Round a time to the next of a scale whose steps are two per cent."""
-    return math.exp(round(math.log(seconds) / _STEP) * _STEP) if seconds > 0 else 0.0
-
-
-@lru_cache(maxsize=20_000)
-def _fit(samples: tuple[Sample, ...]) -> FloatArray:
-    found = fit_throughput(samples)
-    found.setflags(write=False)
-    return found
+        sync, passes = row.believed_sync, row.accumulation_steps + 1
+        alone = max(row.believed_step - sync, 1e-9) / passes
+        found.setdefault(key, Sample(*key, alone + sync, sync, row.believed_weight))
+    return tuple(found.values())

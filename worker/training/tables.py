@@ -12,9 +12,11 @@ from sqlmodel import Session, SQLModel, col, func, select
 from backend.models import (
     AttemptRow,
     Cluster,
+    GpuScore,
     GradientSample,
     Job,
     JobCommand,
+    JobFit,
     Node,
     StepSample,
 )
@@ -24,19 +26,32 @@ from maat.vocabulary import AttemptState
 Row = TypeVar("Row", bound=SQLModel)
 
 
+@dataclass(frozen=True, slots=True)
+class MeasuredScore:
+    """How slow a GPU was for an application (`GpuScore`), by its node's name and its index."""
+
+    node: str
+    index: int
+    application: str
+    ratio: float
+    count: int
+
+
 @dataclass(frozen=True)
 class TrainingTables:
     """The rows of the unfinished jobs of one cluster, by job.
 
-    `attempts`: ascending by number. `gradients`: the newest. `faults`: by the name of a node that
-    cannot be used, why.
+    `attempts`: ascending by number. `gradients`: the newest. `fits`: by GPU type. `faults`: by the
+    name of a node that cannot be used, why. `scores`: of the cluster's GPUs by application.
     """
 
     commands: Mapping[JobId, JobCommand]
     attempts: Mapping[JobId, Sequence[AttemptRow]]
     samples: Mapping[JobId, Sequence[StepSample]]
     gradients: Mapping[JobId, GradientSample]
+    fits: Mapping[JobId, Mapping[str, JobFit]]
     faults: Mapping[str, str]
+    scores: Sequence[MeasuredScore]
 
 
 def read_tables(session: Session, cluster: Cluster) -> TrainingTables:
@@ -67,8 +82,23 @@ def read_tables(session: Session, cluster: Cluster) -> TrainingTables:
         of_jobs(AttemptRow, col(AttemptRow.number)),
         of_jobs(StepSample, col(StepSample.id)),
         {row.job_id: row for row in gradients},
+        {key: {row.gpu_type: row for row in rows} for key, rows in of_jobs(JobFit).items()},
         {node.name: node.fault or "" for node in faulty},
+        _scores(session, cluster),
     )
+
+
+def _scores(session: Session, cluster: Cluster) -> list[MeasuredScore]:
+    found = session.exec(
+        select(Node.name, GpuScore)
+        .join(Node, col(Node.id) == col(GpuScore.node_id))
+        .where(Node.cluster_id == cluster.id)
+        .order_by(col(Node.position), col(GpuScore.gpu_index), col(GpuScore.application))
+    )
+    return [
+        MeasuredScore(name, row.gpu_index, row.application, row.ratio, row.count)
+        for name, row in found
+    ]
 
 
 def live_attempt(attempts: Sequence[AttemptRow]) -> AttemptRow | None:

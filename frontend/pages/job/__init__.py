@@ -6,7 +6,7 @@ from dash import Dash
 
 from frontend.addresses import add_page
 from frontend.api import Api
-from frontend.pages.job import callbacks, run
+from frontend.pages.job import belief, callbacks, run
 from frontend.pages.job.layout import layout
 from frontend.routing import register_cluster, register_title
 
@@ -19,3 +19,4 @@ def register(app: Dash, api: Api) -> None:
     )
     callbacks.register(app, api)
     run.register(app, api)
+    belief.register(app, api)

@@ -15,6 +15,7 @@ from dash import Dash, Input, Output, State, ctx, dcc, html
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import card, error_state, scrolls, skeleton
+from frontend.pages.job.belief import RUN_OVER, RUNS, belief_card
 from frontend.pages.job.run_parts import (
     attempts_table,
     command_facts,
@@ -28,7 +29,7 @@ from maat.client import ApiError, AsyncClient
 FIRST_BYTES = 256 * 1024  # of the end of a long log
 MOST_PARTS = 4  # of 64 KiB, on one beat
 _BEYOND = 2**53
-NO_RUN, RUNS, RUN_OVER = "none", "runs", "over"  # what a page knows of the job's command
+NO_RUN = "none"  # of the store that says what the page knows of the job's command
 HIDDEN, SHOWN = {"display": "none"}, {"display": "block"}
 
 
@@ -66,6 +67,7 @@ def run_cards() -> html.Div:
             scrolls("job-attempts", skeleton(80), label="Attempts"),
             className="span-12",
         ),
+        belief_card(),
         card(
             "Measured step times",
             scrolls("job-samples", skeleton(80), label="Measured step times"),

@@ -1,0 +1,132 @@
+"""What is believed of a job, as the API shows it. Commits nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+import numpy as np
+from sqlmodel import Session, col, select
+
+from backend.answers import answer_of
+from backend.attempts.models import AttemptRow, GradientSample, JobFit, StepSample
+from backend.attempts.restarts import restart_parts, restart_seconds
+from backend.clocktime import cluster_seconds, shown_at
+from backend.clusters.models import Cluster
+from backend.jobs.models import Job
+from backend.moments import moment_of
+from maat.api.beliefs import (
+    BeliefOut,
+    CurveOut,
+    FitOut,
+    GradientOut,
+    ParametersOut,
+    PointOut,
+    ProfileOut,
+    RestartPartOut,
+)
+from maat.scheduling.efficiency import noise_scale
+from maat.scheduling.throughput import ThroughputParameters, step_seconds
+from maat.vocabulary import AttemptKind
+
+_POINTS = 25  # of a curve
+_MOST_CURVES = 8  # of a type: the smallest numbers of replicas
+
+
+def show_belief(session: Session, job: Job) -> BeliefOut:
+    cluster = session.get_one(Cluster, job.cluster_id)
+    now = cluster_seconds(cluster, moment_of(session))
+    attempts = session.exec(
+        select(AttemptRow).where(AttemptRow.job_id == job.id).order_by(col(AttemptRow.number))
+    ).all()
+    fits = session.exec(
+        select(JobFit).where(JobFit.job_id == job.id).order_by(col(JobFit.gpu_type))
+    ).all()
+    samples = session.exec(select(StepSample).where(StepSample.job_id == job.id)).all()
+    parts = restart_parts(attempts)
+    return BeliefOut(
+        types=[_fit(fit, samples, cluster) for fit in fits],
+        gradient=_gradient(session, job.id, cluster),
+        restart_seconds=restart_seconds(parts),
+        restart=[answer_of(RestartPartOut, part) for part in parts],
+        profiles=_profiles(attempts, now),
+    )
+
+
+def _fit(fit: JobFit, samples: Sequence[StepSample], cluster: Cluster) -> FitOut:
+    mine = [row for row in samples if row.gpu_type == fit.gpu_type]
+    return answer_of(
+        FitOut,
+        fit,
+        sample_count=len(fit.samples),
+        step_count=sum(row.count for row in mine),
+        fitted_at=shown_at(cluster, fit.fitted_seconds),
+        parameters=answer_of(ParametersOut, ThroughputParameters(*fit.parameters)),
+        curves=_curves(fit),
+    )
+
+
+def _curves(fit: JobFit) -> list[CurveOut]:
+    """Return the model over the measured range, for every measured number of replicas."""
+    shapes = sorted({(int(each[0]), int(each[1])) for each in fit.samples})[:_MOST_CURVES]
+    batches = [each[2] for each in fit.samples]
+    largest = 2 * max(batches)
+    sizes = np.unique(np.geomspace(max(min(batches) / 2, 1), largest, _POINTS).round())
+    curves = []
+    for nodes, replicas in shapes:
+        seconds = step_seconds(
+            np.array(fit.parameters),
+            sizes,
+            node_count=np.array(nodes),
+            replica_count=np.array(replicas),
+        )
+        points = [
+            PointOut(per_gpu_batch_size=int(size), step_seconds=float(each))
+            for size, each in zip(sizes, seconds, strict=True)
+        ]
+        curves.append(CurveOut(node_count=nodes, replica_count=replicas, points=points))
+    return curves
+
+
+def _gradient(session: Session, job_id: str, cluster: Cluster) -> GradientOut | None:
+    newest = select(GradientSample).where(GradientSample.job_id == job_id)
+    found = session.exec(newest.order_by(col(GradientSample.id).desc()).limit(1)).first()
+    if found is None:
+        return None
+    phi = float(noise_scale(found.square, found.variance, float(found.batch_size)))
+    return GradientOut(
+        noise_scale=phi,
+        steps=found.steps,
+        at=shown_at(cluster, found.at_seconds),
+    )
+
+
+def _profiles(attempts: Sequence[AttemptRow], now: float) -> list[ProfileOut]:
+    profiles = [one for one in attempts if one.kind == AttemptKind.PROFILE]
+    by_type = groupby(
+        sorted(profiles, key=lambda one: (one.gpu_type, one.number)), lambda one: one.gpu_type
+    )
+    return [_profile(kind, list(found), now) for kind, found in by_type]
+
+
+def _profile(gpu_type: str, attempts: Sequence[AttemptRow], now: float) -> ProfileOut:
+    held = sum(gpu_seconds(one, now) for one in attempts)
+    stepping = sum((one.stepping_seconds or 0.0) * one.gpu_count for one in attempts)
+    newest = attempts[-1]
+    return ProfileOut(
+        gpu_type=gpu_type,
+        attempts=len(attempts),
+        state=newest.state,
+        outcome=newest.outcome,
+        reason=newest.reason,
+        stepping_gpu_seconds=stepping,
+        startup_gpu_seconds=max(held - stepping, 0.0),
+    )
+
+
+def gpu_seconds(attempt: AttemptRow, now: float) -> float:
+    """Return the GPU seconds that an attempt has held its GPUs."""
+    if attempt.queued_seconds is None:
+        return 0.0
+    end = now if attempt.ended_seconds is None else attempt.ended_seconds
+    return max(end - attempt.queued_seconds, 0.0) * attempt.gpu_count

@@ -1,0 +1,110 @@
+"""Beliefs: what Maat has learnt of a job from its reports, and how sure it is."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from maat.api.fields import Timestamp
+
+Relative = Field(description="Relative difference between model and measurement, root mean square.")
+
+
+class PointOut(TypedDict):
+    """A modelled step."""
+
+    per_gpu_batch_size: int
+    step_seconds: float
+
+
+class CurveOut(TypedDict):
+    """Modelled step times over the batch size, on so many replicas and nodes."""
+
+    node_count: int
+    replica_count: int
+    points: list[PointOut]
+
+
+class ParametersOut(TypedDict):
+    """The throughput model (Pollux eq. 8-11), in seconds but for gamma.
+
+    A pass over m samples takes alpha_compute + beta_compute m; to synchronise K replicas takes
+    alpha + beta (K - 2), across nodes or within one; gamma says how much of it overlaps, from 1
+    (nothing) to 10 (nearly all).
+    """
+
+    alpha_compute: float
+    beta_compute: float
+    alpha_across_nodes: float
+    beta_across_nodes: float
+    alpha_within_node: float
+    beta_within_node: float
+    gamma: float
+
+
+class FitOut(TypedDict):
+    """What is believed of the job on one GPU type."""
+
+    gpu_type: str
+    sample_count: Annotated[int, Field(description="Configurations that were measured.")]
+    step_count: Annotated[int, Field(description="Steps that were measured in them.")]
+    error: Annotated[float, Relative]
+    forecast_error: Annotated[
+        float | None,
+        Field(
+            description="The same of the fit before, for configurations that it had not seen; "
+            "null as long as there were none."
+        ),
+    ]
+    fitted_at: Timestamp
+    parameters: ParametersOut
+    curves: list[CurveOut]
+
+
+class RestartPartOut(TypedDict):
+    """One part of a restart: what is believed of it, and from what.
+
+    stop: from the order to stop to the end, with the checkpoint. queue: until the processes live.
+    start: until they can train. restore: reading the checkpoint.
+    """
+
+    name: Literal["stop", "queue", "start", "restore"]
+    seconds: float
+    assumed_seconds: Annotated[float, Field(description="Counts as one more measurement.")]
+    measured: Annotated[int, Field(description="The newest measurements, at most ten.")]
+    deviation: Annotated[float | None, Field(description="Of single measurements, s.")]
+
+
+class ProfileOut(TypedDict):
+    """Profiles of the job on one GPU type: GPU seconds of steps, and of all that is no step."""
+
+    gpu_type: str
+    attempts: int
+    state: str
+    outcome: str | None
+    reason: str
+    stepping_gpu_seconds: float
+    startup_gpu_seconds: float
+
+
+class GradientOut(TypedDict):
+    """How much batches disagree, at the initial batch size."""
+
+    noise_scale: Annotated[
+        float,
+        Field(description="Samples: up to about this batch size each sample has its full value."),
+    ]
+    steps: int
+    at: Timestamp
+
+
+class BeliefOut(TypedDict):
+    """What Maat believes of a job."""
+
+    types: list[FitOut]
+    gradient: GradientOut | None
+    restart_seconds: float
+    restart: list[RestartPartOut]
+    profiles: list[ProfileOut]

@@ -1,0 +1,72 @@
+"""`maat belief JOB`: what Maat has learnt of a job, and how sure it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from maat.cli.live import DEFAULT_URL, AsJson, Url, client_of, show, table_of
+
+if TYPE_CHECKING:
+    from maat.api.beliefs import BeliefOut
+
+_FITS = ("gpu_type", "configurations", "steps", "error", "forecast_error", "fitted_at")
+_PARTS = ("part", "seconds", "deviation", "measured", "assumed")
+_PROFILES = ("gpu_type", "outcome", "steps_gpu_s", "start_up_gpu_s", "attempts", "reason")
+
+
+def belief(
+    job_id: Annotated[str, typer.Argument(help="The job's id.")],
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Show what was learnt of a job: step times by GPU type, the parts of a restart, profiles."""
+    with client_of(url) as maat:
+        found = maat.belief(job_id)
+    show(found, as_json, "\n".join(_lines(found)))
+
+
+def _lines(found: BeliefOut) -> list[str]:
+    fits = [
+        [
+            fit["gpu_type"],
+            str(fit["sample_count"]),
+            str(fit["step_count"]),
+            _percent(fit["error"]),
+            _percent(fit["forecast_error"]),
+            fit["fitted_at"],
+        ]
+        for fit in found["types"]
+    ]
+    parts = [
+        [
+            part["name"],
+            f"{part['seconds']:.1f}",
+            "-" if part["deviation"] is None else f"{part['deviation']:.1f}",
+            str(part["measured"]),
+            f"{part['assumed_seconds']:.1f}",
+        ]
+        for part in found["restart"]
+    ]
+    profiles = [
+        [
+            one["gpu_type"],
+            one["outcome"] or one["state"],
+            f"{one['stepping_gpu_seconds']:.1f}",
+            f"{one['startup_gpu_seconds']:.1f}",
+            str(one["attempts"]),
+            one["reason"] or "-",
+        ]
+        for one in found["profiles"]
+    ]
+    lines = [table_of(_FITS, fits)] if fits else ["No step time was measured yet."]
+    gradient = found["gradient"]
+    if gradient is not None:
+        lines.append(f"Gradient noise scale: {gradient['noise_scale']:.4g} samples.")
+    lines += [f"A restart takes about {found['restart_seconds']:.0f} s:", table_of(_PARTS, parts)]
+    return [*lines, table_of(_PROFILES, profiles)] if profiles else lines
+
+
+def _percent(error: float | None) -> str:
+    return "-" if error is None else f"{error:.1%}"

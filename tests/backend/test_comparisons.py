@@ -1,0 +1,105 @@
+"""What reports say of GPUs against each other, of sharing, and when a belief follows a mean."""
+
+from __future__ import annotations
+
+import pytest
+from fastapi.testclient import TestClient
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+from reporting_agent import Agent, steps
+from sqlmodel import col, select
+
+from backend.attempts.comparisons import measured_interference
+from backend.attempts.steps import settle
+from backend.database import Database
+from backend.models import AttemptRow, GpuHold, GpuScore, Job, Node, StepSample
+from backend.settings import Settings
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    return settings.model_copy(update={"allow_commands": True})
+
+
+@pytest.fixture
+def agent(client: TestClient, database: Database, settings: Settings) -> Agent:
+    return Agent(client, database, settings)
+
+
+def scores(agent: Agent) -> dict[int, float]:
+    with agent.database.session_scope(writes=False) as session:
+        return {one.gpu_index: one.ratio for one in session.exec(select(GpuScore))}
+
+
+def test_ranks_that_compute_longer_show_slower_gpus(agent: Agent) -> None:
+    for number in range(1, 4):
+        ranks = {"compute_seconds": [0.08, 0.12]}
+        assert agent.report(sequence=number, ranks=ranks).status_code == 200
+    assert scores(agent) == {0: pytest.approx(0.8), 1: pytest.approx(1.2)}
+
+
+def test_gpus_are_compared_through_those_that_jobs_have_in_common(agent: Agent) -> None:
+    agent.report(ranks={"compute_seconds": [0.08, 0.12]})
+    other = agent.add_attempt(2)
+    agent.attempt_id, agent.token = other, agent.token_of(other)
+    agent.change(gpus_by_node={"cpu-0": [1, 2]})
+    agent.report(ranks={"compute_seconds": [0.1, 0.1]})
+    found = scores(agent)
+    assert found[2] == pytest.approx(found[1])
+    assert found[2] > 1.0 > found[0]
+
+
+def test_every_rank_is_compared_or_none(agent: Agent) -> None:
+    answer = agent.report(ranks={"compute_seconds": [0.1, 0.1, 0.1]})
+    assert answer.status_code == 422
+    assert scores(agent) == {}
+
+
+def test_steps_beside_another_job_are_no_samples_but_say_what_sharing_costs(agent: Agent) -> None:
+    agent.report(passes=[steps(0.1, 0.1)])
+    other = agent.another_job("neighbour")
+    with agent.database.session_scope() as session:
+        node = session.exec(select(Node).order_by(col(Node.position))).first()
+        assert node is not None
+        mine = agent.attempt_id
+        for index, slot, attempt in ((0, 0, mine), (1, 0, mine), (1, 1, other)):
+            session.add(GpuHold(node_id=node.id, gpu_index=index, slot=slot, attempt_id=attempt))
+    agent.report(sequence=2, passes=[steps(0.15, 0.15)])
+    agent.report(sequence=3, passes=[steps(0.25, 0.25)])
+    with agent.database.session_scope(writes=False) as session:
+        (sample,) = session.exec(select(StepSample)).all()
+        cluster = session.get_one(AttemptRow, agent.attempt_id).cluster_id
+        slowed = measured_interference(session, cluster)
+        names = {session.get_one(Job, agent.job_id).model, "neighbour"}
+    assert (sample.count, sample.step_mean) == (2, pytest.approx(0.1))
+    assert slowed == {("script", "neighbour", 2): pytest.approx(2.0)}
+    assert names == {"script", "neighbour"}
+
+
+def believed(mean: float) -> StepSample:
+    known = StepSample(count=1000, step_mean=mean, step_m2=0.0, sync_mean=0.0)
+    known.believed_step = known.believed_sync = known.believed_weight = 0.0
+    settle(known)
+    return known
+
+
+@examples(max_examples=50)
+@given(mean=st.floats(1e-4, 100.0), moves=st.lists(st.floats(0.99, 1.01), min_size=1, max_size=30))
+def test_a_mean_that_trembles_lets_the_belief_stand(mean: float, moves: list[float]) -> None:
+    """Whatever the mean: there is no edge at which it would flip."""
+    known = believed(mean)
+    for move in moves:
+        known.step_mean = mean * move
+        settle(known)
+        assert known.believed_step == mean
+
+
+@examples(max_examples=50)
+@given(walk=st.lists(st.floats(1e-3, 10.0), min_size=1, max_size=30))
+def test_a_belief_is_never_far_from_the_mean(walk: list[float]) -> None:
+    known = believed(0.1)
+    for mean in walk:
+        known.step_mean = mean
+        settle(known)
+        assert abs(known.believed_step - mean) <= 0.02 * known.believed_step

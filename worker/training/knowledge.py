@@ -1,0 +1,90 @@
+"""What is known of a cluster's jobs and GPUs in one step: beliefs, restarts, scores of GPUs.
+
+All of it follows from the tables. A model is fitted again where its samples have moved, and the new
+fit is stored with the step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import sqlalchemy as sa
+
+from backend.attempts.restarts import restart_parts, restart_seconds
+from backend.commands.spec import command_spec
+from backend.jobs.declarations import declaration_of
+from backend.models import AttemptRow, JobFit
+from backend.models import Job as JobRow
+from maat.scheduling.belief import Belief
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.job import JobId, JobSpec
+from worker.training.beliefs import belief_of, believed_samples, fit_again
+from worker.training.tables import TrainingTables
+from worker.training.variability import ALL, classes_of, scores_of
+from worker.writes import Write
+
+_FITS: sa.Table = JobFit.__table__  # type: ignore[attr-defined]
+
+
+class Knowledge:
+    """What the tables of one step say."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._bare = self._cluster = cluster
+        self._beliefs: dict[JobId, Belief] = {}
+        self._writes: list[Write] = []
+
+    def go_on(self, tables: TrainingTables, models: Mapping[JobId, str]) -> None:
+        """Take up the tables of the next step; `models`: the name of every job's model."""
+        self._tables, self._beliefs = tables, {}
+        self._classes = classes_of(
+            {
+                models[job_id]: command.utilisation
+                for job_id, command in tables.commands.items()
+                if command.utilisation is not None and job_id in models
+            }
+        )
+        scores = scores_of(self._bare, tables.scores, self._classes)
+        if scores != self._cluster.scores:
+            self._cluster = replace(self._bare, scores=scores)
+
+    @property
+    def cluster(self) -> Cluster:
+        """Return the cluster with what is known of its GPUs: the same object while that holds."""
+        return self._cluster
+
+    def belief(self, job_id: JobId, *, now: float) -> Belief:
+        found = self._beliefs.get(job_id)
+        if found is None:
+            found = self._beliefs[job_id] = self._belief(job_id, now)
+        return found
+
+    def spec(self, row: JobRow, tenant: str, attempts: Sequence[AttemptRow]) -> JobSpec:
+        spec = command_spec(
+            declaration_of(row),
+            id=row.id,
+            submitted_at=row.submitted_seconds,
+            gpu_types=self._bare.type_names,
+            work=self._tables.commands[row.id].total_samples,
+            owner=row.owner_id,
+            tenant=tenant,
+            restart_seconds=restart_seconds(restart_parts(attempts)),
+        )
+        known = self._cluster.scores
+        name = self._classes.get(row.model, ALL)
+        return replace(spec, variability_class=name if name in known else ALL) if known else spec
+
+    def take_writes(self) -> list[Write]:
+        writes, self._writes = self._writes, []
+        return writes
+
+    def _belief(self, job_id: JobId, now: float) -> Belief:
+        samples = believed_samples(self._tables.samples.get(job_id, ()))
+        known = self._tables.fits.get(job_id, {})
+        fresh = fit_again(job_id, samples, known, now=now)
+        for kind, fit in fresh.items():
+            mine = sa.and_(_FITS.c.job_id == job_id, _FITS.c.gpu_type == kind)
+            store = sa.update(_FITS).where(mine) if kind in known else sa.insert(_FITS)
+            self._writes.append(Write(store.values(**fit.model_dump())))
+        return belief_of(samples, {**known, **fresh}, self._tables.gradients.get(job_id))

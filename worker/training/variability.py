@@ -1,0 +1,65 @@
+"""How unequal GPUs are, as placers read it: scores by class of applications. Pure.
+
+Jobs whose owners give measured utilisation fall into classes (PAL section III-A), as soon as there
+are as many kinds as classes. All others share one class. A class's score of a GPU is the mean over
+its applications; a GPU that nobody compared has the median's, 1.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from maat.scheduling.application_classes import Utilisation, classify
+from maat.scheduling.cluster import Cluster
+from worker.training.tables import MeasuredScore
+
+ALL = "all"
+"""The class of jobs of which no utilisation is known; it comes after A, B and C."""
+CLASS_COUNT = 3  # as in PAL
+_DIGITS = 2  # a score that moves by less is the same, or bins would be formed anew all the time
+
+NO_CLASSES: Mapping[str, str] = MappingProxyType({})
+
+
+def classes_of(utilisation: Mapping[str, Mapping[str, float]]) -> Mapping[str, str]:
+    """Return the class of every application of measured utilisation; none if they are too few."""
+    measured = {
+        name: Utilisation(used["dram"], used["functional_unit"])
+        for name, used in sorted(utilisation.items())
+    }
+    if len(set(measured.values())) < CLASS_COUNT:
+        return NO_CLASSES
+    return classify(measured, class_count=CLASS_COUNT).members
+
+
+def scores_of(
+    cluster: Cluster, measured: Sequence[MeasuredScore], classes: Mapping[str, str]
+) -> Mapping[str, tuple[float, ...]]:
+    """Return the scores of every GPU by class, shape (G,) each; empty if nothing was measured."""
+    first = dict(zip((n.id for n in cluster.nodes), cluster.node_offsets.tolist(), strict=False))
+    size = {node.id: node.gpu_count for node in cluster.nodes}
+    sums: dict[str, dict[int, tuple[float, int]]] = defaultdict(dict)
+    for one in measured:
+        if one.index < size.get(one.node, 0):
+            gpu = first[one.node] + one.index
+            for name in {ALL, classes.get(one.application, ALL)}:
+                total, count = sums[name].get(gpu, (0.0, 0))
+                sums[name][gpu] = (total + one.ratio * one.count, count + one.count)
+    return {name: _relative(cluster, of_gpu) for name, of_gpu in sorted(sums.items())}
+
+
+def _relative(cluster: Cluster, sums: Mapping[int, tuple[float, int]]) -> tuple[float, ...]:
+    """Return the mean ratio of every GPU over the median of those of its type, shape (G,)."""
+    ratios = {gpu: total / count for gpu, (total, count) in sums.items()}
+    kind = cluster.gpu_type_of.tolist()
+    median = {
+        one: statistics.median(ratio for gpu, ratio in ratios.items() if kind[gpu] == one)
+        for one in {kind[gpu] for gpu in ratios}
+    }
+    return tuple(
+        round(ratios[gpu] / median[kind[gpu]], _DIGITS) if gpu in ratios else 1.0
+        for gpu in range(cluster.gpu_count)
+    )
