@@ -33,7 +33,10 @@ def jobs(
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
-    """Add demo jobs to the first cluster. They are played, and train nothing."""
+    """Add demo jobs to the first cluster.
+
+    They are played, and train nothing.
+    """
     with client_of(url) as maat:
         result = maat.add_demo_jobs(count=count, seed=seed)
     show(result, as_json, f"{count} demo jobs added")
