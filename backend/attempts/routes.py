@@ -16,8 +16,8 @@ from backend.attempts.folders import cluster_folder
 from backend.attempts.logs import open_log, read_part, read_whole, size_of
 from backend.attempts.models import AttemptRow
 from backend.attempts.reports import take_report
-from backend.attempts.repository import attempts_of, get_attempt, samples_of
-from backend.attempts.resources import show_attempt, show_sample
+from backend.attempts.repository import attempts_of, get_attempt, gradients_of, samples_of
+from backend.attempts.resources import show_attempt, show_gradient, show_sample
 from backend.attempts.tokens import ReportingAttempt
 from backend.clusters.models import Cluster
 from backend.jobs.repository import get_job
@@ -30,6 +30,7 @@ from backend.web.strict_json import StrictRoute
 from maat.api.attempts import (
     MAX_LOG_BYTES,
     AttemptOut,
+    GradientSampleOut,
     LogOut,
     ReportBody,
     ReportOut,
@@ -135,6 +136,24 @@ def list_samples(
     link_next(request, response, found.next_cursor)
     cluster = session.get_one(Cluster, job.cluster_id)
     return found.shown(lambda row: show_sample(row, cluster))
+
+
+@router.get("/jobs/{job_id}/gradients", operation_id="listJobGradients")
+def list_gradients(
+    request: Request,
+    response: Response,
+    session: SessionDep,
+    principal: Reader,
+    job_id: str,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Page[GradientSampleOut]:
+    """The gradient noise scale of the job over its training, oldest first; the newest 500."""
+    job = get_job(session, principal, job_id)
+    found = gradients_of(session, job.id, limit=limit, cursor=cursor)
+    link_next(request, response, found.next_cursor)
+    cluster = session.get_one(Cluster, job.cluster_id)
+    return found.shown(lambda row: show_gradient(row, cluster))
 
 
 @router.get("/jobs/{job_id}/belief", operation_id="getJobBelief")

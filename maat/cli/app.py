@@ -101,7 +101,15 @@ COMMANDS = (
         "Delete uploaded measurements. Simulations that use them keep them.",
         "maat.cli.live:delete_measurement",
     ),
-    Command("demo", "Add demo jobs to the first cluster.", "maat.cli.live:demo"),
+)
+
+DEMOS = (
+    Command("jobs", "Add demo jobs to the first cluster.", "maat.cli.demo:jobs"),
+    Command(
+        "train",
+        "Train three small models on eight emulated GPUs, lose a node, and write a report.",
+        "maat.cli.demo:train",
+    ),
 )
 
 app = typer.Typer(
@@ -111,8 +119,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
+demos = typer.Typer(
+    help="Something to look at: demo jobs, and a demo that really trains.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
 for command in COMMANDS:
     add_lazily(app, command)
+for command in DEMOS:
+    add_lazily(demos, command)
+
+
+@demos.callback()
+def demo_commands() -> None:
+    """Something to look at: demo jobs, and a demo that really trains."""
+
+
+app.add_typer(demos, name="demo")
 app.add_typer(token.app, name="token")
 
 
