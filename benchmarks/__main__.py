@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 from rich.console import Console
 
+from benchmarks import agent as agent_benchmark
 from benchmarks import bodies as bodies_benchmark
 from benchmarks import fits as fits_benchmark
 from benchmarks import lists as lists_benchmark
@@ -97,6 +98,10 @@ def _lists(_: argparse.Namespace) -> Sequence[Figures]:
     return lists_benchmark.measure()
 
 
+def _agent(_: argparse.Namespace) -> Sequence[Figures]:
+    return agent_benchmark.measure()
+
+
 BENCHMARKS: dict[str, Benchmark] = {
     "solve": _solve,
     "round": _round,
@@ -109,6 +114,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "load": _load,
     "bodies": _bodies,
     "lists": _lists,
+    "agent": _agent,
 }
 
 

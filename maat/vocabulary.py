@@ -74,11 +74,13 @@ class ExecutorKind(StrEnum):
     """What runs the jobs of a live cluster. worker/executors has a line for each.
 
     SIMULATED: nothing runs; jobs advance by the true step times of their models. LOCAL: jobs are
-    commands that run on the worker's own machine.
+    commands that run on the worker's own machine. SLURM: jobs are commands that a Slurm cluster
+    runs, which also says what nodes there are.
     """
 
     SIMULATED = "simulated"
     LOCAL = "local"
+    SLURM = "slurm"
 
     @property
     def runs_commands(self) -> bool:

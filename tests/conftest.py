@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from slurm_cluster import NoSlurm, SlurmCluster
 
 BROWSER = "tests/browser/"
 
@@ -35,6 +37,19 @@ def data_folder() -> Path:
     if not (folder / "sia-artifact").is_dir():
         pytest.fail(f"MAAT_DATA={named} holds no sia-artifact folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
+    """A Slurm of four nodes, which all tests of a process share."""
+    cluster = SlurmCluster(tmp_path_factory.mktemp("slurm"))
+    try:
+        cluster.start()
+        yield cluster
+    except NoSlurm as reason:
+        pytest.skip(str(reason))
+    finally:
+        cluster.stop()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from datetime import timedelta
+from pathlib import Path
 
 import sqlalchemy as sa
 from sqlmodel import col, select
 
 from backend.attempts.folders import attempt_folder, attempts_folder, cluster_folder
 from backend.clocktime import cluster_seconds, utc_now
+from backend.clusters.repository import all_clusters
 from backend.database import Database
 from backend.jobs.counting import counts_have_gathered, fold_counts
 from backend.models import AttemptRow, Cluster, IdempotencyKey, Job, OutboxMessage, Round
@@ -59,19 +62,18 @@ def prune_idempotency_keys(database: Database, *, hours: float) -> int:
 def prune_logs(database: Database, settings: Settings) -> int:
     """Delete the folders of attempts whose jobs ended long ago, with their logs."""
     return sum(
-        _prune_logs_of(database, cluster_id, settings)
-        for cluster_id in _clusters(database)
-        if attempts_folder(cluster_folder(settings, cluster_id)).is_dir()
+        _prune_logs_of(database, cluster.id, cluster_folder(settings, cluster), settings)
+        for cluster in _clusters(database)
+        if attempts_folder(cluster_folder(settings, cluster)).is_dir()
     )
 
 
-def _clusters(database: Database) -> list[str]:
+def _clusters(database: Database) -> Sequence[Cluster]:
     with database.session_scope(writes=False) as session:
-        return list(session.exec(select(Cluster.id)))
+        return all_clusters(session)
 
 
-def _prune_logs_of(database: Database, cluster_id: str, settings: Settings) -> int:
-    folder = cluster_folder(settings, cluster_id)
+def _prune_logs_of(database: Database, cluster_id: str, folder: Path, settings: Settings) -> int:
     gone, all_names = 0, sorted(os.listdir(attempts_folder(folder)))
     for names in (all_names[i : i + AT_ONCE] for i in range(0, len(all_names), AT_ONCE)):
         with database.session_scope(writes=False) as session:

@@ -24,37 +24,46 @@ log = logging.getLogger(__name__)
 
 _NOTED_EVERY_SECONDS = 5.0  # progress; what changes otherwise is noted at once
 _STRAYS_EVERY_SECONDS = 30.0
+_NODES_EVERY_SECONDS = 10.0  # of clusters without work
+_AWAY_SECONDS = 10.0
 _noted: dict[str, float] = {}
 _swept: dict[str, float] = {}
+_followed: dict[str, float] = {}
+_away: dict[str, float] = {}
 
 
-def clusters_with_work(database: Database) -> list[str]:
-    """Return the clusters of unfinished commands."""
+def clusters_to_look_at(database: Database) -> list[str]:
+    """Return the clusters of unfinished commands, and now and then those that find their nodes."""
+    has_work = (
+        select(Job.id)
+        .where(Job.cluster_id == Cluster.id, col(Job.finished_seconds).is_(None))
+        .exists()
+    )
+    runs_commands = col(Cluster.executor).in_([kind.value for kind in ENGINES])
     with database.session_scope(writes=False) as session:
-        found = session.exec(
-            select(Cluster.id)
-            .where(col(Cluster.executor).in_([kind.value for kind in ENGINES]))
-            .where(
-                select(Job.id)
-                .where(Job.cluster_id == Cluster.id, col(Job.finished_seconds).is_(None))
-                .exists()
-            )
-        )
-        return list(found)
+        found = session.exec(select(Cluster, has_work).where(runs_commands)).all()
+    return [
+        cluster.id
+        for cluster, works in found
+        if works or (cluster.finds_nodes and _is_due(_followed, cluster.id, _NODES_EVERY_SECONDS))
+    ]
 
 
 def reconcile_cluster(database: Database, cluster_id: str, settings: Settings) -> None:
     """Look at what runs, act on it, and record how the jobs stand.
 
-    Does nothing while another worker holds the cluster's lease.
+    Does nothing while another worker holds the cluster's lease, and for a while after its engine
+    did not answer: that takes long to find out, and rounds need the lease as well.
     """
+    if time.monotonic() - _away.get(cluster_id, -_AWAY_SECONDS) < _AWAY_SECONDS:
+        return
     with leased(database, cluster_id) as fencing:
         if fencing is None:
             return
         with database.session_scope(writes=False) as session:
             cluster, nodes = session.get_one(Cluster, cluster_id), nodes_of(session, cluster_id)
-        root = cluster_folder(settings, cluster_id)
-        engine = ENGINES[ExecutorKind(cluster.executor)](root, nodes)
+        root = cluster_folder(settings, cluster)
+        engine = ENGINES[ExecutorKind(cluster.executor)](cluster, root, nodes)
         key, allowed = secret_key(settings), settings.allow_commands
         orders = Orders(root, settings.public_url, key, allowed)
         reconciler = Reconciler(database, cluster_id, engine, orders, fencing=fencing)
@@ -63,10 +72,20 @@ def reconcile_cluster(database: Database, cluster_id: str, settings: Settings) -
         except LeaseLost:
             log.warning("cluster %s: another worker has taken its lease", cluster_id)
             return
-        now = time.monotonic()
-        if now - _swept.get(cluster_id, -_STRAYS_EVERY_SECONDS) >= _STRAYS_EVERY_SECONDS:
-            _swept[cluster_id] = now
+        if not reconciler.answers:
+            _away[cluster_id] = time.monotonic()
+        elif _is_due(_swept, cluster_id, _STRAYS_EVERY_SECONDS):
             reconciler.end_strays()
-        if changed or now - _noted.get(cluster_id, 0.0) >= _NOTED_EVERY_SECONDS:
-            _noted[cluster_id] = now
+        if _is_due(_noted, cluster_id, _NOTED_EVERY_SECONDS, at_once=changed):
             note_cluster(database, cluster_id, fencing)
+
+
+def _is_due(
+    last: dict[str, float], cluster_id: str, seconds: float, *, at_once: bool = False
+) -> bool:
+    """Return whether something is due that happens every so often, and note that it happens."""
+    now = time.monotonic()
+    if not at_once and now - last.get(cluster_id, -seconds) < seconds:
+        return False
+    last[cluster_id] = now
+    return True

@@ -25,7 +25,7 @@ def tick() -> None:
     """Request the round of every cluster that is due, and a look at what runs."""
     for cluster_id in live.due_clusters(database()):
         step_cluster.apply_async((cluster_id,), expires=EXPIRES_SECONDS)
-    for cluster_id in live_commands.clusters_with_work(database()):
+    for cluster_id in live_commands.clusters_to_look_at(database()):
         reconcile_cluster.apply_async((cluster_id,), expires=EXPIRES_SECONDS)
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from backend.clusters.models import Cluster
 from backend.settings import Settings
 
 
-def cluster_folder(settings: Settings, cluster_id: str) -> Path:
-    return settings.data_path / "training" / cluster_id
+def cluster_folder(settings: Settings, cluster: Cluster) -> Path:
+    """Return the folder of a cluster: on the file system that its nodes share, if they do."""
+    shared = cluster.executor_parameters.get("shared_dir")
+    root = settings.data_path / "training" if shared is None else Path(shared)
+    return root / cluster.id
 
 
 def attempts_folder(cluster: Path) -> Path:

@@ -15,7 +15,14 @@ from backend.clusters.models import Cluster
 from backend.jobs.models import Job
 from backend.moments import moment_of
 from backend.problems import FieldError, Invalid, NotFound, StaleAttempt
-from maat.api.attempts import REPORT_SECONDS, GradientBody, PlanOut, ReportBody, ReportOut
+from maat.api.attempts import (
+    LEAST_REPORT_SECONDS,
+    REPORT_SECONDS,
+    GradientBody,
+    PlanOut,
+    ReportBody,
+    ReportOut,
+)
 from maat.vocabulary import AttemptKind, AttemptState
 
 KEPT_GRADIENTS = 500  # of a job
@@ -43,8 +50,14 @@ def take_report(session: Session, attempt_id: str, body: ReportBody) -> ReportOu
         accepted=row.report_sequence,
         plan=_plan(row) if row.plan_number > body.plan_number else None,
         stop=asked,
-        report_seconds=REPORT_SECONDS,
+        report_seconds=_report_seconds(session, row),
     )
+
+
+def _report_seconds(session: Session, row: AttemptRow) -> float:
+    """Return the time to the next report: two come in every round, at most one in two seconds."""
+    between = session.get_one(Cluster, row.cluster_id).round_seconds
+    return min(max(between / 2, LEAST_REPORT_SECONDS), REPORT_SECONDS)
 
 
 def _refuse_stale(session: Session, row: AttemptRow, body: ReportBody) -> None:

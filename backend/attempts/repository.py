@@ -1,10 +1,10 @@
-"""Reads attempts and samples. Commits nothing."""
+"""Reads attempts, samples and gradients. Commits nothing."""
 
 from __future__ import annotations
 
 from sqlmodel import Session, col, select
 
-from backend.attempts.models import AttemptRow, StepSample
+from backend.attempts.models import AttemptRow, GradientSample, StepSample
 from backend.pagination import Order, Rows, paginate
 from backend.problems import NotFound
 
@@ -40,6 +40,19 @@ def samples_of(
         select(StepSample).where(StepSample.job_id == job_id),
         order=Order([col(StepSample.id)]),
         filters={"list": "samples", "job": job_id},
+        limit=limit,
+        cursor=cursor,
+    )
+
+
+def gradients_of(
+    session: Session, job_id: str, *, limit: int, cursor: str | None
+) -> Rows[GradientSample]:
+    return paginate(
+        session,
+        select(GradientSample).where(GradientSample.job_id == job_id),
+        order=Order([col(GradientSample.id)]),
+        filters={"list": "gradients", "job": job_id},
         limit=limit,
         cursor=cursor,
     )

@@ -1,14 +1,15 @@
-"""Attempts and samples as the API shows them."""
+"""Attempts, samples and gradients as the API shows them."""
 
 from __future__ import annotations
 
 from backend.answers import answer_of
-from backend.attempts.models import AttemptRow, StepSample
+from backend.attempts.models import AttemptRow, GradientSample, StepSample
 from backend.attempts.steps import deviation_of
 from backend.clocktime import shown_at
 from backend.clusters.models import Cluster
-from maat.api.attempts import AttemptOut, StepSampleOut
+from maat.api.attempts import AttemptOut, GradientSampleOut, StepSampleOut
 from maat.api.fields import rfc3339
+from maat.scheduling.efficiency import noise_scale
 
 
 def show_attempt(row: AttemptRow, cluster: Cluster) -> AttemptOut:
@@ -37,4 +38,11 @@ def show_sample(row: StepSample, cluster: Cluster) -> StepSampleOut:
         step_deviation=deviation_of(row),
         sync_seconds=row.sync_mean,
         last_at=shown_at(cluster, row.last_seconds),
+    )
+
+
+def show_gradient(row: GradientSample, cluster: Cluster) -> GradientSampleOut:
+    phi = noise_scale(row.square, row.variance, float(row.batch_size))
+    return answer_of(
+        GradientSampleOut, row, at=shown_at(cluster, row.at_seconds), noise_scale=float(phi)
     )

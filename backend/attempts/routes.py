@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path as FolderPath
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
@@ -15,19 +16,21 @@ from backend.attempts.folders import cluster_folder
 from backend.attempts.logs import open_log, read_part, read_whole, size_of
 from backend.attempts.models import AttemptRow
 from backend.attempts.reports import take_report
-from backend.attempts.repository import attempts_of, get_attempt, samples_of
-from backend.attempts.resources import show_attempt, show_sample
+from backend.attempts.repository import attempts_of, get_attempt, gradients_of, samples_of
+from backend.attempts.resources import show_attempt, show_gradient, show_sample
 from backend.attempts.tokens import ReportingAttempt
 from backend.clusters.models import Cluster
 from backend.jobs.repository import get_job
 from backend.pagination import Cursor, Limit, link_next
 from backend.problems import NotFound
+from backend.settings import Settings
 from backend.web.bodies import JOB_BYTES, takes_bytes
 from backend.web.dependencies import SessionDep, SettingsDep
 from backend.web.strict_json import StrictRoute
 from maat.api.attempts import (
     MAX_LOG_BYTES,
     AttemptOut,
+    GradientSampleOut,
     LogOut,
     ReportBody,
     ReportOut,
@@ -86,7 +89,7 @@ def read_log(
 ) -> LogOut:
     """What a rank has written, from an offset on. Ask again from `next_offset` until `ended`."""
     attempt = _attempt_with(session, principal, job_id, number, rank)
-    with open_log(cluster_folder(settings, attempt.cluster_id), attempt.id, rank) as file:
+    with open_log(_folder(session, settings, attempt), attempt.id, rank) as file:
         return read_part(file, offset, limit, ended=attempt.state == AttemptState.ENDED)
 
 
@@ -106,7 +109,7 @@ def download_log(
 ) -> StreamingResponse:
     """All that a rank has written so far, as a file."""
     attempt = _attempt_with(session, principal, job_id, number, rank)
-    file = open_log(cluster_folder(settings, attempt.cluster_id), attempt.id, rank)
+    file = open_log(_folder(session, settings, attempt), attempt.id, rank)
     total, name = size_of(file), f"{attempt.job_id}-attempt-{number}-rank-{rank}.log"
     headers = {
         "Content-Disposition": f'attachment; filename="{name}"',
@@ -135,6 +138,24 @@ def list_samples(
     return found.shown(lambda row: show_sample(row, cluster))
 
 
+@router.get("/jobs/{job_id}/gradients", operation_id="listJobGradients")
+def list_gradients(
+    request: Request,
+    response: Response,
+    session: SessionDep,
+    principal: Reader,
+    job_id: str,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> Page[GradientSampleOut]:
+    """The gradient noise scale of the job over its training, oldest first; the newest 500."""
+    job = get_job(session, principal, job_id)
+    found = gradients_of(session, job.id, limit=limit, cursor=cursor)
+    link_next(request, response, found.next_cursor)
+    cluster = session.get_one(Cluster, job.cluster_id)
+    return found.shown(lambda row: show_gradient(row, cluster))
+
+
 @router.get("/jobs/{job_id}/belief", operation_id="getJobBelief")
 def get_belief(session: SessionDep, principal: Reader, job_id: str) -> BeliefOut:
     """What was learnt of the job: fitted step times by GPU type, the parts of a restart, profiles.
@@ -142,6 +163,10 @@ def get_belief(session: SessionDep, principal: Reader, job_id: str) -> BeliefOut
     Each with its error. Policies decide by it. Of a job that is played, nothing is here.
     """
     return show_belief(session, get_job(session, principal, job_id))
+
+
+def _folder(session: Session, settings: Settings, attempt: AttemptRow) -> FolderPath:
+    return cluster_folder(settings, session.get_one(Cluster, attempt.cluster_id))
 
 
 def _attempt_with(

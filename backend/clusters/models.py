@@ -41,6 +41,7 @@ class Cluster(SQLModel, table=True):
     anchor_seconds: float = 0.0
     paused: bool = False
     executor: str = Field(default=ExecutorKind.SIMULATED.value, max_length=40)
+    executor_parameters: dict[str, Any] = Field(default_factory=dict, sa_type=Json)
     keep_rounds: int = DEFAULT_KEEP_ROUNDS
     next_round_number: int = 1
     lease_holder: str | None = Field(default=None, max_length=200)
@@ -52,6 +53,11 @@ class Cluster(SQLModel, table=True):
     @property
     def runs_commands(self) -> bool:
         return self.executor != ExecutorKind.SIMULATED
+
+    @property
+    def finds_nodes(self) -> bool:
+        """Whether its executor says which nodes there are."""
+        return self.executor == ExecutorKind.SLURM
 
     @property
     def is_stopped(self) -> bool:

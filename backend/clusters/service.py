@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from sqlmodel import Session
 
 from backend.clocktime import reanchor
+from backend.clusters.executor_checks import checked_executor
 from backend.clusters.models import Cluster, Node
 from backend.clusters.repository import get_cluster, get_node, name_is_taken, nodes_of
 from backend.clusters.topology import engine_cluster
@@ -50,10 +51,11 @@ def prepare_cluster(body: ClusterBody) -> PreparedCluster:
     policy_seconds = check_parts(
         body.policy, body.policy_parameters, body.placer, body.placer_parameters
     )
-    nodes = _declared_nodes(body)
+    executor_parameters = checked_executor(body)
+    nodes = [] if body.executor is ExecutorKind.SLURM else _declared_nodes(body)
     _check_speed(body.executor.value, body.speed)
     given = body.model_dump(exclude={"nodes", "shape", "round_seconds"})
-    given["executor"] = body.executor.value
+    given |= {"executor": body.executor.value, "executor_parameters": executor_parameters}
     seconds = policy_seconds if body.round_seconds is None else body.round_seconds
     return PreparedCluster(Cluster(**given, round_seconds=seconds), nodes)
 
@@ -138,6 +140,17 @@ def set_paused(session: Session, cluster_id: str, paused: bool, if_match: str | 
 def add_nodes(session: Session, cluster_id: str, bodies: Sequence[NodeBody]) -> list[Node]:
     """Add nodes after the others: no GPU changes its number."""
     cluster = get_cluster(session, cluster_id, lock=True)
+    if cluster.finds_nodes:
+        raise Conflict(f"The nodes of {cluster.name!r} come from Slurm: add them there.")
+    return _add_nodes(session, cluster, bodies)
+
+
+def add_found_nodes(session: Session, cluster_id: str, bodies: Sequence[NodeBody]) -> list[Node]:
+    """Add nodes that the executor has found. Raises Invalid for what no cluster can have."""
+    return _add_nodes(session, get_cluster(session, cluster_id, lock=True), bodies)
+
+
+def _add_nodes(session: Session, cluster: Cluster, bodies: Sequence[NodeBody]) -> list[Node]:
     present = nodes_of(session, cluster.id)
     nodes = _expanded(bodies, present=present)
     _check_whole([*present, *nodes])
@@ -305,6 +318,12 @@ def _add(session: Session, cluster: Cluster, nodes: Sequence[Node], *, first_pos
 
 def _drain(session: Session, cluster: Cluster, node: Node, gpus: Iterable[int]) -> Node:
     drained = sorted(set(gpus))
+    if cluster.finds_nodes and len(drained) not in (0, node.gpu_count):
+        message = "Slurm chooses the GPUs on a node: single ones cannot be left out."
+        remedy = "Drain the whole node, or take the GPU out of Slurm's gres.conf."
+        raise Invalid(
+            message, errors=[FieldError("/drained_gpus", "all_or_none", message, remedy, drained)]
+        )
     if drained and drained[-1] >= node.gpu_count:
         message = "The node does not have one of these GPUs."
         remedy = f"Use indices 0 to {node.gpu_count - 1}."

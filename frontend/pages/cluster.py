@@ -38,8 +38,9 @@ from frontend.shell import NO_CLUSTER
 from frontend.theme import gpu_order
 from maat.api.clusters import ClusterOut, ClusterStateOut
 from maat.client import calls
+from maat.vocabulary import ExecutorKind
 
-ADD_NODES = "Add nodes: POST /api/v1/clusters/{id}/nodes."
+ADD_NODES = "Add nodes: POST /api/v1/clusters/{id}/nodes. Slurm's own appear within seconds."
 
 
 NO_CLUSTER_YET = ("No cluster yet", "Create one with POST /api/v1/clusters.")
@@ -158,7 +159,7 @@ async def show(
     may = MAY_RESERVE in me["permissions"]
     return {
         "drawing": drawing_of(state["gpus"], known, scheme=scheme, faults=state["faults"]),
-        "note": _note(cluster),
+        "note": note_of(cluster),
         "free": free_table(state),
         "actions": _pause_button(cluster),
         "reserved": reservations_table(reserved, may=may),
@@ -180,9 +181,15 @@ def _without_cluster() -> Changes:
     }
 
 
-def _note(cluster: ClusterOut) -> str:
-    """What decides on the cluster, how often, and how fast its clock runs."""
+def note_of(cluster: ClusterOut) -> str:
+    """What decides on the cluster, how often, and how fast its clock runs or what runs its jobs."""
     pace = f"{number(cluster['speed'])} cluster seconds per second"
+    if cluster["executor"] != ExecutorKind.SIMULATED:
+        partition = cluster["executor_parameters"].get("partition")
+        where = (
+            f"partition {partition} of {cluster['executor']}" if partition else cluster["executor"]
+        )
+        pace = f"commands run on {where}"
     return (
         f"{cluster['policy']} with {cluster['placer']}, "
         f"a round every {number(cluster['round_seconds'])} s, "

@@ -1,7 +1,7 @@
 """Checkpoints: whole or not at all, checked before they are used, and by one attempt only.
 
-A checkpoint is a folder `step-000000486` with state.pt (tensors), agent.json (numbers) and DONE
-(the size and sha256 of both). The newest two are kept.
+A checkpoint is a folder `step-000000486` with state.pt (tensors) or what a library wrote,
+agent.json (numbers) and DONE (the size and sha256 of each file). The newest two are kept.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,11 +28,21 @@ class Fenced(Exception):
 
 
 class Checkpoint(NamedTuple):
-    """A checkpoint as it was read."""
+    """A checkpoint as it was read. `state` is empty if a library wrote it."""
 
-    name: str
+    folder: Path
     state: Mapping[str, Any]
     numbers: Mapping[str, Any]
+
+    def check_writer(self, library: str | None) -> None:
+        """Raise ValueError if another library wrote this one; None: a script of its own."""
+        wrote = self.numbers.get("library")
+        if wrote != library:
+            raise ValueError(
+                f"{self.folder} was written by {wrote or 'a plain PyTorch loop'}, and is read by "
+                f"{library or 'one'}: give MAAT_CHECKPOINT_DIR another folder, or go on with the "
+                "script that wrote it."
+            )
 
 
 class Checkpoints:
@@ -42,9 +52,18 @@ class Checkpoints:
         self.folder, self._number = folder, number
 
     def save(self, step: int, state: Mapping[str, Any], numbers: Mapping[str, Any]) -> int:
+        """Write a checkpoint of tensors; return its size in bytes. Raises as save_files does."""
+        return self.save_files(
+            step, lambda folder: torch.save(dict(state), folder / _STATE), numbers
+        )
+
+    def save_files(
+        self, step: int, write: Callable[[Path], object], numbers: Mapping[str, Any]
+    ) -> int:
         """Write a checkpoint; return its size in bytes.
 
-        Raises Fenced, and OSError if it cannot be written; the older ones then stay.
+        `write` puts files into the folder that it is given. Raises Fenced, and OSError if it cannot
+        be written; the older ones then stay.
         """
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.check_fence()
@@ -52,11 +71,16 @@ class Checkpoints:
         temporary = self.folder / f".{final.name}.{self._number}.{os.getpid()}"
         try:
             temporary.mkdir(mode=0o700)
-            torch.save(dict(state), temporary / _STATE)
+            write(temporary)
             (temporary / _NUMBERS).write_text(json.dumps(dict(numbers)))
-            files = {name: _seal(temporary / name) for name in (_STATE, _NUMBERS)}
+            found = sorted(temporary.rglob("*"))
+            files = {
+                path.relative_to(temporary).as_posix(): _seal(path)
+                for path in found
+                if path.is_file()
+            }
             (temporary / _DONE).write_text(json.dumps({"attempt": self._number, "files": files}))
-            for path in (temporary / _STATE, temporary / _NUMBERS, temporary / _DONE, temporary):
+            for path in (*found, temporary / _DONE, temporary):
                 sync(path)
             self.check_fence()
             if final.exists():
@@ -85,8 +109,10 @@ class Checkpoints:
         for file, sealed in json.loads((folder / _DONE).read_text())["files"].items():
             if _seal(folder / file) != sealed:
                 raise ValueError(f"{file} is not what DONE says.")
-        state = torch.load(folder / _STATE, map_location="cpu", weights_only=True)
-        return Checkpoint(name, state, json.loads((folder / _NUMBERS).read_text()))
+        state: Mapping[str, Any] = {}
+        if (folder / _STATE).exists():
+            state = torch.load(folder / _STATE, map_location="cpu", weights_only=True)
+        return Checkpoint(folder, state, json.loads((folder / _NUMBERS).read_text()))
 
     def check_fence(self) -> None:
         """Raise Fenced if a newer attempt has the job."""

@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import atexit
+import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
 from torch.nn.parallel import DistributedDataParallel
 
-from maat.agent.checkpoint import Checkpoints, check_plain
+from maat.agent.checkpoint import Checkpoint, Checkpoints
 from maat.agent.data import check_loader, position_of
 from maat.agent.environment import BatchPlan, Environment
+from maat.agent.following import Following
 from maat.agent.ledger import Ledger
+from maat.agent.memory import MemoryLimits
 from maat.agent.noise import NoiseScale
 from maat.agent.profile import Profile
 from maat.agent.rates import Rule, rule_of
 from maat.agent.replicas import Replicas
 from maat.agent.report import Reporter
 from maat.agent.state import State
-from maat.agent.training import Inbox, Parts, Training
+from maat.agent.steps import Inbox, Parts, Steps
+from maat.agent.training import Training
+
+_SHARDED = {"FullyShardedDataParallel", "FSDPModule"}
+_PLACES = ("RANK", "LOCAL_RANK", "WORLD_SIZE")
 
 
 class AdaptiveLoader:
@@ -53,15 +62,8 @@ class Job:
         self._ledger = Ledger(environment)
         self._kept: dict[str, Any] = {}
         self._training: Training | None = None
+        self._steps: Steps | None = None
         self._reporter: Reporter | None = None
-
-    @property
-    def is_profile(self) -> bool:
-        """Return whether this only measures step times: nothing of it is kept, and it ends soon.
-
-        A script need not look at it, but may leave out what it would write beside checkpoints.
-        """
-        return self._environment.profile is not None
 
     @classmethod
     def started(cls) -> Job:
@@ -75,16 +77,45 @@ class Job:
             signal.signal(signal.SIGTERM, told)
             # Python drops handlers before it ends, and ranks that end are told to once more.
             atexit.register(signal.signal, signal.SIGTERM, signal.SIG_IGN)
+        if environment.world_size == 1:
+            for name in _PLACES:  # libraries would take them for those of a distributed job
+                os.environ.pop(name, None)
         device = torch.device("cpu")
         if torch.cuda.is_available():
             device = torch.device("cuda", environment.local_rank)
             torch.cuda.set_device(device)
-        return cls(environment, device, Replicas(environment, device), inbox)
+        job = cls(environment, device, Replicas(environment, device), inbox)
+        then = sys.excepthook
+
+        def fallen(kind: Any, error: Any, trace: Any) -> None:
+            if isinstance(error, torch.OutOfMemoryError) and job._steps is not None:
+                job._steps.out_of_memory()
+            then(kind, error, trace)
+
+        sys.excepthook = fallen
+        return job
+
+    @property
+    def is_profile(self) -> bool:
+        """Return whether this only measures step times: nothing of it is kept, and it ends soon.
+
+        A script need not look at it, but may leave out what it would write beside checkpoints.
+        """
+        return self._environment.profile is not None
+
+    @property
+    def environment(self) -> Environment:
+        return self._environment
 
     @property
     def is_first(self) -> bool:
         """Return whether this is the one replica that prints, and writes what is written once."""
         return self._replicas.is_first
+
+    @property
+    def measured_every(self) -> int:
+        """Return k: the gradient's noise is measured at every k-th step."""
+        return 1 if self._steps is None else self._steps.measured_every
 
     def adapt(
         self,
@@ -106,50 +137,90 @@ class Job:
             rule: How the learning rate follows the batch size: adascale, sqrt, linear, legw, none,
                 or a function of a Batch (maat/agent/rates.py).
         """
-        if self._training is not None:
-            raise RuntimeError("adapt() was called already: a job trains one model.")
         check_loader(loader)
-        chosen, initial = rule_of(rule), loader.batch_size
-        if max_batch_size is not None and max_batch_size < initial:
-            raise ValueError(
-                f"max_batch_size is {max_batch_size}: it must be at least the loader's batch size, "
-                f"{initial}."
+        check_model(model)
+        if type(scheduler).__module__.startswith("accelerate."):
+            raise TypeError(
+                "scheduler steps once for each replica: give the scheduler itself, and leave it "
+                "out of accelerator.prepare()."
             )
-        most = max_batch_size or initial
-        told = self._environment.profile
-        timed = min(most, max(len(loader.dataset) // 2, 1))  # two steps in a row, and one is timed
-        profile = None if told is None else Profile.from_json(told, most=timed)
-        state = self._restored(model, optimiser, loader, scheduler)
+        parts = self._parts(loader, loader.batch_size, max_batch_size, rule, passes=1)
+        if parts.profile is not None:
+            parts.plan = parts.profile.plan
+        copy = model.module if isinstance(model, DistributedDataParallel) else model
+        named = {"model": copy, "optimiser": optimiser, "scheduler": scheduler}
+        for name, part in named.items():
+            if part is not None:
+                parts.state.keep(name, part)
+        start = time.monotonic()
+        found = self.newest()
+        if found is not None:
+            found.check_writer(None)
+            parts.state.restore(found, rank=self._replicas.rank)
+            self.say_restored(parts.state, seconds=time.monotonic() - start)
         training = Training(
-            Parts(
-                model=self._replicated(model),
-                optimiser=optimiser,
-                loader=loader,
-                state=state,
-                plan=self._first_plan(initial, most) if profile is None else profile.plan,
-                rule=chosen,
-                most=most,
-                checkpoints=self._checkpoints(),
-                profile=profile,
-            ),
-            self._replicas,
-            self._ledger,
-            self._inbox,
+            self._replicated(model), optimiser, parts, self._replicas, self._ledger, self._inbox
         )
         for name, part in self._kept.items():
-            state.keep(name, part)
+            training.state.keep(name, part)
         self._training = training
-        if self.is_first and self._environment.attempt_directory is not None:
-            self._reporter = Reporter(self._ledger, self._inbox.hear)
-            self._reporter.start()
-        atexit.register(self._end)
+        self._begin(training)
         return training.model, training.optimiser, AdaptiveLoader(training, loader)
+
+    def follow(
+        self,
+        loader: Any,
+        *,
+        passes: int,
+        max_batch_size: int | None,
+        rule: str | Rule,
+    ) -> Following:
+        """Return what follows a library's loop, which its callbacks tell of each step.
+
+        Args:
+            loader: The library's, as for one replica; a step of it has `passes` batches.
+        """
+        check_loader(loader)
+        initial = loader.batch_size * passes
+        parts = self._parts(loader, initial, max_batch_size, rule, passes=passes)
+        if parts.profile is not None:  # a library takes another batch size at the next epoch only
+            parts.profile = parts.profile.of_one_size(initial)
+        following = Following(parts, self._replicas, self._ledger, self._inbox)
+        self._begin(following)
+        return following
+
+    def newest(self) -> Checkpoint | None:
+        """Return the newest checkpoint that is whole, which rank 0 chooses for all."""
+        checkpoints, first = self._checkpoints(), self.is_first
+        if checkpoints is None:
+            return None
+        found = checkpoints.newest() if first else None
+        name = self._replicas.from_first(
+            "checkpoint", (found.folder.name if found else "") if first else None
+        )
+        return checkpoints.read(name) if name and found is None else found
+
+    def say_restored(self, state: State, *, seconds: float) -> None:
+        """Report that the job goes on from a checkpoint."""
+        self._ledger.set(restore_seconds=seconds, checkpoint={"step": state.step})
 
     def epochs(self, count: int) -> Iterator[int]:
         """Yield the numbers of the epochs that are left of `count`."""
         if self._training is None:
             raise RuntimeError("epochs() needs adapt() to be called before it.")
         return self._training.epochs(count)
+
+    def scaler(self, scaler: Any) -> Any:
+        """Return a torch.amp.GradScaler for steps of several passes; it is saved with the job."""
+        if self._training is None:
+            raise RuntimeError("scaler() needs adapt() to be called before it.")
+        return self._training.scaler(scaler)
+
+    def guard(self) -> AbstractContextManager[None]:
+        """Return what a step is taken in, so that it is repeated if it runs out of memory."""
+        if self._training is None:
+            raise RuntimeError("guard() needs adapt() to be called before it.")
+        return self._training.guard()
 
     def keep(self, name: str, part: Any) -> None:
         """Save a part with the job, and give it back: what has state_dict and load_state_dict."""
@@ -168,64 +239,87 @@ class Job:
             loss = loss.detach()  # read when it is reported: now would hold a GPU up
         self._ledger.set_loss(loss)
 
+    def _begin(self, steps: Steps) -> None:
+        self._steps = steps
+        if self.is_first and self._environment.attempt_directory is not None:
+            self._reporter = Reporter(self._ledger, self._inbox.hear)
+            self._reporter.start()
+        atexit.register(self._end)
+
     def _end(self) -> None:
         if self._reporter is not None:
             self._reporter.end()
-        if self._training is not None and self._training.is_finished:
+        if self._steps is not None and self._steps.is_finished:
             self._replicas.close()
 
     def _replicated(self, model: Any) -> Any:
-        if self._replicas.count == 1:
+        if self._replicas.count == 1 or isinstance(model, DistributedDataParallel):
             return model
         devices = [self.device] if self.device.type == "cuda" else None
         return DistributedDataParallel(model, device_ids=devices)
 
-    def _first_plan(self, initial: int, most: int) -> BatchPlan:
+    def _parts(
+        self,
+        loader: Any,
+        initial: int,
+        max_batch_size: int | None,
+        rule: str | Rule,
+        *,
+        passes: int,
+    ) -> Parts:
+        """Return what a loop works with, at the start of the job. Raises ValueError."""
+        if self._steps is not None:
+            raise RuntimeError("adapt() was called already: a job trains one model.")
+        if max_batch_size is not None and max_batch_size < initial:
+            raise ValueError(
+                f"max_batch_size is {max_batch_size}: it must be at least the loader's batch size, "
+                f"{initial}."
+            )
+        most = max_batch_size or initial
+        told = self._environment.profile
+        timed = min(most, max(len(loader.dataset) // 2, 1))  # two steps in a row, and one is timed
+        return Parts(
+            loader=loader,
+            state=self._first_state(loader, initial),
+            plan=self._first_plan(initial, most, passes),
+            rule=rule_of(rule),
+            initial=initial,
+            most=most,
+            checkpoints=self._checkpoints(),
+            memory=MemoryLimits(self._environment),
+            profile=None if told is None else Profile.from_json(told, most=timed),
+        )
+
+    def _first_plan(self, initial: int, most: int, passes: int) -> BatchPlan:
         plan, count = self._environment.plan, self._replicas.count
         if plan is not None and plan.exceeds(most, count):
             print(f"maat: the batch size is {initial}: the script allows {most}, not {plan.total}")
             plan = None
-        plan = plan or BatchPlan(0, initial, max(initial // count, 1), 0)
+        plan = plan or BatchPlan(0, initial, max(initial // passes // count, 1), passes - 1)
         self._ledger.set(plan_number=plan.number)
         return plan
 
+    def _first_state(self, loader: Any, initial: int) -> State:
+        first = self.is_first
+        seed = self._replicas.from_first("seed", str(torch.initial_seed()) if first else None)
+        position = position_of(loader, int(seed))
+        size = position.size
+        samples = size - size % initial if position.drop_last and size >= initial else size
+        return State({}, position, NoiseScale(size), epoch_samples=samples)
+
     def _checkpoints(self) -> Checkpoints | None:
         folder = self._environment.checkpoint_directory
-        return (
-            None
-            if folder is None or self.is_profile
-            else Checkpoints(folder, self._environment.number)
-        )
+        if folder is None or self.is_profile:
+            return None
+        return Checkpoints(folder, self._environment.number)
 
-    def _restored(self, model: Any, optimiser: Any, loader: Any, scheduler: Any) -> State:
-        """Return the state of the newest checkpoint, which rank 0 chooses for all."""
-        first, replicas = self.is_first, self._replicas
-        seed = replicas.from_first("seed", str(torch.initial_seed()) if first else None)
-        position = position_of(loader, int(seed))
-        size, initial = position.size, loader.batch_size
-        state = State(
-            {},
-            position,
-            NoiseScale(size),
-            epoch_samples=size - size % initial if position.drop_last else size,
-        )
-        parts = {"model": model, "optimiser": optimiser, "scheduler": scheduler}
-        for name, part in parts.items():
-            if part is not None:
-                check_plain(part.state_dict(), name)
-                state.parts[name] = part
-        checkpoints = self._checkpoints()
-        if checkpoints is None:
-            return state
-        start = time.monotonic()
-        found = checkpoints.newest() if first else None
-        name = replicas.from_first("checkpoint", (found.name if found else "") if first else None)
-        if name and found is None:
-            found = checkpoints.read(name)
-        if found is not None:
-            state.restore(found, rank=replicas.rank)
-            self._ledger.set(
-                restore_seconds=time.monotonic() - start,
-                checkpoint={"step": state.step},
+
+def check_model(model: Any) -> None:
+    """Raise TypeError for a model whose weights are spread over the replicas."""
+    for module in model.modules():
+        if _SHARDED & {each.__name__ for each in type(module).__mro__}:
+            raise TypeError(
+                f"model is sharded over the replicas ({type(module).__name__}), and maat.agent "
+                "trains whole copies: give the model as it was before, or submit the job as "
+                "rigid, without the agent."
             )
-        return state

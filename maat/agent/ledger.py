@@ -75,6 +75,7 @@ class Ledger:
             self._facts.pop("ranks", None)  # compared once: to be told once
             for key in list(self._passes)[:_MOST_PASSES]:
                 del self._passes[key]
+            self._facts.pop("memory", None)
         return {**facts, "loss": _finite(loss)}
 
     def _times(self, plan: BatchPlan) -> Times:

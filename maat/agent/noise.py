@@ -8,7 +8,7 @@ for Adam and its like, of gradients divided by the optimiser's own measure of th
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ import torch.distributed as dist
 from torch.autograd.graph import register_multi_grad_hook
 
 from maat.agent.environment import BatchPlan
-from maat.agent.optimiser import ADAPTIVE
+from maat.agent.optimiser import ADAPTIVE, scale_of, torch_optimiser
 from maat.agent.replicas import Replicas
 from maat.agent.timing import Budget, Moments
 
@@ -101,14 +101,21 @@ class Meter:
 
     Two replicas or more: each one's gradient before and after they are averaged, in the buckets in
     which they are sent. One replica: the gradients of two steps in a row; or, if a step has several
-    passes, the gradient of the first pass and that of them all.
+    passes, the gradient of the first pass and that of them all, or of the first two passes.
+
+    Attributes:
+        loss_scale: What the loss is multiplied by, where the script has a gradient scaler.
     """
 
-    def __init__(self, parameters: Sequence[Any], optimiser: Any, replicas: Replicas) -> None:
-        self.parameters = [each for each in parameters if each.requires_grad]
-        self._optimiser, self._replicas = optimiser, replicas
+    def __init__(self, replicas: Replicas, *, is_divided: bool = False) -> None:
+        """`is_divided`: the loop divides losses by the number of passes, and clips by itself."""
+        self._replicas = replicas
         self._moments, self.budget = Moments(replicas.device), Budget()
-        self.is_adaptive = isinstance(optimiser, ADAPTIVE)
+        self.parameters: list[Any] = []
+        self._optimiser: Any = None
+        self.is_adaptive = False
+        self.loss_scale: Callable[[], float] | None = None
+        self._is_divided, self._scale = is_divided, 1.0
         self._group_by_id: dict[int, Any] = {}
         self._passes = 1
         self._small = self._large = 0
@@ -118,39 +125,64 @@ class Meter:
         self._spent: list[tuple[Any, Any]] = []
         self._previous: list[torch.Tensor | None] | None = None
         self._watch: Any = None
+        self._watched = 0  # passes
         self._under_way: tuple[Any, torch.Tensor, list[tuple[Any, Any]], int, int] | None = None
         self._ready: Any = None
         self._done: Any = None
+
+    def watch(self, model: Any, optimiser: Any) -> None:
+        """Measure the gradients of a model. With two replicas or more it is a distributed one."""
+        self.parameters = [each for each in model.parameters() if each.requires_grad]
+        self._optimiser = torch_optimiser(optimiser)
+        self.is_adaptive = isinstance(self._optimiser, ADAPTIVE)
+        self.loss_scale = scale_of(optimiser)
+        if self._replicas.count > 1:
+            # torch asks for an argument of this name, and looks at annotations if there are any.
+            model.register_comm_hook(None, lambda _, bucket: self.on_bucket(bucket))
 
     def forget(self) -> None:
         """Forget the last gradient: the next one cannot be compared with it."""
         self._previous = None
         self._ready = self._done = None
 
+    def drop(self) -> None:
+        """Forget what was measured of a step that is not taken."""
+        self.forget()
+        self._locals, self._totals, self._spent = [], [], []
+
     def begin(self, plan: BatchPlan, *, is_due: bool) -> None:
         """Make ready for a step of a plan."""
         self._passes = plan.passes
         self._is_measured = is_due and self._can_measure()
         samples = plan.samples(self._replicas.count)
+        if self._is_measured or self._previous is not None:
+            self._read_scale()
         if self._replicas.count > 1:
             self._small, self._large = samples // self._replicas.count, samples
+        elif plan.passes > 1 and self._is_divided:
+            self._previous = None
+            self._small, self._large = plan.per_gpu, 2 * plan.per_gpu
+            if self._is_measured:
+                self._look_at(self._on_two_passes, passes=2)
         elif plan.passes > 1:
             self._small, self._large = plan.per_gpu, samples
             if self._is_measured:
-                self._watch = register_multi_grad_hook(self.parameters, self._on_first_pass)
+                self._look_at(self._on_first_pass, passes=1)
         elif self._is_measured or self._previous is not None:
             self._small, self._large = samples, 2 * samples
-            self._watch = register_multi_grad_hook(self.parameters, self._on_gradient)
+            self._look_at(self._on_gradient, passes=1)
 
     def end_pass(self) -> None:
-        """Stop watching: of several passes, only the first is measured alone."""
-        if self._watch is not None:
+        """Stop watching gradients, if no later pass of the step is watched."""
+        self._watched -= 1
+        if self._watch is not None and self._watched <= 0:
             self._watch.remove()
             self._watch = None
 
     def before_step(self) -> None:
-        """Take the gradient of all passes, which one replica has only now."""
-        if self._is_measured and self._replicas.count == 1 and self._passes > 1:
+        """Take the gradient of all passes, which one replica has only now, and not scaled."""
+        is_alone = self._replicas.count == 1 and not self._is_divided
+        if self._is_measured and is_alone and self._passes > 1:
             start = self._moments.now()
             self._totals.append(self._squared([each.grad for each in self.parameters]))
             self._spent.append((start, self._moments.now()))
@@ -174,13 +206,15 @@ class Meter:
 
     def on_bucket(self, bucket: Any) -> Any:
         """Average a bucket of gradients over the replicas."""
-        buffer = bucket.buffer().div_(self._passes)
+        buffer = bucket.buffer()
+        if self._passes > 1 and not self._is_divided:
+            buffer.div_(self._passes)
         gradients = bucket.gradients() if self.is_adaptive else [buffer]
         sizes = self._sizes(bucket.parameters()) if self._is_measured else None
         is_measured = self._is_measured
         if is_measured:
             start = self._moments.now()
-            self._locals.append(_squared(gradients, sizes))
+            self._locals.append(_squared(gradients, sizes) / self._scale**2)
             self._spent.append((start, self._moments.now()))
         if bucket.is_last():
             self._ready = self._moments.now()
@@ -189,7 +223,7 @@ class Meter:
         def averaged(future: Any) -> Any:
             self._done = self._moments.now()
             if is_measured:
-                self._totals.append(_squared(gradients, sizes))
+                self._totals.append(_squared(gradients, sizes) / self._scale**2)
                 self._spent.append((self._done, self._moments.now()))
             return future.value()[0]
 
@@ -197,22 +231,47 @@ class Meter:
 
     def _on_first_pass(self, gradients: Sequence[Any]) -> None:
         start = self._moments.now()
-        self._locals.append(self._squared(gradients))
+        self._locals.append(self._squared(gradients) / self._scale**2)
         self._spent.append((start, self._moments.now()))
 
     def _on_gradient(self, gradients: Sequence[Any]) -> None:
         start = self._moments.now()
         before, self._previous = self._previous, None
         if before is not None:
-            mean = [
-                None if one is None or two is None else (one + two) / 2
-                for one, two in zip(before, gradients, strict=True)
-            ]
-            self._locals.append((self._squared(before) + self._squared(gradients)) / 2)
-            self._totals.append(self._squared(mean))
+            self._compare(before, gradients, self._scale)
         if self._is_measured:
             self._previous = [None if each is None else each.clone() for each in gradients]
         self._spent.append((start, self._moments.now()))
+
+    def _on_two_passes(self, gradients: Sequence[Any]) -> None:
+        start = self._moments.now()
+        if self._previous is None:
+            self._previous = [None if each is None else each.clone() for each in gradients]
+        else:
+            self._compare(self._previous, gradients, self._scale / self._passes)
+            self._previous = None
+        self._spent.append((start, self._moments.now()))
+
+    def _compare(self, before: Sequence[Any], after: Sequence[Any], scale: float) -> None:
+        """Take the norms of two gradients, and of their mean; `scale` is that of the losses."""
+        mean = [
+            None if one is None or two is None else (one + two) / 2
+            for one, two in zip(before, after, strict=True)
+        ]
+        small = (self._squared(before) + self._squared(after)) / 2
+        self._locals.append(small / scale**2)
+        self._totals.append(self._squared(mean) / scale**2)
+
+    def _look_at(self, hook: Callable[[Sequence[Any]], None], *, passes: int) -> None:
+        self._watched = passes
+        self._watch = register_multi_grad_hook(self.parameters, hook)
+
+    def _read_scale(self) -> None:
+        """Read the scale of losses; a gradient at another scale is not compared with."""
+        scale = 1.0 if self.loss_scale is None else self.loss_scale()
+        if scale != self._scale:
+            self._previous = None
+        self._scale = scale
 
     def _collected(self) -> Norms | None:
         if self._under_way is None:

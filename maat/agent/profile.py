@@ -38,6 +38,10 @@ class Profile:
         sizes = [int(size) for size in data["batch_sizes"] if size <= most]
         return cls(float(data["seconds"]), sizes or [most])
 
+    def of_one_size(self, size: int) -> Profile:
+        """Return one that steps at this batch size alone, for as long."""
+        return Profile(self._seconds, [size], now=self._now)
+
     @property
     def plan(self) -> BatchPlan:
         size = self._sizes[min(self._at, len(self._sizes) - 1)]

@@ -99,6 +99,11 @@ class Replicas:
         """Start to average a tensor over the replicas, in place; return what to wait for."""
         return dist.all_reduce(values.div_(self.count), async_op=True)
 
+    def meet(self) -> None:
+        """Wait until all replicas are here."""
+        if self.count > 1:
+            dist.barrier(group=self._control)
+
     def leave(self) -> None:
         """End what the replicas share, before a long write: a network's fault cannot end it then.
 
@@ -160,6 +165,8 @@ class Replicas:
             self._store = dist.TCPStore(
                 host, port, self.count, is_master=False, timeout=limit, wait_for_workers=False
             )
+        # Libraries look for these, though they find the process group made.
+        os.environ.update(MASTER_ADDR=host, MASTER_PORT=str(port))
         dist.init_process_group(
             "nccl" if self.device.type == "cuda" else "gloo",
             store=self._store,

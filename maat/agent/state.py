@@ -57,11 +57,15 @@ class State:
     def advance(self, samples: int, initial: int) -> float:
         """Go past a step's samples; return the effective ones. All replicas find the same."""
         taken = self.position.advance(samples)
-        gained = self.noise.gain(taken, initial) * initial
-        gained = min(gained, self.epoch_samples - self.in_epoch)
+        gained = self.worth(taken, initial, in_epoch=self.in_epoch)
         self.in_epoch += gained
         self.step += 1
         return gained
+
+    def worth(self, taken: int, initial: int, *, in_epoch: float) -> float:
+        """Return the effective samples of a step of `taken`; an epoch has no more than its own."""
+        gained = self.noise.gain(taken, initial) * initial
+        return min(gained, self.epoch_samples - in_epoch)
 
     def end_epoch(self) -> None:
         self.epoch, self.in_epoch = self.epoch + 1, 0.0
@@ -88,11 +92,15 @@ class State:
 
     def restore(self, checkpoint: Checkpoint, *, rank: int) -> None:
         """Take over a checkpoint, which any number of replicas may have written."""
-        numbers = checkpoint.numbers
         self._restored = dict(checkpoint.state["parts"])
         for name, part in self.parts.items():
             if name in self._restored:
                 part.load_state_dict(self._restored.pop(name))
+        self.restore_numbers(checkpoint.numbers)
+        set_random(checkpoint.state["random"], rank, self.step)
+
+    def restore_numbers(self, numbers: Mapping[str, Any]) -> None:
+        """Take over how far the job is, and its noise."""
         self.step, self.epoch = numbers["step"], numbers["epoch"]
         self.position.pass_number, self.position.seed = numbers["pass_number"], numbers["seed"]
         if numbers["data_size"] == self.position.size:
@@ -103,10 +111,9 @@ class State:
                 flush=True,
             )
         self.noise.restore(numbers["noise"])
-        _set_random(checkpoint.state["random"], rank, self.step)
 
 
-def _set_random(random: Mapping[str, Any], rank: int, step: int) -> None:
+def set_random(random: Mapping[str, Any], rank: int, step: int) -> None:
     """Set the random generators: on rank 0 to the saved state, elsewhere to a seed of this step."""
     if rank == 0:
         torch.set_rng_state(random["cpu"])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-MEASURED_SHARE = 0.01
+MEASURED_SHARE = 0.005
 """The most of a step's time that measuring may take, over many steps."""
 
 MOST_EVERY = 200
@@ -50,13 +51,18 @@ class Mean:
 
 
 class Budget:
-    """Says at which steps to measure: at every k-th, by what measuring was seen to cost."""
+    """Says at which steps to measure: at every k-th, by what measuring was seen to cost.
+
+    A step's time is the shortest of the newest ones: on a busy machine others are longer for what
+    measuring has no part in.
+    """
 
     def __init__(self) -> None:
-        self._step, self._cost = Mean(), Mean()
+        self._steps: deque[float] = deque(maxlen=_LONGEST_MEMORY)
+        self._cost = Mean()
 
     def add_step(self, seconds: float) -> None:
-        self._step.add(seconds)
+        self._steps.append(seconds)
 
     def add_cost(self, seconds: float) -> None:
         """Add what one measurement took, with all steps that it needs."""
@@ -65,9 +71,9 @@ class Budget:
     @property
     def every(self) -> int:
         """Return k. The first few steps are all measured, to know what it costs."""
-        if min(self._cost.count, self._step.count) < _FIRST:
+        if min(self._cost.count, len(self._steps)) < _FIRST:
             return 1
-        every = math.ceil(self._cost.value / (MEASURED_SHARE * max(self._step.value, 1e-9)))
+        every = math.ceil(self._cost.value / (MEASURED_SHARE * max(min(self._steps), 1e-9)))
         return min(max(every, 1), MOST_EVERY)
 
 

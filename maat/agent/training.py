@@ -2,83 +2,41 @@
 
 from __future__ import annotations
 
-import math
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import nullcontext
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext
 from typing import Any, NoReturn
 
-from maat.agent.checkpoint import Checkpoints, Fenced
+import torch
+
+from maat.agent.checkpoint import Checkpoints
 from maat.agent.data import Shares, shared_loader
-from maat.agent.environment import BatchPlan
-from maat.agent.ledger import Gradient, Ledger
-from maat.agent.noise import TRUSTED_AFTER, Meter
+from maat.agent.ledger import Ledger
+from maat.agent.noise import Meter
 from maat.agent.optimiser import AdaptiveOptimiser
-from maat.agent.profile import Profile
-from maat.agent.rates import Batch, Rule
-from maat.agent.replicas import Replicas, Wish
-from maat.agent.report import Answer
-from maat.agent.state import State
-from maat.agent.timing import Times
-
-STOPPED, PROFILED = 143, 0
-CANNOT_SAVE = 74  # EX_IOERR
-RETRY_SECONDS = 60.0
-_COMPARED_EVERY = 100  # steps: ranks then tell each other how long their own part of one takes
+from maat.agent.replicas import Replicas
+from maat.agent.scaling import AdaptiveScaler
+from maat.agent.steps import Inbox, Parts, Steps
 
 
-@dataclass
-class Inbox:
-    """What this process was told: by signals, and by the reporter's thread."""
+class Training(Steps):
+    """The steps of one replica, in the script's own loop."""
 
-    stop: bool = False
-    is_stale: bool = False
-    plan: BatchPlan | None = None
-
-    def hear(self, answer: Answer) -> None:
-        self.stop = self.stop or answer.stop
-        self.is_stale = self.is_stale or answer.is_stale
-        self.plan = answer.plan or self.plan
-
-
-@dataclass
-class Parts:
-    """What the loop works with: made by Job.adapt()."""
-
-    model: Any
-    optimiser: Any
-    loader: Any
-    state: State
-    plan: BatchPlan
-    rule: Rule
-    most: int
-    checkpoints: Checkpoints | None
-    profile: Profile | None = None
-
-
-class Training:
-    """The steps of one replica."""
-
-    def __init__(self, parts: Parts, replicas: Replicas, ledger: Ledger, inbox: Inbox) -> None:
-        self._replicas, self._ledger, self._inbox = replicas, ledger, inbox
-        self._loader, self.state, self._plan = parts.loader, parts.state, parts.plan
-        self._initial: int = parts.loader.batch_size
-        self._most, self._rule = parts.most, parts.rule
-        self._checkpoints, self._profile = parts.checkpoints, parts.profile
-        self.model = parts.model
-        self.optimiser = AdaptiveOptimiser(parts.optimiser, self._before_step)
-        self._meter = Meter(list(parts.model.parameters()), parts.optimiser, replicas)
-        if replicas.count > 1:
-            # torch asks for an argument of this name, and looks at annotations if there are any.
-            self.model.register_comm_hook(None, lambda _, bucket: self._meter.on_bucket(bucket))
-        self._every, self._refused = 1, 0
-        self._own = Times()
-        self._unmeasured = 0.0  # effective samples since the last measurement
+    def __init__(
+        self,
+        model: Any,
+        optimiser: Any,
+        parts: Parts,
+        replicas: Replicas,
+        ledger: Ledger,
+        inbox: Inbox,
+    ) -> None:
+        super().__init__(parts, Meter(replicas), replicas, ledger, inbox)
+        self.model = model
+        self.optimiser = AdaptiveOptimiser(optimiser, self._before_step)
+        self._meter.watch(model, optimiser)
         self._epochs: int | None = None
-        self.is_finished = False
-        self._save_again_at = math.inf
+        self._is_repeated = False
         self._note()
 
     @property
@@ -87,17 +45,24 @@ class Training:
         samples = self._plan.samples(self._replicas.count)
         return -(-self.state.epoch_samples // samples) * self._plan.passes
 
+    def scaler(self, scaler: Any) -> AdaptiveScaler:
+        """Return a gradient scaler that knows of passes, and is saved with the job."""
+        adaptive = AdaptiveScaler(scaler, self.optimiser)
+        self._meter.loss_scale = scaler.get_scale
+        self.state.keep("scaler", scaler)
+        return adaptive
+
     def epochs(self, count: int) -> Iterator[int]:
         """Yield the epochs that are left; save at the end of each."""
-        self._epochs = count
         state = self.state
+        self._epochs, self._total = count, float(count * state.epoch_samples)
         while state.epoch < count:
             self._note()
             yield state.epoch
             state.end_epoch()
             self._note()
             if self._replicas.is_first:
-                self._save()
+                self._save(self._write)
         if self._replicas.agree_at_once(self._wish()).abandon:
             self._stop(save=False)
         self.is_finished = True
@@ -121,6 +86,8 @@ class Training:
                     break
                 yield from self._step(batches)
                 now = time.perf_counter()
+                if self._is_repeated:
+                    break
                 if last is not None:
                     self._time(now - last)
                 last = now
@@ -134,11 +101,34 @@ class Training:
         """Return whether the script may go on to what it does between epochs: no profile does."""
         return self.state.epoch_is_over and self._profile is None
 
+    @contextmanager
+    def guard(self) -> Iterator[None]:
+        """Have a step repeated in more passes if the device has no room for it.
+
+        Only one replica can: the others would wait for its gradients. And only until the weights
+        are touched.
+        """
+        try:
+            yield
+        except torch.OutOfMemoryError:
+            plan = self._plan
+            if self._replicas.count > 1 or self.optimiser.has_stepped or plan.per_gpu == 1:
+                raise
+            self.out_of_memory()
+            self._plan = self._memory.within(plan)
+            self._is_repeated = True
+            print(
+                f"maat: the device has no room for {plan.per_gpu} samples: the step is repeated "
+                f"in {self._plan.passes} passes of {self._plan.per_gpu}",
+                flush=True,
+            )
+
     def _step(self, batches: Iterator[Any]) -> Iterator[Any]:
         plan, state, optimiser = self._plan, self.state, self.optimiser
         samples = plan.samples(self._replicas.count)
         is_whole = state.position.size - state.position.at >= samples
         self._meter.begin(plan, is_due=is_whole and state.step % self._every == 0)
+        self._is_repeated = optimiser.has_stepped = False
         try:
             for index in range(plan.passes):
                 optimiser.is_first_pass = index == 0
@@ -147,15 +137,15 @@ class Training:
                 with self.model.no_sync() if is_apart else nullcontext():
                     yield next(batches)
                 self._meter.end_pass()
+                if self._is_repeated:
+                    self._meter.drop()
+                    optimiser.inner.zero_grad()
+                    return
         finally:
             self._meter.end_pass()
             optimiser.is_first_pass = optimiser.is_last_pass = True
         self._unmeasured += state.advance(samples, self._initial)
-        norms = self._meter.end()
-        if norms is not None and self._epochs is not None:
-            share = self._unmeasured / (self._epochs * state.epoch_samples)
-            state.noise.add(norms, share_of_job=share)
-            self._unmeasured = 0.0
+        self._learn_noise()
         self._note()
 
     def _before_step(self) -> float:
@@ -165,133 +155,22 @@ class Training:
                 if parameter.grad is not None:
                     parameter.grad.div_(self._plan.passes)
         self._meter.before_step()
-        samples = self._plan.samples(self._replicas.count)
-        return self._rule(
-            Batch(
-                scale=samples / self._initial,
-                gain=self.state.noise.gain(samples, self._initial),
-                epochs=self.state.effective_samples / self.state.epoch_samples,
-                adaptive=self._meter.is_adaptive,
-            )
-        )
+        return self._rate_factor()
 
     def _has_new_plan(self) -> bool:
         """Agree with the other replicas on what is to be done; stop if that is it."""
         if self._profile is not None:
             self._profile.begin()
-        agreed = self._replicas.agree(self._wish())
+        agreed = self._agree()
         if agreed.stop or agreed.abandon:
             self._stop(save=not agreed.abandon)
         if time.monotonic() >= self._save_again_at:
-            self._save()
-        self._every = agreed.every
-        if agreed.number <= self._plan.number:
-            return False
-        self._plan = BatchPlan(agreed.number, agreed.total, agreed.per_gpu, agreed.accumulation)
-        self._ledger.set(plan_number=agreed.number)
-        return True
+            self._save(self._write)
+        return self._take_plan(agreed)
 
-    def _wish(self) -> Wish:
-        inbox, profile = self._inbox, self._profile
-        plan = inbox.plan if profile is None else profile.plan
-        if plan is not None and plan.exceeds(self._most, self._replicas.count):
-            if plan.number != self._refused:
-                print(
-                    f"maat: plan {plan.number} is not followed: its batch size is {plan.total}, "
-                    f"and the script allows {self._most}",
-                    flush=True,
-                )
-            self._refused, plan = plan.number, None
-        stop = inbox.stop or (profile is not None and profile.is_over)
-        wish = Wish(stop=stop, abandon=inbox.is_stale, every=self._meter.budget.every)
-        if plan is None:
-            return wish
-        return wish._replace(
-            number=plan.number,
-            total=plan.total,
-            per_gpu=plan.per_gpu,
-            accumulation=plan.accumulation,
-        )
-
-    def _time(self, seconds: float) -> None:
-        self._meter.budget.add_step(seconds)
-        exposed = self._meter.exposed_seconds()
-        self._compare(seconds - (exposed or 0.0))
-        if self._replicas.is_first:
-            self._ledger.add_step(self._plan, seconds)
-            if exposed is not None:
-                self._ledger.add_sync(self._plan, exposed)
-
-    def _compare(self, own_seconds: float) -> None:
-        """Tell the other ranks now and then how long this one computes: GPUs are not all equal."""
-        if self._replicas.count == 1:
-            return
-        self._own.add(own_seconds)
-        if self._own.steps == _COMPARED_EVERY:
-            seconds = [max(each, 1e-9) for each in self._replicas.of_all(self._own.mean)]
-            self._ledger.set(ranks={"compute_seconds": seconds})
-            self._own = Times()
-
-    def _note(self) -> None:
-        """Tell the ledger how far training is."""
-        if not self._replicas.is_first:
-            return
-        state, noise = self.state, self.state.noise
-        if self._profile is not None:
-            self._ledger.set(stepping_seconds=self._profile.stepping_seconds)
-        total = None if self._epochs is None else float(self._epochs * state.epoch_samples)
-        self._ledger.set_progress(
-            effective_samples=float(state.effective_samples),
-            steps=state.step,
-            epoch=state.epoch,
-            total_effective_samples=total,
-        )
-        if noise.count >= TRUSTED_AFTER:
-            self._ledger.set_gradient(
-                Gradient(
-                    noise.square,
-                    noise.trace / self._initial,
-                    noise.count,
-                    self._initial,
-                    self._meter.is_adaptive,
-                )
-            )
-
-    def _save(self) -> bool:
-        """Write a checkpoint; return whether it is there, or none is wanted."""
-        self._save_again_at = math.inf
-        if self._checkpoints is None:
-            return True
-        start = time.monotonic()
-        try:
-            size = self._checkpoints.save(
-                self.state.step, self.state.tensors(), self.state.numbers()
-            )
-        except Fenced as error:
-            print(f"maat: nothing is saved: {error}", flush=True)
-            self._inbox.is_stale = True
-            return True
-        except (OSError, RuntimeError) as error:  # torch wraps a full disk in a RuntimeError
-            print(f"maat: no checkpoint was written: {error}", flush=True)
-            self._save_again_at = time.monotonic() + RETRY_SECONDS
-            return False
-        self._ledger.set(
-            checkpoint={
-                "step": self.state.step,
-                "seconds": time.monotonic() - start,
-                "bytes": size,
-            }
-        )
-        return True
+    def _write(self, checkpoints: Checkpoints) -> int:
+        return checkpoints.save(self.state.step, self.state.tensors(), self.state.numbers())
 
     def _stop(self, *, save: bool) -> NoReturn:
-        """Save, and end this process. All replicas are here, after the same step."""
         self._replicas.leave()
-        code = STOPPED if self._profile is None or self._inbox.stop else PROFILED
-        if self._replicas.is_first:
-            if save and not self._save():
-                code = CANNOT_SAVE
-            self._replicas.say_saved()
-        else:
-            self._replicas.wait_until_saved()
-        sys.exit(code)
+        self._end(self._write if save else None)

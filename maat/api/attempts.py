@@ -11,7 +11,7 @@ from maat.api.fields import BatchSize, Body, GpuTypeName, Timestamp
 from maat.vocabulary import MAX_GPUS, AttemptKind
 
 MAX_SECONDS_OF_STEP = 1e5
-REPORT_SECONDS = 30.0
+REPORT_SECONDS, LEAST_REPORT_SECONDS = 30.0, 2.0
 MAX_LOG_BYTES = 64 * 1024
 MAX_RANKS = 4096  # of one report
 
@@ -73,6 +73,14 @@ class CheckpointBody(Body):
     bytes: Count = 0
 
 
+class MemoryBody(Body):
+    """What a GPU had no room for."""
+
+    out_of_memory_at: Annotated[
+        BatchSize, Field(description="Samples of one pass on one GPU that were too many.")
+    ]
+
+
 class ReportBody(Body):
     """What rank 0 says: at its start (hello), every 30 s (report), and when it ends (bye)."""
 
@@ -91,6 +99,7 @@ class ReportBody(Body):
     restore_seconds: Annotated[float, Field(ge=0.0, le=1e6)] | None = None
     plan_number: Annotated[int, Field(ge=0, le=2**31)] = 0
     loss: float | None = None
+    memory: MemoryBody | None = None
     finished: bool = Field(default=False, description="All work is done.")
     stepping_seconds: Annotated[float, Field(ge=0.0, le=1e6)] | None = Field(
         default=None, description="Of a profile: the time from its first step on."
@@ -170,3 +179,16 @@ class StepSampleOut(TypedDict):
     step_deviation: Annotated[float, Field(description="Standard deviation of one step, s.")]
     sync_seconds: float
     last_at: Timestamp
+
+
+class GradientSampleOut(TypedDict):
+    """How much batches of the initial size disagreed, at one moment of the training."""
+
+    at: Timestamp
+    progress: Annotated[float, Field(description="Effective samples since the first start.")]
+    noise_scale: Annotated[
+        float,
+        Field(description="Samples: up to about this batch size each sample has its full value."),
+    ]
+    batch_size: Annotated[int, Field(description="The initial batch size, samples.")]
+    steps: Annotated[int, Field(description="Measured steps that it is the mean of.")]

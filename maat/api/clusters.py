@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
 from maat.api.fields import Body, GpuTypeName, NameInAddresses, Parameters, RoundSeconds, Timestamp
@@ -29,8 +29,40 @@ class NodeBody(Body):
     memory_gib: Annotated[float, Field(gt=0, le=10_000)] | None = None
 
 
+def _absolute(path: str) -> str:
+    if not path.startswith("/") or not path.isprintable() or "%" in path or "\\" in path:
+        raise ValueError("Give an absolute path, without % and backslash")
+    return path
+
+
+AbsolutePath = Annotated[str, Field(min_length=2, max_length=1_000), AfterValidator(_absolute)]
+SlurmName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@-]*$", max_length=200)]
+
+
+class SlurmParameters(Body):
+    """How jobs of a cluster with the executor slurm are submitted.
+
+    `shared_dir`: a folder that the service, its workers and all nodes see under this path; logs and
+    checkpoints lie there. `conf`: the slurm.conf to use. `python`: the interpreter on the nodes,
+    where Maat must be installed; default: the worker's own. `cpus_per_gpu` and
+    `memory_gib_per_gpu`: what each job gets besides GPUs; default: what Slurm gives.
+    """
+
+    shared_dir: AbsolutePath
+    partition: SlurmName | None = None
+    account: SlurmName | None = None
+    qos: SlurmName | None = None
+    conf: AbsolutePath | None = None
+    python: AbsolutePath | None = None
+    cpus_per_gpu: Annotated[int, Field(ge=1, le=1_000)] | None = None
+    memory_gib_per_gpu: Annotated[float, Field(gt=0, le=100_000)] | None = None
+
+
 class ClusterBody(Body):
-    """A new cluster: its nodes one by one, or as a shape such as `t4=6x4,a100=2x8`."""
+    """A new cluster: its nodes one by one, or as a shape such as `t4=6x4,a100=2x8`.
+
+    With the executor slurm there are neither: Slurm says which nodes there are.
+    """
 
     name: NameInAddresses
     nodes: Annotated[list[NodeBody], Field(max_length=MAX_NODES)] | None = None
@@ -45,6 +77,9 @@ class ClusterBody(Body):
     speed: Speed = Field(default=1.0, description="Cluster seconds per wall second.")
     executor: Annotated[ExecutorKind, Field(strict=False, description="What runs the jobs.")] = (
         ExecutorKind.SIMULATED
+    )
+    executor_parameters: SlurmParameters | None = Field(
+        default=None, description="For the executor slurm, and for no other."
     )
     keep_rounds: Annotated[int, Field(ge=1, le=10_000_000)] = 10_000
 
@@ -101,6 +136,7 @@ class ClusterOut(TypedDict):
     speed: float
     paused: bool
     executor: str
+    executor_parameters: dict[str, Any]
     keep_rounds: int
     latest_round: int | None
     now: Timestamp

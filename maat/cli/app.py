@@ -73,6 +73,11 @@ COMMANDS = (
     Command("cancel", "Cancel a job. Its training so far is lost.", "maat.cli.live:cancel"),
     Command("clusters", "List clusters with their policy.", "maat.cli.live:clusters"),
     Command(
+        "create-cluster",
+        "Create a cluster. Its time begins now.",
+        "maat.cli.create_cluster:create_cluster",
+    ),
+    Command(
         "reserve",
         "Reserve GPUs of a running cluster for a tenant or a job.",
         "maat.cli.live:reserve",
@@ -96,7 +101,15 @@ COMMANDS = (
         "Delete uploaded measurements. Simulations that use them keep them.",
         "maat.cli.live:delete_measurement",
     ),
-    Command("demo", "Add demo jobs to the first cluster.", "maat.cli.live:demo"),
+)
+
+DEMOS = (
+    Command("jobs", "Add demo jobs to the first cluster.", "maat.cli.demo:jobs"),
+    Command(
+        "train",
+        "Train three small models on eight emulated GPUs, lose a node, and write a report.",
+        "maat.cli.demo:train",
+    ),
 )
 
 app = typer.Typer(
@@ -106,8 +119,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
+demos = typer.Typer(
+    help="Something to look at: demo jobs, and a demo that really trains.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
 for command in COMMANDS:
     add_lazily(app, command)
+for command in DEMOS:
+    add_lazily(demos, command)
+
+
+@demos.callback()
+def demo_commands() -> None:
+    """Something to look at: demo jobs, and a demo that really trains."""
+
+
+app.add_typer(demos, name="demo")
 app.add_typer(token.app, name="token")
 
 

@@ -433,25 +433,6 @@ def _text_of(path: Path) -> str:
         ) from wrong
 
 
-def demo(
-    count: Annotated[
-        int, whole_option("--count", least=1, most=MAX_DEMO_JOBS, help="How many jobs.")
-    ] = 10,
-    seed: Annotated[
-        int | None,
-        whole_option(
-            "--seed", least=0, most=MAX_DEMO_SEED, help="The same seed adds the same jobs."
-        ),
-    ] = None,
-    url: Url = DEFAULT_URL,
-    as_json: AsJson = False,
-) -> None:
-    """Add demo jobs to the first cluster."""
-    with client_of(url) as maat:
-        result = maat.add_demo_jobs(count=count, seed=seed)
-    show(result, as_json, f"{count} demo jobs added")
-
-
 def _cluster(maat: Client, named: str | None) -> str:
     """Return the named cluster, or the first.== maat/cli/child_process.py."""
     if named is not None:
@@ -474,7 +455,7 @@ def _cluster_of_commands(maat: Client) -> str:
     raise ParameterError(
         "is missing: no cluster of the service runs commands",
         field="cluster",
-        remedy="Create one with POST /api/v1/clusters, with the executor local.",
+        remedy="Create one: maat create-cluster NAME --shape cpu=1x4 --executor local.",
     )
 
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel
 
-from maat.api.attempts import AttemptOut, LogOut, StepSampleOut
+from maat.api.attempts import AttemptOut, GradientSampleOut, LogOut, StepSampleOut
 from maat.api.beliefs import BeliefOut
 from maat.api.clusters import ClusterBody, ClusterChanges, ClusterOut, ClusterStateOut, NodeOut
 from maat.api.commands import CommandOut
@@ -303,6 +303,12 @@ def samples(
     job_id: str, *, limit: int | None = None, cursor: str | None = None
 ) -> Call[Page[StepSampleOut]]:
     return Call("GET", _path("jobs", job_id, "samples"), _given(limit=limit, cursor=cursor))
+
+
+def gradients(
+    job_id: str, *, limit: int | None = None, cursor: str | None = None
+) -> Call[Page[GradientSampleOut]]:
+    return Call("GET", _path("jobs", job_id, "gradients"), _given(limit=limit, cursor=cursor))
 
 
 def belief(job_id: str) -> Call[BeliefOut]:

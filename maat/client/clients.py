@@ -119,6 +119,7 @@ class _Methods:
     job_command = _Method(calls.job_command)
     attempts = _Method(calls.attempts, _items)
     samples = _Method(calls.samples, _items)
+    gradients = _Method(calls.gradients, _items)
     belief = _Method(calls.belief)
     log = _Method(calls.log)
     measurements = _Method(calls.measurements, _items)

@@ -133,8 +133,24 @@ class AttemptDir:
     def write(self, name: str, data: Mapping[str, Any]) -> None:
         self.write_text(name, json.dumps(data))
 
+    def write_once(self, name: str, data: Mapping[str, Any]) -> bool:
+        """Write a file that must not be there yet; return False if it is. Exact on NFS too."""
+        temporary = self._write_temporary(name, json.dumps(data))
+        try:
+            os.link(temporary, self.file(name))
+        except FileExistsError:
+            return False
+        finally:
+            os.unlink(temporary)
+        self._sync()
+        return True
+
     def write_text(self, name: str, text: str) -> None:
         """Write a file, whole or not at all, readable by its owner only; on disk at return."""
+        os.replace(self._write_temporary(name, text), self.file(name))
+        self._sync()
+
+    def _write_temporary(self, name: str, text: str) -> str:
         temporary = self.file(f".{name}.{os.urandom(4).hex()}")
         with open(
             os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
@@ -142,7 +158,9 @@ class AttemptDir:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, self.file(name))
+        return temporary
+
+    def _sync(self) -> None:
         folder = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(folder)
@@ -200,14 +218,18 @@ class AttemptDir:
 
     def exit_codes(self) -> dict[int, int]:
         """Return the exit codes of the ranks that have ended so far; negative for a signal."""
-        codes = {}
+        return {rank: int(ended["code"]) for rank, ended in self.exits().items()}
+
+    def exits(self) -> dict[int, dict[str, Any]]:
+        """Return what was recorded of the ranks that have ended so far, in their order."""
+        found = {}
         for name in os.listdir(self.path):
             rank = name.removeprefix("rank-").removesuffix(".exit")
             if name == f"rank-{rank}.exit" and rank.isdecimal():
                 ended = self.read(name)
                 if ended is not None:
-                    codes[int(rank)] = int(ended["code"])
-        return dict(sorted(codes.items()))
+                    found[int(rank)] = ended
+        return dict(sorted(found.items()))
 
     def clean(self) -> None:
         """Remove all files but logs, exit codes and spec.json."""

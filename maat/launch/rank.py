@@ -8,17 +8,24 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import resource
 import signal
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import NoReturn
 
 from maat.launch.attempt_dir import AttemptDir, Limits, Place, Spec
 from maat.launch.processes import MARK, boot_id, check_linux, die_with_parent, identity
 
 NOT_FOUND, CANNOT_RUN = 127, 126  # as a shell says it
+
+_ORDERS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_HEARD = (signal.SIGCHLD, *_ORDERS)
+_NEXT_SIGNAL_SECONDS = 0.5  # between Slurm's signals to the processes of a step
+_LOOK_SECONDS = 1.0  # between two looks for an order to kill
 
 _INHERITED = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "TMPDIR")
 _INHERITED_PREFIXES = ("LC_", "CUDA", "NCCL")
@@ -107,14 +114,25 @@ def fork_rank(
         os.close(log)
 
 
-def write_exit(directory: AttemptDir, rank: int, status: int, usage: resource.struct_rusage) -> int:
-    """Record how a rank ended, by what wait4 said; return its exit code, negative for a signal."""
+def write_exit(
+    directory: AttemptDir,
+    rank: int,
+    status: int,
+    usage: resource.struct_rusage,
+    *,
+    told: bool = False,
+) -> int:
+    """Record how a rank ended, by what wait4 said; return its exit code, negative for a signal.
+
+    `told`: it was asked to end before, where nobody else knows that.
+    """
     code = os.waitstatus_to_exitcode(status)
     directory.write(
         f"rank-{rank}.exit",
         {
             "code": code,
             "signal": -code if code < 0 else None,
+            "told": told,
             "at": time.time(),
             "max_rss_bytes": usage.ru_maxrss * 1024,
             "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 3),
@@ -178,32 +196,68 @@ def _restore_signals() -> None:
 
 
 def main() -> int:
-    """Run the rank that Slurm names, and end as it ends.
+    """Run the rank that Slurm names, and end as it ends; return 0 if it was asked to end.
 
-    Slurm signals every process of a step: so this one lets TERM pass by, and the rank has its own.
+    Slurm signals every process of a step: this one too, which then only sees that the rank ends in
+    time. A rank of this number that was started before is never started again. With Slurm's
+    supervisor of the step this process ends, and with it the rank: Slurm would leave both alone.
     """
     check_linux()
+    die_with_parent()
+    signal.pthread_sigmask(signal.SIG_BLOCK, _HEARD)
     directory = AttemptDir(os.path.realpath(sys.argv[1]))
     spec = directory.spec()
     rank = int(os.environ["SLURM_PROCID"])
     place = spec.places()[rank]._replace(local_rank=int(os.environ["SLURM_LOCALID"]))
+    if directory.has("stop") or directory.has("kill"):
+        return 0
+    home = {"HOME": pwd.getpwuid(os.getuid()).pw_dir}  # Slurm may give none
+    around = {**home, **os.environ}
     environment = rank_environment(
-        directory, spec, place, around=os.environ, secrets=read_secrets(directory)
+        directory, spec, place, around=around, secrets=read_secrets(directory)
     )
     gate = Gate()
     pid = fork_rank(directory, spec, place, environment, gate)
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
-    directory.write(
-        f"rank-{rank}.started",
-        {"boot_id": boot_id(), "process": identity(pid), "host": os.uname().nodename},
-    )
+    started = {"boot_id": boot_id(), "process": identity(pid), "host": os.uname().nodename}
+    if not directory.write_once(f"rank-{rank}.started", started):
+        print(f"maat: rank {rank} was started before: it is not started again", file=sys.stderr)
+        return CANNOT_RUN
     if all(directory.has(f"rank-{other.rank}.started") for other in spec.places()):
         directory.remove("secrets.json")
+    if signal.SIGTERM in signal.sigpending():  # it came before there was a rank to hear it
+        return 0
     gate.open(1)
-    _, status, usage = os.wait4(pid, 0)
-    code = write_exit(directory, rank, status, usage)
-    return code if code >= 0 else 128 - code
+    status, usage, told = _attend(directory, pid, stop_seconds=spec.stop_seconds)
+    code = write_exit(directory, rank, status, usage, told=told)
+    return 0 if told else code if code >= 0 else 128 - code
+
+
+def _attend(
+    directory: AttemptDir, pid: int, *, stop_seconds: float
+) -> tuple[int, resource.struct_rusage, bool]:
+    """Wait for the rank, and end it by force if it was asked to end and takes too long.
+
+    Returns what wait4 says, and whether it was asked.
+    """
+    until: float | None = None
+    while True:
+        ended, status, usage = os.wait4(pid, os.WNOHANG)
+        if ended:
+            told = until is not None or (status != 0 and _was_told(directory))
+            return status, usage, told
+        if until is not None and (time.monotonic() >= until or directory.has("kill")):
+            with suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)
+        left = _LOOK_SECONDS if until is None else max(until - time.monotonic(), 0.01)
+        heard = signal.sigtimedwait(_HEARD, min(left, _LOOK_SECONDS))
+        if heard is not None and heard.si_signo != signal.SIGCHLD and until is None:
+            until = time.monotonic() + stop_seconds
+
+
+def _was_told(directory: AttemptDir) -> bool:
+    """Return whether a rank that ended was asked to: Slurm may have signalled it just before."""
+    heard = signal.sigtimedwait(_ORDERS, _NEXT_SIGNAL_SECONDS)
+    return heard is not None or directory.has("stop") or directory.has("kill")
 
 
 if __name__ == "__main__":

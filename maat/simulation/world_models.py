@@ -168,7 +168,7 @@ def _at_most(
 
 def catalog_models() -> Mapping[str, Model]:
     """Return the catalog's models; their truth is their fitted parameters."""
-    return {name: _from_catalog(model) for name, model in load_catalog().items()}
+    return {name: model_of(model) for name, model in load_catalog().items()}
 
 
 def named_model(name: str, profiles: Path | None) -> Model:
@@ -261,7 +261,8 @@ def _reference(truth: Truth, unit: Mapping[str, int]) -> Mapping[str, float]:
     return reference
 
 
-def _from_catalog(model: CatalogModel) -> Model:
+def model_of(model: CatalogModel) -> Model:
+    """Return a model whose truth are the fits of a catalog."""
     unit = {t: n for t, n in model.gpus_per_replica.items() if n > 1}
     memory = model.memory_limits()
     truth = FittedTruth(

@@ -5,28 +5,27 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed: maat[agent]")
 
-from oracle import BATCH, ratios
-from training_runs import Run
+from training_runs import ROOT, Run
 
+from benchmarks.agent_noise import BATCH, followed_ratios, ratios
 from maat.agent import noise, timing
 from maat.agent.environment import BatchPlan, Environment
 from maat.agent.job import Job
 from maat.agent.noise import NoiseScale, Norms
 from maat.agent.replicas import Replicas
-from maat.agent.training import Inbox
+from maat.agent.steps import Inbox
 
 pytestmark = pytest.mark.needs_torch
 
 
 @pytest.fixture
 def as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Undo what oracle.py sets."""
+    """Undo what ratios() sets."""
     monkeypatch.setattr(noise, "_SHARE_REMEMBERED", noise._SHARE_REMEMBERED)
     monkeypatch.setattr(noise, "_LONGEST_MEMORY", noise._LONGEST_MEMORY)
     monkeypatch.setattr(timing, "MOST_EVERY", timing.MOST_EVERY)
@@ -56,8 +55,18 @@ def test_one_replica_measures_the_noise_that_there_is(
     assert found["phi"] == pytest.approx(1, abs=0.15)
 
 
+@pytest.mark.parametrize(("kind", "passes"), [("sgd", 1), ("sgd", 4), ("adamw", 4)])
+def test_the_loop_of_a_library_is_measured_before_it_clips(
+    as_it_was: None, kind: str, passes: int
+) -> None:
+    found = followed_ratios(_one_replica(), kind, passes=passes)
+    assert found["count"] > 500
+    assert found["variance"] == pytest.approx(1, abs=0.03)
+    assert found["phi"] == pytest.approx(1, abs=0.15)
+
+
 def test_two_replicas_measure_the_noise_that_there_is(new_run: Callable[..., Run]) -> None:
-    run = new_run(script=Path(__file__).with_name("oracle.py"))
+    run = new_run(script=ROOT / "benchmarks/agent_noise.py")
     assert run.attempt(2) == {"0": 0, "1": 0}, run.logs()
     print(run.logs())
     by_kind = json.loads(run.attempts[-1].text("rank-0.log"))

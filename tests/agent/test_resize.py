@@ -78,7 +78,9 @@ def test_a_plan_of_the_server_is_followed_by_all_and_a_stop_ends_them_saved(
         run = new_run(server=server.url, asked={"pause": 0.01, "epochs": 400})
         assert run.attempt(2) == {"0": 143, "1": 143}, run.logs()
     assert not server.malformed
-    assert {each["batch"] for each in run.steps} == {32, 64}
+    batches = {each["batch"] for each in run.steps}
+    assert batches >= {32, 64}
+    assert max(batches) == 64, "only the rest of a pass over the data may have less"
     passes = [(each.per_gpu_batch_size, each.accumulation_steps) for each in found_passes(server)]
     assert set(passes) <= {(32, 0), (64, 1)}
     assert (64, 1) in passes

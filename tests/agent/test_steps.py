@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import shutil
 import signal
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,13 +16,14 @@ torch = pytest.importorskip("torch", reason="torch is not installed: maat[agent]
 
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset, WeightedRandomSampler
 
+from maat.agent import timing
 from maat.agent.data import Position, Shares
 from maat.agent.environment import BatchPlan, Environment
 from maat.agent.job import Job
 from maat.agent.rates import Batch, Legw, rule_of
 from maat.agent.replicas import Replicas
+from maat.agent.steps import Inbox
 from maat.agent.timing import MOST_EVERY, Budget, Times
-from maat.agent.training import Inbox
 
 pytestmark = pytest.mark.needs_torch
 
@@ -215,11 +218,11 @@ def test_measuring_is_as_rare_as_its_cost_asks() -> None:
     for _ in range(5):
         budget.add_step(0.05)
         budget.add_cost(0.01)
-    assert budget.every == 20, "10 ms in a second"
+    assert budget.every == 40, "10 ms in two seconds"
     for _ in range(500):
         budget.add_cost(10.0)
     assert budget.every == MOST_EVERY
-    for _ in range(500):
+    for _ in range(1000):
         budget.add_cost(0.0)
     assert budget.every == 1
 
@@ -265,3 +268,143 @@ def test_a_script_by_hand_stops_and_saves_when_told(tmp_path: Path) -> None:
     assert ended.value.code == 143
     assert (tmp_path / "step-000000000" / "DONE").exists()
     assert signal.getsignal(signal.SIGTERM) == before
+
+
+def _scaled(job: Job, task: tuple[Any, Any, Any], *, spoilt: int | None = None) -> list[float]:
+    """Train with a gradient scaler; return its scale after each pass."""
+    model, optimiser, loader = job.adapt(*task, rule="none")
+    scaler = job.scaler(torch.amp.GradScaler("cpu", init_scale=8.0, growth_interval=3))
+    scales = []
+    for _ in job.epochs(1):
+        for index, (x, y) in enumerate(loader):
+            optimiser.zero_grad()
+            loss = ((model(x) - y) ** 2).mean()
+            scaler.scale(loss * (math.inf if index == spoilt else 1)).backward()
+            scaler.unscale_(optimiser)
+            scaler.step(optimiser)
+            scaler.update()
+            scales.append(scaler.get_scale())
+    return scales
+
+
+def test_a_gradient_scaler_keeps_its_scale_inside_a_step_and_changes_no_weight() -> None:
+    whole, split = _task(), _task()
+    _train(_job(), whole, rule="none")
+    job = _job(plan=BatchPlan(1, 8, 2, 3))
+    scales = _scaled(job, split)
+    assert [scales[i : i + 4] for i in (8, 20)] == [[8, 8, 8, 16], [16, 16, 16, 32]]
+    for one, other in zip(whole[0].parameters(), split[0].parameters(), strict=True):
+        assert torch.allclose(one, other, atol=1e-6)
+    assert "scaler" in job._training.state.parts
+
+
+def test_a_gradient_that_is_not_finite_in_one_pass_leaves_the_step_out() -> None:
+    task = _task()
+    scales = _scaled(_job(plan=BatchPlan(1, 8, 2, 3)), task, spoilt=1)
+    assert scales[:5] == [8, 8, 8, 4, 4]
+    assert all(each.isfinite().all() for each in task[0].parameters())
+
+
+@pytest.mark.parametrize("plan", [None, BatchPlan(1, 8, 2, 3)])
+def test_the_noise_is_the_same_with_a_gradient_scaler(
+    monkeypatch: pytest.MonkeyPatch, plan: BatchPlan | None
+) -> None:
+    monkeypatch.setattr(timing, "MOST_EVERY", 1)
+    bare, scaled = _job(plan=plan), _job(plan=plan)
+    _train(bare, _task(), rule="none")
+    _scaled(scaled, _task())
+    one, other = (each._training.state.noise for each in (bare, scaled))
+    # A pair of gradients at two scales is not compared.
+    assert other.count == pytest.approx(one.count, abs=3)
+    assert other.trace == pytest.approx(one.trace, rel=0.5)
+
+
+def test_a_gradient_scaler_of_the_scripts_own_is_refused() -> None:
+    model, optimiser, loader = _job().adapt(*_task())
+    scaler = torch.amp.GradScaler("cpu")
+    x, y = next(iter(loader))
+    scaler.scale(((model(x) - y) ** 2).mean()).backward()
+    with pytest.raises(TypeError, match=r"take the one that job\.scaler\(scaler\) returns"):
+        scaler.step(optimiser)
+
+
+def test_clipping_by_the_script_does_not_change_the_noise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(timing, "MOST_EVERY", 1)
+    plain, clipped = _job(plan=BatchPlan(1, 8, 2, 3)), _job(plan=BatchPlan(1, 8, 2, 3))
+    _train(plain, _task(lr=0.0))
+    model, optimiser, loader = clipped.adapt(*_task(lr=0.0))
+
+    def clip(*_: object) -> None:
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1e-3)
+
+    optimiser.register_step_pre_hook(clip)
+    for _ in clipped.epochs(1):
+        for x, y in loader:
+            optimiser.zero_grad()
+            ((model(x) - y) ** 2).mean().backward()
+            optimiser.step()
+    one, other = (each._training.state.noise for each in (plain, clipped))
+    assert one.count > 0
+    assert (other.square, other.trace) == pytest.approx((one.square, one.trace))
+
+
+class _Small(torch.nn.Linear):
+    """A model that a device has room for up to some number of samples."""
+
+    def __init__(self, room: int) -> None:
+        torch.manual_seed(0)
+        torch.randn(64, 4)
+        super().__init__(4, 1)
+        self.room = room
+
+    def forward(self, x: Any) -> Any:
+        if len(x) > self.room:
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return super().forward(x)
+
+
+def _guarded(job: Job, model: Any) -> list[int]:
+    _, _, loader = _task()
+    optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
+    model, optimiser, loader = job.adapt(model, optimiser, loader, rule="none")
+    sizes = []
+    for _ in job.epochs(1):
+        for x, y in loader:
+            with job.guard():
+                optimiser.zero_grad()
+                ((model(x) - y) ** 2).mean().backward()
+                optimiser.step()
+                sizes.append(len(x))
+    return sizes
+
+
+def test_a_step_that_runs_out_of_memory_is_repeated_in_passes(tmp_path: Path) -> None:
+    roomy, small = _Small(64), _Small(4)
+    assert _guarded(_job(), roomy) == [8] * 8
+    job = _job(checkpoint_directory=tmp_path, gpu_type="t4")
+    assert _guarded(job, small) == [4] * 16
+    for one, other in zip(roomy.parameters(), small.parameters(), strict=True):
+        assert torch.allclose(one, other, atol=1e-6)
+    assert job._ledger.take()["memory"] == {"out_of_memory_at": 8}
+    # The next attempt on such a GPU knows, and one on another type does not.
+    for gpu_type, sizes in (("t4", {4}), ("a100", {8})):
+        for folder in tmp_path.glob("step-*"):
+            shutil.rmtree(folder)
+        again = _job(checkpoint_directory=tmp_path, gpu_type=gpu_type)
+        assert set(_guarded(again, _Small(64))) == sizes
+
+
+def test_running_out_of_memory_with_one_sample_is_an_error() -> None:
+    with pytest.raises(torch.OutOfMemoryError):
+        _guarded(_job(), _Small(0))
+
+
+def test_a_sharded_model_is_refused() -> None:
+    class FullyShardedDataParallel(torch.nn.Linear):
+        """Of the name of torch's own, which needs a process group."""
+
+    _, optimiser, loader = _task()
+    with pytest.raises(TypeError, match="model is sharded over the replicas"):
+        _job().adapt(FullyShardedDataParallel(4, 1), optimiser, loader)

@@ -49,6 +49,8 @@ class Run:
                 "ASKED": json.dumps({**self.asked, **asked}),
                 "OUT": str(self.folder / "out.jsonl"),
                 "PYTHONPATH": str(ROOT),
+                "PYTHONSAFEPATH": "1",  # a script's neighbours are no modules
+                "HF_HUB_OFFLINE": "1",
                 **reports,
             },
             secret_names=(),

@@ -25,6 +25,7 @@ __all__ = [
     "database_url",
     "empty_database_url",
     "migrated_sqlite",
+    "module_database_url",
     "postgres_database_maker",
     "postgres_url",
 ]
@@ -75,8 +76,20 @@ def migrated_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(params=BOTH)
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A migrated database without rows."""
+    return _without_rows(request, tmp_path)
+
+
+@pytest.fixture(scope="module", params=BOTH)
+def module_database_url(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> str:
+    """The same, once for all tests of a module, which must then take no `database_url`."""
+    return _without_rows(request, tmp_path_factory.mktemp("database"))
+
+
+def _without_rows(request: pytest.FixtureRequest, folder: Path) -> str:
     if request.param == "sqlite":
-        path = tmp_path / "maat.db"
+        path = folder / "maat.db"
         shutil.copyfile(request.getfixturevalue("migrated_sqlite"), path)
         return f"sqlite:///{path}"
     url: str = request.getfixturevalue("postgres_url")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,11 +12,14 @@ from sqlmodel import select
 
 from backend.accounts.permissions import Role
 from backend.clocktime import cluster_seconds, this_moment
+from backend.clusters.service import add_found_nodes
 from backend.database import Database
 from backend.models import Cluster, Job, Node
+from maat.api.clusters import NodeBody
 from maat.vocabulary import ExecutorKind
 
 CLUSTERS = "/api/v1/clusters"
+DECLARING = [kind for kind in ExecutorKind if kind is not ExecutorKind.SLURM]
 DEMO = f"{CLUSTERS}/demo"
 
 
@@ -95,7 +99,7 @@ def test_a_cluster_has_the_executor_that_it_was_made_with_and_unknown_ones_are_r
     client: TestClient,
 ) -> None:
     new = {"shape": "t4=1x4"}
-    chosen = [("default", None), *((kind.value, kind.value) for kind in ExecutorKind)]
+    chosen = [("default", None), *((kind.value, kind.value) for kind in DECLARING)]
     for name, executor in chosen:
         given = {} if executor is None else {"executor": executor}
         made = client.post(CLUSTERS, json={"name": name} | new | given)
@@ -105,7 +109,82 @@ def test_a_cluster_has_the_executor_that_it_was_made_with_and_unknown_ones_are_r
     assert refused.headers["content-type"] == "application/problem+json"
     (error,) = refused.json()["errors"]
     assert (error["pointer"], error["value"]) == ("/executor", "magic")
-    assert error["remedy"] == "Use one of 'simulated' or 'local'."
+    assert error["remedy"] == "Use one of 'simulated', 'local' or 'slurm'."
+
+
+def test_a_cluster_of_slurm_has_the_nodes_of_slurm_and_no_others(
+    client: TestClient, tmp_path: Path
+) -> None:
+    parameters = {"shared_dir": str(tmp_path), "partition": "gpu"}
+    body = {"name": "site", "executor": "slurm", "executor_parameters": parameters}
+    made = client.post(CLUSTERS, json=body)
+    assert made.status_code == 201, made.text
+    assert made.json()["executor_parameters"] == parameters
+    assert client.get(f"{CLUSTERS}/site/nodes").json()["items"] == []
+    assert client.get(f"{CLUSTERS}/site/state").json()["gpus"] == []
+    new = {"nodes": [{"gpu_type": "t4", "gpu_count": 4}]}
+    refused = client.post(f"{CLUSTERS}/site/nodes", json=new)
+    assert (refused.status_code, "come from Slurm" in refused.text) == (409, True)
+
+
+def test_single_gpus_of_a_node_of_slurm_cannot_be_drained(
+    client: TestClient, database: Database, tmp_path: Path
+) -> None:
+    parameters = {"shared_dir": str(tmp_path)}
+    body = {"name": "site", "executor": "slurm", "executor_parameters": parameters}
+    cluster_id = client.post(CLUSTERS, json=body).json()["id"]
+    with database.session_scope() as session:
+        node = NodeBody(gpu_type="t4", gpu_count=4, name="t4-0")
+        add_found_nodes(session, cluster_id, [node])
+    address, match = f"{CLUSTERS}/site/nodes/t4-0", {"If-Match": '"1"'}
+    refused = client.patch(address, json={"drained_gpus": [1]}, headers=match)
+    assert refused.status_code == 422
+    assert refused.json()["errors"][0]["pointer"] == "/drained_gpus"
+    whole = client.patch(address, json={"drained_gpus": [0, 1, 2, 3]}, headers=match)
+    assert whole.status_code == 200, whole.text
+
+
+SLURM_REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"executor": "slurm"}, "/executor_parameters"),
+    ({"executor": "slurm", "shape": "t4=1x4"}, "/shape"),
+    ({"executor": "slurm", "nodes": [{"gpu_type": "t4", "gpu_count": 4}]}, "/nodes"),
+    ({"executor": "local", "shape": "t4=1x4", "executor_parameters": {}}, "shared_dir"),
+    (
+        {"executor": "local", "shape": "t4=1x4", "executor_parameters": {"shared_dir": "/tmp"}},
+        "/executor_parameters",
+    ),
+    *(
+        ({"executor": "slurm", "executor_parameters": parameters}, f"/executor_parameters/{field}")
+        for parameters, field in (
+            ({}, "shared_dir"),
+            ({"shared_dir": "relative"}, "shared_dir"),
+            ({"shared_dir": "/nowhere/at/all"}, "shared_dir"),
+            ({"shared_dir": "/etc/hostname"}, "shared_dir"),
+            ({"shared_dir": "/proc"}, "shared_dir"),
+            ({"shared_dir": "/a%j"}, "shared_dir"),
+            ({"shared_dir": "/tmp", "partition": "a b"}, "partition"),
+            ({"shared_dir": "/tmp", "partition": "--wrap=x"}, "partition"),
+            ({"shared_dir": "/tmp", "partition": "a\nb"}, "partition"),
+            ({"shared_dir": "/tmp", "account": ""}, "account"),
+            ({"shared_dir": "/tmp", "conf": "/nowhere/slurm.conf"}, "conf"),
+            ({"shared_dir": "/tmp", "python": "python3"}, "python"),
+            ({"shared_dir": "/tmp", "cpus_per_gpu": 0}, "cpus_per_gpu"),
+            ({"shared_dir": "/tmp", "memory_gib_per_gpu": -1.0}, "memory_gib_per_gpu"),
+            ({"shared_dir": "/tmp", "queue": "gpu"}, "queue"),
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize(("body", "pointer"), SLURM_REFUSED, ids=str)
+def test_a_cluster_of_slurm_that_makes_no_sense_is_refused_by_field(
+    refusing: TestClient, body: dict[str, Any], pointer: str
+) -> None:
+    answer = refusing.post(CLUSTERS, json={"name": "new"} | body)
+    assert answer.status_code == 422, answer.text
+    assert any(error["pointer"].endswith(pointer) for error in answer.json()["errors"])
+    assert all(error["remedy"] for error in answer.json()["errors"])
+    assert refusing.get(f"{CLUSTERS}/new").status_code == 404
 
 
 def test_the_schema_offers_the_executors_to_forms(client: TestClient) -> None:

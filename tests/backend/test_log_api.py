@@ -19,7 +19,7 @@ from backend.attempts.folders import attempt_folder, cluster_folder
 from backend.attempts.logs import last_lines, open_log, read_part
 from backend.clusters.repository import get_cluster
 from backend.database import Database
-from backend.models import AttemptRow, Job, JobEvent
+from backend.models import AttemptRow, Cluster, Job, JobEvent
 from backend.settings import Settings
 from maat.vocabulary import AttemptState, JobState, Outcome
 
@@ -57,7 +57,7 @@ class Logged:
             )
             session.add(row)
         self.attempt_id = row.id
-        self.cluster = cluster_folder(settings, cluster_id)
+        self.cluster = cluster_folder(settings, Cluster(id=cluster_id))
         self.folder = attempt_folder(self.cluster, row.id)
         self.folder.mkdir(parents=True)
         self.log.write_text(TEXT, encoding="utf-8")

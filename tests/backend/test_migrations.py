@@ -11,7 +11,7 @@ from alembic.script import ScriptDirectory
 from alembic import command
 from backend.database import Database
 from backend.migrations import alembic_config, upgrade
-from backend.models import metadata
+from backend.models import Cluster, metadata
 
 AT = "2026-01-01 00\\:00\\:00+00\\:00"
 
@@ -175,6 +175,21 @@ def test_samples_that_were_there_before_beliefs_are_believed(empty_database_url:
     run(database, "downgrade", "0012")
     with database.engine.connect() as connection:
         assert connection.execute(sa.text("SELECT step_mean FROM job_samples")).scalar_one() == 0.25
+    upgrade(database)
+    database.dispose()
+
+
+def test_clusters_from_before_have_executors_without_parameters(empty_database_url: str) -> None:
+    database = Database(empty_database_url)
+    upgrade(database, "0012")
+    with database.engine.begin() as connection:
+        connection.execute(sa.text(cluster_row("c", placer="whole-node")))
+    upgrade(database)
+    with database.session_scope(writes=False) as session:
+        assert session.get_one(Cluster, "c").executor_parameters == {}
+    run(database, "downgrade", "0012")
+    with database.engine.connect() as connection:
+        assert connection.execute(sa.text("SELECT name FROM clusters")).scalar() == "c"
     upgrade(database)
     database.dispose()
 

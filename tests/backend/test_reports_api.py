@@ -16,7 +16,7 @@ from sqlmodel import col, select
 
 from backend.attempts import reports
 from backend.database import Database
-from backend.models import GradientSample, StepSample
+from backend.models import Cluster, GradientSample, StepSample
 from backend.settings import Settings
 from maat.vocabulary import AttemptKind, AttemptState, StopReason
 
@@ -29,6 +29,29 @@ def settings(settings: Settings) -> Settings:
 @pytest.fixture
 def agent(client: TestClient, database: Database, settings: Settings) -> Agent:
     return Agent(client, database, settings)
+
+
+@pytest.mark.parametrize(("round_seconds", "expected"), [(600.0, 30.0), (20.0, 10.0), (1.0, 2.0)])
+def test_two_reports_come_in_every_round(
+    agent: Agent, round_seconds: float, expected: float
+) -> None:
+    with agent.database.session_scope() as session:
+        cluster = session.get_one(Cluster, agent.row().cluster_id)
+        cluster.round_seconds = round_seconds
+        session.add(cluster)
+    assert agent.report().json()["report_seconds"] == expected
+
+
+def test_the_noise_scale_is_kept_over_the_training(agent: Agent) -> None:
+    for sequence, square in enumerate((0.5, 0.25), start=1):
+        gradient = {"square": square, "variance": 2.0, "steps": 4, "at_batch_size": 64}
+        progress = {"effective_samples": 100.0 * sequence}
+        assert agent.report(sequence=sequence, gradient=gradient, progress=progress).is_success
+    shown = agent.client.get(f"/api/v1/jobs/{agent.job_id}/gradients").json()["items"]
+    assert [(each["progress"], each["noise_scale"]) for each in shown] == [
+        (100.0, 64 * 2.0 / 0.5),
+        (200.0, 64 * 2.0 / 0.25),
+    ]
 
 
 def test_a_report_is_stored_and_answered_with_what_to_do(agent: Agent) -> None:
@@ -79,6 +102,11 @@ def test_a_repeated_report_changes_nothing(agent: Agent) -> None:
     with agent.database.session_scope(writes=False) as session:
         (sample,) = session.exec(select(StepSample)).all()
     assert sample.count == 2
+
+
+def test_a_gpu_that_ran_out_of_memory_may_say_so(agent: Agent) -> None:
+    assert agent.report(memory={"out_of_memory_at": 64}).status_code == 200
+    assert agent.report(sequence=2, memory={"out_of_memory_at": 0}).status_code == 422
 
 
 def test_goodput_is_what_was_done_between_two_reports(agent: Agent) -> None:

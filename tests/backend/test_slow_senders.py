@@ -33,13 +33,16 @@ POST = (
 )
 
 
-@pytest.fixture
-def server(database_url: str, database: Database, tmp_path: Path) -> Iterator[Server]:
-    ensure_defaults(database, Settings(_env_file=None, data_dir=tmp_path, demo=True))
+@pytest.fixture(scope="module")
+def server(module_database_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One for all tests, which leave nothing behind but closed connections."""
+    folder, database = tmp_path_factory.mktemp("data"), Database(module_database_url)
+    ensure_defaults(database, Settings(_env_file=None, data_dir=folder, demo=True))
+    database.dispose()
     with serving(
         "frontend.app:create_app",
-        database_url,
-        tmp_path,
+        module_database_url,
+        folder,
         options=("--http", HTTP_PROTOCOL, "--log-level", "warning"),
         request_head_seconds=SECONDS,
         request_body_seconds=SECONDS,

@@ -25,17 +25,17 @@ def barriers(page: Page) -> list[str]:
     return _told(_findings(page, {"runOnly": {"type": "tag", "values": TAGS}, "rules": rules}))
 
 
-def colour_barriers(page: Page) -> list[str]:
-    """What another colour scheme may bring in besides."""
-    return _told(_findings(page, {"runOnly": ["color-contrast", "link-in-text-block"]}))
+def colour_barriers(page: Page, within: str = "html") -> list[str]:
+    """What another colour scheme may bring in besides; `within`: a CSS selector."""
+    return _told(_findings(page, {"runOnly": ["color-contrast", "link-in-text-block"]}, within))
 
 
-def _findings(page: Page, options: dict[str, object]) -> list[dict[str, Any]]:
+def _findings(page: Page, options: dict[str, object], within: str = "html") -> list[dict[str, Any]]:
     if not page.evaluate("'axe' in window"):
         page.evaluate(f"if (!window.axe) {{ {AXE} }}")
     found: list[dict[str, Any]] = page.evaluate(
-        "options => axe.run(options).then(result => result.violations)",
-        {**options, "resultTypes": ["violations"]},
+        "([within, options]) => axe.run(within, options).then(result => result.violations)",
+        [within, {**options, "resultTypes": ["violations"]}],
     )
     return found
 

@@ -27,6 +27,9 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
+from backend.bootstrap_data import ensure_defaults
+from backend.database import Database
+from backend.settings import Settings
 from benchmarks.real_server import free_port
 from maat.client import ApiError, Client, Unreachable
 
@@ -116,9 +119,10 @@ def serving(folder: Path, *, demo: bool) -> Iterator[Server]:
     port = free_port()
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MAAT_")}
     environment = {**kept, "MAAT_DATA_DIR": str(folder), "MAAT_DEMO": str(demo).lower()}
-    subprocess.run(
-        [sys.executable, "-m", "backend.bootstrap_data"], cwd=ROOT, env=environment, check=True
-    )
+    settings = Settings(_env_file=None, data_dir=folder, database_url="", demo=demo)
+    database = Database.of(settings)
+    ensure_defaults(database, settings)
+    database.dispose()
     arguments = [
         "uvicorn",
         "frontend.app:app",
@@ -232,13 +236,21 @@ class Tab:
         self.page.goto(url)
         return self.page
 
+    def follow(self, url: str) -> Page:
+        """Go to a page as a link leads to it, without loading Maat again if the tab shows it."""
+        here, there = urlsplit(self.page.url), urlsplit(url)
+        if here.netloc != there.netloc or not self.page.evaluate("'maat' in window"):
+            return self.open(url)
+        self.page.evaluate(
+            "path => { maat.setProps('heartbeat', {disabled: false}); maat.go(path); }",
+            there._replace(scheme="", netloc="").geturl() or "/",
+        )
+        return self.page
+
 
 @contextmanager
-def witnessed(page: Page, color_scheme: ColorScheme = "light") -> Iterator[Tab]:
-    """A test's tab: the page as if it were new, left so that it does nothing until the next test.
-
-    It stays in its process: a new one would read and compile all scripts again.
-    """
+def watched(page: Page, color_scheme: ColorScheme = "light") -> Iterator[Tab]:
+    """A test's tab: its page has the size and colours of a new one, and a witness."""
     witness = Witness()
     page.set_viewport_size(WIDE)
     page.emulate_media(color_scheme=color_scheme)
@@ -250,6 +262,16 @@ def witnessed(page: Page, color_scheme: ColorScheme = "light") -> Iterator[Tab]:
     page.remove_listener("pageerror", witness.fail)
     page.remove_listener("request", witness.ask)
     page.unroute_all(behavior="ignoreErrors")
+
+
+@contextmanager
+def witnessed(page: Page, color_scheme: ColorScheme = "light") -> Iterator[Tab]:
+    """A test's tab: the page as if it were new, left so that it does nothing until the next test.
+
+    It stays in its process: a new one would read and compile all scripts again.
+    """
+    with watched(page, color_scheme) as tab:
+        yield tab
     site = urlsplit(page.url)
     if site.hostname == "127.0.0.1":
         page.goto(f"http://{site.netloc}/api/v1/health")
@@ -297,3 +319,37 @@ def open_tab(visitors: Visitors) -> Iterator[Callable[..., Tab]]:
 @pytest.fixture
 def tab(open_tab: Callable[..., Tab]) -> Tab:
     return open_tab()
+
+
+NOWHERE = "/no/such/page"  # the least of all pages
+REST = """() => {
+    const [first] = dash_component_api.getLayout('cluster-select').props.data;
+    maat.setProps('cluster-select', {value: first ? first.value : 'none'});
+    maat.setProps('heartbeat', {disabled: true});
+    localStorage.clear();
+    sessionStorage.clear();
+}"""
+
+
+@pytest.fixture(scope="package")
+def _loaded_page(visitors: Visitors) -> Page:
+    """A page of a visitor of its own, in which Maat stays loaded."""
+    return visitors.page([], locale="en-GB")
+
+
+@pytest.fixture
+def inside(_loaded_page: Page) -> Iterator[Tab]:
+    """A tab in which Maat is loaded already: `inside.follow(url)`.
+
+    Loading Maat takes a second of CPU time. Tests of what an address shows to whoever opens it,
+    and of the frame around the pages, take a `tab`.
+    """
+    with watched(_loaded_page) as tab:
+        yield tab
+    try:
+        _loaded_page.mouse.move(0, 0)
+        tab.follow(urlsplit(_loaded_page.url)._replace(path=NOWHERE, query="").geturl())
+        expect(_loaded_page.locator(".page-title")).to_have_text("Not found")
+        _loaded_page.evaluate(REST)
+    except (Error, AssertionError):  # what a failed test leaves is not gone on from
+        _loaded_page.goto("about:blank")

@@ -63,6 +63,7 @@ def test_an_address_without_a_cluster_is_completed_and_shows_another_visitor_the
     mine, other = open_tab().open(two.url + "/submit"), open_tab().page
     expect(mine.locator("#cluster-select")).to_have_value("demo")
     choose(mine, SECOND)
+    mine.wait_for_url(re.compile(rf"cluster={two.second}$"))  # the choice is kept by now
     for path in ("/", "/cluster", "/jobs", "/submit", "/rounds", "/simulate"):
         mine.goto(two.url + path)
         mine.wait_for_url(re.compile(rf"{path}\?cluster={two.second}$"), wait_until="commit")
@@ -253,9 +254,9 @@ def test_the_page_of_a_large_matrix_stands_in_the_address(two: Any, open_tab: An
     ],
 )
 def test_what_a_page_does_not_understand_of_its_address_is_named_with_the_way_out(
-    address: str, value: str, way: str, two: Any, tab: Any
+    address: str, value: str, way: str, two: Any, inside: Any
 ) -> None:
-    page = tab.open(two.url + address)
+    page = inside.follow(two.url + address)
 
     note = page.locator(".address-note")
     expect(note).to_contain_text(f"“{value}”")
@@ -288,7 +289,7 @@ def test_the_title_of_a_page_names_what_it_shows(two: Any, tab: Any) -> None:
     expect(page).to_have_title("Jobs · Maat")
 
 
-def test_a_node_that_is_not_there_is_named(two: Any, tab: Any) -> None:
-    page = tab.open(f"{two.url}/cluster?cluster={two.second}&node=nope")
+def test_a_node_that_is_not_there_is_named(two: Any, inside: Any) -> None:
+    page = inside.follow(f"{two.url}/cluster?cluster={two.second}&node=nope")
 
     expect(page.locator("#cluster-asked")).to_contain_text("There is no node “nope”")

@@ -5,19 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 
 from browser.barriers import barriers, colour_barriers, in_scheme, overflow
-from browser.conftest import WIDE
+from browser.conftest import Tab, watched
 from maat.client import calls
 
 pytestmark = pytest.mark.needs_chromium
 
 # Path, and what is there only when its data has come through.
 PAGES = {
-    "/": "#overview-usage .scatterlayer .trace",
+    "/": "#content:has(#overview-map .gpu-job) #overview-usage .scatterlayer .trace",
     "/cluster": "#cluster-nodes .ag-row .swatch",
     "/jobs": "#jobs-grid .ag-row .state",
     "/submit": "#submit-preview .scatterlayer .trace",
@@ -32,21 +33,36 @@ NARROW: ViewportSize = {"width": 390, "height": 844}
 
 
 @pytest.fixture(scope="module", params=PAGES)
-def opened(request: pytest.FixtureRequest, server: Any, visitors: Any) -> Page:
+def tab_of_page(request: pytest.FixtureRequest, server: Any, visitors: Any) -> Iterator[Tab]:
     """One page after the other, each opened once for all tests below."""
     path = request.param
     if path == "/jobs/long-1":
         path = f"/jobs/{server.client.jobs(q='long-1')['items'][0]['id']}"
-    page: Page = visitors.page([])
-    page.set_viewport_size(WIDE)
-    page.goto(server.url + path)
-    page.wait_for_selector(PAGES[request.param], state="attached")
-    if path in ("/simulate", "/sweeps"):
+    with watched(visitors.page([])) as tab:
+        page = tab.open(server.url + path)
+        page.wait_for_selector(PAGES[request.param], state="attached")
+        yield tab
+
+
+@pytest.fixture(scope="module")
+def opened(tab_of_page: Tab) -> Page:
+    """The page with all that can be unfolded."""
+    page = tab_of_page.page
+    if urlsplit(page.url).path in ("/simulate", "/sweeps"):
         page.get_by_text("CSV file", exact=True).click()
         page.evaluate(
             "document.querySelectorAll('details').forEach(folded => { folded.open = true; })"
         )
     return page
+
+
+def test_every_page_shows_its_data_without_an_error_and_asks_no_other_host(
+    tab_of_page: Tab,
+) -> None:
+    not_there = tab_of_page.page.url.endswith("/no/such/page")  # its status is an error in itself
+
+    assert len(tab_of_page.witness.errors) == int(not_there), tab_of_page.witness.errors
+    assert tab_of_page.witness.foreign == []
 
 
 def test_no_page_has_a_grave_barrier(opened: Page) -> None:
@@ -67,10 +83,13 @@ def test_no_page_is_wider_than_a_phone(opened: Page) -> None:
     assert overflow(opened) == []
 
 
-def grave_ones_in_the_dialog(page: Page, scheme: str) -> list[str]:
+def grave_ones_in_the_dialog(page: Page) -> list[str]:
     expect(page.get_by_role("dialog")).to_be_visible()
     expect(page.get_by_role("dialog").get_by_role("button", name="Close")).to_be_visible()
-    return barriers(page) if scheme == "light" else colour_barriers(page)
+    in_scheme(page, "light")
+    found = barriers(page)
+    in_scheme(page, "dark")
+    return found + colour_barriers(page, within="[role=dialog]")
 
 
 @pytest.fixture(scope="module")
@@ -88,22 +107,23 @@ def measured(server: Any) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("measured")
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_dialog_has_a_grave_barrier(scheme: str, server: Any, open_tab: Any) -> None:
-    page = open_tab(color_scheme=scheme).open(f"{server.url}/cluster")
+def test_no_dialog_has_a_grave_barrier(server: Any, inside: Tab) -> None:
+    page = inside.follow(f"{server.url}/cluster")
     page.click("#cluster-reserve-open")
-    assert grave_ones_in_the_dialog(page, scheme) == []
+    assert grave_ones_in_the_dialog(page) == []
     page.keyboard.press("Escape")
     page.click("#help-open")
-    assert grave_ones_in_the_dialog(page, scheme) == []
+    assert grave_ones_in_the_dialog(page) == []
+    page.keyboard.press("Escape")
 
-    page.goto(f"{server.url}/jobs/{server.client.jobs(q='long-1')['items'][0]['id']}")
+    inside.follow(f"{server.url}/jobs/{server.client.jobs(q='long-1')['items'][0]['id']}")
     page.click("#job-cancel")
-    assert grave_ones_in_the_dialog(page, scheme) == []
+    assert grave_ones_in_the_dialog(page) == []
+    page.keyboard.press("Escape")
 
-    page.goto(f"{server.url}/measurements")
+    inside.follow(f"{server.url}/measurements")
     page.get_by_role("button", name="Delete the measurements in the dialog").click()
-    assert grave_ones_in_the_dialog(page, scheme) == []
+    assert grave_ones_in_the_dialog(page) == []
 
 
 def test_on_a_narrow_screen_the_navigation_opens_by_its_button_and_goes_with_the_page(
@@ -125,8 +145,8 @@ def test_on_a_narrow_screen_the_navigation_opens_by_its_button_and_goes_with_the
     assert overflow(page) == []
 
 
-def test_slash_finds_from_any_page_and_n_begins_a_job(server: Any, tab: Any) -> None:
-    page = tab.open(f"{server.url}/measurements")
+def test_slash_finds_from_any_page_and_n_begins_a_job(server: Any, inside: Any) -> None:
+    page = inside.follow(f"{server.url}/measurements")
     expect(page.locator("#cluster-select")).not_to_have_value("")
 
     page.keyboard.press("/")
@@ -139,14 +159,14 @@ def test_slash_finds_from_any_page_and_n_begins_a_job(server: Any, tab: Any) -> 
     expect(page.locator("#submit-name")).to_be_focused()
 
 
-def test_enter_opens_the_row_under_the_focus(server: Any, tab: Any) -> None:
-    page = tab.open(f"{server.url}/jobs?q=long-1")
+def test_enter_opens_the_row_under_the_focus(server: Any, inside: Any) -> None:
+    page = inside.follow(f"{server.url}/jobs?q=long-1")
     expect(page.locator("#jobs-grid .ag-row a")).to_have_text(["long-1"])
     page.locator("#jobs-grid .ag-row [col-id='model']").focus()
     page.keyboard.press("Enter")
     expect(page.locator(".page-title")).to_have_text("long-1")
 
-    page.goto(f"{server.url}/rounds")
+    inside.follow(f"{server.url}/rounds")
     cell = page.locator("#rounds-grid .ag-row [col-id='gpus']").first
     cell.wait_for()
     cell.focus()
@@ -155,8 +175,8 @@ def test_enter_opens_the_row_under_the_focus(server: Any, tab: Any) -> None:
     page.wait_for_url("**/rounds/*")
 
 
-def test_a_chart_tells_its_figures_in_words_and_as_a_table(server: Any, tab: Any) -> None:
-    page = tab.open(f"{server.url}/submit")
+def test_a_chart_tells_its_figures_in_words_and_as_a_table(server: Any, inside: Any) -> None:
+    page = inside.follow(f"{server.url}/submit")
     chart = page.locator("#submit-preview .js-plotly-plot")
     expect(chart).to_have_accessible_name(
         re.compile(

@@ -16,9 +16,9 @@ pytestmark = pytest.mark.needs_chromium
 
 
 @pytest.fixture
-def page(server: Any, tab: Any) -> Page:
+def page(server: Any, inside: Any) -> Page:
     """The cluster page with a job on the map."""
-    opened: Page = tab.open(f"{server.url}/cluster")
+    opened: Page = inside.follow(f"{server.url}/cluster")
     opened.locator("#cluster-map .gpu-job").first.wait_for()
     return opened
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from browser.barriers import every_barrier
+from browser.barriers import every_barrier, in_scheme
 from browser.conftest import WIDE, Tab, Visitors, witnessed
 from browser.pages import await_value, error_beside, wait_in_page
 from maat.client import calls
@@ -72,16 +72,24 @@ def visit(simulation: str, laboratory: Any, visitors: Visitors) -> Iterator[Tab]
     page.close()
 
 
+@pytest.fixture(scope="module")
+def first_address(visit: Tab) -> str:
+    """The address of the comparison before anybody chooses anything."""
+    expect(visit.page.locator("#simulation-head .state")).to_contain_text(
+        "succeeded", timeout=PLAY_MILLISECONDS
+    )
+    plotted(visit.page, "compare-allocations")
+    return visit.page.url
+
+
 @pytest.fixture
-def comparison(visit: Tab) -> Page:
+def comparison(visit: Tab, first_address: str) -> Page:
     """The comparison as it is first shown."""
     page = visit.page
     page.set_viewport_size(WIDE)
-    if urlsplit(page.url).query:  # what the last test chose
-        visit.open(page.url.partition("?")[0])
-    expect(page.locator("#simulation-head .state")).to_contain_text(
-        "succeeded", timeout=PLAY_MILLISECONDS
-    )
+    in_scheme(page, "light")
+    if page.url != first_address:  # by what the last test chose
+        visit.open(first_address)
     visit.witness.errors.clear()
     return page
 
@@ -189,9 +197,9 @@ def test_the_rule_of_fairness_is_chosen_beside_its_figure_and_kept_in_the_addres
 
 
 def test_a_simulation_is_asked_for_by_the_form_with_its_conditions(
-    laboratory: Any, tab: Any
+    laboratory: Any, inside: Any
 ) -> None:
-    page = tab.open(f"{laboratory.url}/simulate")
+    page = inside.follow(f"{laboratory.url}/simulate")
     page.wait_for_selector("#simulate-list .state-title, #simulate-list table")
     page.get_by_text("CSV file", exact=True).click()
     page.set_input_files(
@@ -227,13 +235,13 @@ def test_a_simulation_is_asked_for_by_the_form_with_its_conditions(
     expect(page.locator("#simulation-head .state")).to_contain_text(
         "cancelled", timeout=PLAY_MILLISECONDS
     )
-    assert [error for error in tab.witness.errors if "422" not in error] == []
+    assert [error for error in inside.witness.errors if "422" not in error] == []
 
 
 def test_measurements_are_uploaded_named_by_the_simulate_form_and_deleted(
-    laboratory: Any, tab: Any
+    laboratory: Any, inside: Any
 ) -> None:
-    page = tab.open(f"{laboratory.url}/measurements")
+    page = inside.follow(f"{laboratory.url}/measurements")
     expect(page.locator("#measurements-list")).to_contain_text("No measurements yet")
     page.fill("#measurements-name", "our pairs")
     page.get_by_text("Interference", exact=True).click()
@@ -255,7 +263,7 @@ def test_measurements_are_uploaded_named_by_the_simulate_form_and_deleted(
     expect(page.locator("#measurements-list")).to_contain_text("every GPU: 2 models")
 
     (made,) = laboratory.client.measurements()
-    page.goto(f"{laboratory.url}/simulate")
+    inside.follow(f"{laboratory.url}/simulate")
     page.get_by_text("Profiling, bound jobs").click()
     choose(page, "#simulate-interference", "our pairs")
     page.get_by_text("CSV file", exact=True).click()
@@ -274,18 +282,18 @@ def test_measurements_are_uploaded_named_by_the_simulate_form_and_deleted(
     page.click("#simulate-button")
     expect(page.locator("#simulation-request")).to_contain_text("up to 2, interference our pairs")
 
-    page.goto(f"{laboratory.url}/measurements")
+    inside.follow(f"{laboratory.url}/measurements")
     page.get_by_role("button", name="Delete the measurements our pairs").click()
     page.click("#measurements-no")
     assert laboratory.client.measurements() == [made]
     page.get_by_role("button", name="Delete the measurements our pairs").click()
     page.click("#measurements-yes")
     expect(page.locator("#measurements-list")).to_contain_text("No measurements yet")
-    assert [error for error in tab.witness.errors if "422" not in error] == []
+    assert [error for error in inside.witness.errors if "422" not in error] == []
 
 
 def test_measurements_with_long_names_are_listed_without_scrolling_sideways(
-    server: Any, tab: Any
+    server: Any, inside: Any
 ) -> None:
     rows = "".join(
         f"{one},{other},1,1.5\n" for one in ("bert", "cifar10") for other in ("bert", "cifar10")
@@ -294,7 +302,7 @@ def test_measurements_with_long_names_are_listed_without_scrolling_sideways(
     made = server.client.upload_measurement(
         {"kind": "interference", "name": "pairs_of_the_year_2025_" * 4, "files": [file]}
     )
-    page = tab.open(f"{server.url}/measurements")
+    page = inside.follow(f"{server.url}/measurements")
 
     expect(
         page.get_by_role("button", name=f"Delete the measurements {made['name']}")
@@ -322,9 +330,9 @@ def give_table(page: Page, rows: str) -> None:
 
 
 def test_parameters_of_a_policy_are_set_in_the_form_and_refused_beside_their_field(
-    laboratory: Any, tab: Any
+    laboratory: Any, inside: Any
 ) -> None:
-    page = tab.open(f"{laboratory.url}/simulate")
+    page = inside.follow(f"{laboratory.url}/simulate")
     page.get_by_text("CSV file", exact=True).click()
     page.set_input_files(
         "#simulate-upload input",
@@ -359,20 +367,20 @@ def test_parameters_of_a_policy_are_set_in_the_form_and_refused_beside_their_fie
     assert [run["policy_parameters"] for run in newest["runs"] if run["policy"] == "sia"] == [
         {"p": -1}
     ]
-    assert [error for error in tab.witness.errors if "422" not in error] == []
+    assert [error for error in inside.witness.errors if "422" not in error] == []
 
 
 def test_a_simulation_that_there_is_none_of_is_said_so_and_shows_no_panels(
-    laboratory: Any, tab: Any
+    laboratory: Any, inside: Any
 ) -> None:
     for path, words in (("simulations", "No such simulation"), ("sweeps", "No such sweep")):
-        page = tab.open(f"{laboratory.url}/{path}/nope")
+        page = inside.follow(f"{laboratory.url}/{path}/nope")
         expect(page.locator("#content")).to_contain_text(words)
         expect(page.locator(".js-plotly-plot:visible")).to_have_count(0)
 
 
-def test_a_sweep_goes_from_form_to_figure(laboratory: Any, tab: Any) -> None:
-    page = tab.open(f"{laboratory.url}/sweeps")
+def test_a_sweep_goes_from_form_to_figure(laboratory: Any, inside: Any) -> None:
+    page = inside.follow(f"{laboratory.url}/sweeps")
     page.wait_for_selector("#sweeps-list .state-title, #sweeps-list table")
     page.get_by_text("CSV file", exact=True).click()
     page.set_input_files(
@@ -423,7 +431,7 @@ def test_a_sweep_goes_from_form_to_figure(laboratory: Any, tab: Any) -> None:
     )
     assert "metric=worst_rho" in page.url
     expect(page.locator("#sweep-table tbody tr")).to_have_count(4)
-    assert tab.witness.errors == []
+    assert inside.witness.errors == []
     assert every_barrier(page) == []
 
 
@@ -432,8 +440,8 @@ def choose(page: Page, field: str, option: str) -> None:
     page.get_by_role("option", name=option, exact=True).click()
 
 
-def test_an_operator_reserves_gpus_and_gives_them_back(server: Any, tab: Any) -> None:
-    page = tab.open(f"{server.url}/cluster")
+def test_an_operator_reserves_gpus_and_gives_them_back(server: Any, inside: Any) -> None:
+    page = inside.follow(f"{server.url}/cluster")
     page.click("#cluster-reserve-open")
     page.fill("#cluster-reserve-type", "h100")
     page.fill("#cluster-reserve-holder", "default")
@@ -450,14 +458,14 @@ def test_an_operator_reserves_gpus_and_gives_them_back(server: Any, tab: Any) ->
     page.get_by_role("button", name="Remove the reservation of 4 × a100").click()
     expect(page.locator("#cluster-reserved")).to_contain_text("Nothing is reserved")
     assert server.client.reservations(server.cluster_id, over=True) == []
-    assert [error for error in tab.witness.errors if "422" not in error] == []
+    assert [error for error in inside.witness.errors if "422" not in error] == []
 
 
 @pytest.mark.parametrize("form", ["simulate", "sweeps"])
 def test_a_press_tells_all_that_is_wrong_and_each_error_goes_as_its_field_is_mended(
-    server: Any, tab: Any, form: str
+    server: Any, inside: Any, form: str
 ) -> None:
-    page = tab.open(f"{server.url}/{form}")
+    page = inside.follow(f"{server.url}/{form}")
     for field, held in (("name", ""), ("jobs", ""), ("seeds", "-1")):
         page.fill(f"#{form}-{field}", held)
         await_value(page, f"{form}-{field}", held)
@@ -482,9 +490,9 @@ def test_a_press_tells_all_that_is_wrong_and_each_error_goes_as_its_field_is_men
 
 @pytest.mark.parametrize("prefix", ["simulate", "cluster"])
 def test_a_reservation_tells_all_that_it_lacks_at_once_each_beside_its_field(
-    server: Any, tab: Any, prefix: str
+    server: Any, inside: Any, prefix: str
 ) -> None:
-    page = tab.open(f"{server.url}/{prefix}")
+    page = inside.follow(f"{server.url}/{prefix}")
     page.click(
         f"#{'cluster-reserve-open' if prefix == 'cluster' else 'simulate-conditions summary'}"
     )

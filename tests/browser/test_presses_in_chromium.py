@@ -19,7 +19,7 @@ pytestmark = pytest.mark.needs_chromium
 TRACE = "name,time,application,num_replicas,batch_size\nonly,0,cifar10,2,256\n"
 
 
-def test_a_simulation_is_cancelled(server: Any, tab: Any) -> None:
+def test_a_simulation_is_cancelled(server: Any, inside: Any) -> None:
     made = server.client.simulate(
         {
             "name": "nobody plays it",
@@ -28,7 +28,7 @@ def test_a_simulation_is_cancelled(server: Any, tab: Any) -> None:
             "runs": [{"policy": "fifo"}],
         }
     )
-    page = tab.open(f"{server.url}/simulations/{made['id']}")
+    page = inside.follow(f"{server.url}/simulations/{made['id']}")
     press_while_redrawn(page, "#simulation-cancel", "simulation-actions.children")
 
     expect(
@@ -37,7 +37,7 @@ def test_a_simulation_is_cancelled(server: Any, tab: Any) -> None:
     assert server.client.operation(made["operation_id"])["cancel_requested"]
 
 
-def test_what_was_pressed_shows_at_once(server: Any, tab: Any) -> None:
+def test_what_was_pressed_shows_at_once(server: Any, inside: Any) -> None:
     trace: dict[str, object] = {"kind": "csv", "text": TRACE}
     simulation = server.client.simulate(
         {"name": "at once", "traces": [trace], "cluster": "t4=1x4", "runs": [{"policy": "fifo"}]}
@@ -56,24 +56,21 @@ def test_what_was_pressed_shows_at_once(server: Any, tab: Any) -> None:
         )
     )
     job = server.client.submit_job({"name": "at-once", "model": "imagenet"})
-    without_beats(tab.page)
+    without_beats(inside.page)
 
     for kind, made in (("simulation", simulation), ("sweep", sweep)):
-        page = tab.open(f"{server.url}/{kind}s/{made['id']}")
+        page = inside.follow(f"{server.url}/{kind}s/{made['id']}")
         page.click(f"#{kind}-cancel")
         expect(
             page.locator(f"#{kind}-head .state, #{kind}-actions .caption", has_text="cancel").first
         ).to_be_visible()
-    page = tab.open(f"{server.url}/jobs/{job['id']}")
+    page = inside.follow(f"{server.url}/jobs/{job['id']}")
     page.click("#job-cancel")
     page.click("#job-cancel-yes")
     expect(
         page.locator("#job-head .state, #job-actions .caption", has_text="cancel").first
     ).to_be_visible()
-    tab.page.unroute_all()  # the page reads the clusters once the service has said that it is well
-    page = tab.open(f"{server.url}/cluster?cluster={server.cluster_id}")
-    expect(page.get_by_role("button", name="drain ").first).to_be_visible()
-    without_beats(page)
+    page = inside.follow(f"{server.url}/cluster?cluster={server.cluster_id}")
     page.get_by_role("button", name="drain ").first.click()
     page.get_by_role("button", name="restore ").click()
     expect(page.get_by_role("button", name="restore ")).to_have_count(0)
@@ -82,8 +79,8 @@ def test_what_was_pressed_shows_at_once(server: Any, tab: Any) -> None:
     expect(page.get_by_role("button", name="Pause cluster")).to_be_visible()
 
 
-def test_a_node_is_drained_and_restored_and_the_cluster_paused(server: Any, tab: Any) -> None:
-    page = tab.open(f"{server.url}/cluster")
+def test_a_node_is_drained_and_restored_and_the_cluster_paused(server: Any, inside: Any) -> None:
+    page = inside.follow(f"{server.url}/cluster")
     drains = page.get_by_role("button", name="drain ")
     drains.first.wait_for()
     before = drains.count()
@@ -98,8 +95,8 @@ def test_a_node_is_drained_and_restored_and_the_cluster_paused(server: Any, tab:
     expect(page.get_by_role("button", name="Pause cluster")).to_be_visible()
 
 
-def test_gpus_are_reserved_and_the_reservation_removed(server: Any, tab: Any) -> None:
-    page = tab.open(f"{server.url}/cluster")
+def test_gpus_are_reserved_and_the_reservation_removed(server: Any, inside: Any) -> None:
+    page = inside.follow(f"{server.url}/cluster")
     press_while_redrawn(page, "#cluster-reserve-open", "cluster-reserve.children")
     page.fill("#cluster-reserve-type", "t4")
     page.fill("#cluster-reserve-holder", server.client.send(calls.me())["tenant"])
@@ -111,9 +108,9 @@ def test_gpus_are_reserved_and_the_reservation_removed(server: Any, tab: Any) ->
     expect(remove).to_have_count(0)
 
 
-def test_a_job_is_cancelled(server: Any, tab: Any) -> None:
+def test_a_job_is_cancelled(server: Any, inside: Any) -> None:
     job = server.client.submit_job({"name": "pressed", "model": "imagenet"})
-    page = tab.open(f"{server.url}/jobs/{job['id']}")
+    page = inside.follow(f"{server.url}/jobs/{job['id']}")
     press_while_redrawn(page, "#job-cancel", "job-actions.children")
     page.click("#job-cancel-yes")
 
@@ -122,13 +119,13 @@ def test_a_job_is_cancelled(server: Any, tab: Any) -> None:
     ).to_be_visible()
 
 
-def test_measurements_are_deleted(server: Any, tab: Any) -> None:
+def test_measurements_are_deleted(server: Any, inside: Any) -> None:
     rows = "".join(
         f"{one},{other},1,1.5\n" for one in ("bert", "cifar10") for other in ("bert", "cifar10")
     )
     file = {"name": "pairs.csv", "text": f"victim,partner,gpu_count,slowdown\n{rows}"}
     server.client.upload_measurement({"kind": "interference", "name": "old pairs", "files": [file]})
-    page = tab.open(f"{server.url}/measurements")
+    page = inside.follow(f"{server.url}/measurements")
     delete = page.get_by_role("button", name="Delete the measurements old pairs")
     press_while_redrawn(
         page, "[aria-label='Delete the measurements old pairs']", "measurements-list.children"
@@ -138,8 +135,10 @@ def test_measurements_are_deleted(server: Any, tab: Any) -> None:
     expect(delete).to_have_count(0)
 
 
-def test_what_did_not_change_stays_and_what_changed_keeps_the_focus(server: Any, tab: Any) -> None:
-    page = tab.open(f"{server.url}/cluster")
+def test_what_did_not_change_stays_and_what_changed_keeps_the_focus(
+    server: Any, inside: Any
+) -> None:
+    page = inside.follow(f"{server.url}/cluster")
     buttons = page.locator("#cluster-nodes button")
     buttons.first.focus()
     label = buttons.first.get_attribute("aria-label")
@@ -160,9 +159,9 @@ def test_what_did_not_change_stays_and_what_changed_keeps_the_focus(server: Any,
 
 
 def test_a_button_that_was_pressed_stays_where_it_is_while_the_rest_is_drawn_anew(
-    server: Any, tab: Any
+    server: Any, inside: Any
 ) -> None:
-    page = tab.open(f"{server.url}/cluster")
+    page = inside.follow(f"{server.url}/cluster")
     page.click("#cluster-reserve-open")
     page.evaluate("window.opener = document.querySelector('#cluster-reserve-open')")
     page.keyboard.press("Escape")
@@ -176,7 +175,7 @@ def test_a_button_that_was_pressed_stays_where_it_is_while_the_rest_is_drawn_ane
 
 
 def test_a_dialog_gives_the_focus_back_to_its_button_even_if_that_was_drawn_anew(
-    server: Any, tab: Any
+    server: Any, inside: Any
 ) -> None:
     rows = "".join(
         f"{one},{other},1,1.5\n" for one in ("bert", "cifar10") for other in ("bert", "cifar10")
@@ -185,7 +184,7 @@ def test_a_dialog_gives_the_focus_back_to_its_button_even_if_that_was_drawn_anew
     made = [
         server.client.upload_measurement({"kind": "interference", "name": "first", "files": [file]})
     ]
-    page = tab.open(f"{server.url}/measurements")
+    page = inside.follow(f"{server.url}/measurements")
     opener = page.get_by_role("button", name="Delete the measurements first")
     opener.focus()
     page.keyboard.press("Enter")

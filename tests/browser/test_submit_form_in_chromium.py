@@ -17,16 +17,16 @@ pytestmark = pytest.mark.needs_chromium
 READY = "#submit-preview .scatterlayer .trace"
 
 
-def opened(server: Any, tab: Any, query: str = "") -> Page:
-    page = tab.open(f"{server.url}/submit{query}")
+def opened(server: Any, inside: Any, query: str = "") -> Page:
+    page = inside.follow(f"{server.url}/submit{query}")
     page.wait_for_selector(READY, state="attached")
     return page
 
 
 def test_only_fields_that_apply_are_there_and_the_first_has_the_focus(
-    server: Any, tab: Any
+    server: Any, inside: Any
 ) -> None:
-    page = opened(server, tab)
+    page = opened(server, inside)
     expect(page.locator("#submit-name")).to_be_focused()
     fields = (
         "gpu-count",
@@ -55,9 +55,9 @@ def test_only_fields_that_apply_are_there_and_the_first_has_the_focus(
 
 
 def test_all_errors_stand_there_at_once_in_words_and_go_one_by_one_as_they_are_mended(
-    server: Any, tab: Any
+    server: Any, inside: Any
 ) -> None:
-    page = opened(server, tab)
+    page = opened(server, inside)
     page.locator("#submit-adaptivity").get_by_text("Nothing", exact=True).click()
     expect(page.locator("#submit-gpu-count")).to_be_visible()
     page.fill("#submit-work-scale", "0")
@@ -95,8 +95,10 @@ def test_all_errors_stand_there_at_once_in_words_and_go_one_by_one_as_they_are_m
     assert job["batch_size"] == models[job["model"]]["initial_batch_size"]
 
 
-def test_what_the_service_alone_knows_is_told_beside_its_field_too(server: Any, tab: Any) -> None:
-    page = opened(server, tab)
+def test_what_the_service_alone_knows_is_told_beside_its_field_too(
+    server: Any, inside: Any
+) -> None:
+    page = opened(server, inside)
     page.fill("#submit-name", "x" * 300)
     await_value(page, "submit-name", "x" * 300)
     page.click("#submit-button")
@@ -105,8 +107,8 @@ def test_what_the_service_alone_knows_is_told_beside_its_field_too(server: Any, 
     expect(error_beside(page, "submit-name")).to_have_count(0)
 
 
-def test_what_the_cluster_lacks_is_not_offered(server: Any, tab: Any) -> None:
-    page = opened(server, tab)
+def test_what_the_cluster_lacks_is_not_offered(server: Any, inside: Any) -> None:
+    page = opened(server, inside)
     page.locator("#submit-gpu-types").click()
     expect(page.get_by_role("option")).to_have_text(
         ["t4 (24 GPUs)", "rtx (24 GPUs)", "a100 (16 GPUs)"]

@@ -5,16 +5,17 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from maat.__main__ import main
-from maat.cli.app import COMMANDS, app
+from maat.cli.app import COMMANDS, DEMOS, app
 from maat.cli.lazy_commands import Command
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+@pytest.mark.parametrize("command", [*COMMANDS, *DEMOS], ids=lambda command: command.name)
 def test_a_summary_is_what_the_function_says_of_itself(command: Command) -> None:
     assert inspect.getdoc(command.function()).split("\n\n")[0] == command.summary
 
@@ -29,6 +30,18 @@ def test_a_command_takes_its_own_options() -> None:
     said = CliRunner().invoke(app, ["simulate", "--help"]).output
     assert "--fairness" in said
     assert "--limit" in CliRunner().invoke(app, ["jobs", "--help"]).output
+
+
+def test_a_demo_does_not_write_into_a_folder_that_is_there(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "maat", "demo", "train", "--folder", str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "folder: exists already" in done.stderr
+    assert "Name a new one" in done.stderr
 
 
 def test_a_mistyped_command_is_told_the_nearest() -> None:

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from backend.attempts.folders import attempt_folder, cluster_folder
 from backend.database import Database
-from backend.models import AttemptRow, Job
+from backend.models import AttemptRow, Cluster, Job
 from maat.__main__ import main
 from maat.cli import belief, live, logs
 from maat.cli.app import app as commands
@@ -47,6 +47,34 @@ def run(here: Client, monkeypatch: pytest.MonkeyPatch) -> Run:
     return invoke
 
 
+def test_a_cluster_of_slurm_is_created_by_line(run: Run, here: Client, tmp_path: Path) -> None:
+    given = (f"shared_dir={tmp_path}", "partition=17", "cpus_per_gpu=4")
+    parameters = [word for each in given for word in ("--executor-parameter", each)]
+    said = run("create-cluster", "site", "--executor", "slurm", *parameters, "--policy", "fifo")
+    made = here.cluster("site")
+    assert said == f"{made['id']}  site is created\n"
+    assert made["executor_parameters"] == {
+        "shared_dir": str(tmp_path),
+        "partition": "17",
+        "cpus_per_gpu": 4,
+    }
+    assert made["policy"] == "fifo"
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [("partition", "partition=gpu"), ("=1", "partition=gpu"), ("cpus_per_gpu=x", "cpus_per_gpu")],
+)
+def test_executor_parameters_that_make_no_sense_are_refused(
+    run: Run, tmp_path: Path, given: str, says: str
+) -> None:
+    words = ("create-cluster", "site", "--executor", "slurm")
+    shared = ("--executor-parameter", f"shared_dir={tmp_path}")
+    with pytest.raises((ParameterError, ApiError)) as refused:
+        run(*words, *shared, "--executor-parameter", given)
+    assert says in str(refused.value)
+
+
 class World:
     """The attempts of a submitted command, which a test makes write and end."""
 
@@ -74,7 +102,7 @@ class World:
         self.attempts.append(row.id)
 
     def write(self, text: str) -> None:
-        cluster = cluster_folder(self.settings, self.cluster_id)
+        cluster = cluster_folder(self.settings, Cluster(id=self.cluster_id))
         folder = attempt_folder(cluster, self.attempts[-1])
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / "rank-0.log").open("a", encoding="utf-8") as file:

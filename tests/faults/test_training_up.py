@@ -68,20 +68,25 @@ class Service:
         LocalEngine(self.up.folder / "training" / self.cluster_id, []).strays([])
 
 
-@pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
-    started = Service(tmp_path)
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    started = Service(tmp_path_factory.mktemp("up"))
     yield started
     started.close()
 
 
-def test_what_trains_outlives_maat_and_is_taken_up_again(service: Service) -> None:
+def test_what_trains_outlives_maat_and_is_taken_up_again_and_nothing_else_outlives_its_supervisor(
+    service: Service,
+) -> None:
     job_id = service.submit(COUNTS)
     service.await_state(job_id, "running")
     worker = one(pid for pid in service.up.processes() if "-Q rounds" in command_of(pid))
     os.kill(worker, signal.SIGKILL)
     wait_until(lambda: "The worker was restarted" in service.up.said, "the worker is there again")
-    service.up.kill()
+    assert len(service.up.processes()) >= 4
+    service.up.process.kill()
+    service.up.process.wait()
+    wait_until(lambda: service.up.processes() == [], "all processes of Maat end")
     service.start()
     service.await_state(job_id, "succeeded")
     (attempt,) = service.attempts(job_id)

@@ -69,15 +69,6 @@ def test_one_command_serves_survives_its_worker_refuses_a_second_and_ends_clean(
     wait_until(lambda: up.processes() == [], "all processes end")
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_nothing_outlives_a_supervisor_that_is_killed(up: Up) -> None:
-    up.await_ready()
-    assert len(up.processes()) >= 4
-    up.process.kill()
-    up.process.wait()
-    wait_until(lambda: up.processes() == [], "all processes end")
-
-
 def test_a_folder_that_cannot_be_written_is_refused_with_advice(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("not a folder")

@@ -11,6 +11,7 @@ import pytest
 
 from frontend.components.cluster_map import drawing_of
 from frontend.figures.cluster_map import Known, map_changes, node_drawings
+from frontend.pages.cluster import note_of
 from frontend.theme import READABLE_CONTRAST, contrast
 
 
@@ -132,3 +133,20 @@ def test_a_node_that_cannot_be_used_looks_drained_and_says_why() -> None:
     assert (held["kind"], out["kind"], out["count"]) == ("job", "drained", 2)
     assert out["name"] == "out of service: The engine says that it is down"
     assert [(node["out"], node["fault"]) for node in nodes[1:]] == [(0, ""), (1, "")]
+
+
+@pytest.mark.parametrize(
+    ("executor", "parameters", "says"),
+    [
+        ("simulated", {}, "1 cluster seconds per second"),
+        ("local", {}, "commands run on local"),
+        ("slurm", {"partition": "gpu"}, "commands run on partition gpu of slurm"),
+        ("slurm", {"shared_dir": "/shared"}, "commands run on slurm"),
+    ],
+)
+def test_the_page_says_what_runs_the_jobs_of_a_cluster(
+    executor: str, parameters: dict[str, str], says: str
+) -> None:
+    given = {"policy": "sia", "placer": "whole-node", "round_seconds": 60.0, "speed": 1.0}
+    cluster = {**given, "paused": False, "executor": executor, "executor_parameters": parameters}
+    assert note_of(cluster) == f"sia with whole-node, a round every 60 s, {says}"  # type: ignore[arg-type]

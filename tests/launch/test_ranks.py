@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from attempts import WAITS, Attempt, until
+from attempts import IGNORES, WAITS, Attempt, until
 
 from maat.launch import control
 from maat.launch.attempt_dir import AttemptDir, Limits
@@ -292,8 +292,77 @@ def test_a_rank_of_slurm_is_told_by_slurm_and_its_end_is_recorded(new_attempt: N
     until(lambda: "ready" in attempt.log())
     for pid in (task.pid, *attempt.processes()):
         os.kill(pid, signal.SIGTERM)
-    assert task.wait() == 143
+    assert task.wait() == 0, "a task that fails would make Slurm kill the others"
+    ((rank, ended),) = attempt.directory.exits().items()
+    assert (rank, ended["code"], ended["told"]) == (0, 143, True)
+
+
+def test_a_rank_of_slurm_that_fails_by_itself_fails_its_task(new_attempt: NewAttempt) -> None:
+    attempt = new_attempt("kill -9 $$", ranks=1, changes={"cuda_devices": None})
+    _prepared(attempt)
+    assert _run_as_slurm_does(attempt.folder, 0).wait() == 137
+    ((_, ended),) = attempt.directory.exits().items()
+    assert (ended["code"], ended["told"]) == (-9, False)
+
+
+def test_a_rank_of_slurm_that_was_started_before_is_not_started_again(
+    new_attempt: NewAttempt,
+) -> None:
+    attempt = new_attempt(ranks=1, changes={"cuda_devices": None})
+    _prepared(attempt)
+    first = _run_as_slurm_does(attempt.folder, 0)
+    until(lambda: "ready" in attempt.log())
+    assert _run_as_slurm_does(attempt.folder, 0).wait() == 126
+    assert attempt.log() == "ready\n"
+    assert attempt.directory.exits() == {}
+    first.terminate()
+    for pid in attempt.processes():
+        os.kill(pid, signal.SIGTERM)
+    first.wait()
     assert attempt.directory.exit_codes() == {0: 143}
+    assert _run_as_slurm_does(attempt.folder, 0).wait() == 126
+    assert attempt.directory.exit_codes() == {0: 143}
+
+
+def test_a_rank_of_slurm_that_ends_before_its_task_hears_the_order_was_asked_to_end(
+    new_attempt: NewAttempt,
+) -> None:
+    attempt = new_attempt(ranks=1, changes={"cuda_devices": None})
+    _prepared(attempt)
+    task = _run_as_slurm_does(attempt.folder, 0)
+    until(lambda: "ready" in attempt.log())
+    attempt.directory.write("stop", {})
+    for pid in set(attempt.processes()) - {task.pid}:
+        os.kill(pid, signal.SIGTERM)
+    assert task.wait() == 0
+    assert attempt.directory.exits()[0]["told"]
+
+
+@pytest.mark.parametrize("order", ["stop", "kill"])
+def test_a_rank_of_slurm_that_comes_after_the_order_to_end_never_begins(
+    new_attempt: NewAttempt, order: str
+) -> None:
+    attempt = new_attempt(ranks=1, changes={"cuda_devices": None})
+    _prepared(attempt)
+    attempt.directory.write(order, {})
+    assert _run_as_slurm_does(attempt.folder, 0).wait() == 0
+    assert attempt.log() == ""
+
+
+@pytest.mark.parametrize(("stop_seconds", "order"), [(0.2, None), (1000.0, "kill")])
+def test_a_rank_of_slurm_that_does_not_end_is_killed_in_time(
+    new_attempt: NewAttempt, stop_seconds: float, order: str | None
+) -> None:
+    changes = {"cuda_devices": None}
+    attempt = new_attempt(IGNORES, ranks=1, stop_seconds=stop_seconds, changes=changes)
+    _prepared(attempt)
+    task = _run_as_slurm_does(attempt.folder, 0)
+    until(lambda: "ready" in attempt.log())
+    if order is not None:
+        attempt.directory.write(order, {})
+    task.terminate()
+    assert task.wait() == 0
+    assert attempt.directory.exit_codes() == {0: -9}
 
 
 def test_a_rank_of_slurm_dies_with_the_process_that_slurm_started(new_attempt: NewAttempt) -> None:

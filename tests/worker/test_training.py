@@ -14,7 +14,7 @@ from training_samples import TrainingCluster
 
 from backend.attempts.folders import attempts_folder, cluster_folder
 from backend.database import Database
-from backend.models import JobEvent, Node
+from backend.models import Cluster, JobEvent, Node
 from backend.settings import Settings
 from maat.vocabulary import AttemptState, JobState, Outcome
 from worker import housekeeping
@@ -138,6 +138,23 @@ def test_a_lost_node_ends_its_attempts_and_the_job_runs_elsewhere(
     assert cluster.state(job_id) == S.RUNNING
 
 
+def test_a_job_that_was_moved_keeps_its_progress_until_it_says_more(
+    cluster: TrainingCluster,
+) -> None:
+    job_id = cluster.submit(*SLEEP, gpu_types=["t4"])
+    cluster.round()
+    cluster.look_until(lambda: cluster.attempt_state(job_id) == AttemptState.RUNNING)
+    first = cluster.attempts(job_id)[0]
+    cluster.change_attempt(first.id, progress=30.0, total_samples=100.0)
+    cluster.set_down(next(iter(first.gpus_by_node)))
+    cluster.look_until(lambda: cluster.outcomes(job_id) == [Outcome.LOST])
+    cluster.round()
+    cluster.look_until(lambda: cluster.attempt_state(job_id) == AttemptState.RUNNING)
+    cluster.change_attempt(cluster.attempts(job_id)[1].id, progress=25.0)  # its checkpoint's
+    cluster.note()
+    assert job(cluster.database, job_id).progress == pytest.approx(0.25)
+
+
 def test_secrets_reach_the_command_and_nothing_else(cluster: TrainingCluster) -> None:
     job_id = cluster.submit(
         sys.executable, "-c", "import os; print(len(os.environ['KEY']))", secret_env={"KEY": "hush"}
@@ -184,7 +201,7 @@ def test_logs_are_kept_for_a_while_after_the_end_of_their_job(cluster: TrainingC
     assert cluster.log(ended) == "over\n"
     cluster.wind(2 * 86_400.0)
     assert prune() == 1
-    root = cluster_folder(cluster.settings, cluster.cluster_id)
+    root = cluster_folder(cluster.settings, Cluster(id=cluster.cluster_id))
     (kept,) = attempts_folder(root).iterdir()
     assert kept.name == cluster.attempts(lasting)[0].id
     assert prune() == 0

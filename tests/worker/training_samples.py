@@ -188,6 +188,11 @@ class TrainingCluster:
         """Be a newly started worker."""
         MEMORY.forget(self.database)
 
+    def faults(self) -> Mapping[str, str | None]:
+        with self.database.session_scope(writes=False) as session:
+            nodes = session.exec(select(Node).where(Node.cluster_id == self.cluster_id))
+            return {node.name: node.fault for node in nodes}
+
     def set_down(self, node: str) -> None:
         with self.database.session_scope(writes=False) as session:
             nodes = session.exec(select(Node).where(Node.cluster_id == self.cluster_id)).all()

@@ -8,15 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from backend.models import Node
+from backend.models import Cluster, Node
+from maat.api.clusters import SlurmParameters
 from maat.vocabulary import ExecutorKind
 from worker.engines.local import LocalEngine
 from worker.engines.protocol import Engine, EngineNode
+from worker.engines.slurm import SlurmEngine
 
-MakeEngine = Callable[[Path, Sequence[Node]], Engine]
+MakeEngine = Callable[[Cluster, Path, Sequence[Node]], Engine]
 
 
-def _local(root: Path, nodes: Sequence[Node]) -> Engine:
+def _local(_: Cluster, root: Path, nodes: Sequence[Node]) -> Engine:
     return LocalEngine(
         root,
         [
@@ -26,4 +28,11 @@ def _local(root: Path, nodes: Sequence[Node]) -> Engine:
     )
 
 
-ENGINES: Mapping[ExecutorKind, MakeEngine] = {ExecutorKind.LOCAL: _local}
+def _slurm(cluster: Cluster, root: Path, _: Sequence[Node]) -> Engine:
+    return SlurmEngine(root, SlurmParameters.model_validate(cluster.executor_parameters))
+
+
+ENGINES: Mapping[ExecutorKind, MakeEngine] = {
+    ExecutorKind.LOCAL: _local,
+    ExecutorKind.SLURM: _slurm,
+}

@@ -1,8 +1,8 @@
 """What an engine is: it runs gangs of processes on named nodes. It knows no job and no round.
 
-An engine is asked again and again (worker/reconcile.py): every call may be repeated, and a call
-that failed half-way is made again. Nothing that an engine answers is believed at once: it may be
-late, forget, or tell something twice.
+An engine is asked again and again (worker/training/reconcile.py): every call may be repeated, and a
+call that failed half-way is made again. Nothing that an engine answers is believed at once: it may
+be late, forget, or tell something twice.
 """
 
 from __future__ import annotations
@@ -42,13 +42,15 @@ class Capabilities:
 
     `names_gpus`: it takes GPU indices; otherwise it chooses them itself and `Seen` tells them.
     `shares`: two attempts may hold one GPU. `uneven`: nodes of an attempt may hold different
-    counts. `several_nodes`: an attempt may span nodes.
+    counts. `several_nodes`: an attempt may span nodes. `finds_nodes`: `nodes()` says which nodes
+    there are; otherwise they are declared.
     """
 
     names_gpus: bool
     shares: bool
     uneven: bool
     several_nodes: bool
+    finds_nodes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

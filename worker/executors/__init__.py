@@ -58,4 +58,5 @@ def _training_tables(session: Session, cluster: ClusterRow) -> Any:
 EXECUTORS: dict[str, ExecutorEntry] = {
     ExecutorKind.SIMULATED.value: ExecutorEntry(_simulated, _simulated_seconds_until_seen),
     ExecutorKind.LOCAL.value: ExecutorEntry(_training, read=_training_tables),
+    ExecutorKind.SLURM.value: ExecutorEntry(_training, read=_training_tables),
 }

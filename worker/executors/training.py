@@ -362,8 +362,9 @@ class Training:
         return self._knowledge.belief(job_id, now=self._clock.now())
 
     def _work(self, job_id: JobId, attempts: Sequence[AttemptRow]) -> float | None:
-        told = [one.total_samples for one in attempts if one.total_samples is not None]
-        return told[-1] if told else self._command(job_id).total_samples
+        """Return what the script last said, or else its owner: effective samples in all."""
+        said = [each.total_samples for each in attempts if each.total_samples is not None]
+        return said[-1] if said else self._command(job_id).total_samples
 
     def _command(self, job_id: JobId) -> JobCommand:
         return self._tables.commands[job_id]

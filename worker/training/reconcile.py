@@ -38,6 +38,8 @@ from worker.training.attempts import (
     heard,
     next_move,
 )
+from worker.training.holds import GpusByNode, as_named, free_gpus
+from worker.training.nodes import follow_nodes
 from worker.training.orders import OrderError, Orders, raise_fence
 
 log = logging.getLogger(__name__)
@@ -80,7 +82,10 @@ class _Live:
 
 
 class Reconciler:
-    """Reconciles one cluster while its lease is held under this fencing number."""
+    """Reconciles one cluster, once, while its lease is held under this fencing number.
+
+    `answers`: whether its engine answered so far.
+    """
 
     def __init__(
         self,
@@ -94,10 +99,18 @@ class Reconciler:
     ) -> None:
         self._database, self._cluster_id, self._fencing = database, cluster_id, fencing
         self._engine, self._orders, self._rules = engine, orders, rules or Rules()
+        self.answers = True
 
     def run(self) -> bool:
-        """Make all moves that can be made now; return whether anything changed."""
-        changed = self._follow_nodes()
+        """Make all moves that can be made now; return whether anything changed.
+
+        An engine that does not answer is not asked again: that would take long each time.
+        """
+        changed = False
+        try:
+            changed = follow_nodes(self._database, self._cluster_id, self._engine)
+        except Unreachable as error:
+            self._is_away(error)
         for _ in range(_MOST_PASSES):
             moved = self._pass()
             changed |= moved
@@ -119,10 +132,10 @@ class Reconciler:
     def _pass(self) -> bool:
         now, live = self._read()
         seen = self._look([one.row.id for one in live if one.row.launched])
+        moved = self._follow_gpus([one.row for one in live], seen)
         moves = [
             (one, next_move(one.attempt(), seen.get(one.row.id), self._rules, now)) for one in live
         ]
-        moved = False
         for one, move in moves:
             if isinstance(move, TakeGpus):
                 moved |= self._take_gpus(one, [other.row for other in live], now)
@@ -147,13 +160,17 @@ class Reconciler:
         return now, [_Live(row, grace[row.job_id]) for row in rows]
 
     def _look(self, attempt_ids: Sequence[str]) -> Mapping[str, Seen]:
-        if not attempt_ids:
+        if not attempt_ids or not self.answers:
             return {}
         try:
             return self._engine.look(attempt_ids)
         except Unreachable as error:
-            log.warning("cluster %s: its engine does not answer: %s", self._cluster_id, error)
+            self._is_away(error)
             return {}
+
+    def _is_away(self, error: Unreachable) -> None:
+        self.answers = False
+        log.warning("cluster %s: its engine does not answer: %s", self._cluster_id, error)
 
     def _make(self, one: _Live, move: Move, seen: Seen | None, now: float) -> None:
         """Store a move, then tell the engine, then store that it has heard."""
@@ -176,6 +193,8 @@ class Reconciler:
             self._write(one.row, {"engine_id": engine_id})
 
     def _tell(self, row: AttemptRow, move: Move) -> str | None:
+        if not self.answers:
+            raise Unreachable("It did not answer before.")
         match move:
             case Launch():
                 with self._database.session_scope(writes=False) as session:
@@ -196,20 +215,54 @@ class Reconciler:
             return False
         try:
             with self._database.session_scope() as session:
-                nodes = {node.name: node.id for node in nodes_of(session, self._cluster_id)}
+                nodes = {node.name: node for node in nodes_of(session, self._cluster_id)}
                 if not row.gpus_by_node.keys() <= nodes.keys():
                     raise OrderError("A node of it was removed.")
-                self._guarded(session, row, _columns(after(one.attempt(), TakeGpus(), now)))
-                session.add_all(
-                    GpuHold(node_id=nodes[name], gpu_index=index, attempt_id=row.id)
-                    for name, indices in row.gpus_by_node.items()
-                    for index in indices
-                )
-                session.flush()
+                gpus: GpusByNode | None = row.gpus_by_node
+                if not self._engine.capabilities.names_gpus:
+                    gpus = self._any_free(session, row, nodes)
+                if gpus is None:
+                    return False
+                values = _columns(after(one.attempt(), TakeGpus(), now))
+                self._guarded(session, row, {**values, "gpus_by_node": dict(gpus)})
+                _hold(session, row.id, gpus, nodes)
         except IntegrityError:
             return False
         except OrderError as error:
             self._end(row, End(Outcome.REFUSED, {}, str(error)), now)
+        return True
+
+    def _any_free(
+        self, session: Session, row: AttemptRow, nodes: Mapping[str, Node]
+    ) -> GpusByNode | None:
+        """Return GPUs for an attempt whose engine will choose them; None if too few are free."""
+        names = {node.id: name for name, node in nodes.items()}
+        held = {name: set(node.drained_gpus) for name, node in nodes.items()}
+        for hold in session.exec(select(GpuHold).where(col(GpuHold.node_id).in_(names))):
+            held[names[hold.node_id]].add(hold.gpu_index)
+        sizes = {name: node.gpu_count for name, node in nodes.items()}
+        return free_gpus(row.gpus_by_node, held, sizes)
+
+    def _follow_gpus(self, rows: Sequence[AttemptRow], seen: Mapping[str, Seen]) -> bool:
+        """Let holds follow the GPUs that the engine names; return whether any changed."""
+        holding = {row.id: row for row in rows if row.state != AttemptState.ORDERED}
+        named = {
+            each: seen[each].gpus_by_node or {}
+            for each in holding
+            if each in seen and seen[each].gpus_by_node is not None
+        }
+        now = as_named({each: row.gpus_by_node for each, row in holding.items()}, named)
+        changed = {each: gpus for each, gpus in now.items() if gpus != holding[each].gpus_by_node}
+        if not changed:
+            return False
+        with self._database.session_scope() as session:
+            nodes = {node.name: node for node in nodes_of(session, self._cluster_id)}
+            theirs = col(GpuHold.attempt_id).in_(changed)
+            session.connection().execute(sa.delete(GpuHold).where(theirs))
+            for attempt_id, gpus in changed.items():
+                log.info("attempt %s holds %s, by its engine's choice", attempt_id, gpus)
+                self._guarded(session, holding[attempt_id], {"gpus_by_node": gpus})
+                _hold(session, attempt_id, gpus, nodes)
         return True
 
     def _end(
@@ -218,7 +271,7 @@ class Reconciler:
         values: dict[str, object] = {
             "state": AttemptState.ENDED.value,
             "outcome": end.outcome.value,
-            "reason": end.reason[:1000],
+            "reason": (end.reason or row.reason)[:1000],
             "exits": {str(rank): code for rank, code in end.exits.items()} or None,
             "ended_seconds": now,
         }
@@ -240,6 +293,8 @@ class Reconciler:
         values = _columns(attempt)
         if seen is not None and seen.engine_id is not None:
             values["engine_id"] = seen.engine_id
+        if seen is not None and attempt.stop_reason is StopReason.NOT_STARTED:
+            values["reason"] = seen.reason[:1000]  # later the engine may not say it any more
         self._write(row, values)
 
     def _write(self, row: AttemptRow, values: Mapping[str, object]) -> None:
@@ -257,27 +312,15 @@ class Reconciler:
         if session.connection().execute(statement).rowcount != 1:
             raise LeaseLost(self._cluster_id)
 
-    def _follow_nodes(self) -> bool:
-        """Record which nodes the engine cannot use."""
-        try:
-            faults = {
-                node.name: None if node.up else (node.reason or "The engine says that it is down.")
-                for node in self._engine.nodes()
-            }
-        except Unreachable:
-            return False
-        with self._database.session_scope(writes=False) as session:
-            nodes = nodes_of(session, self._cluster_id)
-        gone = "The engine does not know it."
-        wrong = {
-            node.id: fault for node in nodes if (fault := faults.get(node.name, gone)) != node.fault
-        }
-        if wrong:
-            with self._database.session_scope() as session:
-                for node_id, fault in wrong.items():
-                    statement = sa.update(Node).where(col(Node.id) == node_id).values(fault=fault)
-                    session.connection().execute(statement)
-        return bool(wrong)
+
+def _hold(session: Session, attempt_id: str, gpus: GpusByNode, nodes: Mapping[str, Node]) -> None:
+    """Hold GPUs for an attempt. Raises IntegrityError if another one holds one of them."""
+    session.add_all(
+        GpuHold(node_id=nodes[name].id, gpu_index=index, attempt_id=attempt_id)
+        for name, indices in gpus.items()
+        for index in indices
+    )
+    session.flush()
 
 
 def _columns(attempt: Attempt) -> dict[str, object]:

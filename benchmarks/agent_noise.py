@@ -1,6 +1,7 @@
 """The noise of gradients at fixed weights: as the agent measures it, and exactly, sample by sample.
 
-As a script: measures on the replicas of an attempt, and lets rank 0 print the ratios.
+As a script: measures on the replicas of an attempt, and lets rank 0 print the ratios. The tests of
+the agent hold them to bounds.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from torch.utils.data import DataLoader, TensorDataset
 import maat.agent
 from maat.agent import noise, timing
 from maat.agent.job import Job
-from maat.agent.training import Inbox
+from maat.agent.noise import NoiseScale
+from maat.agent.steps import Inbox
 
 BATCH = 64
 torch.set_num_threads(1)
@@ -93,7 +95,38 @@ def ratios(job: Job, kind: str, *, size: int = 2048, epochs: int = 24) -> dict[s
             if job._training._plan.passes == 1:
                 clip()
             stepping.step()
-    found = job._training.state.noise
+    return _over_exact(job._training.state.noise, square, trace)
+
+
+def followed_ratios(
+    job: Job, kind: str, *, passes: int, size: int = 2048, epochs: int = 24
+) -> dict[str, float]:
+    """Return the same where a library has the loop: it divides losses, and clips by itself."""
+    noise._SHARE_REMEMBERED = noise._LONGEST_MEMORY = 1e12
+    timing.MOST_EVERY = 1
+    model, optimiser, data = task(kind, size)
+    square, trace = exact(model, optimiser, data, kind=kind)
+    loader = DataLoader(data, BATCH // passes, shuffle=True)
+    following = job.follow(loader, passes=passes, max_batch_size=None, rule="none")
+    following.begin(model, optimiser, steps_meant=epochs * following.steps_in_epoch)
+    while not following.is_done:
+        batches = list(following.loader)
+        for index, (x, y) in enumerate(batches):
+            if index % passes == 0:
+                following.begin_step()
+                optimiser.zero_grad()
+            (cross_entropy(model(x), y) / passes).backward()
+            if (index + 1) % passes:
+                following.end_pass()
+                continue
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 0.01)
+            following.raise_rates()
+            optimiser.step()
+            following.end_step()
+    return _over_exact(following.state.noise, square, trace)
+
+
+def _over_exact(found: NoiseScale, square: float, trace: float) -> dict[str, float]:
     return {
         "count": found.count,
         "phi": found.phi(BATCH) / (trace / square),
@@ -105,7 +138,7 @@ def ratios(job: Job, kind: str, *, size: int = 2048, epochs: int = 24) -> dict[s
 
 if __name__ == "__main__":
     first = maat.agent.start()
-    around = replace(first._environment, checkpoint_directory=None)
+    around = replace(first.environment, checkpoint_directory=None)
     first, second = (Job(around, first.device, first._replicas, Inbox()) for _ in ("sgd", "adamw"))
     both = {"sgd": ratios(first, "sgd"), "adamw": ratios(second, "adamw")}
     if first.is_first:

@@ -1,0 +1,199 @@
+"""What the agent in a training script costs and gets right: real attempts, on CPUs with gloo."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.table import Cell, Figures
+from maat.launch import control
+from maat.launch.attempt_dir import AttemptDir, Limits, Spec
+
+ROOT = Path(__file__).resolve().parents[1]
+PATIENCE_SECONDS = 900.0
+STOP_SECONDS = 30.0
+SHAPES = ((512, 512), (1024, 512), (2048, 256))  # width of the layers, samples of a replica
+WIDTHS = (512, 1024, 2048)
+STEPS = 96
+KILLED_AT = 20
+
+
+class Runs:
+    """Attempts of one job, in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._count = folder, 0
+
+    def attempt(
+        self, ranks: int, *, module: str = "agent_child", **asked: Any
+    ) -> tuple[list[Any], dict[str, int]]:
+        """Run an attempt to its end; return what it wrote, and the exit code of each rank."""
+        self._count += 1
+        directory = AttemptDir(str(self._folder / f"attempt-{self._count}"))
+        out = self._folder / f"out-{self._count}.jsonl"
+        spec = Spec(
+            attempt_id=f"att_{self._count}",
+            job_id="job_1",
+            number=self._count,
+            argv=(sys.executable, "-m", f"benchmarks.{module}"),
+            cwd=str(ROOT),
+            env={"ASKED": json.dumps(asked), "OUT": str(out)},
+            secret_names=(),
+            gpu_type="cpu",
+            gpus_by_node={"here": tuple(range(ranks))},
+            gpus_per_replica=1,
+            cuda_devices={"here": ()},
+            threads=1,
+            stop_seconds=STOP_SECONDS,
+            limits=Limits(),
+            plan=None,
+            checkpoint_directory=str(self._folder / "checkpoints"),
+        )
+        control.start(directory, spec, token="-", secrets={})  # noqa: S106  (reports to nobody)
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        try:
+            while not directory.has("exit.json"):
+                if time.monotonic() > deadline:
+                    raise RuntimeError(f"{asked} took too long")
+                time.sleep(0.02)
+        finally:
+            control.kill(directory)
+        ended = directory.read("exit.json")
+        assert ended is not None
+        text = out.read_text() if out.exists() else directory.text("rank-0.log")
+        lines = [line for line in text.splitlines() if line.startswith("{")]
+        if not lines:
+            raise RuntimeError(directory.text("rank-0.log"))
+        return [json.loads(line) for line in lines], ended["codes"]
+
+
+def measure() -> Sequence[Figures]:
+    """Measure."""
+    return [_overhead(), _checkpoints(), _noise(), _resized()]
+
+
+def _fresh() -> Runs:
+    return Runs(Path(tempfile.mkdtemp(prefix="maat-bench-")))
+
+
+def _overhead() -> Figures:
+    rows: list[dict[str, Cell]] = []
+    for replicas in (1, 2):
+        for width, batch in SHAPES:
+            for optimiser in ("sgd", "adamw"):
+                asked = {"width": width, "batch": batch * replicas, "optimiser": optimiser}
+                (found,), _ = _fresh().attempt(replicas, measure="overhead", **asked)
+                rows.append(
+                    {
+                        "replicas": replicas,
+                        "optimiser": optimiser,
+                        "parameters": found["parameters"] / 1e6,
+                        "batch": batch,
+                        "wall": found["wall"] * 1e3,
+                        "without": found["without"] * 1e3,
+                        "with": found["with"] * 1e3,
+                        "share": 100 * (found["with"] / found["without"] - 1),
+                        "every": found["every"],
+                    }
+                )
+    return Figures(
+        "agent_overhead",
+        "A step with and without the agent",
+        {
+            "replicas": "replicas",
+            "optimiser": "optimiser",
+            "parameters": "million parameters",
+            "batch": "samples per replica",
+            "wall": "a step, ms",
+            "without": "CPU ms without",
+            "with": "CPU ms with",
+            "share": "more, %",
+            "every": "k",
+        },
+        rows,
+        ["CPU time of rank 0, means; one step without the agent, one with it, and so on."],
+    )
+
+
+def _checkpoints() -> Figures:
+    rows: list[dict[str, Cell]] = []
+    for width in WIDTHS:
+        (found,), _ = _fresh().attempt(1, measure="save", width=width)
+        rows.append(
+            {
+                "parameters": found["parameters"] / 1e6,
+                "mib": found["bytes"] / 2**20,
+                "save": found["save"],
+                "restore": found["restore"],
+            }
+        )
+    return Figures(
+        "agent_checkpoints",
+        "A checkpoint of a model and its AdamW",
+        {
+            "parameters": "million parameters",
+            "mib": "MiB",
+            "save": "save, s",
+            "restore": "restore, s",
+        },
+        rows,
+        ["Wall time; fsync and SHA-256 included, the latter in both."],
+    )
+
+
+def _noise() -> Figures:
+    rows: list[dict[str, Cell]] = []
+    for replicas in (1, 2):
+        (found,), _ = _fresh().attempt(replicas, module="agent_noise")
+        for kind, ratios in found.items():
+            rows.append({"optimiser": kind, "replicas": replicas, **ratios})
+    return Figures(
+        "agent_noise",
+        "The gradient noise at fixed weights, over the exact one of each sample",
+        {
+            "optimiser": "optimiser",
+            "replicas": "replicas",
+            "count": "measurements",
+            "exact": "exact noise scale",
+            "phi": "noise scale / exact",
+            "variance": "variance / exact",
+        },
+        rows,
+    )
+
+
+def _resized() -> Figures:
+    stay, move = _fresh(), _fresh()
+    alone, _ = stay.attempt(1, measure="resize", **{"from": 0, "stop_at": -1})
+    moved: list[Any] = []
+    start = time.monotonic()
+    for replicas, stop_at in ((1, 30), (4, 60), (2, -1)):
+        begun = moved[-1]["step"] if moved else 0
+        found, _ = move.attempt(replicas, measure="resize", **{"from": begun, "stop_at": stop_at})
+        moved += found
+    seconds = time.monotonic() - start
+    apart = max(abs(a["loss"] - b["loss"]) for a, b in zip(alone, moved, strict=True))
+    lines, codes = _fresh().attempt(
+        2, measure="resize", **{"from": 0, "stop_at": -1, "die_at": KILLED_AT}
+    )
+    died = next(line["died"] for line in lines if "died" in line)
+    return Figures(
+        "agent_moves",
+        "Moves and losses of replicas",
+        {"what": "what", "found": "found"},
+        [
+            {"what": "1 -> 4 -> 2 replicas: largest difference of a loss", "found": apart},
+            {"what": "the same: seconds in all, three starts included", "found": seconds},
+            {
+                "what": f"a rank killed: seconds until all had ended ({STOP_SECONDS:.0f} allowed)",
+                "found": time.time() - died,
+            },
+            {"what": "the same: exit codes", "found": str(codes)},
+        ],
+        [f"{STEPS} steps of 64 samples, SGD, against one replica that never moves."],
+    )

@@ -1,0 +1,164 @@
+"""What benchmarks/agent.py measures in the processes of a job: one line of JSON on OUT for each.
+
+ASKED names the measurement and its size.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.nn.functional import cross_entropy
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, TensorDataset
+
+import maat.agent
+from maat.agent.checkpoint import Checkpoints
+from maat.agent.job import Job
+
+WARM_UP = 20
+MOST_STEPS, LEAST_STEPS = 200, 60
+
+
+def model_of(width: int) -> torch.nn.Module:
+    """Return three layers: about 2 width^2 parameters."""
+    torch.manual_seed(0)
+    return torch.nn.Sequential(
+        torch.nn.Linear(256, width),
+        torch.nn.ReLU(),
+        torch.nn.Linear(width, width),
+        torch.nn.ReLU(),
+        torch.nn.Linear(width, width),
+        torch.nn.ReLU(),
+        torch.nn.Linear(width, 16),
+    )
+
+
+def loader_of(batch: int) -> DataLoader[Any]:
+    chance = torch.Generator().manual_seed(1)
+    x = torch.randn(32 * batch, 256, generator=chance)
+    return DataLoader(TensorDataset(x, x[:, :16].argmax(1)), batch, shuffle=True)
+
+
+def optimiser_of(kind: str, model: torch.nn.Module) -> Any:
+    return {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}[kind](model.parameters(), lr=1e-3)
+
+
+def steps(model: Any, optimiser: Any, epochs: Iterator[int], loader: Any) -> Iterator[None]:
+    """Take a step each time it is asked to."""
+    for _ in epochs:
+        for inputs, labels in loader:
+            optimiser.zero_grad()
+            cross_entropy(model(inputs), labels).backward()
+            optimiser.step()
+            yield
+
+
+def overhead(job: Job, asked: dict[str, Any]) -> dict[str, float]:
+    """Return CPU and wall seconds of a step with and without the agent, one after the other."""
+    replicas = job.environment.world_size
+    bare, adapted = model_of(asked["width"]), model_of(asked["width"])
+    other, optimiser = (optimiser_of(asked["optimiser"], each) for each in (bare, adapted))
+    if replicas > 1:
+        bare = DistributedDataParallel(bare)
+    loader = loader_of(asked["batch"])
+    share = DataLoader(loader.dataset, asked["batch"] // replicas, shuffle=True)
+    adapted, optimiser, loader = job.adapt(adapted, optimiser, loader)
+    two = (
+        steps(bare, other, iter(range(10**6)), share),
+        steps(adapted, optimiser, job.epochs(10**6), loader),
+    )
+    for _ in range(WARM_UP):
+        for each in two:
+            next(each)
+    every = job.measured_every
+    spent, wall = [0.0, 0.0], 0.0
+    count = min(max(3 * every, LEAST_STEPS), MOST_STEPS)
+    for _ in range(count):
+        for index, each in enumerate(two):
+            cpu, now = time.process_time(), time.perf_counter()
+            next(each)
+            spent[index] += time.process_time() - cpu
+            wall += (time.perf_counter() - now) * (index == 0)
+    return {
+        "parameters": sum(each.numel() for each in adapted.parameters()),
+        "without": spent[0] / count,
+        "with": spent[1] / count,
+        "wall": wall / count,
+        "every": every,
+    }
+
+
+def save(job: Job, asked: dict[str, Any]) -> dict[str, float]:
+    """Return the seconds of a checkpoint's write and read."""
+    model = model_of(asked["width"])
+    optimiser = optimiser_of("adamw", model)
+    model, optimiser, loader = job.adapt(model, optimiser, loader_of(64))
+    next(steps(model, optimiser, job.epochs(1), loader))
+    checkpoints = Checkpoints(Path(os.environ["OUT"]).parent / "written", 1)
+    state = {"model": model.state_dict(), "optimiser": optimiser.state_dict()}
+    start = time.perf_counter()
+    size = checkpoints.save(1, state, {})
+    written = time.perf_counter()
+    found = checkpoints.newest()
+    assert found is not None
+    model.load_state_dict(found.state["model"])
+    optimiser.load_state_dict(found.state["optimiser"])
+    return {
+        "parameters": sum(each.numel() for each in model.parameters()),
+        "bytes": size,
+        "save": written - start,
+        "restore": time.perf_counter() - written,
+    }
+
+
+def resize(job: Job, asked: dict[str, Any]) -> None:
+    """Train, write the loss over all data after each step, and stop where it is asked."""
+    raw, loader = model_of(32), loader_of(64)
+    x, y = loader.dataset.tensors
+    optimiser = torch.optim.SGD(raw.parameters(), lr=0.05)
+    model, optimiser, loader = job.adapt(raw, optimiser, loader, rule="none")
+    is_last = job.environment.rank == job.environment.world_size - 1
+    done = asked["from"]
+    for _ in steps(model, optimiser, job.epochs(3), loader):
+        done += 1
+        if job.is_first:
+            with torch.no_grad():
+                say({"step": done, "loss": cross_entropy(raw(x), y).item()})
+        if is_last and done == asked["stop_at"]:
+            os.kill(os.getpid(), signal.SIGTERM)
+        if is_last and done == asked.get("die_at"):
+            say({"died": time.time()})
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def say(found: dict[str, Any]) -> None:
+    with Path(os.environ["OUT"]).open("a") as out:
+        print(json.dumps(found), file=out)
+
+
+MEASURE: dict[str, Callable[[Job, dict[str, Any]], Any]] = {
+    "overhead": overhead,
+    "save": save,
+    "resize": resize,
+}
+
+
+def main() -> int:
+    asked = json.loads(os.environ["ASKED"])
+    job = maat.agent.start()
+    found = MEASURE[asked["measure"]](job, asked)
+    if found is not None and job.is_first:
+        say(found)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

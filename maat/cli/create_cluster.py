@@ -1,0 +1,67 @@
+"""The command that creates a cluster of a running service."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from maat.cli import live
+from maat.scheduling.errors import ParameterError
+from maat.vocabulary import ExecutorKind
+
+
+def create_cluster(
+    name: Annotated[str, typer.Argument(help="Its name.")],
+    shape: Annotated[
+        str | None,
+        typer.Option(help="Nodes by GPU type, such as t4=6x4,a100=2x8. With slurm: none."),
+    ] = None,
+    executor: Annotated[
+        ExecutorKind, typer.Option(help="What runs its jobs.")
+    ] = ExecutorKind.SIMULATED,
+    executor_parameter: Annotated[
+        list[str] | None,
+        typer.Option(help="For slurm, such as shared_dir=/shared/maat or partition=gpu."),
+    ] = None,
+    policy: Annotated[str | None, typer.Option(help="Its policy; default: sia.")] = None,
+    url: live.Url = live.DEFAULT_URL,
+    as_json: live.AsJson = False,
+) -> None:
+    """Create a cluster. Its time begins now."""
+    given = {"shape": shape, "policy": policy, "executor": executor.value}
+    body: dict[str, Any] = {"name": name, **{k: v for k, v in given.items() if v is not None}}
+    if executor_parameter:
+        body["executor_parameters"] = _parameters(executor_parameter)
+    with live.client_of(url) as maat:
+        made = maat.create_cluster(body)
+    live.show(made, as_json, f"{made['id']}  {made['name']} is created")
+
+
+def _parameters(given: Sequence[str]) -> dict[str, object]:
+    """Return NAME=VALUE as a dictionary: what reads as a number is one."""
+    found: dict[str, object] = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not (name and equals):
+            raise ParameterError(
+                "is no NAME=VALUE",
+                field="executor_parameter",
+                value=each,
+                remedy="Write for example --executor-parameter partition=gpu.",
+            )
+        found[name] = _number_or_text(value) if name in _NUMBERS else value
+    return found
+
+
+_NUMBERS = {"cpus_per_gpu", "memory_gib_per_gpu"}  # all others are text, whatever they look like
+
+
+def _number_or_text(value: str) -> object:
+    try:
+        number = json.loads(value)
+    except ValueError:
+        return value
+    return number if isinstance(number, int | float) else value

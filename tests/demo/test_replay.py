@@ -1,0 +1,58 @@
+"""The replay of a recorded run: from its own measurements, on its own cluster, with its outages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from runs import recorded_job, recorded_run
+
+from maat.demo.recording import Recording
+from maat.demo.replay import compare, noise_curve, replay, restart_seconds
+
+
+def test_a_run_that_went_as_the_simulator_says_is_met_exactly() -> None:
+    run = recorded_run(recorded_job("one"), recorded_job("two", submitted=20.0, finished=300.0))
+    simulated = {record.name: record.jct or 0.0 for record in replay(run).records}
+    jobs = [replace(job, finished=job.submitted + simulated[job.name]) for job in run.jobs]
+    for row in compare(replace(run, jobs=jobs)):
+        assert row.error == pytest.approx(0.0, abs=1e-9), row.what
+
+
+def test_a_slower_device_makes_the_replay_slower() -> None:
+    job = recorded_job("one")
+    slow = [
+        {**fit, "parameters": {**fit["parameters"], "alpha_compute": 0.7}}
+        for fit in job.belief["types"]
+    ]
+    slower = replace(job, belief={**job.belief, "types": slow})
+    assert _makespan(recorded_run(slower)) > 1.5 * _makespan(recorded_run(job))
+
+
+def test_an_outage_costs_time() -> None:
+    job = recorded_job("one")
+    both = [(node, 20.0, 90.0) for node in ("t4-node", "a100-node")]
+    assert _makespan(recorded_run(job, outages=both)) > _makespan(recorded_run(job)) + 60.0
+
+
+def test_the_noise_follows_the_share_of_the_work() -> None:
+    assert noise_curve(recorded_job("one")) == ((0.0, 50.0), (0.9, 900.0))
+    assert noise_curve(replace(recorded_job("one"), noise=[])) == ((0.0, 0.0),)
+
+
+def test_a_restart_lasts_from_the_order_to_stop_to_the_next_step() -> None:
+    assert restart_seconds(recorded_job("one")) == 3.0 + 10.0
+    assert restart_seconds(replace(recorded_job("one"), lives=[])) == 12.0
+
+
+def test_a_recording_is_read_as_it_was_written(tmp_path: Path) -> None:
+    run = recorded_run(recorded_job("one"), outages=[("t4-node", 1.0, 2.0)])
+    run.write(tmp_path / "recording.json")
+    again = Recording.read(tmp_path / "recording.json")
+    assert again.jobs[0].lives == run.jobs[0].lives
+    assert [row.error for row in compare(again)] == [row.error for row in compare(run)]
+
+
+def _makespan(run: Recording) -> float:
+    return max(record.jct or 0.0 for record in replay(run).records)

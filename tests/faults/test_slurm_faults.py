@@ -1,0 +1,156 @@
+"""What happens when a part of a real Slurm dies, or somebody acts there by hand."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from live_samples import assert_history_is_whole
+from slurm_cluster import SlurmCluster
+from slurm_training import WAITS, SlurmTraining
+
+from maat.launch.processes import marked
+from maat.vocabulary import JobState, Outcome
+
+
+@pytest.fixture
+def site(slurm: SlurmCluster, tmp_path: Path) -> Iterator[SlurmTraining]:
+    found = SlurmTraining.on(slurm, tmp_path)
+    yield found
+    found.close()
+
+
+def processes_of(site: SlurmTraining, attempt_id: str) -> list[int]:
+    """Return the processes that bear the mark of an attempt."""
+    folder = str(site.engine.directory(attempt_id))
+    return [pid for pid, found in marked() if found == folder]
+
+
+def test_a_job_cancelled_by_hand_is_lost_and_runs_again(site: SlurmTraining) -> None:
+    job_id = site.script(WAITS, gpu_count=2)
+    site.round()
+    site.runs(job_id)
+    (first,) = site.attempts(job_id)
+    site.slurm.run("scancel", str(first.engine_id))
+    site.look_until(lambda: site.has_ended(job_id))
+    (lost,) = site.attempts(job_id)
+    assert (lost.outcome, lost.reason) == (Outcome.LOST, "It was cancelled in Slurm, not by Maat.")
+    assert site.state(job_id) == JobState.PREEMPTED
+    site.round()
+    site.runs(job_id, attempt=2)
+    assert_history_is_whole(site.database, site.cluster_id)
+
+
+def test_a_controller_that_is_killed_loses_nothing(site: SlurmTraining) -> None:
+    job_id = site.script(f"[ -e {site.folder}/done ] && exit 0; {WAITS}", gpu_count=2)
+    site.round()
+    site.runs(job_id)
+    before = (site.attempts(job_id), site.holds(), site.faults())
+    site.slurm.save_jobs()
+    site.slurm.kill("slurmctld")
+    site.look()
+    assert (site.attempts(job_id), site.holds(), site.faults()) == before
+    assert site.state(job_id) == JobState.RUNNING
+    site.slurm.start_controller()
+    site.slurm.until(lambda: bool(site.slurm.states()))
+    site.look()
+    assert [each.state for each in site.attempts(job_id)] == ["running"]
+    site.change(job_id, cancel_requested=True)
+    site.note()
+    site.look_until(lambda: site.has_ended(job_id))
+    assert site.outcomes(job_id) == [Outcome.STOPPED]
+    assert site.attempts(job_id)[0].exits == {"0": 143, "1": 143}
+    assert site.logs(job_id) == ["ready\nsaved\n"] * 2
+
+
+@pytest.mark.long
+def test_a_controller_that_forgets_the_start_of_a_job_loses_it_and_it_runs_again(
+    site: SlurmTraining,
+) -> None:
+    job_id = site.script(WAITS, gpu_count=1, gpu_types=["t4"])
+    site.round()
+    site.runs(job_id)
+    (first,) = site.attempts(job_id)
+    site.slurm.kill("slurmctld")  # it saves the start of a job some seconds later
+    site.slurm.start_controller()
+    site.slurm.until(lambda: bool(site.slurm.states()))
+    site.look_until(lambda: site.has_ended(job_id))
+    assert site.outcomes(job_id) == [Outcome.LOST]
+    site.slurm.until(lambda: not processes_of(site, first.id))
+    site.round()
+    site.runs(job_id, attempt=2)
+    assert site.logs(job_id) == ["ready\n"]
+    assert_history_is_whole(site.database, site.cluster_id)
+
+
+@pytest.mark.long
+def test_a_lost_node_takes_its_attempt_along_and_what_still_runs_there_is_fenced(
+    site: SlurmTraining,
+) -> None:
+    job_id = site.script(WAITS, gpu_count=2, gpu_types=["t4"])
+    site.round()
+    site.runs(job_id)
+    (first,) = site.attempts(job_id)
+    (node,) = first.gpus_by_node
+    site.slurm.kill(f"slurmd {node}")
+    site.look_until(lambda: site.has_ended(job_id))
+    (lost,) = site.attempts(job_id)
+    assert lost.outcome == Outcome.LOST
+    assert node in lost.reason
+    assert site.faults()[node]
+    fence = site.folder / "shared" / site.cluster_id / "jobs" / job_id / "checkpoints" / "fence"
+    assert fence.read_text() == "1"
+    assert processes_of(site, first.id), "Slurm leaves ranks on a node that it calls down"
+    site.round()
+    site.runs(job_id, attempt=2)
+    assert node not in site.attempts(job_id)[-1].gpus_by_node
+    assert fence.read_text() == "2"
+    site.slurm.start_node(node)
+    site.look_until(lambda: site.faults()[node] is None)
+    site.slurm.until(lambda: not processes_of(site, first.id))
+    assert site.attempts(job_id)[-1].state == "running"
+    assert_history_is_whole(site.database, site.cluster_id)
+
+
+@pytest.mark.long
+def test_a_job_whose_supervisor_is_killed_is_silent_and_then_ended(site: SlurmTraining) -> None:
+    job_id = site.script(WAITS, stop_seconds=1.0)
+    site.round()
+    site.runs(job_id)
+    (first,) = site.attempts(job_id)
+    (rank,) = [pid for pid in processes_of(site, first.id) if "/bin/sh" in command_of(pid)]
+    for pid in supervisors_of(site):
+        os.kill(pid, signal.SIGKILL)
+    site.slurm.until(lambda: rank not in processes_of(site, first.id))
+    site.change_attempt(first.id, reports=True)
+    site.look()
+    assert site.attempt_state(job_id) == "running", "Slurm says that all is well"
+    site.wind(301.0)
+    site.look_until(lambda: site.has_ended(job_id))
+    assert site.outcomes(job_id) == [Outcome.FAILED]
+    assert site.attempts(job_id)[0].reason == "It did not report any more."
+    assert site.holds() == []
+
+
+def command_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_text()
+
+
+def supervisors_of(site: SlurmTraining) -> list[int]:
+    """Return what supervises the steps of this Slurm."""
+    wanted = f"SLURM_CONF={site.slurm.conf}".encode()
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdecimal():
+            process = Path("/proc", entry)
+            try:
+                name, environment = (process / "comm").read_text(), (process / "environ")
+                if name == "slurmstepd\n" and wanted in environment.read_bytes():
+                    found.append(int(entry))
+            except OSError:
+                continue
+    assert found
+    return found

@@ -1,0 +1,322 @@
+"""Runs attempts as jobs of a Slurm cluster, by its commands and their JSON.
+
+Slurm is told names, counts and folders only. What to run, the token and the secrets lie in the
+attempt's folder, which all nodes must see; there each rank writes how it ended, and that is
+believed rather than Slurm's exit code. `job.json` there says that the job was submitted,
+`exit.json` how it ended, `stop` and `kill` that Maat wanted its end.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from backend.attempts.folders import attempt_folder, attempts_folder
+from maat.api.clusters import SlurmParameters
+from maat.launch.attempt_dir import AttemptDir, Limits
+from worker.engines.in_folders import (
+    SPOILT,
+    check,
+    ended_as_written,
+    folder_of,
+    is_attempt,
+    spec_of,
+    unreadable,
+)
+from worker.engines.protocol import (
+    Capabilities,
+    EngineNode,
+    Order,
+    Phase,
+    Refused,
+    Seen,
+    Unreachable,
+)
+from worker.engines.slurm_commands import SlurmCommands
+from worker.engines.slurm_text import (
+    ENDED_BY_SLURM,
+    JOBS_PER_SHARED_GPU,
+    SlurmJob,
+    SlurmNode,
+    UnreadableAnswer,
+    batch_arguments,
+    batch_script,
+    job_name,
+    jobs_of,
+    nodes_of,
+)
+
+_LOCK_SECONDS = 30.0
+_FILES_SECONDS = 60.0  # until a file that another machine wrote is seen on NFS
+
+
+class SlurmEngine:
+    """The engine of one Slurm cluster, or of one partition of it.
+
+    `root`: the folder of attempts, on a file system that this worker and all nodes share.
+    """
+
+    def __init__(self, root: Path, parameters: SlurmParameters) -> None:
+        self._root, self._parameters = root.resolve(), parameters
+        self._slurm = SlurmCommands(parameters.conf)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(
+            names_gpus=False, shares=True, uneven=True, several_nodes=True, finds_nodes=True
+        )
+
+    def directory(self, attempt_id: str) -> Path:
+        """Return where an attempt's folder is."""
+        return attempt_folder(self._root, attempt_id)
+
+    def nodes(self) -> Sequence[EngineNode]:
+        return [each.node for each in self._nodes()]
+
+    def launch(self, order: Order) -> str:
+        attempt = folder_of(order, self.directory(order.attempt_id))
+        known = _submitted(attempt)
+        if known is not None:
+            return known
+        nodes = {each.node.name: each for each in self._nodes()}
+        check(order, {name: each.node for name, each in nodes.items()})
+        if order.shared:
+            _check_shared(order, nodes)
+        try:
+            with _locked(attempt):
+                return _submitted(attempt) or self._submit(attempt, order, nodes)
+        except OSError as error:
+            raise Unreachable(f"{order.attempt_id} could not be started: {error}") from error
+
+    def look(self, attempt_ids: Sequence[str]) -> Mapping[str, Seen]:
+        attempts = {each: self._attempt(each) for each in attempt_ids if is_attempt(each)}
+        has_ended = {each: attempt.has("exit.json") for each, attempt in attempts.items()}
+        jobs = self._jobs() if not all(has_ended.values()) else {}
+        return {
+            each: self._seen(attempts[each], jobs.get(each))
+            if each in attempts
+            else Seen(Phase.ABSENT)
+            for each in attempt_ids
+        }
+
+    def stop(self, attempt_id: str) -> None:
+        if self._ask(attempt_id, "stop"):
+            self._slurm.cancel_pending(job_name(attempt_id))
+            self._slurm.terminate(job_name(attempt_id))
+
+    def kill(self, attempt_id: str) -> None:
+        if self._ask(attempt_id, "kill"):
+            self._slurm.cancel(job_name(attempt_id))
+
+    def strays(self, known: Collection[str]) -> Sequence[str]:
+        found = [
+            job.attempt_id
+            for job in self._jobs().values()
+            if job.attempt_id not in known and job.phase is not Phase.ENDED
+        ]
+        for attempt_id in found:
+            self._ask(attempt_id, "kill")
+            self._slurm.cancel(job_name(attempt_id))
+        return sorted(found)
+
+    def forget(self, attempt_id: str) -> None:
+        if not is_attempt(attempt_id) or not self.directory(attempt_id).is_dir():
+            return
+        attempt = self._attempt(attempt_id)
+        if not attempt.has("exit.json"):
+            phase = self.look([attempt_id])[attempt_id].phase
+            if phase in {Phase.QUEUED, Phase.RUNNING}:
+                return
+        if not attempt.has("exit.json"):
+            _write_exit(attempt, codes=attempt.exit_codes(), lost="Slurm does not know it.")
+        attempt.clean()
+
+    def _attempt(self, attempt_id: str) -> AttemptDir:
+        return AttemptDir(str(self.directory(attempt_id)))
+
+    def _nodes(self) -> list[SlurmNode]:
+        try:
+            return nodes_of(self._slurm.sinfo(), partition=self._parameters.partition)
+        except UnreadableAnswer as error:
+            raise Unreachable(str(error)) from error
+
+    def _jobs(self) -> dict[str, SlurmJob]:
+        """Return the jobs of this folder by attempt: another Maat may use the same Slurm."""
+        try:
+            return jobs_of(self._slurm.squeue(), folder=str(attempts_folder(self._root)))
+        except UnreadableAnswer as error:
+            raise Unreachable(str(error)) from error
+
+    def _submit(self, attempt: AttemptDir, order: Order, nodes: Mapping[str, SlurmNode]) -> str:
+        """Submit the job of a locked folder, unless a worker that died has done so."""
+        job = self._jobs().get(order.attempt_id)
+        if job is None:
+            order.checkpoint_directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            cpus = self._parameters.cpus_per_gpu or 1
+            spec = spec_of(
+                order,
+                cuda_devices=None,
+                threads=cpus * order.gpus_per_replica,
+                limits=Limits(),
+            )
+            attempt.write_text("token", order.token)
+            attempt.write("secrets.json", order.secrets)
+            attempt.write("spec.json", spec.as_json())
+            arguments = batch_arguments(order, self._parameters, nodes)
+            script = batch_script(self._parameters, commands=self._slurm.folder)
+            job_id = self._slurm.sbatch(arguments, script)
+        else:
+            job_id = job.id
+        attempt.write("job.json", {"id": job_id, "at": time.time()})
+        return str(job_id)
+
+    def _ask(self, attempt_id: str, what: str) -> bool:
+        """Write down that Maat wants the end of an attempt; return whether it may be alive.
+
+        Its ranks look there before they begin.
+        """
+        if not is_attempt(attempt_id) or not self.directory(attempt_id).is_dir():
+            return False
+        attempt = self._attempt(attempt_id)
+        if attempt.has("exit.json"):
+            return False
+        attempt.write(what, {"at": time.time()})
+        return True
+
+    def _seen(self, attempt: AttemptDir, job: SlurmJob | None) -> Seen:
+        try:
+            if attempt.has("exit.json"):
+                return ended_as_written(_submitted(attempt) or "", attempt.read("exit.json") or {})
+            if job is not None and job.phase is Phase.ENDED and _has_settled(attempt, job):
+                return self._ended(attempt, job)
+            if job is not None:
+                phase = Phase.RUNNING if job.phase is Phase.ENDED else job.phase
+                return Seen(
+                    phase,
+                    engine_id=str(job.id),
+                    gpus_by_node=job.gpus_by_node,
+                    exits=_codes(attempt),
+                    reason=f"Slurm has it as {job.state}: {job.why}.",
+                )
+            return self._forgotten(attempt)
+        except SPOILT as error:
+            return unreadable(attempt, error)
+
+    def _forgotten(self, attempt: AttemptDir) -> Seen:
+        """Return what is seen of an attempt that Slurm does not know, or does not know any more."""
+        codes = _codes(attempt)
+        if not codes or len(codes) < len(attempt.spec().places()):
+            return Seen(Phase.ABSENT)
+        first_failed = _first_failed(attempt)
+        _write_exit(attempt, codes=codes, first_failed=first_failed)
+        return self._seen(attempt, None)
+
+    def _ended(self, attempt: AttemptDir, job: SlurmJob) -> Seen:
+        """Write down how an attempt ended, once, and return it."""
+        codes, reason = _codes(attempt), ""
+        lost = ENDED_BY_SLURM.get(job.state)
+        asked = attempt.has("stop") or attempt.has("kill")
+        if job.state == "NODE_FAIL":
+            lost = self._which_node(attempt)
+        elif asked:
+            lost = None
+        elif lost is None and _all_told(attempt):
+            lost = "Its processes were signalled in Slurm, not by Maat."
+        elif lost is None and not codes:
+            codes, reason = {0: job.exit_code or 1}, _why_no_rank(attempt)
+        if not attempt.has("job.json"):
+            attempt.write("job.json", {"id": job.id, "at": time.time()})
+        first_failed = None if asked or lost else _first_failed(attempt)
+        _write_exit(attempt, codes=codes, first_failed=first_failed, lost=lost, reason=reason)
+        return self._seen(attempt, None)
+
+    def _which_node(self, attempt: AttemptDir) -> str:
+        nodes = attempt.spec().gpus_by_node
+        down = [each for each in self.nodes() if each.name in nodes and not each.up]
+        told = " ".join(f"Node {each.name} was lost. {each.reason}" for each in down)
+        return told or f"One of its nodes was lost: {', '.join(nodes)}."
+
+
+def _submitted(attempt: AttemptDir) -> str | None:
+    """Return Slurm's id of an attempt that was submitted, or its own if it is over; else None."""
+    job = attempt.read("job.json")
+    if job is not None and "id" in job:
+        return str(job["id"])
+    return os.path.basename(attempt.path) if attempt.has("exit.json") else None
+
+
+@contextmanager
+def _locked(attempt: AttemptDir) -> Iterator[None]:
+    """Make the folder and hold its lock, so that of several workers one submits the job."""
+    os.makedirs(attempt.path, mode=0o700, exist_ok=True)
+    until = time.monotonic() + _LOCK_SECONDS
+    while (lock := attempt.take_lock()) is None:
+        if time.monotonic() > until:
+            raise Unreachable(f"Another worker holds {attempt.file('lock')}.")
+        time.sleep(0.02)
+    try:
+        yield
+    finally:
+        os.close(lock)
+
+
+def _check_shared(order: Order, nodes: Mapping[str, SlurmNode]) -> None:
+    """Raise Refused unless each node can give half a GPU."""
+    for name, gpus in order.gpus_by_node.items():
+        shards = nodes[name].shards_per_gpu
+        if len(gpus) != 1 or shards < JOBS_PER_SHARED_GPU:
+            raise Refused(
+                f"Two jobs can share one GPU of a node that has at least {JOBS_PER_SHARED_GPU} "
+                f"shards per GPU in Slurm; {name} has {shards}, and {len(gpus)} GPUs are asked."
+            )
+
+
+def _has_settled(attempt: AttemptDir, job: SlurmJob) -> bool:
+    """Return whether all that the ranks wrote can be seen here.
+
+    Each writes how it ended before it ends. NFS may show that to another machine a minute later.
+    """
+    if job.state != "COMPLETED" or attempt.has("stop") or attempt.has("kill"):
+        return True
+    all_seen = len(_codes(attempt)) >= len(attempt.spec().places())
+    return all_seen or time.time() - job.ended_at > _FILES_SECONDS
+
+
+def _codes(attempt: AttemptDir) -> dict[int, int]:
+    return attempt.exit_codes() if os.path.isdir(attempt.path) else {}
+
+
+def _all_told(attempt: AttemptDir) -> bool:
+    """Return whether every rank that failed had been asked to end."""
+    failed = [ended for ended in attempt.exits().values() if ended["code"] != 0]
+    return bool(failed) and all(ended.get("told") for ended in failed)
+
+
+def _why_no_rank(attempt: AttemptDir) -> str:
+    said = attempt.text("slurm.log").strip().splitlines()
+    return f"Slurm started no rank: {said[0] if said else 'its log is empty'}"
+
+
+def _first_failed(attempt: AttemptDir) -> int | None:
+    """Return the rank that failed first of those that nobody had asked to end."""
+    failed = [
+        (ended["at"], rank)
+        for rank, ended in attempt.exits().items()
+        if ended["code"] != 0 and not ended.get("told")
+    ]
+    return min(failed)[1] if failed else None
+
+
+def _write_exit(
+    attempt: AttemptDir,
+    *,
+    codes: Mapping[int, int],
+    first_failed: int | None = None,
+    lost: str | None = None,
+    reason: str = "",
+) -> None:
+    ended = {"codes": dict(codes), "first_failed": first_failed, "lost": lost, "reason": reason}
+    attempt.write("exit.json", {**ended, "at": time.time()})
