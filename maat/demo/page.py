@@ -33,7 +33,7 @@ def verdict(recording: Recording, compared: Sequence[Compared]) -> str:
     lost = sum(life.outcome == "lost" for job in recording.jobs for life in job.lives)
     return (
         f"{len(recording.jobs)} jobs trained to their end in {recording.makespan:.0f} s, through "
-        f"{len(recording.outages)} outage of a node ({lost} attempt lost). The simulator, with "
+        f"{len(recording.outages)} outage of a node (attempts lost: {lost}). The simulator, with "
         f"what the run measured, says {average.error:+.1%} for the average JCT and "
         f"{makespan.error:+.1%} for the makespan."
     )
