@@ -115,6 +115,8 @@ def _job(client: Client, name: str, job_id: str, began: float) -> Job:
         )
         for attempt in client.send(calls.attempts(job_id, limit=_MOST_ROWS))["items"]
     ]
+    starts = [life.queued for life in lives if life.kind == "train" and life.queued is not None]
+    trained = min(starts, default=0.0)  # profiles before it measure other batch sizes
     return Job(
         name=name,
         batch_size=wanted.batch_size,
@@ -129,7 +131,11 @@ def _job(client: Client, name: str, job_id: str, began: float) -> Job:
         lives=lives,
         samples=client.send(calls.samples(job_id, limit=_MOST_ROWS))["items"],
         belief=client.belief(job_id),
-        noise=client.send(calls.gradients(job_id, limit=_MOST_ROWS))["items"],
+        noise=[
+            row
+            for row in client.send(calls.gradients(job_id, limit=_MOST_ROWS))["items"]
+            if _moment(row["at"]) - began >= trained
+        ],
     )
 
 
