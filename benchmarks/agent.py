@@ -94,10 +94,10 @@ def _overhead() -> Figures:
                         "optimiser": optimiser,
                         "parameters": found["parameters"] / 1e6,
                         "batch": batch,
-                        "wall": found["wall"] * 1e3,
                         "without": found["without"] * 1e3,
-                        "with": found["with"] * 1e3,
-                        "share": 100 * (found["with"] / found["without"] - 1),
+                        "share": 100 * found["share"],
+                        "least": 100 * found["least"],
+                        "most": 100 * found["most"],
                         "every": found["every"],
                     }
                 )
@@ -109,14 +109,17 @@ def _overhead() -> Figures:
             "optimiser": "optimiser",
             "parameters": "million parameters",
             "batch": "samples per replica",
-            "wall": "a step, ms",
             "without": "CPU ms without",
-            "with": "CPU ms with",
             "share": "more, %",
+            "least": "least",
+            "most": "most",
             "every": "k",
         },
         rows,
-        ["CPU time of rank 0, means; one step without the agent, one with it, and so on."],
+        [
+            "CPU time of rank 0; one step without the agent, one with it, and so on. Median of 5 "
+            "blocks of k steps, at least 20; the least and the most of them."
+        ],
     )
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import os
 import signal
+import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from maat.agent.checkpoint import Checkpoints
 from maat.agent.job import Job
 
 WARM_UP = 20
-MOST_STEPS, LEAST_STEPS = 200, 60
+BLOCKS, LEAST_STEPS = 5, 20
 
 
 def model_of(width: int) -> torch.nn.Module:
@@ -62,7 +63,7 @@ def steps(model: Any, optimiser: Any, epochs: Iterator[int], loader: Any) -> Ite
 
 
 def overhead(job: Job, asked: dict[str, Any]) -> dict[str, float]:
-    """Return CPU and wall seconds of a step with and without the agent, one after the other."""
+    """Return the CPU seconds of a step without the agent, and how much more it takes with it."""
     replicas = job.environment.world_size
     bare, adapted = model_of(asked["width"]), model_of(asked["width"])
     other, optimiser = (optimiser_of(asked["optimiser"], each) for each in (bare, adapted))
@@ -79,21 +80,28 @@ def overhead(job: Job, asked: dict[str, Any]) -> dict[str, float]:
         for each in two:
             next(each)
     every = job.measured_every
-    spent, wall = [0.0, 0.0], 0.0
-    count = min(max(3 * every, LEAST_STEPS), MOST_STEPS)
-    for _ in range(count):
-        for index, each in enumerate(two):
-            cpu, now = time.process_time(), time.perf_counter()
-            next(each)
-            spent[index] += time.process_time() - cpu
-            wall += (time.perf_counter() - now) * (index == 0)
+    count = max(every, LEAST_STEPS)
+    blocks = [block(two, count) for _ in range(BLOCKS)]
+    without, shares = [spent[0] for spent in blocks], [spent[1] / spent[0] for spent in blocks]
     return {
         "parameters": sum(each.numel() for each in adapted.parameters()),
-        "without": spent[0] / count,
-        "with": spent[1] / count,
-        "wall": wall / count,
+        "without": statistics.median(without) / count,
+        "share": statistics.median(shares) - 1,
+        "least": min(shares) - 1,
+        "most": max(shares) - 1,
         "every": every,
     }
+
+
+def block(two: Sequence[Iterator[None]], count: int) -> tuple[float, float]:
+    """Return the CPU seconds of so many steps of each, one after the other, in turns the first."""
+    spent = [0.0, 0.0]
+    for number in range(count):
+        for index in (0, 1) if number % 2 else (1, 0):
+            start = time.process_time()
+            next(two[index])
+            spent[index] += time.process_time() - start
+    return spent[0], spent[1]
 
 
 def save(job: Job, asked: dict[str, Any]) -> dict[str, float]:
