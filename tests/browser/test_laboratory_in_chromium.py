@@ -180,6 +180,8 @@ def test_the_rule_of_fairness_is_chosen_beside_its_figure_and_kept_in_the_addres
     comparison: Page, visit: Tab
 ) -> None:
     before = [line["x"] for line in plotted(comparison, "simulation-rho")]
+    # What arrives while a list is open closes it.
+    expect(comparison.locator("[data-dash-is-loading=true]")).to_have_count(0)
     comparison.locator("#simulation-rule").click()
     comparison.get_by_role("option", name="share-of-type").click()
 

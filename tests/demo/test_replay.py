@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from runs import recorded_job, recorded_run
+from recorded_runs import recorded_job, recorded_run
 
 from maat.demo.recording import Recording
 from maat.demo.replay import compare, noise_curve, replay, restart_seconds

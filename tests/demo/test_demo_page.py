@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from runs import fit, recorded_job, recorded_run
+from recorded_runs import fit, recorded_job, recorded_run
 
 from maat.demo import figures
 from maat.demo.page import belief_errors, write_page
