@@ -267,11 +267,11 @@ def test_what_is_no_number_for_a_job_is_refused_before_it_is_sent(
             "gpu_count: is not a whole number (got 'x'). Give a whole number from 1 to 1000000.",
         ),
         (
-            ("demo", "--count", "201"),
+            ("demo", "jobs", "--count", "201"),
             "count: is not between 1 and 200 (got '201'). Give a whole number in that range.",
         ),
         (
-            ("demo", "--seed", "-1"),
+            ("demo", "jobs", "--seed", "-1"),
             "seed: is not between 0 and 2147483647 (got '-1'). Give a whole number in that range.",
         ),
         (
