@@ -99,7 +99,7 @@ def test_what_was_requested_is_shown_on_every_type_at_its_true_pace_and_at_no_co
     (job,) = executor.observe().jobs
     assert {kind: known.samples for kind, known in job.belief.by_type.items()} == {
         "t4": (
-            pytest.approx((2, 3, 20, 1.5, 0.0), abs=1e-6),
+            pytest.approx((2, 3, 20, 1.5, 0.0, 1.0), abs=1e-6),
         )  # 40 samples a GPU are two passes of 20; a100 has but two GPUs
     }
     assert executor.jobs["x"].ledger.profiling_gpu_seconds == {}
