@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from rich.console import Console
 
 from benchmarks import agent as agent_benchmark
+from benchmarks import agent_gpu as agent_gpu_benchmark
 from benchmarks import bodies as bodies_benchmark
 from benchmarks import fits as fits_benchmark
 from benchmarks import lists as lists_benchmark
@@ -102,6 +103,10 @@ def _agent(_: argparse.Namespace) -> Sequence[Figures]:
     return agent_benchmark.measure()
 
 
+def _agent_gpu(_: argparse.Namespace) -> Sequence[Figures]:
+    return agent_gpu_benchmark.measure()
+
+
 BENCHMARKS: dict[str, Benchmark] = {
     "solve": _solve,
     "round": _round,
@@ -115,6 +120,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "bodies": _bodies,
     "lists": _lists,
     "agent": _agent,
+    "agent_gpu": _agent_gpu,
 }
 
 

@@ -21,18 +21,36 @@ SHAPES = ((512, 512), (1024, 512), (2048, 256))  # width of the layers, samples 
 WIDTHS = (512, 1024, 2048)
 STEPS = 96
 KILLED_AT = 20
+BY_SOCKET = {
+    "GLOO_SOCKET_IFNAME": "lo",
+    "NCCL_SOCKET_IFNAME": "lo",
+    "NCCL_SHM_DISABLE": "1",
+    "NCCL_P2P_DISABLE": "1",
+    "NCCL_IB_DISABLE": "1",
+}
 
 
 class Runs:
-    """Attempts of one job, in a folder."""
+    """Attempts of one job, in a folder.
 
-    def __init__(self, folder: Path) -> None:
-        self._folder, self._count = folder, 0
+    `on_gpu`: all replicas are on the one GPU of this machine, as if each were on its own node; NCCL
+    is to speak by sockets then. Otherwise they see none.
+    """
+
+    def __init__(self, folder: Path, *, on_gpu: bool = False) -> None:
+        self._folder, self._count, self._on_gpu = folder, 0, on_gpu
 
     def attempt(
-        self, ranks: int, *, module: str = "agent_child", **asked: Any
+        self,
+        ranks: int,
+        *,
+        module: str = "agent_child",
+        plan: dict[str, int] | None = None,
+        **asked: Any,
     ) -> tuple[list[Any], dict[str, int]]:
         """Run an attempt to its end; return what it wrote, and the exit code of each rank."""
+        nodes = [f"here-{rank}" for rank in range(ranks)] if self._on_gpu else ["here"]
+        slots = 1 if self._on_gpu else ranks
         self._count += 1
         directory = AttemptDir(str(self._folder / f"attempt-{self._count}"))
         out = self._folder / f"out-{self._count}.jsonl"
@@ -42,16 +60,20 @@ class Runs:
             number=self._count,
             argv=(sys.executable, "-m", f"benchmarks.{module}"),
             cwd=str(ROOT),
-            env={"ASKED": json.dumps(asked), "OUT": str(out)},
+            env={
+                "ASKED": json.dumps(asked),
+                "OUT": str(out),
+                **(BY_SOCKET if self._on_gpu else {}),
+            },
             secret_names=(),
-            gpu_type="cpu",
-            gpus_by_node={"here": tuple(range(ranks))},
+            gpu_type="gpu" if self._on_gpu else "cpu",
+            gpus_by_node={node: tuple(range(slots)) for node in nodes},
             gpus_per_replica=1,
-            cuda_devices={"here": ()},
+            cuda_devices=dict.fromkeys(nodes, ("0",) if self._on_gpu else ()),
             threads=1,
             stop_seconds=STOP_SECONDS,
             limits=Limits(),
-            plan=None,
+            plan=plan,
             checkpoint_directory=str(self._folder / "checkpoints"),
         )
         control.start(directory, spec, token="-", secrets={})  # noqa: S106  (reports to nobody)

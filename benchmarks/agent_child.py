@@ -54,10 +54,11 @@ def optimiser_of(kind: str, model: torch.nn.Module) -> Any:
 
 def steps(model: Any, optimiser: Any, epochs: Iterator[int], loader: Any) -> Iterator[None]:
     """Take a step each time it is asked to."""
+    device = next(model.parameters()).device
     for _ in epochs:
         for inputs, labels in loader:
             optimiser.zero_grad()
-            cross_entropy(model(inputs), labels).backward()
+            cross_entropy(model(inputs.to(device)), labels.to(device)).backward()
             optimiser.step()
             yield
 
@@ -106,7 +107,7 @@ def block(two: Sequence[Iterator[None]], count: int) -> tuple[float, float]:
 
 def save(job: Job, asked: dict[str, Any]) -> dict[str, float]:
     """Return the seconds of a checkpoint's write and read."""
-    model = model_of(asked["width"])
+    model = model_of(asked["width"]).to(job.device)
     optimiser = optimiser_of("adamw", model)
     model, optimiser, loader = job.adapt(model, optimiser, loader_of(64))
     next(steps(model, optimiser, job.epochs(1), loader))
@@ -119,6 +120,8 @@ def save(job: Job, asked: dict[str, Any]) -> dict[str, float]:
     assert found is not None
     model.load_state_dict(found.state["model"])
     optimiser.load_state_dict(found.state["optimiser"])
+    if job.device.type == "cuda":
+        torch.cuda.synchronize()
     return {
         "parameters": sum(each.numel() for each in model.parameters()),
         "bytes": size,
@@ -129,8 +132,8 @@ def save(job: Job, asked: dict[str, Any]) -> dict[str, float]:
 
 def resize(job: Job, asked: dict[str, Any]) -> None:
     """Train, write the loss over all data after each step, and stop where it is asked."""
-    raw, loader = model_of(32), loader_of(64)
-    x, y = loader.dataset.tensors
+    raw, loader = model_of(32).to(job.device), loader_of(64)
+    x, y = (each.to(job.device) for each in loader.dataset.tensors)
     optimiser = torch.optim.SGD(raw.parameters(), lr=0.05)
     model, optimiser, loader = job.adapt(raw, optimiser, loader, rule="none")
     is_last = job.environment.rank == job.environment.world_size - 1

@@ -35,20 +35,21 @@ class FrozenAdamW(torch.optim.AdamW):
         return None
 
 
-def task(kind: str, size: int) -> tuple[Any, Any, Any]:
+def task(kind: str, size: int, device: torch.device) -> tuple[Any, Any, Any]:
     """Return a model somewhere on its way, its optimiser, which stands still, and the data."""
     chance = torch.Generator().manual_seed(1)
-    x = torch.randn(size, 16, generator=chance)
+    x = torch.randn(size, 16, generator=chance).to(device)
     y = (x[:, :4].sum(1) > 0).long() + 2 * (x[:, 5] > 0.5).long()
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(16, 16), torch.nn.ReLU(), torch.nn.Linear(16, 4))
+    model = model.to(device)
     warm: Any = (
         FrozenSgd(model.parameters(), lr=0.1)
         if kind == "sgd"
         else FrozenAdamW(model.parameters(), lr=2e-3)
     )
     for _ in range(40):
-        few = torch.randint(0, size, (BATCH,), generator=chance)
+        few = torch.randint(0, size, (BATCH,), generator=chance).to(device)
         warm.zero_grad()
         cross_entropy(model(x[few]), y[few]).backward()
         type(warm).__mro__[1].step(warm)
@@ -80,7 +81,7 @@ def ratios(job: Job, kind: str, *, size: int = 2048, epochs: int = 24) -> dict[s
     """Return what the agent measures, every step alike, over what is exact."""
     noise._SHARE_REMEMBERED = noise._LONGEST_MEMORY = 1e12
     timing.MOST_EVERY = 1
-    model, optimiser, data = task(kind, size)
+    model, optimiser, data = task(kind, size, job.device)
     square, trace = exact(model, optimiser, data, kind=kind)
     loader = DataLoader(data, BATCH, shuffle=True)
     adapted, stepping, batches = job.adapt(model, optimiser, loader, max_batch_size=BATCH)
@@ -104,7 +105,7 @@ def followed_ratios(
     """Return the same where a library has the loop: it divides losses, and clips by itself."""
     noise._SHARE_REMEMBERED = noise._LONGEST_MEMORY = 1e12
     timing.MOST_EVERY = 1
-    model, optimiser, data = task(kind, size)
+    model, optimiser, data = task(kind, size, job.device)
     square, trace = exact(model, optimiser, data, kind=kind)
     loader = DataLoader(data, BATCH // passes, shuffle=True)
     following = job.follow(loader, passes=passes, max_batch_size=None, rule="none")

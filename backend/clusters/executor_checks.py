@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from backend.clusters.models import FOUND_GPUS
 from backend.problems import FieldError, Invalid
 from maat.api.clusters import ClusterBody
+from maat.launch.nvidia import has_nvidia_smi
 from maat.vocabulary import ExecutorKind
 
 _POINTER = "/executor_parameters"
@@ -20,7 +22,13 @@ def checked_executor(body: ClusterBody) -> dict[str, Any]:
     errors = list(_errors(body))
     if errors:
         raise Invalid(" ".join(error.message for error in errors), errors=errors)
-    return {} if given is None else given.model_dump(exclude_none=True)
+    if given is not None:
+        return given.model_dump(exclude_none=True)
+    return FOUND_GPUS if _takes_found_gpus(body) else {}
+
+
+def _takes_found_gpus(body: ClusterBody) -> bool:
+    return body.executor is ExecutorKind.LOCAL and body.nodes is None and body.shape is None
 
 
 def _errors(body: ClusterBody) -> Iterator[FieldError]:
@@ -29,6 +37,10 @@ def _errors(body: ClusterBody) -> Iterator[FieldError]:
         if given is not None:
             message = f"The executor {body.executor.value} has no parameters."
             yield FieldError(_POINTER, "not_here", message, "Leave them out.", None)
+        if _takes_found_gpus(body) and not has_nvidia_smi():
+            message = "This machine has no nvidia-smi, by which the executor local finds its GPUs."
+            remedy = "For slots without GPUs write for example shape: cpu=1x4."
+            yield FieldError("/shape", "missing", message, remedy, None)
         return
     for name in ("nodes", "shape"):
         if getattr(body, name) is not None:

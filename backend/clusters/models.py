@@ -15,6 +15,8 @@ from backend.ids import new_id
 from maat.vocabulary import ExecutorKind
 
 DEFAULT_KEEP_ROUNDS = 10_000
+FOUND_GPUS: dict[str, Any] = {"gpus": "found"}
+"""Parameters of the executor local where the machine's own GPUs are the nodes."""
 
 
 class Cluster(SQLModel, table=True):
@@ -57,7 +59,7 @@ class Cluster(SQLModel, table=True):
     @property
     def finds_nodes(self) -> bool:
         """Whether its executor says which nodes there are."""
-        return self.executor == ExecutorKind.SLURM
+        return self.executor == ExecutorKind.SLURM or self.executor_parameters == FOUND_GPUS
 
     @property
     def is_stopped(self) -> bool:

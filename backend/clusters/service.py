@@ -52,12 +52,12 @@ def prepare_cluster(body: ClusterBody) -> PreparedCluster:
         body.policy, body.policy_parameters, body.placer, body.placer_parameters
     )
     executor_parameters = checked_executor(body)
-    nodes = [] if body.executor is ExecutorKind.SLURM else _declared_nodes(body)
     _check_speed(body.executor.value, body.speed)
     given = body.model_dump(exclude={"nodes", "shape", "round_seconds"})
     given |= {"executor": body.executor.value, "executor_parameters": executor_parameters}
     seconds = policy_seconds if body.round_seconds is None else body.round_seconds
-    return PreparedCluster(Cluster(**given, round_seconds=seconds), nodes)
+    cluster = Cluster(**given, round_seconds=seconds)
+    return PreparedCluster(cluster, [] if cluster.finds_nodes else _declared_nodes(body))
 
 
 def store_cluster(session: Session, prepared: PreparedCluster) -> Cluster:
@@ -141,7 +141,11 @@ def add_nodes(session: Session, cluster_id: str, bodies: Sequence[NodeBody]) -> 
     """Add nodes after the others: no GPU changes its number."""
     cluster = get_cluster(session, cluster_id, lock=True)
     if cluster.finds_nodes:
-        raise Conflict(f"The nodes of {cluster.name!r} come from Slurm: add them there.")
+        raise Conflict(
+            f"The nodes of {cluster.name!r} come from Slurm: add them there."
+            if cluster.executor == ExecutorKind.SLURM
+            else f"The nodes of {cluster.name!r} are the GPUs of this machine: there are no others."
+        )
     return _add_nodes(session, cluster, bodies)
 
 
@@ -318,7 +322,7 @@ def _add(session: Session, cluster: Cluster, nodes: Sequence[Node], *, first_pos
 
 def _drain(session: Session, cluster: Cluster, node: Node, gpus: Iterable[int]) -> Node:
     drained = sorted(set(gpus))
-    if cluster.finds_nodes and len(drained) not in (0, node.gpu_count):
+    if cluster.executor == ExecutorKind.SLURM and len(drained) not in (0, node.gpu_count):
         message = "Slurm chooses the GPUs on a node: single ones cannot be left out."
         remedy = "Drain the whole node, or take the GPU out of Slurm's gres.conf."
         raise Invalid(

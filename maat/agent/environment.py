@@ -31,6 +31,12 @@ class BatchPlan(NamedTuple):
     def samples(self, replicas: int) -> int:
         return replicas * self.per_gpu * self.passes
 
+    def in_passes(self, passes: int) -> BatchPlan:
+        """Return a plan of as many samples a step, or a few more, in so many passes."""
+        samples = self.per_gpu * self.passes
+        passes = min(passes, samples)
+        return self._replace(per_gpu=-(-samples // passes), accumulation=passes - 1)
+
     def exceeds(self, most: int, replicas: int) -> bool:
         """Return whether this is more than rounding `most` up to equal shares makes of it."""
         shares = replicas * self.passes

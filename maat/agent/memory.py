@@ -38,9 +38,7 @@ class MemoryLimits:
         """Return a plan of the same samples a step, in as many passes as the limit asks for."""
         if self.most is None or plan.per_gpu <= self.most:
             return plan
-        samples = plan.per_gpu * plan.passes
-        passes = -(-samples // self.most)
-        return plan._replace(per_gpu=-(-samples // passes), accumulation=passes - 1)
+        return plan.in_passes(-(-plan.per_gpu * plan.passes // self.most))
 
 
 def _read(path: Path | None) -> dict[str, int]:

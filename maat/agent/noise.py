@@ -8,6 +8,7 @@ for Adam and its like, of gradients divided by the optimiser's own measure of th
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
@@ -27,6 +28,7 @@ TRUSTED_AFTER = 10
 _SHARE_REMEMBERED = 0.01  # of the job: its noise grows as it learns
 _LONGEST_MEMORY, _SHORTEST_MEMORY = 1000.0, 20.0  # measurements
 _MOST_PHI = 1e6  # of initial batch sizes
+_MOST_WAITS = 16  # steps that a device may be behind
 _LEAST_ADAM_STEPS = 5  # before, Adam's second moments are noise themselves
 
 
@@ -113,7 +115,7 @@ class Meter:
         self._moments, self.budget = Moments(replicas.device), Budget()
         self.parameters: list[Any] = []
         self._optimiser: Any = None
-        self.is_adaptive = False
+        self.is_adaptive = self._knows_size = False
         self.loss_scale: Callable[[], float] | None = None
         self._is_divided, self._scale = is_divided, 1.0
         self._group_by_id: dict[int, Any] = {}
@@ -129,6 +131,7 @@ class Meter:
         self._under_way: tuple[Any, torch.Tensor, list[tuple[Any, Any]], int, int] | None = None
         self._ready: Any = None
         self._done: Any = None
+        self._waits: deque[tuple[Any, Any]] = deque(maxlen=_MOST_WAITS)
 
     def watch(self, model: Any, optimiser: Any) -> None:
         """Measure the gradients of a model. With two replicas or more it is a distributed one."""
@@ -144,6 +147,7 @@ class Meter:
         """Forget the last gradient: the next one cannot be compared with it."""
         self._previous = None
         self._ready = self._done = None
+        self._waits.clear()
 
     def drop(self) -> None:
         """Forget what was measured of a step that is not taken."""
@@ -199,10 +203,18 @@ class Meter:
         return found
 
     def exposed_seconds(self) -> float | None:
-        """Return how long this step waited for gradients to be synchronised; None if unknown."""
-        if self._ready is None or self._done is None:
-            return None
-        return self._moments.seconds(self._ready, self._done)
+        """Return how long the newest step that the device has done waited for synchronisation.
+
+        None if no step was done since the last call. A device works behind the script's back, so
+        it may be an earlier step than the one that the script just took.
+        """
+        if self._ready is not None and self._done is not None:
+            self._waits.append((self._ready, self._done))
+            self._ready = self._done = None
+        found = None
+        while self._waits and self._moments.is_past(self._waits[0][1]):
+            found = self._moments.seconds(*self._waits.popleft())
+        return found
 
     def on_bucket(self, bucket: Any) -> Any:
         """Average a bucket of gradients over the replicas."""
@@ -240,27 +252,39 @@ class Meter:
         if before is not None:
             self._compare(before, gradients, self._scale)
         if self._is_measured:
-            self._previous = [None if each is None else each.clone() for each in gradients]
+            self._previous = _copies(gradients)
         self._spent.append((start, self._moments.now()))
 
     def _on_two_passes(self, gradients: Sequence[Any]) -> None:
         start = self._moments.now()
         if self._previous is None:
-            self._previous = [None if each is None else each.clone() for each in gradients]
+            self._previous = _copies(gradients)
         else:
             self._compare(self._previous, gradients, self._scale / self._passes)
             self._previous = None
         self._spent.append((start, self._moments.now()))
 
     def _compare(self, before: Sequence[Any], after: Sequence[Any], scale: float) -> None:
-        """Take the norms of two gradients, and of their mean; `scale` is that of the losses."""
-        mean = [
-            None if one is None or two is None else (one + two) / 2
-            for one, two in zip(before, after, strict=True)
+        """Take the norms of two gradients, and of their mean; `scale` is that of the losses.
+
+        The tensors of `before` are ours, and overwritten.
+        """
+        found = [
+            each
+            for each in zip(self.parameters, before, after, strict=True)
+            if each[1] is not None and each[2] is not None
         ]
-        small = (self._squared(before) + self._squared(after)) / 2
+        if not found:
+            return
+        parameters, one, two = (list(each) for each in zip(*found, strict=True))
+        sizes = self._sizes(parameters)
+        if sizes is not None:
+            torch._foreach_div_(one, sizes)
+            two = torch._foreach_div(two, sizes)
+        small = (_squared(one) + _squared(two)) / 2
+        torch._foreach_add_(one, two)
         self._locals.append(small / scale**2)
-        self._totals.append(self._squared(mean) / scale**2)
+        self._totals.append(_squared(one) / (2 * scale) ** 2)
 
     def _look_at(self, hook: Callable[[Sequence[Any]], None], *, passes: int) -> None:
         self._watched = passes
@@ -298,25 +322,35 @@ class Meter:
 
     def _can_measure(self) -> bool:
         """Return whether the optimiser knows the size of gradients, if it is one that does."""
-        if not self.is_adaptive:
-            return True
-        states = [self._optimiser.state.get(each) for each in self.parameters]
-        return any(state and float(state["step"]) >= _LEAST_ADAM_STEPS for state in states)
+        if self.is_adaptive and not self._knows_size:  # asked once: the number may be on the device
+            states = [self._optimiser.state.get(each) for each in self.parameters]
+            self._knows_size = any(
+                state and float(state["step"]) >= _LEAST_ADAM_STEPS for state in states
+            )
+        return self._knows_size or not self.is_adaptive
 
-    def _sizes(self, parameters: Sequence[Any]) -> list[torch.Tensor] | None:
-        """Return what the optimiser divides the gradients of these parameters by."""
+    def _sizes(self, parameters: Sequence[Any]) -> Sequence[torch.Tensor] | None:
+        """Return what the optimiser divides the gradients of these parameters by.
+
+        Few calls for many tensors: on a GPU, each call costs more than what it computes.
+        """
         if not self.is_adaptive:
             return None
-        return [self._size(each) for each in parameters]
-
-    def _size(self, parameter: Any) -> torch.Tensor:
-        state = self._optimiser.state.get(parameter)
-        if not state:
-            return torch.ones_like(parameter)
-        group = self._group_of(parameter)
-        unbiased = 1 - group["betas"][1] ** float(state["step"])
-        size: torch.Tensor = (state["exp_avg_sq"] / unbiased).sqrt_().add_(group["eps"])
-        return size
+        states = [self._optimiser.state.get(each) for each in parameters]
+        known = [index for index, state in enumerate(states) if state]
+        if not known:
+            return [torch.ones_like(each) for each in parameters]
+        roots = torch._foreach_sqrt([states[index]["exp_avg_sq"] for index in known])
+        groups = [self._group_of(parameters[index]) for index in known]
+        steps = _numbers([states[index]["step"] for index in known])
+        unbiased = [1 - each["betas"][1] ** step for each, step in zip(groups, steps, strict=True)]
+        torch._foreach_div_(roots, [math.sqrt(each) for each in unbiased])
+        torch._foreach_add_(roots, [float(each["eps"]) for each in groups])
+        of_parameter = dict(zip(known, roots, strict=True))
+        return [
+            of_parameter[index] if index in of_parameter else torch.ones_like(parameter)
+            for index, parameter in enumerate(parameters)
+        ]
 
     def _group_of(self, parameter: Any) -> Any:
         if id(parameter) not in self._group_by_id:
@@ -325,9 +359,24 @@ class Meter:
         return self._group_by_id[id(parameter)]
 
 
-def _squared(gradients: Sequence[Any], sizes: Sequence[Any] | None) -> torch.Tensor:
+def _squared(gradients: Sequence[Any], sizes: Sequence[Any] | None = None) -> torch.Tensor:
     """Return the squared norm of all gradients, each divided by its size if there are sizes."""
     if sizes is not None:
         gradients = torch._foreach_div(gradients, sizes)
     norms: torch.Tensor = torch.stack(torch._foreach_norm(gradients)).square().sum()
     return norms
+
+
+def _copies(gradients: Sequence[Any]) -> list[torch.Tensor | None]:
+    found = [index for index, each in enumerate(gradients) if each is not None]
+    made = torch._foreach_mul([gradients[index] for index in found], 1.0) if found else ()
+    copies = dict(zip(found, made, strict=True))
+    return [copies.get(index) for index in range(len(gradients))]
+
+
+def _numbers(steps: Sequence[Any]) -> list[float]:
+    """Return tensors of one number as numbers; of those on a device with one wait for it."""
+    if isinstance(steps[0], torch.Tensor) and steps[0].device.type != "cpu":
+        numbers: list[float] = torch.stack(list(steps)).tolist()
+        return numbers
+    return [float(each) for each in steps]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 import time
 from collections import deque
 from dataclasses import dataclass
@@ -53,8 +54,8 @@ class Mean:
 class Budget:
     """Says at which steps to measure: at every k-th, by what measuring was seen to cost.
 
-    A step's time is the shortest of the newest ones: on a busy machine others are longer for what
-    measuring has no part in.
+    A step's time is the median of the newest ones. Where a GPU computes behind the script's back,
+    the script runs ahead after each wait for it: the shortest steps are none.
     """
 
     def __init__(self) -> None:
@@ -73,7 +74,8 @@ class Budget:
         """Return k. The first few steps are all measured, to know what it costs."""
         if min(self._cost.count, len(self._steps)) < _FIRST:
             return 1
-        every = math.ceil(self._cost.value / (MEASURED_SHARE * max(min(self._steps), 1e-9)))
+        seconds = max(statistics.median(self._steps), 1e-9)
+        every = math.ceil(self._cost.value / (MEASURED_SHARE * seconds))
         return min(max(every, 1), MOST_EVERY)
 
 
@@ -89,6 +91,10 @@ class Moments:
         event = torch.cuda.Event(enable_timing=True)
         event.record()
         return event
+
+    def is_past(self, moment: Any) -> bool:
+        """Return whether the device has passed a point, without waiting for it."""
+        return isinstance(moment, float) or bool(moment.query())
 
     def seconds(self, start: Any, end: Any) -> float:
         """Return the time between two points that the device has passed."""

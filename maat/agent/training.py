@@ -115,7 +115,7 @@ class Training(Steps):
             if self._replicas.count > 1 or self.optimiser.has_stepped or plan.per_gpu == 1:
                 raise
             self.out_of_memory()
-            self._plan = self._memory.within(plan)
+            self._plan = plan.in_passes(max(2 * plan.passes, self._memory.within(plan).passes))
             self._is_repeated = True
             print(
                 f"maat: the device has no room for {plan.per_gpu} samples: the step is repeated "

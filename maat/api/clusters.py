@@ -61,7 +61,8 @@ class SlurmParameters(Body):
 class ClusterBody(Body):
     """A new cluster: its nodes one by one, or as a shape such as `t4=6x4,a100=2x8`.
 
-    With the executor slurm there are neither: Slurm says which nodes there are.
+    With the executor slurm there are neither: Slurm says which nodes there are. With the executor
+    local, nodes have slots without GPUs; if there are neither, the machine's GPUs are the nodes.
     """
 
     name: NameInAddresses

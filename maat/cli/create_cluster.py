@@ -17,7 +17,10 @@ def create_cluster(
     name: Annotated[str, typer.Argument(help="Its name.")],
     shape: Annotated[
         str | None,
-        typer.Option(help="Nodes by GPU type, such as t4=6x4,a100=2x8. With slurm: none."),
+        typer.Option(
+            help="Nodes by GPU type, such as t4=6x4,a100=2x8. With slurm none; with local slots "
+            "that are no GPUs, or none for the GPUs of this machine."
+        ),
     ] = None,
     executor: Annotated[
         ExecutorKind, typer.Option(help="What runs its jobs.")

@@ -127,6 +127,25 @@ def test_a_cluster_of_slurm_has_the_nodes_of_slurm_and_no_others(
     assert (refused.status_code, "come from Slurm" in refused.text) == (409, True)
 
 
+def test_a_cluster_of_this_machine_without_a_shape_has_its_gpus(
+    client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    body = {"name": "here", "executor": "local"}
+    refused = client.post(CLUSTERS, json=body)
+    (error,) = refused.json()["errors"]
+    assert (refused.status_code, error["pointer"]) == (422, "/shape")
+    assert error["remedy"] == "For slots without GPUs write for example shape: cpu=1x4."
+    (tmp_path / "nvidia-smi").touch(mode=0o755)
+    made = client.post(CLUSTERS, json=body)
+    assert made.status_code == 201, made.text
+    assert made.json()["executor_parameters"] == {"gpus": "found"}
+    assert client.get(f"{CLUSTERS}/here/nodes").json()["items"] == []
+    new = {"nodes": [{"gpu_type": "t4", "gpu_count": 4}]}
+    refused = client.post(f"{CLUSTERS}/here/nodes", json=new)
+    assert (refused.status_code, "GPUs of this machine" in refused.text) == (409, True)
+
+
 def test_single_gpus_of_a_node_of_slurm_cannot_be_drained(
     client: TestClient, database: Database, tmp_path: Path
 ) -> None:

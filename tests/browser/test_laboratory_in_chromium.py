@@ -365,7 +365,7 @@ def test_parameters_of_a_policy_are_set_in_the_form_and_refused_beside_their_fie
     page.click("#simulate-button")
 
     expect(page.locator("#simulation-head")).to_contain_text("Policy comparison")
-    newest = laboratory.client.simulation(page.url.rsplit("/", 1)[-1])
+    newest = laboratory.client.simulation(urlsplit(page.url).path.rsplit("/", 1)[-1])
     assert [run["policy_parameters"] for run in newest["runs"] if run["policy"] == "sia"] == [
         {"p": -1}
     ]

@@ -33,7 +33,7 @@ def _until(holds: Callable[[], object]) -> None:
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[LocalEngine]:
-    engine = LocalEngine(tmp_path, NODES, cuda_devices={"t4-0": ("4", "5", "6", "7")})
+    engine = LocalEngine(tmp_path, NODES)
     yield engine
     _until(lambda: not engine.strays(known=()))
 
@@ -75,14 +75,10 @@ def _processes(order: Order) -> list[int]:
     return [pid for pid, folder in marked() if folder == str(order.directory)]
 
 
-def test_slots_with_gpus_are_named_to_cuda_and_others_are_none(engine: LocalEngine) -> None:
-    argv = ("/bin/sh", "-c", "echo ready; echo [$CUDA_VISIBLE_DEVICES]")
-    on_gpus = _launched(engine, "att_1", argv=argv)
-    on_slots = _launched(engine, "att_2", argv=argv, gpus_by_node={"cpu/0 a": (0,)})
-    for order in (on_gpus, on_slots):
-        _until(lambda order=order: engine.look([order.attempt_id])[order.attempt_id].exits)
-    assert (on_gpus.directory / "rank-1.log").read_text() == "ready\n[5,7]\n"
-    assert (on_slots.directory / "rank-0.log").read_text() == "ready\n[]\n"
+def test_a_slot_is_no_gpu(engine: LocalEngine) -> None:
+    order = _launched(engine, argv=("/bin/sh", "-c", "echo ready; echo [$CUDA_VISIBLE_DEVICES]"))
+    _until(lambda: engine.look([order.attempt_id])[order.attempt_id].exits)
+    assert (order.directory / "rank-1.log").read_text() == "ready\n[]\n"
 
 
 def test_launch_makes_the_folders_that_a_job_needs(engine: LocalEngine) -> None:

@@ -18,7 +18,9 @@ from worker.engines.slurm import SlurmEngine
 MakeEngine = Callable[[Cluster, Path, Sequence[Node]], Engine]
 
 
-def _local(_: Cluster, root: Path, nodes: Sequence[Node]) -> Engine:
+def _local(cluster: Cluster, root: Path, nodes: Sequence[Node]) -> Engine:
+    if cluster.finds_nodes:
+        return LocalEngine(root, None)
     return LocalEngine(
         root,
         [

@@ -1,13 +1,14 @@
 """Runs attempts on this machine: one supervisor per attempt, which outlives the worker.
 
-The nodes are declared, and all of them are here. Each attempt's folder is ROOT/attempts/ID; a file
-ROOT/nodes/NAME.down takes a node out of service, as its death would.
+All nodes are here: declared ones, whose slots are no GPUs, or this machine's own GPUs. Each
+attempt's folder is ROOT/attempts/ID; a file ROOT/nodes/NAME.down takes a node out of service, as
+its death would.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
@@ -26,6 +27,7 @@ from worker.engines.in_folders import (
     unreadable,
     why_down,
 )
+from worker.engines.machine_gpus import MachineGpus
 from worker.engines.protocol import (
     Capabilities,
     EngineNode,
@@ -46,39 +48,43 @@ _PHASES = {
 class LocalEngine:
     """The engine of one machine.
 
-    `cuda_devices`: by node, what CUDA calls the GPU of each slot. A node that is not in it has
-    slots without GPUs, for emulated devices.
+    `nodes`: those declared, whose slots have no GPUs, for emulated devices; None takes the GPUs
+    that the machine has.
     """
 
     def __init__(
         self,
         root: Path,
-        nodes: Sequence[EngineNode],
+        nodes: Sequence[EngineNode] | None,
         *,
-        cuda_devices: Mapping[str, Sequence[str]] | None = None,
+        gpus: MachineGpus | None = None,
         limits: Limits | None = None,
     ) -> None:
         self._root = root.resolve()
-        self._nodes = {node.name: node for node in nodes}
-        self._cuda_devices = cuda_devices or {}
+        self._declared = nodes
+        self._gpus = gpus or MachineGpus(self._root)
         self._limits = limits or Limits()
-        slots = sum(node.gpu_count for node in nodes)
-        self._threads_per_slot = max((os.cpu_count() or 1) // max(slots, 1), 1)
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(names_gpus=True, shares=True, uneven=True, several_nodes=True)
+        return Capabilities(
+            names_gpus=True,
+            shares=True,
+            uneven=True,
+            several_nodes=True,
+            finds_nodes=self._declared is None,
+        )
 
     def directory(self, attempt_id: str) -> Path:
         """Return where an attempt's folder is."""
         return attempt_folder(self._root, attempt_id)
 
     def nodes(self) -> Sequence[EngineNode]:
-        return [self._as_it_is(node) for node in self._nodes.values()]
+        return [self._as_it_is(node) for node in self._all().values()]
 
     def set_down(self, name: str, reason: str) -> None:
         """Take a node out of service and kill what runs on it, as its death would."""
-        down = self._down_file(name)
+        down = self._down_file(self._node(name).name)
         down.parent.mkdir(parents=True, exist_ok=True)
         down.write_text(reason)
         for attempt in self._attempts():
@@ -88,19 +94,20 @@ class LocalEngine:
                 control.kill(attempt, lost=self._why_down(name))
 
     def set_up(self, name: str) -> None:
-        self._down_file(name).unlink(missing_ok=True)
+        self._down_file(self._node(name).name).unlink(missing_ok=True)
 
     def launch(self, order: Order) -> str:
         attempt = folder_of(order, self.directory(order.attempt_id))
         if attempt.standing() is not Standing.ABSENT:
             return order.attempt_id
-        check(order, {node.name: node for node in self.nodes()})
+        nodes = self._all()
+        check(order, {name: self._as_it_is(node) for name, node in nodes.items()})
         try:
             order.checkpoint_directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             spec = spec_of(
                 order,
                 cuda_devices=self._devices(order),
-                threads=self._threads_per_slot * order.gpus_per_replica,
+                threads=_threads_per_slot(nodes.values()) * order.gpus_per_replica,
                 limits=self._limits,
             )
             control.start(attempt, spec, token=order.token, secrets=order.secrets)
@@ -109,7 +116,7 @@ class LocalEngine:
         except (OSError, control.StartFailed) as error:
             raise Unreachable(f"{order.attempt_id} could not be started: {error}") from error
         for node in order.gpus_by_node:  # it may have gone down meanwhile
-            if not self._as_it_is(self._nodes[node]).up:
+            if not self._as_it_is(nodes[node]).up:
                 control.kill(attempt, lost=self._why_down(node))
         return order.attempt_id
 
@@ -162,9 +169,17 @@ class LocalEngine:
         return is_ours and not AttemptDir(folder).is_locked()
 
     def _down_file(self, name: str) -> Path:
-        if name not in self._nodes:
-            raise KeyError(f"There is no node {name!r}; the nodes are {', '.join(self._nodes)}.")
         return self._root / "nodes" / f"{quote(name, safe='')}.down"
+
+    def _all(self) -> dict[str, EngineNode]:
+        nodes = self._gpus.nodes() if self._declared is None else self._declared
+        return {node.name: node for node in nodes}
+
+    def _node(self, name: str) -> EngineNode:
+        nodes = self._all()
+        if name not in nodes:
+            raise KeyError(f"There is no node {name!r}; the nodes are {', '.join(nodes)}.")
+        return nodes[name]
 
     def _as_it_is(self, node: EngineNode) -> EngineNode:
         try:
@@ -174,14 +189,17 @@ class LocalEngine:
         return replace(node, up=False, reason=reason)
 
     def _why_down(self, name: str) -> str:
-        return why_down(self._as_it_is(self._nodes[name]))
+        return why_down(self._as_it_is(self._node(name)))
 
     def _devices(self, order: Order) -> dict[str, tuple[str, ...]]:
-        return {
-            node: tuple(self._cuda_devices[node][gpu] for gpu in gpus)
-            for node, gpus in order.gpus_by_node.items()
-            if node in self._cuda_devices
-        }
+        if self._declared is not None:
+            return {}
+        return {node: self._gpus.devices(node, gpus) for node, gpus in order.gpus_by_node.items()}
+
+
+def _threads_per_slot(nodes: Iterable[EngineNode]) -> int:
+    slots = sum(node.gpu_count for node in nodes)
+    return max((os.cpu_count() or 1) // max(slots, 1), 1)
 
 
 def _is_alive(attempt: AttemptDir) -> bool:
