@@ -7,12 +7,15 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 from hypothesis import HealthCheck, settings
 from slurm_cluster import NoSlurm, SlurmCluster
 
 BROWSER = "tests/browser/"
+_HALVED = {Path(__file__).parent / folder for folder in ("backend", "worker")}
+_DATABASES, _BOTH = ("database_url", "module_database_url"), "both_databases"
 
 # Matrices here are small: a fit on a pool of threads takes twenty times the CPU of one thread.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -53,13 +56,38 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the long tests out unless they are asked for."""
+    """Leave the long tests out unless they are asked for.
+
+    A test of the service that runs on SQLite and on PostgreSQL alike is one of them on one of the
+    two: half of them on this, half on that.
+    """
+    for item in items:
+        if isinstance(item, pytest.Function) and _the_other_database_does(item):
+            item.add_marker(pytest.mark.long)
     if "long" in (config.getoption("-m") or ""):
         return
     long = [item for item in items if item.get_closest_marker("long")]
     if long:
         items[:] = [item for item in items if not item.get_closest_marker("long")]
         config.hook.pytest_deselected(items=long)
+
+
+def _the_other_database_does(item: pytest.Function) -> bool:
+    """Return whether this test is sampled on the other database.
+
+    Where databases differ (locks, sending while others wait, migrations), the module says
+    `both_databases`.
+    """
+    given = getattr(item, "callspec", None)
+    if given is None or item.get_closest_marker(_BOTH) or not _HALVED & set(item.path.parents):
+        return False
+    chosen = {name: given.params[name] for name in _DATABASES if name in given.params}
+    if set(chosen.values()) - {"sqlite", "postgresql"} or len(chosen) != 1:
+        return False
+    ((fixture, database),) = chosen.items()
+    claim = item.path.name if fixture == "module_database_url" else item.nodeid
+    half = crc32(claim.replace(database, "").encode()) % 2
+    return bool(database == ("sqlite", "postgresql")[half])
 
 
 @pytest.hookimpl(optionalhook=True)

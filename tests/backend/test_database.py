@@ -21,6 +21,8 @@ from backend.ids import new_id
 from backend.models import ApiToken, Tenant, User
 from backend.settings import Settings
 
+pytestmark = pytest.mark.both_databases
+
 
 def tenants(database: Database) -> list[str]:
     with database.session_scope(writes=False) as session:

@@ -23,6 +23,8 @@ from backend.models import Cluster, Operation, Tenant
 from backend.settings import Settings
 from benchmarks.real_server import PATIENCE_SECONDS, Server, serving
 
+pytestmark = pytest.mark.both_databases
+
 ALL = frozenset(TOPICS)
 
 

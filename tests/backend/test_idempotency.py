@@ -18,6 +18,8 @@ from backend.clocktime import utc_now
 from backend.database import Database
 from backend.models import IdempotencyKey, Job, metadata
 
+pytestmark = pytest.mark.both_databases
+
 JOBS = "/api/v1/jobs"
 BODY = {"name": "train", "model": "bert"}
 KEY = {"Idempotency-Key": "k-1"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 import sqlalchemy as sa
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
@@ -12,6 +13,8 @@ from alembic import command
 from backend.database import Database
 from backend.migrations import alembic_config, upgrade
 from backend.models import Cluster, metadata
+
+pytestmark = pytest.mark.both_databases
 
 AT = "2026-01-01 00\\:00\\:00+00\\:00"
 

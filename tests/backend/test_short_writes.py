@@ -23,6 +23,8 @@ from backend.models import Job, Tenant
 from backend.simulations import service as simulations
 from backend.sweeps import service as sweeps
 
+pytestmark = pytest.mark.both_databases
+
 JOB = {"name": "train", "model": "bert"}
 TRACE = {"kind": "generated", "jobs": 2, "hours": 1}
 UNEQUAL = {

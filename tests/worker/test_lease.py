@@ -26,6 +26,8 @@ from worker import lease
 from worker.round_store import SqlRoundStore
 from worker.writes import Write
 
+pytestmark = pytest.mark.both_databases
+
 PATIENCE_SECONDS = 60.0  # only a test that fails waits as long
 
 

@@ -43,6 +43,8 @@ from maat.vocabulary import JobState
 from worker import live
 from worker.round_store import SqlRoundStore
 
+pytestmark = pytest.mark.both_databases
+
 
 def step_at(database: Database, cluster_id: str, *times: float) -> list[int | None]:
     made = []

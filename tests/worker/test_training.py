@@ -19,6 +19,8 @@ from backend.settings import Settings
 from maat.vocabulary import AttemptState, JobState, Outcome
 from worker import housekeeping
 
+pytestmark = pytest.mark.both_databases
+
 S = JobState
 SLEEP = ("/bin/sleep", "600")
 

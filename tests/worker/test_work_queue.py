@@ -20,6 +20,8 @@ from backend.models import Operation, OperationState, SweepPoint
 from worker import work_queue
 from worker.work_queue import Claim, WorkQueue
 
+pytestmark = pytest.mark.both_databases
+
 POINTS = WorkQueue(SweepPoint, key=col(SweepPoint.key))
 OPERATIONS = WorkQueue(Operation, key=col(Operation.id))
 LONG_AGO = timedelta(minutes=5)
