@@ -49,6 +49,10 @@ def train(
     port: Annotated[
         int, whole_option("--port", least=1, most=65535, help="First port to try for Maat.")
     ] = 8100,
+    longer: Annotated[
+        int, whole_option("--longer", least=1, most=20, help="How many times longer the jobs are.")
+    ] = 1,
+    outage: Annotated[bool, typer.Option(help="Let a node die for a while.")] = True,
 ) -> None:
     """Train three small models on eight emulated GPUs, lose a node, and write a report.
 
@@ -58,12 +62,14 @@ def train(
     from maat.demo.page import verdict, write_page
     from maat.demo.recording import record
     from maat.demo.replay import compare
-    from maat.demo.train import play
+    from maat.demo.train import Conditions, play
 
     _make(folder)
     with stop_on_signals():
         try:
-            recording = play(folder.resolve(), record, port=port, say=typer.echo)
+            recording = play(
+                folder.resolve(), record, Conditions(longer, outage), port=port, say=typer.echo
+            )
         except StopRequested:
             typer.echo("Stopped: nothing trains on.")
             raise typer.Exit(130) from None

@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import maat.agent
 from maat.demo.emulated import emulate
-from maat.demo.jobs import JOBS
+from maat.demo.jobs import JOBS, epochs_of
 
 _JOB = JOBS["digits"]
 _GLYPHS = (
@@ -50,7 +50,7 @@ def main() -> None:
     model, optimiser, loader = job.adapt(
         model, optimiser, loader, max_batch_size=_JOB.max_batch_size
     )
-    for epoch in job.epochs(_JOB.epochs):
+    for epoch in job.epochs(epochs_of("digits")):
         for images, labels in loader:
             optimiser.zero_grad()
             loss = cross_entropy(model(images.to(job.device)), labels.to(job.device))

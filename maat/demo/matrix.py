@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import maat.agent
 from maat.demo.emulated import emulate
-from maat.demo.jobs import JOBS
+from maat.demo.jobs import JOBS, epochs_of
 
 _JOB = JOBS["matrix"]
 _USERS, _ITEMS, _TASTES = 400, 300, 6
@@ -51,7 +51,7 @@ def main() -> None:
     model, optimiser, loader = job.adapt(
         model, optimiser, loader, max_batch_size=_JOB.max_batch_size
     )
-    for epoch in job.epochs(_JOB.epochs):
+    for epoch in job.epochs(epochs_of("matrix")):
         for pairs, rated in loader:
             optimiser.zero_grad()
             loss = mse_loss(model(pairs.to(job.device)), rated.to(job.device))

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from maat.client import Client, calls
-from maat.demo.jobs import JOBS
 from maat.demo.train import GPUS_PER_NODE, NODES, ROUND_SECONDS, Run
 
 _MOST_ROWS = 500
@@ -92,16 +91,18 @@ def record(client: Client, run: Run) -> Recording:
     """Ask the service for everything that it knows of the run's jobs."""
     submitted = {name: client.job(job_id)["submitted_at"] for name, job_id in run.job_ids.items()}
     began = min(_moment(text) for text in submitted.values())
-    jobs = [_job(client, name, job_id, began) for name, job_id in run.job_ids.items()]
+    jobs = [_job(client, run, name, began) for name in run.job_ids]
     outages = [(node, down, run.seconds if up is None else up) for node, down, up in run.outages]
     return Recording(dict(NODES), GPUS_PER_NODE, ROUND_SECONDS, jobs, outages)
 
 
-def _job(client: Client, name: str, job_id: str, began: float) -> Job:
+def _job(client: Client, run: Run, name: str, began: float) -> Job:
+    job_id, wanted = run.job_ids[name], run.jobs[name]
+
     def since(text: str | None) -> float | None:
         return None if text is None else _moment(text) - began
 
-    job, wanted = client.job(job_id), JOBS[name]
+    job = client.job(job_id)
     lives = [
         Life(
             attempt["number"],

@@ -5,14 +5,14 @@ from __future__ import annotations
 import importlib.util
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
 from maat.api.jobs import JobOut
 from maat.client import Client
-from maat.demo.jobs import JOBS
+from maat.demo.jobs import JOBS, DemoJob
 from maat.demo.service import DemoFailed, Service, service
 
 Say = Callable[[str], None]
@@ -28,14 +28,26 @@ _LOOK_SECONDS = 1.0
 _ENDED = {"succeeded", "failed", "cancelled"}
 
 
+@dataclass(frozen=True)
+class Conditions:
+    """How the demo is played. `longer`: how many times longer the jobs train than by default."""
+
+    longer: int = 1
+    has_outage: bool = True
+
+    def jobs(self) -> dict[str, DemoJob]:
+        return {name: job.longer(self.longer) for name, job in JOBS.items()}
+
+
 @dataclass
 class Run:
     """A run of the demo so far.
 
-    `began`, `ended`: of time.monotonic(). `outages`: (node, from, to), in seconds since `began`.
+    `began`: of time.monotonic(). `outages`: (node, from, to), in seconds since `began`.
     """
 
     cluster_id: str
+    conditions: Conditions
     job_ids: dict[str, str] = field(default_factory=dict)
     began: float = field(default_factory=time.monotonic)
     outages: list[tuple[str, float, float | None]] = field(default_factory=list)
@@ -44,8 +56,19 @@ class Run:
     def seconds(self) -> float:
         return time.monotonic() - self.began
 
+    @property
+    def jobs(self) -> Mapping[str, DemoJob]:
+        return self.conditions.jobs()
 
-def play(folder: Path, look: Callable[[Client, Run], Found], *, port: int, say: Say) -> Found:
+
+def play(
+    folder: Path,
+    look: Callable[[Client, Run], Found],
+    conditions: Conditions,
+    *,
+    port: int,
+    say: Say,
+) -> Found:
     """Play the demo with its data in this folder; return what `look` finds before Maat stops.
 
     Raises DemoFailed if a job does not finish.
@@ -55,7 +78,7 @@ def play(folder: Path, look: Callable[[Client, Run], Found], *, port: int, say: 
     say("Starting Maat.")
     with service(folder, port) as maat, Client(maat.url) as client:
         say(f"Maat is at {maat.url}: watch it there.")
-        run = Run(_create_cluster(client))
+        run = Run(_create_cluster(client), conditions)
         try:
             _train(maat, client, run, say)
         except BaseException:
@@ -82,7 +105,7 @@ def _create_cluster(client: Client) -> str:
 
 
 def _train(maat: Service, client: Client, run: Run, say: Say) -> None:
-    waiting, shown = list(JOBS), ""
+    waiting, shown = list(run.jobs), ""
     while True:
         due = len(run.job_ids) * SUBMITTED_EVERY_SECONDS
         if waiting and run.seconds >= due:
@@ -93,11 +116,12 @@ def _train(maat: Service, client: Client, run: Run, say: Say) -> None:
         if line != shown:
             say(f"{_clock(run.seconds)}  {line}")
             shown = line
-        _play_outage(maat, run, list(jobs.values()), say)
+        if run.conditions.has_outage:
+            _play_outage(maat, run, list(jobs.values()), say)
         if not waiting and all(job["state"] in _ENDED for job in jobs.values()):
             break
-        if run.seconds > MOST_SECONDS:
-            raise DemoFailed(f"Not all jobs had ended after {MOST_SECONDS:.0f} s: {line}")
+        if run.seconds > MOST_SECONDS * run.conditions.longer:
+            raise DemoFailed(f"Not all jobs had ended after {run.seconds:.0f} s: {line}")
         time.sleep(_LOOK_SECONDS)
     failed = [name for name, job in jobs.items() if job["state"] != "succeeded"]
     if failed:
@@ -105,7 +129,7 @@ def _train(maat: Service, client: Client, run: Run, say: Say) -> None:
 
 
 def _submit(client: Client, run: Run, name: str) -> str:
-    wanted = JOBS[name]
+    wanted = run.jobs[name]
     job = client.submit_job(
         {
             "name": name,
@@ -114,7 +138,11 @@ def _submit(client: Client, run: Run, name: str) -> str:
             "batch_size": wanted.batch_size,
             "max_batch_size": wanted.max_batch_size,
             "max_gpus": GPUS_PER_NODE,
-            "run": {"argv": [sys.executable, "-m", f"maat.demo.{name}"], "cwd": "/"},
+            "run": {
+                "argv": [sys.executable, "-m", f"maat.demo.{name}"],
+                "cwd": "/",
+                "env": {"EPOCHS": str(wanted.epochs)},
+            },
         }
     )
     return job["id"]
@@ -125,7 +153,7 @@ def _play_outage(maat: Service, run: Run, jobs: Sequence[JobOut], say: Say) -> N
     if not run.outages:
         held = [job["allocation"] for job in jobs]
         uses = any(each and each["gpu_type"] == NODES[_LOST_NODE] for each in held)
-        done = sum(job["progress"] for job in jobs) / len(JOBS)
+        done = sum(job["progress"] for job in jobs) / len(run.jobs)
         if uses and done >= _LOST_AFTER:
             run.outages.append((_LOST_NODE, run.seconds, None))
             say(f"{_clock(run.seconds)}  {_LOST_NODE} dies: every process on it is killed.")
