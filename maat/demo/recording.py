@@ -17,7 +17,10 @@ _MOST_ROWS = 500
 
 @dataclass(frozen=True)
 class Life:
-    """An attempt; times are seconds since the first submission."""
+    """An attempt; times are seconds since the first submission.
+
+    `stopped`: when it was asked to end.
+    """
 
     number: int
     kind: str
@@ -27,6 +30,7 @@ class Life:
     queued: float | None
     trained: float | None
     ended: float
+    stopped: float | None = None
 
     @property
     def gpu_count(self) -> int:
@@ -113,6 +117,7 @@ def _job(client: Client, run: Run, name: str, began: float) -> Job:
             since(attempt["queued_at"]),
             since(attempt["running_at"]),
             since(attempt["ended_at"]) or 0.0,
+            since(attempt["stop_asked_at"]),
         )
         for attempt in client.send(calls.attempts(job_id, limit=_MOST_ROWS))["items"]
     ]

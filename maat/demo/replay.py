@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from maat.demo.recording import Job, Recording
+from maat.demo.recording import Job, Life, Recording
 from maat.models.catalog import CatalogFit, CatalogModel
 from maat.scheduling.cluster import Cluster, GpuType, Node
 from maat.scheduling.throughput import ThroughputParameters
@@ -24,7 +24,7 @@ LACKS = (
     "steps take what the fitted model says, without scatter",
     "progress is known at every moment, and not only at reports",
     "a node's failure is seen at once, and costs the work since the last epoch's end",
-    "profiles of all GPU types are taken one after the other, for the same time each",
+    "the profiles of a job take the mean time of those of all jobs",
 )
 """What the simulator does not know of a live run."""
 
@@ -74,8 +74,9 @@ def replay(recording: Recording) -> SimulationResult:
         )
         for job in recording.jobs
     )
+    # The simulator lets a job be seen after one type's profile: it is told the time of them all.
     fidelity = replace(
-        FIDELITIES["paper"], profiling_seconds_per_type=_profiling_seconds(recording.jobs)
+        FIDELITIES["paper"], profiling_seconds_per_type=profiling_seconds(recording.jobs)
     )
     failures = tuple(NodeFailure(down, node, up - down) for node, down, up in recording.outages)
     return simulate(
@@ -133,28 +134,35 @@ def noise_curve(job: Job) -> tuple[tuple[float, float], ...]:
 
 
 def restart_seconds(job: Job) -> float:
-    """Return the mean time for which a job held GPUs, or had just let go of them, without steps.
-
-    From the end of an attempt, or the order to start, to the first step of the next one.
-    """
+    """Return the mean time without steps at a start: to end the attempt before it, and to start."""
+    lives = [life for life in job.lives if life.kind == "train"]
     waits = [
-        life.trained - life.queued
-        for life in job.lives
-        if life.kind == "train" and life.trained is not None and life.queued is not None
+        life.trained - life.queued + (0.0 if before is None else _ending_seconds(before))
+        for before, life in zip([None, *lives], lives, strict=False)
+        if life.trained is not None and life.queued is not None
     ]
-    stop = next(part["seconds"] for part in job.belief["restart"] if part["name"] == "stop")
-    return fmean(waits) + stop if waits else float(job.belief["restart_seconds"])
+    return fmean(waits) if waits else float(job.belief["restart_seconds"])
 
 
-def _profiling_seconds(jobs: Sequence[Job]) -> float:
-    """Return the mean time that a profile of one GPU type held its GPU."""
-    held = [
-        life.ended - life.queued
-        for job in jobs
-        for life in job.lives
-        if life.kind == "profile" and life.queued is not None
-    ]
-    return fmean(held) if held else 0.0
+def _ending_seconds(life: Life) -> float:
+    """Return the time from the order to stop to the end; 0 for one that ended by itself."""
+    return 0.0 if life.stopped is None else life.ended - life.stopped
+
+
+def profiling_seconds(jobs: Sequence[Job]) -> float:
+    """Return the mean time from the submission of a job to the end of its last profile.
+
+    Profiles are taken one type after the other; those that end after a job has begun to train held
+    nothing up.
+    """
+    return fmean(_profiled(job) - job.submitted for job in jobs) if jobs else 0.0
+
+
+def _profiled(job: Job) -> float:
+    starts = [life.queued for life in job.lives if life.kind == "train" and life.queued is not None]
+    first = min(starts, default=job.finished)
+    ends = [life.ended for life in job.lives if life.kind == "profile" and life.ended <= first]
+    return max(ends, default=job.submitted)
 
 
 def _mean(rows: Sequence[Compared], field: str) -> float:

@@ -9,7 +9,7 @@ import pytest
 from recorded_runs import recorded_job, recorded_run
 
 from maat.demo.recording import Recording
-from maat.demo.replay import compare, noise_curve, replay, restart_seconds
+from maat.demo.replay import compare, noise_curve, profiling_seconds, replay, restart_seconds
 
 
 def test_a_run_that_went_as_the_simulator_says_is_met_exactly() -> None:
@@ -41,9 +41,23 @@ def test_the_noise_follows_the_share_of_the_work() -> None:
     assert noise_curve(replace(recorded_job("one"), noise=[])) == ((0.0, 0.0),)
 
 
-def test_a_restart_lasts_from_the_order_to_stop_to_the_next_step() -> None:
-    assert restart_seconds(recorded_job("one")) == 3.0 + 10.0
-    assert restart_seconds(replace(recorded_job("one"), lives=[])) == 12.0
+def test_a_restart_ends_what_ran_and_starts_it_again() -> None:
+    job = recorded_job("one")
+    (only,) = job.lives
+    assert restart_seconds(job) == 10.0
+    moved = replace(only, ended=90.0, stopped=86.0)
+    after = replace(only, number=2, queued=91.0, trained=111.0)
+    assert restart_seconds(replace(job, lives=[moved, after])) == (10.0 + 4.0 + 20.0) / 2
+    assert restart_seconds(replace(job, lives=[])) == 12.0
+
+
+def test_profiles_hold_a_job_up_until_the_last_one_before_it_trains() -> None:
+    job = recorded_job("one", submitted=5.0)
+    (train,) = job.lives
+    profiles = [replace(train, kind="profile", queued=0.0, ended=end) for end in (20.0, 35.0, 90.0)]
+    begun = replace(train, queued=40.0)
+    assert profiling_seconds([replace(job, lives=[*profiles, begun])]) == 30.0
+    assert profiling_seconds([job]) == 0.0
 
 
 def test_a_recording_is_read_as_it_was_written(tmp_path: Path) -> None:
