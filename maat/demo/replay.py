@@ -24,7 +24,7 @@ LACKS = (
     "steps take what the fitted model says, without scatter",
     "progress is known at every moment, and not only at reports",
     "a node's failure is seen at once, and costs the work since the last epoch's end",
-    "the profiles of a job take the mean time of those of all jobs",
+    "profiles hold no GPUs: a job is submitted when its last one has ended",
 )
 """What the simulator does not know of a live run."""
 
@@ -46,13 +46,15 @@ class Compared:
 def compare(recording: Recording) -> list[Compared]:
     """Simulate a recorded run; return average JCT, makespan, and the JCT of each job."""
     result = replay(recording)
-    simulated = {each.name: each for each in result.records}
-    jcts = [(job, simulated[job.name].jct) for job in recording.jobs]
-    unfinished = [job.name for job, jct in jcts if jct is None]
+    finished = {each.name: each.finish for each in result.records}
+    unfinished = [name for name, finish in finished.items() if finish is None]
     if unfinished:
         raise RuntimeError(f"The simulation did not finish {', '.join(unfinished)}.")
-    by_job = [Compared(f"JCT of {job.name}", job.jct, jct or 0.0) for job, jct in jcts]
-    makespan = max(job.submitted + (jct or 0.0) for job, jct in jcts)
+    by_job = [
+        Compared(f"JCT of {job.name}", job.jct, (finished[job.name] or 0.0) - job.submitted)
+        for job in recording.jobs
+    ]
+    makespan = max(finish or 0.0 for finish in finished.values())
     return [
         Compared("Average JCT", _mean(by_job, "live"), _mean(by_job, "simulated")),
         Compared("Makespan", recording.makespan, makespan),
@@ -61,23 +63,23 @@ def compare(recording: Recording) -> list[Compared]:
 
 
 def replay(recording: Recording) -> SimulationResult:
-    """Simulate the jobs of a recorded run on its cluster, with its outages."""
+    """Simulate the jobs of a recorded run on its cluster, with its outages.
+
+    A job is submitted when it was profiled.
+    """
     nodes = [Node(name, kind, recording.gpus_per_node) for name, kind in recording.nodes.items()]
     kinds = tuple(GpuType(kind) for kind in dict.fromkeys(recording.nodes.values()))
     jobs = tuple(
         TraceJob(
             name=job.name,
             model=job.name,
-            submit_seconds=job.submitted,
+            submit_seconds=profiled_at(job),
             gpu_count=1,
             max_gpus=recording.gpus_per_node,
         )
         for job in recording.jobs
     )
-    # The simulator lets a job be seen after one type's profile: it is told the time of them all.
-    fidelity = replace(
-        FIDELITIES["paper"], profiling_seconds_per_type=profiling_seconds(recording.jobs)
-    )
+    fidelity = replace(FIDELITIES["paper"], profiling_seconds_per_type=0.0)
     failures = tuple(NodeFailure(down, node, up - down) for node, down, up in recording.outages)
     return simulate(
         Scenario(
@@ -149,16 +151,8 @@ def _ending_seconds(life: Life) -> float:
     return 0.0 if life.stopped is None else life.ended - life.stopped
 
 
-def profiling_seconds(jobs: Sequence[Job]) -> float:
-    """Return the mean time from the submission of a job to the end of its last profile.
-
-    Profiles are taken one type after the other; those that end after a job has begun to train held
-    nothing up.
-    """
-    return fmean(_profiled(job) - job.submitted for job in jobs) if jobs else 0.0
-
-
-def _profiled(job: Job) -> float:
+def profiled_at(job: Job) -> float:
+    """Return when a job could be started: when its last profile before it trained had ended."""
     starts = [life.queued for life in job.lives if life.kind == "train" and life.queued is not None]
     first = min(starts, default=job.finished)
     ends = [life.ended for life in job.lives if life.kind == "profile" and life.ended <= first]

@@ -9,13 +9,13 @@ import pytest
 from recorded_runs import recorded_job, recorded_run
 
 from maat.demo.recording import Recording
-from maat.demo.replay import compare, noise_curve, profiling_seconds, replay, restart_seconds
+from maat.demo.replay import compare, noise_curve, profiled_at, replay, restart_seconds
 
 
 def test_a_run_that_went_as_the_simulator_says_is_met_exactly() -> None:
     run = recorded_run(recorded_job("one"), recorded_job("two", submitted=20.0, finished=300.0))
-    simulated = {record.name: record.jct or 0.0 for record in replay(run).records}
-    jobs = [replace(job, finished=job.submitted + simulated[job.name]) for job in run.jobs]
+    simulated = {record.name: record.finish or 0.0 for record in replay(run).records}
+    jobs = [replace(job, finished=simulated[job.name]) for job in run.jobs]
     for row in compare(replace(run, jobs=jobs)):
         assert row.error == pytest.approx(0.0, abs=1e-9), row.what
 
@@ -55,9 +55,10 @@ def test_profiles_hold_a_job_up_until_the_last_one_before_it_trains() -> None:
     job = recorded_job("one", submitted=5.0)
     (train,) = job.lives
     profiles = [replace(train, kind="profile", queued=0.0, ended=end) for end in (20.0, 35.0, 90.0)]
-    begun = replace(train, queued=40.0)
-    assert profiling_seconds([replace(job, lives=[*profiles, begun])]) == 30.0
-    assert profiling_seconds([job]) == 0.0
+    held_up = replace(job, lives=[*profiles, replace(train, queued=40.0, trained=50.0)])
+    assert profiled_at(held_up) == 35.0
+    assert profiled_at(job) == 5.0
+    assert _makespan(recorded_run(held_up)) > _makespan(recorded_run(job))
 
 
 def test_a_recording_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -69,4 +70,4 @@ def test_a_recording_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 def _makespan(run: Recording) -> float:
-    return max(record.jct or 0.0 for record in replay(run).records)
+    return max(record.finish or 0.0 for record in replay(run).records)

@@ -20,7 +20,8 @@ from backend.models import Cluster as ClusterRow
 from backend.settings import Settings
 from maat.api.beliefs import BeliefOut
 from maat.scheduling.cluster import Cluster
-from maat.vocabulary import AttemptState, Outcome
+from maat.vocabulary import AttemptKind, AttemptState, Outcome
+from worker.training.beliefs import belief_of
 from worker.training.knowledge import Knowledge
 from worker.training.tables import MeasuredScore, read_tables
 from worker.training.variability import ALL, classes_of, scores_of
@@ -125,6 +126,15 @@ def test_restarts_are_believed_by_what_they_took_and_reach_the_policies(
         known.go_on(tables, {job_id: row.model})
         spec = known.spec(row, "default", tables.attempts[job_id])
     assert spec.restart_seconds == pytest.approx(shown["restart_seconds"])
+
+
+def test_a_profile_is_no_run_and_an_attempt_that_trained_is_one() -> None:
+    profile = attempt("job_1", "clu_1", 1)
+    profile.kind = AttemptKind.PROFILE.value
+    trained, ordered = attempt("job_1", "clu_1", 2), attempt("job_1", "clu_1", 3)
+    trained.gpu_count, ordered.gpu_count, ordered.running_seconds = 3, 4, None
+    assert belief_of({}, {}, None, [profile]).peak_replica_count == 0
+    assert belief_of({}, {}, None, [profile, trained, ordered]).peak_replica_count == 3
 
 
 def attempt(job_id: str, cluster_id: str, number: int) -> AttemptRow:

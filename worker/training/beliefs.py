@@ -7,7 +7,7 @@ from itertools import groupby
 
 import numpy as np
 
-from backend.models import GradientSample, JobFit, StepSample
+from backend.models import AttemptRow, GradientSample, JobFit, StepSample
 from maat.scheduling.arrays import FloatArray
 from maat.scheduling.belief import Belief, GradientStatistics, TypeBelief
 from maat.scheduling.efficiency import noise_scale
@@ -15,6 +15,7 @@ from maat.scheduling.fitting import Sample, fit_throughput
 from maat.scheduling.goodput import BatchLimits, BatchPlan, best_plans, plan_for_batch
 from maat.scheduling.job import Allocation, JobSpec
 from maat.scheduling.throughput import step_seconds
+from maat.vocabulary import AttemptKind
 
 
 def believed_samples(rows: Sequence[StepSample]) -> Mapping[str, tuple[Sample, ...]]:
@@ -42,12 +43,17 @@ def belief_of(
     samples: Mapping[str, tuple[Sample, ...]],
     fits: Mapping[str, JobFit],
     gradient: GradientSample | None,
+    attempts: Sequence[AttemptRow],
 ) -> Belief:
-    """Return the belief; every type with samples must have a fit."""
+    """Return the belief; every type with samples must have a fit.
+
+    A profile is no run: after it, a job begins as small as it may (Sia section 3.1).
+    """
     by_type = {
         kind: TypeBelief(found, np.array(fits[kind].parameters)) for kind, found in samples.items()
     }
-    peak = max((each.replica_count for found in samples.values() for each in found), default=0)
+    ran = [row for row in attempts if row.running_seconds is not None]
+    peak = max((row.gpu_count for row in ran if row.kind == AttemptKind.TRAIN), default=0)
     known = None if gradient is None else GradientStatistics(gradient.square, gradient.variance)
     return Belief(by_type, known, peak)
 

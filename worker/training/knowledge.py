@@ -87,4 +87,6 @@ class Knowledge:
             mine = sa.and_(_FITS.c.job_id == job_id, _FITS.c.gpu_type == kind)
             store = sa.update(_FITS).where(mine) if kind in known else sa.insert(_FITS)
             self._writes.append(Write(store.values(**fit.model_dump())))
-        return belief_of(samples, {**known, **fresh}, self._tables.gradients.get(job_id))
+        tables = self._tables
+        gradient, attempts = tables.gradients.get(job_id), tables.attempts.get(job_id, ())
+        return belief_of(samples, {**known, **fresh}, gradient, attempts)
