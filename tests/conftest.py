@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -61,9 +62,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     A test of the service that runs on SQLite and on PostgreSQL alike is one of them on one of the
     two: half of them on this, half on that.
     """
-    for item in items:
-        if isinstance(item, pytest.Function) and _the_other_database_does(item):
-            item.add_marker(pytest.mark.long)
+    for item in _done_by_the_other_database(items):
+        item.add_marker(pytest.mark.long)
     if "long" in (config.getoption("-m") or ""):
         return
     long = [item for item in items if item.get_closest_marker("long")]
@@ -72,22 +72,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=long)
 
 
-def _the_other_database_does(item: pytest.Function) -> bool:
-    """Return whether this test is sampled on the other database.
+def _done_by_the_other_database(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """Yield tests that are sampled on the other database, of those that are there on both.
 
     Where databases differ (locks, sending while others wait, migrations), the module says
     `both_databases`.
     """
-    given = getattr(item, "callspec", None)
-    if given is None or item.get_closest_marker(_BOTH) or not _HALVED & set(item.path.parents):
-        return False
-    chosen = {name: given.params[name] for name in _DATABASES if name in given.params}
-    if set(chosen.values()) - {"sqlite", "postgresql"} or len(chosen) != 1:
-        return False
-    ((fixture, database),) = chosen.items()
-    claim = item.path.name if fixture == "module_database_url" else item.nodeid
-    half = crc32(claim.replace(database, "").encode()) % 2
-    return bool(database == ("sqlite", "postgresql")[half])
+    twins = defaultdict[str, dict[str, pytest.Item]](dict)
+    module_wide = set[str]()
+    for item in items:
+        given = getattr(item, "callspec", None)
+        if given is None or item.get_closest_marker(_BOTH) or not _HALVED & set(item.path.parents):
+            continue
+        for fixture in set(_DATABASES) & set(given.params):
+            claim = item.nodeid.replace(given.params[fixture], "")
+            twins[claim][given.params[fixture]] = item
+            module_wide |= {claim} if fixture == "module_database_url" else set()
+    for claim, of_both in twins.items():
+        if set(of_both) == {"sqlite", "postgresql"}:
+            text = claim.partition("::")[0] if claim in module_wide else claim
+            yield of_both[("sqlite", "postgresql")[crc32(text.encode()) % 2]]
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -164,6 +164,8 @@ class JobJournal:
         job.goodput = status.goodput
         if status.started_at is not None:
             job.started_seconds = status.started_at
+        if status.profiling and status.allocation is None and job.state == JobState.PENDING:
+            _explain_profile(job, None)
         if status.allocation is None or job.holds(status.allocation):
             self._run_plan(status.job_id, job, status.plan)
 

@@ -47,7 +47,9 @@ _SENTENCES: Mapping[ReasonCode, str] = {
         "GPU counts, whole replicas, batch size per GPU."
     ),
     ReasonCode.EXCEEDS_QUOTA_LIMIT: "It needs more than its tenant's quota allows.",
-    ReasonCode.PROFILE_INCOMPLETE: "Its throughput is still being profiled.",
+    ReasonCode.PROFILE_INCOMPLETE: (
+        "Its throughput is still being profiled, or waits to be: others are profiled first."
+    ),
     ReasonCode.IDLE_COSTS_LESS: (
         "Leaving it idle costs the policy's objective no more than any GPUs that it could have."
     ),

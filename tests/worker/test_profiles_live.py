@@ -23,8 +23,9 @@ from backend.models import Cluster, Job, JobCommand, JobEvent
 from backend.settings import Settings
 from benchmarks.real_server import free_port
 from maat.api.beliefs import BeliefOut
-from maat.scheduling.explain import sentence_of
+from maat.scheduling.explain import ReasonCode, sentence_of
 from maat.vocabulary import AttemptKind, AttemptState, JobState, Outcome, StopReason
+from worker.executors import training
 from worker.executors.training import Training
 
 # What differs by database is in the tests of reconciling and of beliefs.
@@ -122,6 +123,21 @@ def test_of_many_new_jobs_a_quarter_of_the_gpus_are_profiled_at_once(
     jobs = [adaptive(cluster, gpu_types=["t4"]) for _ in range(5)]
     cluster.note()
     assert [len(cluster.profiles(each)) for each in jobs] == [1, 1, 0, 0, 0]
+
+
+def test_a_job_waits_for_its_turn_to_be_profiled_while_gpus_are_free_and_not_for_ever(
+    cluster: TrainingCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second, third = (adaptive(cluster, gpu_types=["t4"]) for _ in range(3))
+    cluster.note()
+    cluster.round()
+    assert [len(cluster.attempts(each)) for each in (first, second, third)] == [1, 1, 0]
+    row = job(cluster.database, third)
+    assert (row.state, row.reason_code) == (S.PENDING, ReasonCode.PROFILE_INCOMPLETE)
+    monkeypatch.setattr(training, "MOST_WAIT_SECONDS", 0.0)
+    cluster.round()
+    (attempt,) = cluster.attempts(third)
+    assert attempt.kind == AttemptKind.TRAIN
 
 
 def test_a_job_without_profile_goes_straight_to_the_queue(cluster: TrainingCluster) -> None:

@@ -29,7 +29,8 @@ class JobStatus(NamedTuple):
     `progress`: share of its work that is done; `remaining_work`: effective samples.
     `allocation`: the GPUs that it truly holds. These may differ from what the last round gave it,
     and the journal records these. `starting`: a round gave it GPUs, and it does not hold them yet.
-    `ended`: how it ended; None while it has not. `profiling`: it holds them to be measured.
+    `ended`: how it ended; None while it has not. `profiling`: it holds them to be measured, or
+    waits for that and is kept out of rounds.
     """
 
     job_id: JobId

@@ -39,11 +39,14 @@ from worker.training.beliefs import plan_of
 from worker.training.knowledge import Knowledge
 from worker.training.places import Places
 from worker.training.profiling import (
+    MOST_WAIT_SECONDS,
     Wish,
     assign,
     profile_attempt,
     rooms_of,
     types_to_profile,
+    waiting,
+    waits_since,
 )
 from worker.training.retries import Standing, standing_of
 from worker.training.tables import TrainingTables, live_attempt, not_over, trained
@@ -71,6 +74,7 @@ class Training:
         self._knowledge = Knowledge(restoration.cluster)
         self._jobs: dict[JobId, _Known] = {}
         self._cancelled: set[JobId] = set()
+        self._before_profile: set[JobId] = set()
         self._applied: dict[JobId, int] = {}
         self._writes: list[Write] = []
         stored = {} if restoration.state is None else restoration.state.jobs
@@ -111,7 +115,7 @@ class Training:
             job = self._as_seen(job_id, known, attempts, now)
             if job_id in self._cancelled:
                 self._ask_to_end(live_attempt(attempts), StopReason.CANCELLED, now)
-            elif standing.may_start(now):
+            elif standing.may_start(now) and job_id not in self._before_profile:
                 seen.append(job)
                 self._replan(job, live_attempt(attempts))
         state = ClusterState(now, self._in_service(), tuple(seen), tuple(events))
@@ -206,7 +210,8 @@ class Training:
         self._add(row, attempts)
 
     def _profile(self, now: float) -> None:
-        """Order profiles on GPUs that nobody holds."""
+        """Order profiles on GPUs that nobody holds; note which jobs wait for their turn."""
+        self._before_profile = set()
         if self._tables.paused:
             return
         wishes, types = list[Wish](), self._cluster.type_names
@@ -220,7 +225,14 @@ class Training:
         if any(wish.gpu_types for wish in wishes):
             unended = [one for all_of in self._attempts.values() for one in all_of if not_over(one)]
             rooms = rooms_of(self._in_service(), unended)
-            for job_id, (kind, gpu) in assign(wishes, rooms).items():
+            given = assign(wishes, rooms)
+            self._before_profile = {
+                job_id
+                for job_id in waiting(wishes, rooms, given)
+                if now - waits_since(self._jobs[job_id].row, self._attempts.get(job_id, ()))
+                < MOST_WAIT_SECONDS
+            }
+            for job_id, (kind, gpu) in given.items():
                 attempts = self._attempts.setdefault(job_id, [])
                 known = self._jobs[job_id]
                 self._add(profile_attempt(known.row, attempts, kind, gpu, now), attempts)
@@ -315,7 +327,8 @@ class Training:
             plan=None if shown is None else _plan_from_json(shown.running_plan),
             ended=ended,
             starting=live is not None and live.stop_reason not in _TAKEN_AWAY and not holds,
-            profiling=live is not None and live.kind == AttemptKind.PROFILE,
+            profiling=job_id in self._before_profile
+            or (live is not None and live.kind == AttemptKind.PROFILE),
         )
 
     def _as_seen(

@@ -4,6 +4,7 @@ A job that adapts, and of which nothing is known on a type, first steps for a sh
 of each type (Sia section 3.2): one type after the other, while it waits for GPUs anyway. Once it
 has trained it learns from that. A profile takes no GPU from others: it takes free ones only, and of
 each type at most a quarter at a time, so that new jobs cannot keep those that wait from theirs.
+While that quarter is in other profiles, and GPUs of the type are free, a job waits for its turn.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from maat.vocabulary import AttemptKind, AttemptState
 
 PROFILE_SECONDS = 20.0
 """Of steps on one type, GPU seconds (Sia section 3.2)."""
+
+MOST_WAIT_SECONDS = 120.0
+"""For a profile, since the submission or the last profile: some three profiles of others."""
 
 _MOST_SIZES = 6
 _MOST_TRIES = 3  # on one type, of profiles that were lost through no fault of the job
@@ -93,6 +97,23 @@ def assign(wishes: Iterable[Wish], rooms: Mapping[str, Room]) -> Mapping[JobId, 
                 found[wish.job_id] = (kind, gpu)
                 break
     return found
+
+
+def waiting(
+    wishes: Iterable[Wish], rooms: Mapping[str, Room], given: Collection[JobId]
+) -> set[JobId]:
+    """Return the jobs that got no profile, though a GPU is free: others are profiled before."""
+    return {
+        wish.job_id
+        for wish in wishes
+        if wish.job_id not in given and any(rooms[kind].free for kind in wish.gpu_types)
+    }
+
+
+def waits_since(job: Job, attempts: Sequence[AttemptRow]) -> float:
+    """Return when a job began to wait for its next profile."""
+    ended = [one.ended_seconds for one in attempts if one.ended_seconds is not None]
+    return max(ended, default=job.submitted_seconds)
 
 
 def rooms_of(cluster: Cluster, attempts: Iterable[AttemptRow]) -> Mapping[str, Room]:
