@@ -11,11 +11,13 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import sqlalchemy as sa
+from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
 from backend.attempts.models import AttemptRow, GpuHold, GpuScore, SharingSample
 from backend.attempts.steps import sample_of
-from backend.clusters.repository import nodes_of
+from backend.clusters.models import Node
 from backend.jobs.models import Job
 from maat.api.attempts import PassBody
 
@@ -39,11 +41,10 @@ def add_scores(
     the ratios of all, so that GPUs are compared through those that jobs have in common.
     """
     application = session.get_one(Job, row.job_id).model
-    ids = {node.name: node.id for node in nodes_of(session, row.cluster_id)}
-    gpus = [(ids[n], gpu) for n, held in row.gpus_by_node.items() if n in ids for gpu in held]
+    gpus = _gpus_of(session, row)
     if len(gpus) != len(compute_seconds):
         return
-    known = [session.get(GpuScore, (*gpu, application)) for gpu in gpus]
+    known = _scores_of(session, gpus, application)
     middle = statistics.median(compute_seconds)
     relative = [seconds / middle for seconds in compute_seconds]
     scales = [one.ratio / each for one, each in zip(known, relative, strict=True) if one]
@@ -64,21 +65,43 @@ def add_scores(
     session.flush()
 
 
+def _gpus_of(session: Session, row: AttemptRow) -> list[tuple[str, int]]:
+    """Return the GPUs of an attempt by the node's id, in the order of ranks.
+
+    Those of nodes that were removed are missing.
+    """
+    here = (Node.cluster_id == row.cluster_id, col(Node.name).in_(row.gpus_by_node))
+    ids = dict(session.exec(select(Node.name, Node.id).where(*here)).all())
+    return [(ids[n], gpu) for n, held in row.gpus_by_node.items() if n in ids for gpu in held]
+
+
+def _scores_of(
+    session: Session, gpus: Sequence[tuple[str, int]], application: str
+) -> list[GpuScore | None]:
+    """Return what is known of each of these GPUs."""
+    of_these = sa.tuple_(col(GpuScore.node_id), col(GpuScore.gpu_index)).in_(gpus)
+    found = session.exec(select(GpuScore).where(of_these, GpuScore.application == application))
+    scores = {(one.node_id, one.gpu_index): one for one in found}
+    return [scores.get(gpu) for gpu in gpus]
+
+
 def partner_of(session: Session, row: AttemptRow) -> Shared | None:
     """Return the job on the same GPUs, if there is one."""
-    mine = select(GpuHold.node_id, GpuHold.gpu_index).where(GpuHold.attempt_id == row.id)
-    held = {(node_id, index) for node_id, index in session.exec(mine)}
-    if not held:
-        return None
-    nodes = {node_id for node_id, _ in held}
-    others = session.exec(
-        select(GpuHold.node_id, GpuHold.gpu_index, Job.model)
-        .join(AttemptRow, col(AttemptRow.id) == col(GpuHold.attempt_id))
-        .join(Job, col(Job.id) == col(AttemptRow.job_id))
-        .where(col(GpuHold.node_id).in_(nodes), GpuHold.attempt_id != row.id)
-        .order_by(col(GpuHold.attempt_id))
+    mine, theirs = aliased(GpuHold), aliased(GpuHold)
+    same_gpu = sa.and_(
+        col(theirs.node_id) == col(mine.node_id),
+        col(theirs.gpu_index) == col(mine.gpu_index),
+        col(theirs.attempt_id) != col(mine.attempt_id),
     )
-    partner = next((model for node, index, model in others if (node, index) in held), None)
+    partner = session.exec(
+        select(Job.model)
+        .join(AttemptRow, col(AttemptRow.job_id) == col(Job.id))
+        .join(theirs, col(theirs.attempt_id) == col(AttemptRow.id))
+        .join(mine, same_gpu)
+        .where(col(mine.attempt_id) == row.id)
+        .order_by(col(theirs.attempt_id))
+        .limit(1)
+    ).first()
     if partner is None:
         return None
     return Shared(session.get_one(Job, row.job_id).model, partner)
