@@ -23,6 +23,39 @@ from maat.api.attempts import PassBody
 
 _MOST_REPORTS = 100  # that a ratio remembers: older ones count less and less
 
+# Every report asks these: making a statement takes longer than the database needs for its answer.
+_MINE, _THEIRS = aliased(GpuHold), aliased(GpuHold)
+_PARTNER = (
+    select(Job.model)
+    .join(AttemptRow, col(AttemptRow.job_id) == col(Job.id))
+    .join(_THEIRS, col(_THEIRS.attempt_id) == col(AttemptRow.id))
+    .join(
+        _MINE,
+        sa.and_(
+            col(_THEIRS.node_id) == col(_MINE.node_id),
+            col(_THEIRS.gpu_index) == col(_MINE.gpu_index),
+            col(_THEIRS.attempt_id) != col(_MINE.attempt_id),
+        ),
+    )
+    .where(col(_MINE.attempt_id) == sa.bindparam("attempt"))
+    .order_by(col(_THEIRS.attempt_id))
+    .limit(1)
+)
+_SCORES = (
+    sa.select(col(Node.name), col(Node.id), GpuScore)
+    .outerjoin(
+        GpuScore,
+        sa.and_(
+            col(GpuScore.node_id) == col(Node.id),
+            col(GpuScore.application) == sa.bindparam("application"),
+        ),
+    )
+    .where(
+        col(Node.cluster_id) == sa.bindparam("cluster"),
+        col(Node.name).in_(sa.bindparam("names", expanding=True)),
+    )
+)
+
 
 @dataclass(frozen=True)
 class Shared:
@@ -33,18 +66,22 @@ class Shared:
 
 
 def add_scores(
-    session: Session, row: AttemptRow, compute_seconds: Sequence[float], now: float
+    session: Session,
+    row: AttemptRow,
+    application: str,
+    compute_seconds: Sequence[float],
+    now: float,
 ) -> None:
     """Add a report of each rank's own part of a step, in the order of ranks.
 
     The median of these GPUs may itself be slower than others: what is known of some of them scales
     the ratios of all, so that GPUs are compared through those that jobs have in common.
     """
-    application = session.get_one(Job, row.job_id).model
-    gpus = _gpus_of(session, row)
+    found = _scores_of(session, row, application)
+    gpus = list(found)
     if len(gpus) != len(compute_seconds):
         return
-    known = _scores_of(session, gpus, application)
+    known = list(found.values())
     middle = statistics.median(compute_seconds)
     relative = [seconds / middle for seconds in compute_seconds]
     scales = [one.ratio / each for one, each in zip(known, relative, strict=True) if one]
@@ -62,49 +99,34 @@ def add_scores(
         one.ratio += (each * scale - one.ratio) / one.count
         one.updated_seconds = now
         session.add(one)
-    session.flush()
-
-
-def _gpus_of(session: Session, row: AttemptRow) -> list[tuple[str, int]]:
-    """Return the GPUs of an attempt by the node's id, in the order of ranks.
-
-    Those of nodes that were removed are missing.
-    """
-    here = (Node.cluster_id == row.cluster_id, col(Node.name).in_(row.gpus_by_node))
-    ids = dict(session.exec(select(Node.name, Node.id).where(*here)).all())
-    return [(ids[n], gpu) for n, held in row.gpus_by_node.items() if n in ids for gpu in held]
 
 
 def _scores_of(
-    session: Session, gpus: Sequence[tuple[str, int]], application: str
-) -> list[GpuScore | None]:
-    """Return what is known of each of these GPUs."""
-    of_these = sa.tuple_(col(GpuScore.node_id), col(GpuScore.gpu_index)).in_(gpus)
-    found = session.exec(select(GpuScore).where(of_these, GpuScore.application == application))
-    scores = {(one.node_id, one.gpu_index): one for one in found}
-    return [scores.get(gpu) for gpu in gpus]
+    session: Session, row: AttemptRow, application: str
+) -> Mapping[tuple[str, int], GpuScore | None]:
+    """Return what is known of the GPUs of an attempt, by the node's id, in the order of ranks.
+
+    Those of nodes that were removed are missing.
+    """
+    asked = {
+        "cluster": row.cluster_id,
+        "names": list(row.gpus_by_node),
+        "application": application,
+    }
+    ids, scores = dict[str, str](), dict[tuple[str, int], GpuScore]()
+    for name, node_id, score in session.execute(_SCORES, asked):
+        ids[name] = node_id
+        if score is not None:
+            scores[node_id, score.gpu_index] = score
+    held = row.gpus_by_node.items()
+    gpus = [(ids[name], gpu) for name, indices in held if name in ids for gpu in indices]
+    return {gpu: scores.get(gpu) for gpu in gpus}
 
 
-def partner_of(session: Session, row: AttemptRow) -> Shared | None:
-    """Return the job on the same GPUs, if there is one."""
-    mine, theirs = aliased(GpuHold), aliased(GpuHold)
-    same_gpu = sa.and_(
-        col(theirs.node_id) == col(mine.node_id),
-        col(theirs.gpu_index) == col(mine.gpu_index),
-        col(theirs.attempt_id) != col(mine.attempt_id),
-    )
-    partner = session.exec(
-        select(Job.model)
-        .join(AttemptRow, col(AttemptRow.job_id) == col(Job.id))
-        .join(theirs, col(theirs.attempt_id) == col(AttemptRow.id))
-        .join(mine, same_gpu)
-        .where(col(mine.attempt_id) == row.id)
-        .order_by(col(theirs.attempt_id))
-        .limit(1)
-    ).first()
-    if partner is None:
-        return None
-    return Shared(session.get_one(Job, row.job_id).model, partner)
+def partner_of(session: Session, row: AttemptRow, model: str) -> Shared | None:
+    """Return the job on the same GPUs as this attempt of a model, if there is one."""
+    partner = session.exec(_PARTNER, params={"attempt": row.id}).first()
+    return None if partner is None else Shared(model, partner)
 
 
 def add_sharing(
