@@ -14,15 +14,13 @@ from sqlmodel import Session
 from backend.clocktime import Moment, this_moment, utc_now
 from backend.columns import UtcDateTime
 
+_NOW = sa.select(sa.func.clock_timestamp(type_=UtcDateTime()))
+
 
 def moment_of(session: Session) -> Moment:
     if session.get_bind().dialect.name == "sqlite":
         return this_moment()
-    return this_moment(
-        session.connection()
-        .execute(sa.select(sa.func.clock_timestamp(type_=UtcDateTime())))
-        .scalar_one()
-    )
+    return this_moment(session.connection().execute(_NOW).scalar_one())
 
 
 def from_now(seconds: float, *, is_sqlite: bool) -> sa.ColumnElement[object]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Generic, TypeVar
 
 import sqlalchemy as sa
-from fastapi import Query, Request, Response
+from fastapi import Depends, Query, Request, Response
 from sqlmodel import Session
 from sqlmodel.sql.expression import SelectOfScalar
 
@@ -46,6 +46,26 @@ class Rows(Generic[T]):
 
     def shown(self, show: Callable[[T], Shown]) -> Page[Shown]:
         return Page(items=[show(item) for item in self.items], next_cursor=self.next_cursor)
+
+
+@dataclass
+class _Asked:
+    """The requested page of a list, and the response that will link the next one."""
+
+    request: Request
+    response: Response
+    limit: Limit = 50
+    cursor: Cursor = None
+
+    def linked(self, found: Rows[T]) -> Rows[T]:
+        """Name the page after these rows in the Link header too (RFC 8288); return the rows."""
+        if found.next_cursor is not None:
+            following = self.request.url.include_query_params(cursor=found.next_cursor)
+            self.response.headers["Link"] = f'<{following.path}?{following.query}>; rel="next"'
+        return found
+
+
+PageAsked = Annotated[_Asked, Depends(_Asked)]
 
 
 @dataclass(frozen=True)
@@ -171,13 +191,6 @@ def _merged(
         .order_by(*merged.clauses())
         .limit(most)
     )
-
-
-def link_next(request: Request, response: Response, next_cursor: str | None) -> None:
-    """Name the next page in the Link header too (RFC 8288)."""
-    if next_cursor is not None:
-        following = request.url.include_query_params(cursor=next_cursor)
-        response.headers["Link"] = f'<{following.path}?{following.query}>; rel="next"'
 
 
 def _digest(filters: Mapping[str, Any]) -> str:

@@ -6,31 +6,16 @@ A principal does not learn that another tenant's rows exist.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
-from fastapi import Depends, Request, Response
 from sqlmodel import Session, SQLModel, col, select
 
 from backend.accounts.identity import Principal
-from backend.pagination import Cursor, Limit, Order, Rows, link_next, paginate
+from backend.pagination import Order, PageAsked, Rows, paginate
 from backend.problems import NotFound
 
 Owned = TypeVar("Owned", bound=SQLModel)
-
-
-@dataclass
-class _Asked:
-    """The requested page of a list, and the response that will link the next one."""
-
-    request: Request
-    response: Response
-    limit: Limit = 50
-    cursor: Cursor = None
-
-
-PageAsked = Annotated[_Asked, Depends(_Asked)]
 
 
 def find_owned(
@@ -54,7 +39,7 @@ def newest_owned(
     session: Session,
     principal: Principal,
     table: type[Owned],
-    asked: _Asked,
+    asked: PageAsked,
     *conditions: sa.ColumnElement[bool],
     filters: Mapping[str, Any] | None = None,
 ) -> Rows[Owned]:
@@ -69,8 +54,13 @@ def newest_owned(
         **(filters or {}),
     }
     order = Order([col(key.id)], descending=True)
-    found = paginate(
-        session, statement, order=order, filters=described, limit=asked.limit, cursor=asked.cursor
+    return asked.linked(
+        paginate(
+            session,
+            statement,
+            order=order,
+            filters=described,
+            limit=asked.limit,
+            cursor=asked.cursor,
+        )
     )
-    link_next(asked.request, asked.response, found.next_cursor)
-    return found

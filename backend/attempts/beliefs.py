@@ -112,7 +112,7 @@ def _profiles(attempts: Sequence[AttemptRow], now: float) -> list[ProfileOut]:
 
 
 def _profile(gpu_type: str, attempts: Sequence[AttemptRow], now: float) -> ProfileOut:
-    held = sum(gpu_seconds(one, now) for one in attempts)
+    held = sum(one.gpu_seconds(now) for one in attempts)
     stepping = sum((one.stepping_seconds or 0.0) * one.gpu_count for one in attempts)
     newest = attempts[-1]
     return ProfileOut(
@@ -124,11 +124,3 @@ def _profile(gpu_type: str, attempts: Sequence[AttemptRow], now: float) -> Profi
         stepping_gpu_seconds=stepping,
         startup_gpu_seconds=max(held - stepping, 0.0),
     )
-
-
-def gpu_seconds(attempt: AttemptRow, now: float) -> float:
-    """Return the GPU seconds that an attempt has held its GPUs."""
-    if attempt.queued_seconds is None:
-        return 0.0
-    end = now if attempt.ended_seconds is None else attempt.ended_seconds
-    return max(end - attempt.queued_seconds, 0.0) * attempt.gpu_count

@@ -11,15 +11,50 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import sqlalchemy as sa
+from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
 from backend.attempts.models import AttemptRow, GpuHold, GpuScore, SharingSample
 from backend.attempts.steps import sample_of
-from backend.clusters.repository import nodes_of
+from backend.clusters.models import Node
 from backend.jobs.models import Job
 from maat.api.attempts import PassBody
 
 _MOST_REPORTS = 100  # that a ratio remembers: older ones count less and less
+
+# Every report asks these: making a statement takes longer than the database needs for its answer.
+_MINE, _THEIRS = aliased(GpuHold), aliased(GpuHold)
+_PARTNER = (
+    select(Job.model)
+    .join(AttemptRow, col(AttemptRow.job_id) == col(Job.id))
+    .join(_THEIRS, col(_THEIRS.attempt_id) == col(AttemptRow.id))
+    .join(
+        _MINE,
+        sa.and_(
+            col(_THEIRS.node_id) == col(_MINE.node_id),
+            col(_THEIRS.gpu_index) == col(_MINE.gpu_index),
+            col(_THEIRS.attempt_id) != col(_MINE.attempt_id),
+        ),
+    )
+    .where(col(_MINE.attempt_id) == sa.bindparam("attempt"))
+    .order_by(col(_THEIRS.attempt_id))
+    .limit(1)
+)
+_SCORES = (
+    sa.select(col(Node.name), col(Node.id), GpuScore)
+    .outerjoin(
+        GpuScore,
+        sa.and_(
+            col(GpuScore.node_id) == col(Node.id),
+            col(GpuScore.application) == sa.bindparam("application"),
+        ),
+    )
+    .where(
+        col(Node.cluster_id) == sa.bindparam("cluster"),
+        col(Node.name).in_(sa.bindparam("names", expanding=True)),
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -31,19 +66,22 @@ class Shared:
 
 
 def add_scores(
-    session: Session, row: AttemptRow, compute_seconds: Sequence[float], now: float
+    session: Session,
+    row: AttemptRow,
+    application: str,
+    compute_seconds: Sequence[float],
+    now: float,
 ) -> None:
     """Add a report of each rank's own part of a step, in the order of ranks.
 
     The median of these GPUs may itself be slower than others: what is known of some of them scales
     the ratios of all, so that GPUs are compared through those that jobs have in common.
     """
-    application = session.get_one(Job, row.job_id).model
-    ids = {node.name: node.id for node in nodes_of(session, row.cluster_id)}
-    gpus = [(ids[n], gpu) for n, held in row.gpus_by_node.items() if n in ids for gpu in held]
+    found = _scores_of(session, row, application)
+    gpus = list(found)
     if len(gpus) != len(compute_seconds):
         return
-    known = [session.get(GpuScore, (*gpu, application)) for gpu in gpus]
+    known = list(found.values())
     middle = statistics.median(compute_seconds)
     relative = [seconds / middle for seconds in compute_seconds]
     scales = [one.ratio / each for one, each in zip(known, relative, strict=True) if one]
@@ -61,27 +99,34 @@ def add_scores(
         one.ratio += (each * scale - one.ratio) / one.count
         one.updated_seconds = now
         session.add(one)
-    session.flush()
 
 
-def partner_of(session: Session, row: AttemptRow) -> Shared | None:
-    """Return the job on the same GPUs, if there is one."""
-    mine = select(GpuHold.node_id, GpuHold.gpu_index).where(GpuHold.attempt_id == row.id)
-    held = {(node_id, index) for node_id, index in session.exec(mine)}
-    if not held:
-        return None
-    nodes = {node_id for node_id, _ in held}
-    others = session.exec(
-        select(GpuHold.node_id, GpuHold.gpu_index, Job.model)
-        .join(AttemptRow, col(AttemptRow.id) == col(GpuHold.attempt_id))
-        .join(Job, col(Job.id) == col(AttemptRow.job_id))
-        .where(col(GpuHold.node_id).in_(nodes), GpuHold.attempt_id != row.id)
-        .order_by(col(GpuHold.attempt_id))
-    )
-    partner = next((model for node, index, model in others if (node, index) in held), None)
-    if partner is None:
-        return None
-    return Shared(session.get_one(Job, row.job_id).model, partner)
+def _scores_of(
+    session: Session, row: AttemptRow, application: str
+) -> Mapping[tuple[str, int], GpuScore | None]:
+    """Return what is known of the GPUs of an attempt, by the node's id, in the order of ranks.
+
+    Those of nodes that were removed are missing.
+    """
+    asked = {
+        "cluster": row.cluster_id,
+        "names": list(row.gpus_by_node),
+        "application": application,
+    }
+    ids, scores = dict[str, str](), dict[tuple[str, int], GpuScore]()
+    for name, node_id, score in session.execute(_SCORES, asked):
+        ids[name] = node_id
+        if score is not None:
+            scores[node_id, score.gpu_index] = score
+    held = row.gpus_by_node.items()
+    gpus = [(ids[name], gpu) for name, indices in held if name in ids for gpu in indices]
+    return {gpu: scores.get(gpu) for gpu in gpus}
+
+
+def partner_of(session: Session, row: AttemptRow, model: str) -> Shared | None:
+    """Return the job on the same GPUs as this attempt of a model, if there is one."""
+    partner = session.exec(_PARTNER, params={"attempt": row.id}).first()
+    return None if partner is None else Shared(model, partner)
 
 
 def add_sharing(

@@ -84,6 +84,13 @@ class AttemptRow(SQLModel, table=True):
     finished: bool = False
     stepping_seconds: float | None = None
 
+    def gpu_seconds(self, now: float) -> float:
+        """Return for how many GPU seconds the attempt has held its GPUs."""
+        if self.queued_seconds is None:
+            return 0.0
+        end = now if self.ended_seconds is None else self.ended_seconds
+        return max(end - self.queued_seconds, 0.0) * self.gpu_count
+
 
 class GpuHold(SQLModel, table=True):
     """A GPU that an attempt holds. That nobody else holds it is the key's doing.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import sqlalchemy as sa
-from sqlmodel import Session, col, func, select
+from sqlalchemy.orm import aliased
+from sqlmodel import Session, col
 
 from backend.attempts.comparisons import add_scores, add_sharing, partner_of
 from backend.attempts.models import AttemptRow, GradientSample
@@ -27,6 +29,49 @@ from maat.vocabulary import AttemptKind, AttemptState
 
 KEPT_GRADIENTS = 500  # of a job
 
+# Reports are most of what the service is asked, and making a statement takes longer than the
+# database needs for its answer: these are made once.
+_NUMBERED = aliased(AttemptRow)
+_READ = (
+    sa.select(
+        AttemptRow,
+        Job,
+        Cluster,
+        sa.select(sa.func.max(col(_NUMBERED.number)))
+        .where(col(_NUMBERED.job_id) == col(AttemptRow.job_id))
+        .scalar_subquery(),
+    )
+    .join(Job, col(Job.id) == col(AttemptRow.job_id))
+    .join(Cluster, col(Cluster.id) == col(AttemptRow.cluster_id))
+    .where(col(AttemptRow.id) == sa.bindparam("attempt"))
+    .with_for_update(of=AttemptRow)
+)
+_ADD_GRADIENT = sa.insert(GradientSample)
+_OF_JOB = col(GradientSample.job_id) == sa.bindparam("job")
+_FORGET_GRADIENTS = sa.delete(GradientSample).where(
+    _OF_JOB,
+    col(GradientSample.id)
+    < sa.select(col(GradientSample.id))
+    .where(_OF_JOB)
+    .order_by(col(GradientSample.id).desc())
+    .offset(sa.bindparam("newer"))
+    .limit(1)
+    .scalar_subquery(),
+)
+
+
+@dataclass(frozen=True)
+class _Reported:
+    """The attempt that is reported for, locked, and what it belongs to.
+
+    `newest`: the highest number of the job's attempts.
+    """
+
+    row: AttemptRow
+    job: Job
+    cluster: Cluster
+    newest: int
+
 
 def take_report(session: Session, attempt_id: str, body: ReportBody) -> ReportOut:
     """Store a report; one that was stored before changes nothing.
@@ -34,46 +79,42 @@ def take_report(session: Session, attempt_id: str, body: ReportBody) -> ReportOu
     Raises StaleAttempt if the attempt is over, or another agent reports for it; Invalid naming what
     cannot be.
     """
-    row = session.exec(
-        select(AttemptRow).where(AttemptRow.id == attempt_id).with_for_update()
-    ).first()
-    if row is None:
+    found = session.execute(_READ, {"attempt": attempt_id}).first()
+    if found is None:
         raise NotFound("There is no such attempt.")
-    _refuse_stale(session, row, body)
+    reported = _Reported(*found)
+    row = reported.row
+    _refuse_stale(reported, body)
     if body.sequence > row.report_sequence:
-        wrong = list(_impossible(session, row, body))
+        wrong = list(_impossible(row, reported.job, body))
         if wrong:
             raise Invalid(" ".join(error.message for error in wrong), errors=wrong)
-        _store(session, row, body)
+        _store(session, reported, body)
     asked = row.stop_reason is not None
     return ReportOut(
         accepted=row.report_sequence,
         plan=_plan(row) if row.plan_number > body.plan_number else None,
         stop=asked,
-        report_seconds=_report_seconds(session, row),
+        report_seconds=_report_seconds(reported.cluster),
     )
 
 
-def _report_seconds(session: Session, row: AttemptRow) -> float:
+def _report_seconds(cluster: Cluster) -> float:
     """Return the time to the next report: two come in every round, at most one in two seconds."""
-    between = session.get_one(Cluster, row.cluster_id).round_seconds
-    return min(max(between / 2, LEAST_REPORT_SECONDS), REPORT_SECONDS)
+    return min(max(cluster.round_seconds / 2, LEAST_REPORT_SECONDS), REPORT_SECONDS)
 
 
-def _refuse_stale(session: Session, row: AttemptRow, body: ReportBody) -> None:
-    newest = session.exec(
-        select(func.max(AttemptRow.number)).where(AttemptRow.job_id == row.job_id)
-    ).one()
+def _refuse_stale(reported: _Reported, body: ReportBody) -> None:
+    row = reported.row
     is_over = row.state == AttemptState.ENDED
-    if is_over or (newest != row.number and row.stop_reason is None):
+    if is_over or (reported.newest != row.number and row.stop_reason is None):
         raise StaleAttempt("The attempt is over: end at once, and save nothing.")
     if row.incarnation not in (None, body.incarnation):
         raise StaleAttempt("Another agent reports for this attempt: end at once, and save nothing.")
 
 
-def _impossible(session: Session, row: AttemptRow, body: ReportBody) -> Iterator[FieldError]:
+def _impossible(row: AttemptRow, job: Job, body: ReportBody) -> Iterator[FieldError]:
     """Find what cannot be true of this attempt."""
-    job = session.get_one(Job, row.job_id)
     if body.world_size != row.gpu_count:
         yield _wrong("/world_size", f"The attempt has {row.gpu_count} GPUs.", body.world_size)
     if body.gpu_type != row.gpu_type:
@@ -99,17 +140,17 @@ def _wrong(pointer: str, message: str, value: object) -> FieldError:
     return FieldError(pointer, "impossible", message, "Report what was measured.", value)
 
 
-def _store(session: Session, row: AttemptRow, body: ReportBody) -> None:
-    moment = moment_of(session)
-    now = cluster_seconds(session.get_one(Cluster, row.cluster_id), moment)
-    shared = partner_of(session, row)
+def _store(session: Session, reported: _Reported, body: ReportBody) -> None:
+    row, model, moment = reported.row, reported.job.model, moment_of(session)
+    now = cluster_seconds(reported.cluster, moment)
+    shared = partner_of(session, row, model)
     for found in body.passes:
         if shared is None:
             add_steps(session, row, found, now)
         else:
             add_sharing(session, row, found, shared, now)
     if body.ranks is not None and shared is None:
-        add_scores(session, row, body.ranks.compute_seconds, now)
+        add_scores(session, row, model, body.ranks.compute_seconds, now)
     if body.gradient is not None:
         _add_gradient(session, row, body.gradient, body.progress.effective_samples, now)
     _note_progress(row, body, now)
@@ -145,22 +186,18 @@ def _add_gradient(
     session: Session, row: AttemptRow, found: GradientBody, progress: float, now: float
 ) -> None:
     """Add a measured gradient to its job's history, and forget the oldest ones."""
-    session.add(
-        GradientSample(
-            job_id=row.job_id,
-            at_seconds=now,
-            square=found.square,
-            variance=found.variance,
-            steps=found.steps,
-            batch_size=found.at_batch_size,
-            progress=progress,
-        )
-    )
-    session.flush()
-    of_job, ids = col(GradientSample.job_id) == row.job_id, col(GradientSample.id)
-    last_kept = select(ids).where(of_job).order_by(ids.desc()).offset(KEPT_GRADIENTS - 1).limit(1)
-    older = sa.delete(GradientSample).where(of_job, ids < last_kept.scalar_subquery())
-    session.connection().execute(older)
+    values = {
+        "job_id": row.job_id,
+        "at_seconds": now,
+        "square": found.square,
+        "variance": found.variance,
+        "steps": found.steps,
+        "batch_size": found.at_batch_size,
+        "progress": progress,
+    }
+    connection = session.connection()
+    connection.execute(_ADD_GRADIENT, values)
+    connection.execute(_FORGET_GRADIENTS, {"job": row.job_id, "newer": KEPT_GRADIENTS - 1})
 
 
 def _plan(row: AttemptRow) -> PlanOut | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path as FolderPath
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Path, Query
 from fastapi.responses import StreamingResponse
 from sqlmodel import Session
 
@@ -21,7 +21,7 @@ from backend.attempts.resources import show_attempt, show_gradient, show_sample
 from backend.attempts.tokens import ReportingAttempt
 from backend.clusters.models import Cluster
 from backend.jobs.repository import get_job
-from backend.pagination import Cursor, Limit, link_next
+from backend.pagination import PageAsked
 from backend.problems import NotFound
 from backend.settings import Settings
 from backend.web.bodies import JOB_BYTES, takes_bytes
@@ -60,18 +60,14 @@ def report(session: SessionDep, attempt_id: ReportingAttempt, body: ReportBody) 
 
 @router.get("/jobs/{job_id}/attempts", operation_id="listJobAttempts")
 def list_attempts(
-    request: Request,
-    response: Response,
     session: SessionDep,
     principal: Reader,
     job_id: str,
-    limit: Limit = 50,
-    cursor: Cursor = None,
+    asked: PageAsked,
 ) -> Page[AttemptOut]:
     """The lives of the job's processes, oldest first. A job that is played has none."""
     job = get_job(session, principal, job_id)
-    found = attempts_of(session, job.id, limit=limit, cursor=cursor)
-    link_next(request, response, found.next_cursor)
+    found = asked.linked(attempts_of(session, job.id, limit=asked.limit, cursor=asked.cursor))
     cluster = session.get_one(Cluster, job.cluster_id)
     return found.shown(lambda row: show_attempt(row, cluster))
 
@@ -122,36 +118,28 @@ def download_log(
 
 @router.get("/jobs/{job_id}/samples", operation_id="listJobSamples")
 def list_samples(
-    request: Request,
-    response: Response,
     session: SessionDep,
     principal: Reader,
     job_id: str,
-    limit: Limit = 50,
-    cursor: Cursor = None,
+    asked: PageAsked,
 ) -> Page[StepSampleOut]:
     """The step times that were measured of the job, by configuration."""
     job = get_job(session, principal, job_id)
-    found = samples_of(session, job.id, limit=limit, cursor=cursor)
-    link_next(request, response, found.next_cursor)
+    found = asked.linked(samples_of(session, job.id, limit=asked.limit, cursor=asked.cursor))
     cluster = session.get_one(Cluster, job.cluster_id)
     return found.shown(lambda row: show_sample(row, cluster))
 
 
 @router.get("/jobs/{job_id}/gradients", operation_id="listJobGradients")
 def list_gradients(
-    request: Request,
-    response: Response,
     session: SessionDep,
     principal: Reader,
     job_id: str,
-    limit: Limit = 50,
-    cursor: Cursor = None,
+    asked: PageAsked,
 ) -> Page[GradientSampleOut]:
     """The gradient noise scale of the job over its training, oldest first; the newest 500."""
     job = get_job(session, principal, job_id)
-    found = gradients_of(session, job.id, limit=limit, cursor=cursor)
-    link_next(request, response, found.next_cursor)
+    found = asked.linked(gradients_of(session, job.id, limit=asked.limit, cursor=asked.cursor))
     cluster = session.get_one(Cluster, job.cluster_id)
     return found.shown(lambda row: show_gradient(row, cluster))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 
+import sqlalchemy as sa
 from sqlmodel import Session, select
 
 from backend.attempts.models import AttemptRow, StepSample
@@ -19,11 +20,24 @@ MOST_STEPS = 10_000
 """Steps of one configuration that are remembered: older ones count less and less."""
 _MOVED = 0.02  # of a step's time
 _WEIGHT_MOVED = 0.1
+_CONFIGURATION = (
+    "job_id",
+    "gpu_type",
+    "node_count",
+    "replica_count",
+    "per_gpu_batch_size",
+    "accumulation_steps",
+)
+# Made once: making it for every report takes longer than the answer.
+_SAMPLE = select(StepSample).where(
+    *(getattr(StepSample, name) == sa.bindparam(name) for name in _CONFIGURATION)
+)
 
 
 def add_steps(session: Session, row: AttemptRow, found: PassBody, now: float) -> None:
     """Merge count, mean and squares of these steps with those before (Chan et al.)."""
     known = sample_of(session, row, found)
+    is_new = known is None
     if known is None:
         known = _unmeasured(row, found, now)
     before = min(known.count, MOST_STEPS)
@@ -36,21 +50,21 @@ def add_steps(session: Session, row: AttemptRow, found: PassBody, now: float) ->
     known.count, known.last_seconds = count, now
     settle(known)
     session.add(known)
-    session.flush()
+    if is_new:  # more steps of a report may be of the same configuration
+        session.flush()
 
 
 def sample_of(session: Session, row: AttemptRow, found: PassBody) -> StepSample | None:
     """Return what is known of the configuration of these steps."""
-    return session.exec(
-        select(StepSample).where(
-            StepSample.job_id == row.job_id,
-            StepSample.gpu_type == row.gpu_type,
-            StepSample.node_count == found.node_count,
-            StepSample.replica_count == found.replica_count,
-            StepSample.per_gpu_batch_size == found.per_gpu_batch_size,
-            StepSample.accumulation_steps == found.accumulation_steps,
-        )
-    ).first()
+    asked = {
+        "job_id": row.job_id,
+        "gpu_type": row.gpu_type,
+        "node_count": found.node_count,
+        "replica_count": found.replica_count,
+        "per_gpu_batch_size": found.per_gpu_batch_size,
+        "accumulation_steps": found.accumulation_steps,
+    }
+    return session.exec(_SAMPLE, params=asked).first()
 
 
 def deviation_of(row: StepSample) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Response
 from sqlmodel import col, select
 
 from backend.accounts.identity import Principal, require
@@ -14,7 +14,7 @@ from backend.clusters.models import Cluster, Node
 from backend.clusters.repository import get_cluster, get_node
 from backend.clusters.resources import show_cluster, show_node
 from backend.idempotency import Answer, KeyHeader, Once, answer_once, answer_prepared
-from backend.pagination import Cursor, Limit, Order, link_next, paginate
+from backend.pagination import Order, PageAsked, paginate
 from backend.web.bodies import NODES_BYTES, takes_bytes
 from backend.web.conditional import IfMatch, etag
 from backend.web.dependencies import ReadingDep, SessionDep, SettingsDep
@@ -37,23 +37,21 @@ Writer = Annotated[Principal, Depends(require(Permission.CLUSTERS_WRITE))]
 
 @router.get("", operation_id="listClusters")
 def list_clusters(
-    request: Request,
-    response: Response,
     session: SessionDep,
     _: Reader,
-    limit: Limit = 50,
-    cursor: Cursor = None,
+    asked: PageAsked,
 ) -> Page[ClusterOut]:
     """Oldest first; jobs that name no cluster go to the first."""
-    found = paginate(
-        session,
-        select(Cluster),
-        order=Order([col(Cluster.id)]),
-        filters={"list": "clusters"},
-        limit=limit,
-        cursor=cursor,
+    found = asked.linked(
+        paginate(
+            session,
+            select(Cluster),
+            order=Order([col(Cluster.id)]),
+            filters={"list": "clusters"},
+            limit=asked.limit,
+            cursor=asked.cursor,
+        )
     )
-    link_next(request, response, found.next_cursor)
     return found.shown(show_cluster)
 
 
@@ -130,27 +128,25 @@ def resume_cluster(
 
 @router.get("/{cluster_id}/nodes", operation_id="listNodes")
 def list_nodes(
-    request: Request,
-    response: Response,
     session: SessionDep,
     _: Reader,
     cluster_id: str,
-    limit: Limit = 50,
-    cursor: Cursor = None,
+    asked: PageAsked,
 ) -> Page[NodeOut]:
     """In the order that numbers the GPUs."""
     cluster = get_cluster(session, cluster_id)
     statement = select(Node).where(Node.cluster_id == cluster.id)
     filters = {"list": "nodes", "cluster": cluster.id}
-    found = paginate(
-        session,
-        statement,
-        order=Order([col(Node.position)]),
-        filters=filters,
-        limit=limit,
-        cursor=cursor,
+    found = asked.linked(
+        paginate(
+            session,
+            statement,
+            order=Order([col(Node.position)]),
+            filters=filters,
+            limit=asked.limit,
+            cursor=asked.cursor,
+        )
     )
-    link_next(request, response, found.next_cursor)
     return found.shown(show_node)
 
 

@@ -36,7 +36,7 @@ from backend.jobs.service import (
     request_cancel,
     store_jobs,
 )
-from backend.pagination import Cursor, Limit, link_next
+from backend.pagination import PageAsked
 from backend.secret_key import secret_key
 from backend.web.bodies import BATCH_BYTES, JOB_BYTES, takes_bytes
 from backend.web.conditional import IfMatch, etag
@@ -97,17 +97,20 @@ def job_filters(
     )
 
 
+def total_asked(
+    count: Annotated[Literal["exact"] | None, Query(description="Ask for `total`.")] = None,
+) -> bool:
+    return count == "exact"
+
+
 @router.get("/jobs", operation_id="listJobs")
 def list_jobs(
-    request: Request,
-    response: Response,
     session: SessionDep,
     principal: Reader,
+    asked: PageAsked,
+    with_total: Annotated[bool, Depends(total_asked)],
     filters: Annotated[JobFilters, Depends(job_filters)],
     sort: Sort = "-submitted_at",
-    limit: Limit = 50,
-    cursor: Cursor = None,
-    count: Annotated[Literal["exact"] | None, Query(description="Ask for `total`.")] = None,
 ) -> JobPage:
     """The jobs that you may see, with counts by state.
 
@@ -119,10 +122,9 @@ def list_jobs(
         else [get_cluster(session, filters.cluster)]
     )
     wanted = FoundJobs.of(session, filters, principal, clusters)
-    found = find_jobs(session, wanted, sort, limit=limit, cursor=cursor)
+    found = asked.linked(find_jobs(session, wanted, sort, limit=asked.limit, cursor=asked.cursor))
     counts = count_by_state(session, wanted)
-    link_next(request, response, found.next_cursor)
-    total = sum(counts.values()) if count == "exact" else None
+    total = sum(counts.values()) if with_total else None
     return JobPage(
         items=show_jobs(session, principal, found.items),
         next_cursor=found.next_cursor,
@@ -249,36 +251,28 @@ def read_command(session: SessionDep, principal: Reader, job_id: str) -> Command
 
 @router.get("/jobs/{job_id}/allocations", operation_id="listJobAllocations")
 def list_allocations(
-    request: Request,
-    response: Response,
     session: SessionDep,
     principal: Reader,
     job_id: str,
-    limit: Limit = 50,
-    cursor: Cursor = None,
+    asked: PageAsked,
 ) -> Page[AllocationSpanOut]:
     """The allocations of the job over time, oldest first."""
     job = get_job(session, principal, job_id)
-    found = allocations_of(session, job.id, limit=limit, cursor=cursor)
-    link_next(request, response, found.next_cursor)
+    found = asked.linked(allocations_of(session, job.id, limit=asked.limit, cursor=asked.cursor))
     cluster = session.get_one(Cluster, job.cluster_id)
     return found.shown(lambda span: show_span(span, cluster))
 
 
 @router.get("/jobs/{job_id}/events", operation_id="listJobEvents")
 def list_events(
-    request: Request,
-    response: Response,
     session: SessionDep,
     principal: Reader,
     job_id: str,
-    limit: Limit = 50,
-    cursor: Cursor = None,
+    asked: PageAsked,
 ) -> Page[JobEventOut]:
     """The events of the job, oldest first."""
     job = get_job(session, principal, job_id)
-    found = events_of(session, job.id, limit=limit, cursor=cursor)
-    link_next(request, response, found.next_cursor)
+    found = asked.linked(events_of(session, job.id, limit=asked.limit, cursor=asked.cursor))
     cluster = session.get_one(Cluster, job.cluster_id)
     return found.shown(lambda event: show_event(event, cluster))
 

@@ -19,7 +19,8 @@ from backend.measurements.service import (
     show_measurements,
     store_measurement,
 )
-from backend.tenancy import PageAsked, newest_owned
+from backend.pagination import PageAsked
+from backend.tenancy import newest_owned
 from backend.web.bodies import MEASUREMENT_BYTES, takes_bytes
 from backend.web.dependencies import ReadingDep, SessionDep, SettingsDep
 from backend.web.strict_json import StrictRoute

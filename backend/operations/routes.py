@@ -12,7 +12,8 @@ from backend.accounts.permissions import Permission
 from backend.operations.models import Operation, OperationState
 from backend.operations.resources import show_operation
 from backend.operations.service import cancel_operation, get_operation
-from backend.tenancy import PageAsked, newest_owned
+from backend.pagination import PageAsked
+from backend.tenancy import newest_owned
 from backend.web.dependencies import SessionDep
 from backend.web.strict_json import StrictRoute
 from maat.api.fields import Page

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Response
 from sqlmodel import col, select
 
 from backend.accounts.identity import Principal, require
@@ -16,7 +16,7 @@ from backend.clocktime import cluster_seconds
 from backend.clusters.repository import get_cluster
 from backend.idempotency import Answer, KeyHeader, Once, answer_once
 from backend.moments import moment_of
-from backend.pagination import Cursor, Limit, Order, link_next, paginate
+from backend.pagination import Order, PageAsked, paginate
 from backend.reservations.models import ClusterReservation
 from backend.reservations.repository import get_reservation, standing
 from backend.reservations.service import remove, reserve, show_reservations
@@ -66,14 +66,11 @@ def create_reservation(
 
 @router.get("", operation_id="listReservations")
 def list_reservations(
-    request: Request,
-    response: Response,
     session: SessionDep,
     principal: Reader,
     cluster_id: str,
+    asked: PageAsked,
     over: Annotated[bool, Query(description="Include those that are over.")] = False,
-    limit: Limit = 50,
-    cursor: Cursor = None,
 ) -> Page[ReservationOut]:
     """Oldest first."""
     cluster = get_cluster(session, cluster_id)
@@ -86,15 +83,16 @@ def list_reservations(
             )
         )
     filters = {"list": "reservations", "cluster": cluster.id, "over": over}
-    found = paginate(
-        session,
-        statement,
-        order=Order([col(ClusterReservation.id)]),
-        filters=filters,
-        limit=limit,
-        cursor=cursor,
+    found = asked.linked(
+        paginate(
+            session,
+            statement,
+            order=Order([col(ClusterReservation.id)]),
+            filters=filters,
+            limit=asked.limit,
+            cursor=asked.cursor,
+        )
     )
-    link_next(request, response, found.next_cursor)
     return Page(
         items=show_reservations(session, principal, cluster, found.items),
         next_cursor=found.next_cursor,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Path, Query
 
 from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
 from backend.clocktime import seconds_at
 from backend.clusters.models import Cluster
 from backend.clusters.repository import get_cluster
-from backend.pagination import Cursor, Limit, link_next
+from backend.pagination import PageAsked
 from backend.rounds.repository import (
     get_round,
     list_rounds,
@@ -38,21 +38,21 @@ MAX_POINTS = 2000
 
 @router.get("/rounds", operation_id="listRounds")
 def read_rounds(
-    request: Request,
-    response: Response,
     session: SessionDep,
     principal: Reader,
     cluster_id: str,
+    asked: PageAsked,
     after: Annotated[Moment | None, Query(description="Cluster time.")] = None,
     before: Annotated[Moment | None, Query(description="Cluster time.")] = None,
-    limit: Limit = 50,
-    cursor: Cursor = None,
 ) -> Page[RoundOut]:
     """Newest first, without their records."""
     cluster = get_cluster(session, cluster_id)
     start, end = _seconds(cluster, after), _seconds(cluster, before)
-    found = list_rounds(session, cluster.id, after=start, before=end, limit=limit, cursor=cursor)
-    link_next(request, response, found.next_cursor)
+    found = asked.linked(
+        list_rounds(
+            session, cluster.id, after=start, before=end, limit=asked.limit, cursor=asked.cursor
+        )
+    )
     sight = rounds_sight(session, principal, found.items)
     return found.shown(lambda row: show_round(row, cluster, sight))
 

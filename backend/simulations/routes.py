@@ -15,6 +15,7 @@ from backend.accounts.permissions import Permission
 from backend.idempotency import Answer, KeyHeader, Once, answer_prepared
 from backend.measurements.uses import shown_uses
 from backend.operations.service import operations_of
+from backend.pagination import PageAsked
 from backend.problems import Conflict
 from backend.simulations.comparison import compared
 from backend.simulations.fairness_rule import AskedRule, result_by
@@ -31,7 +32,7 @@ from backend.simulations.service import (
     runs_of,
     store_simulation,
 )
-from backend.tenancy import PageAsked, newest_owned
+from backend.tenancy import newest_owned
 from backend.web.bodies import TRACE_BYTES, takes_bytes
 from backend.web.dependencies import QueueDep, ReadingDep, SessionDep, SettingsDep
 from backend.web.strict_json import StrictRoute

@@ -10,11 +10,12 @@ from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
 from backend.idempotency import Answer, KeyHeader, Once, answer_prepared
 from backend.operations.service import operations_of
+from backend.pagination import PageAsked
 from backend.simulations.fairness_rule import AskedRule
 from backend.sweeps.models import Sweep
 from backend.sweeps.resources import show_sweep, show_whole_sweep
 from backend.sweeps.service import PreparedSweep, get_sweep, prepare_sweep, store_sweep, whole_of
-from backend.tenancy import PageAsked, newest_owned
+from backend.tenancy import newest_owned
 from backend.web.bodies import TRACE_BYTES, takes_bytes
 from backend.web.dependencies import QueueDep, ReadingDep, SessionDep, SettingsDep
 from backend.web.strict_json import StrictRoute

@@ -147,7 +147,7 @@ class Adapt(Callback):
         trainer.accumulate_grad_batches = self._passes
 
     def on_load_checkpoint(self, trainer: Any, pl_module: Any, checkpoint: dict[str, Any]) -> None:
-        """Begin to count an epoch's batches anew: they may be of another size."""
+        """Set the number of batches done in this epoch to 0: the rest may be of another size."""
         progress = checkpoint["loops"]["fit_loop"][_PROGRESS]["current"]
         begun = progress["ready"]
         progress.update({name: count - begun for name, count in progress.items()})

@@ -65,7 +65,10 @@ class Parts:
 
 
 class Steps:
-    """The steps of one replica, whoever takes them."""
+    """What one replica does around each step: plans, agreement, reports, checkpoints.
+
+    The step itself is the caller's: the agent's own loop, or that of a library.
+    """
 
     def __init__(
         self, parts: Parts, meter: Meter, replicas: Replicas, ledger: Ledger, inbox: Inbox

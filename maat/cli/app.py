@@ -46,7 +46,7 @@ COMMANDS = (
     Command(
         "submit",
         "Submit a job to a running Maat: a model of the catalog, or a command after --.",
-        "maat.cli.live:submit",
+        "maat.cli.submit:submit",
         takes_words=True,
     ),
     Command(
@@ -64,42 +64,46 @@ COMMANDS = (
         "Show what was learnt of a job: step times by GPU type, the parts of a restart, profiles.",
         "maat.cli.belief:belief",
     ),
-    Command("jobs", "List jobs, newest first.", "maat.cli.live:jobs"),
+    Command("jobs", "List jobs, newest first.", "maat.cli.jobs:jobs"),
     Command(
         "explain",
         "Explain a job's allocation, and what its owner could request instead.",
-        "maat.cli.live:explain",
+        "maat.cli.jobs:explain",
     ),
-    Command("cancel", "Cancel a job. Its training so far is lost.", "maat.cli.live:cancel"),
-    Command("clusters", "List clusters with their policy.", "maat.cli.live:clusters"),
+    Command("cancel", "Cancel a job. Its training so far is lost.", "maat.cli.jobs:cancel"),
+    Command("clusters", "List clusters with their policy.", "maat.cli.clusters:clusters"),
     Command(
         "create-cluster",
         "Create a cluster. Its time begins now.",
-        "maat.cli.create_cluster:create_cluster",
+        "maat.cli.clusters:create_cluster",
     ),
     Command(
         "reserve",
         "Reserve GPUs of a running cluster for a tenant or a job.",
-        "maat.cli.live:reserve",
+        "maat.cli.reservations:reserve",
     ),
-    Command("reservations", "List the reservations of a cluster.", "maat.cli.live:reservations"),
+    Command(
+        "reservations", "List the reservations of a cluster.", "maat.cli.reservations:reservations"
+    ),
     Command(
         "unreserve",
         "Remove a reservation: from the next round, any job may get its GPUs.",
-        "maat.cli.live:unreserve",
+        "maat.cli.reservations:unreserve",
     ),
     Command(
-        "measurements", "List uploaded measurements, newest first.", "maat.cli.live:measurements"
+        "measurements",
+        "List uploaded measurements, newest first.",
+        "maat.cli.measurements:measurements",
     ),
     Command(
         "upload-measurement",
         "Upload measurements of GPU variability or interference for simulations.",
-        "maat.cli.live:upload_measurement",
+        "maat.cli.measurements:upload_measurement",
     ),
     Command(
         "delete-measurement",
         "Delete uploaded measurements. Simulations that use them keep them.",
-        "maat.cli.live:delete_measurement",
+        "maat.cli.measurements:delete_measurement",
     ),
 )
 

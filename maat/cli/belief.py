@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from maat.cli.live import DEFAULT_URL, AsJson, Url, client_of, show, table_of
+from maat.cli.service import (
+    DEFAULT_URL,
+    AsJson,
+    JobNamed,
+    Url,
+    client_of,
+    job_id_of,
+    show,
+    table_of,
+)
 
 if TYPE_CHECKING:
     from maat.api.beliefs import BeliefOut
@@ -17,13 +24,13 @@ _PROFILES = ("gpu_type", "outcome", "steps_gpu_s", "start_up_gpu_s", "attempts",
 
 
 def belief(
-    job_id: Annotated[str, typer.Argument(help="The job's id.")],
+    job: JobNamed,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
     """Show what was learnt of a job: step times by GPU type, the parts of a restart, profiles."""
     with client_of(url) as maat:
-        found = maat.belief(job_id)
+        found = maat.belief(job_id_of(maat, job))
     show(found, as_json, "\n".join(_lines(found)))
 
 

@@ -7,17 +7,11 @@ from typing import Annotated
 
 import typer
 
-from maat.cli.live import (
-    DEFAULT_URL,
-    MAX_DEMO_JOBS,
-    MAX_DEMO_SEED,
-    AsJson,
-    Url,
-    client_of,
-    show,
-)
 from maat.cli.numbers import whole_option
+from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, show
 from maat.scheduling.errors import InputError
+
+MAX_DEMO_JOBS, MAX_DEMO_SEED = 200, 2**31 - 1  # the limits of the service
 
 
 def jobs(

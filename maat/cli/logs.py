@@ -9,8 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from maat.cli.live import DEFAULT_URL, AsJson, Url, client_of, show, table_of
 from maat.cli.numbers import whole_option
+from maat.cli.service import (
+    DEFAULT_URL,
+    MAX_LISTED,
+    AsJson,
+    JobNamed,
+    Url,
+    client_of,
+    job_id_of,
+    show,
+    table_of,
+)
 from maat.vocabulary import MAX_GPUS
 
 if TYPE_CHECKING:
@@ -26,7 +36,7 @@ _ENDED = frozenset({"succeeded", "failed", "cancelled"})
 
 
 def logs(
-    job_id: Annotated[str, typer.Argument(help="The job's id.")],
+    job: JobNamed,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on until the job has ended.")
     ] = False,
@@ -43,13 +53,14 @@ def logs(
 ) -> None:
     """Print what a command has written; with -f, what it writes until it ends."""
     with client_of(url) as maat:
-        for text in LogReader(maat, job_id, rank, say=_aside).texts(attempt, follow=follow):
+        reader = LogReader(maat, job_id_of(maat, job), rank, say=_aside)
+        for text in reader.texts(attempt, follow=follow):
             sys.stdout.write(text)
             sys.stdout.flush()
 
 
 def attempts(
-    job_id: Annotated[str, typer.Argument(help="The job's id.")],
+    job: JobNamed,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
@@ -57,8 +68,9 @@ def attempts(
     from maat.client import calls
 
     with client_of(url) as maat:
+        job_id = job_id_of(maat, job)
         maat.job_command(job_id)
-        page = maat.send(calls.attempts(job_id, limit=500))
+        page = maat.send(calls.attempts(job_id, limit=MAX_LISTED))
     columns = (
         "number", "kind", "state", "outcome", "gpu_type", "gpu_count", "queued_at", "ended_at",
         "exit_codes", "checkpoint_step", "reason",
@@ -136,7 +148,7 @@ class LogReader:
     def _attempts(self) -> dict[int, AttemptOut]:
         from maat.client import calls
 
-        found = self._send(calls.attempts(self._job_id, limit=500), patient=True)
+        found = self._send(calls.attempts(self._job_id, limit=MAX_LISTED), patient=True)
         return {one["number"]: one for one in found["items"]}
 
     def _is_over(self) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 
 from maat.demo.jobs import JOBS, Law
 
-_LATE = 1.0  # passes: one that begins later than this begins anew
+_LATE = 1.0  # passes: a pause of the script that is longer is not taken from later sleeps
 
 
 class EmulatedGpu:
@@ -40,10 +40,10 @@ class EmulatedGpu:
 def emulate(model: Any, name: str) -> Any:
     """Let the passes of a model take the time of the GPU that Maat gave; return the model.
 
-    Without Maat, the model runs as it is.
+    Without Maat, or on a type that has no law, the model runs as it is.
     """
-    gpu_type = os.environ.get("MAAT_GPU_TYPE")
-    if gpu_type is not None:
-        gpu = EmulatedGpu(JOBS[name].laws[gpu_type])
+    law = JOBS[name].laws.get(os.environ.get("MAAT_GPU_TYPE", ""))
+    if law is not None:
+        gpu = EmulatedGpu(law)
         model.register_forward_hook(lambda _, inputs, __: gpu.hold(len(inputs[0])))
     return model

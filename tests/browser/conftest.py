@@ -351,5 +351,5 @@ def inside(_loaded_page: Page) -> Iterator[Tab]:
         tab.follow(urlsplit(_loaded_page.url)._replace(path=NOWHERE, query="").geturl())
         expect(_loaded_page.locator(".page-title")).to_have_text("Not found")
         _loaded_page.evaluate(REST)
-    except (Error, AssertionError):  # what a failed test leaves is not gone on from
+    except (Error, AssertionError):  # left in no known state by a failed test
         _loaded_page.goto("about:blank")

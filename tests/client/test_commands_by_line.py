@@ -15,7 +15,7 @@ from backend.attempts.folders import attempt_folder, cluster_folder
 from backend.database import Database
 from backend.models import AttemptRow, Cluster, Job
 from maat.__main__ import main
-from maat.cli import belief, live, logs
+from maat.cli import logs
 from maat.cli.app import app as commands
 from maat.client import ApiError, Client, Unreachable
 from maat.scheduling.errors import ParameterError
@@ -36,8 +36,7 @@ def here(app: FastAPI, maat: Client) -> Client:
 @pytest.fixture
 def run(here: Client, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setattr(Client, "close", lambda _: None)
-    for module in (belief, live, logs):
-        monkeypatch.setattr(module, "client_of", lambda _: here)
+    monkeypatch.setattr("maat.client.Client", lambda *_, **__: here)
 
     def invoke(*arguments: str) -> str:
         done = CliRunner().invoke(commands, arguments, catch_exceptions=False)
@@ -239,14 +238,17 @@ def test_logs_of_what_is_unknown_end_with_2(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(logs, "client_of", lambda _: here)
+    monkeypatch.setattr("maat.client.Client", lambda *_, **__: here)
     monkeypatch.setattr(Client, "close", lambda _: None)
-    for words in (["job_none", "-f"], [world.job_id, "--attempt", "9", "-f"]):
+    unknown = f"job_{'0' * 26}"
+    for words in (["none", "-f"], [unknown, "-f"], [world.job_id, "--attempt", "9", "-f"]):
         monkeypatch.setattr("sys.argv", ["maat", "logs", *words])
         with pytest.raises(SystemExit) as ended:
             main()
         assert ended.value.code == 2
-    assert "There is no job 'job_none'." in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"There is no job '{unknown}'." in said
+    assert "job: is neither the id nor the name of a job that you may see (got 'none')" in said
 
 
 def test_a_job_that_is_played_has_no_log(here: Client) -> None:

@@ -17,7 +17,6 @@ from backend.clocktime import utc_now
 from backend.database import Database
 from backend.models import Cluster
 from maat.__main__ import main
-from maat.cli import live
 from maat.cli.app import app as commands
 from maat.client import ApiError, Client
 from maat.scheduling.errors import ParameterError
@@ -30,7 +29,7 @@ Run = Callable[..., str]
 def run(maat: Client, monkeypatch: pytest.MonkeyPatch) -> Run:
     """What a command prints. The client stays open: every command ends with closing its own."""
     monkeypatch.setattr(Client, "close", lambda _: None)
-    monkeypatch.setattr(live, "client_of", lambda _: maat)
+    monkeypatch.setattr("maat.client.Client", lambda *_, **__: maat)
 
     def invoke(*arguments: str) -> str:
         done = CliRunner().invoke(commands, arguments, catch_exceptions=False)
@@ -172,6 +171,31 @@ def test_gpus_are_reserved_listed_and_given_back(run: Run, maat: Client) -> None
     assert made["id"] in run("reservations")
     assert run("unreserve", made["id"]) == f"{made['id']} is removed\n"
     assert made["id"] not in run("reservations", "--over")
+
+
+def test_a_job_is_found_by_a_name_that_no_other_job_has(run: Run, maat: Client) -> None:
+    named = [
+        maat.submit_job({"name": name, "model": "bert"})
+        for name in ("train", "train-2", "50%_/done?", "train-2b")
+    ]
+    for job in (named[0], named[2]):
+        assert run("cancel", job["name"]) == f"{job['id']} is submitted\n"
+        assert maat.job(job["id"])["cancel_requested"]
+    assert not maat.job(named[1]["id"])["cancel_requested"]
+
+
+def test_a_name_of_several_jobs_is_refused_with_their_ids(run: Run, maat: Client) -> None:
+    twins = [maat.submit_job({"name": "twin", "model": "bert"}) for _ in range(2)]
+    with pytest.raises(ParameterError) as refused:
+        run("cancel", "twin")
+    told = f"{twins[1]['id']} (submitted), {twins[0]['id']} (submitted)"
+    assert str(refused.value) == (
+        f"job: is the name of 2 jobs (got 'twin'). Give the id of one: {told}."
+    )
+    assert not any(maat.job(twin["id"])["cancel_requested"] for twin in twins)
+    for unknown in ("", "twi", "x" * 1000):
+        with pytest.raises(ParameterError, match="is neither the id nor the name of a job"):
+            run("cancel", unknown)
 
 
 def test_measurements_are_uploaded_listed_and_deleted(run: Run, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maat.demo.emulated import EmulatedGpu
+from maat.demo.emulated import EmulatedGpu, emulate
 from maat.demo.jobs import JOBS, Law
 
 LAW = Law(0.05, 0.001)
@@ -48,6 +48,14 @@ def test_a_pass_after_a_pause_begins_anew(monkeypatch: pytest.MonkeyPatch) -> No
     clock.work(60.0)
     gpu.hold(32)
     assert clock.now == pytest.approx(160.0 + 2 * LAW.seconds(32))
+
+
+def test_a_script_on_a_gpu_without_a_law_runs_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = pytest.importorskip("torch").nn.Linear(2, 1)
+    for gpu_type in ("cpu", "t4"):
+        monkeypatch.setenv("MAAT_GPU_TYPE", gpu_type)
+        assert emulate(model, "digits") is model
+        assert len(model._forward_hooks) == (gpu_type == "t4")
 
 
 @pytest.mark.parametrize("name", JOBS)

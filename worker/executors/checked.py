@@ -100,9 +100,15 @@ def _checked_statuses(
 
 
 def _is_possible(status: JobStatus) -> bool:
-    _, progress, remaining, gpu_seconds, _, started_at, _, goodput, _, ended, _, _ = status
-    numbers = progress + remaining + gpu_seconds + (goodput or 0.0) + (started_at or 0.0)
-    return math.isfinite(numbers) and (ended is None or ended in TERMINAL)
+    numbers = (
+        status.progress,
+        status.remaining_work,
+        status.gpu_seconds,
+        status.goodput or 0.0,
+        status.started_at or 0.0,
+    )
+    has_a_way_to_end = status.ended is None or status.ended in TERMINAL
+    return has_a_way_to_end and all(map(math.isfinite, numbers))
 
 
 def _checked_jobs(

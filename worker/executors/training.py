@@ -14,7 +14,6 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from backend.attempts.beliefs import gpu_seconds
 from backend.attempts.profiles import why_given_up
 from backend.commands.spec import UNKNOWN_WORK
 from backend.models import AttemptRow, JobCommand
@@ -319,7 +318,7 @@ class Training:
             job_id,
             progress=1.0 if finished else min(done / total, 1.0) if total else 0.0,
             remaining_work=0.0 if finished else max((total or UNKNOWN_WORK) - done, 0.0),
-            gpu_seconds=sum(gpu_seconds(attempt, now) for attempt in attempts),
+            gpu_seconds=sum(attempt.gpu_seconds(now) for attempt in attempts),
             restarts=max(len(began) - 1, 0),
             started_at=min(began, default=None),
             allocation=None if shown is None else self._place.allocation(shown),
@@ -344,7 +343,7 @@ class Training:
         by_type: dict[str, float] = {}
         for attempt in attempts:
             spent = by_type.get(attempt.gpu_type, 0.0)
-            by_type[attempt.gpu_type] = spent + gpu_seconds(attempt, now)
+            by_type[attempt.gpu_type] = spent + attempt.gpu_seconds(now)
         return Job(
             self._spec(known),
             self._belief(job_id),

@@ -34,9 +34,10 @@ def as_named(
 ) -> dict[str, dict[str, list[int]]]:
     """Return what each attempt holds once the engine has named the GPUs of some.
 
-    `held`: what attempts hold; no GPU twice. Whoever holds a named GPU only provisionally gets one
-    of those left instead. If two were named the same GPU, the one that holds it already keeps it:
-    the other's turn comes when that has ended.
+    `held`: what attempts hold; no GPU twice. An attempt whose GPU was named for another one, and
+    for which none was named yet, gets another of the GPUs in `held`. If the engine names one GPU
+    for two attempts, the one that holds it keeps it, and the other gets it in a later call, once
+    the first has ended.
     """
     found: dict[str, dict[str, list[int]]] = {attempt: {} for attempt in held}
     for node in dict.fromkeys(node for gpus in held.values() for node in gpus):

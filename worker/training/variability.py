@@ -19,7 +19,7 @@ from worker.training.tables import MeasuredScore
 ALL = "all"
 """The class of jobs of which no utilisation is known; it comes after A, B and C."""
 CLASS_COUNT = 3  # as in PAL
-_DIGITS = 2  # a score that moves by less is the same, or bins would be formed anew all the time
+_DIGITS = 2  # of a score. Placers form their bins again when a score changes, so noise must not
 
 NO_CLASSES: Mapping[str, str] = MappingProxyType({})
 

@@ -1,4 +1,4 @@
-"""The command that creates a cluster of a running service."""
+"""`maat clusters` and `maat create-cluster`: the clusters of a running service."""
 
 from __future__ import annotations
 
@@ -8,9 +8,18 @@ from typing import Annotated, Any
 
 import typer
 
-from maat.cli import live
+from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, show, table_of
 from maat.scheduling.errors import ParameterError
 from maat.vocabulary import ExecutorKind
+
+
+def clusters(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """List clusters with their policy."""
+    with client_of(url) as maat:
+        found = maat.clusters()
+    columns = ("id", "name", "executor", "policy", "placer", "round_seconds", "speed", "paused")
+    rows = [[str(cluster.get(column, "")) for column in columns] for cluster in found]
+    show(found, as_json, table_of(columns, rows))
 
 
 def create_cluster(
@@ -30,17 +39,17 @@ def create_cluster(
         typer.Option(help="For slurm, such as shared_dir=/shared/maat or partition=gpu."),
     ] = None,
     policy: Annotated[str | None, typer.Option(help="Its policy; default: sia.")] = None,
-    url: live.Url = live.DEFAULT_URL,
-    as_json: live.AsJson = False,
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
 ) -> None:
     """Create a cluster. Its time begins now."""
     given = {"shape": shape, "policy": policy, "executor": executor.value}
     body: dict[str, Any] = {"name": name, **{k: v for k, v in given.items() if v is not None}}
     if executor_parameter:
         body["executor_parameters"] = _parameters(executor_parameter)
-    with live.client_of(url) as maat:
+    with client_of(url) as maat:
         made = maat.create_cluster(body)
-    live.show(made, as_json, f"{made['id']}  {made['name']} is created")
+    show(made, as_json, f"{made['id']}  {made['name']} is created")
 
 
 def _parameters(given: Sequence[str]) -> dict[str, object]:

@@ -1,0 +1,101 @@
+"""What the commands of a running service share: its address, its client, what they print."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from maat.scheduling.errors import ParameterError
+from maat.vocabulary import MAX_TEXT
+
+if TYPE_CHECKING:
+    from maat.api.jobs import JobOut
+    from maat.client import Client
+
+Url = Annotated[str, typer.Option("--url", envvar="MAAT_URL", help="Address of the service.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+JobNamed = Annotated[
+    str, typer.Argument(metavar="JOB", help="The job's id; or its name, if no other job has it.")
+]
+
+DEFAULT_URL = "http://127.0.0.1:8000"
+MAX_LISTED = 500  # by the service, in one answer
+_JOB_ID = re.compile("job_[0-9a-hjkmnp-tv-z]{26}")  # as the service makes them
+_MOST_TOLD = 10
+
+
+def client_of(url: str) -> Client:
+    # It loads an HTTP library, which takes longer than a small simulation runs.
+    from maat.client import Client
+
+    return Client(url, token=os.environ.get("MAAT_TOKEN"))
+
+
+def job_id_of(maat: Client, named: str) -> str:
+    """Return the id of a job that is named by its id or by its name.
+
+    Raises ParameterError if no job that the caller sees has the name, or several have it.
+    """
+    if _JOB_ID.fullmatch(named):
+        return named
+    found = list(_jobs_named(maat, named)) if 0 < len(named) <= MAX_TEXT else []
+    if len(found) == 1:
+        return found[0]["id"]
+    if not found:
+        raise ParameterError(
+            "is neither the id nor the name of a job that you may see",
+            field="job",
+            value=named,
+            remedy="`maat jobs` lists them.",
+        )
+    told = ", ".join(f"{job['id']} ({job['state']})" for job in found[:_MOST_TOLD])
+    more = f" and {len(found) - _MOST_TOLD} older ones" if len(found) > _MOST_TOLD else ""
+    raise ParameterError(
+        f"is the name of {len(found)} jobs",
+        field="job",
+        value=named,
+        remedy=f"Give the id of one: {told}{more}.",
+    )
+
+
+def _jobs_named(maat: Client, name: str) -> Iterator[JobOut]:
+    """Yield the jobs of exactly this name, newest first."""
+    cursor = None
+    while True:
+        page = maat.jobs(q=name, limit=MAX_LISTED, cursor=cursor)
+        yield from (job for job in page["items"] if job["name"] == name)
+        cursor = page["next_cursor"]
+        if cursor is None:
+            return
+
+
+def cluster_or_first(maat: Client, named: str | None) -> str:
+    """Return the named cluster, or the first. Raises ParameterError if there is none."""
+    if named is not None:
+        return named
+    known = maat.clusters()
+    if not known:
+        raise ParameterError(
+            "is missing: the service has none",
+            field="cluster",
+            remedy="Create one: maat create-cluster NAME --shape t4=6x4,a100=2x8.",
+        )
+    return known[0]["id"]
+
+
+def show(data: object, as_json: bool, text: str) -> None:
+    typer.echo(json.dumps(data, indent=2) if as_json else text)
+
+
+def table_of(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    widths = [max([len(c), *(len(row[i]) for row in rows)]) for i, c in enumerate(columns)]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in (columns, *rows)
+    ]
+    return "\n".join(lines)
