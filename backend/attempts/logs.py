@@ -7,7 +7,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from backend.attempts.folders import attempt_folder
 from backend.problems import NotFound
@@ -29,7 +29,7 @@ def open_log(cluster: Path, attempt_id: str, rank: int) -> BinaryIO:
         raise NotFound(
             f"There is no log of rank {rank}: it has not begun, or is too old."
         ) from None
-    file = os.fdopen(number, "rb")
+    file = cast(BinaryIO, os.fdopen(number, "rb", buffering=0))  # os.lseek moves it too
     if not stat.S_ISREG(os.fstat(number).st_mode):
         file.close()
         raise NotFound(f"The log of rank {rank} is no file any more.")
@@ -48,8 +48,8 @@ def read_part(file: BinaryIO, offset: int, limit: int, *, ended: bool) -> LogOut
     """
     total = size_of(file)
     start = _start_of_character(file, _kept_from(file, min(offset, total)))
-    file.seek(start)
     left_out = _kept_until(file, start, total) - start
+    file.seek(start)
     data = file.read(min(limit, left_out))
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     end = start + len(data)
