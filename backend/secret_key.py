@@ -46,6 +46,10 @@ class SecretKey:
                 "key file back, or submit the job again."
             ) from None
 
+    def fingerprint(self, text: str) -> str:
+        """Return by what a text is recognised, and cannot be guessed without the key."""
+        return hmac.digest(self._derived(b"fingerprints"), text.encode(), "sha256").hex()
+
     def attempt_token(self, attempt_id: str) -> str:
         """Return the token with which an attempt reports. It is not stored anywhere."""
         return ATTEMPT_PREFIX + self._derived(b"attempt " + attempt_id.encode()).hex()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from backend.problems import FieldError
 
-_SECRET = "secret_env"  # noqa: S105  (a member whose values are not shown again)
+_COMMAND, _SECRET = "run", "secret_env"  # what stands in the second is not shown again
 _PLACES = ("body", "query", "path", "header", "cookie")
 
 
@@ -15,10 +15,16 @@ def field_error(found: Mapping[str, Any]) -> FieldError:
     location = [str(part) for part in found["loc"]]
     parts = location[1:] if location and location[0] in _PLACES else location
     pointer = "".join("/" + pointer_part(part) for part in parts)
-    hidden = found["type"] == "missing" or _SECRET in parts
+    hidden = found["type"] == "missing" or _may_hold_secrets(parts, found)
     value = None if hidden else found.get("input")
     message = found["msg"].removeprefix("Value error, ")
     return FieldError(pointer, found["type"], f"{message}.", _remedy(found), value)
+
+
+def _may_hold_secrets(parts: Sequence[str], found: Mapping[str, Any]) -> bool:
+    """Return whether the wrong value is of a command, and could be a secret in a wrong place."""
+    is_misplaced = found["type"] == "extra_forbidden" or isinstance(found.get("input"), dict | list)
+    return _SECRET in parts or (_COMMAND in parts and is_misplaced)
 
 
 def pointer_part(name: str) -> str:

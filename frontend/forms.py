@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, TypeAlias, TypedDict
 
 from dash.development.base_component import Component
 
 from frontend.components.cards import error_state
+from frontend.formatting import count
 from frontend.problems import friendly_message
+from maat.api.fields import Body
 from maat.client import ApiError
 from maat.client.errors import FieldProblem
 
@@ -22,6 +25,35 @@ class Told(TypedDict):
 
     values: Mapping[str, object]
     errors: Mapping[str, str]
+
+
+@lru_cache
+def described(body: type[Body], name: str) -> Mapping[str, Any]:
+    """Return the JSON Schema of a number of a body: title, description, default, limits."""
+    field = body.model_json_schema()["properties"][name]
+    branches = field.get("anyOf", [field])
+    return {**field, **next(each for each in branches if each["type"] in ("integer", "number"))}
+
+
+def wrong_number(body: type[Body], name: str, value: object) -> str:
+    """Return what is wrong with a number that is not empty; nothing if the schema takes it."""
+    schema = described(body, name)
+    if value in ("", None):
+        return ""
+    if not isinstance(value, int | float):
+        return "Give a number."
+    if schema["type"] == "integer" and value != int(value):
+        return "Give a whole number."
+    above, least, most = map(schema.get, ("exclusiveMinimum", "minimum", "maximum"))
+    if above is not None and value <= above:
+        return f"Give more than {_limit(above)}."
+    if most is not None and (value > most or (least is not None and value < least)):
+        return f"Give {_limit(least or 0)} to {_limit(most)}."
+    return ""
+
+
+def _limit(value: float) -> str:
+    return count(int(value)) if value == int(value) else f"{value:g}"
 
 
 def still_wrong(values: FormValues, told: Told | None, seen: Mapping[str, str]) -> dict[str, str]:

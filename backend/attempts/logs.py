@@ -5,9 +5,9 @@ from __future__ import annotations
 import codecs
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from backend.attempts.folders import attempt_folder
 from backend.problems import NotFound
@@ -29,7 +29,7 @@ def open_log(cluster: Path, attempt_id: str, rank: int) -> BinaryIO:
         raise NotFound(
             f"There is no log of rank {rank}: it has not begun, or is too old."
         ) from None
-    file = os.fdopen(number, "rb")
+    file = cast(BinaryIO, os.fdopen(number, "rb", buffering=0))  # os.lseek moves it too
     if not stat.S_ISREG(os.fstat(number).st_mode):
         file.close()
         raise NotFound(f"The log of rank {rank} is no file any more.")
@@ -43,16 +43,20 @@ def size_of(file: BinaryIO) -> int:
 def read_part(file: BinaryIO, offset: int, limit: int, *, ended: bool) -> LogOut:
     """Return text from the character at `offset` on, at most `limit` bytes of it.
 
-    A character that is not whole yet is left to the next call, unless nothing more will come.
+    A character that is not whole yet is left to the next call, unless nothing more will come. What
+    was left out of a log that is too long is passed over.
     """
     total = size_of(file)
-    start = _start_of_character(file, min(offset, total))
+    start = _start_of_character(file, _kept_from(file, min(offset, total)))
+    left_out = _kept_until(file, start, total) - start
     file.seek(start)
-    data = file.read(limit)
+    data = file.read(min(limit, left_out))
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
-    is_last = ended and start + len(data) >= total
+    end = start + len(data)
+    is_cut = left_out <= limit and end < total
+    is_last = is_cut or (ended and end >= total)
     text = decoder.decode(data, final=is_last)
-    after = start + len(data) - (0 if is_last else len(decoder.getstate()[0]))
+    after = end - (0 if is_last else len(decoder.getstate()[0]))
     return LogOut(
         text=text,
         offset=start,
@@ -62,12 +66,24 @@ def read_part(file: BinaryIO, offset: int, limit: int, *, ended: bool) -> LogOut
     )
 
 
-def read_whole(file: BinaryIO, total: int) -> Iterator[bytes]:
-    """Yield the first `total` bytes, and close the file."""
+def kept_parts(file: BinaryIO) -> list[tuple[int, int]]:
+    """Return from where to where there is text: a log that is too long has lost its middle."""
+    total, found, at = size_of(file), list[tuple[int, int]](), 0
+    while (start := _kept_from(file, at)) < total:
+        at = _kept_until(file, start, total)
+        found.append((start, at))
+    return found
+
+
+def read_whole(file: BinaryIO, parts: Sequence[tuple[int, int]]) -> Iterator[bytes]:
+    """Yield these parts, and close the file."""
     with file:
-        while total > 0 and (data := file.read(min(_PORTION, total))):
-            total -= len(data)
-            yield data
+        for start, end in parts:
+            file.seek(start)
+            left = end - start
+            while left > 0 and (data := file.read(min(_PORTION, left))):
+                left -= len(data)
+                yield data
 
 
 def last_lines(cluster: Path, attempt_id: str, rank: int) -> list[str]:
@@ -81,6 +97,21 @@ def last_lines(cluster: Path, attempt_id: str, rank: int) -> list[str]:
     lines = part["text"].replace("\0", "\N{REPLACEMENT CHARACTER}").splitlines()
     is_cut = part["offset"] > 0 and len(lines) > 1
     return lines[1 if is_cut else 0 :][-LAST_LINES:]
+
+
+def _kept_from(file: BinaryIO, offset: int) -> int:
+    """Return the first offset from this one on at which something is kept."""
+    try:
+        return os.lseek(file.fileno(), offset, os.SEEK_DATA)
+    except OSError:  # it is the end
+        return max(offset, size_of(file))
+
+
+def _kept_until(file: BinaryIO, start: int, total: int) -> int:
+    """Return where the text from `start` on ends, or is left out."""
+    if start >= total:
+        return total
+    return min(os.lseek(file.fileno(), start, os.SEEK_HOLE), total)
 
 
 def _start_of_character(file: BinaryIO, offset: int) -> int:

@@ -13,7 +13,7 @@ from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
 from backend.attempts.beliefs import show_belief
 from backend.attempts.folders import cluster_folder
-from backend.attempts.logs import open_log, read_part, read_whole, size_of
+from backend.attempts.logs import kept_parts, open_log, read_part, read_whole
 from backend.attempts.models import AttemptRow
 from backend.attempts.reports import take_report
 from backend.attempts.repository import attempts_of, get_attempt, gradients_of, samples_of
@@ -106,13 +106,13 @@ def download_log(
     """All that a rank has written so far, as a file."""
     attempt = _attempt_with(session, principal, job_id, number, rank)
     file = open_log(_folder(session, settings, attempt), attempt.id, rank)
-    total, name = size_of(file), f"{attempt.job_id}-attempt-{number}-rank-{rank}.log"
+    parts, name = kept_parts(file), f"{attempt.job_id}-attempt-{number}-rank-{rank}.log"
     headers = {
         "Content-Disposition": f'attachment; filename="{name}"',
-        "Content-Length": str(total),
+        "Content-Length": str(sum(end - start for start, end in parts)),
     }
     return StreamingResponse(
-        read_whole(file, total), media_type="text/plain; charset=utf-8", headers=headers
+        read_whole(file, parts), media_type="text/plain; charset=utf-8", headers=headers
     )
 
 

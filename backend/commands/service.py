@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sqlmodel import Session, col, select
 
 from backend.answers import answer_of
 from backend.commands.models import JobCommand, JobSecret
 from backend.problems import NotFound
-from backend.secret_key import SecretKey
+from backend.secret_key import SecretKey, secret_key
+from backend.settings import Settings
 from maat.api.commands import CommandBody, CommandOut
 
 
@@ -41,3 +44,16 @@ def secrets_of(session: Session, job_id: str, key: SecretKey) -> dict[str, str]:
     """Return the secrets themselves, for the processes of the job. Raises SecretError."""
     found = session.exec(select(JobSecret).where(JobSecret.job_id == job_id)).all()
     return {secret.name: key.decrypted(secret.value) for secret in found}
+
+
+def without_secrets(job: Any, settings: Settings) -> Any:
+    """Return the request for a job with a fingerprint in place of its secrets.
+
+    What recognises a repeated request is stored; short secrets could be guessed from a plain
+    digest. `job`: as it was sent, checked or not.
+    """
+    run = job.get("run") if isinstance(job, Mapping) else None
+    if not isinstance(run, Mapping) or not run.get("secret_env"):
+        return job
+    text = json.dumps(run["secret_env"], sort_keys=True, default=str)
+    return {**job, "run": {**run, "secret_env": secret_key(settings).fingerprint(text)}}

@@ -70,6 +70,10 @@ def _objections_to_command(body: JobBody, capacity: Mapping[str, int]) -> list[F
         if value != JobBody.model_fields[name].default:
             message = "This field is for jobs of the catalog's models."
             return [FieldError(f"/{name}", "not_for_commands", message, "Leave it out.", value)]
+    twice = sorted(body.run.env.keys() & body.run.secret_env.keys()) if body.run else []
+    if twice:
+        message = f"{twice[0]} is both a variable and a secret."
+        return [FieldError(f"/run/secret_env/{twice[0]}", "named_twice", message, "Give it once.")]
     if Adaptivity(body.adaptivity) is not Adaptivity.RIGID and body.batch_size is None:
         message = "The batch size that the script was tuned for is missing."
         remedy = "Give the total batch size, or adaptivity rigid with gpu_count."

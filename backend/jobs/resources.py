@@ -129,7 +129,8 @@ def _show(job: Job, facts: _ClusterFacts, sight: Sight, *, owner: str, tenant: s
         finished_at=None
         if job.finished_seconds is None
         else shown_at(cluster, job.finished_seconds),
-        remaining_seconds=_remaining_seconds(job),
+        runs_command=cluster.runs_commands,
+        remaining_seconds=_remaining_seconds(job, cluster),
         wait_seconds=_wait_seconds(job, facts.now),
         gpu_hours=job.gpu_seconds / 3600,
         allocation=_allocation(job, facts.node_of_gpu),
@@ -137,9 +138,11 @@ def _show(job: Job, facts: _ClusterFacts, sight: Sight, *, owner: str, tenant: s
     )
 
 
-def _remaining_seconds(job: Job) -> float | None:
+def _remaining_seconds(job: Job, cluster: Cluster) -> float | None:
     if job.finished_seconds is not None:
         return 0.0
+    if cluster.runs_commands and job.progress == 0:  # nobody may have said how much work there is
+        return None
     return job.remaining_work / job.goodput if job.goodput is not None and job.goodput > 0 else None
 
 

@@ -12,7 +12,7 @@ from backend.accounts.permissions import Permission
 from backend.clusters.models import Cluster
 from backend.clusters.repository import all_clusters, get_cluster, nodes_of
 from backend.clusters.topology import capacity_by_type
-from backend.commands.service import show_command
+from backend.commands.service import show_command, without_secrets
 from backend.idempotency import Answer, KeyHeader, Once, answer_prepared
 from backend.jobs.demo import demo_bodies
 from backend.jobs.explanation import explain, waited_for
@@ -153,7 +153,8 @@ def create_job(
             {"Location": f"/api/v1/jobs/{job.id}", "ETag": etag(job.version)},
         )
 
-    once = Once(principal.user_id, "POST /jobs", key, body.model_dump())
+    request = without_secrets(body.model_dump(), settings)
+    once = Once(principal.user_id, "POST /jobs", key, request)
     return answer_prepared(
         reading,
         session,
@@ -196,7 +197,8 @@ def create_jobs(
         batch = _show_batch(session, principal, checked)
         return Answer(207 if batch["refused"] else 201, batch)
 
-    once = Once(principal.user_id, "POST /jobs:batch", key, {"jobs": body.jobs, "mode": body.mode})
+    jobs = [without_secrets(job, settings) for job in body.jobs]
+    once = Once(principal.user_id, "POST /jobs:batch", key, {"jobs": jobs, "mode": body.mode})
     return answer_prepared(
         reading,
         session,

@@ -76,11 +76,19 @@ def cluster_map(prefix: str, *, height: str, smallest_pixels: int) -> html.Div:
 
 
 def drawing_of(
-    cells: Sequence[GpuOut], known: Known | None, *, scheme: str, faults: Faults | None = None
+    cells: Sequence[GpuOut],
+    known: Known | None,
+    *,
+    scheme: str,
+    faults: Faults | None = None,
+    none: tuple[str, str] = ("No node yet", "The page Cluster says what to do."),
 ) -> object:
-    """What to put into the store for a browser that has drawn `known`."""
+    """What to put into the store for a browser that has drawn `known`.
+
+    `none`: what is said of a cluster without nodes, and what to do.
+    """
     if not cells:
-        return message("This cluster has no node", "Add nodes: POST /api/v1/clusters/{id}/nodes.")
+        return message(*none)
     changes = map_changes(cells, known, scheme=scheme, faults=faults)
     return no_update if changes is None else changes
 

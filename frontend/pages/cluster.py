@@ -40,9 +40,16 @@ from maat.api.clusters import ClusterOut, ClusterStateOut
 from maat.client import calls
 from maat.vocabulary import ExecutorKind
 
-ADD_NODES = "Add nodes: POST /api/v1/clusters/{id}/nodes. Slurm's own appear within seconds."
-
-
+NO_NODE = "No node yet"
+_ADD_NODES = "Add nodes: POST /api/v1/clusters/{id}/nodes."
+_WAITS_FOR_SLURM = (
+    "Slurm's nodes appear within seconds. If none does, see whether the worker runs, and whether "
+    "sinfo lists nodes with GPUs there; the worker's log says what it was answered."
+)
+_WAITS_FOR_GPUS = (
+    "This machine's GPUs appear within seconds. If none does, see whether the worker runs, and "
+    "what nvidia-smi -L says on its machine. GPUs in MIG mode are left out."
+)
 NO_CLUSTER_YET = ("No cluster yet", "Create one with POST /api/v1/clusters.")
 DONE = {
     "drain": "Node drained: its jobs move at the next round",
@@ -158,13 +165,19 @@ async def show(
         return {"drawing": drawing, "note": "", "free": failed, "reserved": failed, "told": failed}
     may = MAY_RESERVE in me["permissions"]
     return {
-        "drawing": drawing_of(state["gpus"], known, scheme=scheme, faults=state["faults"]),
+        "drawing": drawing_of(
+            state["gpus"],
+            known,
+            scheme=scheme,
+            faults=state["faults"],
+            none=(NO_NODE, without_nodes(cluster)),
+        ),
         "note": note_of(cluster),
-        "free": free_table(state),
+        "free": free_table(cluster, state),
         "actions": _pause_button(cluster),
         "reserved": reservations_table(reserved, may=may),
         "reserve": reserve_button(may),
-        "told": None if state["gpus"] else empty_state("No node", ADD_NODES),
+        "told": None if state["gpus"] else empty_state(NO_NODE, without_nodes(cluster)),
     }
 
 
@@ -185,16 +198,30 @@ def note_of(cluster: ClusterOut) -> str:
     """What decides on the cluster, how often, and how fast its clock runs or what runs its jobs."""
     pace = f"{number(cluster['speed'])} cluster seconds per second"
     if cluster["executor"] != ExecutorKind.SIMULATED:
-        partition = cluster["executor_parameters"].get("partition")
-        where = (
-            f"partition {partition} of {cluster['executor']}" if partition else cluster["executor"]
-        )
-        pace = f"commands run on {where}"
+        pace = f"commands run on {_where(cluster)}"
     return (
         f"{cluster['policy']} with {cluster['placer']}, "
         f"a round every {number(cluster['round_seconds'])} s, "
         f"{'paused' if cluster['paused'] else pace}"
     )
+
+
+def _where(cluster: ClusterOut) -> str:
+    """What a cluster that runs commands runs them on."""
+    given = cluster["executor_parameters"]
+    if cluster["executor"] == ExecutorKind.LOCAL:
+        found = given.get("gpus") == "found"
+        return "the GPUs of this machine" if found else "slots of this machine, which are no GPUs"
+    partition = given.get("partition")
+    return f"partition {partition} of Slurm" if partition else "Slurm"
+
+
+def without_nodes(cluster: ClusterOut) -> str:
+    """Why a cluster may have no node, and what to do."""
+    if cluster["executor"] == ExecutorKind.SLURM:
+        return _WAITS_FOR_SLURM
+    found = cluster["executor_parameters"].get("gpus") == "found"
+    return _WAITS_FOR_GPUS if found else _ADD_NODES
 
 
 def _pause_button(cluster: ClusterOut) -> dmc.Button:
@@ -223,11 +250,11 @@ async def act(api: Api, *, pressed: Pressed | None, cluster_id: str) -> Changes:
     return {"acted": pressed["at"], "notices": notice(DONE[action])}
 
 
-def free_table(state: ClusterStateOut) -> Component:
+def free_table(cluster: ClusterOut, state: ClusterStateOut) -> Component:
     """Return free GPUs per type, and the most that are free together on one node."""
     free, together = state["free_by_type"], state["largest_free_on_one_node"]
     if not free:
-        return empty_state("No node", ADD_NODES)
+        return empty_state(NO_NODE, without_nodes(cluster))
     rows = [
         html.Tr(
             [

@@ -16,7 +16,8 @@ MAX_WORD = 32_000
 MAX_VARIABLES = 200
 MAX_STOP_SECONDS = 900.0
 MAX_RETRIES = 100
-_OURS = ("MAAT_", "LD_PRELOAD")
+_OURS = ("MAAT_", "LD_PRELOAD")  # how names begin that no job may set
+_PLACES = frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES"})
 
 
 def _without_nul(text: str) -> str:
@@ -34,6 +35,8 @@ def _absolute(path: str) -> str:
 def _variable(name: str) -> str:
     if name.startswith(_OURS):
         raise ValueError(f"Maat sets variables that begin with {' or '.join(_OURS)}: use others")
+    if name in _PLACES:
+        raise ValueError(f"Maat sets {name} for each process: leave it out")
     return name
 
 
@@ -61,43 +64,53 @@ Share = Annotated[float, Field(ge=0.0, le=1.0)]
 class UtilisationBody(Body):
     """What a command was measured to use of its GPU, as shares 0-1 (PAL section III-A)."""
 
-    dram: Share = Field(description="Of DRAM bandwidth.")
-    functional_unit: Share = Field(description="Of the busiest functional unit.")
+    dram: Share = Field(title="DRAM bandwidth used (0 to 1)", description="Of DRAM bandwidth.")
+    functional_unit: Share = Field(
+        title="Busiest functional unit (0 to 1)", description="Of the busiest functional unit."
+    )
 
 
 class CommandBody(Body):
     """A command. It is started as it stands, by no shell, once per replica."""
 
     argv: Annotated[list[Word], Field(min_length=1, max_length=MAX_WORDS)] = Field(
-        description='The programme and its arguments, such as ["python", "train.py"].'
+        title="Command",
+        description='The programme and its arguments, such as ["python", "train.py"].',
     )
-    cwd: Directory = Field(description="The folder to start it in, on every node.")
+    cwd: Directory = Field(title="Folder", description="The folder to start it in, on every node.")
     env: Annotated[dict[Variable, Word], Field(max_length=MAX_VARIABLES)] = Field(
-        default_factory=dict, description="Environment variables."
+        default_factory=dict, title="Environment", description="Environment variables."
     )
     secret_env: Annotated[dict[Variable, Word], Field(max_length=MAX_VARIABLES)] = Field(
         default_factory=dict,
         repr=False,
+        title="Secrets",
         description="Environment variables that are stored encrypted and never shown again.",
     )
     stop_seconds: Annotated[float, Field(ge=1.0, le=MAX_STOP_SECONDS)] = Field(
         default=120.0,
+        title="Time to save and end (s)",
         description="Time to save and end after SIGTERM, before it is ended by force.",
     )
     max_retries: Annotated[int, Field(ge=0, le=MAX_RETRIES)] = Field(
-        default=3, description="Failures in a row, without progress in between, that are retried."
+        default=3,
+        title="Retries",
+        description="Failures in a row, without a new checkpoint in between, that are retried.",
     )
     total_samples: Annotated[float, Field(gt=0, le=1e15)] | None = Field(
         default=None,
+        title="Work (effective samples)",
         description="Effective samples of the whole training; default: the script says.",
     )
     profile: bool = Field(
         default=True,
+        title="Measure it first, on one GPU of each type",
         description="Measure step times on one GPU of each type before it trains, "
         "if it adapts and a GPU is free; at most 20 s of steps each.",
     )
     utilisation: UtilisationBody | None = Field(
         default=None,
+        title="Use of a GPU",
         description="Measured use of a GPU; jobs of like use share scores of GPU variability.",
     )
 

@@ -129,6 +129,7 @@ class JobOut(TypedDict):
     id: str
     name: str
     model: str
+    runs_command: Annotated[bool, Field(description="Whether it has a command, or is played.")]
     cluster_id: str
     state: str
     owner: str
@@ -151,7 +152,10 @@ class JobOut(TypedDict):
     finished_at: Timestamp | None
     progress: Annotated[float, Field(description="Share of the work that is done, 0 to 1.")]
     remaining_seconds: Annotated[
-        float | None, Field(description="At the present goodput; null without goodput.")
+        float | None,
+        Field(
+            description="At the present goodput; null without goodput, or if the work is unknown."
+        ),
     ]
     wait_seconds: Annotated[
         float, Field(description="From submission to the first GPU, or until now.")

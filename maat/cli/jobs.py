@@ -68,7 +68,8 @@ def _cell(job: Mapping[str, Any] | Any, column: str) -> str:
     if column in {"gpu_type", "gpu_count"}:
         return str(held.get(column, "-"))
     if column == "progress":
-        return f"{job['progress']:.0%}"
+        unknown = job["runs_command"] and job["progress"] == 0
+        return "-" if unknown else f"{job['progress']:.0%}"
     if column == "reason":
         return str((job.get("reason") or {}).get("sentence") or "")
     return str(job.get(column, ""))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maat.cli.command_line import run_body
+from maat.cli.command_line import RunOptions, run_body
 from maat.cli.lazy_commands import words_after_dashes
 from maat.cli.numbers import number_option, whole_option
 from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, show
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # The limits of the service.
 MAX_BATCH_SIZE, MAX_WORK_SCALE, MAX_PROMISED_SECONDS = 2**31 - 1, 1000.0, 1_000_000.0
-MAX_STOP_SECONDS, MAX_RETRIES = 900.0, 100
+MAX_STOP_SECONDS, MAX_RETRIES, MAX_SAMPLES = 900.0, 100, 1e15
 
 
 def submit(
@@ -36,13 +36,17 @@ def submit(
     adaptivity: Annotated[
         Adaptivity | None,
         typer.Option(
-            help="What the scheduler may vary; default: adaptive, of a command with --gpus: rigid."
+            help="What the scheduler may vary; default: adaptive, or rigid for a command without "
+            "--batch-size."
         ),
     ] = None,
     gpu_count: Annotated[
         int | None,
         whole_option(
-            "--gpus", least=1, most=MAX_GPUS, help="GPUs to ask for (rigid jobs: to run on)."
+            "--gpus",
+            least=1,
+            most=MAX_GPUS,
+            help="GPUs to ask for (rigid jobs: to run on; of a command: default 1).",
         ),
     ] = None,
     min_gpus: Annotated[
@@ -59,7 +63,7 @@ def submit(
             "--batch-size",
             least=1,
             most=MAX_BATCH_SIZE,
-            help="Total batch size, if it is fixed.",
+            help="Total batch size, if it is fixed; of a command: that it was tuned for.",
         ),
     ] = None,
     max_batch_size: Annotated[
@@ -131,7 +135,7 @@ def submit(
         float | None,
         number_option(
             "--stop-seconds",
-            least=0,
+            least=1,
             most=MAX_STOP_SECONDS,
             help="Time that a command has to save and end when it is told to; default: 120.",
         ),
@@ -146,6 +150,15 @@ def submit(
             "default: 3.",
         ),
     ] = None,
+    total_samples: Annotated[
+        float | None,
+        number_option(
+            "--total-samples",
+            least=0,
+            most=MAX_SAMPLES,
+            help="Effective samples of a command's whole training; default: its script says.",
+        ),
+    ] = None,
     profile: Annotated[
         bool | None,
         typer.Option(
@@ -153,49 +166,57 @@ def submit(
             "before it trains; default: yes."
         ),
     ] = None,
+    dram: Annotated[
+        float | None,
+        number_option(
+            "--dram",
+            least=0,
+            most=1,
+            help="Share of a GPU's DRAM bandwidth that a command was measured to use, 0 to 1.",
+        ),
+    ] = None,
+    functional_unit: Annotated[
+        float | None,
+        number_option(
+            "--functional-unit",
+            least=0,
+            most=1,
+            help="The same of its busiest functional unit.",
+        ),
+    ] = None,
     cluster: Annotated[
         str | None,
-        typer.Option(help="Cluster id; default: the first; of a command: that runs commands."),
+        typer.Option(
+            help="Cluster id or name; default: the first; of a command: that runs commands."
+        ),
     ] = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
     """Submit a job to a running Maat: a model of the catalog, or a command after --."""
     argv = words_after_dashes(context)
+    options = RunOptions(
+        cwd=cwd,
+        env=env or (),
+        secret_env=secret_env or (),
+        stop_seconds=stop_seconds,
+        retries=retries,
+        total_samples=total_samples,
+        profile=profile,
+        dram=dram,
+        functional_unit=functional_unit,
+    )
     run = None
-    if argv is not None:
-        run = run_body(
-            argv,
-            cwd=cwd,
-            env=env or [],
-            secret_env=secret_env or [],
-            stop_seconds=stop_seconds,
-            retries=retries,
-            profile=profile,
-        )
+    if argv is None:
+        options.refuse_any()
+    else:
+        run = run_body(argv, options)
         from maat.api.commands import stem_of
 
         model = model or stem_of(argv)
         name = name or model
-        if adaptivity is None and gpu_count is not None and batch_size is None:
-            adaptivity = Adaptivity.RIGID
-    elif given_for_commands := [
-        option
-        for option, value in {
-            "--cwd": cwd,
-            "--env": env,
-            "--secret-env": secret_env,
-            "--stop-seconds": stop_seconds,
-            "--retries": retries,
-            "--profile": profile,
-        }.items()
-        if value not in (None, [])
-    ]:
-        raise ParameterError(
-            "is of commands, and there is none",
-            field=given_for_commands[0],
-            remedy="Give the command after --: maat submit [options] -- python train.py.",
-        )
+        if adaptivity is None and batch_size is None:
+            adaptivity, gpu_count = Adaptivity.RIGID, gpu_count or 1
     given: dict[str, Any] = {
         "gpu_count": gpu_count,
         "min_gpus": min_gpus,

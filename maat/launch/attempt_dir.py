@@ -17,14 +17,16 @@ _KEPT_SUFFIXES = (".log", ".exit")
 
 
 class Limits(NamedTuple):
-    """Limits of each rank; None leaves what the machine sets.
+    """Limits of each rank; None leaves what the machine sets, or a log of any length.
 
+    `log_bytes`: what its log may take of the disk before its middle is left out (log_limit.py).
     There is none for the address space: CUDA reserves far more than it uses.
     """
 
     open_files: int | None = 65_536
     file_bytes: int | None = None
     processes: int | None = None
+    log_bytes: int | None = 2**30
 
 
 class Place(NamedTuple):

@@ -18,6 +18,7 @@ from contextlib import suppress
 from typing import NoReturn
 
 from maat.launch.attempt_dir import AttemptDir, Limits, Place, Spec
+from maat.launch.log_limit import keep_within
 from maat.launch.processes import MARK, boot_id, check_linux, die_with_parent, identity
 
 NOT_FOUND, CANNOT_RUN = 127, 126  # as a shell says it
@@ -227,15 +228,17 @@ def main() -> int:
     if signal.SIGTERM in signal.sigpending():  # it came before there was a rank to hear it
         return 0
     gate.open(1)
-    status, usage, told = _attend(directory, pid, stop_seconds=spec.stop_seconds)
+    status, usage, told = _attend(directory, spec, rank, pid)
     code = write_exit(directory, rank, status, usage, told=told)
     return 0 if told else code if code >= 0 else 128 - code
 
 
 def _attend(
-    directory: AttemptDir, pid: int, *, stop_seconds: float
+    directory: AttemptDir, spec: Spec, rank: int, pid: int
 ) -> tuple[int, resource.struct_rusage, bool]:
     """Wait for the rank, and end it by force if it was asked to end and takes too long.
+
+    Meanwhile, keep its log within its limit.
 
     Returns what wait4 says, and whether it was asked.
     """
@@ -248,10 +251,11 @@ def _attend(
         if until is not None and (time.monotonic() >= until or directory.has("kill")):
             with suppress(ProcessLookupError):
                 os.killpg(pid, signal.SIGKILL)
+        keep_within(directory.log(rank), spec.limits.log_bytes)
         left = _LOOK_SECONDS if until is None else max(until - time.monotonic(), 0.01)
         heard = signal.sigtimedwait(_HEARD, min(left, _LOOK_SECONDS))
         if heard is not None and heard.si_signo != signal.SIGCHLD and until is None:
-            until = time.monotonic() + stop_seconds
+            until = time.monotonic() + spec.stop_seconds
 
 
 def _was_told(directory: AttemptDir) -> bool:

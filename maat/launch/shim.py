@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from maat.launch.attempt_dir import AttemptDir, Limits
+from maat.launch.log_limit import keep_within
 from maat.launch.processes import adopt_orphans, boot_id, children, identity
 from maat.launch.rank import (
     Gate,
@@ -62,6 +63,8 @@ class Shim:
             if not self._rank_by_pid:
                 break
             self._obey(told)
+            for rank in self._rank_by_pid.values():
+                keep_within(self._directory.log(rank), self._spec.limits.log_bytes)
             heard = signal.sigtimedwait(_SIGNALS, self._seconds_to_wait())
             told = heard is not None and heard.si_signo == signal.SIGTERM
         swept = _sweep()

@@ -11,8 +11,10 @@ from sqlmodel import select
 
 from backend.accounts.permissions import Role
 from backend.database import Database
-from backend.models import JobSecret
+from backend.idempotency import Once
+from backend.models import IdempotencyKey, Job, JobSecret
 from backend.settings import Settings
+from maat.api.jobs import JobBody
 
 JOBS = "/api/v1/jobs"
 RUN = {"argv": ["python", "train.py"], "cwd": "/home/me"}
@@ -64,12 +66,40 @@ def test_a_command_is_stored_and_shown_without_its_secrets(
     assert not any(b"hush" in value for value in stored)
 
 
+def test_a_repeated_request_is_known_by_no_digest_from_which_a_secret_could_be_guessed(
+    here: TestClient, database: Database
+) -> None:
+    run, again = {**RUN, "secret_env": {"PIN": "1234"}}, {"Idempotency-Key": "once"}
+    first = here.post(JOBS, json={**RIGID, "run": run}, headers=again)
+    second = here.post(JOBS, json={**RIGID, "run": run}, headers=again)
+    assert second.json()["id"] == first.json()["id"]
+    other = {**RUN, "secret_env": {"PIN": "4321"}}
+    assert here.post(JOBS, json={**RIGID, "run": other}, headers=again).status_code == 422
+    batch = {"jobs": [{**RIGID, "run": run}], "mode": "atomic"}
+    assert here.post(f"{JOBS}:batch", json=batch, headers=again).status_code == 201
+    plain = JobBody.model_validate({**RIGID, "run": run}).model_dump()
+    guessed = {Once("", "", None, sent).digest for sent in (plain, batch)}
+    with database.session_scope(writes=False) as session:
+        assert not guessed & set(session.exec(select(IdempotencyKey.digest)))
+
+
 def test_a_job_that_is_played_has_no_command_and_no_attempts(
     client: TestClient, submit: Callable[..., dict[str, Any]]
 ) -> None:
     job_id = submit()["id"]
     assert client.get(f"{JOBS}/{job_id}/command").status_code == 404
     assert client.get(f"{JOBS}/{job_id}/attempts").json()["items"] == []
+
+
+def test_a_command_of_unknown_work_is_given_no_end(here: TestClient, database: Database) -> None:
+    job = here.post(JOBS, json=ADAPTIVE).json()
+    assert job["runs_command"] is True
+    for progress, remaining in ((0.0, None), (0.5, 2e7)):
+        with database.session_scope() as session:
+            row = session.get_one(Job, job["id"])
+            row.progress, row.goodput, row.remaining_work = progress, 50.0, 1e9
+            session.add(row)
+        assert here.get(f"{JOBS}/{job['id']}").json()["remaining_seconds"] == remaining
 
 
 @pytest.mark.parametrize(
@@ -87,6 +117,15 @@ def test_a_job_that_is_played_has_no_command_and_no_attempts(
         ({**RIGID, "run": {**RUN, "cwd": "here"}}, "/run/cwd"),
         ({**RIGID, "run": {**RUN, "env": {"MAAT_SERVER": "x"}}}, "/run/env/MAAT_SERVER"),
         ({**RIGID, "run": {**RUN, "env": {"LD_PRELOAD": "x"}}}, "/run/env/LD_PRELOAD"),
+        ({**RIGID, "run": {**RUN, "env": {"RANK": "0"}}}, "/run/env/RANK"),
+        (
+            {**RIGID, "run": {**RUN, "secret_env": {"CUDA_VISIBLE_DEVICES": "0"}}},
+            "/run/secret_env/CUDA_VISIBLE_DEVICES",
+        ),
+        (
+            {**RIGID, "run": {**RUN, "env": {"A": "1"}, "secret_env": {"A": "2"}}},
+            "/run/secret_env/A",
+        ),
         ({**RIGID, "run": {**RUN, "env": {"a b": "x"}}}, "/run/env/a b"),
         ({**RIGID, "run": {**RUN, "stop_seconds": 0.0}}, "/run/stop_seconds"),
         ({**RIGID, "run": {**RUN, "shell": True}}, "/run/shell"),
@@ -107,6 +146,20 @@ def test_a_refused_secret_is_not_repeated(here: TestClient) -> None:
     run = {**RUN, "secret_env": {"KEY": "hush" * 10_000}}
     answer = here.post(JOBS, json={**RIGID, "run": run})
     assert pointers(answer) == ["/run/secret_env/KEY"]
+    assert "hush" not in answer.text
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        {**RUN, "secrets": {"KEY": "hush"}},
+        [{**RUN, "secret_env": {"KEY": "hush"}}],
+        {**RUN, "env": [{"KEY": "hush"}]},
+    ],
+)
+def test_a_secret_in_a_wrong_place_is_not_repeated(here: TestClient, run: Any) -> None:
+    answer = here.post(JOBS, json={**RIGID, "run": run})
+    assert answer.status_code == 422
     assert "hush" not in answer.text
 
 

@@ -21,6 +21,7 @@ from backend.clusters.repository import get_cluster
 from backend.database import Database
 from backend.models import AttemptRow, Cluster, Job, JobEvent
 from backend.settings import Settings
+from maat.launch.log_limit import keep_within
 from maat.vocabulary import AttemptState, JobState, Outcome
 
 TEXT = "step 1 · loss 0,5\nschön 数字 🎉\n"
@@ -103,6 +104,28 @@ def test_a_log_is_downloaded_as_a_file(logged: Logged) -> None:
     assert answer.headers["content-type"] == "text/plain; charset=utf-8"
     name = f"{logged.job_id}-attempt-1-rank-0.log"
     assert answer.headers["content-disposition"] == f'attachment; filename="{name}"'
+
+
+def test_what_was_left_out_of_a_long_log_is_passed_over(logged: Logged) -> None:
+    first, last = "ä" * 300_000 + "\n", "ö" * 300_000 + "\n"
+    logged.log.write_text(first + "x" * 1_000_000 + last, encoding="utf-8")
+    keep_within(str(logged.log), 1_000_000)
+    assert logged.log.stat().st_blocks * 512 < 1_100_000
+    read, offset = list[str](), 0
+    for _ in range(40):
+        part = logged.get(offset=offset).json()
+        read.append(part["text"])
+        offset = part["next_offset"]
+        if not part["text"]:
+            break
+    text = "".join(read)
+    assert offset == part["total_bytes"] == logged.log.stat().st_size
+    assert "\0" not in text
+    assert text.startswith("ä" * 200_000)
+    assert text.endswith("ö" * 200_000 + "\n")
+    assert "its middle is left out here]\n" in text
+    assert "x" not in text.partition("left out here]\n")[2].lstrip("x")
+    assert logged.client.get(logged.path() + "/download").text.strip("\ufffd") == text
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from backend.attempts.folders import attempt_folder, cluster_folder
 from backend.database import Database
 from backend.models import AttemptRow, Cluster, Job
 from maat.__main__ import main
+from maat.api.commands import CommandBody
 from maat.cli import logs
 from maat.cli.app import app as commands
 from maat.client import ApiError, Client, Unreachable
@@ -150,6 +151,12 @@ def test_a_command_is_submitted_as_it_is_typed(
     }
 
 
+def test_a_bare_command_runs_on_one_gpu(run: Run, here: Client) -> None:
+    run("submit", "--", "python", "train.py")
+    (job,) = here.jobs()["items"]
+    assert (job["adaptivity"], job["gpu_count"]) == ("rigid", 1)
+
+
 def test_a_command_that_adapts_may_go_without_its_profile(run: Run, here: Client) -> None:
     run("submit", "--batch-size", "64", "--no-profile", "--", "python", "train.py")
     (job,) = here.jobs()["items"]
@@ -157,6 +164,31 @@ def test_a_command_that_adapts_may_go_without_its_profile(run: Run, here: Client
     said = run("belief", job["id"])
     assert "No step time was measured yet." in said
     assert "A restart takes about 30 s" in said
+
+
+def test_every_field_of_a_command_has_an_option(
+    run: Run, here: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KEY", "hush")
+    words = "--env A=1 --secret-env KEY --cwd /srv --stop-seconds 9 --retries 1 --no-profile"
+    more = "--total-samples 1e6 --dram 0.5 --functional-unit 0.25 --batch-size 64"
+    run("submit", *words.split(), *more.split(), "--", "python", "train.py")
+    (job,) = here.jobs()["items"]
+    assert here.job_command(job["id"]) == {
+        "argv": ["python", "train.py"],
+        "cwd": "/srv",
+        "env": {"A": "1"},
+        "secret_names": ["KEY"],
+        "stop_seconds": 9.0,
+        "max_retries": 1,
+        "total_samples": 1e6,
+        "profile": False,
+        "utilisation": {"dram": 0.5, "functional_unit": 0.25},
+    }
+    assert here.job_command(job["id"]).keys() - {"secret_names"} == (
+        CommandBody.model_fields.keys() - {"secret_env"}
+    )
+    assert " - " in run("jobs").splitlines()[1].replace("  ", " ")
 
 
 def test_a_command_may_adapt_and_have_a_name_of_its_own(run: Run, here: Client) -> None:
@@ -175,8 +207,16 @@ def test_a_command_may_adapt_and_have_a_name_of_its_own(run: Run, here: Client) 
         (("night",), "--model"),
         (("--model", "cifar10"), "name"),
         (("--gpus", "1", "--"), "--"),
-        (("--gpus", "1", "--env", "A", "--", "x"), "env"),
-        (("--gpus", "1", "--secret-env", "NO_SUCH_VARIABLE", "--", "x"), "secret_env"),
+        (("--gpus", "1", "--env", "A", "--", "x"), "--env"),
+        (("--gpus", "1", "--env", "=1", "--", "x"), "--env"),
+        (("--gpus", "1", "--env", "2A=1", "--", "x"), "--env"),
+        (("--gpus", "1", "--env", "A=1", "--env", "A=2", "--", "x"), "--env"),
+        (("--gpus", "1", "--env", "A=\udcff", "--", "x"), "--env"),
+        (("--gpus", "1", "--secret-env", "KEY=hush", "--", "x"), "--secret-env"),
+        (("--gpus", "1", "--dram", "0.5", "--", "x"), "--dram"),
+        (("--gpus", "1", "--", "x", "\udcff"), "--"),
+        (("night", "--model", "cifar10", "--total-samples", "5"), "--total-samples"),
+        (("--gpus", "1", "--secret-env", "NO_SUCH_VARIABLE", "--", "x"), "--secret-env"),
     ],
 )
 def test_what_is_missing_is_named(run: Run, words: tuple[str, ...], field: str) -> None:

@@ -117,6 +117,7 @@ def test_a_row_keeps_the_name_as_text_and_links_by_id() -> None:
         "allocation": None,
         "reason": None,
         "progress": 0.0,
+        "runs_command": False,
         "remaining_seconds": None,
         "wait_seconds": 61.0,
         "gpu_hours": 0.0,
@@ -125,6 +126,8 @@ def test_a_row_keeps_the_name_as_text_and_links_by_id() -> None:
     }
 
     row = row_of(job)
+    assert row["progress_share"] == 0.0
+    assert row_of({**job, "runs_command": True})["progress_share"] is None  # it may tell nothing
 
     assert (row["name"], row["href"], row["have"], row["wait"]) == (
         "<script>alert(1)</script>",

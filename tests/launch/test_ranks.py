@@ -15,6 +15,7 @@ from attempts import IGNORES, WAITS, Attempt, until
 
 from maat.launch import control
 from maat.launch.attempt_dir import AttemptDir, Limits
+from maat.launch.log_limit import keep_within
 from maat.launch.rank import inherited
 
 NewAttempt = Callable[..., Attempt]
@@ -235,6 +236,42 @@ def test_a_log_is_appended_to(new_attempt: NewAttempt) -> None:
     (attempt.folder / "rank-0.log").write_text("of an earlier try\n")
     attempt.started().ended()
     assert attempt.log() == "of an earlier try\nready\n"
+
+
+@pytest.mark.parametrize("started_by", ["shim", "slurm"])
+def test_of_a_log_that_is_too_long_beginning_and_end_are_kept_while_it_is_written(
+    new_attempt: NewAttempt, started_by: str
+) -> None:
+    script = "echo first; head -c 20000000 /dev/zero | tr '\\0' 'x'; echo; echo ready; sleep 1000"
+    limits = Limits(log_bytes=1_000_000)
+    attempt = new_attempt(script, ranks=1, changes={"limits": limits}, stop_seconds=0.0)
+    if started_by == "shim":
+        assert attempt.start()
+    else:
+        _prepared(attempt)
+        step = _run_as_slurm_does(attempt.folder, 0)
+    log = attempt.folder / "rank-0.log"
+    until(lambda: log.exists() and log.stat().st_size > 20_000_000)
+    until(lambda: log.stat().st_blocks * 512 <= 1_000_000)
+    data = log.read_bytes()
+    assert data.startswith(b"first\nxxx")
+    assert data.endswith(b"xxx\nready\n")
+    assert data.count(b"[maat: this log takes over 1,000,000 bytes;") == 1
+    if started_by == "shim":
+        assert attempt.directory.is_locked()
+    else:
+        step.terminate()
+        assert step.wait(30) == 0
+
+
+def test_a_log_that_the_job_has_made_another_file_is_left_alone(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_bytes(b"x" * 100_000)
+    (tmp_path / "rank-0.log").symlink_to(other)
+    os.link(other, tmp_path / "rank-1.log")
+    for name in ("rank-0.log", "rank-1.log", "rank-2.log"):
+        keep_within(str(tmp_path / name), 10_000)
+    assert other.read_bytes() == b"x" * 100_000
 
 
 def test_what_is_inherited_is_named() -> None:

@@ -7,7 +7,7 @@ from functools import partial
 
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, ctx, html
-from dash.development.base_component import ComponentType
+from dash.development.base_component import Component, ComponentType
 
 from frontend.api import Api, Failure, error_message
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer, is_press_of
@@ -19,7 +19,7 @@ from frontend.figures.job_timeline import job_timeline_figure
 from frontend.formatting import ABSENT
 from frontend.others import is_other
 from frontend.pages.job import parts
-from frontend.routing import click_target, cluster_output, in_browser, title_output
+from frontend.routing import click_target, cluster_output, in_browser, path_to, title_output
 from maat.api.jobs import JobOut
 from maat.client import ApiError, calls
 
@@ -114,19 +114,25 @@ async def show(
 
 
 def _actions(job: JobOut) -> ComponentType:
-    """The button that cancels the job, while it can be cancelled."""
+    """The way to a job like it, and the button that cancels it, while it can be cancelled."""
+    way = path_to("/submit", cluster=job["cluster_id"], like=job["id"])
+    parts = [link_button("Submit another like it", way), *_cancel_button(job)]
+    return html.Div(parts, className="actions")
+
+
+def _cancel_button(job: JobOut) -> list[Component]:
     if job["state"] in FINAL_STATES:
         return []
     if job["cancel_requested"]:
-        return html.Span("cancelling", className="caption")
-    button: ComponentType = dmc.Button(
+        return [html.Span("cancelling", className="caption")]
+    button = dmc.Button(
         "Cancel job",
         id="job-cancel",
         variant="default",
         size="xs",
         **click_target("job-cancel-pressed"),
     )
-    return button
+    return [button]
 
 
 async def cancel(api: Api, *, _yes: int | None, _no: int | None, job_id: str) -> Changes:

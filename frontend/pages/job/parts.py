@@ -23,7 +23,7 @@ from frontend.formatting import (
     percent,
     plural,
 )
-from frontend.pages.jobs.rows import wanted
+from frontend.pages.jobs.rows import is_unmeasured, wanted
 from frontend.routing import aria, path_to
 from maat.api.jobs import (
     AllocationOut,
@@ -140,11 +140,11 @@ def now(job: JobOut) -> html.Dl:
     """What the job holds and how far it is."""
     held = job["allocation"]
     bar = dmc.Progress(value=job["progress"] * 100, w=120, size="sm", **aria("Progress"))
-    goodput = job["goodput"]
+    share, goodput = [bar, percent(job["progress"])], job["goodput"]
     return facts(
         [
             ("GPUs", _held(held)),
-            ("Progress", dmc.Group([bar, percent(job["progress"])], gap=8)),
+            ("Progress", "not known" if is_unmeasured(job) else dmc.Group(share, gap=8)),
             ("Remaining", duration(job["remaining_seconds"])),
             (
                 "Goodput",
@@ -178,15 +178,16 @@ def _batch_words(batch: BatchPlanOut | None) -> str:
 
 def spec(job: JobOut) -> html.Dl:
     """What was asked for."""
+    work = f"{number(job['work_scale'])} × the model's standard training"
+    does = [] if job["runs_command"] else [("Does", _kind(job)), ("Work", work)]
     return facts(
         [
             ("Model", job["model"]),
-            ("Does", _kind(job)),
+            *does,
             ("May vary", MAY_VARY.get(job["adaptivity"], job["adaptivity"])),
             ("GPUs", wanted(job)),
             ("GPU types", ", ".join(job["gpu_types"]) if job["gpu_types"] else "any"),
             ("Batch size", _wanted_batch(job)),
-            ("Work", f"{number(job['work_scale'])} × the model's standard training"),
             ("Preemptible", "yes" if job["preemptible"] else "no"),
             ("Priority", number(job["priority"])),
             ("Owner", f"{job['owner']} of {job['tenant']}"),
@@ -198,11 +199,13 @@ def spec(job: JobOut) -> html.Dl:
 
 
 def _wanted_batch(job: JobOut) -> str:
-    if job["batch_size"]:
+    if job["batch_size"] and not (job["runs_command"] and job["adaptivity"] == "adaptive"):
         return count(job["batch_size"])
-    if job["max_batch_size"]:
-        return f"chosen, up to {count(job['max_batch_size'])}"
-    return "chosen"
+    if job["runs_command"] and job["adaptivity"] == "rigid":
+        return "the script's own"
+    start = f", from {count(job['batch_size'])}" if job["batch_size"] else ""
+    most = f", up to {count(job['max_batch_size'])}" if job["max_batch_size"] else ""
+    return f"chosen{start}{most}"
 
 
 def _kind(job: JobOut) -> str:

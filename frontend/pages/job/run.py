@@ -34,9 +34,10 @@ HIDDEN, SHOWN = {"display": "none"}, {"display": "block"}
 
 
 class LogAt(TypedDict):
-    """How far the browser shows a log: `key` names attempt and rank."""
+    """How far the browser shows a log: `key` names attempt and rank; `cut`: its end alone."""
 
     key: str
+    cut: bool
     next_offset: int
     ended: bool
 
@@ -207,9 +208,11 @@ async def read(
         empty = {"key": key, "reset": True, "text": "", "offset": 0, "next_offset": 0}
         cleared = {} if goes_on else {"part": {**empty, "cut": False, "ended": False}}
         return {**changes, **cleared, "note": note}
+    is_cut = part["cut"] if part["reset"] else at is not None and at["cut"]
+    note = "This is the end of a long log: Download has more." if is_cut else ""
     if goes_on and not part["text"] and not part["ended"]:
-        return {**changes, "note": ""}
-    return {**changes, "part": {"key": key, **part}, "note": ""}
+        return {**changes, "note": note}
+    return {**changes, "part": {"key": key, **part, "cut": is_cut}, "note": note}
 
 
 async def _read_on(

@@ -146,7 +146,7 @@ def row_of(job: JobOut) -> Row:
         "want": wanted(job),
         "have": gpus(held["gpu_count"], held["gpu_type"]) if held else ABSENT,
         "colour": gpu_colour(held["gpu_type"]) if held else None,
-        "progress_share": job["progress"],
+        "progress_share": None if is_unmeasured(job) else job["progress"],
         "remaining": duration(job["remaining_seconds"]),
         "remaining_words": f"{duration(job['remaining_seconds'])} left, as fast as it is now"
         if held
@@ -158,6 +158,11 @@ def row_of(job: JobOut) -> Row:
         "submitted": clock(job["submitted_at"]).rpartition(":")[0],
         "submitted_exact": f"{clock(job['submitted_at'])} of cluster time",
     }
+
+
+def is_unmeasured(job: JobOut) -> bool:
+    """Return whether nothing is known of a command's progress: many never report any."""
+    return job["runs_command"] and job["progress"] == 0
 
 
 def wanted(job: JobOut) -> str:

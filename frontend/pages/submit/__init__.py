@@ -12,8 +12,9 @@ from dash import Dash, Input, Output, dcc, html
 from frontend.addresses import add_page, anything
 from frontend.api import Api
 from frontend.components.cards import card, page_title
-from frontend.pages.submit import filling, offers, preview, run, submission
+from frontend.pages.submit import filling, offers, preview, run, run_filling, submission
 from frontend.pages.submit.fields import job_fields
+from frontend.pages.submit.run_fields import run_columns
 from frontend.routing import QueryValue, in_browser, query_value
 
 
@@ -26,11 +27,12 @@ def layout(like: QueryValue = None, remedy: QueryValue = None, **_query: object)
         [
             page_title("Submit a job"),
             html.Div(html.Div(cards, className="columns"), id="submit-played"),
-            run.run_columns(),
+            run_columns(),
             dcc.Store(id="submit-key", data=uuid4().hex),
             dcc.Store(id="submit-models", data=[]),
             dcc.Store(id="submit-capacity"),
             dcc.Store(id="submit-told"),
+            dcc.Store(id="submit-run-told"),
             dcc.Store(
                 id="submit-like", data={"job": query_value(like), "remedy": query_value(remedy)}
             ),
@@ -54,3 +56,4 @@ def register(app: Dash, api: Api) -> None:
     submission.register(app, api)
     filling.register(app, api)
     run.register(app, api)
+    run_filling.register(app, api)

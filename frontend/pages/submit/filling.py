@@ -54,6 +54,8 @@ async def fill(api: Api, *, models: list[Model], like: Like, note: object) -> Ch
         return {"note": absent if error.status == 404 else error_state(error)}
     except Unreachable as error:
         return {"note": error_state(error)}
+    if job["runs_command"]:
+        return {"note": _not_filled(f"{job['name']} is a command: choose its cluster first.")}
     remedy = next((each for each in told["remedies"] if each["code"] == code), None)
     if remedy:
         words = remedy["sentence"]
