@@ -25,6 +25,7 @@ from benchmarks import round as round_benchmark
 from benchmarks import shares as shares_benchmark
 from benchmarks import simulate as simulate_benchmark
 from benchmarks import solve as solve_benchmark
+from benchmarks import training as training_benchmark
 from benchmarks.table import Figures, show
 
 Benchmark = Callable[[argparse.Namespace], Sequence[Figures]]
@@ -107,6 +108,10 @@ def _agent_gpu(_: argparse.Namespace) -> Sequence[Figures]:
     return agent_gpu_benchmark.measure()
 
 
+def _training(_: argparse.Namespace) -> Sequence[Figures]:
+    return training_benchmark.measure()
+
+
 BENCHMARKS: dict[str, Benchmark] = {
     "solve": _solve,
     "round": _round,
@@ -121,6 +126,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "lists": _lists,
     "agent": _agent,
     "agent_gpu": _agent_gpu,
+    "training": _training,
 }
 
 

@@ -31,20 +31,27 @@ _POSTGRES = os.environ.get("MAAT_TEST_POSTGRES", "postgresql://postgres@127.0.0.
 
 @dataclass(frozen=True)
 class Served:
-    """The address of the service, its process, and its administrator's token."""
+    """The address of the service, its process, its administrator's token, and where its data is."""
 
     port: int
     pid: int
     token: str
+    database_url: str
+    data_dir: Path
 
     def cpu_seconds(self) -> float:
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return cpu_seconds_of(self.pid)
 
     def memory_mib(self, which: str = "VmRSS") -> float:
         """Return its memory. `which`: VmRSS for now, VmHWM for the maximum."""
         lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith(f"{which}:")) / 1024
+
+
+def cpu_seconds_of(pid: int) -> float:
+    """Return the CPU seconds of a process so far, of all its threads."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
@@ -55,7 +62,7 @@ def served(kind: str, *, jobs: int = 0, **settings: object) -> Iterator[Served]:
     """
     with (
         tempfile.TemporaryDirectory(prefix="maat-bench-") as folder,
-        _empty_database(kind, Path(folder)) as url,
+        empty_database(kind, Path(folder)) as url,
     ):
         token = _filled(url, Path(folder))
         with serving(
@@ -65,14 +72,19 @@ def served(kind: str, *, jobs: int = 0, **settings: object) -> Iterator[Served]:
             options=("--log-level", "error"),
             **settings,
         ) as server:
-            found = Served(httpx.URL(server.url).port or 0, server.process.pid, token)
+            port = httpx.URL(server.url).port or 0
+            found = Served(port, server.process.pid, token, url, Path(folder))
             for _ in range(0, jobs, 500):
                 _submit(found, min(jobs, 500))
             yield found
 
 
 @contextmanager
-def _empty_database(kind: str, folder: Path) -> Iterator[str]:
+def empty_database(kind: str, folder: Path) -> Iterator[str]:
+    """Yield the URL of a new database, SQLite's in the folder.
+
+    Raises psycopg.OperationalError if PostgreSQL does not answer.
+    """
     if kind == SQLITE:
         yield f"sqlite:///{folder / 'maat.db'}"
         return

@@ -49,17 +49,20 @@ def clusters_to_look_at(database: Database) -> list[str]:
     ]
 
 
-def reconcile_cluster(database: Database, cluster_id: str, settings: Settings) -> None:
+def reconcile_cluster(database: Database, cluster_id: str, settings: Settings) -> bool:
     """Look at what runs, act on it, and record how the jobs stand.
+
+    Returns whether another look is worth its cost before the usual time: processes are about to
+    end, and others may wait for their GPUs.
 
     Does nothing while another worker holds the cluster's lease, and for a while after its engine
     did not answer: that takes long to find out, and rounds need the lease as well.
     """
     if time.monotonic() - _away.get(cluster_id, -_AWAY_SECONDS) < _AWAY_SECONDS:
-        return
+        return False
     with leased(database, cluster_id) as fencing:
         if fencing is None:
-            return
+            return False
         with database.session_scope(writes=False) as session:
             cluster, nodes = session.get_one(Cluster, cluster_id), nodes_of(session, cluster_id)
         root = cluster_folder(settings, cluster)
@@ -71,13 +74,14 @@ def reconcile_cluster(database: Database, cluster_id: str, settings: Settings) -
             changed = reconciler.run()
         except LeaseLost:
             log.warning("cluster %s: another worker has taken its lease", cluster_id)
-            return
+            return False
         if not reconciler.answers:
             _away[cluster_id] = time.monotonic()
         elif _is_due(_swept, cluster_id, _STRAYS_EVERY_SECONDS):
             reconciler.end_strays()
         if _is_due(_noted, cluster_id, _NOTED_EVERY_SECONDS, at_once=changed):
             note_cluster(database, cluster_id, fencing)
+        return reconciler.awaits_end and engine.capabilities.looks_cheaply
 
 
 def _is_due(

@@ -11,7 +11,10 @@ from backend.database import Database
 from backend.queue import RUN_SIMULATION, RUN_SWEEP_POINT, CeleryQueue
 from backend.settings import get_settings
 from worker import demo, housekeeping, live, live_commands, simulations, sweeps
-from worker.app import EXPIRES_SECONDS, app
+from worker.app import EXPIRES_SECONDS, TICK_SECONDS, app
+
+MORE_LOOKS = 3
+LOOK_SECONDS = TICK_SECONDS / (MORE_LOOKS + 1)
 
 
 @lru_cache(maxsize=1)
@@ -35,9 +38,16 @@ def step_cluster(cluster_id: str) -> None:
 
 
 @app.task(name="maat.reconcile_cluster")  # type: ignore[untyped-decorator]
-def reconcile_cluster(cluster_id: str) -> None:
-    """Bring the processes of a cluster to what its rounds want of them."""
-    live_commands.reconcile_cluster(database(), cluster_id, get_settings())
+def reconcile_cluster(cluster_id: str, more_looks: int = MORE_LOOKS) -> None:
+    """Bring the processes of a cluster to what its rounds want of them.
+
+    While some are about to end, look a few times more before the next tick does.
+    """
+    look_again = live_commands.reconcile_cluster(database(), cluster_id, get_settings())
+    if look_again and more_looks > 0:
+        reconcile_cluster.apply_async(
+            (cluster_id, more_looks - 1), countdown=LOOK_SECONDS, expires=EXPIRES_SECONDS
+        )
 
 
 @app.task(name="maat.dispatch")  # type: ignore[untyped-decorator]

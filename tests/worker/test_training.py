@@ -16,7 +16,7 @@ from backend.attempts.folders import attempts_folder, cluster_folder
 from backend.database import Database
 from backend.models import Cluster, JobEvent, Node
 from backend.settings import Settings
-from maat.vocabulary import AttemptState, JobState, Outcome
+from maat.vocabulary import AttemptState, JobState, Outcome, StopReason
 from worker import housekeeping
 
 pytestmark = pytest.mark.both_databases
@@ -101,6 +101,19 @@ def test_a_cancelled_command_is_asked_to_end_and_then_ended_by_force(
     assert cluster.outcomes(job_id) == [Outcome.STOPPED]
     assert cluster.state(job_id) == S.CANCELLED
     assert cluster.holds() == []
+
+
+def test_while_a_command_is_about_to_end_one_looks_more_often(cluster: TrainingCluster) -> None:
+    job_id = cluster.submit(
+        "/bin/sh", "-c", "trap 'sleep 0.5; exit' TERM; while :; do sleep 0.1; done"
+    )
+    cluster.round()
+    cluster.look_until(lambda: cluster.attempt_state(job_id) == AttemptState.RUNNING)
+    assert not cluster.look()
+    cluster.ask_to_end(job_id, StopReason.PREEMPTED)
+    assert cluster.look()
+    cluster.look_until(lambda: cluster.has_ended(job_id))
+    assert not cluster.look()
 
 
 def test_nobody_starts_on_gpus_that_are_not_free_yet(cluster: TrainingCluster) -> None:

@@ -100,8 +100,8 @@ class TrainingCluster:
                 time.sleep(0.05)
         return number
 
-    def look(self) -> None:
-        reconcile_cluster(self.database, self.cluster_id, self.settings)
+    def look(self) -> bool:
+        return reconcile_cluster(self.database, self.cluster_id, self.settings)
 
     def look_until(self, there: Callable[[], object]) -> None:
         end = time.monotonic() + PATIENCE_SECONDS

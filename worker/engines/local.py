@@ -73,6 +73,7 @@ class LocalEngine:
             uneven=True,
             several_nodes=True,
             finds_nodes=self._declared is None,
+            looks_cheaply=True,
         )
 
     def directory(self, attempt_id: str) -> Path:

@@ -43,7 +43,8 @@ class Capabilities:
     `names_gpus`: it takes GPU indices; otherwise it chooses them itself and `Seen` tells them.
     `shares`: two attempts may hold one GPU. `uneven`: nodes of an attempt may hold different
     counts. `several_nodes`: an attempt may span nodes. `finds_nodes`: `nodes()` says which nodes
-    there are; otherwise they are declared.
+    there are; otherwise they are declared. `looks_cheaply`: a look takes milliseconds, so that one
+    may look for an end several times a second.
     """
 
     names_gpus: bool
@@ -51,6 +52,7 @@ class Capabilities:
     uneven: bool
     several_nodes: bool
     finds_nodes: bool = False
+    looks_cheaply: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,8 @@ class _Live:
 class Reconciler:
     """Reconciles one cluster, once, while its lease is held under this fencing number.
 
-    `answers`: whether its engine answered so far.
+    `answers`: whether its engine answered so far. `awaits_end`: whether processes that were told to
+    end are not seen to have ended.
     """
 
     def __init__(
@@ -99,7 +100,7 @@ class Reconciler:
     ) -> None:
         self._database, self._cluster_id, self._fencing = database, cluster_id, fencing
         self._engine, self._orders, self._rules = engine, orders, rules or Rules()
-        self.answers = True
+        self.answers, self.awaits_end = True, False
 
     def run(self) -> bool:
         """Make all moves that can be made now; return whether anything changed.
@@ -131,6 +132,7 @@ class Reconciler:
 
     def _pass(self) -> bool:
         now, live = self._read()
+        self.awaits_end = any(one.row.stop_told for one in live)
         seen = self._look([one.row.id for one in live if one.row.launched])
         moved = self._follow_gpus([one.row for one in live], seen)
         moves = [
