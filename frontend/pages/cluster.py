@@ -190,6 +190,8 @@ def note_of(cluster: ClusterOut) -> str:
             f"partition {partition} of {cluster['executor']}" if partition else cluster["executor"]
         )
         pace = f"commands run on {where}"
+    if cluster["fault"]:
+        pace = f"{pace}; its engine does not answer: {cluster['fault']}"
     return (
         f"{cluster['policy']} with {cluster['placer']}, "
         f"a round every {number(cluster['round_seconds'])} s, "

@@ -26,6 +26,7 @@ _ORDERS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _HEARD = (signal.SIGCHLD, *_ORDERS)
 _NEXT_SIGNAL_SECONDS = 0.5  # between Slurm's signals to the processes of a step
 _LOOK_SECONDS = 1.0  # between two looks for an order to kill
+_BEAT_SECONDS = 10.0  # between two signs of life
 
 _INHERITED = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "TMPDIR")
 _INHERITED_PREFIXES = ("LC_", "CUDA", "NCCL")
@@ -227,20 +228,24 @@ def main() -> int:
     if signal.SIGTERM in signal.sigpending():  # it came before there was a rank to hear it
         return 0
     gate.open(1)
-    status, usage, told = _attend(directory, pid, stop_seconds=spec.stop_seconds)
+    status, usage, told = _attend(directory, rank, pid, stop_seconds=spec.stop_seconds)
     code = write_exit(directory, rank, status, usage, told=told)
     return 0 if told else code if code >= 0 else 128 - code
 
 
 def _attend(
-    directory: AttemptDir, pid: int, *, stop_seconds: float
+    directory: AttemptDir, rank: int, pid: int, *, stop_seconds: float
 ) -> tuple[int, resource.struct_rusage, bool]:
     """Wait for the rank, and end it by force if it was asked to end and takes too long.
 
     Returns what wait4 says, and whether it was asked.
     """
     until: float | None = None
+    next_beat = 0.0
     while True:
+        if time.monotonic() >= next_beat:
+            next_beat = time.monotonic() + _BEAT_SECONDS
+            directory.show_life(rank)
         ended, status, usage = os.wait4(pid, os.WNOHANG)
         if ended:
             told = until is not None or (status != 0 and _was_told(directory))

@@ -100,7 +100,7 @@ def _checked_statuses(
 
 
 def _is_possible(status: JobStatus) -> bool:
-    _, progress, remaining, gpu_seconds, _, started_at, _, goodput, _, ended, _, _ = status
+    _, progress, remaining, gpu_seconds, _, started_at, _, goodput, _, ended, *_ = status
     numbers = progress + remaining + gpu_seconds + (goodput or 0.0) + (started_at or 0.0)
     return math.isfinite(numbers) and (ended is None or ended in TERMINAL)
 

@@ -30,6 +30,7 @@ class JobStatus(NamedTuple):
     `allocation`: the GPUs that it truly holds. These may differ from what the last round gave it,
     and the journal records these. `starting`: a round gave it GPUs, and it does not hold them yet.
     `ended`: how it ended; None while it has not. `profiling`: it holds them to be measured.
+    `held_back`: set while the executor keeps it out of rounds: evidence of HELD_BACK.
     """
 
     job_id: JobId
@@ -44,6 +45,7 @@ class JobStatus(NamedTuple):
     ended: JobState | None = None
     starting: bool = False
     profiling: bool = False
+    held_back: Mapping[str, Any] | None = None
 
 
 class Observation(NamedTuple):

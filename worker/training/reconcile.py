@@ -26,6 +26,7 @@ from backend.moments import moment_of
 from maat.vocabulary import AttemptKind, AttemptState, Outcome, StopReason
 from worker.engines.protocol import Engine, Refused, Seen, Unreachable
 from worker.training.attempts import (
+    CANNOT_SAVE,
     Attempt,
     End,
     Launch,
@@ -84,7 +85,7 @@ class _Live:
 class Reconciler:
     """Reconciles one cluster, once, while its lease is held under this fencing number.
 
-    `answers`: whether its engine answered so far.
+    `fault`: why its engine did not answer; None if it did so far.
     """
 
     def __init__(
@@ -99,7 +100,8 @@ class Reconciler:
     ) -> None:
         self._database, self._cluster_id, self._fencing = database, cluster_id, fencing
         self._engine, self._orders, self._rules = engine, orders, rules or Rules()
-        self.answers = True
+        self.fault: str | None = None
+        self._known_fault: str | None = None
 
     def run(self) -> bool:
         """Make all moves that can be made now; return whether anything changed.
@@ -116,7 +118,11 @@ class Reconciler:
             changed |= moved
             if not moved:
                 break
-        return changed
+        return self._note_fault() or changed
+
+    @property
+    def answers(self) -> bool:
+        return self.fault is None
 
     def end_strays(self) -> Sequence[str]:
         """End processes of attempts that are over, or that nobody knows; return the attempts."""
@@ -148,6 +154,7 @@ class Reconciler:
         with self._database.session_scope(writes=False) as session:
             cluster = session.get_one(Cluster, self._cluster_id)
             now = cluster_seconds(cluster, moment_of(session))
+            self._known_fault = cluster.fault
             rows = session.exec(
                 select(AttemptRow)
                 .where(
@@ -169,8 +176,18 @@ class Reconciler:
             return {}
 
     def _is_away(self, error: Unreachable) -> None:
-        self.answers = False
+        self.fault = str(error)[:1000]
         log.warning("cluster %s: its engine does not answer: %s", self._cluster_id, error)
+
+    def _note_fault(self) -> bool:
+        """Store whether the engine answers; return whether that is news."""
+        if (self.fault is None) == (self._known_fault is None):
+            return False
+        mine = (col(Cluster.id) == self._cluster_id, col(Cluster.fencing) == self._fencing)
+        with self._database.session_scope() as session:
+            note = sa.update(Cluster).where(*mine).values(fault=self.fault)
+            session.connection().execute(note)
+        return True
 
     def _make(self, one: _Live, move: Move, seen: Seen | None, now: float) -> None:
         """Store a move, then tell the engine, then store that it has heard."""
@@ -275,7 +292,7 @@ class Reconciler:
             "exits": {str(rank): code for rank, code in end.exits.items()} or None,
             "ended_seconds": now,
         }
-        if end.outcome is Outcome.FAILED:
+        if end.outcome is Outcome.FAILED or CANNOT_SAVE in end.exits.values():
             rank = next((r for r, code in sorted(end.exits.items()) if code), 0)
             rank = rank if failed_first is None else failed_first
             values["last_lines"] = last_lines(self._orders.root, row.id, rank) or None
