@@ -10,6 +10,7 @@ import sqlite3
 import sys
 import time
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,7 @@ KINDS = {"rank": 9, "supervisor": 5, "worker": 2, "api": 2, "beat": 1}
 
 _PROGRAMMES = {"worker": "-Q rounds", "api": "uvicorn", "beat": "celery -A worker.app beat"}
 _LONGEST_PAUSE = 8.0  # a lease lasts 6 s
+_PAUSED_SHARE = 0.2
 _TRY_SECONDS = 5.0
 ENDED = frozenset({"succeeded", "failed", "cancelled"})
 
@@ -115,10 +117,10 @@ class Storm:
         return self.jobs[-1]
 
     def keep_load(self, count: int) -> None:
-        """Submit jobs until so many are unfinished."""
+        """Submit jobs until so many are unfinished, adaptive and rigid ones in turn."""
         states = self.rows("SELECT state FROM jobs")
         for _ in range(count - sum(row["state"] not in ENDED for row in states)):
-            self.submit(adaptive=self.chance.random() < 0.5)
+            self.submit(adaptive=len(self.jobs) % 2 == 0)
 
     def blow(self, kills: int, *, load: int, seconds_between: float) -> None:
         """Kill so many processes, and pause some, while `load` jobs are unfinished."""
@@ -127,13 +129,28 @@ class Storm:
             self.keep_load(load)
             self._wait(self.chance.expovariate(1.0 / seconds_between))
             kind = self.chance.choices(kinds, weights)[0]
-            target = self._target(kind)
-            if target is None:
-                continue
-            if self.chance.random() < 0.2:
-                self._pause(target)
-            elif _kill(target.pid):
-                self.strikes[kind] += 1
+            self._strike(kind, pauses=self.chance.random() < _PAUSED_SHARE)
+
+    def blow_in_order(self, kinds: Sequence[str], *, jobs: int, seconds_between: float) -> None:
+        """Kill one of each of these, in this order, as soon as there is one."""
+        self.keep_load(jobs)
+        for kind in kinds:
+            self._wait(self.chance.expovariate(1.0 / seconds_between))
+            deadline = time.monotonic() + PATIENCE_SECONDS
+            while not self._strike(kind, pauses=False):
+                assert time.monotonic() < deadline, f"there is no {kind}"
+                self._wait(0.1)
+
+    def _strike(self, kind: str, *, pauses: bool) -> bool:
+        """Return whether there was one to strike."""
+        target = self._target(kind)
+        if target is None:
+            return False
+        if pauses:
+            self._pause(target)
+        elif _kill(target.pid):
+            self.strikes[kind] += 1
+        return True
 
     def calm(self, seconds: float = 420.0) -> None:
         """Wait until all jobs have ended; then stop Maat."""

@@ -45,10 +45,10 @@ def wrongs(storm: Storm) -> dict[str, list[str]]:
     lines = said(storm)
     return {
         "jobs lost": list(_lost_jobs(storm)),
-        "GPUs held twice": list(_held_twice(lines)),
+        "GPUs held twice": list(held_twice(lines)),
         "GPUs that an attempt did not hold": list(_not_its_own(storm, lines)),
-        "double writers": list(_double_writers(lines)),
-        "steps done again": list(_done_again(lines)),
+        "double writers": list(double_writers(lines)),
+        "steps done again": list(done_again(lines)),
         "processes left": list(_left(storm)),
         "holds left": [str(tuple(row)) for row in storm.rows("SELECT * FROM gpu_holds")],
         "ends that differ": list(_ends_that_differ(storm)),
@@ -76,7 +76,7 @@ def _lost_jobs(storm: Storm) -> Iterator[str]:
     yield from (f"{row['job_id']} succeeded {row['n']} times" for row in well if row["n"] != 1)
 
 
-def _held_twice(lines: list[dict[str, Any]]) -> Iterator[str]:
+def held_twice(lines: list[dict[str, Any]]) -> Iterator[str]:
     by_gpu: dict[str, dict[str, Life]] = defaultdict(dict)
     for line in lines:
         attempt, at = line["attempt"], line["at"]
@@ -98,7 +98,7 @@ def _not_its_own(storm: Storm, lines: list[dict[str, Any]]) -> Iterator[str]:
             yield f"{attempt} ran on {gpu}"
 
 
-def _double_writers(lines: list[dict[str, Any]]) -> Iterator[str]:
+def double_writers(lines: list[dict[str, Any]]) -> Iterator[str]:
     """Find attempts that lived on, or wrote, once a newer one of their job had begun."""
     newest: dict[str, int] = {}
     for line in lines:
@@ -108,7 +108,7 @@ def _double_writers(lines: list[dict[str, Any]]) -> Iterator[str]:
         newest[job] = max(newest.get(job, 0), number)
 
 
-def _done_again(lines: list[dict[str, Any]]) -> Iterator[str]:
+def done_again(lines: list[dict[str, Any]]) -> Iterator[str]:
     """Find steps that did not follow from the newest checkpoint.
 
     One whose writer was killed between the rename and its word of it may be there or not.
