@@ -118,7 +118,7 @@ class Outcome(StrEnum):
     """How an attempt ended.
 
     STOPPED: Maat asked for it. FAILED: a process of it failed, or it fell silent. LOST: its node or
-    its supervisor was lost. BY_HAND: somebody ended it in the engine. REFUSED: the engine could not
+    its supervisor was lost. CANCELLED: in the engine, not by Maat. REFUSED: the engine could not
     start it. NEVER_STARTED: a newer round replaced it before it held GPUs.
     """
 
@@ -126,7 +126,7 @@ class Outcome(StrEnum):
     STOPPED = "stopped"
     FAILED = "failed"
     LOST = "lost"
-    BY_HAND = "by-hand"
+    CANCELLED = "cancelled"
     REFUSED = "refused"
     NEVER_STARTED = "never-started"
 

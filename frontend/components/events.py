@@ -32,7 +32,7 @@ _CAUSES = {
     "crash": "its processes failed",
     "crash-loop": "it crashes in a loop",
     "engine-lost": "its node or its supervisor was lost",
-    "by-hand": "somebody ended it in the engine",
+    "cancelled-there": "it was cancelled in the engine, not by Maat",
     "refused": "the engine did not take it",
 }
 # Told in words of their own, not by name and value.

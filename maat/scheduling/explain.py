@@ -154,8 +154,8 @@ def _held_back(sentence: str, evidence: Mapping[str, object]) -> str:
     number, failures = evidence.get("attempt"), evidence.get("failures")
     then = f"It is started again after a pause of {pause:g} s."
     match evidence.get("outcome"):
-        case "by-hand":
-            ended = "Its last two attempts were ended in the engine, not by Maat"
+        case "cancelled":
+            ended = "Its last two attempts were cancelled in the engine, not by Maat"
             return f"{ended}: {why} {then} If it is not to run, cancel it in Maat."
         case "refused":
             return f"The engine did not take its attempt {number}: {why} {then}"

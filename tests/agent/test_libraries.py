@@ -129,7 +129,9 @@ def test_a_stop_without_room_for_a_checkpoint_says_so_and_training_outlives_one_
 
     def told(step: int) -> None:
         if step == 8:  # in the second epoch: one checkpoint is there
-            resource.setrlimit(resource.RLIMIT_FSIZE, (2000, most))  # less than a file of it, more than what is printed
+            resource.setrlimit(
+                resource.RLIMIT_FSIZE, (2000, most)
+            )  # less than a file of it, more than what is printed
         if step == 16:  # in the third: what ends the second could not be saved
             heard.add(job._ledger.look().get("trouble") or "")
             inbox.stop = True

@@ -41,9 +41,9 @@ def test_a_job_cancelled_by_hand_runs_again_and_pauses_when_that_happens_twice(
     site.look_until(lambda: site.has_ended(job_id))
     (ended,) = site.attempts(job_id)
     words = "It was cancelled in Slurm, not by Maat."
-    assert (ended.outcome, ended.reason) == (Outcome.BY_HAND, words)
+    assert (ended.outcome, ended.reason) == (Outcome.CANCELLED, words)
     assert site.state(job_id) == JobState.PREEMPTED
-    assert site.events(job_id)[-1]["cause"] == "by-hand"
+    assert site.events(job_id)[-1]["cause"] == "cancelled-there"
     site.round()
     site.runs(job_id, attempt=2)
     site.slurm.run("scancel", str(site.attempts(job_id)[-1].engine_id))
@@ -96,7 +96,7 @@ def test_a_controller_that_forgets_the_start_of_a_job_loses_it_and_it_runs_again
     site.slurm.start_controller()
     site.slurm.until(lambda: bool(site.slurm.states()))
     site.look_until(lambda: site.has_ended(job_id))
-    assert site.outcomes(job_id) == [Outcome.LOST]
+    assert site.outcomes(job_id) == [Outcome.CANCELLED], "Slurm cancels it by itself"
     site.slurm.until(lambda: not processes_of(site, first.id))
     site.round()
     site.runs(job_id, attempt=2)

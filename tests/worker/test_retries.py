@@ -9,7 +9,7 @@ from maat.vocabulary import Outcome
 from worker.training.retries import held_back, standing_of
 
 S, F, L = Outcome.STOPPED, Outcome.FAILED, Outcome.LOST
-BY_HAND, REFUSED, NEVER = Outcome.BY_HAND, Outcome.REFUSED, Outcome.NEVER_STARTED
+CANCELLED, REFUSED, NEVER = Outcome.CANCELLED, Outcome.REFUSED, Outcome.NEVER_STARTED
 
 
 def lives(
@@ -50,10 +50,10 @@ def lives(
         ((REFUSED, REFUSED, NEVER, REFUSED), 40.0),
         ((REFUSED, L), 0.0),
         ((F, REFUSED), 10.0),
-        ((BY_HAND,), 0.0),
-        ((BY_HAND, BY_HAND), 600.0),
-        ((BY_HAND, L, BY_HAND), 0.0),
-        ((BY_HAND, NEVER, BY_HAND), 600.0),
+        ((CANCELLED,), 0.0),
+        ((CANCELLED, CANCELLED), 600.0),
+        ((CANCELLED, L, CANCELLED), 0.0),
+        ((CANCELLED, NEVER, CANCELLED), 600.0),
     ],
 )
 def test_the_pause_after_an_end(outcomes: tuple[Outcome, ...], seconds: float) -> None:

@@ -116,7 +116,7 @@ class Seen:
         exits: Exit code by rank, negative for a signal; of ended ranks.
         first_failed: The rank that failed first, if one did before anybody was asked to stop.
         by_engine: The engine ended it, not the job: its node was lost, or a limit there reached.
-        by_hand: Somebody ended it in the engine.
+        cancelled: The engine has it as cancelled, and Maat did not ask for that.
     """
 
     phase: Phase
@@ -126,7 +126,7 @@ class Seen:
     first_failed: int | None = None
     reason: str = ""
     by_engine: bool = False
-    by_hand: bool = False
+    cancelled: bool = False
 
 
 class Engine(Protocol):

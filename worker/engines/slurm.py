@@ -241,7 +241,7 @@ class SlurmEngine:
             first_failed=first_failed,
             lost=lost,
             reason=reason,
-            by_hand=lost in (ENDED_BY_SLURM["CANCELLED"], _SIGNALLED),
+            cancelled=lost in (ENDED_BY_SLURM["CANCELLED"], _SIGNALLED),
         )
         return self._seen(attempt, None)
 
@@ -337,7 +337,7 @@ def _write_exit(
     first_failed: int | None = None,
     lost: str | None = None,
     reason: str = "",
-    by_hand: bool = False,
+    cancelled: bool = False,
 ) -> None:
     ended = {"codes": dict(codes), "first_failed": first_failed, "lost": lost, "reason": reason}
-    attempt.write("exit.json", {**ended, "by_hand": by_hand, "at": time.time()})
+    attempt.write("exit.json", {**ended, "cancelled": cancelled, "at": time.time()})

@@ -250,19 +250,19 @@ def _outcome(attempt: Attempt, seen: Seen) -> Outcome:
     if all_well and (reason is None or attempt.finished):
         return Outcome.SUCCEEDED
     if reason is StopReason.SILENT:
-        return Outcome.FAILED
+        return Outcome.FAILED if attempt.absent_since is None else Outcome.LOST
     if reason is StopReason.NOT_STARTED:
         return Outcome.REFUSED
     if reason is not None:
         return Outcome.STOPPED
-    if seen.by_hand:
-        return Outcome.BY_HAND
+    if seen.cancelled:
+        return Outcome.CANCELLED
     return Outcome.LOST if seen.by_engine or not any(codes) else Outcome.FAILED
 
 
 def _words(attempt: Attempt, seen: Seen) -> str:
     if attempt.stop_reason is StopReason.SILENT:
-        return "It did not report any more."
+        return "It did not report any more." if attempt.absent_since is None else seen.reason
     if seen.reason:
         return seen.reason
     unsaved = [rank for rank, code in sorted(seen.exits.items()) if code == CANNOT_SAVE]

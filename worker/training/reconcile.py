@@ -24,7 +24,7 @@ from backend.database import Database
 from backend.models import AttemptRow, Cluster, GpuHold, Node
 from backend.moments import moment_of
 from maat.vocabulary import AttemptKind, AttemptState, Outcome, StopReason
-from worker.engines.protocol import Engine, Refused, Seen, Unreachable
+from worker.engines.protocol import Engine, Phase, Refused, Seen, Unreachable
 from worker.training.attempts import (
     CANNOT_SAVE,
     Attempt,
@@ -310,8 +310,11 @@ class Reconciler:
         values = _columns(attempt)
         if seen is not None and seen.engine_id is not None:
             values["engine_id"] = seen.engine_id
+        # Later the engine may not say it any more.
         if seen is not None and attempt.stop_reason is StopReason.NOT_STARTED:
-            values["reason"] = seen.reason[:1000]  # later the engine may not say it any more
+            values["reason"] = seen.reason[:1000]
+        elif seen is not None and seen.phase is Phase.ABSENT and attempt.killed_at is not None:
+            values["reason"] = (seen.reason or "The engine did not know it any more.")[:1000]
         self._write(row, values)
 
     def _write(self, row: AttemptRow, values: Mapping[str, object]) -> None:

@@ -14,7 +14,7 @@ CRASH_LOOP = 3
 
 _FIRST_BACKOFF, _LONGEST_BACKOFF = 10.0, 600.0
 _GOOD_SECONDS = 600.0  # that an attempt has trained for: failures before it are forgotten
-_BY_HAND_AGAIN = 2  # times in a row: then somebody does not want it to run
+_CANCELLED_AGAIN = 2  # times in a row: then somebody does not want it to run
 _NOT_STARTED = frozenset({Outcome.NEVER_STARTED.value, Outcome.STOPPED.value})
 
 
@@ -73,9 +73,9 @@ def _failed_since_it_got_on(attempts: Sequence[AttemptRow]) -> list[AttemptRow]:
 def _wait(attempts: Sequence[AttemptRow], failures: int) -> float:
     """Return how long the job must wait after its last attempt.
 
-    After a refusal too: the engine would say the same again. What somebody ended in the engine is
-    started again at once, and the second time in a row after the longest pause: a person wants
-    something, and Maat cannot know what.
+    After a refusal too: the engine would say the same again. What was cancelled in the engine is
+    started again at once, and the second time in a row after the longest pause: a person may want
+    its end, and Maat cannot know.
     """
     last = attempts[-1] if attempts else None
     if last is None:
@@ -84,7 +84,7 @@ def _wait(attempts: Sequence[AttemptRow], failures: int) -> float:
         return _backoff(failures)
     if last.outcome == Outcome.REFUSED:
         return _backoff(_in_a_row(attempts, Outcome.REFUSED))
-    if _in_a_row(attempts, Outcome.BY_HAND) >= _BY_HAND_AGAIN:
+    if _in_a_row(attempts, Outcome.CANCELLED) >= _CANCELLED_AGAIN:
         return _LONGEST_BACKOFF
     return 0.0
 

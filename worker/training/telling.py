@@ -17,7 +17,7 @@ _SEEN, _AWAY = "seen", "engine away"
 _CAUSES = {
     Outcome.FAILED: "crash",
     Outcome.LOST: "engine-lost",
-    Outcome.BY_HAND: "by-hand",
+    Outcome.CANCELLED: "cancelled-there",
     Outcome.REFUSED: "refused",
 }
 
