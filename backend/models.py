@@ -12,6 +12,7 @@ from backend.attempts.models import (
     GpuScore,
     GradientSample,
     JobFit,
+    JobMemory,
     SharingSample,
     StepSample,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "JobCount",
     "JobEvent",
     "JobFit",
+    "JobMemory",
     "JobSecret",
     "Measurement",
     "MeasurementFiles",

@@ -118,14 +118,15 @@ class Outcome(StrEnum):
     """How an attempt ended.
 
     STOPPED: Maat asked for it. FAILED: a process of it failed, or it fell silent. LOST: its node or
-    its supervisor was lost, or somebody ended it in the engine. REFUSED: the engine could not start
-    it. NEVER_STARTED: a newer round replaced it before it held GPUs.
+    its supervisor was lost. CANCELLED: in the engine, not by Maat. REFUSED: the engine could not
+    start it. NEVER_STARTED: a newer round replaced it before it held GPUs.
     """
 
     SUCCEEDED = "succeeded"
     STOPPED = "stopped"
     FAILED = "failed"
     LOST = "lost"
+    CANCELLED = "cancelled"
     REFUSED = "refused"
     NEVER_STARTED = "never-started"
 

@@ -166,6 +166,9 @@ class JobJournal:
             job.started_seconds = status.started_at
         if status.profiling and status.allocation is None and job.state == JobState.PENDING:
             _explain_profile(job, None)
+        if status.held_back is not None:
+            job.reason_code = ReasonCode.HELD_BACK.value
+            job.reason_evidence = dict(status.held_back)
         if status.allocation is None or job.holds(status.allocation):
             self._run_plan(status.job_id, job, status.plan)
 

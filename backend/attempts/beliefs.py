@@ -9,7 +9,7 @@ import numpy as np
 from sqlmodel import Session, col, select
 
 from backend.answers import answer_of
-from backend.attempts.models import AttemptRow, GradientSample, JobFit, StepSample
+from backend.attempts.models import AttemptRow, GradientSample, JobFit, JobMemory, StepSample
 from backend.attempts.profiles import why_given_up
 from backend.attempts.restarts import restart_parts, restart_seconds
 from backend.clocktime import cluster_seconds, shown_at
@@ -21,6 +21,7 @@ from maat.api.beliefs import (
     CurveOut,
     FitOut,
     GradientOut,
+    MemoryOut,
     ParametersOut,
     PointOut,
     ProfileOut,
@@ -44,6 +45,9 @@ def show_belief(session: Session, job: Job) -> BeliefOut:
         select(JobFit).where(JobFit.job_id == job.id).order_by(col(JobFit.gpu_type))
     ).all()
     samples = session.exec(select(StepSample).where(StepSample.job_id == job.id)).all()
+    memory = session.exec(
+        select(JobMemory).where(JobMemory.job_id == job.id).order_by(col(JobMemory.gpu_type))
+    ).all()
     parts = restart_parts(attempts)
     return BeliefOut(
         types=[_fit(fit, samples, cluster) for fit in fits],
@@ -51,6 +55,7 @@ def show_belief(session: Session, job: Job) -> BeliefOut:
         restart_seconds=restart_seconds(parts),
         restart=[answer_of(RestartPartOut, part) for part in parts],
         profiles=_profiles(attempts, now),
+        memory=[answer_of(MemoryOut, row) for row in memory],
         profiles_ended=why_given_up([fit.gpu_type for fit in fits], attempts),
     )
 

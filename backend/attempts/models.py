@@ -26,8 +26,8 @@ class AttemptRow(SQLModel, table=True):
     Reported: `incarnation` names the agent's process, so that two with one token are told apart;
     `report_sequence` is the last report's; `progress` effective samples since the job's first
     start; `goodput` effective samples/s between the last two reports; `checkpoint_step` the last
-    one saved; `finished`: all work is done; `stepping_seconds`: of a profile, the time from its
-    first step on.
+    one saved; `trouble`: what is wrong with its checkpoints; `finished`: all work is done;
+    `stepping_seconds`: of a profile, the time from its first step on.
     """
 
     __tablename__ = "attempts"
@@ -77,6 +77,7 @@ class AttemptRow(SQLModel, table=True):
     progress: float | None = None
     total_samples: float | None = None
     checkpoint_step: int | None = None
+    trouble: str | None = Field(default=None, max_length=500)
     restore_seconds: float | None = None
     loss: float | None = None
     running_plan: dict[str, int] | None = Field(default=None, sa_type=Json)
@@ -201,6 +202,16 @@ class SharingSample(SQLModel, table=True):
     ratio: float
     ratio_m2: float
     updated_seconds: float
+
+
+class JobMemory(SQLModel, table=True):
+    """Samples of one pass for which a GPU of a type had no room: the fewest of a job."""
+
+    __tablename__ = "job_memory"
+
+    job_id: str = Field(foreign_key="jobs.id", primary_key=True, max_length=40)
+    gpu_type: str = Field(primary_key=True, max_length=64)
+    out_of_memory_at: int
 
 
 class GradientSample(SQLModel, table=True):

@@ -10,7 +10,7 @@ from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
 from backend.attempts.comparisons import add_scores, add_sharing, partner_of
-from backend.attempts.models import AttemptRow, GradientSample
+from backend.attempts.models import AttemptRow, GradientSample, JobMemory
 from backend.attempts.steps import add_steps
 from backend.clocktime import cluster_seconds
 from backend.clusters.models import Cluster
@@ -153,7 +153,10 @@ def _store(session: Session, reported: _Reported, body: ReportBody) -> None:
         add_scores(session, row, model, body.ranks.compute_seconds, now)
     if body.gradient is not None:
         _add_gradient(session, row, body.gradient, body.progress.effective_samples, now)
+    if body.memory is not None:
+        _add_memory(session, row, body.memory.out_of_memory_at)
     _note_progress(row, body, now)
+    row.trouble = body.trouble
     row.incarnation, row.report_sequence = body.incarnation, body.sequence
     row.reported_at, row.reported_seconds = moment.wall, now
     row.total_samples = body.progress.total_effective_samples or row.total_samples
@@ -198,6 +201,15 @@ def _add_gradient(
     connection = session.connection()
     connection.execute(_ADD_GRADIENT, values)
     connection.execute(_FORGET_GRADIENTS, {"job": row.job_id, "newer": KEPT_GRADIENTS - 1})
+
+
+def _add_memory(session: Session, row: AttemptRow, too_many: int) -> None:
+    """Keep the fewest samples for which this GPU type had no room."""
+    known = session.get(JobMemory, (row.job_id, row.gpu_type))
+    if known is None:
+        known = JobMemory(job_id=row.job_id, gpu_type=row.gpu_type, out_of_memory_at=too_many)
+    known.out_of_memory_at = min(known.out_of_memory_at, too_many)
+    session.add(known)
 
 
 def _plan(row: AttemptRow) -> PlanOut | None:

@@ -23,7 +23,7 @@ class Cluster(SQLModel, table=True):
     """A cluster.
 
     `epoch`: the date shown for cluster second 0. `lease_*` and `fencing`: the worker that may
-    commit rounds (wall time).
+    commit rounds (wall time). `fault`: why its engine does not answer; None while it does.
     """
 
     __tablename__ = "clusters"
@@ -44,6 +44,7 @@ class Cluster(SQLModel, table=True):
     paused: bool = False
     executor: str = Field(default=ExecutorKind.SIMULATED.value, max_length=40)
     executor_parameters: dict[str, Any] = Field(default_factory=dict, sa_type=Json)
+    fault: str | None = Field(default=None, max_length=1000)
     keep_rounds: int = DEFAULT_KEEP_ROUNDS
     next_round_number: int = 1
     lease_holder: str | None = Field(default=None, max_length=200)

@@ -5,7 +5,7 @@ The catalog does not know it: what it needs comes from its owner, its speed from
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 
 from maat.scheduling.job import JobDeclaration, JobSpec, MemoryLimits
@@ -15,6 +15,7 @@ UNKNOWN_WORK = 1e9
 """Effective samples of a job until its owner or its script says: others look shorter."""
 _LARGEST_OVER_INITIAL = 8
 _RESTART_SECONDS = 30.0
+_SAFE_SHARE = 0.9  # of what was too much: maat.agent.memory.SAFE_SHARE
 
 
 def command_spec(
@@ -24,6 +25,7 @@ def command_spec(
     submitted_at: float,
     gpu_types: Iterable[str],
     work: float | None,
+    out_of_memory_at: Mapping[str, int] | None = None,
     owner: str = "local",
     tenant: str = "default",
     restart_seconds: float = _RESTART_SECONDS,
@@ -31,7 +33,8 @@ def command_spec(
     """Complete a declaration for a cluster of these GPU types.
 
     Its batch size is the one that it was tuned for; an adaptive job may grow eight times beyond,
-    unless it says. A rigid job need not say: one sample per GPU stands for it. Raises JobError.
+    unless it says. A rigid job need not say: one sample per GPU stands for it. Of samples for which
+    a GPU type had no room (`out_of_memory_at`), nine tenths are the most. Raises JobError.
     """
     adaptivity = job.adaptivity or Adaptivity.ADAPTIVE
     initial = job.batch_size or job.gpu_count or 1
@@ -50,6 +53,12 @@ def command_spec(
         tenant=tenant,
         work=UNKNOWN_WORK if work is None else work,
         initial_batch_size=initial,
-        memory={name: MemoryLimits(1, largest, fills_gpu=False) for name in gpu_types},
+        memory={name: _memory(largest, (out_of_memory_at or {}).get(name)) for name in gpu_types},
         restart_seconds=restart_seconds,
     )
+
+
+def _memory(largest: int, too_many: int | None) -> MemoryLimits:
+    if too_many is None:
+        return MemoryLimits(1, largest, fills_gpu=False)
+    return MemoryLimits(1, min(largest, max(int(too_many * _SAFE_SHARE), 1)))

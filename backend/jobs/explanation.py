@@ -67,6 +67,11 @@ def explain(
 def _failed(job: Job, failure: JobEvent) -> ReasonOut:
     number, why = failure.data["attempt"], failure.data["reason"] or "its processes ended early."
     tries = "" if number == 1 else f" It was its attempt {number}."
+    if failure.data.get("cause") == "crash-loop":
+        tries = (
+            f" It crashes in a loop: its last {failure.data['failures']} attempts failed, "
+            "without progress in between."
+        )
     return ReasonOut(
         code="FAILED",
         sentence=f"The job has failed: {why}{tries}",

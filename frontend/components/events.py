@@ -9,7 +9,13 @@ from frontend.formatting import gpus, number, plural
 
 MOST_CHARACTERS = 160  # of the details of an event
 
-_KINDS = {"state": "new state", "allocated": "other GPUs", "node-failed": "a node failed"}
+_KINDS = {
+    "state": "new state",
+    "allocated": "other GPUs",
+    "node-failed": "a node failed",
+    "checkpoint": "trouble with a checkpoint",
+    "engine": "its engine",
+}
 _CHANGES = {
     "start": "got its first GPUs",
     "rescale": "got another number of GPUs",
@@ -23,6 +29,11 @@ _CAUSES = {
     "lost": "it was found without its GPUs",
     "holds-gpus": "it was found to hold GPUs",
     "ended": "it was found to have ended",
+    "crash": "its processes failed",
+    "crash-loop": "it crashes in a loop",
+    "engine-lost": "its node or its supervisor was lost",
+    "cancelled-there": "it was cancelled in the engine, not by Maat",
+    "refused": "the engine did not take it",
 }
 # Told in words of their own, not by name and value.
 _SAID = frozenset({"change", "cause", "gpu_type", "gpu_count", "node_count", "last_lines"})

@@ -51,6 +51,7 @@ LABELS = {
     "step_seconds": "time of a step",
     "time_share": "share of the time that it is due",
     "value": "what it is worth to the objective",
+    "wait_seconds": "pause (s)",
     "weight": "weight",
 }
 YES_OR_NO = frozenset({"preemptible", "restarting"})
@@ -64,6 +65,7 @@ _CODES = {
     "WAITING_CAPACITY": "waits for GPUs",
     "WAITING_QUOTA": "waits for quota",
     "WAITING_RESERVATION": "waits for reserved GPUs",
+    "HELD_BACK": "pauses before it is tried again",
     "FRAGMENTED": "free GPUs are scattered",
     "SHARING_NO_GAIN": "no gain from sharing",
     "LOWER_GOODPUT_GAIN": "others gain more",

@@ -199,6 +199,8 @@ def note_of(cluster: ClusterOut) -> str:
     pace = f"{number(cluster['speed'])} cluster seconds per second"
     if cluster["executor"] != ExecutorKind.SIMULATED:
         pace = f"commands run on {_where(cluster)}"
+    if cluster["fault"]:
+        pace = f"{pace}; its engine does not answer: {cluster['fault']}"
     return (
         f"{cluster['policy']} with {cluster['placer']}, "
         f"a round every {number(cluster['round_seconds'])} s, "

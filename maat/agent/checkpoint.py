@@ -50,6 +50,7 @@ class Checkpoints:
 
     def __init__(self, folder: Path, number: int) -> None:
         self.folder, self._number = folder, number
+        self.damaged: str | None = None  # what newest() has put aside, and why
 
     def save(self, step: int, state: Mapping[str, Any], numbers: Mapping[str, Any]) -> int:
         """Write a checkpoint of tensors; return its size in bytes. Raises as save_files does."""
@@ -99,7 +100,8 @@ class Checkpoints:
             try:
                 return self.read(folder.name)
             except Exception as error:  # whatever is wrong with it, an older one may be right
-                print(f"maat: {folder} is damaged, and not used: {error!r}", flush=True)
+                self.damaged = f"{folder.name} is damaged, and not used: {error!r}"
+                print(f"maat: {folder.parent}/{self.damaged}", flush=True)
                 self._put_aside(folder)
         return None
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 import math
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 from torch.utils.data import DataLoader, RandomSampler
 from transformers import Trainer, TrainerCallback
@@ -71,7 +73,9 @@ def adapt(
         args.gradient_accumulation_steps = plan.passes
 
     following.on_plan = follow_plan
-    trainer.add_callback(_Adapt(following, trainer))
+    adapter = _Adapt(following, trainer)
+    trainer.add_callback(adapter)
+    trainer._save_checkpoint = adapter.saves(trainer._save_checkpoint)
     found = job.newest()
     if found is None:
         return None
@@ -87,6 +91,22 @@ class _Adapt(TrainerCallback):
         self._following, self._trainer = following, trainer
         self._is_stopping = self._is_asked = False
         self._kept_step = -1
+        self._error: Exception | None = None
+
+    def saves(self, save: Callable[..., None]) -> Callable[..., None]:
+        """Return a Trainer's way to save that does not end the training if there is no room.
+
+        on_save comes behind it, and says so.
+        """
+
+        def attempt(*arguments: Any, **named: Any) -> None:
+            self._error = None
+            try:
+                save(*arguments, **named)
+            except (OSError, RuntimeError, SafetensorError) as error:
+                self._error = error
+
+        return attempt
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         trainer, following = self._trainer, self._following
@@ -126,9 +146,11 @@ class _Adapt(TrainerCallback):
         following = self._following
         following.pause()
         following.meet()  # each replica has written its random generators
-        wrote = Path(args.output_dir, f"checkpoint-{state.global_step}")
+        wrote, failed = Path(args.output_dir, f"checkpoint-{state.global_step}"), self._error
 
         def keep(folder: Path) -> None:
+            if failed is not None:
+                raise OSError(f"The Trainer could not save: {failed}") from failed
             shutil.copytree(wrote, folder / _KEPT)
 
         try:
@@ -138,7 +160,8 @@ class _Adapt(TrainerCallback):
                 self._kept_step = state.global_step
                 following.save(keep, library=_LIBRARY)
         finally:
-            if following.is_first and not self._is_asked:  # only the agent wanted it
+            # Only the agent wanted it, or it is no checkpoint.
+            if following.is_first and (not self._is_asked or failed is not None):
                 shutil.rmtree(wrote, ignore_errors=True)
             self._is_asked = True
 

@@ -195,6 +195,8 @@ class Job:
         if checkpoints is None:
             return None
         found = checkpoints.newest() if first else None
+        if checkpoints.damaged is not None:
+            self._ledger.set_trouble(checkpoints.damaged)
         name = self._replicas.from_first(
             "checkpoint", (found.folder.name if found else "") if first else None
         )

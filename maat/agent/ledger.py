@@ -11,6 +11,7 @@ from maat.agent.environment import BatchPlan, Environment
 from maat.agent.timing import Times
 
 _MOST_PASSES = 64  # in one report
+_MOST_TROUBLE = 500  # characters
 
 
 class Gradient(NamedTuple):
@@ -59,6 +60,10 @@ class Ledger:
         """Set fields of the report as they are: checkpoint, restore_seconds, plan_number ..."""
         with self._lock:
             self._facts.update(facts)
+
+    def set_trouble(self, words: str | None) -> None:
+        """Say what is wrong with the checkpoints; None: nothing any more."""
+        self.set(trouble=None if words is None else words[:_MOST_TROUBLE])
 
     def look(self) -> dict[str, Any]:
         """Return the report as it would be now, without sequence, kind and incarnation."""

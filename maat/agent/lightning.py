@@ -240,5 +240,16 @@ class Adapt(Callback):
         if around is None:
             return None
         path = around / ".lightning.ckpt"
-        trainer.save_checkpoint(path)
-        return lambda folder: path.replace(folder / _KEPT)
+        try:
+            trainer.save_checkpoint(path)
+        except (OSError, RuntimeError) as error:
+            failed = error
+            path.unlink(missing_ok=True)
+            trainer.strategy.barrier("Trainer.save_checkpoint")  # the others are there
+        else:
+            return lambda folder: path.replace(folder / _KEPT)
+
+        def keep(_: Path) -> None:
+            raise OSError(f"Lightning could not save: {failed}") from failed
+
+        return keep

@@ -211,11 +211,13 @@ class Steps:
             return True
         except (OSError, RuntimeError) as error:  # torch wraps a full disk in a RuntimeError
             print(f"maat: no checkpoint was written: {error}", flush=True)
+            self._ledger.set_trouble(f"No checkpoint could be written: {error}")
             self._save_again_at = time.monotonic() + RETRY_SECONDS
             return False
         seconds = time.monotonic() - start
         step = self.state.step
         self._ledger.set(checkpoint={"step": step, "seconds": seconds, "bytes": size})
+        self._ledger.set_trouble(None)
         return True
 
     def _end(self, save: Callable[[Checkpoints], int] | None) -> NoReturn:

@@ -100,6 +100,10 @@ class ReportBody(Body):
     plan_number: Annotated[int, Field(ge=0, le=2**31)] = 0
     loss: float | None = None
     memory: MemoryBody | None = None
+    trouble: Annotated[str, Field(max_length=500)] | None = Field(
+        default=None,
+        description="What is wrong with its checkpoints: none can be written, or one is damaged.",
+    )
     finished: bool = Field(default=False, description="All work is done.")
     stepping_seconds: Annotated[float, Field(ge=0.0, le=1e6)] | None = Field(
         default=None, description="Of a profile: the time from its first step on."
@@ -149,6 +153,7 @@ class AttemptOut(TypedDict):
     ]
     progress: Annotated[float | None, Field(description="Effective samples since the first start.")]
     checkpoint_step: int | None
+    trouble: Annotated[str | None, Field(description="What is wrong with its checkpoints.")]
     loss: float | None
     last_report_at: Timestamp | None
     stepping_seconds: Annotated[

@@ -100,6 +100,13 @@ class GradientOut(TypedDict):
     at: Timestamp
 
 
+class MemoryOut(TypedDict):
+    """Samples of one pass that a GPU of this type had no room for: plans take nine tenths."""
+
+    gpu_type: str
+    out_of_memory_at: int
+
+
 class BeliefOut(TypedDict):
     """What Maat believes of a job."""
 
@@ -108,6 +115,7 @@ class BeliefOut(TypedDict):
     restart_seconds: float
     restart: list[RestartPartOut]
     profiles: list[ProfileOut]
+    memory: list[MemoryOut]
     profiles_ended: Annotated[
         str | None, Field(description="Why it is profiled no further, where profiles failed.")
     ]

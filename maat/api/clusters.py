@@ -138,6 +138,9 @@ class ClusterOut(TypedDict):
     paused: bool
     executor: str
     executor_parameters: dict[str, Any]
+    fault: Annotated[
+        str | None, Field(description="Why its engine does not answer; null while it does.")
+    ]
     keep_rounds: int
     latest_round: int | None
     now: Timestamp

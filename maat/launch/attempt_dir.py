@@ -10,10 +10,12 @@ import fcntl
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from enum import Enum
 from typing import Any, NamedTuple
 
 _KEPT_SUFFIXES = (".log", ".exit")
+_NOW = "now"
 
 
 class Limits(NamedTuple):
@@ -232,6 +234,31 @@ class AttemptDir:
                 if ended is not None:
                     found[int(rank)] = ended
         return dict(sorted(found.items()))
+
+    def show_life(self, rank: int) -> None:
+        """Touch the file by which a rank's process is known to live, by the file system's clock."""
+        with suppress(OSError), open(self.file(f"rank-{rank}.alive"), "wb") as file:
+            os.utime(file.fileno())
+
+    def seconds_without_life(self) -> float:
+        """Return for how long the quietest rank that has not ended has shown no sign of life.
+
+        0 if none ever showed any: what started it may not know of them.
+        """
+        try:
+            with open(self.file(_NOW), "wb") as file:
+                os.utime(file.fileno())  # two machines' clocks differ, and the file system has one
+            now = os.stat(self.file(_NOW)).st_mtime
+            signs = [e for e in os.scandir(self.path) if e.name.endswith(".alive")]
+            ended = self.exits()
+            ages = [
+                now - sign.stat().st_mtime
+                for sign in signs
+                if int(sign.name.removeprefix("rank-").removesuffix(".alive")) not in ended
+            ]
+        except (OSError, ValueError):
+            return 0.0
+        return max(ages, default=0.0)
 
     def clean(self) -> None:
         """Remove all files but logs, exit codes and spec.json."""

@@ -27,6 +27,7 @@ _ORDERS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _HEARD = (signal.SIGCHLD, *_ORDERS)
 _NEXT_SIGNAL_SECONDS = 0.5  # between Slurm's signals to the processes of a step
 _LOOK_SECONDS = 1.0  # between two looks for an order to kill
+_BEAT_SECONDS = 10.0  # between two signs of life
 
 _INHERITED = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "TMPDIR")
 _INHERITED_PREFIXES = ("LC_", "CUDA", "NCCL")
@@ -243,7 +244,11 @@ def _attend(
     Returns what wait4 says, and whether it was asked.
     """
     until: float | None = None
+    next_beat = 0.0
     while True:
+        if time.monotonic() >= next_beat:
+            next_beat = time.monotonic() + _BEAT_SECONDS
+            directory.show_life(rank)
         ended, status, usage = os.wait4(pid, os.WNOHANG)
         if ended:
             told = until is not None or (status != 0 and _was_told(directory))

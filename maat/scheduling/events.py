@@ -34,9 +34,13 @@ def may_follow(before: JobState, after: JobState) -> bool:
 
 
 class EventKind(StrEnum):
+    """What an event is about: the last three of commands, whose state may stay as it is."""
+
     STATE = "state"
     ALLOCATED = "allocated"
     NODE_FAILED = "node-failed"
+    CHECKPOINT = "checkpoint"
+    ENGINE = "engine"
 
 
 @dataclass(frozen=True, slots=True)

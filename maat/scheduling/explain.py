@@ -16,6 +16,7 @@ class ReasonCode(StrEnum):
     GRANTED = "GRANTED"
     PINNED = "PINNED"
     HELD_BY_USER = "HELD_BY_USER"
+    HELD_BACK = "HELD_BACK"
     NO_COMPATIBLE_GPU_TYPE = "NO_COMPATIBLE_GPU_TYPE"
     EXCEEDS_CLUSTER = "EXCEEDS_CLUSTER"
     NO_CONFIGURATION = "NO_CONFIGURATION"
@@ -40,6 +41,7 @@ _SENTENCES: Mapping[ReasonCode, str] = {
         "It keeps what it has: it is starting or restarting, or it may not be preempted."
     ),
     ReasonCode.HELD_BY_USER: "Its owner paused it.",
+    ReasonCode.HELD_BACK: "Its last attempt ended badly: it is started again after a pause.",
     ReasonCode.NO_COMPATIBLE_GPU_TYPE: "No GPU type of this cluster can run it.",
     ReasonCode.EXCEEDS_CLUSTER: "It needs more GPUs of one type than this cluster has in service.",
     ReasonCode.NO_CONFIGURATION: (
@@ -134,6 +136,8 @@ def sentence_of(code: str, evidence: Mapping[str, object]) -> str:
             return _idle(
                 _SENTENCES[reason], evidence.get("idle_penalty"), evidence.get("idle_penalty_above")
             )
+        case ReasonCode.HELD_BACK as reason:
+            return _held_back(_SENTENCES[reason], evidence)
         case reason:
             return _SENTENCES[reason]
 
@@ -143,6 +147,27 @@ def _reserved(sentence: str, limit: object) -> str:
         return sentence
     _, gpu_type, holders = limit.split(":", 2)
     return f"{sentence[:-1]}: {gpu_type} for {holders}."
+
+
+def _held_back(sentence: str, evidence: Mapping[str, object]) -> str:
+    why, pause = evidence.get("reason"), evidence.get("wait_seconds")
+    if not isinstance(why, str) or not isinstance(pause, int | float):
+        return sentence
+    number, failures = evidence.get("attempt"), evidence.get("failures")
+    then = f"It is started again after a pause of {pause:g} s."
+    match evidence.get("outcome"):
+        case "cancelled":
+            ended = "Its last two attempts were cancelled in the engine, not by Maat"
+            return f"{ended}: {why} {then} If it is not to run, cancel it in Maat."
+        case "refused":
+            return f"The engine did not take its attempt {number}: {why} {then}"
+        case _ if evidence.get("crash_loop"):
+            return (
+                f"It crashes in a loop: {failures} attempts in a row failed in the same way, "
+                f"without progress in between. The last one: {why} {then}"
+            )
+        case _:
+            return f"Its attempt {number} failed: {why} {then}"
 
 
 def _idle(sentence: str, given: object, above: object) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import resource
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -118,3 +119,34 @@ def test_a_job_on_1_2_and_1_replicas_goes_the_way_of_one_that_never_moves(
     moved = [torch.tensor(each) for each in json.loads((run.folder / "out.jsonl").read_text())]
     assert _apart(moved, unmoved) < 1e-5
     assert run.report()["finished"]
+
+
+def test_a_stop_without_room_for_a_checkpoint_says_so_and_training_outlives_one_that_fails(
+    tmp_path: Path, library: str
+) -> None:
+    folder, most = tmp_path / "kept", resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    inbox, heard = Inbox(), set[str]()
+
+    def told(step: int) -> None:
+        if step == 8:  # in the second epoch: one checkpoint is there
+            resource.setrlimit(
+                resource.RLIMIT_FSIZE, (2000, most)
+            )  # less than a file of it, more than what is printed
+        if step == 16:  # in the third: what ends the second could not be saved
+            heard.add(job._ledger.look().get("trouble") or "")
+            inbox.stop = True
+
+    job = _job(inbox, checkpoint_directory=folder)
+    try:
+        with pytest.raises(SystemExit) as ended:
+            _train(library, job, tmp_path, told=told)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+    assert ended.value.code == 74
+    assert all(words.startswith("No checkpoint could be written") for words in heard)
+    assert heard
+    (kept,) = folder.glob("step-*")
+    assert (kept / "DONE").exists()
+    assert not [each for each in folder.iterdir() if each.name.startswith((".step", ".lightning"))]
+    _train(library, _job(checkpoint_directory=folder), tmp_path)
+    assert _numbers(folder)["step"] == STEPS

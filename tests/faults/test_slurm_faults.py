@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from live_samples import assert_history_is_whole
+from live_samples import assert_history_is_whole, job
 from slurm_cluster import SlurmCluster
 from slurm_training import WAITS, SlurmTraining
 
 from maat.launch.processes import marked
+from maat.scheduling.explain import ReasonCode, sentence_of
 from maat.vocabulary import JobState, Outcome
 
 
@@ -29,18 +30,35 @@ def processes_of(site: SlurmTraining, attempt_id: str) -> list[int]:
     return [pid for pid, found in marked() if found == folder]
 
 
-def test_a_job_cancelled_by_hand_is_lost_and_runs_again(site: SlurmTraining) -> None:
+def test_a_job_cancelled_by_hand_runs_again_and_pauses_when_that_happens_twice(
+    site: SlurmTraining,
+) -> None:
     job_id = site.script(WAITS, gpu_count=2)
     site.round()
     site.runs(job_id)
     (first,) = site.attempts(job_id)
     site.slurm.run("scancel", str(first.engine_id))
     site.look_until(lambda: site.has_ended(job_id))
-    (lost,) = site.attempts(job_id)
-    assert (lost.outcome, lost.reason) == (Outcome.LOST, "It was cancelled in Slurm, not by Maat.")
+    (ended,) = site.attempts(job_id)
+    words = "It was cancelled in Slurm, not by Maat."
+    assert (ended.outcome, ended.reason) == (Outcome.CANCELLED, words)
     assert site.state(job_id) == JobState.PREEMPTED
+    assert site.events(job_id)[-1]["cause"] == "cancelled-there"
     site.round()
     site.runs(job_id, attempt=2)
+    site.slurm.run("scancel", str(site.attempts(job_id)[-1].engine_id))
+    site.look_until(lambda: site.has_ended(job_id))
+    assert site.state(job_id) == JobState.PREEMPTED
+    site.round()
+    assert len(site.attempts(job_id)) == 2, "it pauses"
+    row = job(site.database, job_id)
+    assert row.reason_code == ReasonCode.HELD_BACK
+    said = sentence_of(row.reason_code, row.reason_evidence)
+    assert words in said
+    assert "cancel it in Maat" in said
+    site.wind(601.0)
+    site.round()
+    site.runs(job_id, attempt=3)
     assert_history_is_whole(site.database, site.cluster_id)
 
 
@@ -78,7 +96,7 @@ def test_a_controller_that_forgets_the_start_of_a_job_loses_it_and_it_runs_again
     site.slurm.start_controller()
     site.slurm.until(lambda: bool(site.slurm.states()))
     site.look_until(lambda: site.has_ended(job_id))
-    assert site.outcomes(job_id) == [Outcome.LOST]
+    assert site.outcomes(job_id) == [Outcome.CANCELLED], "Slurm cancels it by itself"
     site.slurm.until(lambda: not processes_of(site, first.id))
     site.round()
     site.runs(job_id, attempt=2)
@@ -133,6 +151,38 @@ def test_a_job_whose_supervisor_is_killed_is_silent_and_then_ended(site: SlurmTr
     assert site.outcomes(job_id) == [Outcome.FAILED]
     assert site.attempts(job_id)[0].reason == "It did not report any more."
     assert site.holds() == []
+
+
+@pytest.mark.long
+def test_a_job_that_reports_nothing_and_lost_its_supervisor_is_lost_though_slurm_calls_it_running(
+    site: SlurmTraining,
+) -> None:
+    job_id = site.script(WAITS, stop_seconds=1.0)
+    site.round()
+    site.runs(job_id)
+    (first,) = site.attempts(job_id)
+    for pid in supervisors_of(site):
+        os.kill(pid, signal.SIGKILL)
+    site.slurm.until(lambda: not ranks_of(site, first.id))
+    site.look()
+    assert site.attempt_state(job_id) == "running", "it may only be late"
+    sign = site.engine.directory(first.id) / "rank-0.alive"
+    os.utime(sign, (sign.stat().st_mtime - 200.0,) * 2)
+    site.look()
+    for _ in range(2):
+        site.wind(11.0)
+        site.look()
+    site.look_until(lambda: site.has_ended(job_id))
+    (lost,) = site.attempts(job_id)
+    assert lost.outcome == Outcome.LOST
+    assert "no life" in lost.reason
+    assert site.holds() == []
+    site.round()
+    site.runs(job_id, attempt=2)
+
+
+def ranks_of(site: SlurmTraining, attempt_id: str) -> list[int]:
+    return [pid for pid in processes_of(site, attempt_id) if "/bin/sh" in command_of(pid)]
 
 
 def command_of(pid: int) -> str:

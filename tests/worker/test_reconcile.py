@@ -15,6 +15,7 @@ from backend.database import Database
 from backend.models import AttemptRow, Cluster, Node
 from backend.secret_key import secret_key
 from backend.settings import Settings
+from maat.scheduling.events import EventKind
 from maat.vocabulary import AttemptState, Outcome, StopReason
 from worker.engines.protocol import (
     Capabilities,
@@ -167,13 +168,28 @@ def test_a_worker_where_commands_are_not_allowed_starts_none(stage: Stage) -> No
     assert stage.cluster.holds() == []
 
 
-def test_an_engine_that_is_away_changes_nothing(stage: Stage) -> None:
+def test_an_engine_that_is_away_changes_nothing_and_is_told_once(stage: Stage) -> None:
     stage.look()
+    stage.cluster.note()
     before = stage.attempt.model_dump()
     stage.engine.is_away = True
-    assert not stage.look()
+    assert stage.look(), "that is news"
+    for _ in range(3):
+        assert not stage.look()
+        stage.cluster.note()
     assert stage.attempt.model_dump() == before
     assert len(stage.cluster.holds()) == 1
+    assert stage.cluster.row().fault == "it was asked and did not answer"
+    away = stage.cluster.events(stage.job_id, EventKind.ENGINE)
+    assert away == [{"answers": "no more", "reason": "it was asked and did not answer"}]
+    stage.engine.is_away = False
+    assert stage.look()
+    stage.cluster.forget_everything()
+    for _ in range(2):
+        stage.cluster.note()
+        assert not stage.look()
+    assert stage.cluster.row().fault is None
+    assert stage.cluster.events(stage.job_id, EventKind.ENGINE) == [*away, {"answers": "again"}]
 
 
 def test_an_order_that_did_not_reach_the_engine_is_given_again(stage: Stage) -> None:

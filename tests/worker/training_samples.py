@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from live_samples import job, make_cluster, make_owner
 from sqlmodel import col, select
@@ -13,11 +14,12 @@ from sqlmodel import col, select
 from backend.clocktime import cluster_seconds, wind_to
 from backend.commands.service import store_commands
 from backend.database import Database
-from backend.models import AttemptRow, Cluster, GpuHold, Job, Node
+from backend.models import AttemptRow, Cluster, GpuHold, Job, JobEvent, Node
 from backend.moments import moment_of
 from backend.secret_key import secret_key
 from backend.settings import Settings
 from maat.api.commands import CommandBody
+from maat.scheduling.events import EventKind
 from maat.vocabulary import AttemptKind, AttemptState, StopReason
 from worker import live
 from worker.engines.local import LocalEngine
@@ -131,6 +133,17 @@ class TrainingCluster:
                 .where(AttemptRow.job_id == job_id)
                 .order_by(col(AttemptRow.number))
             ).all()
+
+    def row(self) -> Cluster:
+        with self.database.session_scope(writes=False) as session:
+            return session.get_one(Cluster, self.cluster_id)
+
+    def events(self, job_id: str, kind: EventKind = EventKind.STATE) -> list[dict[str, Any]]:
+        """Return the data of a job's events of one kind, in their order."""
+        mine = (JobEvent.job_id == job_id, JobEvent.kind == kind.value)
+        with self.database.session_scope(writes=False) as session:
+            found = session.exec(select(JobEvent).where(*mine).order_by(col(JobEvent.id)))
+            return [event.data for event in found]
 
     def profiles(self, job_id: str) -> Sequence[AttemptRow]:
         return [one for one in self.attempts(job_id) if one.kind == AttemptKind.PROFILE]

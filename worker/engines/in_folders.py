@@ -88,6 +88,7 @@ def ended_as_written(engine_id: str, ended: Mapping[str, Any]) -> Seen:
         first_failed=ended["first_failed"],
         reason=ended["lost"] or ended.get("reason") or "",
         by_engine=ended["lost"] is not None,
+        cancelled=ended.get("cancelled") is True,
     )
 
 

@@ -117,8 +117,8 @@ class Seen:
         gpus_by_node: What it truly holds, once the engine has said so.
         exits: Exit code by rank, negative for a signal; of ended ranks.
         first_failed: The rank that failed first, if one did before anybody was asked to stop.
-        by_engine: The engine ended it, not the job: its node was lost, or somebody cancelled it
-            there.
+        by_engine: The engine ended it, not the job: its node was lost, or a limit there reached.
+        cancelled: The engine has it as cancelled, and Maat did not ask for that.
     """
 
     phase: Phase
@@ -128,6 +128,7 @@ class Seen:
     first_failed: int | None = None
     reason: str = ""
     by_engine: bool = False
+    cancelled: bool = False
 
 
 class Engine(Protocol):

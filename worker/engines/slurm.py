@@ -50,6 +50,9 @@ from worker.engines.slurm_text import (
 )
 
 _LOCK_SECONDS = 30.0
+_SIGNALLED = "Its processes were signalled in Slurm, not by Maat."
+_DEAD_SECONDS = 180.0  # signs come every 10 s; NFS may show them a minute later
+_NO_LIFE = "A process of it shows no life any more, and Slurm still has it as running."
 _FILES_SECONDS = 60.0  # until a file that another machine wrote is seen on NFS
 
 
@@ -192,6 +195,8 @@ class SlurmEngine:
                 return ended_as_written(_submitted(attempt) or "", attempt.read("exit.json") or {})
             if job is not None and job.phase is Phase.ENDED and _has_settled(attempt, job):
                 return self._ended(attempt, job)
+            if job is not None and job.phase is Phase.RUNNING and _is_dead(attempt):
+                return Seen(Phase.ABSENT, engine_id=str(job.id), reason=_NO_LIFE)
             if job is not None:
                 phase = Phase.RUNNING if job.phase is Phase.ENDED else job.phase
                 return Seen(
@@ -224,13 +229,20 @@ class SlurmEngine:
         elif asked:
             lost = None
         elif lost is None and _all_told(attempt):
-            lost = "Its processes were signalled in Slurm, not by Maat."
+            lost = _SIGNALLED
         elif lost is None and not codes:
             codes, reason = {0: job.exit_code or 1}, _why_no_rank(attempt)
         if not attempt.has("job.json"):
             attempt.write("job.json", {"id": job.id, "at": time.time()})
         first_failed = None if asked or lost else _first_failed(attempt)
-        _write_exit(attempt, codes=codes, first_failed=first_failed, lost=lost, reason=reason)
+        _write_exit(
+            attempt,
+            codes=codes,
+            first_failed=first_failed,
+            lost=lost,
+            reason=reason,
+            cancelled=lost in (ENDED_BY_SLURM["CANCELLED"], _SIGNALLED),
+        )
         return self._seen(attempt, None)
 
     def _which_node(self, attempt: AttemptDir) -> str:
@@ -285,6 +297,14 @@ def _has_settled(attempt: AttemptDir, job: SlurmJob) -> bool:
     return all_seen or time.time() - job.ended_at > _FILES_SECONDS
 
 
+def _is_dead(attempt: AttemptDir) -> bool:
+    """Return whether a rank shows no life any more, whatever Slurm says.
+
+    Its processes end with the supervisor of its step (slurmstepd), and Slurm does not notice.
+    """
+    return attempt.seconds_without_life() > _DEAD_SECONDS
+
+
 def _codes(attempt: AttemptDir) -> dict[int, int]:
     return attempt.exit_codes() if os.path.isdir(attempt.path) else {}
 
@@ -317,6 +337,7 @@ def _write_exit(
     first_failed: int | None = None,
     lost: str | None = None,
     reason: str = "",
+    cancelled: bool = False,
 ) -> None:
     ended = {"codes": dict(codes), "first_failed": first_failed, "lost": lost, "reason": reason}
-    attempt.write("exit.json", {**ended, "at": time.time()})
+    attempt.write("exit.json", {**ended, "cancelled": cancelled, "at": time.time()})

@@ -31,6 +31,7 @@ class JobStatus(NamedTuple):
     and the journal records these. `starting`: a round gave it GPUs, and it does not hold them yet.
     `ended`: how it ended; None while it has not. `profiling`: it holds them to be measured, or
     waits for that and is kept out of rounds.
+    `held_back`: set while the executor keeps it out of rounds: evidence of HELD_BACK.
     """
 
     job_id: JobId
@@ -45,6 +46,7 @@ class JobStatus(NamedTuple):
     ended: JobState | None = None
     starting: bool = False
     profiling: bool = False
+    held_back: Mapping[str, Any] | None = None
 
 
 class Observation(NamedTuple):

@@ -47,7 +47,7 @@ from worker.training.profiling import (
     waiting,
     waits_since,
 )
-from worker.training.retries import Standing, standing_of
+from worker.training.retries import Standing, held_back, standing_of
 from worker.training.tables import TrainingTables, live_attempt, not_over, trained
 from worker.training.telling import events_of, state_event, told_of
 from worker.writes import Write
@@ -105,8 +105,12 @@ class Training:
             events += self._leave_lost_nodes(attempts, now)
             standing = standing_of(trained(attempts), self._command(job_id).max_retries)
             ended = self._ended(job_id, attempts, standing)
-            events += self._events(known, attempts, ended, now)
-            statuses.append(self._status(job_id, attempts, ended, now))
+            events += self._events(known, attempts, ended, standing, now)
+            status = self._status(job_id, attempts, ended, now)
+            if ended is None and live_attempt(attempts) is None:
+                waits = held_back(standing, trained(attempts), now)
+                status = status._replace(held_back=waits)
+            statuses.append(status)
             if ended is not None:
                 del self._jobs[job_id], self._told[job_id]
                 self._applied.pop(job_id, None)
@@ -296,13 +300,24 @@ class Training:
         known: _Known,
         attempts: Sequence[AttemptRow],
         ended: JobState | None,
+        standing: Standing,
         now: float,
     ) -> Iterator[Event]:
         """Tell what has become of the job and its newest attempts, each once."""
         job_id = known.row.id
         gave_up = why_given_up(self._belief(job_id).by_type, attempts)
-        told, self._told[job_id] = self._told[job_id], told_of(attempts)
-        return events_of(known.row, attempts, told, ended=ended, gave_up=gave_up, now=now)
+        fault, told = self._tables.engine_fault, self._told[job_id]
+        self._told[job_id] = told_of(attempts, told, engine_fault=fault)
+        return events_of(
+            known.row,
+            attempts,
+            told,
+            ended=ended,
+            gave_up=gave_up,
+            standing=standing,
+            engine_fault=fault,
+            now=now,
+        )
 
     def _status(
         self, job_id: JobId, attempts: Sequence[AttemptRow], ended: JobState | None, now: float

@@ -15,6 +15,8 @@ from typing import TypeAlias
 from maat.vocabulary import AttemptState, Outcome, StopReason
 from worker.engines.protocol import Phase, Seen
 
+CANNOT_SAVE = 74  # as maat.agent ends when it is asked to stop and has no room for a checkpoint
+
 
 @dataclass(frozen=True, slots=True)
 class Rules:
@@ -134,7 +136,7 @@ def next_move(attempt: Attempt, seen: Seen | None, rules: Rules, now: float) -> 
     if seen is not None and seen.phase is Phase.ENDED:
         return End(_outcome(attempt, seen), dict(seen.exits), _words(attempt, seen))
     if seen is not None and seen.phase is Phase.ABSENT:
-        return _absent(attempt, rules, now)
+        return _absent(attempt, seen, rules, now)
     if attempt.absent_since is not None and seen is not None and seen.phase is not Phase.UNKNOWN:
         return Miss(False)
     if attempt.state is AttemptState.STOPPING:
@@ -187,7 +189,7 @@ def heard(attempt: Attempt, move: Move) -> Attempt:
     return replace(attempt, stop_told=True) if isinstance(move, Stop) else attempt
 
 
-def _absent(attempt: Attempt, rules: Rules, now: float) -> Move:
+def _absent(attempt: Attempt, seen: Seen, rules: Rules, now: float) -> Move:
     """The engine does not know it: it was never told, or has forgotten, or is late."""
     if attempt.state is AttemptState.QUEUED:
         overdue = _overdue(attempt, rules, now)
@@ -204,7 +206,8 @@ def _absent(attempt: Attempt, rules: Rules, now: float) -> Move:
     if attempt.alive_at is None and reason is StopReason.NOT_STARTED:
         return End(Outcome.REFUSED, {}, "The engine did not start it in time.")
     asked = reason is not None and reason is not StopReason.SILENT
-    return End(Outcome.STOPPED if asked else Outcome.LOST, {}, "The engine no longer knows of it.")
+    words = seen.reason or "The engine no longer knows of it."
+    return End(Outcome.STOPPED if asked else Outcome.LOST, {}, words)
 
 
 def _stopping(attempt: Attempt, rules: Rules, now: float) -> Move:
@@ -247,19 +250,27 @@ def _outcome(attempt: Attempt, seen: Seen) -> Outcome:
     if all_well and (reason is None or attempt.finished):
         return Outcome.SUCCEEDED
     if reason is StopReason.SILENT:
-        return Outcome.FAILED
+        return Outcome.FAILED if attempt.absent_since is None else Outcome.LOST
     if reason is StopReason.NOT_STARTED:
         return Outcome.REFUSED
     if reason is not None:
         return Outcome.STOPPED
+    if seen.cancelled:
+        return Outcome.CANCELLED
     return Outcome.LOST if seen.by_engine or not any(codes) else Outcome.FAILED
 
 
 def _words(attempt: Attempt, seen: Seen) -> str:
     if attempt.stop_reason is StopReason.SILENT:
-        return "It did not report any more."
+        return "It did not report any more." if attempt.absent_since is None else seen.reason
     if seen.reason:
         return seen.reason
+    unsaved = [rank for rank, code in sorted(seen.exits.items()) if code == CANNOT_SAVE]
+    if unsaved:
+        return (
+            f"Rank {unsaved[0]} could not write its checkpoint (exit code {CANNOT_SAVE}): "
+            "the job goes on from an older one."
+        )
     if seen.first_failed is not None and seen.first_failed in seen.exits:
         code = seen.exits[seen.first_failed]
         how = f"signal {-code}" if code < 0 else f"exit code {code}"

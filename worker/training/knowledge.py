@@ -67,6 +67,7 @@ class Knowledge:
             submitted_at=row.submitted_seconds,
             gpu_types=self._bare.type_names,
             work=self._tables.commands[row.id].total_samples,
+            out_of_memory_at=self._tables.memory.get(row.id, {}),
             owner=row.owner_id,
             tenant=tenant,
             restart_seconds=restart_seconds(restart_parts(attempts)),

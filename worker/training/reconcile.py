@@ -24,8 +24,9 @@ from backend.database import Database
 from backend.models import AttemptRow, Cluster, GpuHold, Node
 from backend.moments import moment_of
 from maat.vocabulary import AttemptKind, AttemptState, Outcome, StopReason
-from worker.engines.protocol import Engine, Refused, Seen, Unreachable
+from worker.engines.protocol import Engine, Phase, Refused, Seen, Unreachable
 from worker.training.attempts import (
+    CANNOT_SAVE,
     Attempt,
     End,
     Launch,
@@ -84,8 +85,8 @@ class _Live:
 class Reconciler:
     """Reconciles one cluster, once, while its lease is held under this fencing number.
 
-    `answers`: whether its engine answered so far. `awaits_end`: whether processes that were told to
-    end are not seen to have ended.
+    `fault`: why its engine did not answer; None if it did so far. `awaits_end`: whether processes
+    that were told to end are not seen to have ended.
     """
 
     def __init__(
@@ -100,7 +101,9 @@ class Reconciler:
     ) -> None:
         self._database, self._cluster_id, self._fencing = database, cluster_id, fencing
         self._engine, self._orders, self._rules = engine, orders, rules or Rules()
-        self.answers, self.awaits_end = True, False
+        self.fault: str | None = None
+        self._known_fault: str | None = None
+        self.awaits_end = False
 
     def run(self) -> bool:
         """Make all moves that can be made now; return whether anything changed.
@@ -117,7 +120,11 @@ class Reconciler:
             changed |= moved
             if not moved:
                 break
-        return changed
+        return self._note_fault() or changed
+
+    @property
+    def answers(self) -> bool:
+        return self.fault is None
 
     def end_strays(self) -> Sequence[str]:
         """End processes of attempts that are over, or that nobody knows; return the attempts."""
@@ -150,6 +157,7 @@ class Reconciler:
         with self._database.session_scope(writes=False) as session:
             cluster = session.get_one(Cluster, self._cluster_id)
             now = cluster_seconds(cluster, moment_of(session))
+            self._known_fault = cluster.fault
             rows = session.exec(
                 select(AttemptRow)
                 .where(
@@ -171,8 +179,18 @@ class Reconciler:
             return {}
 
     def _is_away(self, error: Unreachable) -> None:
-        self.answers = False
+        self.fault = str(error)[:1000]
         log.warning("cluster %s: its engine does not answer: %s", self._cluster_id, error)
+
+    def _note_fault(self) -> bool:
+        """Store whether the engine answers; return whether that is news."""
+        if (self.fault is None) == (self._known_fault is None):
+            return False
+        mine = (col(Cluster.id) == self._cluster_id, col(Cluster.fencing) == self._fencing)
+        with self._database.session_scope() as session:
+            note = sa.update(Cluster).where(*mine).values(fault=self.fault)
+            session.connection().execute(note)
+        return True
 
     def _make(self, one: _Live, move: Move, seen: Seen | None, now: float) -> None:
         """Store a move, then tell the engine, then store that it has heard."""
@@ -277,7 +295,7 @@ class Reconciler:
             "exits": {str(rank): code for rank, code in end.exits.items()} or None,
             "ended_seconds": now,
         }
-        if end.outcome is Outcome.FAILED:
+        if end.outcome is Outcome.FAILED or CANNOT_SAVE in end.exits.values():
             rank = next((r for r, code in sorted(end.exits.items()) if code), 0)
             rank = rank if failed_first is None else failed_first
             values["last_lines"] = last_lines(self._orders.root, row.id, rank) or None
@@ -295,8 +313,11 @@ class Reconciler:
         values = _columns(attempt)
         if seen is not None and seen.engine_id is not None:
             values["engine_id"] = seen.engine_id
+        # Later the engine may not say it any more.
         if seen is not None and attempt.stop_reason is StopReason.NOT_STARTED:
-            values["reason"] = seen.reason[:1000]  # later the engine may not say it any more
+            values["reason"] = seen.reason[:1000]
+        elif seen is not None and seen.phase is Phase.ABSENT and attempt.killed_at is not None:
+            values["reason"] = (seen.reason or "The engine did not know it any more.")[:1000]
         self._write(row, values)
 
     def _write(self, row: AttemptRow, values: Mapping[str, object]) -> None:

@@ -17,6 +17,7 @@ from backend.models import (
     Job,
     JobCommand,
     JobFit,
+    JobMemory,
     Node,
     StepSample,
 )
@@ -43,7 +44,8 @@ class TrainingTables:
 
     `attempts`: ascending by number. `gradients`: the newest. `fits`: by GPU type. `faults`: by the
     name of a node that cannot be used, why. `scores`: of the cluster's GPUs by application.
-    `paused`: nothing new is begun.
+    `paused`: nothing new is begun. `memory`: by GPU type, the samples of one pass that were too
+    many. `engine_fault`: why the engine does not answer.
     """
 
     commands: Mapping[JobId, JobCommand]
@@ -54,6 +56,8 @@ class TrainingTables:
     faults: Mapping[str, str]
     scores: Sequence[MeasuredScore]
     paused: bool
+    memory: Mapping[JobId, Mapping[str, int]]
+    engine_fault: str | None
 
 
 def read_tables(session: Session, cluster: Cluster) -> TrainingTables:
@@ -88,6 +92,11 @@ def read_tables(session: Session, cluster: Cluster) -> TrainingTables:
         {node.name: node.fault or "" for node in faulty},
         _scores(session, cluster),
         cluster.paused,
+        {
+            key: {row.gpu_type: row.out_of_memory_at for row in rows}
+            for key, rows in of_jobs(JobMemory).items()
+        },
+        cluster.fault,
     )
 
 
