@@ -113,6 +113,7 @@ WRITES = r"""
 import sys
 write = sys.stdout.buffer.write
 write(b"first\n" + b"x" * 1_000_000 + b"\n")
+write(b"y" * 100_000 + b"\r" * 50_000 + b"z\r\n")
 write(b"\x1b[31mred\x1b[0m <script>alert(1)</script> \xff\n10%\r60%\r100%\nlast\n")
 """
 
@@ -123,7 +124,7 @@ def test_a_log_of_any_bytes_is_shown_harmlessly(up: Client, tab: Any, tmp_path: 
         {"name": "odd", "model": "odd", "adaptivity": "rigid", "gpu_count": 1, "run": run}
     )
     page = tab.open(f"{up.url}/jobs/{job['id']}")
-    shown = "red <script>alert(1)</script> \ufffd\n100%\nlast\n"
+    shown = "z\nred <script>alert(1)</script> \ufffd\n100%\nlast\n"
     expect(page.locator("#job-log")).to_have_text(shown)
     expect(page.locator("#job-log-note")).to_contain_text("the end of a long log")
 
