@@ -8,12 +8,15 @@ from typing import Any
 from backend.problems import FieldError
 
 _COMMAND, _SECRET = "run", "secret_env"  # what stands in the second is not shown again
+_NAME = "[key]"  # pydantic's place of a member's name
 _PLACES = ("body", "query", "path", "header", "cookie")
 
 
 def field_error(found: Mapping[str, Any]) -> FieldError:
     location = [str(part) for part in found["loc"]]
     parts = location[1:] if location and location[0] in _PLACES else location
+    if parts and parts[-1] == _NAME:
+        parts = parts[:-1]
     pointer = "".join("/" + pointer_part(part) for part in parts)
     hidden = found["type"] == "missing" or _may_hold_secrets(parts, found)
     value = None if hidden else found.get("input")

@@ -7,7 +7,7 @@
     const { maat } = window;
     const MOST_LINES = 2000;
     const MOST_CHARACTERS = 500000;
-    // CSI (colours, moves), OSC (titles, links), and other codes of two characters
+    // colours and moves; titles and links; codes of two characters
     const ESCAPES = /\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])/g;
     const NEAR = 24;  // pixels from the end that still count as at the end
 
@@ -22,7 +22,17 @@
     }
 
     function plain(text) {
-        return text.replace(ESCAPES, '').replace(/\r+\n/g, '\n').replace(/[^\n]*\r(?=[^\r\n])/g, '');
+        const lines = text.replace(ESCAPES, '').split('\n'), last = lines.pop();
+        return [...lines.map(line => overwritten(line, '')), overwritten(last, '\r')].join('\n');
+    }
+
+    /* What is seen of a line. `then`: what stays of carriage returns at its end; of the last line,
+       which may go on, one. No regular expression: those are slow on long lines. */
+    function overwritten(line, then) {
+        let end = line.length;
+        while (line[end - 1] === '\r') { end -= 1; }
+        const seen = end ? line.slice(line.lastIndexOf('\r', end - 1) + 1, end) : '';
+        return end < line.length ? seen + then : seen;
     }
 
     maat.callbacks({

@@ -39,7 +39,14 @@ NODE_COLUMNS: list[Column] = [
         "cellRenderer": "MaatHolders",
         "cellDataType": False,
     },
-    {"field": "fault", "headerName": "Fault", "width": 160, "tooltipField": "fault"},
+    {
+        "field": "fault",
+        "headerName": "Fault",
+        "headerTooltip": "Why the node cannot be used",
+        "flex": 1,
+        "minWidth": 160,
+        "tooltipField": "fault",
+    },
     {
         "field": "drained",
         "colId": "service",

@@ -26,6 +26,12 @@ def _without_nul(text: str) -> str:
     return text
 
 
+def _named(argv: list[str]) -> list[str]:
+    if not argv[0]:
+        raise ValueError("The first word, the programme, is empty: name it")
+    return argv
+
+
 def _absolute(path: str) -> str:
     if not path.startswith("/"):
         raise ValueError("The path is not absolute: begin it with /")
@@ -73,7 +79,9 @@ class UtilisationBody(Body):
 class CommandBody(Body):
     """A command. It is started as it stands, by no shell, once per replica."""
 
-    argv: Annotated[list[Word], Field(min_length=1, max_length=MAX_WORDS)] = Field(
+    argv: Annotated[
+        list[Word], Field(min_length=1, max_length=MAX_WORDS), AfterValidator(_named)
+    ] = Field(
         title="Command",
         description='The programme and its arguments, such as ["python", "train.py"].',
     )

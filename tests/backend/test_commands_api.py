@@ -113,6 +113,7 @@ def test_a_command_of_unknown_work_is_given_no_end(here: TestClient, database: D
         ({**RIGID, "work_scale": 2.0}, "/work_scale"),
         ({**ADAPTIVE, "max_batch_size": 32}, "/max_batch_size"),
         ({**RIGID, "run": {**RUN, "argv": []}}, "/run/argv"),
+        ({**RIGID, "run": {**RUN, "argv": ["", "x"]}}, "/run/argv"),
         ({**RIGID, "run": {**RUN, "argv": ["a\0b"]}}, None),
         ({**RIGID, "run": {**RUN, "cwd": "here"}}, "/run/cwd"),
         ({**RIGID, "run": {**RUN, "env": {"MAAT_SERVER": "x"}}}, "/run/env/MAAT_SERVER"),
@@ -138,7 +139,7 @@ def test_what_can_never_run_is_refused_where_it_is_wrong(
     if pointer is None:
         assert answer.status_code in (400, 422)
     else:
-        assert any(found.startswith(pointer) for found in pointers(answer))
+        assert pointer in pointers(answer)
     assert here.get(JOBS, params={"cluster": "here"}).json()["items"] == []
 
 

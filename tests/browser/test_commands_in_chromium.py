@@ -72,6 +72,63 @@ def test_a_command_is_submitted_by_the_form_and_its_log_is_followed(
     up.cancel_job(job["id"])
 
 
+def test_a_secret_reaches_the_command_and_is_shown_nowhere_again(
+    up: Client, tab: Any, tmp_path: Path
+) -> None:
+    secret = "hush-" + "1234"
+    page = tab.open(f"{up.url}/submit")
+    expect(page.locator("#submit-run-line")).to_be_visible()
+    page.get_by_text("Nothing", exact=True).locator("visible=true").click()
+    page.fill("#submit-run-name", "quiet")
+    page.fill("#submit-run-line", "sh -c 'test ${#KEY} = 9 && echo it has it; sleep 600'")
+    page.fill("#submit-run-cwd", str(tmp_path))
+    page.fill("#submit-run-gpu-count", "1")
+    page.get_by_label("Name of a secret").fill("KEY")
+    page.click("#submit-run-more summary")
+    page.fill("#submit-run-stop-seconds", "1000")
+    page.click("#submit-run-more summary")
+    page.click("#submit-run-button")
+    expect(page.locator("#submit-run-secrets-error")).to_contain_text("Give the value of KEY")
+    expect(error_beside(page, "submit-run-stop-seconds")).to_have_text("Give 1 to 900.")
+    page.fill("#submit-run-stop-seconds", "9")
+    page.get_by_placeholder("its value").fill(secret)
+    page.click("#submit-run-button")
+
+    expect(page.locator("#job-log")).to_have_text("it has it\n")
+    expect(page.locator("#job-command")).to_contain_text("KEY")
+    stored = page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}])")
+    assert secret not in page.content() + page.url + stored + str(page.context.cookies())
+    page.get_by_text("Submit another like it").click()
+    expect(page.locator("#submit-run-note")).to_contain_text("give the values of KEY")
+    expect(page.get_by_label("Name of a secret")).to_have_value("KEY")
+    expect(page.get_by_label("Value of KEY")).to_have_value("")
+    expect(page.locator("#submit-run-stop-seconds")).to_have_value("9")
+    assert secret not in page.content()
+    page.get_by_text("Add a secret").click()
+    expect(page.get_by_placeholder("its value")).to_have_count(2)
+    up.cancel_job(next(job["id"] for job in up.jobs()["items"] if job["name"] == "quiet"))
+
+
+WRITES = r"""
+import sys
+write = sys.stdout.buffer.write
+write(b"first\n" + b"x" * 1_000_000 + b"\n")
+write(b"y" * 100_000 + b"\r" * 50_000 + b"z\r\n")
+write(b"\x1b[31mred\x1b[0m <script>alert(1)</script> \xff\n10%\r60%\r100%\nlast\n")
+"""
+
+
+def test_a_log_of_any_bytes_is_shown_harmlessly(up: Client, tab: Any, tmp_path: Path) -> None:
+    run = {"argv": [sys.executable, "-c", WRITES], "cwd": str(tmp_path)}
+    job = up.submit_job(
+        {"name": "odd", "model": "odd", "adaptivity": "rigid", "gpu_count": 1, "run": run}
+    )
+    page = tab.open(f"{up.url}/jobs/{job['id']}")
+    shown = "z\nred <script>alert(1)</script> \ufffd\n100%\nlast\n"
+    expect(page.locator("#job-log")).to_have_text(shown)
+    expect(page.locator("#job-log-note")).to_contain_text("the end of a long log")
+
+
 REPORTS = """
 import json, os, pathlib, time, urllib.request
 folder = pathlib.Path(os.environ["MAAT_ATTEMPT_DIR"])

@@ -10,8 +10,8 @@ import frontend_samples as samples
 import pytest
 
 from frontend.components.cluster_map import drawing_of
-from frontend.figures.cluster_map import Known, map_changes, node_drawings
-from frontend.pages.cluster import note_of
+from frontend.figures.cluster_map import Known, map_changes, message, node_drawings
+from frontend.pages.cluster import note_of, without_nodes
 from frontend.theme import READABLE_CONTRAST, contrast
 
 
@@ -106,9 +106,23 @@ def test_a_node_that_was_removed_and_another_scheme_are_changes_too() -> None:
 
 def test_a_cluster_without_a_node_says_so_and_what_to_do() -> None:
     said = drawing_of([], None, scheme="light")
+    assert said == message("No node yet", "The page Cluster says what to do.")
 
-    assert said["title"] == "This cluster has no node"
-    assert "POST /api/v1/clusters" in said["remedy"]
+
+@pytest.mark.parametrize(
+    ("executor", "parameters", "says"),
+    [
+        ("simulated", {}, "POST /api/v1/clusters"),
+        ("local", {}, "POST /api/v1/clusters"),
+        ("local", {"gpus": "found"}, "nvidia-smi -L"),
+        ("slurm", {"shared_dir": "/shared"}, "sinfo"),
+    ],
+)
+def test_why_a_cluster_may_have_no_node_depends_on_what_runs_its_jobs(
+    executor: str, parameters: dict[str, str], says: str
+) -> None:
+    cluster: Any = {"executor": executor, "executor_parameters": parameters}
+    assert says in without_nodes(cluster)
 
 
 @pytest.mark.parametrize("count", [64, 2048])
@@ -139,14 +153,16 @@ def test_a_node_that_cannot_be_used_looks_drained_and_says_why() -> None:
     ("executor", "parameters", "says"),
     [
         ("simulated", {}, "1 cluster seconds per second"),
-        ("local", {}, "commands run on local"),
-        ("slurm", {"partition": "gpu"}, "commands run on partition gpu of slurm"),
-        ("slurm", {"shared_dir": "/shared"}, "commands run on slurm"),
+        ("local", {}, "commands run on slots of this machine, which are no GPUs"),
+        ("local", {"gpus": "found"}, "commands run on the GPUs of this machine"),
+        ("slurm", {"partition": "gpu"}, "commands run on partition gpu of Slurm"),
+        ("slurm", {"shared_dir": "/shared"}, "commands run on Slurm"),
     ],
 )
 def test_the_page_says_what_runs_the_jobs_of_a_cluster(
     executor: str, parameters: dict[str, str], says: str
 ) -> None:
     given = {"policy": "sia", "placer": "whole-node", "round_seconds": 60.0, "speed": 1.0}
-    cluster = {**given, "paused": False, "executor": executor, "executor_parameters": parameters}
+    given |= {"paused": False, "fault": None}
+    cluster = {**given, "executor": executor, "executor_parameters": parameters}
     assert note_of(cluster) == f"sia with whole-node, a round every 60 s, {says}"  # type: ignore[arg-type]

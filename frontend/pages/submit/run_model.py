@@ -203,7 +203,7 @@ def _wrong_line(line: str) -> str:
         words = shlex.split(line)
     except ValueError as error:
         return f"A shell could not read it: {str(error).lower()}. Close every quote."
-    return "" if words else "Give a command, such as python train.py."
+    return "" if words and words[0] else "Give a command, such as python train.py."
 
 
 def _wrong_lines(lines: str) -> str:
