@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
 from collections.abc import Mapping
 from contextlib import suppress
@@ -245,20 +246,27 @@ class AttemptDir:
 
         0 if none ever showed any: what started it may not know of them.
         """
+        return max(self._ages_of_signs(), default=0.0)
+
+    def shows_life(self, *, within: float) -> bool:
+        """Return whether a rank that has not ended has shown a sign of life so lately."""
+        return min(self._ages_of_signs(), default=math.inf) < within
+
+    def _ages_of_signs(self) -> list[float]:
+        """Return the seconds since the last sign of each rank that has not ended."""
         try:
             with open(self.file(_NOW), "wb") as file:
                 os.utime(file.fileno())  # two machines' clocks differ, and the file system has one
             now = os.stat(self.file(_NOW)).st_mtime
             signs = [e for e in os.scandir(self.path) if e.name.endswith(".alive")]
             ended = self.exits()
-            ages = [
+            return [
                 now - sign.stat().st_mtime
                 for sign in signs
                 if int(sign.name.removeprefix("rank-").removesuffix(".alive")) not in ended
             ]
         except (OSError, ValueError):
-            return 0.0
-        return max(ages, default=0.0)
+            return []
 
     def clean(self) -> None:
         """Remove all files but logs, exit codes and spec.json."""

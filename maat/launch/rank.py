@@ -27,7 +27,7 @@ _ORDERS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _HEARD = (signal.SIGCHLD, *_ORDERS)
 _NEXT_SIGNAL_SECONDS = 0.5  # between Slurm's signals to the processes of a step
 _LOOK_SECONDS = 1.0  # between two looks for an order to kill
-_BEAT_SECONDS = 10.0  # between two signs of life
+_BEAT_SECONDS = 5.0  # between two signs of life
 
 _INHERITED = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "TMPDIR")
 _INHERITED_PREFIXES = ("LC_", "CUDA", "NCCL")

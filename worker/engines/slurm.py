@@ -51,7 +51,8 @@ from worker.engines.slurm_text import (
 
 _LOCK_SECONDS = 30.0
 _SIGNALLED = "Its processes were signalled in Slurm, not by Maat."
-_DEAD_SECONDS = 180.0  # signs come every 10 s; NFS may show them a minute later
+_ALIVE_SECONDS, _DEAD_SECONDS = 12.0, 180.0  # signs come every 5 s; NFS may show them later
+_OUTLIVES = "Slurm says that it is over, and a process of it shows life: it was told to end."
 _NO_LIFE = "A process of it shows no life any more, and Slurm still has it as running."
 _FILES_SECONDS = 60.0  # until a file that another machine wrote is seen on NFS
 
@@ -194,6 +195,8 @@ class SlurmEngine:
             if attempt.has("exit.json"):
                 return ended_as_written(_submitted(attempt) or "", attempt.read("exit.json") or {})
             if job is not None and job.phase is Phase.ENDED and _has_settled(attempt, job):
+                if _outlives(attempt, job):
+                    return self._ends(attempt, job)
                 return self._ended(attempt, job)
             if job is not None and job.phase is Phase.RUNNING and _is_dead(attempt):
                 return Seen(Phase.ABSENT, engine_id=str(job.id), reason=_NO_LIFE)
@@ -209,6 +212,12 @@ class SlurmEngine:
             return self._forgotten(attempt)
         except SPOILT as error:
             return unreadable(attempt, error)
+
+    def _ends(self, attempt: AttemptDir, job: SlurmJob) -> Seen:
+        """Let ranks that Slurm has lost sight of end themselves: until then they hold their GPUs."""
+        if not attempt.has("kill"):
+            attempt.write("kill", {"at": time.time()})
+        return Seen(Phase.RUNNING, engine_id=str(job.id), exits=_codes(attempt), reason=_OUTLIVES)
 
     def _forgotten(self, attempt: AttemptDir) -> Seen:
         """Return what is seen of an attempt that Slurm does not know, or does not know any more."""
@@ -295,6 +304,17 @@ def _has_settled(attempt: AttemptDir, job: SlurmJob) -> bool:
         return True
     all_seen = len(_codes(attempt)) >= len(attempt.spec().places())
     return all_seen or time.time() - job.ended_at > _FILES_SECONDS
+
+
+def _outlives(attempt: AttemptDir, job: SlurmJob) -> bool:
+    """Return whether a rank shows life though its job is over for Slurm.
+
+    A controller that was killed may have forgotten that the job had started, and end what it takes
+    for a waiting one. What ran on a node that is lost is not waited for: nothing is started there.
+    """
+    if job.state == "NODE_FAIL" or len(_codes(attempt)) >= len(attempt.spec().places()):
+        return False
+    return attempt.shows_life(within=_ALIVE_SECONDS)
 
 
 def _is_dead(attempt: AttemptDir) -> bool:
