@@ -35,22 +35,31 @@ from worker.engines.protocol import (
     Seen,
     Unreachable,
 )
-from worker.engines.slurm_commands import SlurmCommands
-from worker.engines.slurm_text import (
+from worker.engines.slurm_answers import (
     ENDED_BY_SLURM,
-    JOBS_PER_SHARED_GPU,
     SlurmJob,
     SlurmNode,
     UnreadableAnswer,
-    batch_arguments,
-    batch_script,
-    job_name,
     jobs_of,
     nodes_of,
 )
+from worker.engines.slurm_batch import (
+    JOBS_PER_SHARED_GPU,
+    batch_arguments,
+    batch_script,
+    job_name,
+)
+from worker.engines.slurm_commands import SlurmCommands
+from worker.engines.slurm_ends import (
+    all_told,
+    codes_of,
+    first_failed,
+    has_settled,
+    why_no_rank,
+    write_exit,
+)
 
 _LOCK_SECONDS = 30.0
-_FILES_SECONDS = 60.0  # until a file that another machine wrote is seen on NFS
 
 
 class SlurmEngine:
@@ -131,7 +140,7 @@ class SlurmEngine:
             if phase in {Phase.QUEUED, Phase.RUNNING}:
                 return
         if not attempt.has("exit.json"):
-            _write_exit(attempt, codes=attempt.exit_codes(), lost="Slurm does not know it.")
+            write_exit(attempt, codes=attempt.exit_codes(), lost="Slurm does not know it.")
         attempt.clean()
 
     def _attempt(self, attempt_id: str) -> AttemptDir:
@@ -190,7 +199,7 @@ class SlurmEngine:
         try:
             if attempt.has("exit.json"):
                 return ended_as_written(_submitted(attempt) or "", attempt.read("exit.json") or {})
-            if job is not None and job.phase is Phase.ENDED and _has_settled(attempt, job):
+            if job is not None and job.phase is Phase.ENDED and has_settled(attempt, job):
                 return self._ended(attempt, job)
             if job is not None:
                 phase = Phase.RUNNING if job.phase is Phase.ENDED else job.phase
@@ -198,7 +207,7 @@ class SlurmEngine:
                     phase,
                     engine_id=str(job.id),
                     gpus_by_node=job.gpus_by_node,
-                    exits=_codes(attempt),
+                    exits=codes_of(attempt),
                     reason=f"Slurm has it as {job.state}: {job.why}.",
                 )
             return self._forgotten(attempt)
@@ -207,30 +216,29 @@ class SlurmEngine:
 
     def _forgotten(self, attempt: AttemptDir) -> Seen:
         """Return what is seen of an attempt that Slurm does not know, or does not know any more."""
-        codes = _codes(attempt)
+        codes = codes_of(attempt)
         if not codes or len(codes) < len(attempt.spec().places()):
             return Seen(Phase.ABSENT)
-        first_failed = _first_failed(attempt)
-        _write_exit(attempt, codes=codes, first_failed=first_failed)
+        write_exit(attempt, codes=codes, first_failed=first_failed(attempt))
         return self._seen(attempt, None)
 
     def _ended(self, attempt: AttemptDir, job: SlurmJob) -> Seen:
         """Write down how an attempt ended, once, and return it."""
-        codes, reason = _codes(attempt), ""
+        codes, reason = codes_of(attempt), ""
         lost = ENDED_BY_SLURM.get(job.state)
         asked = attempt.has("stop") or attempt.has("kill")
         if job.state == "NODE_FAIL":
             lost = self._which_node(attempt)
         elif asked:
             lost = None
-        elif lost is None and _all_told(attempt):
+        elif lost is None and all_told(attempt):
             lost = "Its processes were signalled in Slurm, not by Maat."
         elif lost is None and not codes:
-            codes, reason = {0: job.exit_code or 1}, _why_no_rank(attempt)
+            codes, reason = {0: job.exit_code or 1}, why_no_rank(attempt)
         if not attempt.has("job.json"):
             attempt.write("job.json", {"id": job.id, "at": time.time()})
-        first_failed = None if asked or lost else _first_failed(attempt)
-        _write_exit(attempt, codes=codes, first_failed=first_failed, lost=lost, reason=reason)
+        failed = None if asked or lost else first_failed(attempt)
+        write_exit(attempt, codes=codes, first_failed=failed, lost=lost, reason=reason)
         return self._seen(attempt, None)
 
     def _which_node(self, attempt: AttemptDir) -> str:
@@ -272,51 +280,3 @@ def _check_shared(order: Order, nodes: Mapping[str, SlurmNode]) -> None:
                 f"Two jobs can share one GPU of a node that has at least {JOBS_PER_SHARED_GPU} "
                 f"shards per GPU in Slurm; {name} has {shards}, and {len(gpus)} GPUs are asked."
             )
-
-
-def _has_settled(attempt: AttemptDir, job: SlurmJob) -> bool:
-    """Return whether all that the ranks wrote can be seen here.
-
-    Each writes how it ended before it ends. NFS may show that to another machine a minute later.
-    """
-    if job.state != "COMPLETED" or attempt.has("stop") or attempt.has("kill"):
-        return True
-    all_seen = len(_codes(attempt)) >= len(attempt.spec().places())
-    return all_seen or time.time() - job.ended_at > _FILES_SECONDS
-
-
-def _codes(attempt: AttemptDir) -> dict[int, int]:
-    return attempt.exit_codes() if os.path.isdir(attempt.path) else {}
-
-
-def _all_told(attempt: AttemptDir) -> bool:
-    """Return whether every rank that failed had been asked to end."""
-    failed = [ended for ended in attempt.exits().values() if ended["code"] != 0]
-    return bool(failed) and all(ended.get("told") for ended in failed)
-
-
-def _why_no_rank(attempt: AttemptDir) -> str:
-    said = attempt.text("slurm.log").strip().splitlines()
-    return f"Slurm started no rank: {said[0] if said else 'its log is empty'}"
-
-
-def _first_failed(attempt: AttemptDir) -> int | None:
-    """Return the rank that failed first of those that nobody had asked to end."""
-    failed = [
-        (ended["at"], rank)
-        for rank, ended in attempt.exits().items()
-        if ended["code"] != 0 and not ended.get("told")
-    ]
-    return min(failed)[1] if failed else None
-
-
-def _write_exit(
-    attempt: AttemptDir,
-    *,
-    codes: Mapping[int, int],
-    first_failed: int | None = None,
-    lost: str | None = None,
-    reason: str = "",
-) -> None:
-    ended = {"codes": dict(codes), "first_failed": first_failed, "lost": lost, "reason": reason}
-    attempt.write("exit.json", {**ended, "at": time.time()})
