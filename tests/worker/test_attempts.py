@@ -52,6 +52,7 @@ def _ended(*codes: int, **fields: object) -> Seen:
         (_attempt(S.QUEUED, queued_at=0.0), None, 1, Launch()),
         (_attempt(S.QUEUED, queued_at=0.0, launched=True), ABSENT, 1, Launch()),
         (_attempt(S.QUEUED, queued_at=0.0, launched=True), RUNS, 1, Mark(S.STARTING)),
+        (_attempt(S.QUEUED, queued_at=0.0, launched=True), RUNS, 1000, Mark(S.STARTING)),
         (
             _attempt(S.QUEUED, queued_at=0.0, launched=True),
             Seen(Phase.QUEUED),

@@ -12,15 +12,8 @@ import pytest
 
 from maat.api.clusters import SlurmParameters
 from worker.engines.protocol import EngineNode, Order, Phase
-from worker.engines.slurm_text import (
-    SlurmJob,
-    SlurmNode,
-    UnreadableAnswer,
-    batch_arguments,
-    batch_script,
-    jobs_of,
-    nodes_of,
-)
+from worker.engines.slurm_answers import SlurmJob, SlurmNode, UnreadableAnswer, jobs_of, nodes_of
+from worker.engines.slurm_batch import batch_arguments, batch_script
 
 FOLDER = "/shared/attempts"
 

@@ -35,26 +35,36 @@ from worker.engines.protocol import (
     Seen,
     Unreachable,
 )
-from worker.engines.slurm_commands import SlurmCommands
-from worker.engines.slurm_text import (
+from worker.engines.slurm_answers import (
     ENDED_BY_SLURM,
-    JOBS_PER_SHARED_GPU,
     SlurmJob,
     SlurmNode,
     UnreadableAnswer,
+    jobs_of,
+    nodes_of,
+)
+from worker.engines.slurm_batch import (
+    JOBS_PER_SHARED_GPU,
     batch_arguments,
     batch_script,
     job_name,
-    jobs_of,
-    nodes_of,
+)
+from worker.engines.slurm_commands import SlurmCommands
+from worker.engines.slurm_ends import (
+    all_told,
+    codes_of,
+    first_failed,
+    has_settled,
+    is_dead,
+    outlives,
+    why_no_rank,
+    write_exit,
 )
 
 _LOCK_SECONDS = 30.0
 _SIGNALLED = "Its processes were signalled in Slurm, not by Maat."
-_ALIVE_SECONDS, _DEAD_SECONDS = 12.0, 180.0  # signs come every 5 s; NFS may show them later
 _OUTLIVES = "Slurm says that it is over, and a process of it shows life: it was told to end."
 _NO_LIFE = "A process of it shows no life any more, and Slurm still has it as running."
-_FILES_SECONDS = 60.0  # until a file that another machine wrote is seen on NFS
 
 
 class SlurmEngine:
@@ -135,7 +145,7 @@ class SlurmEngine:
             if phase in {Phase.QUEUED, Phase.RUNNING}:
                 return
         if not attempt.has("exit.json"):
-            _write_exit(attempt, codes=attempt.exit_codes(), lost="Slurm does not know it.")
+            write_exit(attempt, codes=attempt.exit_codes(), lost="Slurm does not know it.")
         attempt.clean()
 
     def _attempt(self, attempt_id: str) -> AttemptDir:
@@ -194,11 +204,11 @@ class SlurmEngine:
         try:
             if attempt.has("exit.json"):
                 return ended_as_written(_submitted(attempt) or "", attempt.read("exit.json") or {})
-            if job is not None and job.phase is Phase.ENDED and _has_settled(attempt, job):
-                if _outlives(attempt, job):
+            if job is not None and job.phase is Phase.ENDED and has_settled(attempt, job):
+                if outlives(attempt, job):
                     return self._ends(attempt, job)
                 return self._ended(attempt, job)
-            if job is not None and job.phase is Phase.RUNNING and _is_dead(attempt):
+            if job is not None and job.phase is Phase.RUNNING and is_dead(attempt):
                 return Seen(Phase.ABSENT, engine_id=str(job.id), reason=_NO_LIFE)
             if job is not None:
                 phase = Phase.RUNNING if job.phase is Phase.ENDED else job.phase
@@ -206,7 +216,7 @@ class SlurmEngine:
                     phase,
                     engine_id=str(job.id),
                     gpus_by_node=job.gpus_by_node,
-                    exits=_codes(attempt),
+                    exits=codes_of(attempt),
                     reason=f"Slurm has it as {job.state}: {job.why}.",
                 )
             return self._forgotten(attempt)
@@ -214,40 +224,39 @@ class SlurmEngine:
             return unreadable(attempt, error)
 
     def _ends(self, attempt: AttemptDir, job: SlurmJob) -> Seen:
-        """Let ranks that Slurm has lost sight of end themselves: until then they hold their GPUs."""
+        """Let ranks that Slurm has lost sight of end: until then they hold their GPUs."""
         if not attempt.has("kill"):
             attempt.write("kill", {"at": time.time()})
-        return Seen(Phase.RUNNING, engine_id=str(job.id), exits=_codes(attempt), reason=_OUTLIVES)
+        return Seen(Phase.RUNNING, engine_id=str(job.id), exits=codes_of(attempt), reason=_OUTLIVES)
 
     def _forgotten(self, attempt: AttemptDir) -> Seen:
         """Return what is seen of an attempt that Slurm does not know, or does not know any more."""
-        codes = _codes(attempt)
+        codes = codes_of(attempt)
         if not codes or len(codes) < len(attempt.spec().places()):
             return Seen(Phase.ABSENT)
-        first_failed = _first_failed(attempt)
-        _write_exit(attempt, codes=codes, first_failed=first_failed)
+        write_exit(attempt, codes=codes, first_failed=first_failed(attempt))
         return self._seen(attempt, None)
 
     def _ended(self, attempt: AttemptDir, job: SlurmJob) -> Seen:
         """Write down how an attempt ended, once, and return it."""
-        codes, reason = _codes(attempt), ""
+        codes, reason = codes_of(attempt), ""
         lost = ENDED_BY_SLURM.get(job.state)
         asked = attempt.has("stop") or attempt.has("kill")
         if job.state == "NODE_FAIL":
             lost = self._which_node(attempt)
         elif asked:
             lost = None
-        elif lost is None and _all_told(attempt):
+        elif lost is None and all_told(attempt):
             lost = _SIGNALLED
         elif lost is None and not codes:
-            codes, reason = {0: job.exit_code or 1}, _why_no_rank(attempt)
+            codes, reason = {0: job.exit_code or 1}, why_no_rank(attempt)
         if not attempt.has("job.json"):
             attempt.write("job.json", {"id": job.id, "at": time.time()})
-        first_failed = None if asked or lost else _first_failed(attempt)
-        _write_exit(
+        failed = None if asked or lost else first_failed(attempt)
+        write_exit(
             attempt,
             codes=codes,
-            first_failed=first_failed,
+            first_failed=failed,
             lost=lost,
             reason=reason,
             cancelled=lost in (ENDED_BY_SLURM["CANCELLED"], _SIGNALLED),
@@ -293,71 +302,3 @@ def _check_shared(order: Order, nodes: Mapping[str, SlurmNode]) -> None:
                 f"Two jobs can share one GPU of a node that has at least {JOBS_PER_SHARED_GPU} "
                 f"shards per GPU in Slurm; {name} has {shards}, and {len(gpus)} GPUs are asked."
             )
-
-
-def _has_settled(attempt: AttemptDir, job: SlurmJob) -> bool:
-    """Return whether all that the ranks wrote can be seen here.
-
-    Each writes how it ended before it ends. NFS may show that to another machine a minute later.
-    """
-    if job.state != "COMPLETED" or attempt.has("stop") or attempt.has("kill"):
-        return True
-    all_seen = len(_codes(attempt)) >= len(attempt.spec().places())
-    return all_seen or time.time() - job.ended_at > _FILES_SECONDS
-
-
-def _outlives(attempt: AttemptDir, job: SlurmJob) -> bool:
-    """Return whether a rank shows life though its job is over for Slurm.
-
-    A controller that was killed may have forgotten that the job had started, and end what it takes
-    for a waiting one. What ran on a node that is lost is not waited for: nothing is started there.
-    """
-    if job.state == "NODE_FAIL" or len(_codes(attempt)) >= len(attempt.spec().places()):
-        return False
-    return attempt.shows_life(within=_ALIVE_SECONDS)
-
-
-def _is_dead(attempt: AttemptDir) -> bool:
-    """Return whether a rank shows no life any more, whatever Slurm says.
-
-    Its processes end with the supervisor of its step (slurmstepd), and Slurm does not notice.
-    """
-    return attempt.seconds_without_life() > _DEAD_SECONDS
-
-
-def _codes(attempt: AttemptDir) -> dict[int, int]:
-    return attempt.exit_codes() if os.path.isdir(attempt.path) else {}
-
-
-def _all_told(attempt: AttemptDir) -> bool:
-    """Return whether every rank that failed had been asked to end."""
-    failed = [ended for ended in attempt.exits().values() if ended["code"] != 0]
-    return bool(failed) and all(ended.get("told") for ended in failed)
-
-
-def _why_no_rank(attempt: AttemptDir) -> str:
-    said = attempt.text("slurm.log").strip().splitlines()
-    return f"Slurm started no rank: {said[0] if said else 'its log is empty'}"
-
-
-def _first_failed(attempt: AttemptDir) -> int | None:
-    """Return the rank that failed first of those that nobody had asked to end."""
-    failed = [
-        (ended["at"], rank)
-        for rank, ended in attempt.exits().items()
-        if ended["code"] != 0 and not ended.get("told")
-    ]
-    return min(failed)[1] if failed else None
-
-
-def _write_exit(
-    attempt: AttemptDir,
-    *,
-    codes: Mapping[int, int],
-    first_failed: int | None = None,
-    lost: str | None = None,
-    reason: str = "",
-    cancelled: bool = False,
-) -> None:
-    ended = {"codes": dict(codes), "first_failed": first_failed, "lost": lost, "reason": reason}
-    attempt.write("exit.json", {**ended, "cancelled": cancelled, "at": time.time()})

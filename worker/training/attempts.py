@@ -141,13 +141,14 @@ def next_move(attempt: Attempt, seen: Seen | None, rules: Rules, now: float) -> 
         return Miss(False)
     if attempt.state is AttemptState.STOPPING:
         return _stopping(attempt, rules, now)
+    runs = seen is not None and seen.phase is Phase.RUNNING
+    if runs and attempt.state is AttemptState.QUEUED and attempt.stop_reason is None:
+        return Mark(AttemptState.STARTING)  # it may have started long before this look
     overdue = _overdue(attempt, rules, now)
     if overdue is not None:
         return Stop(overdue)
-    if seen is None or seen.phase is not Phase.RUNNING:
+    if not runs:
         return Wait()
-    if attempt.state is AttemptState.QUEUED:
-        return Mark(AttemptState.STARTING)
     if attempt.state is AttemptState.STARTING and (
         not attempt.reports or attempt.last_report_at is not None
     ):

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
@@ -21,10 +20,11 @@ from backend.attempts.logs import last_lines
 from backend.clocktime import cluster_seconds
 from backend.clusters.repository import nodes_of
 from backend.database import Database
-from backend.models import AttemptRow, Cluster, GpuHold, Node
+from backend.models import AttemptRow, Cluster
 from backend.moments import moment_of
-from maat.vocabulary import AttemptKind, AttemptState, Outcome, StopReason
+from maat.vocabulary import AttemptState, Outcome, StopReason
 from worker.engines.protocol import Engine, Phase, Refused, Seen, Unreachable
+from worker.training.attempt_rows import LiveAttempt, columns_of
 from worker.training.attempts import (
     CANNOT_SAVE,
     Attempt,
@@ -39,7 +39,8 @@ from worker.training.attempts import (
     heard,
     next_move,
 )
-from worker.training.holds import GpusByNode, as_named, free_gpus
+from worker.training.hold_rows import any_free, hold, release
+from worker.training.holds import GpusByNode, as_named
 from worker.training.nodes import follow_nodes
 from worker.training.orders import OrderError, Orders, raise_fence
 
@@ -51,35 +52,6 @@ _MOST_PASSES = 4  # of one call: ordered, queued, launched, alive
 
 class LeaseLost(Exception):
     """Another worker makes this cluster's rounds now."""
-
-
-@dataclass(frozen=True)
-class _Live:
-    """A live attempt as read, and its time to stop."""
-
-    row: AttemptRow
-    stop_seconds: float
-
-    def attempt(self) -> Attempt:
-        row = self.row
-        return Attempt(
-            AttemptState(row.state),
-            reports=row.reports or row.reported_seconds is not None,
-            stop_seconds=self.stop_seconds,
-            rank_count=row.gpu_count,
-            launched=row.launched,
-            queued_at=row.queued_seconds,
-            alive_at=row.alive_seconds,
-            last_report_at=row.reported_seconds,
-            stop_reason=None if row.stop_reason is None else StopReason(row.stop_reason),
-            stop_at=row.stop_seconds,
-            stop_told=row.stop_told,
-            killed_at=row.killed_seconds,
-            finished=row.finished,
-            absent_since=row.absent_seconds,
-            is_profile=row.kind == AttemptKind.PROFILE,
-            running_at=row.running_seconds,
-        )
 
 
 class Reconciler:
@@ -153,7 +125,7 @@ class Reconciler:
                 moved = True
         return moved
 
-    def _read(self) -> tuple[float, list[_Live]]:
+    def _read(self) -> tuple[float, list[LiveAttempt]]:
         with self._database.session_scope(writes=False) as session:
             cluster = session.get_one(Cluster, self._cluster_id)
             now = cluster_seconds(cluster, moment_of(session))
@@ -167,7 +139,7 @@ class Reconciler:
                 .order_by(col(AttemptRow.id))
             ).all()
             grace = self._orders.stop_seconds(session, [row.job_id for row in rows])
-        return now, [_Live(row, grace[row.job_id]) for row in rows]
+        return now, [LiveAttempt(row, grace[row.job_id]) for row in rows]
 
     def _look(self, attempt_ids: Sequence[str]) -> Mapping[str, Seen]:
         if not attempt_ids or not self.answers:
@@ -192,7 +164,7 @@ class Reconciler:
             session.connection().execute(note)
         return True
 
-    def _make(self, one: _Live, move: Move, seen: Seen | None, now: float) -> None:
+    def _make(self, one: LiveAttempt, move: Move, seen: Seen | None, now: float) -> None:
         """Store a move, then tell the engine, then store that it has heard."""
         moved = after(one.attempt(), move, now)
         if isinstance(move, End):
@@ -227,7 +199,7 @@ class Reconciler:
                 self._engine.stop(row.id)
         return None
 
-    def _take_gpus(self, one: _Live, live: Sequence[AttemptRow], now: float) -> bool:
+    def _take_gpus(self, one: LiveAttempt, live: Sequence[AttemptRow], now: float) -> bool:
         """Hold the GPUs of an ordered attempt; return False if one of them is still held."""
         row = one.row
         older = any(other.job_id == row.job_id and other.number < row.number for other in live)
@@ -240,28 +212,17 @@ class Reconciler:
                     raise OrderError("A node of it was removed.")
                 gpus: GpusByNode | None = row.gpus_by_node
                 if not self._engine.capabilities.names_gpus:
-                    gpus = self._any_free(session, row, nodes)
+                    gpus = any_free(session, row, nodes)
                 if gpus is None:
                     return False
-                values = _columns(after(one.attempt(), TakeGpus(), now))
+                values = columns_of(after(one.attempt(), TakeGpus(), now))
                 self._guarded(session, row, {**values, "gpus_by_node": dict(gpus)})
-                _hold(session, row.id, gpus, nodes)
+                hold(session, row.id, gpus, nodes)
         except IntegrityError:
             return False
         except OrderError as error:
             self._end(row, End(Outcome.REFUSED, {}, str(error)), now)
         return True
-
-    def _any_free(
-        self, session: Session, row: AttemptRow, nodes: Mapping[str, Node]
-    ) -> GpusByNode | None:
-        """Return GPUs for an attempt whose engine will choose them; None if too few are free."""
-        names = {node.id: name for name, node in nodes.items()}
-        held = {name: set(node.drained_gpus) for name, node in nodes.items()}
-        for hold in session.exec(select(GpuHold).where(col(GpuHold.node_id).in_(names))):
-            held[names[hold.node_id]].add(hold.gpu_index)
-        sizes = {name: node.gpu_count for name, node in nodes.items()}
-        return free_gpus(row.gpus_by_node, held, sizes)
 
     def _follow_gpus(self, rows: Sequence[AttemptRow], seen: Mapping[str, Seen]) -> bool:
         """Let holds follow the GPUs that the engine names; return whether any changed."""
@@ -277,12 +238,11 @@ class Reconciler:
             return False
         with self._database.session_scope() as session:
             nodes = {node.name: node for node in nodes_of(session, self._cluster_id)}
-            theirs = col(GpuHold.attempt_id).in_(changed)
-            session.connection().execute(sa.delete(GpuHold).where(theirs))
+            release(session, changed)
             for attempt_id, gpus in changed.items():
                 log.info("attempt %s holds %s, by its engine's choice", attempt_id, gpus)
                 self._guarded(session, holding[attempt_id], {"gpus_by_node": gpus})
-                _hold(session, attempt_id, gpus, nodes)
+                hold(session, attempt_id, gpus, nodes)
         return True
 
     def _end(
@@ -301,8 +261,7 @@ class Reconciler:
             values["last_lines"] = last_lines(self._orders.root, row.id, rank) or None
         with self._database.session_scope() as session:
             self._guarded(session, row, values)
-            holds = sa.delete(GpuHold).where(col(GpuHold.attempt_id) == row.id)
-            session.connection().execute(holds)
+            release(session, [row.id])
         if row.launched:
             try:
                 self._engine.forget(row.id)
@@ -310,7 +269,7 @@ class Reconciler:
                 log.warning("attempt %s: the engine keeps its folder: %s", row.id, error)
 
     def _store(self, row: AttemptRow, attempt: Attempt, *, seen: Seen | None = None) -> None:
-        values = _columns(attempt)
+        values = columns_of(attempt)
         if seen is not None and seen.engine_id is not None:
             values["engine_id"] = seen.engine_id
         # Later the engine may not say it any more.
@@ -334,30 +293,3 @@ class Reconciler:
         )
         if session.connection().execute(statement).rowcount != 1:
             raise LeaseLost(self._cluster_id)
-
-
-def _hold(session: Session, attempt_id: str, gpus: GpusByNode, nodes: Mapping[str, Node]) -> None:
-    """Hold GPUs for an attempt. Raises IntegrityError if another one holds one of them."""
-    session.add_all(
-        GpuHold(node_id=nodes[name].id, gpu_index=index, attempt_id=attempt_id)
-        for name, indices in gpus.items()
-        for index in indices
-    )
-    session.flush()
-
-
-def _columns(attempt: Attempt) -> dict[str, object]:
-    """Return what the worker stores of an attempt; its reports are the service's."""
-    reason = attempt.stop_reason
-    return {
-        "state": attempt.state.value,
-        "launched": attempt.launched,
-        "queued_seconds": attempt.queued_at,
-        "alive_seconds": attempt.alive_at,
-        "running_seconds": attempt.running_at,
-        "stop_reason": None if reason is None else reason.value,
-        "stop_seconds": attempt.stop_at,
-        "stop_told": attempt.stop_told,
-        "killed_seconds": attempt.killed_at,
-        "absent_seconds": attempt.absent_since,
-    }

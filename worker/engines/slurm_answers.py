@@ -1,6 +1,6 @@
-"""What Slurm is told and what it answers, as text: arguments of sbatch, JSON of sinfo and squeue.
+"""What Slurm answers, as text: the JSON of sinfo and squeue. Pure.
 
-Pure. The JSON is that of Slurm 22.05 (data parser 0.0.38); later versions give states as lists and
+The JSON is that of Slurm 22.05 (data parser 0.0.38); later versions give states as lists and
 numbers as objects, which are read too.
 """
 
@@ -9,22 +9,19 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from maat.api.clusters import SlurmParameters
-from worker.engines.protocol import EngineNode, Order, Phase
+from worker.engines.protocol import EngineNode, Phase
 
 Gpus: TypeAlias = Mapping[str, tuple[int, ...]]
 
-JOBS_PER_SHARED_GPU = 2
+MARK = "maat-"
+"""What the names of Maat's jobs begin with; the attempt's id follows."""
 
 _UNTYPED = "gpu"  # the GPU type of nodes whose GPUs have no type in Slurm
-_MARK = "maat-"
 _WAITS = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"}
 _RUNS = {"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"}
 ENDED_BY_SLURM = {
@@ -115,8 +112,8 @@ def jobs_of(text: str, *, folder: str) -> dict[str, SlurmJob]:
         components: dict[int, list[Mapping[str, Any]]] = {}
         for entry in _entries(text, "jobs"):
             name = str(entry.get("name", ""))
-            where = os.path.join(folder, name.removeprefix(_MARK))
-            if name.startswith(_MARK) and entry.get("current_working_directory") == where:
+            where = os.path.join(folder, name.removeprefix(MARK))
+            if name.startswith(MARK) and entry.get("current_working_directory") == where:
                 leader = _number(entry.get("het_job_id")) or _number(entry["job_id"])
                 components.setdefault(leader, []).append(entry)
         return _by_attempt(components)
@@ -130,73 +127,6 @@ def _by_attempt(components: Mapping[int, Sequence[Mapping[str, Any]]]) -> dict[s
         if before is None or before.phase is Phase.ENDED or job.phase is not Phase.ENDED:
             found[job.attempt_id] = job
     return found
-
-
-def job_name(attempt_id: str) -> str:
-    return f"{_MARK}{attempt_id}"
-
-
-def batch_script(parameters: SlurmParameters, *, commands: str) -> str:
-    """Return the script of every job. It holds nothing that a user has written.
-
-    `commands`: the folder of Slurm's commands.
-    """
-    python = shlex.quote(parameters.python or sys.executable)
-    return f"""#!/bin/sh
-export PATH={shlex.quote(commands)}:/usr/local/bin:/usr/bin:/bin
-het=
-[ -z "$SLURM_HET_SIZE" ] || het=--het-group=0-$((SLURM_HET_SIZE - 1))
-[ -z "$SLURM_CPUS_PER_TASK" ] || export SRUN_CPUS_PER_TASK="$SLURM_CPUS_PER_TASK"
-exec srun $het --export=ALL --mpi=none --kill-on-bad-exit=1 --wait=0 \\
-  {python} -P -m maat.launch.rank .
-"""
-
-
-def batch_arguments(
-    order: Order, parameters: SlurmParameters, nodes: Mapping[str, SlurmNode]
-) -> list[str]:
-    """Return the arguments of sbatch: nodes that give the same are one component of the job."""
-    folder = os.path.realpath(order.directory)
-    arguments = ["--parsable"]
-    for number, (resource, names) in enumerate(_components(order, nodes).items()):
-        gpus = len(order.gpus_by_node[names[0]])
-        arguments += [] if number == 0 else [":"]
-        arguments += [
-            f"--job-name={job_name(order.attempt_id)}",
-            f"--chdir={folder}",
-            f"--output={folder}/slurm.log",
-            "--open-mode=append",
-            "--no-requeue",
-            f"--nodelist={','.join(names)}",
-            f"--nodes={len(names)}",
-            f"--ntasks-per-node={gpus // order.gpus_per_replica}",
-            f"--gres={resource}",
-            *_limits(order, parameters, gpus),
-        ]
-    return arguments
-
-
-def _components(order: Order, nodes: Mapping[str, SlurmNode]) -> dict[str, list[str]]:
-    """Return the nodes of an order by what each of them gives, as Slurm writes it."""
-    found: dict[str, list[str]] = {}
-    for name, gpus in order.gpus_by_node.items():
-        node = nodes[name]
-        kind = "gpu" if node.slurm_type is None else f"gpu:{node.slurm_type}"
-        count = node.shards_per_gpu // JOBS_PER_SHARED_GPU
-        resource = f"shard:{count}" if order.shared else f"{kind}:{len(gpus)}"
-        found.setdefault(resource, []).append(name)
-    return found
-
-
-def _limits(order: Order, parameters: SlurmParameters, gpus: int) -> Iterator[str]:
-    for name in ("partition", "account", "qos"):
-        value = getattr(parameters, name)
-        if value is not None:
-            yield f"--{name}={value}"
-    if parameters.cpus_per_gpu is not None:
-        yield f"--cpus-per-task={parameters.cpus_per_gpu * order.gpus_per_replica}"
-    if parameters.memory_gib_per_gpu is not None:
-        yield f"--mem={int(parameters.memory_gib_per_gpu * gpus * 1024)}M"
 
 
 @contextmanager
@@ -265,7 +195,7 @@ def _job(job_id: int, entries: Sequence[Mapping[str, Any]]) -> SlurmJob:
     bad = next((word for word in words if word != "COMPLETED"), "COMPLETED")
     return SlurmJob(
         job_id,
-        str(entries[0]["name"]).removeprefix(_MARK),
+        str(entries[0]["name"]).removeprefix(MARK),
         phase,
         worst or bad,
         str(entries[0].get("state_reason") or "None"),
