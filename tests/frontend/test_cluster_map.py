@@ -149,4 +149,7 @@ def test_the_page_says_what_runs_the_jobs_of_a_cluster(
 ) -> None:
     given = {"policy": "sia", "placer": "whole-node", "round_seconds": 60.0, "speed": 1.0}
     cluster = {**given, "paused": False, "executor": executor, "executor_parameters": parameters}
+    cluster["fault"] = None
     assert note_of(cluster) == f"sia with whole-node, a round every 60 s, {says}"  # type: ignore[arg-type]
+    cluster["fault"] = "sinfo took more than 15 s."
+    assert note_of(cluster).endswith("its engine does not answer: sinfo took more than 15 s.")  # type: ignore[arg-type]
