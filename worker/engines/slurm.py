@@ -195,7 +195,7 @@ class SlurmEngine:
                 return ended_as_written(_submitted(attempt) or "", attempt.read("exit.json") or {})
             if job is not None and job.phase is Phase.ENDED and _has_settled(attempt, job):
                 return self._ended(attempt, job)
-            if job is not None and job.phase is Phase.RUNNING and _is_dead(attempt):
+            if job is not None and job.state == "RUNNING" and _is_dead(attempt):
                 return Seen(Phase.ABSENT, engine_id=str(job.id), reason=_NO_LIFE)
             if job is not None:
                 phase = Phase.RUNNING if job.phase is Phase.ENDED else job.phase
