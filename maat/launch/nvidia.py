@@ -36,9 +36,7 @@ def find_gpus() -> list[Gpu]:
         raise NoGpus("There is no nvidia-smi on this machine.")
     query = ["nvidia-smi", f"--query-gpu={','.join(_FIELDS)}", "--format=csv,noheader,nounits"]
     try:
-        done = subprocess.run(
-            query, capture_output=True, text=True, timeout=_SECONDS, check=False
-        )
+        done = subprocess.run(query, capture_output=True, text=True, timeout=_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise NoGpus(f"nvidia-smi does not answer: {error}") from error
     if done.returncode != 0:
