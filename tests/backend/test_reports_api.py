@@ -107,6 +107,10 @@ def test_a_repeated_report_changes_nothing(agent: Agent) -> None:
 def test_a_gpu_that_ran_out_of_memory_may_say_so(agent: Agent) -> None:
     assert agent.report(memory={"out_of_memory_at": 64}).status_code == 200
     assert agent.report(sequence=2, memory={"out_of_memory_at": 0}).status_code == 422
+    assert agent.report(sequence=2, memory={"out_of_memory_at": 48}).status_code == 200
+    assert agent.report(sequence=3, memory={"out_of_memory_at": 96}).status_code == 200
+    belief = agent.client.get(f"/api/v1/jobs/{agent.row().job_id}/belief").json()
+    assert belief["memory"] == [{"gpu_type": agent.row().gpu_type, "out_of_memory_at": 48}]
 
 
 def test_goodput_is_what_was_done_between_two_reports(agent: Agent) -> None:

@@ -138,10 +138,10 @@ def test_a_job_whose_supervisor_is_killed_is_silent_and_then_ended(site: SlurmTr
     site.round()
     site.runs(job_id)
     (first,) = site.attempts(job_id)
-    (rank,) = [pid for pid in processes_of(site, first.id) if "/bin/sh" in command_of(pid)]
+    assert ranks_of(site, first.id)
     for pid in supervisors_of(site):
         os.kill(pid, signal.SIGKILL)
-    site.slurm.until(lambda: rank not in processes_of(site, first.id))
+    site.slurm.until(lambda: not ranks_of(site, first.id))
     site.change_attempt(first.id, reports=True)
     site.look()
     assert site.attempt_state(job_id) == "running", "Slurm says that all is well"

@@ -166,3 +166,5 @@ def test_the_page_says_what_runs_the_jobs_of_a_cluster(
     given |= {"paused": False, "fault": None}
     cluster = {**given, "executor": executor, "executor_parameters": parameters}
     assert note_of(cluster) == f"sia with whole-node, a round every 60 s, {says}"  # type: ignore[arg-type]
+    cluster["fault"] = "sinfo took more than 15 s."
+    assert note_of(cluster).endswith("its engine does not answer: sinfo took more than 15 s.")  # type: ignore[arg-type]

@@ -34,6 +34,7 @@ ATTEMPT: dict[str, Any] = {
     "stop_reason": None,
     "exit_codes": None,
     "checkpoint_step": 1200,
+    "trouble": None,
 }
 
 
@@ -142,3 +143,11 @@ def test_a_profile_is_named_among_the_attempts() -> None:
     assert state_words(profile) == "is profiled"
     table: Any = attempts_table([profile])
     assert "1, a profile" in text_of(table)
+
+
+def test_an_attempt_shows_what_is_wrong_with_its_checkpoints_and_who_cancelled_it() -> None:
+    full = "No checkpoint could be written: no space left"
+    said = text_of(attempts_table([{**ATTEMPT, "trouble": full}]))  # type: ignore[list-item]
+    assert full in said
+    ended = {**ATTEMPT, "outcome": "cancelled", "reason": "It was cancelled in Slurm."}
+    assert "was cancelled in the engine" in text_of(attempts_table([ended]))  # type: ignore[list-item]

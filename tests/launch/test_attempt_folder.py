@@ -202,3 +202,19 @@ def test_the_launcher_can_be_imported_where_nothing_of_linux_is() -> None:
         "import maat.launch.control, maat.launch.rank, maat.launch.shim"
     )
     subprocess.check_call([sys.executable, "-I", "-S", "-c", code, str(ROOT)])
+
+
+def test_a_rank_that_shows_no_life_is_noticed_unless_it_has_ended(tmp_path: Path) -> None:
+    directory = AttemptDir(str(tmp_path))
+    assert directory.seconds_without_life() == 0.0, "none ever showed any"
+    directory.show_life(0)
+    directory.show_life(1)
+    assert directory.seconds_without_life() < 60.0
+    sign = tmp_path / "rank-1.alive"
+    os.utime(sign, (sign.stat().st_mtime - 100.0,) * 2)
+    assert 100.0 <= directory.seconds_without_life() < 160.0
+    directory.write("rank-1.exit", {"code": 0})
+    assert directory.seconds_without_life() < 60.0
+    directory.write_text("rank-1.alive", "spoilt")
+    (tmp_path / "rank-x.alive").touch()
+    assert directory.seconds_without_life() == 0.0, "what cannot be read says nothing"

@@ -14,7 +14,7 @@ from training_samples import TrainingCluster
 
 from backend.attempts.folders import attempts_folder, cluster_folder
 from backend.database import Database
-from backend.models import Cluster, JobEvent, Node
+from backend.models import Cluster, JobEvent, JobMemory, Node
 from backend.settings import Settings
 from maat.vocabulary import AttemptState, JobState, Outcome, StopReason
 from worker import housekeeping
@@ -168,6 +168,19 @@ def test_a_job_that_was_moved_keeps_its_progress_until_it_says_more(
     cluster.change_attempt(cluster.attempts(job_id)[1].id, progress=25.0)  # its checkpoint's
     cluster.note()
     assert job(cluster.database, job_id).progress == pytest.approx(0.25)
+
+
+def test_a_plan_stays_under_what_a_gpu_had_no_room_for(cluster: TrainingCluster) -> None:
+    batch = {"batch_size": 64, "max_batch_size": 256, "gpu_types": ["t4"], "max_gpus": 1}
+    job_id = cluster.submit(*SLEEP, adaptivity="adaptive", profile=False, **batch)
+    with cluster.database.session_scope() as session:
+        session.add(JobMemory(job_id=job_id, gpu_type="t4", out_of_memory_at=20))
+    cluster.decide()
+    plan = cluster.attempts(job_id)[0].plan
+    assert plan is not None
+    assert plan["per_gpu_batch_size"] <= 18
+    assert plan["accumulation_steps"] >= 3
+    assert plan["total_batch_size"] >= 64
 
 
 def test_secrets_reach_the_command_and_nothing_else(cluster: TrainingCluster) -> None:

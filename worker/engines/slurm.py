@@ -208,7 +208,7 @@ class SlurmEngine:
                 if outlives(attempt, job):
                     return self._ends(attempt, job)
                 return self._ended(attempt, job)
-            if job is not None and job.phase is Phase.RUNNING and is_dead(attempt):
+            if job is not None and job.state == "RUNNING" and is_dead(attempt):
                 return Seen(Phase.ABSENT, engine_id=str(job.id), reason=_NO_LIFE)
             if job is not None:
                 phase = Phase.RUNNING if job.phase is Phase.ENDED else job.phase

@@ -29,6 +29,7 @@ _OUTCOMES = {
     "stopped": "stopped as asked",
     "failed": "failed",
     "lost": "was lost",
+    "cancelled": "was cancelled in the engine",
     "refused": "was refused",
     "never-started": "never started",
 }
@@ -88,9 +89,15 @@ def _attempt_row(one: AttemptOut) -> html.Tr:
             html.Td(clock(one["ended_at"])),
             html.Td(exit_words(one["exit_codes"])),
             html.Td(ABSENT if step is None else count(step)),
-            html.Td(one["reason"] or _STOPS.get(one["stop_reason"] or "", ""), className="wraps"),
+            html.Td(why_words(one), className="wraps"),
         ]
     )
+
+
+def why_words(one: AttemptOut) -> str:
+    """Why it ended or is to end, and what is wrong with its checkpoints."""
+    why = one["reason"] or _STOPS.get(one["stop_reason"] or "", "")
+    return " ".join(words for words in (why, one["trouble"]) if words)
 
 
 def state_words(one: AttemptOut) -> str:
