@@ -5,31 +5,106 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any
 
+import typer
+
+from maat.cli.numbers import number_option, whole_option
 from maat.scheduling.errors import ParameterError
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
 
 
-class RunOptions(NamedTuple):
+_PANEL = "Options of a command"
+MAX_STOP_SECONDS, MAX_RETRIES, MAX_SAMPLES = 900.0, 100, 1e15  # the limits of the service
+
+
+@dataclass(frozen=True)
+class RunOptions:
     """The options of `maat submit` that are of commands only."""
 
-    cwd: Path | None = None
-    env: Sequence[str] = ()
-    secret_env: Sequence[str] = ()
-    stop_seconds: float | None = None
-    retries: int | None = None
-    total_samples: float | None = None
-    profile: bool | None = None
-    dram: float | None = None
-    functional_unit: float | None = None
+    cwd: Annotated[
+        Path | None,
+        typer.Option(help="Folder to run in; default: the present one.", rich_help_panel=_PANEL),
+    ] = None
+    env: Annotated[
+        list[str] | None,
+        typer.Option(help="A variable, as NAME=VALUE. May be repeated.", rich_help_panel=_PANEL),
+    ] = None
+    secret_env: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Name of a variable of your own environment, whose value it gets, stored "
+            "encrypted. May be repeated.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    stop_seconds: Annotated[
+        float | None,
+        number_option(
+            "--stop-seconds",
+            least=1,
+            most=MAX_STOP_SECONDS,
+            help="Time to save and end when it is told to; default: 120.",
+            panel=_PANEL,
+        ),
+    ] = None
+    retries: Annotated[
+        int | None,
+        whole_option(
+            "--retries",
+            least=0,
+            most=MAX_RETRIES,
+            help="Failures in a row, without a checkpoint in between, that are retried; "
+            "default: 3.",
+            panel=_PANEL,
+        ),
+    ] = None
+    total_samples: Annotated[
+        float | None,
+        number_option(
+            "--total-samples",
+            least=0,
+            most=MAX_SAMPLES,
+            help="Effective samples of the whole training; default: the script says.",
+            panel=_PANEL,
+        ),
+    ] = None
+    profile: Annotated[
+        bool | None,
+        typer.Option(
+            help="Whether it is measured on one GPU of each type, for seconds, before it trains, "
+            "if it adapts; default: yes.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    dram: Annotated[
+        float | None,
+        number_option(
+            "--dram",
+            least=0,
+            most=1,
+            help="Share of a GPU's DRAM bandwidth that it was measured to use, 0 to 1.",
+            panel=_PANEL,
+        ),
+    ] = None
+    functional_unit: Annotated[
+        float | None,
+        number_option(
+            "--functional-unit",
+            least=0,
+            most=1,
+            help="The same of the GPU's busiest functional unit.",
+            panel=_PANEL,
+        ),
+    ] = None
 
     def refuse_any(self) -> None:
         """Refuse those that are given where there is no command. Raises ParameterError."""
-        for name, value in self._asdict().items():
-            if value not in (None, (), []):
+        for name, value in vars(self).items():
+            if value not in (None, []):
                 raise ParameterError(
                     "is of commands, and there is none",
                     field="--" + name.replace("_", "-"),
@@ -51,8 +126,8 @@ def run_body(
     body: dict[str, Any] = {
         "argv": [_utf8(word, "--") for word in argv],
         "cwd": _utf8(str((options.cwd or Path()).absolute()), "--cwd"),
-        "env": _once(dict(map(_assigned, options.env)), options.env),
-        "secret_env": {name: _secret(name, present) for name in options.secret_env},
+        "env": _variables(options.env or []),
+        "secret_env": {name: _secret(name, present) for name in options.secret_env or []},
     }
     given = {
         "stop_seconds": options.stop_seconds,
@@ -76,14 +151,16 @@ def _assigned(text: str) -> tuple[str, str]:
     return name, _utf8(value, "--env")
 
 
-def _once(assigned: dict[str, str], given: Sequence[str]) -> dict[str, str]:
-    names = [text.partition("=")[0] for text in given]
-    for name in assigned:
-        if names.count(name) > 1:
+def _variables(given: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in given:
+        name, value = _assigned(text)
+        if name in found:
             raise ParameterError(
                 "is given twice", field="--env", value=name, remedy="Give each variable once."
             )
-    return assigned
+        found[name] = value
+    return found
 
 
 def _utilisation(options: RunOptions) -> dict[str, float] | None:

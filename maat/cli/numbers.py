@@ -60,11 +60,13 @@ def number(
     return read
 
 
-def whole_option(*names: str, least: int, most: int, help: str) -> Any:
-    """Make an option, named by its first name, whose value is a whole number."""
-    return typer.Option(
-        *names, parser=whole(_field(names[0]), least=least, most=most), metavar="COUNT", help=help
-    )
+def whole_option(*names: str, least: int, most: int, help: str, panel: str | None = None) -> Any:
+    """Make an option, named by its first name, whose value is a whole number.
+
+    `panel`: the part of the help that it stands in.
+    """
+    read = whole(_field(names[0]), least=least, most=most)
+    return typer.Option(*names, parser=read, metavar="COUNT", help=help, rich_help_panel=panel)
 
 
 def whole_argument(field: str, *, least: int, most: int, help: str) -> Any:
@@ -74,11 +76,16 @@ def whole_argument(field: str, *, least: int, most: int, help: str) -> Any:
     )
 
 
-def number_option(*names: str, help: str, least: float = -math.inf, most: float = math.inf) -> Any:
-    """Make an option, named by its first name, whose value is a number."""
-    return typer.Option(
-        *names, parser=number(_field(names[0]), least=least, most=most), metavar="NUMBER", help=help
-    )
+def number_option(
+    *names: str,
+    help: str,
+    least: float = -math.inf,
+    most: float = math.inf,
+    panel: str | None = None,
+) -> Any:
+    """Make an option, named by its first name, whose value is a number; see whole_option."""
+    read = number(_field(names[0]), least=least, most=most)
+    return typer.Option(*names, parser=read, metavar="NUMBER", help=help, rich_help_panel=panel)
 
 
 def _field(option: str) -> str:

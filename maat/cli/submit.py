@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,6 +9,7 @@ import typer
 from maat.cli.command_line import RunOptions, run_body
 from maat.cli.lazy_commands import words_after_dashes
 from maat.cli.numbers import number_option, whole_option
+from maat.cli.option_groups import takes_groups
 from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, show
 from maat.scheduling.errors import ParameterError
 from maat.vocabulary import MAX_GPUS, MAX_PRIORITY, Adaptivity, ExecutorKind, WorkloadKind
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 
 # The limits of the service.
 MAX_BATCH_SIZE, MAX_WORK_SCALE, MAX_PROMISED_SECONDS = 2**31 - 1, 1000.0, 1_000_000.0
-MAX_STOP_SECONDS, MAX_RETRIES, MAX_SAMPLES = 900.0, 100, 1e15
 
 
+@takes_groups
 def submit(
     context: typer.Context,
+    options: RunOptions,
     name: Annotated[
         str | None, typer.Argument(help="A name for the job; of a command: default its model.")
     ] = None,
@@ -117,73 +118,6 @@ def submit(
     idempotency_key: Annotated[
         str | None, typer.Option(help="Repeat with the same key to get the same job again.")
     ] = None,
-    cwd: Annotated[
-        Path | None, typer.Option(help="Folder to run a command in; default: the present one.")
-    ] = None,
-    env: Annotated[
-        list[str] | None,
-        typer.Option(help="Environment variable K=V of a command. May be repeated."),
-    ] = None,
-    secret_env: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Variable of your own environment that a command gets, stored encrypted. "
-            "May be repeated."
-        ),
-    ] = None,
-    stop_seconds: Annotated[
-        float | None,
-        number_option(
-            "--stop-seconds",
-            least=1,
-            most=MAX_STOP_SECONDS,
-            help="Time that a command has to save and end when it is told to; default: 120.",
-        ),
-    ] = None,
-    retries: Annotated[
-        int | None,
-        whole_option(
-            "--retries",
-            least=0,
-            most=MAX_RETRIES,
-            help="Failures in a row, without a checkpoint in between, that are retried; "
-            "default: 3.",
-        ),
-    ] = None,
-    total_samples: Annotated[
-        float | None,
-        number_option(
-            "--total-samples",
-            least=0,
-            most=MAX_SAMPLES,
-            help="Effective samples of a command's whole training; default: its script says.",
-        ),
-    ] = None,
-    profile: Annotated[
-        bool | None,
-        typer.Option(
-            help="Whether a command that adapts is measured on one GPU of each type, for seconds, "
-            "before it trains; default: yes."
-        ),
-    ] = None,
-    dram: Annotated[
-        float | None,
-        number_option(
-            "--dram",
-            least=0,
-            most=1,
-            help="Share of a GPU's DRAM bandwidth that a command was measured to use, 0 to 1.",
-        ),
-    ] = None,
-    functional_unit: Annotated[
-        float | None,
-        number_option(
-            "--functional-unit",
-            least=0,
-            most=1,
-            help="The same of its busiest functional unit.",
-        ),
-    ] = None,
     cluster: Annotated[
         str | None,
         typer.Option(
@@ -195,17 +129,6 @@ def submit(
 ) -> None:
     """Submit a job to a running Maat: a model of the catalog, or a command after --."""
     argv = words_after_dashes(context)
-    options = RunOptions(
-        cwd=cwd,
-        env=env or (),
-        secret_env=secret_env or (),
-        stop_seconds=stop_seconds,
-        retries=retries,
-        total_samples=total_samples,
-        profile=profile,
-        dram=dram,
-        functional_unit=functional_unit,
-    )
     run = None
     if argv is None:
         options.refuse_any()

@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import expect
 
 from benchmarks.real_server import free_port
+from browser.barriers import every_barrier
 from browser.conftest import running, wait_until
 from browser.pages import error_beside, wait_in_page
 from maat.client import Client
@@ -106,6 +107,10 @@ def test_a_secret_reaches_the_command_and_is_shown_nowhere_again(
     assert secret not in page.content()
     page.get_by_text("Add a secret").click()
     expect(page.get_by_placeholder("its value")).to_have_count(2)
+    page.reload()  # without the notice of the submission
+    expect(page.locator("#submit-run-note")).to_contain_text("give the values of KEY")
+    page.click("#submit-run-more summary")
+    assert "\n".join(every_barrier(page)) == ""
     up.cancel_job(next(job["id"] for job in up.jobs()["items"] if job["name"] == "quiet"))
 
 

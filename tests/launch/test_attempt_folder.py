@@ -185,6 +185,7 @@ def test_the_supervisor_imports_neither_site_packages_nor_much(new_attempt: NewA
     assert {name for name in modules if name.startswith("maat.")} == {
         "maat.launch",
         "maat.launch.attempt_dir",
+        "maat.launch.log_limit",
         "maat.launch.processes",
         "maat.launch.rank",
         "maat.launch.shim",
