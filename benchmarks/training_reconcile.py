@@ -170,6 +170,7 @@ class _Measured:
 
 
 def _check(until: float) -> None:
+    """Raise RuntimeError if it takes too long, as it does when commands have ended."""
     if time.monotonic() > until:
         raise RuntimeError("the commands did not all start")
 
