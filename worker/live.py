@@ -37,14 +37,19 @@ from worker.writes import carry_out
 log = logging.getLogger(__name__)
 
 
-def due_clusters(database: Database) -> list[str]:
+def due_clusters(database: Database, *, allow_commands: bool = True) -> list[str]:
     """Return the clusters whose next round is due now.
 
+    Where commands are not allowed no round moves any: what runs goes on, and could not be started.
     Clusters whose time waits for a clock that was set back continue from where they are.
     """
     with database.session_scope(writes=False) as session:
         clusters, now = all_clusters(session), moment_of(session)
-        due = [row.id for row in clusters if is_due(session, row, now)]
+        due = [
+            row.id
+            for row in clusters
+            if is_due(session, row, now) and (allow_commands or not row.runs_commands)
+        ]
     for row in clusters:
         if stands_still(row, now):
             _go_on(database, row.id)

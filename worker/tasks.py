@@ -26,7 +26,8 @@ def database() -> Database:
 @app.task(name="maat.tick")  # type: ignore[untyped-decorator]
 def tick() -> None:
     """Request the round of every cluster that is due, and a look at what runs."""
-    for cluster_id in live.due_clusters(database()):
+    allowed = get_settings().allow_commands
+    for cluster_id in live.due_clusters(database(), allow_commands=allowed):
         step_cluster.apply_async((cluster_id,), expires=EXPIRES_SECONDS)
     for cluster_id in live_commands.clusters_to_look_at(database()):
         reconcile_cluster.apply_async((cluster_id,), expires=EXPIRES_SECONDS)

@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -120,10 +121,21 @@ class Checkpoints:
         """Raise Fenced if a newer attempt has the job."""
         try:
             fence = int((self.folder / _FENCE).read_text())
-        except FileNotFoundError:
+        except FileNotFoundError:  # written at the launch: the script has removed the folder since
+            self._write_fence()
             return
         if fence > self._number:
             raise Fenced(f"Attempt {fence} has the job, and this is attempt {self._number}.")
+
+    def _write_fence(self) -> None:
+        """Write the fence of this attempt, unless another has done so."""
+        if self._number == 0:  # by hand
+            return
+        new = self.folder / f".{_FENCE}.{self._number}.{os.getpid()}"
+        new.write_text(str(self._number))
+        with suppress(FileExistsError):
+            os.link(new, self.folder / _FENCE)
+        new.unlink()
 
     def _folders(self) -> list[Path]:
         return sorted(self.folder.glob("step-*")) if self.folder.is_dir() else []

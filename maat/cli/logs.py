@@ -121,20 +121,22 @@ class LogReader:
         """Yield the text of one attempt; following, until its end."""
         from maat.client import ApiError, calls
 
-        offset = 0
+        offset, had_ended = 0, False
         while True:
-            known = self._attempts().get(number)
             try:
                 part = self._send(
                     calls.log(self._job_id, number, self._rank, offset=offset), patient=follow
                 )
             except ApiError as error:
-                if error.status != 404 or known is None or not follow:
+                known = self._attempts().get(number) if error.status == 404 and follow else None
+                if known is None:
                     raise
-                if known["state"] == "ended" or self._rank >= known["gpu_count"]:
+                if had_ended or self._rank >= known["gpu_count"]:
                     self._say(error.detail)
                     return
-                self._wait(POLL_SECONDS)
+                had_ended = known["state"] == "ended"  # it may have written until just now
+                if not had_ended:
+                    self._wait(POLL_SECONDS)
                 continue
             if part["text"]:
                 yield part["text"]

@@ -29,7 +29,7 @@ def _names(folder: Path) -> list[str]:
 
 def test_the_newest_two_are_kept_and_the_newest_is_given_back(tmp_path: Path) -> None:
     checkpoints = _saved(tmp_path, 5, 90, 100)
-    assert _names(tmp_path) == ["step-000000090", "step-000000100"]
+    assert _names(tmp_path) == ["fence", "step-000000090", "step-000000100"]
     found = checkpoints.newest()
     assert found is not None
     assert found.numbers == {"step": 100}
@@ -87,6 +87,16 @@ def test_an_attempt_below_the_fence_writes_nothing(tmp_path: Path) -> None:
     assert "step-000000020" in _names(tmp_path)
 
 
+def test_a_folder_that_the_script_removed_is_fenced_again(tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoints"
+    Checkpoints(folder, 3).save(10, {}, {})
+    assert (folder / "fence").read_text() == "3"
+    with pytest.raises(Fenced):
+        Checkpoints(folder, 2).save(11, {}, {})
+    Checkpoints(tmp_path / "by hand", 0).save(10, {}, {})
+    assert _names(tmp_path / "by hand") == ["step-000000010"]
+
+
 def test_a_fence_raised_while_a_checkpoint_is_written_keeps_it_from_being_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,7 +116,7 @@ def test_a_checkpoint_that_cannot_be_written_leaves_the_others_and_no_rest(tmp_p
     checkpoints = _saved(tmp_path, 10)
     with pytest.raises(TypeError):
         checkpoints.save(20, {"weight": torch.zeros(1)}, {"step": object()})
-    assert _names(tmp_path) == ["step-000000010"]
+    assert _names(tmp_path) == ["fence", "step-000000010"]
 
 
 def test_what_could_not_be_given_back_is_refused_before_training() -> None:
