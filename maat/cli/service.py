@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 Url = Annotated[str, typer.Option("--url", envvar="MAAT_URL", help="Address of the service.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-JobNamed = Annotated[
-    str, typer.Argument(metavar="JOB", help="The job's id; or its name, if no other job has it.")
-]
+JobNamed = Annotated[str, typer.Argument(help="The job's id; or its name, if no other job has it.")]
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 MAX_LISTED = 500  # by the service, in one answer
