@@ -164,4 +164,6 @@ def test_what_was_learnt_of_a_command_is_drawn_beside_what_was_measured(
     expect(page.locator("#job-restart")).to_contain_text("Until they can train")
     drawn = "document.querySelector('#job-step-times .js-plotly-plot')?.data?.map(t => t.name)"
     assert wait_in_page(page, drawn) == ["cpu, measured", "cpu, fitted: 1 GPU"]
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert wait_in_page(page, "document.documentElement.scrollWidth <= window.innerWidth")
     up.cancel_job(job["id"])

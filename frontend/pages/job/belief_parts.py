@@ -5,7 +5,7 @@ from __future__ import annotations
 from dash import html
 from dash.development.base_component import Component
 
-from frontend.components.cards import empty_state
+from frontend.components.cards import empty_state, scrolls
 from frontend.components.states import gpu_chip
 from frontend.formatting import ABSENT, column, duration, number, percent, plural
 from maat.api.beliefs import BeliefOut, FitOut, ProfileOut, RestartPartOut
@@ -62,7 +62,8 @@ def restart_table(belief: BeliefOut) -> list[Component]:
     ]
     table = html.Table([head, html.Tbody(rows)], className="plain-table")
     note = "What is assumed counts as one measurement; of measurements, the newest ten count."
-    return [html.P(total), table, html.Div(note, className="hint")]
+    where = scrolls("job-restart-table", table, label="The parts of a restart")
+    return [html.P(total), where, html.Div(note, className="hint")]
 
 
 def _part_cells(part: RestartPartOut, believed: str) -> list[str]:
@@ -99,7 +100,8 @@ def profiles_table(belief: BeliefOut) -> list[Component]:
         for one, steps, start in zip(profiles, stepping, starting, strict=True)
     ]
     table = html.Table([head, html.Tbody(rows)], className="plain-table")
-    return [table] if ended is None else [table, html.Div(ended, className="hint")]
+    where = scrolls("job-profiles-table", table, label="The profiles of the job")
+    return [where] if ended is None else [where, html.Div(ended, className="hint")]
 
 
 def _profile_words(one: ProfileOut) -> str:
