@@ -70,7 +70,11 @@ COMMANDS = (
         "Explain a job's allocation, and what its owner could request instead.",
         "maat.cli.jobs:explain",
     ),
-    Command("cancel", "Cancel a job. Its training so far is lost.", "maat.cli.jobs:cancel"),
+    Command(
+        "cancel",
+        "Cancel a job: it ends and cannot go on. A command is asked to save first.",
+        "maat.cli.jobs:cancel",
+    ),
     Command("clusters", "List clusters with their policy.", "maat.cli.clusters:clusters"),
     Command(
         "create-cluster",

@@ -57,7 +57,7 @@ def cancel(
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
-    """Cancel a job: it ends, and cannot go on. A command is asked to save first."""
+    """Cancel a job: it ends and cannot go on. A command is asked to save first."""
     with client_of(url) as maat:
         ended = maat.cancel_job(job_id_of(maat, job))
     show(ended, as_json, f"{ended['id']} is {ended['state']}")
