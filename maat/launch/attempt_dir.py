@@ -173,7 +173,8 @@ class AttemptDir:
             os.close(folder)
 
     def remove(self, name: str) -> None:
-        if self.has(name):
+        """Remove a file, if it is there. Ranks may do so at the same moment."""
+        with suppress(FileNotFoundError):
             os.unlink(self.file(name))
 
     def spec(self) -> Spec:

@@ -205,6 +205,15 @@ def test_the_launcher_can_be_imported_where_nothing_of_linux_is() -> None:
     subprocess.check_call([sys.executable, "-I", "-S", "-c", code, str(ROOT)])
 
 
+def test_of_two_ranks_that_remove_a_file_at_once_neither_fails(tmp_path: Path) -> None:
+    directory = AttemptDir(str(tmp_path))
+    with ThreadPoolExecutor(2) as both:
+        for _ in range(500):
+            directory.write_text("secrets.json", "{}")
+            list(both.map(directory.remove, ["secrets.json"] * 2))
+            assert not directory.has("secrets.json")
+
+
 def test_a_rank_that_shows_no_life_is_noticed_unless_it_has_ended(tmp_path: Path) -> None:
     directory = AttemptDir(str(tmp_path))
     assert directory.seconds_without_life() == 0.0, "none ever showed any"
