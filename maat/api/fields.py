@@ -78,6 +78,7 @@ def _addressable(name: str) -> str:
 
 
 Name = Annotated[str, Field(min_length=1, max_length=MAX_TEXT), AfterValidator(_printable)]
+ModelName = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_printable)]
 NameInAddresses = Annotated[Name, AfterValidator(_addressable)]
 """The name of what is addressed by its id or by its name."""
 GpuTypeName = Annotated[str, Field(min_length=1, max_length=48)]

@@ -8,7 +8,7 @@ from pydantic import Field, SkipValidation
 from typing_extensions import TypedDict
 
 from maat.api.commands import CommandBody
-from maat.api.fields import BatchSize, Body, GpuCount, GpuTypeName, Name, Timestamp
+from maat.api.fields import BatchSize, Body, GpuCount, GpuTypeName, ModelName, Name, Timestamp
 from maat.vocabulary import MAX_PRIORITY
 
 MAX_BATCH_JOBS = 1000
@@ -24,9 +24,7 @@ class JobBody(Body):
     """
 
     name: Name = Field(title="Name")
-    model: Annotated[str, Field(min_length=1, max_length=100)] = Field(
-        title="Model", description="A name of GET /models."
-    )
+    model: ModelName = Field(title="Model", description="A name of GET /models.")
     cluster_id: Annotated[str, Field(max_length=200)] | None = Field(
         default=None, description="Id or name; default: the first cluster."
     )

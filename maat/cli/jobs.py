@@ -60,7 +60,8 @@ def cancel(
     """Cancel a job: it ends and cannot go on. A command is asked to save first."""
     with client_of(url) as maat:
         ended = maat.cancel_job(job_id_of(maat, job))
-    show(ended, as_json, f"{ended['id']} is {ended['state']}")
+    how = "is cancelled" if ended["state"] == "cancelled" else "is asked to end"
+    show(ended, as_json, f"{ended['id']} {how}")
 
 
 def _cell(job: Mapping[str, Any] | Any, column: str) -> str:

@@ -134,6 +134,7 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
         "at most 48",
     ),
     ("control characters in the name", {"name": "a\x07b"}, "/name", "Correct"),
+    ("control characters in the model", {"model": "a\nb"}, "/model", "Correct"),
     ("a name of white space", {"name": "   "}, "/name", "Correct"),
     ("an overlong name", {"name": "x" * 201}, "/name", "200"),
     ("no name", {"name": ""}, "/name", "1"),

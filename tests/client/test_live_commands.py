@@ -179,7 +179,7 @@ def test_a_job_is_found_by_a_name_that_no_other_job_has(run: Run, maat: Client) 
         for name in ("train", "train-2", "50%_/done?", "train-2b")
     ]
     for job in (named[0], named[2]):
-        assert run("cancel", job["name"]) == f"{job['id']} is submitted\n"
+        assert run("cancel", job["name"]) == f"{job['id']} is asked to end\n"
         assert maat.job(job["id"])["cancel_requested"]
     assert not maat.job(named[1]["id"])["cancel_requested"]
 
