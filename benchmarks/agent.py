@@ -177,8 +177,12 @@ def _noise() -> Figures:
         (found,), _ = _fresh().attempt(replicas, module="agent_noise")
         for kind, ratios in found.items():
             rows.append({"optimiser": kind, "replicas": replicas, **ratios})
+    return noise_figures("agent_noise", rows)
+
+
+def noise_figures(name: str, rows: list[dict[str, Cell]]) -> Figures:
     return Figures(
-        "agent_noise",
+        name,
         "The gradient noise at fixed weights, over the exact one of each sample",
         {
             "optimiser": "optimiser",

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.agent import STEPS, Runs
+from benchmarks.agent import STEPS, Runs, noise_figures
 from benchmarks.table import Cell, Figures
 
 OVERHEADS: tuple[dict[str, Any], ...] = (
@@ -114,19 +114,7 @@ def _noise() -> Figures:
         for replicas in (1, 2)
         for kind in ("sgd", "adamw")
     ]
-    return Figures(
-        "agent_gpu_noise",
-        "The gradient noise at fixed weights, over the exact one of each sample",
-        {
-            "optimiser": "optimiser",
-            "replicas": "replicas",
-            "count": "measurements",
-            "exact": "exact noise scale",
-            "phi": "noise scale / exact",
-            "variance": "variance / exact",
-        },
-        rows,
-    )
+    return noise_figures("agent_gpu_noise", rows)
 
 
 def _moves() -> Figures:

@@ -9,7 +9,7 @@ import subprocess
 from dataclasses import dataclass
 
 _FIELDS = ("uuid", "name", "memory.total", "mig.mode.current")
-_SECONDS = 60.0  # without persistence mode the driver starts anew, and that takes long
+_SECONDS = 15.0  # it may load the driver first, which takes some seconds
 _BRANDS = {"nvidia", "tesla", "geforce", "quadro"}
 
 

@@ -341,8 +341,8 @@ def _loaded_page(visitors: Visitors) -> Page:
 def inside(_loaded_page: Page) -> Iterator[Tab]:
     """A tab in which Maat is loaded already: `inside.follow(url)`.
 
-    Loading Maat takes a second of CPU time. Tests of what an address shows to whoever opens it,
-    and of the frame around the pages, take a `tab`.
+    Loading Maat takes a second of CPU time. Tests that open an address as a new visitor, and tests
+    of the frame around the pages, take a `tab`.
     """
     with watched(_loaded_page) as tab:
         yield tab

@@ -130,6 +130,23 @@ def test_nodes_stay_while_nvidia_smi_fails(smi: Smi, machine: Callable[[], Machi
     assert [node.up for node in machine().nodes()] == [True]
 
 
+def test_an_nvidia_smi_that_fails_is_not_asked_again_at_once(smi: Smi, tmp_path: Path) -> None:
+    smi.prints(H100)
+    clock = Clock()
+    MachineGpus(tmp_path, now=clock).nodes()
+    asked: list[float] = []
+
+    def fails() -> list[Gpu]:
+        asked.append(clock.now)
+        raise NoGpus("It does not answer.")
+
+    clock.now += 60
+    for _ in range(3):
+        assert [node.up for node in MachineGpus(tmp_path, find=fails, now=clock).nodes()] == [True]
+        clock.now += 1
+    assert asked == [1060.0]
+
+
 def test_a_process_sees_the_gpus_of_its_attempt_alone(smi: Smi, tmp_path: Path) -> None:
     smi.prints(H100, *T4S)
     engine = LocalEngine(tmp_path, None)

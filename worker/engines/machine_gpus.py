@@ -65,6 +65,8 @@ class MachineGpus:
             if not self._nodes:
                 raise Unreachable(str(error)) from error
             log.warning("the GPUs of this machine cannot be listed: %s", error)
+            self._looked = self._now()  # one that hangs would hold up every look of the worker
+            self._write()
             return
         known = {uuid for node in self._nodes for uuid in node.uuids}
         new = [gpu for gpu in found if gpu.uuid not in known]
