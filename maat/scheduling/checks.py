@@ -6,6 +6,7 @@ They are checked in production too: a faulty policy must not reach a GPU.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -126,20 +127,20 @@ def _check_named_gpus(decision: Decision, round_input: RoundInput) -> None:
 
 
 def _check_limits(decision: Decision, round_input: RoundInput) -> None:
-    used: Counter[str] = Counter()
-    for job_id, grant in decision.grants.items():
-        spec = round_input.job_by_id[job_id].spec
-        for limit in round_input.limits:
-            if limit.counts(spec, grant.gpu_type, grant.gpu_count):
-                used[limit.name] += limit.places_of(grant.gpu_count)
-    pinned: Counter[str] = Counter()
-    for job_id, grant in round_input.pinned.items():
-        for limit in round_input.limits:
-            if limit.counts(round_input.job_by_id[job_id].spec, grant.gpu_type, grant.gpu_count):
-                pinned[limit.name] += limit.places_of(grant.gpu_count)
-    for limit in round_input.limits:
-        if used[limit.name] > max(limit.places, pinned[limit.name]):
+    used = _places_by_limit(decision.grants, round_input)
+    pinned = _places_by_limit(round_input.pinned, round_input)
+    for r, limit in enumerate(round_input.limits):
+        if used[r] > max(limit.places, pinned[r]):
             raise ContractViolation(
-                f"limit {limit.name} allows {limit.places} places; "
-                f"the decision takes {used[limit.name]}"
+                f"limit {limit.name} allows {limit.places} places; the decision takes {used[r]}"
             )
+
+
+def _places_by_limit(grants: Mapping[str, Grant], round_input: RoundInput) -> Counter[int]:
+    """Return the places that grants take, by number of the limit."""
+    used: Counter[int] = Counter()
+    for job_id, grant in grants.items():
+        spec = round_input.job_by_id[job_id].spec
+        for r in round_input.limit_index.of(spec, grant.gpu_type, grant.gpu_count):
+            used[r] += round_input.limits[r].places_of(grant.gpu_count)
+    return used

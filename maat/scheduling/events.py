@@ -13,10 +13,13 @@ _S = JobState
 TERMINAL = frozenset({_S.SUCCEEDED, _S.FAILED, _S.CANCELLED})
 _ENDS = TERMINAL
 
+# A job that ran before its pause is pending again, and then restarts.
 TRANSITIONS: Mapping[JobState, frozenset[JobState]] = {
     _S.SUBMITTED: frozenset({_S.PROFILING, _S.PENDING, _S.FAILED, _S.CANCELLED}),
-    _S.PROFILING: frozenset({_S.PENDING, _S.FAILED, _S.CANCELLED}),
-    _S.PENDING: frozenset({_S.PROFILING, _S.STARTING, _S.PAUSED, _S.FAILED, _S.CANCELLED}),
+    _S.PROFILING: frozenset({_S.PENDING, *_ENDS}),
+    _S.PENDING: frozenset(
+        {_S.PROFILING, _S.STARTING, _S.RESTARTING, _S.PAUSED, _S.FAILED, _S.CANCELLED}
+    ),
     _S.STARTING: frozenset({_S.RUNNING, _S.RESTARTING, _S.PREEMPTED, _S.PAUSED, *_ENDS}),
     _S.RUNNING: frozenset({_S.RESTARTING, _S.PREEMPTED, _S.PAUSED, *_ENDS}),
     _S.RESTARTING: frozenset({_S.RUNNING, _S.PREEMPTED, _S.PAUSED, *_ENDS}),
@@ -34,13 +37,21 @@ def may_follow(before: JobState, after: JobState) -> bool:
 
 
 class EventKind(StrEnum):
-    """What an event is about: the last three of commands, whose state may stay as it is."""
+    """What an event is about.
+
+    NODE_FAILED, CHECKPOINT, ENGINE, REPORT: of commands, whose state may stay as it is. ASKED: what
+    a person asked of the job; its data say what, and who. DEADLINE: it will be missed, for the
+    first time.
+    """
 
     STATE = "state"
     ALLOCATED = "allocated"
     NODE_FAILED = "node-failed"
     CHECKPOINT = "checkpoint"
     ENGINE = "engine"
+    REPORT = "report"
+    ASKED = "asked"
+    DEADLINE = "deadline"
 
 
 @dataclass(frozen=True, slots=True)

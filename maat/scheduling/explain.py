@@ -8,14 +8,13 @@ from enum import StrEnum
 
 
 class ReasonCode(StrEnum):
-    """Reasons, the most structural first; the first true one is the primary reason.
-
-    HELD_BY_USER waits for jobs that can be paused, the two of quotas for tenants that have one.
-    """
+    """Reasons, the most structural first; the first true one is the primary reason."""
 
     GRANTED = "GRANTED"
     PINNED = "PINNED"
     HELD_BY_USER = "HELD_BY_USER"
+    DEPENDENCY_FAILED = "DEPENDENCY_FAILED"
+    WAITING_DEPENDENCY = "WAITING_DEPENDENCY"
     HELD_BACK = "HELD_BACK"
     NO_COMPATIBLE_GPU_TYPE = "NO_COMPATIBLE_GPU_TYPE"
     EXCEEDS_CLUSTER = "EXCEEDS_CLUSTER"
@@ -40,7 +39,9 @@ _SENTENCES: Mapping[ReasonCode, str] = {
     ReasonCode.PINNED: (
         "It keeps what it has: it is starting or restarting, or it may not be preempted."
     ),
-    ReasonCode.HELD_BY_USER: "Its owner paused it.",
+    ReasonCode.HELD_BY_USER: "It is paused: rounds leave it out until it is resumed.",
+    ReasonCode.DEPENDENCY_FAILED: "A job that it was to follow has not succeeded.",
+    ReasonCode.WAITING_DEPENDENCY: "It waits until other jobs have succeeded.",
     ReasonCode.HELD_BACK: "Its last attempt ended badly: it is started again after a pause.",
     ReasonCode.NO_COMPATIBLE_GPU_TYPE: "No GPU type of this cluster can run it.",
     ReasonCode.EXCEEDS_CLUSTER: "It needs more GPUs of one type than this cluster has in service.",
@@ -136,6 +137,25 @@ def sentence_of(code: str, evidence: Mapping[str, object]) -> str:
             return _idle(
                 _SENTENCES[reason], evidence.get("idle_penalty"), evidence.get("idle_penalty_above")
             )
+        case ReasonCode.WAITING_CAPACITY if isinstance(by := evidence.get("held_by"), str):
+            return f"{by[:1].upper()}{by[1:]} hold all GPUs that it could use."
+        case ReasonCode.NOT_YET_CONSIDERED if isinstance(why := evidence.get("reason"), str):
+            ended = f"Its attempt {evidence.get('attempt')} ended: {why}".strip()
+            return f"{ended} The next round considers it again."
+        case ReasonCode.WAITING_QUOTA | ReasonCode.EXCEEDS_QUOTA_LIMIT as reason:
+            return _quota(reason, evidence)
+        case ReasonCode.BEHIND_IN_ORDER if isinstance(evidence.get("higher_class"), str):
+            return (
+                f"Jobs of its tenant of class {evidence['higher_class']} or above come first: "
+                "they could use the GPUs that it lacks."
+            )
+        case ReasonCode.DEPENDENCY_FAILED if isinstance(evidence.get("job"), str):
+            return (
+                f"Job {evidence['job']}, which it was to follow, is {evidence.get('state')}: "
+                "release it to run it without that one, or cancel it."
+            )
+        case ReasonCode.WAITING_DEPENDENCY if isinstance(evidence.get("job"), str):
+            return _follows(str(evidence["job"]), evidence.get("jobs"))
         case ReasonCode.HELD_BACK as reason:
             return _held_back(_SENTENCES[reason], evidence)
         case reason:
@@ -147,6 +167,19 @@ def _reserved(sentence: str, limit: object) -> str:
         return sentence
     _, gpu_type, holders = limit.split(":", 2)
     return f"{sentence[:-1]}: {gpu_type} for {holders}."
+
+
+def _quota(code: ReasonCode, evidence: Mapping[str, object]) -> str:
+    """Complete the sentence by the row of the job's own tenant."""
+    gpus, gpu_type = evidence.get("quota_gpus"), evidence.get("quota_gpu_type")
+    if not isinstance(gpus, int) or not isinstance(gpu_type, str):
+        return _SENTENCES[code]
+    used = f"{evidence.get('quota_used_gpus')} in use"
+    if code is ReasonCode.EXCEEDS_QUOTA_LIMIT:
+        return f"It needs more than your team's quota of {gpus} {gpu_type} allows: {used}."
+    if evidence.get("quota_by_weight"):
+        return f"Held by your team's share of {gpus} {gpu_type} in this round: {used}."
+    return f"Held by your team's quota of {gpus} {gpu_type}: {used}."
 
 
 def _held_back(sentence: str, evidence: Mapping[str, object]) -> str:
@@ -168,6 +201,12 @@ def _held_back(sentence: str, evidence: Mapping[str, object]) -> str:
             )
         case _:
             return f"Its attempt {number} failed: {why} {then}"
+
+
+def _follows(job: str, count: object) -> str:
+    more = count - 1 if isinstance(count, int) else 0
+    others = "" if more < 1 else " and 1 other" if more == 1 else f" and {more} others"
+    return f"It waits until job {job}{others} {'has' if more < 1 else 'have'} succeeded."
 
 
 def _idle(sentence: str, given: object, above: object) -> str:

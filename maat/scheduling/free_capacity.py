@@ -21,9 +21,8 @@ def free_places(round_input: RoundInput) -> IntArray:
     free = np.array([limit.places for limit in round_input.limits], dtype=np.int64)
     for job_id, pin in round_input.pinned.items():
         spec = round_input.job_by_id[job_id].spec
-        for r, limit in enumerate(round_input.limits):
-            if limit.counts(spec, pin.gpu_type, pin.gpu_count):
-                free[r] -= limit.places_of(pin.gpu_count)
+        for r in round_input.limit_index.of(spec, pin.gpu_type, pin.gpu_count):
+            free[r] -= round_input.limits[r].places_of(pin.gpu_count)
     return np.maximum(free, 0)
 
 

@@ -47,7 +47,9 @@ class JobDeclaration:
         promised_seconds: Time in which latency-bound inference answers `batch_size` requests that
             it serves together, spread over its replicas.
         gpu_types: Those that it may use; None for all on which its model runs.
-        priority: FIFO runs the job of higher priority first; other policies ignore it.
+        priority: Its class (`priority_class`) comes before lower ones; FIFO also orders by the
+            number.
+        labels: Each `key=value`: by them the owner's use is summed up; no policy reads them.
     """
 
     name: str = ""
@@ -64,6 +66,7 @@ class JobDeclaration:
     preemptible: bool = True
     gpu_types: tuple[str, ...] | None = None
     priority: int = 0
+    labels: tuple[str, ...] = ()
 
 
 DECLARED = tuple(field.name for field in fields(JobDeclaration))

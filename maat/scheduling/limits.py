@@ -18,7 +18,7 @@ from maat.scheduling.job import Job, JobId, JobSpec
 
 
 class LimitKind(StrEnum):
-    """What sets a limit. QUOTA is honoured by every policy; the service sets none yet."""
+    """What sets a limit. QUOTA: what a tenant may hold, or jobs of a lower priority class."""
 
     CAPACITY = "capacity"
     SHAPE = "shape"
@@ -31,9 +31,9 @@ class LimitKind(StrEnum):
 class Limit:
     """The grants that match may hold at most `places` together.
 
-    A grant matches by GPU type, tenant and at least `smallest_count` GPUs; None matches
-    everything. Grants to the jobs and tenants in `besides_...` do not count. A place is one job on
-    one GPU.
+    A grant matches by GPU type, tenant, a priority below `below_priority` and at least
+    `smallest_count` GPUs; None matches everything. Grants to the jobs and tenants in `besides_...`
+    do not count. A place is one job on one GPU.
 
     `places_by_count`: the places that a grant of n GPUs takes, at index n, if it is not n; a
     larger n takes the last entry.
@@ -48,6 +48,7 @@ class Limit:
     besides_tenants: tuple[str, ...] = ()
     besides_jobs: tuple[JobId, ...] = ()
     places_by_count: tuple[int, ...] = ()
+    below_priority: int | None = None
 
     def counts(self, spec: JobSpec, gpu_type: str, gpu_count: int) -> bool:
         """Return whether a grant to this job falls under the limit."""
@@ -55,8 +56,19 @@ class Limit:
             (self.gpu_type is None or self.gpu_type == gpu_type)
             and (self.tenant is None or self.tenant == spec.tenant)
             and gpu_count >= self.smallest_count
+            and (self.below_priority is None or spec.priority < self.below_priority)
             and spec.tenant not in self.besides_tenants
             and spec.id not in self.besides_jobs
+        )
+
+    @property
+    def counts_every_grant(self) -> bool:
+        """Return whether it counts all grants of its tenant and GPU type."""
+        return (
+            self.below_priority is None
+            and self.smallest_count <= 1
+            and not self.besides_tenants
+            and not self.besides_jobs
         )
 
     def places_of(self, gpu_count: int) -> int:
@@ -66,6 +78,26 @@ class Limit:
             if self.places_by_count
             else gpu_count
         )
+
+
+class LimitIndex:
+    """Finds the limits of a grant without asking each: they are sorted by tenant and GPU type."""
+
+    def __init__(self, limits: Sequence[Limit]) -> None:
+        self._rows: dict[tuple[str | None, str | None], list[tuple[int, Limit | None]]] = {}
+        for r, limit in enumerate(limits):
+            entry = (r, None if limit.counts_every_grant else limit)
+            self._rows.setdefault((limit.tenant, limit.gpu_type), []).append(entry)
+
+    def of(self, spec: JobSpec, gpu_type: str, gpu_count: int) -> list[int]:
+        """Return the numbers of the limits that count this grant, ascending."""
+        found, rows = [], self._rows
+        for key in ((None, None), (None, gpu_type), (spec.tenant, None), (spec.tenant, gpu_type)):
+            for r, limit in rows.get(key, ()):
+                if limit is None or limit.counts(spec, gpu_type, gpu_count):
+                    found.append(r)
+        found.sort()
+        return found
 
 
 def capacity_limits(cluster: Cluster) -> tuple[Limit, ...]:
@@ -118,6 +150,7 @@ def membership(
 ) -> BoolArray:
     """Return which limits each of P pairs falls under, shape (P, R)."""
     tenants = np.array([j.spec.tenant for j in jobs], dtype=object)
+    priority = np.array([j.spec.priority for j in jobs], dtype=np.int64)
     order = {name: i for i, name in enumerate(type_names)}
     rows = np.ones((len(job), len(limits)), dtype=bool)
     for r, limit in enumerate(limits):
@@ -133,6 +166,8 @@ def membership(
                 ],
                 dtype=bool,
             )[job]
+        if limit.below_priority is not None:
+            rows[:, r] &= priority[job] < limit.below_priority
         if limit.smallest_count > 1:
             rows[:, r] &= count >= limit.smallest_count
     return rows

@@ -17,6 +17,8 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.job import Allocation, Job, JobId
 from maat.scheduling.limits import Limit, capacity_limits
 from maat.scheduling.protocols import Clock, Executor, Placer, Policy, RoundStore
+from maat.scheduling.quotas import TenantQuota
+from maat.scheduling.quotas.rounds import decide
 from maat.scheduling.reservations import Reservation, reservation_limits, room_comes_later
 from maat.scheduling.rounds import (
     Change,
@@ -43,21 +45,28 @@ Returns how many rounds were skipped before an event that a round must see.
 def plan_round(round_input: RoundInput, policy: Policy, placer: Placer) -> RoundResult:
     """Decide one round.
 
-    Pure: the same input gives the same answer, live and simulated.
+    Pure: the same input gives the same answer, live and simulated. The result's input has the
+    limits that quotas and priority classes set.
 
     Raises:
         ContractViolation: The policy or the placer broke a rule. Nothing has changed then.
     """
     began = time.process_time()
-    decision = policy.allocate(round_input)
+    decided = decide(round_input, policy)
+    round_input, decision = decided.round_input, decided.decision
     check_decision(decision, round_input)
-    decided = time.process_time()
+    policy_ended = time.process_time()
     placed = placer.place(decision, round_input)
     check_placement(placed, decision, round_input)
     ended = time.process_time()
+    decision = decided.settled(placed)
     changes = difference(round_input, decision, placed)
     return RoundResult(
-        round_input, decision, placed, changes, RoundSeconds(decided - began, ended - decided)
+        round_input,
+        decision,
+        placed,
+        changes,
+        RoundSeconds(policy_ended - began, ended - policy_ended),
     )
 
 
@@ -122,6 +131,7 @@ class RoundLoop:
         round_seconds: float | None = None,
         extra_limits: Sequence[Limit] = (),
         reservations: Sequence[Reservation] = (),
+        quotas: Sequence[TenantQuota] = (),
         interference: Mapping[tuple[str, str, int], float] | None = None,
         projection: Projection = project_by_profile,
         seed: int = 0,
@@ -131,8 +141,9 @@ class RoundLoop:
 
         Args:
             round_seconds: Interval of rounds; None takes the policy's default.
-            extra_limits: Limits of every round beyond the cluster's capacity, such as tenants'
-                quotas; the service gives none yet.
+            extra_limits: Limits of every round beyond the cluster's capacity.
+            quotas: What tenants may hold, one of each tenant at most. They hold for every round of
+                this loop; the live worker makes a loop for each round, with those of the moment.
             skip_rounds: Advances jobs through rounds of `run` that need no scheduling; None
                 schedules every round.
         """
@@ -143,6 +154,7 @@ class RoundLoop:
         )
         self._extra_limits = tuple(extra_limits)
         self._reservations = tuple(reservations)
+        self._quotas = tuple(quotas)
         self._interference = interference or {}
         self._projection = projection
         self._seed = seed
@@ -204,6 +216,7 @@ class RoundLoop:
             placer_state=stored.placer_state,
             projection=self._projection,
             seed=self._seed,
+            quotas=self._quotas,
         )
 
     def _limits(self, cluster: Cluster) -> tuple[Limit, ...]:

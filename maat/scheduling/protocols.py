@@ -23,7 +23,8 @@ from maat.scheduling.rounds import (
 class Policy(Protocol):
     """Decides how much each job gets.
 
-    `default_round_seconds`: the interval of rounds when nothing else gives one.
+    `default_round_seconds`: the interval of rounds when nothing else gives one. A policy that
+    chooses GPU counts, instead of granting what jobs request, sets `chooses_gpu_counts` to True.
     """
 
     default_round_seconds: ClassVar[float]

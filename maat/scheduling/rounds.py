@@ -9,10 +9,11 @@ protocols.py has the parts that produce and consume the data; loop.py calls them
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 
@@ -23,9 +24,13 @@ from maat.scheduling.events import Event
 from maat.scheduling.explain import Reasons
 from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Allocation, Job, JobId
-from maat.scheduling.limits import Limit
+from maat.scheduling.limits import Limit, LimitIndex
 from maat.scheduling.matrix import GoodputMatrix
+from maat.scheduling.quotas import TenantQuota
 from maat.scheduling.solving.report import SolveReport
+from maat.scheduling.worked_out import WorkedOut
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -56,17 +61,25 @@ class PolicyState:
     """What a policy or placer remembers between rounds: JSON data keyed by job id.
 
     It belongs to one policy with one set of parameters.
+
+    Attributes:
+        shares: What tenants are owed, as JSON data. It is the round loop's, not the policy's: a
+            policy neither reads nor writes it, and it outlives a change of policy.
     """
 
     owner: str = ""
     parameter_hash: str = ""
     data: Mapping[str, object] = field(default_factory=dict)
+    shares: Mapping[str, object] = field(default_factory=dict)
 
     def for_owner(self, owner: str, parameter_hash: str) -> PolicyState:
-        """Return this state, or an empty one if another policy or parameters left it."""
+        """Return this state, or an empty one if another policy or parameters left it.
+
+        `shares` stays.
+        """
         if (self.owner, self.parameter_hash) == (owner, parameter_hash):
             return self
-        return PolicyState(owner, parameter_hash)
+        return PolicyState(owner, parameter_hash, shares=self.shares)
 
 
 @dataclass(frozen=True)
@@ -77,6 +90,9 @@ class RoundInput:
         interference: (victim, partner, GPU count of the victim) -> slowdown of at least 1. Jobs
             are named by `JobSpec.interference_name`.
         projection: Estimates throughput on a GPU type on which a job never ran.
+        quotas: What tenants may hold. A policy need not read them: before it decides they have
+            become limits (quotas/rounds.py).
+        worked_out: Where `once` keeps results; None for nowhere.
     """
 
     now: float
@@ -91,6 +107,19 @@ class RoundInput:
     placer_state: PolicyState = field(default_factory=PolicyState)
     projection: Projection = project_by_profile
     seed: int = 0
+    quotas: tuple[TenantQuota, ...] = ()
+    worked_out: WorkedOut | None = field(default=None, compare=False, repr=False)
+
+    def once(self, name: str, work_out: Callable[[], T]) -> T:
+        """Return what `work_out` gives, kept by `name` while the round is decided several times.
+
+        It may depend on jobs, cluster and projection, and not on limits, pins or states.
+        """
+        return work_out() if self.worked_out is None else self.worked_out.get(name, self, work_out)
+
+    @cached_property
+    def limit_index(self) -> LimitIndex:
+        return LimitIndex(self.limits)
 
     @cached_property
     def job_by_id(self) -> Mapping[JobId, Job]:

@@ -13,6 +13,8 @@ POLICIES: Registry[Policy] = Registry(
         "Chooses GPU type, count and batch size for fair goodput by an integer programme.",
         "maat.scheduling.policies.sia:Sia",
         "whole-node",
+        objective="the sum over jobs of weight x (lambda - (r G)^p), where G is the goodput "
+        "relative to the job's least and r discounts restarts (Sia eq. 4).",
     ),
     Entry(
         "fifo",
@@ -68,6 +70,8 @@ POLICIES: Registry[Policy] = Registry(
         "the shares round by round.",
         "maat.scheduling.policies.shares.gavel:Gavel",
         "lowest-numbered",
+        objective="the chosen objective over shares of time, such as the least normalised "
+        "throughput of all jobs.",
     ),
     Entry(
         "themis",
@@ -75,6 +79,8 @@ POLICIES: Registry[Policy] = Registry(
         "Auctions free GPUs among the worst-off jobs; winners hold them for a lease.",
         "maat.scheduling.policies.shares.themis:Themis",
         "shared",
+        objective="the sum of the logarithms of what bidders of an auction gain in finish-time "
+        "fairness.",
     ),
     Entry(
         "gandiva",

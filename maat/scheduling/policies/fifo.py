@@ -40,4 +40,5 @@ class Fifo:
             keep_running=True,
             state=round_input.state,
             order_stands_until=math.inf,
+            held_by="jobs that came before it, of higher priority, or running already,",
         )

@@ -138,7 +138,7 @@ class Gandiva:
         inner = replace(
             round_input, limits=round_input.limits + _one_unit_per_gpu(round_input, second)
         )
-        walker = Walker(inner, Requests(inner))
+        walker = Walker(inner, Requests(inner), "jobs whose turn it is")
         row_of = {job.id: row for row, job in enumerate(round_input.jobs)}
         together = []
         blocked = False

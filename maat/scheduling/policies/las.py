@@ -47,4 +47,5 @@ class Las:
             head_of_line=self.head_of_line,
             keep_running=False,
             state=round_input.state,
+            held_by="jobs that have had less service",
         )

@@ -35,6 +35,7 @@ class Optimus:
     """
 
     default_round_seconds: ClassVar[float] = 60.0  # published Pollux simulator
+    chooses_gpu_counts: ClassVar[bool] = True
     name: str = "optimus"
 
     def allocate(self, round_input: RoundInput) -> Decision:

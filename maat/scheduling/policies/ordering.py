@@ -12,16 +12,19 @@ from typing import NamedTuple
 from maat.scheduling.explain import DeferredReasons, ReasonCode, Reasons
 from maat.scheduling.free_capacity import exceeds, free_places, never_fits, waiting_for
 from maat.scheduling.job import Job, JobId
-from maat.scheduling.limits import Limit
+from maat.scheduling.limits import Limit, LimitKind
 from maat.scheduling.policies.requests import Requests
 from maat.scheduling.rounds import Decision, Grant, PolicyState, RoundInput
 from maat.scheduling.solving.report import SolveReport
+
+AHEAD = "jobs before it in the policy's order"
 
 
 class HeadOfLine(StrEnum):
     """What happens behind a job that does not fit.
 
-    BLOCK: all later jobs wait. BACKFILL: later jobs that fit start.
+    BLOCK: all later jobs wait; only those of its tenant, if it waits for its quota. BACKFILL: later
+    jobs that fit start.
     """
 
     BLOCK = "block"
@@ -56,6 +59,7 @@ def walk(
     keep_running: bool,
     state: PolicyState,
     order_stands_until: float = -math.inf,
+    held_by: str = AHEAD,
 ) -> Decision:
     """Grant along `order` (row numbers) while there is room.
 
@@ -63,20 +67,26 @@ def walk(
         keep_running: If True, running jobs keep their GPUs before others are considered.
         order_stands_until: Cluster time until which the order does not depend on the jobs'
             progress. The decision stands until then, unless it depends on a goodput.
+        held_by: Which jobs hold the GPUs that another waits for, in the policy's own words.
     """
-    walker = Walker(round_input, wanted)
+    walker = Walker(round_input, wanted, held_by)
     jobs = round_input.jobs
     if keep_running:
         for row in order:
             if jobs[row].allocation is not None:
                 walker.offer(row)
-    blocked = False
+    blocked, waiting_tenants = False, set[str]()
     for row in order:
         if jobs[row].id in walker.grants:
             continue
-        if blocked or not walker.offer(row):
+        tenant = jobs[row].spec.tenant
+        if blocked or tenant in waiting_tenants or not walker.offer(row):
             walker.refuse(row)
-            blocked = blocked or (head_of_line is HeadOfLine.BLOCK and walker.could_ever_run(row))
+            if head_of_line is HeadOfLine.BLOCK and walker.could_ever_run(row):
+                if walker.waits_for_quota(row):
+                    waiting_tenants.add(tenant)
+                else:
+                    blocked = True
     stands_until = -math.inf if wanted.evaluated else order_stands_until
     return Decision(
         walker.grants, SolveReport(), walker.reasons, state=state, stands_until=stands_until
@@ -84,13 +94,17 @@ def walk(
 
 
 def grant_chosen(
-    round_input: RoundInput, wanted: Requests, chosen: Sequence[tuple[int, int]]
+    round_input: RoundInput,
+    wanted: Requests,
+    chosen: Sequence[tuple[int, int]],
+    *,
+    held_by: str = AHEAD,
 ) -> tuple[dict[JobId, Grant], DeferredReasons]:
     """Return grants of the chosen (row, GPU type) pairs, and all reasons.
 
     Pinned grants come first. The choice must keep the limits already.
     """
-    walker = Walker(round_input, wanted)
+    walker = Walker(round_input, wanted, held_by)
     for row, gpu_type in chosen:
         walker.take(row, gpu_type)
     for row, job in enumerate(round_input.jobs):
@@ -109,10 +123,11 @@ class _Need(NamedTuple):
 class Walker:
     """The grants given so far in a round, and the places left by limit."""
 
-    def __init__(self, round_input: RoundInput, wanted: Requests) -> None:
-        self._input, self._wanted = round_input, wanted
+    def __init__(
+        self, round_input: RoundInput, wanted: Requests, held_by: str | None = None
+    ) -> None:
+        self._input, self._wanted, self._held_by = round_input, wanted, held_by
         self.free: list[int] = free_places(round_input).tolist()
-        self._types: dict[int, list[int]] = {}
         self._needs: dict[tuple[int, int], _Need] = {}
         self.grants: dict[JobId, Grant] = dict(round_input.pinned)
         self.reasons = DeferredReasons(
@@ -171,6 +186,19 @@ class Walker:
         """Return whether the job would run if it were alone."""
         return any(not self._too_small(row, t) for t in self._types_in_order(row))
 
+    def waits_for_quota(self, row: int) -> bool:
+        """Return whether, on every type that it could have, a quota is too full for the job.
+
+        Others need not wait for it then: what it lacks is not theirs to leave.
+        """
+        return all(
+            any(
+                self.free[r] < need.gpus and self._input.limits[r].kind is LimitKind.QUOTA
+                for r in need.limits
+            )
+            for need in (self._need(row, t) for t in self._types_in_order(row))
+        )
+
     def _waiting(self, row: int) -> Reasons:
         types = self._types_in_order(row)
         if any(self._fits(self._need(row, t)) for t in types):
@@ -181,14 +209,15 @@ class Walker:
             )
         need = self._need(row, next(t for t in types if not self._too_small(row, t)))
         lacking = next(self._input.limits[r] for r in need.limits if self.free[r] < need.gpus)
-        return Reasons(
-            waiting_for(lacking),
-            {
-                "needed_gpus": need.gpus,
-                "free_gpus": self._most_free(row),
-                "binding_limit": lacking.name,
-            },
-        )
+        evidence: dict[str, float | int | str | None] = {
+            "needed_gpus": need.gpus,
+            "free_gpus": self._most_free(row),
+            "binding_limit": lacking.name,
+        }
+        code = waiting_for(lacking)
+        if code is ReasonCode.WAITING_CAPACITY and self._held_by is not None:
+            evidence["held_by"] = self._held_by
+        return Reasons(code, evidence)
 
     def _never(self, row: int) -> Reasons:
         types, job = self._types_in_order(row), self._wanted.jobs[row]
@@ -207,14 +236,7 @@ class Walker:
         return [limit for r in need.limits if (limit := self._input.limits[r]).places < need.gpus]
 
     def _types_in_order(self, row: int) -> list[int]:
-        """Return the type that the job holds, then the others, fastest first."""
-        if row not in self._types:
-            fastest, held = self._wanted.fastest_types(row), self._input.jobs[row].allocation
-            if held is not None and len(fastest) > 1:
-                present = self._input.cluster.type_index[held.gpu_type]
-                fastest.sort(key=lambda t: t != present)
-            self._types[row] = fastest
-        return self._types[row]
+        return self._wanted.types_in_order(row)
 
     def _need(self, row: int, t: int) -> _Need:
         """Return what the request takes on a type, and from which limits."""
@@ -222,9 +244,7 @@ class Walker:
         if need is None:
             spec, name = self._input.jobs[row].spec, self._input.cluster.type_names[t]
             count = self._wanted.gpu_count(row, t)
-            limits = tuple(
-                r for r, limit in enumerate(self._input.limits) if limit.counts(spec, name, count)
-            )
+            limits = tuple(self._input.limit_index.of(spec, name, count))
             need = self._needs[row, t] = _Need(count, limits)
         return need
 

@@ -33,6 +33,7 @@ class Requests:
     gpus_of: Callable[[JobSpec, str], int] = requested_gpus_of
     _declared: dict[tuple[int, int], BatchPlan | None] = field(default_factory=dict)
     _counts: dict[tuple[int, int], int] = field(default_factory=dict)
+    _types: dict[int, list[int]] = field(default_factory=dict)
 
     def gpu_count(self, row: int, t: int) -> int:
         """Return the GPUs that a job is to have on a type."""
@@ -135,8 +136,25 @@ class Requests:
             not only or (len(only) == 1 and self._surely_runs(row, only[0]))
         ):
             return list(only)
-        goodput = self.goodput[row]
-        return [int(t) for t in np.argsort(-goodput, kind="stable") if goodput[t] > 0]
+        return [t for t in self._order[row] if t >= 0]
+
+    @cached_property
+    def _order(self) -> list[list[int]]:
+        """The types of each job, fastest first; -1 in place of those on which it cannot run."""
+        order = np.argsort(-self.goodput, axis=1, kind="stable")
+        runs = np.take_along_axis(self.goodput, order, axis=1) > 0
+        found: list[list[int]] = np.where(runs, order, -1).tolist()
+        return found
+
+    def types_in_order(self, row: int) -> list[int]:
+        """Return the type that the job holds, then the others, fastest first."""
+        if row not in self._types:
+            fastest, held = self.fastest_types(row), self.round_input.jobs[row].allocation
+            if held is not None and len(fastest) > 1:
+                present = self.round_input.cluster.type_index[held.gpu_type]
+                fastest.sort(key=lambda t: t != present)
+            self._types[row] = fastest
+        return self._types[row]
 
     def _surely_runs(self, row: int, t: int) -> bool:
         return (
@@ -166,7 +184,7 @@ class Requests:
 
 def requests(round_input: RoundInput) -> Requests:
     """Return every job with its own request: GPU count and declared batch size."""
-    return Requests(round_input)
+    return round_input.once("requests", lambda: Requests(round_input))
 
 
 def declared_plan(spec: JobSpec, gpu_type: str, *, replicas: int) -> BatchPlan | None:

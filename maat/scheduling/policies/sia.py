@@ -10,11 +10,11 @@ from typing import ClassVar
 import numpy as np
 
 from maat.scheduling.arrays import FloatArray, IntArray
-from maat.scheduling.assignment import assign, present_pairs
+from maat.scheduling.assignment.first_served import served_first
+from maat.scheduling.assignment.programme import assign, present_pairs
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.configuration import ConfigurationTable, sia_configurations, with_counts
 from maat.scheduling.errors import ParameterError
-from maat.scheduling.first_served import served_first
 from maat.scheduling.job import Job
 from maat.scheduling.limits import shape_limits
 from maat.scheduling.matrix import GoodputMatrix, Pairs, goodput_matrix
@@ -74,6 +74,7 @@ class Sia:
         maximum=1000.0,
     )
     default_round_seconds: ClassVar[float] = 60.0  # Sia section 4.3
+    chooses_gpu_counts: ClassVar[bool] = True
     scale_up_factor: float = knob(
         2.0,
         "A job's GPU count grows at most by this factor.",
@@ -141,6 +142,9 @@ class Sia:
 
     def allocate(self, round_input: RoundInput) -> Decision:
         """Return at most one configuration per job; pinned jobs keep theirs."""
+        return self.decide(round_input, round_input.once("sia", lambda: self._matrix(round_input)))
+
+    def _matrix(self, round_input: RoundInput) -> GoodputMatrix:
         table = table_for(round_input.cluster, round_input.jobs)
         matrix = goodput_matrix(
             round_input.jobs,
@@ -150,7 +154,7 @@ class Sia:
             projection=round_input.projection,
             beyond_largest_batch=self.beyond_largest_batch,
         )
-        return self.decide(round_input, without_unusable(matrix))
+        return without_unusable(matrix)
 
     def decide(self, round_input: RoundInput, matrix: GoodputMatrix) -> Decision:
         """Return the assignment of most utility (eq. 4) that nodes can hold.
@@ -164,9 +168,6 @@ class Sia:
                 round_input, limits=round_input.limits + shape_limits(round_input.cluster)
             )
         value = self._value(round_input, matrix)
-        round_input = replace(
-            round_input, pinned={**round_input.pinned, **served_first(round_input, matrix, value)}
-        )
         options = SolveOptions(
             tolerance=self.tolerance,
             budget_seconds=self.solve_seconds,
@@ -174,8 +175,9 @@ class Sia:
         )
         earlier: list[SolveReport] = []
         while True:
+            first = served_first(round_input, matrix, value)
             decision = assign(
-                round_input,
+                replace(round_input, pinned={**round_input.pinned, **first}),
                 matrix,
                 value,
                 idle_penalty=self.idle_penalty,

@@ -32,4 +32,5 @@ class Sjf:
             head_of_line=self.head_of_line,
             keep_running=True,
             state=round_input.state,
+            held_by="shorter jobs, and jobs that run already,",
         )

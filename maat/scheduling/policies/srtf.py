@@ -32,4 +32,5 @@ class Srtf:
             head_of_line=self.head_of_line,
             keep_running=False,
             state=round_input.state,
+            held_by="jobs with less time left",
         )

@@ -94,6 +94,7 @@ class Tiresias:
             keep_running=False,
             state=state,
             order_stands_until=self._stands_until(round_input, queues, levels),
+            held_by="jobs of higher queues, which have had less service,",
         )
 
     def _stands_until(

@@ -45,6 +45,7 @@ class Pollux:
         maximum=10.0,
     )
     default_round_seconds: ClassVar[float] = 60.0  # Pollux section 5.1
+    chooses_gpu_counts: ClassVar[bool] = True
     reallocation_seconds: float = knob(
         30.0,
         "delta: assumed cost of a re-allocation.",

@@ -215,7 +215,9 @@ def _decision(
     singles = [
         (row, int(candidates.gpu_type[v])) for v in chosen.candidates for row in candidates.rows(v)
     ]
-    grants, reasons = grant_chosen(problem.round_input, wanted, singles)
+    grants, reasons = grant_chosen(
+        problem.round_input, wanted, singles, held_by="jobs that lack more of the time they are due"
+    )
     for v in chosen.candidates:
         first, *second = (wanted.jobs[row].id for row in candidates.rows(v))
         evidence = {"time_share": float(shares.x[v]), "priority": float(chosen.priority[v])}

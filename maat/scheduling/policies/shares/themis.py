@@ -287,7 +287,9 @@ def _decision(
 ) -> Decision:
     """Return the grants, with lease and auction result as evidence."""
     chosen = [(row, int(holdings.candidates.gpu_type[v])) for row, (v, _) in holdings.given.items()]
-    grants, reasons = grant_chosen(holdings.round_input, wanted, chosen)
+    grants, reasons = grant_chosen(
+        holdings.round_input, wanted, chosen, held_by="jobs that have been treated less fairly"
+    )
     parts = dict(zip(outcome.won, outcome.kept, strict=True))
     for row, (v, until) in holdings.given.items():
         job_id = wanted.jobs[row].id

@@ -38,11 +38,7 @@ class LimitPlaces:
 
     def _limits(self, row: int, t: int) -> list[int]:
         spec, name = self._input.jobs[row].spec, self._input.cluster.type_names[t]
-        return [
-            r
-            for r, limit in enumerate(self._input.limits)
-            if limit.counts(spec, name, spec.requested_gpus)
-        ]
+        return self._input.limit_index.of(spec, name, spec.requested_gpus)
 
     def _requested(self, row: int) -> int:
         return self._input.jobs[row].spec.requested_gpus

@@ -143,7 +143,9 @@ def _waiting(newcomers: Newcomers, row: int, possible: Sequence[int]) -> Reasons
     }
     lacking = next((limit for t in possible for limit in newcomers.places.lacking(row, t)), None)
     if lacking is not None:
-        return Reasons(waiting_for(lacking), {**evidence, "binding_limit": lacking.name})
+        by = "shorter jobs, and jobs that run already,"
+        held = {"binding_limit": lacking.name, "held_by": by}
+        return Reasons(waiting_for(lacking), {**evidence, **held})
     could_share = any(True for _ in newcomers.sharing_types(row))
     code = ReasonCode.SHARING_NO_GAIN if could_share else ReasonCode.BEHIND_IN_ORDER
     return Reasons(code, {**evidence, "gpus_with_one_job": max(map(counts.joinable, possible))})

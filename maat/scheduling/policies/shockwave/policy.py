@@ -142,6 +142,7 @@ class Shockwave:
             order,
             head_of_line=HeadOfLine.BACKFILL,
             keep_running=False,
+            held_by="jobs that the plan has in this round",
             state=replace(state, data=memory.data()),
         )
         return replace(decision, report=report)

@@ -71,7 +71,6 @@ def _as_requested(matrix: GoodputMatrix, row: int, requested: int) -> IntArray:
 def _fits(round_input: RoundInput, row: int, grant: Grant, free: IntArray) -> bool:
     spec, count = round_input.jobs[row].spec, grant.gpu_count
     return all(
-        free[r] >= count
-        for r, limit in enumerate(round_input.limits)
-        if limit.counts(spec, grant.gpu_type, count)
+        free[r] >= round_input.limits[r].places_of(count)
+        for r in round_input.limit_index.of(spec, grant.gpu_type, count)
     )
