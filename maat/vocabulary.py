@@ -5,13 +5,20 @@ Standard library only, so that the API's schemas need no numpy.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 MAX_TEXT = 200
 """Characters of a name."""
 MAX_PRIORITY = 1000
 """Largest priority of a job; the smallest is its negative."""
+MOST_WEIGHT = 1000.0
+"""Of a tenant."""
 MAX_GPUS = 1_000_000
+MOST_LABELS = 20
+"""Labels of a job."""
+LABEL_KEY, LABEL_VALUE = r"[A-Za-z0-9][A-Za-z0-9._/-]{0,62}", r"[A-Za-z0-9._/@:-]{1,63}"
+"""What a label's key and value look like: no spaces, no equals sign."""
 LEAST_ROUND_SECONDS, MOST_ROUND_SECONDS = 1.0, 86_400.0
 LEAST_SPEED, MOST_SPEED = 0.001, 100_000.0
 """Cluster seconds per wall second. At the least a round of a minute takes most of a day."""
@@ -26,6 +33,71 @@ LEAST_MTBF_HOURS = 0.1
 """With less time between failures jobs do little but restart, and a simulation does not end."""
 SYNTHETIC = "synthetic"
 """The name of the interference table that ships with Maat."""
+
+
+class Role(StrEnum):
+    """What a user may do; the service's permissions say it in full."""
+
+    VIEWER = "viewer"
+    SUBMITTER = "submitter"
+    TENANT_MANAGER = "tenant_manager"
+    CLUSTER_ADMIN = "cluster_admin"
+    AUDITOR = "auditor"
+
+
+class PriorityClass(StrEnum):
+    """How urgent a job is. URGENT needs a permission of its own."""
+
+    LOW = "low"
+    NORMAL = "normal"
+    HIGH = "high"
+    URGENT = "urgent"
+
+
+PRIORITIES: Mapping[PriorityClass, int] = {
+    PriorityClass.LOW: -10,
+    PriorityClass.NORMAL: 0,
+    PriorityClass.HIGH: 10,
+    PriorityClass.URGENT: 20,
+}
+"""The number that a class stands for, the lowest first. A class reaches up to the next one."""
+
+
+def priority_class(priority: int) -> PriorityClass:
+    """Return the class of a number: 12 is high, all below 0 are low."""
+    reached = [kind for kind, least in PRIORITIES.items() if priority >= least]
+    return reached[-1] if reached else PriorityClass.LOW
+
+
+class UserKind(StrEnum):
+    """A person signs in; a service account has tokens and no password."""
+
+    PERSON = "person"
+    SERVICE = "service"
+
+
+class ActorKind(StrEnum):
+    """Who changed something: a user, a program of Maat, or a visitor who is not signed in."""
+
+    USER = "user"
+    PROGRAM = "program"
+    VISITOR = "visitor"
+
+
+class TargetKind(StrEnum):
+    """What was changed. `none`: nothing that has a row, as by a sign-in that was refused."""
+
+    USER = "user"
+    TENANT = "tenant"
+    TOKEN = "token"  # noqa: S105  (a word, not a secret)
+    SESSION = "session"
+    CLUSTER = "cluster"
+    NODE = "node"
+    RESERVATION = "reservation"
+    PRICE = "price"
+    REPORT_SCHEDULE = "report-schedule"
+    JOB = "job"
+    NONE = "none"
 
 
 class Adaptivity(StrEnum):
@@ -54,7 +126,8 @@ class WorkloadKind(StrEnum):
 class JobState(StrEnum):
     """The life of a job. events.py lists which state may follow which.
 
-    Nothing pauses a job yet: PAUSED is for owners who will.
+    PAUSED: it takes no part in rounds and holds no GPU, until it is resumed. A job that is held
+    before it ever ran is paused too.
     """
 
     SUBMITTED = "submitted"
@@ -134,15 +207,18 @@ class Outcome(StrEnum):
 class StopReason(StrEnum):
     """Why Maat asked an attempt to end.
 
-    PROFILED: it had the time of a profile, and did not end by itself.
+    PAUSED: its job was paused. PROFILED: it had the time of a profile, and did not end by itself.
+    NO_AGENT: it was to be measured, and its script does not use maat.agent.
     """
 
     MOVED = "moved"
     PREEMPTED = "preempted"
+    PAUSED = "paused"
     CANCELLED = "cancelled"
     SILENT = "silent"
     NOT_STARTED = "not-started"
     PROFILED = "profiled"
+    NO_AGENT = "no-agent"
 
 
 class ProfilingMode(StrEnum):
@@ -204,3 +280,36 @@ class FairnessRule(StrEnum):
     MEAN_OF_RATIOS = "mean-of-ratios"
     RATIO_TO_MEAN = "ratio-to-mean"
     SHARE_OF_TYPE = "share-of-type"
+
+
+class FairnessState(StrEnum):
+    """How far rho of a job that has ended is.
+
+    WAITING, WORKING: on its way. DONE: it has a rho. LEFT_OUT: it has none, by a rule. FAILED: it
+    could not be worked out. SKIPPED: an operator said that it need not be.
+    """
+
+    WAITING = "waiting"
+    WORKING = "working"
+    DONE = "done"
+    LEFT_OUT = "left-out"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+class WithoutRho(StrEnum):
+    """Why a job that has ended has no rho: the first five leave it out, the others are failures.
+
+    NOT_SUCCEEDED: it failed or was cancelled. LATENCY_BOUND: its value is not a completion time.
+    NO_MODEL: no step time of it was measured. UNKNOWN_WORK: nobody said how much work it was.
+    NO_TYPE: alone it could run on no GPU type.
+    """
+
+    NOT_SUCCEEDED = "not-succeeded"
+    LATENCY_BOUND = "latency-bound"
+    NO_MODEL = "no-model"
+    UNKNOWN_WORK = "unknown-work"
+    NO_TYPE = "no-type"
+    TIME_LIMIT = "time-limit"
+    FAULT = "fault"
+    SKIPPED = "skipped"

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import torch
 
 from maat.agent.files import sync
+from maat.agent.words import say
 
 KEPT = 2
 _FENCE, _DONE, _STATE, _NUMBERS = "fence", "DONE", "state.pt", "agent.json"
@@ -102,7 +103,7 @@ class Checkpoints:
                 return self.read(folder.name)
             except Exception as error:  # whatever is wrong with it, an older one may be right
                 self.damaged = f"{folder.name} is damaged, and not used: {error!r}"
-                print(f"maat: {folder.parent}/{self.damaged}", flush=True)
+                say(f"{folder.parent}/{self.damaged}")
                 self._put_aside(folder)
         return None
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
+
+SHOWN = "agent"
+"""The file in an attempt's folder that shows that its script has the agent."""
 
 
 class BatchPlan(NamedTuple):
@@ -111,6 +115,15 @@ class Environment:
             plan=None if plan is None else BatchPlan.from_json(plan),
             profile=spec.get("profile"),
         )
+
+    def show_agent(self) -> None:
+        """Leave a file in the attempt's folder by which Maat knows that the script has the agent.
+
+        From the start of the job to its first report minutes may pass.
+        """
+        if self.attempt_directory is not None and self.rank == 0:
+            with suppress(OSError):
+                self.file(SHOWN).touch()
 
     def file(self, name: str) -> Path:
         """Return a file of the attempt."""

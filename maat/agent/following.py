@@ -26,9 +26,10 @@ from maat.agent.steps import Inbox, Parts, Steps
 
 
 class _Ahead(NamedTuple):
-    """A step whose batches are made: where the data is after it, and what it is worth."""
+    """A step whose batches are made: where the data is after it, its samples, and their worth."""
 
     position: Position
+    taken: int
     gained: float
     is_whole: bool
 
@@ -165,8 +166,8 @@ class Following(Steps):
             return
         self._is_under_way = False
         step, state = self._ahead.popleft(), self.state
-        state.position, state.step = step.position, state.step + 1
-        state.in_epoch += step.gained
+        state.position = step.position
+        state.go_past(step.taken, step.gained)
         self._unmeasured += step.gained
         if state.epoch_is_over:
             state.end_epoch()
@@ -238,9 +239,10 @@ class Following(Steps):
             is_over = False
             while not is_over:
                 is_whole = at.size - at.at >= samples
-                gained = state.worth(at.advance(samples), self._initial, in_epoch=in_epoch)
+                taken = at.advance(samples)
+                gained = state.worth(taken, self._initial, in_epoch=in_epoch)
                 in_epoch += gained
-                self._ahead.append(_Ahead(replace(at), gained, is_whole))
+                self._ahead.append(_Ahead(replace(at), taken, gained, is_whole))
                 is_over = at.at == 0 or in_epoch >= state.epoch_samples
                 for _ in range(plan.passes):
                     yield next(batches)

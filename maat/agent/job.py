@@ -17,6 +17,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from maat.agent.checkpoint import Checkpoint, Checkpoints
 from maat.agent.data import check_loader, position_of
+from maat.agent.ending import end_quickly
 from maat.agent.environment import BatchPlan, Environment
 from maat.agent.following import Following
 from maat.agent.ledger import Ledger
@@ -29,6 +30,7 @@ from maat.agent.report import Reporter
 from maat.agent.state import State
 from maat.agent.steps import Inbox, Parts, Steps
 from maat.agent.training import Training
+from maat.agent.words import say
 
 _SHARDED = {"FullyShardedDataParallel", "FSDPModule"}
 _PLACES = ("RANK", "LOCAL_RANK", "WORLD_SIZE")
@@ -69,6 +71,8 @@ class Job:
     def started(cls) -> Job:
         """Join the other replicas. Raises ValueError for an environment that cannot be."""
         environment, inbox = Environment.read(), Inbox()
+        environment.show_agent()
+        atexit.register(end_quickly)  # first: it runs after all that is registered later
 
         def told(*_: object) -> None:
             inbox.stop = True
@@ -295,7 +299,7 @@ class Job:
     def _first_plan(self, initial: int, most: int, passes: int) -> BatchPlan:
         plan, count = self._environment.plan, self._replicas.count
         if plan is not None and plan.exceeds(most, count):
-            print(f"maat: the batch size is {initial}: the script allows {most}, not {plan.total}")
+            say(f"the batch size is {initial}: the script allows {most}, not {plan.total}")
             plan = None
         plan = plan or BatchPlan(0, initial, max(initial // passes // count, 1), passes - 1)
         self._ledger.set(plan_number=plan.number)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from maat.agent.environment import BatchPlan, Environment
 from maat.agent.files import write_whole
+from maat.agent.words import say
 
 SAFE_SHARE = 0.9
 """Of a number of samples that was too large: the most that is tried after it."""
@@ -32,7 +33,7 @@ class MemoryLimits:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             write_whole(self._path, json.dumps({**_read(self._path), self._gpu_type: self.most}))
         except OSError as error:
-            print(f"maat: {self._path} cannot be written: {error}", flush=True)
+            say(f"{self._path} cannot be written: {error}")
 
     def within(self, plan: BatchPlan) -> BatchPlan:
         """Return a plan of the same samples a step, in as many passes as the limit asks for."""

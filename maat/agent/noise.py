@@ -20,10 +20,7 @@ from torch.autograd.graph import register_multi_grad_hook
 from maat.agent.environment import BatchPlan
 from maat.agent.optimiser import ADAPTIVE, scale_of, torch_optimiser
 from maat.agent.replicas import Replicas
-from maat.agent.timing import Budget, Moments
-
-TRUSTED_AFTER = 10
-"""Measurements before the noise scale says anything: the norm of one gradient says little."""
+from maat.agent.timing import TRUSTED_AFTER, Budget, Moments
 
 _SHARE_REMEMBERED = 0.01  # of the job: its noise grows as it learns
 _LONGEST_MEMORY, _SHORTEST_MEMORY = 1000.0, 20.0  # measurements
@@ -219,18 +216,17 @@ class Meter:
     def on_bucket(self, bucket: Any) -> Any:
         """Average a bucket of gradients over the replicas."""
         buffer = bucket.buffer()
-        if self._passes > 1 and not self._is_divided:
-            buffer.div_(self._passes)
+        passes = 1 if self._is_divided else self._passes
         gradients = bucket.gradients() if self.is_adaptive else [buffer]
         sizes = self._sizes(bucket.parameters()) if self._is_measured else None
         is_measured = self._is_measured
         if is_measured:
             start = self._moments.now()
-            self._locals.append(_squared(gradients, sizes) / self._scale**2)
+            self._locals.append(_squared(gradients, sizes) / (passes * self._scale) ** 2)
             self._spent.append((start, self._moments.now()))
         if bucket.is_last():
             self._ready = self._moments.now()
-        work = dist.all_reduce(buffer.div_(self._replicas.count), async_op=True)
+        work = dist.all_reduce(buffer.div_(passes * self._replicas.count), async_op=True)
 
         def averaged(future: Any) -> Any:
             self._done = self._moments.now()

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from maat.agent.environment import BatchPlan
 from maat.agent.files import write_whole
 from maat.agent.ledger import Ledger
+from maat.agent.words import say
 
 REPORT_SECONDS = 30.0
 LONGEST_PAUSE = 300.0
@@ -102,7 +103,7 @@ class Reporter:
             report = {**self._named(kind, self._ledger.look()), "at": time.time()}
             write_whole(self._ledger.environment.file("report.json"), json.dumps(report))
         except OSError as error:
-            print(f"maat: report.json cannot be written: {error}", flush=True)
+            say(f"report.json cannot be written: {error}")
 
     def _send(self, timeout: float) -> None:
         """Send the pending report once."""
@@ -146,10 +147,10 @@ class Reporter:
         elif status == 429 or status >= 500:
             self._failed(f"status {status}")
         else:  # it will never be taken: the next one may
-            print(f"maat: the server refuses a report ({status}): {body[:500]!r}", flush=True)
+            say(f"the server refuses a report ({status}): {body[:500]!r}")
             self._pending = None
 
     def _failed(self, reason: str) -> None:
         self._failures += 1
         if self._failures == 1:
-            print(f"maat: no report gets through, training goes on: {reason}", flush=True)
+            say(f"no report gets through, training goes on: {reason}")

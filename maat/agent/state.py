@@ -11,6 +11,7 @@ import torch
 from maat.agent.checkpoint import Checkpoint, check_plain
 from maat.agent.data import Position
 from maat.agent.noise import NoiseScale
+from maat.agent.words import say
 
 
 @dataclass
@@ -20,6 +21,8 @@ class State:
     Attributes:
         parts: Whatever has state_dict() and load_state_dict(), by its name in a checkpoint.
         in_epoch: Effective samples of this epoch.
+        processed_samples, gained_samples: Samples of all steps since this process began, and their
+            effective ones. A checkpoint does not have them.
     """
 
     parts: dict[str, Any]
@@ -29,6 +32,8 @@ class State:
     step: int = 0
     epoch: int = 0
     in_epoch: float = 0.0
+    processed_samples: float = 0.0
+    gained_samples: float = 0.0
     _restored: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -58,9 +63,15 @@ class State:
         """Go past a step's samples; return the effective ones. All replicas find the same."""
         taken = self.position.advance(samples)
         gained = self.worth(taken, initial, in_epoch=self.in_epoch)
-        self.in_epoch += gained
-        self.step += 1
+        self.go_past(taken, gained)
         return gained
+
+    def go_past(self, taken: int, gained: float) -> None:
+        """Count a step of `taken` samples that is worth `gained`."""
+        self.in_epoch += gained
+        self.processed_samples += taken
+        self.gained_samples += gained
+        self.step += 1
 
     def worth(self, taken: int, initial: int, *, in_epoch: float) -> float:
         """Return the effective samples of a step of `taken`; an epoch has no more than its own."""
@@ -106,10 +117,7 @@ class State:
         if numbers["data_size"] == self.position.size:
             self.position.at, self.in_epoch = numbers["at"], numbers["in_epoch"]
         else:
-            print(
-                "maat: the data set has changed its size: this epoch starts from its first sample",
-                flush=True,
-            )
+            say("the data set has changed its size: this epoch starts from its first sample")
         self.noise.restore(numbers["noise"])
 
 

@@ -16,13 +16,14 @@ from maat.agent.checkpoint import Checkpoints, Fenced
 from maat.agent.environment import BatchPlan
 from maat.agent.ledger import Gradient, Ledger
 from maat.agent.memory import MemoryLimits
-from maat.agent.noise import TRUSTED_AFTER, Meter
+from maat.agent.noise import Meter
 from maat.agent.profile import Profile
 from maat.agent.rates import Batch, Rule
 from maat.agent.replicas import Replicas, Wish
 from maat.agent.report import Answer
 from maat.agent.state import State
-from maat.agent.timing import Times
+from maat.agent.timing import TRUSTED_AFTER, Times
+from maat.agent.words import say
 
 STOPPED, PROFILED = 143, 0
 CANNOT_SAVE = 74  # EX_IOERR
@@ -106,10 +107,9 @@ class Steps:
         plan = inbox.plan if profile is None else profile.plan
         if plan is not None and plan.exceeds(self._most, self._replicas.count):
             if plan.number != self._refused:
-                print(
-                    f"maat: plan {plan.number} is not followed: its batch size is {plan.total}, "
-                    f"and the script allows {self._most}",
-                    flush=True,
+                say(
+                    f"plan {plan.number} is not followed: its batch size is {plan.total}, "
+                    f"and the script allows {self._most}"
                 )
             self._refused, plan = plan.number, None
         stop = inbox.stop or (profile is not None and profile.is_over)
@@ -182,6 +182,8 @@ class Steps:
             steps=state.step,
             epoch=state.epoch,
             total_effective_samples=self._total,
+            processed_samples=float(state.processed_samples),
+            gained_samples=float(state.gained_samples),
         )
         if noise.count >= TRUSTED_AFTER:
             self._ledger.set_gradient(
@@ -206,12 +208,16 @@ class Steps:
         try:
             size = write(self._checkpoints)
         except Fenced as error:
-            print(f"maat: nothing is saved: {error}", flush=True)
+            say(f"nothing is saved: {error}")
             self._inbox.is_stale = True
             return True
         except (OSError, RuntimeError) as error:  # torch wraps a full disk in a RuntimeError
-            print(f"maat: no checkpoint was written: {error}", flush=True)
-            self._ledger.set_trouble(f"No checkpoint could be written: {error}")
+            say(f"no checkpoint was written: {error}")
+            self._ledger.set_trouble(
+                f"No checkpoint could be written: {_without_path(error)}. Look for room on the "
+                f"disk of {self._checkpoints.folder}: training goes on, and tries again after "
+                f"{RETRY_SECONDS:.0f} s."
+            )
             self._save_again_at = time.monotonic() + RETRY_SECONDS
             return False
         seconds = time.monotonic() - start
@@ -230,3 +236,10 @@ class Steps:
         else:
             self._replicas.wait_until_saved()
         sys.exit(code)
+
+
+def _without_path(error: Exception) -> str:
+    """Return an error's words, the same ones for each file: what is told anew makes an event."""
+    if isinstance(error, OSError) and error.strerror is not None:
+        return error.strerror
+    return str(error).partition("\n")[0][:200].rstrip(".")

@@ -11,10 +11,18 @@ from typing import Any
 
 import torch
 
-MEASURED_SHARE = 0.005
-"""The most of a step's time that measuring may take, over many steps."""
+MEASURED_SHARE = 0.0025
+"""The most of a step's time that measuring may take, over many steps.
+
+A step that follows pays as well, since the measurement took its memory and its caches: little of
+that is seen.
+"""
 
 MOST_EVERY = 200
+TRUSTED_AFTER = 10
+"""Measurements before the noise scale says anything: the norm of one gradient says little."""
+
+_MOST_EVERY_AT_FIRST = 40  # until then
 _FIRST = 3
 _LONGEST_MEMORY = 50
 
@@ -76,7 +84,8 @@ class Budget:
             return 1
         seconds = max(statistics.median(self._steps), 1e-9)
         every = math.ceil(self._cost.value / (MEASURED_SHARE * seconds))
-        return min(max(every, 1), MOST_EVERY)
+        is_early = self._cost.count < TRUSTED_AFTER
+        return min(max(every, 1), MOST_EVERY, _MOST_EVERY_AT_FIRST if is_early else MOST_EVERY)
 
 
 class Moments:

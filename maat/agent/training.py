@@ -17,6 +17,7 @@ from maat.agent.optimiser import AdaptiveOptimiser
 from maat.agent.replicas import Replicas
 from maat.agent.scaling import AdaptiveScaler
 from maat.agent.steps import Inbox, Parts, Steps
+from maat.agent.words import say
 
 
 class Training(Steps):
@@ -117,10 +118,9 @@ class Training(Steps):
             self.out_of_memory()
             self._plan = plan.in_passes(max(2 * plan.passes, self._memory.within(plan).passes))
             self._is_repeated = True
-            print(
-                f"maat: the device has no room for {plan.per_gpu} samples: the step is repeated "
-                f"in {self._plan.passes} passes of {self._plan.per_gpu}",
-                flush=True,
+            say(
+                f"the device has no room for {plan.per_gpu} samples: the step is repeated "
+                f"in {self._plan.passes} passes of {self._plan.per_gpu}"
             )
 
     def _step(self, batches: Iterator[Any]) -> Iterator[Any]:

@@ -15,6 +15,9 @@ REPORT_SECONDS, LEAST_REPORT_SECONDS = 30.0, 2.0
 MAX_LOG_BYTES = 64 * 1024
 MAX_RANKS = 4096  # of one report
 
+AttemptSort = Literal["number", "-number"]
+"""Oldest or newest first."""
+
 Count = Annotated[int, Field(ge=0, le=2**53)]
 Replicas = Annotated[int, Field(ge=1, le=MAX_GPUS)]
 StepSeconds = Annotated[float, Field(gt=0.0, le=MAX_SECONDS_OF_STEP)]
@@ -51,12 +54,18 @@ class GradientBody(Body):
 
 
 class ProgressBody(Body):
-    """Work done since the job's first start."""
+    """Work done since the job's first start, and since this attempt's processes began."""
 
     effective_samples: Samples
     steps: Count = 0
     epoch: Count = 0
     total_effective_samples: Samples | None = None
+    processed_samples: Samples | None = Field(
+        default=None, description="Of this attempt: samples of all its steps."
+    )
+    gained_samples: Samples | None = Field(
+        default=None, description="Of this attempt: the effective samples of these steps."
+    )
 
 
 class RanksBody(Body):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 from typing_extensions import TypedDict
 
 from maat.api.fields import Body, GpuTypeName, NameInAddresses, Parameters, RoundSeconds, Timestamp
@@ -31,7 +31,7 @@ class NodeBody(Body):
 
 def _absolute(path: str) -> str:
     if not path.startswith("/") or not path.isprintable() or "%" in path or "\\" in path:
-        raise ValueError("Give an absolute path, without % and backslash")
+        raise ValueError("The path is not absolute, or holds % or a backslash: give another one")
     return path
 
 
@@ -83,6 +83,17 @@ class ClusterBody(Body):
         default=None, description="For the executor slurm, and for no other."
     )
     keep_rounds: Annotated[int, Field(ge=1, le=10_000_000)] = 10_000
+
+    @field_validator("executor_parameters", mode="before")
+    @classmethod
+    def _only_of_slurm(cls, given: object, info: ValidationInfo) -> object:
+        executor = info.data.get("executor", ExecutorKind.SLURM)
+        if given is not None and executor is not ExecutorKind.SLURM:
+            raise ValueError(
+                f"The executor {executor.value} takes no parameters: leave them out, or name the "
+                "executor slurm"
+            )
+        return given
 
 
 class ClusterChanges(Body):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Annotated
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 from typing_extensions import TypedDict
 
 from maat.api.fields import Body
@@ -16,7 +17,8 @@ MAX_WORD = 32_000
 MAX_VARIABLES = 200
 MAX_STOP_SECONDS = 900.0
 MAX_RETRIES = 100
-_OURS = ("MAAT_", "LD_PRELOAD")  # how names begin that no job may set
+_OURS, _PRELOAD = "MAAT_", "LD_PRELOAD"  # how names begin that no job may set
+_NAME_OF_VARIABLE = r"^[A-Za-z_][A-Za-z0-9_]{0,199}$"
 _PLACES = frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE", "CUDA_VISIBLE_DEVICES"})
 
 
@@ -35,12 +37,28 @@ def _named(argv: list[str]) -> list[str]:
 def _absolute(path: str) -> str:
     if not path.startswith("/"):
         raise ValueError("The path is not absolute: begin it with /")
+    if any(ord(letter) < 32 or ord(letter) == 127 for letter in path):
+        raise ValueError(
+            "The path holds a line break or another control character: give the path alone"
+        )
     return path
 
 
-def _variable(name: str) -> str:
+def _variable(name: object) -> object:
+    if not isinstance(name, str):
+        return name
+    if not re.match(_NAME_OF_VARIABLE, name):
+        raise ValueError(
+            "This cannot be the name of a variable: use letters, digits and _, at most 200, with "
+            "no digit first, such as DATA_FOLDER"
+        )
     if name.startswith(_OURS):
-        raise ValueError(f"Maat sets variables that begin with {' or '.join(_OURS)}: use others")
+        raise ValueError(f"Maat sets variables that begin with {_OURS}: use others")
+    if name.startswith(_PRELOAD):
+        raise ValueError(
+            f"{_PRELOAD} is not taken as a variable: let the command set it, such as "
+            f'["env", "{_PRELOAD}=/lib/my.so", "python", "train.py"]'
+        )
     if name in _PLACES:
         raise ValueError(f"Maat sets {name} for each process: leave it out")
     return name
@@ -53,9 +71,7 @@ Directory = Annotated[
     AfterValidator(_without_nul),
     AfterValidator(_absolute),
 ]
-Variable = Annotated[
-    str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,199}$"), AfterValidator(_variable)
-]
+Variable = Annotated[str, Field(pattern=_NAME_OF_VARIABLE), BeforeValidator(_variable)]
 
 
 def stem_of(argv: Sequence[str]) -> str:

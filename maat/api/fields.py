@@ -39,9 +39,14 @@ _TOO_LATE = datetime(9999, 1, 1, tzinfo=UTC)  # sums with a cluster's time must 
 
 
 class Body(BaseModel):
-    """A request with exactly these fields, of exactly these types."""
+    """A request with exactly these fields, of exactly these types.
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+    What is wrong with one is told without what was given, which may be a secret.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, allow_inf_nan=False, hide_input_in_errors=True
+    )
 
     @model_validator(mode="wrap")
     @classmethod

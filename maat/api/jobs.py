@@ -1,19 +1,99 @@
-"""Jobs: requests, states, allocations and explanations."""
+"""Jobs: what is asked for. The answers are in job_answers.py."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, SkipValidation
-from typing_extensions import TypedDict
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    SkipValidation,
+    WithJsonSchema,
+    model_validator,
+)
 
 from maat.api.commands import CommandBody
-from maat.api.fields import BatchSize, Body, GpuCount, GpuTypeName, ModelName, Name, Timestamp
-from maat.vocabulary import MAX_PRIORITY
+from maat.api.fields import (
+    BatchSize,
+    Body,
+    GpuCount,
+    GpuTypeName,
+    ModelName,
+    Moment,
+    Name,
+)
+from maat.vocabulary import (
+    LABEL_KEY,
+    LABEL_VALUE,
+    MAX_PRIORITY,
+    MOST_LABELS,
+    PRIORITIES,
+    PriorityClass,
+)
 
 MAX_BATCH_JOBS = 1000
 MAX_DEMO_JOBS = 200
 MAX_WORK = 1000.0
+MOST_NEEDS = 32
+MAX_ARRAY_INDEX = 999_999
+
+
+def _label_key(text: str) -> str:
+    if not re.fullmatch(LABEL_KEY, text):
+        raise ValueError(
+            "A label's key has up to 63 letters, digits and ._/-, and begins with a letter or "
+            "digit: write for example team"
+        )
+    return text
+
+
+def _label_value(text: str) -> str:
+    if not re.fullmatch(LABEL_VALUE, text):
+        raise ValueError(
+            "A label's value has 1 to 63 letters, digits and ._/@:-: write for example vision"
+        )
+    return text
+
+
+LabelKey = Annotated[str, AfterValidator(_label_key)]
+LabelValue = Annotated[str, AfterValidator(_label_value)]
+Labels = Annotated[dict[LabelKey, LabelValue], Field(max_length=MOST_LABELS)]
+
+
+def _each_once(names: list[str]) -> list[str]:
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"{name} is named {names.count(name)} times: name each type once")
+    return names
+
+
+def priority_of(given: object) -> object:
+    """Return the number of a class that is given by name; anything else as it is."""
+    if not isinstance(given, str):
+        return given
+    if given not in tuple(PriorityClass):
+        raise ValueError(
+            f"There is no such priority: write {', '.join(PriorityClass)}, or a whole number"
+        )
+    return PRIORITIES[PriorityClass(given)]
+
+
+Priority = Annotated[
+    int,
+    Field(ge=-MAX_PRIORITY, le=MAX_PRIORITY),
+    BeforeValidator(priority_of),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"enum": list(PriorityClass)},
+                {"type": "integer", "minimum": -MAX_PRIORITY, "maximum": MAX_PRIORITY},
+            ]
+        }
+    ),
+]
 
 
 class JobBody(Body):
@@ -24,7 +104,10 @@ class JobBody(Body):
     """
 
     name: Name = Field(title="Name")
-    model: ModelName = Field(title="Model", description="A name of GET /models.")
+    model: ModelName = Field(
+        title="Model",
+        description="A name of GET /models; with `run` any name for what the command trains.",
+    )
     cluster_id: Annotated[str, Field(max_length=200)] | None = Field(
         default=None, description="Id or name; default: the first cluster."
     )
@@ -43,16 +126,38 @@ class JobBody(Body):
         title="Work (× standard training)",
         description="Share of the model's standard training.",
     )
-    gpu_types: Annotated[list[GpuTypeName], Field(min_length=1, max_length=50)] | None = Field(
+    gpu_types: (
+        Annotated[list[GpuTypeName], Field(min_length=1, max_length=50), AfterValidator(_each_once)]
+        | None
+    ) = Field(
         default=None,
         title="GPU types",
         description="The types that the job may use; default: all on which the model runs.",
     )
     preemptible: bool = Field(default=True, title="May be preempted")
-    priority: Annotated[int, Field(ge=-MAX_PRIORITY, le=MAX_PRIORITY)] = Field(
+    priority: Priority = Field(
         default=0,
         title="Priority",
-        description="Under fifo, jobs of higher priority go first; other policies ignore it.",
+        description="A class, or a number: low is -10, normal 0, high 10, urgent 20. From 20 on it "
+        "needs the permission jobs:urgent.",
+    )
+    labels: Labels = Field(
+        default_factory=dict,
+        title="Labels",
+        description="By which use and cost can be summed up and jobs found, such as "
+        '{"team": "vision"}.',
+    )
+    after: Annotated[list[Name], Field(max_length=MOST_NEEDS)] = Field(
+        default_factory=list,
+        title="Starts after",
+        description="Jobs of your tenant that must succeed before it starts, by id or external id; "
+        "in a batch also others of it, by external id or place, such as `#0`.",
+    )
+    deadline: Moment | None = Field(
+        default=None,
+        title="Deadline",
+        description="A wish, in cluster time: it is told when it will be missed. No policy reads "
+        "it.",
     )
     external_id: Name | None = Field(
         default=None, title="Your own id", description="Your own id, unique in your tenant."
@@ -72,9 +177,39 @@ class JobBody(Body):
     run: CommandBody | None = Field(
         default=None,
         title="Command",
-        description="What the job runs, on a cluster that runs commands. `model` may then be any "
+        description="What the job runs, on a cluster that runs commands. `model` is then any "
         "name for it, and `batch_size` is the one it was tuned for.",
     )
+
+
+class CloneBody(Body):
+    """What is to be different in a job like another one.
+
+    Fields of JobBody, also single ones of `run`; null takes a field's default.
+    """
+
+    changes: dict[str, Any] = Field(default_factory=dict)
+
+
+class JobChanges(Body):
+    """What may change of a job that lives. Fields left out stay unchanged."""
+
+    name: Name | None = None
+    priority: Priority | None = None
+    labels: Labels | None = Field(default=None, description="All of them: others are removed.")
+    deadline: Moment | None = Field(default=None, description="Null takes it away.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _may_change(cls, given: Any) -> Any:
+        fixed = [name for name in JobBody.model_fields if name not in cls.model_fields]
+        found = [name for name in fixed if isinstance(given, dict) and name in given]
+        if found:
+            raise ValueError(
+                f"{found[0]} cannot change after the submission: clone the job with another "
+                f"{found[0]}, and cancel this one"
+            )
+        return given
 
 
 class BatchBody(Body):
@@ -82,6 +217,35 @@ class BatchBody(Body):
 
     jobs: Annotated[list[SkipValidation[JobBody]], Field(min_length=1, max_length=MAX_BATCH_JOBS)]
     mode: Literal["atomic", "partial"] = "atomic"
+
+
+class ArrayBody(Body):
+    """One job many times, with an index each: `count` jobs from 0 on, or these indices.
+
+    They are named `name[3]`; a command finds its index in MAAT_ARRAY_INDEX.
+    """
+
+    job: JobBody
+    count: Annotated[int, Field(ge=1, le=MAX_BATCH_JOBS)] | None = None
+    indices: (
+        Annotated[
+            list[Annotated[int, Field(ge=0, le=MAX_ARRAY_INDEX)]],
+            Field(min_length=1, max_length=MAX_BATCH_JOBS),
+        ]
+        | None
+    ) = None
+
+    @model_validator(mode="after")
+    def _says_how_many(self) -> ArrayBody:
+        if (self.count is None) == (self.indices is None):
+            raise ValueError("The array has no size, or two: give either count or indices")
+        if self.indices is not None and len(set(self.indices)) < len(self.indices):
+            raise ValueError("An index is given twice: give each once")
+        return self
+
+    @property
+    def places(self) -> Sequence[int]:
+        return self.indices if self.indices is not None else range(self.count or 0)
 
 
 class DemoBody(Body):
@@ -92,173 +256,3 @@ class DemoBody(Body):
     seed: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = Field(
         default=None, description="The same seed adds the same jobs."
     )
-
-
-class BatchPlanOut(TypedDict):
-    """total = replicas x per-GPU x (accumulation + 1)."""
-
-    total_batch_size: int
-    per_gpu_batch_size: int
-    accumulation_steps: int
-
-
-class AllocationOut(TypedDict):
-    """What a job holds now."""
-
-    gpu_type: str
-    gpu_count: int
-    node_count: int
-    gpus: list[int]
-    batch: BatchPlanOut | None
-
-
-class ReasonOut(TypedDict):
-    """Why a job has its allocation: the most structural true reason and its numbers."""
-
-    code: str
-    sentence: str
-    evidence: dict[str, Any]
-    as_of_round: int | None
-
-
-class JobOut(TypedDict):
-    """A job: its request and its state as of the latest round."""
-
-    id: str
-    name: str
-    model: str
-    runs_command: Annotated[bool, Field(description="Whether it has a command, or is played.")]
-    cluster_id: str
-    state: str
-    owner: str
-    tenant: str
-    adaptivity: str
-    gpu_count: int | None
-    min_gpus: int
-    max_gpus: int | None
-    batch_size: int | None
-    max_batch_size: int | None
-    work_scale: float
-    workload_kind: str
-    promised_seconds: float | None
-    preemptible: bool
-    gpu_types: list[str] | None
-    priority: int
-    external_id: str | None
-    submitted_at: Timestamp
-    started_at: Timestamp | None
-    finished_at: Timestamp | None
-    progress: Annotated[float, Field(description="Share of the work that is done, 0 to 1.")]
-    remaining_seconds: Annotated[
-        float | None,
-        Field(
-            description="At the present goodput; null without goodput, or if the work is unknown."
-        ),
-    ]
-    wait_seconds: Annotated[
-        float, Field(description="From submission to the first GPU, or until now.")
-    ]
-    gpu_hours: float
-    restarts: int
-    goodput: Annotated[float | None, Field(description="Effective samples per second.")]
-    allocation: AllocationOut | None
-    reason: ReasonOut
-    cancel_requested: bool
-    version: int
-
-
-class JobPage(TypedDict):
-    """One page of jobs. `state_counts` and `total` use the filters of the rows."""
-
-    items: list[JobOut]
-    next_cursor: Annotated[
-        str | None,
-        Field(description="Pass it as `cursor` for the next page; null on the last."),
-    ]
-    state_counts: dict[str, int]
-    total: Annotated[int | None, Field(description="Only with count=exact.")]
-
-
-class BatchItem(TypedDict):
-    """The result for one job of a batch.
-
-    `status`: as if it had been submitted alone, with the job or the problem.
-    """
-
-    index: int
-    status: int
-    job: JobOut | None
-    errors: list[dict[str, Any]]
-
-
-class BatchOut(TypedDict):
-    """The result of a batch."""
-
-    items: list[BatchItem]
-    created: int
-    refused: int
-
-
-class AllocationSpanOut(TypedDict):
-    """A span of time with the same allocation; `to_at` is null while it lasts."""
-
-    round_number: int
-    from_at: Timestamp
-    to_at: Timestamp | None
-    gpu_type: str
-    gpu_count: int
-    node_count: int
-    gpus: list[int]
-    total_batch_size: int | None
-    per_gpu_batch_size: int | None
-    accumulation_steps: int | None
-
-
-class JobEventOut(TypedDict):
-    """An event of a job."""
-
-    id: int
-    at: Timestamp
-    kind: str
-    state: str | None
-    round_number: int | None
-    data: dict[str, Any]
-
-
-class StartOut(TypedDict):
-    """What a round would give the job."""
-
-    gpu_type: str
-    gpu_count: int
-    node_count: int
-
-
-class Remedy(TypedDict):
-    """What the owner could do: `field` to change, `code` of the kind of change.
-
-    A job is not changed: cancel it and submit it again with `changes`. They were tried with a round
-    on the present cluster.
-    """
-
-    code: str
-    sentence: str
-    field: str | None
-    changes: Annotated[
-        dict[str, Any],
-        Field(
-            description="Fields of the job to submit instead, by name; null leaves a field out.",
-        ),
-    ]
-    starts_with: Annotated[StartOut | None, Field(description="What the tried round gave it.")]
-
-
-class ExplanationOut(TypedDict):
-    """Why a job has its allocation, and what its owner can do."""
-
-    primary: ReasonOut
-    reasons: list[ReasonOut]
-    remedies: list[Remedy]
-    as_of_round: int | None
-    last_lines: Annotated[
-        list[str], Field(description="Of a command that failed: the last lines that it wrote.")
-    ]

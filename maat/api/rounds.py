@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from maat.api.fields import AsStored, Timestamp
-from maat.api.jobs import ReasonOut
+from maat.api.job_answers import ReasonOut
 
 
 class RoundOut(TypedDict):

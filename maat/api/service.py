@@ -24,21 +24,45 @@ class HealthOut(TypedDict):
     """The health of the service.
 
     `database`: `slow` if it has not answered in time; `worker` is then the state known
-    `checked_seconds_ago`, with its age updated.
+    `checked_seconds_ago`, with its age updated. `disk`: `full` if the data folder takes no more.
     """
 
     status: Literal["ok", "degraded"]
     version: str
     database: Literal["ok", "slow"]
+    disk: Literal["ok", "full"]
     checked_seconds_ago: float
     worker: WorkerOut
     time: Timestamp
 
 
+class AliveOut(TypedDict):
+    """The process answers. It says nothing of the database, the broker or the workers."""
+
+    status: Literal["alive"]
+    version: str
+
+
+class ReadyOut(TypedDict):
+    """All that Maat needs is there. `checked`: what was tried."""
+
+    status: Literal["ready"]
+    version: str
+    checked: list[str]
+
+
 class MeOut(TypedDict):
-    """Who asks, and what they may do."""
+    """Who asks, and what they may do.
+
+    `by`: how Maat knows: by a token, by the session of a browser, or because the user who runs Maat
+    asks on the same machine. `has_password`: whether they can sign in by password. `may_give`: the
+    roles that they may give to others.
+    """
 
     user: str
     tenant: str
     role: str
     permissions: list[str]
+    by: Literal["token", "session", "local"]
+    has_password: bool
+    may_give: list[str]

@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 from maat.api.fields import Body, GpuCount, GpuTypeName, Name, Parameters, RoundSeconds, Timestamp
 from maat.api.measurements import UsedOut
 from maat.api.operations import OperationState
+from maat.api.quotas import MAX_QUOTAS, TenantQuotaBody
 from maat.vocabulary import (
     LEAST_MTBF_HOURS,
     MAX_HOURS,
@@ -44,7 +45,7 @@ def _one_refusal(remedy: str) -> WrapValidator:
         try:
             return check(value)
         except ValidationError:
-            raise ValueError(remedy) from None
+            raise ValueError(f"This value cannot be used: {remedy}") from None
 
     return WrapValidator(check_all)
 
@@ -197,6 +198,12 @@ class ConditionsBody(Body):
     failures: FailuresBody | None = Field(default=None, description="Default: no node fails.")
     reservations: Annotated[list[TraceReservationBody], Field(max_length=MAX_RESERVATIONS)] = Field(
         default_factory=list
+    )
+    quotas: Annotated[list[TenantQuotaBody], Field(max_length=MAX_QUOTAS)] | None = Field(
+        default=None,
+        description="What tenants of the traces may hold. Default: if a cluster's history is "
+        "played again, the quotas and weights that it has now, as far as the simulated cluster has "
+        "the GPUs; else none. Of those, answers show your own tenant's.",
     )
 
 

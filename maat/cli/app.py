@@ -13,6 +13,7 @@ import typer
 
 from maat import __version__
 from maat.cli import token
+from maat.cli.account_commands import ACCOUNT_NOUNS
 from maat.cli.lazy_commands import Command, add_lazily
 from maat.cli.numbers import whole_option
 from maat.scheduling.errors import InputError, MaatError
@@ -73,7 +74,45 @@ COMMANDS = (
     Command(
         "cancel",
         "Cancel a job: it ends and cannot go on. A command is asked to save first.",
-        "maat.cli.jobs:cancel",
+        "maat.cli.pausing:cancel",
+    ),
+    Command(
+        "ready",
+        "Say whether all that Maat needs is there; if not, what is missing, and the remedy.",
+        "maat.cli.ready:ready",
+    ),
+    Command(
+        "audit",
+        "List what was changed, by whom, newest first; or write it to a file.",
+        "maat.cli.audit:audit",
+    ),
+    Command(
+        "pause",
+        "Pause a job: it saves its work, gives its GPUs back, and waits until it is resumed.",
+        "maat.cli.pausing:pause",
+    ),
+    Command(
+        "resume",
+        "Resume a paused job: the next round considers it again, as of its submission.",
+        "maat.cli.pausing:resume",
+    ),
+    Command(
+        "change",
+        "Change a job that lives; of many jobs, their priority or their labels.",
+        "maat.cli.changing:change",
+    ),
+    Command(
+        "clone",
+        "Submit a job like another one, with some fields changed.",
+        "maat.cli.changing:clone",
+    ),
+    Command(
+        "hold",
+        "Keep a job that holds no GPUs from starting, until it is released.",
+        "maat.cli.pausing:hold",
+    ),
+    Command(
+        "release", "Release a held job: the same as `maat resume`.", "maat.cli.pausing:release"
     ),
     Command("clusters", "List clusters with their policy.", "maat.cli.clusters:clusters"),
     Command(
@@ -94,6 +133,65 @@ COMMANDS = (
         "Remove a reservation: from the next round, any job may get its GPUs.",
         "maat.cli.reservations:unreserve",
     ),
+    Command(
+        "quotas",
+        "List quotas: what each tenant is guaranteed, may hold at most, and holds now.",
+        "maat.cli.quotas:quotas",
+    ),
+    Command(
+        "quota",
+        "Guarantee a tenant GPUs of a type, and bound how many it may hold.",
+        "maat.cli.quotas:quota",
+    ),
+    Command(
+        "unquota",
+        "Remove a quota: nothing of the type is then guaranteed or bounded.",
+        "maat.cli.quotas:unquota",
+    ),
+    Command(
+        "weight",
+        "Weigh a tenant: its share of what several tenants want, in all clusters.",
+        "maat.cli.quotas:weight",
+    ),
+    Command(
+        "fairness",
+        "Show finish-time fairness: rho by tenant, the worst jobs, and shares of the GPUs.",
+        "maat.cli.fairness:fairness",
+    ),
+    Command("rho", "Show finish-time fairness of a job that has ended.", "maat.cli.fairness:rho"),
+    Command(
+        "report",
+        "Report a period to managers; without one, this week.",
+        "maat.cli.report:report",
+    ),
+    Command("reports", "List kept reports, newest first.", "maat.cli.report:reports"),
+    Command(
+        "schedule-report",
+        "Have a report made each week or month, and sent to a folder or a webhook.",
+        "maat.cli.report_schedules:schedule_report",
+    ),
+    Command(
+        "report-schedules",
+        "List schedules of reports, or the deliveries of one.",
+        "maat.cli.report_schedules:report_schedules",
+    ),
+    Command(
+        "unschedule-report",
+        "Delete a schedule of reports. Kept reports stay.",
+        "maat.cli.report_schedules:unschedule_report",
+    ),
+    Command(
+        "usage",
+        "GPU hours of a period: allocated, used, useful, lost, and what they cost.",
+        "maat.cli.usage:usage",
+    ),
+    Command("prices", "List what GPU hours cost, and from which day on.", "maat.cli.usage:prices"),
+    Command(
+        "price",
+        "Set what a GPU hour of a type costs from a day on. Earlier days cost what they cost.",
+        "maat.cli.usage:price",
+    ),
+    Command("unprice", "Remove a price: the one before it counts on.", "maat.cli.usage:unprice"),
     Command(
         "measurements",
         "List uploaded measurements, newest first.",
@@ -145,6 +243,12 @@ def demo_commands() -> None:
 
 app.add_typer(demos, name="demo")
 app.add_typer(token.app, name="token")
+for noun, (title, entries) in ACCOUNT_NOUNS.items():
+    of_noun = typer.Typer(help=title, no_args_is_help=True, pretty_exceptions_enable=False)
+    of_noun.callback(help=title)(lambda: None)
+    for command in entries:
+        add_lazily(of_noun, command)
+    app.add_typer(of_noun, name=noun)
 
 
 @app.command("up")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from maat.api.shown_numbers import percent
 from maat.cli.service import (
     DEFAULT_URL,
     AsJson,
@@ -77,4 +78,4 @@ def _lines(found: BeliefOut) -> list[str]:
 
 
 def _percent(error: float | None) -> str:
-    return "-" if error is None else f"{error:.1%}"
+    return "-" if error is None else percent(error)

@@ -8,9 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
+from maat.cli.numbers import number_option
 from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, show, table_of
 from maat.scheduling.errors import ParameterError
-from maat.vocabulary import ExecutorKind
+from maat.vocabulary import LEAST_ROUND_SECONDS, MOST_ROUND_SECONDS, ExecutorKind
 
 
 def clusters(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
@@ -39,12 +40,33 @@ def create_cluster(
         typer.Option(help="For slurm, such as shared_dir=/shared/maat or partition=gpu."),
     ] = None,
     policy: Annotated[str | None, typer.Option(help="Its policy; default: sia.")] = None,
+    round_seconds: Annotated[
+        float | None,
+        number_option(
+            "--round-seconds",
+            least=LEAST_ROUND_SECONDS,
+            most=MOST_ROUND_SECONDS,
+            help="Time between two rounds; default: the policy's own.",
+        ),
+    ] = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
     """Create a cluster. Its time begins now."""
-    given = {"shape": shape, "policy": policy, "executor": executor.value}
+    given = {
+        "shape": shape,
+        "policy": policy,
+        "executor": executor.value,
+        "round_seconds": round_seconds,
+    }
     body: dict[str, Any] = {"name": name, **{k: v for k, v in given.items() if v is not None}}
+    if executor_parameter and executor is not ExecutorKind.SLURM:
+        raise ParameterError(
+            f"is of the executor slurm, and this is {executor.value}",
+            field="--executor-parameter",
+            value=executor_parameter[0],
+            remedy="Leave it out, or give --executor slurm.",
+        )
     if executor_parameter:
         body["executor_parameters"] = _parameters(executor_parameter)
     with client_of(url) as maat:

@@ -50,7 +50,7 @@ def train(
 ) -> None:
     """Train three small models on eight emulated GPUs, lose a node, and write a report.
 
-    Takes some five minutes on two cores, and needs PyTorch (pip install "maat\\[agent]").
+    Takes some six minutes on two cores, and needs PyTorch (pip install "maat\\[agent]").
     """
     from maat.cli.up import StopRequested, stop_on_signals
     from maat.demo.page import verdict, write_page

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from maat.api.jobs import ExplanationOut, JobOut
+    from maat.api.job_answers import ExplanationOut, JobOut
 
 # Field of a job -> option of `maat submit`.
 _OPTIONS = {
@@ -36,6 +36,8 @@ def explanation_lines(job: JobOut, explanation: ExplanationOut) -> list[str]:
     ]
     written = [f"  | {line}" for line in explanation["last_lines"]]
     lines = [primary["sentence"], *shown, *written]
+    if job["deadline"] is not None:
+        lines.append(deadline_words(job))
     for remedy in explanation["remedies"]:
         lines.append(f"- {remedy['sentence']}")
         if remedy["changes"]:
@@ -44,6 +46,20 @@ def explanation_lines(job: JobOut, explanation: ExplanationOut) -> list[str]:
             )
             lines.append(f"    {again} && maat cancel {job['id']}")
     return lines
+
+
+def deadline_words(job: JobOut) -> str:
+    """`Deadline 2026-12-01T08:00:00.000Z: it will be missed by 2.0 h.`"""
+    hours = f"{(job['deadline_seconds_late'] or 0.0) / 3600:.1f} h"
+    words = {
+        "on-time": "on time",
+        "late": f"it will be missed by {hours}",
+        "unknown": "unknown yet",
+        "met": "met",
+        "missed": f"missed by {hours}",
+    }
+    outlook = words.get(job["deadline_outlook"] or "")
+    return f"Deadline {job['deadline']}{f': {outlook}' if outlook else ''}."
 
 
 def _options(declared: Mapping[str, Any]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
@@ -21,16 +22,21 @@ from maat.cli.service import (
     show,
     table_of,
 )
+from maat.cli.terminal_text import TerminalText
+from maat.scheduling.errors import ParameterError
 from maat.vocabulary import MAX_GPUS
 
 if TYPE_CHECKING:
-    from maat.api.attempts import AttemptOut
+    from maat.api.attempts import AttemptOut, LogOut
+    from maat.api.fields import Page
     from maat.client import Client
     from maat.client.calls import Call
 
 Answer = TypeVar("Answer")
 
 POLL_SECONDS, AGAIN_SECONDS = 1.0, 2.0
+MOST_TAILED = 1_000_000  # lines
+_TAIL_BYTES, _MOST_TAIL_BYTES = 64 * 1024, 256 * 1024 * 1024
 _MOST_ATTEMPTS = 2**31 - 1
 _ENDED = frozenset({"succeeded", "failed", "cancelled"})
 
@@ -49,14 +55,51 @@ def logs(
             "--attempt", least=1, most=_MOST_ATTEMPTS, help="Only this attempt; default: the last."
         ),
     ] = None,
+    tail: Annotated[
+        int | None,
+        whole_option("--tail", least=0, most=MOST_TAILED, help="Only so many lines of the end."),
+    ] = None,
+    raw: Annotated[
+        bool,
+        typer.Option("--raw", help="All bytes as they were written, such as for a file."),
+    ] = False,
     url: Url = DEFAULT_URL,
 ) -> None:
-    """Print what a command has written; with -f, what it writes until it ends."""
+    """Print what a command has written; with -f, what it writes until it ends.
+
+    On a terminal without the control sequences in it. Bytes that are no UTF-8 are replaced.
+    """
+    if raw and (follow or tail is not None):
+        raise ParameterError(
+            "prints the whole log as it is now",
+            field="--raw",
+            remedy="Leave out --follow and --tail, or --raw.",
+        )
     with client_of(url) as maat:
-        reader = LogReader(maat, job_id_of(maat, job), rank, say=_aside)
+        job_id = job_id_of(maat, job)
+        if raw:
+            _print_raw(maat, job_id, attempt, rank)
+            return
+        reader = LogReader(maat, job_id, rank, say=_aside, tail=tail)
+        cleaner = TerminalText() if sys.stdout.isatty() else None
         for text in reader.texts(attempt, follow=follow):
-            sys.stdout.write(text)
+            sys.stdout.write(text if cleaner is None else cleaner.add(text))
             sys.stdout.flush()
+        sys.stdout.write("" if cleaner is None else cleaner.end())
+
+
+def _print_raw(maat: Client, job_id: str, attempt: int | None, rank: int) -> None:
+    from maat.client import calls
+
+    if attempt is None:
+        maat.job_command(job_id)
+        known = [one["number"] for one in _all_attempts(job_id, maat.send)]
+        if not known:
+            return
+        attempt = max(known)
+    for part in maat.stream(calls.log_file(job_id, attempt, rank)):
+        sys.stdout.buffer.write(part)
+    sys.stdout.buffer.flush()
 
 
 def attempts(
@@ -65,18 +108,16 @@ def attempts(
     as_json: AsJson = False,
 ) -> None:
     """List the attempts of a command: the lives of its processes."""
-    from maat.client import calls
-
     with client_of(url) as maat:
         job_id = job_id_of(maat, job)
         maat.job_command(job_id)
-        page = maat.send(calls.attempts(job_id, limit=MAX_LISTED))
+        items = list(_all_attempts(job_id, maat.send))
     columns = (
         "number", "kind", "state", "outcome", "gpu_type", "gpu_count", "queued_at", "ended_at",
         "exit_codes", "checkpoint_step", "reason",
     )  # fmt: skip
-    rows = [[_cell(one, column) for column in columns] for one in page["items"]]
-    show(page, as_json, table_of(columns, rows))
+    rows = [[_cell(one, column) for column in columns] for one in items]
+    show({"items": items, "next_cursor": None}, as_json, table_of(columns, rows))
 
 
 class LogReader:
@@ -90,16 +131,23 @@ class LogReader:
         *,
         say: Callable[[str], None],
         wait: Callable[[float], None] = time.sleep,
+        tail: int | None = None,
     ) -> None:
+        """Read from the beginning, or of the first attempt that is read only the last lines.
+
+        `say`: shows a remark. `wait`: sleeps. `tail`: how many lines.
+        """
         self._maat, self._job_id, self._rank = maat, job_id, rank
-        self._say, self._wait = say, wait
+        self._say, self._wait, self._tail = say, wait, tail
 
     def texts(self, number: int | None, *, follow: bool) -> Iterator[str]:
         """Yield the text of attempt `number`, or of the last; following, of those after it too.
 
         Raises ApiError if there is no such job, or it is no command.
         """
-        self._maat.job_command(self._job_id)
+        from maat.client import calls
+
+        self._send(calls.job_command(self._job_id), patient=follow)
         if number is not None:
             yield from self._attempt(number, follow=follow)
             return
@@ -124,6 +172,10 @@ class LogReader:
         offset, had_ended = 0, False
         while True:
             try:
+                if self._tail is not None:
+                    text, offset = self._end_of(number, self._tail, patient=follow)
+                    self._tail = None
+                    yield text
                 part = self._send(
                     calls.log(self._job_id, number, self._rank, offset=offset), patient=follow
                 )
@@ -147,11 +199,30 @@ class LogReader:
             if is_all:
                 self._wait(POLL_SECONDS)
 
-    def _attempts(self) -> dict[int, AttemptOut]:
+    def _end_of(self, number: int, lines: int, *, patient: bool) -> tuple[str, int]:
+        """Return the last lines of a log, and the offset behind them.
+
+        Ever larger parts of its end are read, until they hold so many lines.
+        """
         from maat.client import calls
 
-        found = self._send(calls.attempts(self._job_id, limit=MAX_LISTED), patient=True)
-        return {one["number"]: one for one in found["items"]}
+        def read(offset: int) -> LogOut:
+            call = calls.log(self._job_id, number, self._rank, offset=offset)
+            return self._send(call, patient=patient)
+
+        total, size = read(0)["total_bytes"], _TAIL_BYTES
+        while True:
+            first = offset = max(total - size, 0)
+            text = ""
+            while offset < total and (part := read(offset))["next_offset"] > offset:
+                text, offset = text + part["text"], part["next_offset"]
+            if first == 0 or text.count("\n") > lines or size >= _MOST_TAIL_BYTES:
+                return _last_lines(text, lines), offset
+            size *= 4
+
+    def _attempts(self) -> dict[int, AttemptOut]:
+        send = partial(self._send, patient=True)
+        return {one["number"]: one for one in _all_attempts(self._job_id, send)}
 
     def _is_over(self) -> bool:
         from maat.client import calls
@@ -173,6 +244,29 @@ class LogReader:
                 self._say("The service does not answer; trying again.")
                 is_told = True
             self._wait(AGAIN_SECONDS)
+
+
+def _all_attempts(
+    job_id: str, send: Callable[[Call[Page[AttemptOut]]], Page[AttemptOut]]
+) -> Iterator[AttemptOut]:
+    from maat.client import calls
+
+    cursor = None
+    while True:
+        page = send(calls.attempts(job_id, limit=MAX_LISTED, cursor=cursor))
+        yield from page["items"]
+        cursor = page["next_cursor"]
+        if cursor is None:
+            return
+
+
+def _last_lines(text: str, count: int) -> str:
+    at = len(text) - text.endswith("\n")
+    for _ in range(count):
+        at = text.rfind("\n", 0, at)
+        if at < 0:
+            return text
+    return text[at + 1 :] if count else ""
 
 
 def _cell(attempt: Any, column: str) -> str:

@@ -14,7 +14,7 @@ from maat.scheduling.errors import ParameterError
 from maat.vocabulary import MAX_TEXT
 
 if TYPE_CHECKING:
-    from maat.api.jobs import JobOut
+    from maat.api.job_answers import JobOut
     from maat.client import Client
 
 Url = Annotated[str, typer.Option("--url", envvar="MAAT_URL", help="Address of the service.")]

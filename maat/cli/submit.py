@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,14 +11,17 @@ from maat.cli.command_line import RunOptions, run_body
 from maat.cli.lazy_commands import words_after_dashes
 from maat.cli.numbers import number_option, whole_option
 from maat.cli.option_groups import takes_groups
+from maat.cli.priority import read_priority
 from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, show
 from maat.scheduling.errors import ParameterError
-from maat.vocabulary import MAX_GPUS, MAX_PRIORITY, Adaptivity, ExecutorKind, WorkloadKind
+from maat.vocabulary import MAX_GPUS, Adaptivity, ExecutorKind, WorkloadKind
 
 if TYPE_CHECKING:
+    from maat.api.job_answers import DryRunOut
     from maat.client import Client
 
 # The limits of the service.
+MAX_ARRAY_JOBS, MAX_ARRAY_INDEX = 1000, 999_999
 MAX_BATCH_SIZE, MAX_WORK_SCALE, MAX_PROMISED_SECONDS = 2**31 - 1, 1000.0, 1_000_000.0
 
 
@@ -105,11 +109,40 @@ def submit(
     ] = True,
     priority: Annotated[
         int | None,
-        whole_option(
-            "--priority",
-            least=-MAX_PRIORITY,
-            most=MAX_PRIORITY,
-            help="Under fifo, jobs of higher priority go first; default: 0.",
+        typer.Option(
+            parser=read_priority,
+            metavar="CLASS",
+            help="low, normal (the default), high or urgent; or a number: they are -10, 0, 10, 20.",
+        ),
+    ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="Label by which use and cost are summed up, such as team=vision. May be repeated.",
+        ),
+    ] = None,
+    deadline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DATE",
+            help="A wish, such as 2026-12-01T08:00:00Z (cluster time): it is told when it will be "
+            "missed.",
+        ),
+    ] = None,
+    array: Annotated[
+        str | None,
+        typer.Option(
+            metavar="INDICES",
+            help="Submit it once for each index, such as 0-9 or 0,3,7; a command finds its own in "
+            "MAAT_ARRAY_INDEX.",
+        ),
+    ] = None,
+    after: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="JOB",
+            help="Start only once this job has succeeded; by id or external id. May be repeated.",
         ),
     ] = None,
     external_id: Annotated[
@@ -124,6 +157,9 @@ def submit(
             help="Cluster id or name; default: the first; of a command: that runs commands."
         ),
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only check it and say what would be made.")
+    ] = False,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
@@ -132,6 +168,7 @@ def submit(
     run = None
     if argv is None:
         options.refuse_any()
+        adaptivity = adaptivity or Adaptivity.ADAPTIVE
     else:
         run = run_body(argv, options)
         from maat.api.commands import stem_of
@@ -140,7 +177,10 @@ def submit(
         name = name or model
         if adaptivity is None and batch_size is None:
             adaptivity, gpu_count = Adaptivity.RIGID, gpu_count or 1
+        elif gpu_count is None:  # with both, the service asks which is meant
+            adaptivity = adaptivity or Adaptivity.ADAPTIVE
     given: dict[str, Any] = {
+        "adaptivity": None if adaptivity is None else adaptivity.value,
         "gpu_count": gpu_count,
         "min_gpus": min_gpus,
         "max_gpus": max_gpus,
@@ -150,13 +190,15 @@ def submit(
         "work_scale": work_scale,
         "promised_seconds": promised_seconds,
         "priority": priority,
+        "labels": labels_of(label or []) or None,
+        "after": after or None,
+        "deadline": deadline,
         "external_id": external_id,
         "run": run,
     }
     always = {
         "name": _needed("name", name, "Give the job a name: maat submit NAME --model MODEL."),
         "model": _needed("--model", model, "Give a model of `GET /models`, or a command after --."),
-        "adaptivity": (adaptivity or Adaptivity.ADAPTIVE).value,
         "workload_kind": kind.value,
         "preemptible": preemptible,
     }
@@ -165,8 +207,47 @@ def submit(
         if run is not None and cluster is None:
             cluster = _cluster_of_commands(maat)
         body |= {} if cluster is None else {"cluster_id": cluster}
+        if dry_run:
+            found = maat.try_job(body)
+            show(found, as_json, "\n".join(dry_run_lines(found)))
+            return
+        if array is not None:
+            made = maat.submit_array(
+                body, indices=indices_of(array), idempotency_key=idempotency_key
+            )
+            first = made["items"][0]["job"]
+            words = f"{made['created']} jobs: array {first['array_id'] if first else ''}"
+            show(made, as_json, words)
+            return
         job = maat.submit_job(body, idempotency_key=idempotency_key)
     show(job, as_json, f"{job['id']} is {job['state']}")
+
+
+def indices_of(given: str) -> list[int]:
+    """Read `0-9`, `0,3,7` or both: `0-3,8`. Raises ParameterError."""
+    found: list[int] = []
+    for part in given.split(","):
+        first, dash, last = part.partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()):
+            raise _no_indices(given)
+        low, high = int(first), int(last) if dash else int(first)
+        if not low <= high <= MAX_ARRAY_INDEX or high - low >= MAX_ARRAY_JOBS:
+            raise _no_indices(given)
+        found += range(low, high + 1)
+    return found
+
+
+def _no_indices(given: str) -> ParameterError:
+    remedy = f"Write 0-9 or 0,3,7: at most {MAX_ARRAY_JOBS} indices, up to {MAX_ARRAY_INDEX}."
+    return ParameterError("are no indices", field="--array", value=given, remedy=remedy)
+
+
+def dry_run_lines(found: DryRunOut) -> list[str]:
+    types = [
+        f"  {one['gpu_type']}: from {one['least_gpus']} of {one['cluster_gpus']} GPUs"
+        for one in found["runs_on"]
+    ]
+    return [found["sentence"], "It could run on", *types]
 
 
 def _cluster_of_commands(maat: Client) -> str:
@@ -179,6 +260,22 @@ def _cluster_of_commands(maat: Client) -> str:
         field="cluster",
         remedy="Create one: maat create-cluster NAME --shape cpu=1x4 --executor local.",
     )
+
+
+def labels_of(given: Sequence[str]) -> dict[str, str]:
+    """Read labels, each `key=value`. Raises ParameterError."""
+    labels: dict[str, str] = {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not equals or key in labels:
+            raise ParameterError(
+                "is given twice" if key in labels else "is no label",
+                field="--label",
+                value=text,
+                remedy="Write key=value, each key once, such as --label team=vision.",
+            )
+        labels[key] = value
+    return labels
 
 
 def _needed(field: str, value: str | None, remedy: str) -> str:

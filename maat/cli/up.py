@@ -24,6 +24,7 @@ from types import FrameType
 import httpx
 
 from maat.cli.child_process import Child, ChildSpec, dies_with_parent, rotate, stop_all, tail
+from maat.cli.left_running import jobs_left_running, words_of
 from maat.scheduling.errors import InputError, MaatError
 
 PORTS_TRIED = 100
@@ -91,7 +92,7 @@ def up(
         )
         children = [Child(spec) for spec in child_specs(place, environment, listener)]
         try:
-            prepare_database(place, environment, say)
+            access = prepare_database(place, environment, say)
             for child in children:
                 child.start()
             await_health(place, children, say)
@@ -99,12 +100,16 @@ def up(
                 say(f"Port {port} is taken.")
             say(f"Maat is at {place.url}")
             say(f"Data and logs are in {place.data_dir}. Ctrl+C stops it.")
+            if access:
+                say(access)
             supervise(children, say)
         except StopRequested:
             ignore_further_signals()
             say("Stopping.")
         finally:
             stop_all(children, seconds=STOP_SECONDS)
+            for line in words_of(jobs_left_running(data_dir), data_dir):
+                say(line)
     return 0
 
 
@@ -157,6 +162,7 @@ def child_specs(
                 str(listener.fileno()),
                 "--http",
                 HTTP_PROTOCOL,
+                "--no-proxy-headers",
                 "--timeout-graceful-shutdown",
                 "2",
                 "--no-access-log",
@@ -189,32 +195,34 @@ def child_specs(
     ]
 
 
-def prepare_database(place: Place, environment: dict[str, str], say: Callable[[str], None]) -> None:
-    """Migrate and add first data, in a separate process.
+def prepare_database(place: Place, environment: dict[str, str], say: Callable[[str], None]) -> str:
+    """Migrate and add first data, in a separate process; return what it says of signing in.
 
-    Raises StartFailed with its output.
+    That may hold a password, so it is in no log. Raises StartFailed with the end of the log.
     """
     log = place.logs / "prepare.log"
     rotate(log)
     say("Preparing the database.")
     with log.open("ab") as file:
-        arguments = (sys.executable, "-m", "backend.bootstrap_data")
+        arguments = (sys.executable, "-m", "backend.bootstrap_data", "--print-sign-in")
         process = subprocess.Popen(
             arguments,
             env=environment,
             stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=subprocess.STDOUT,
+            stdout=subprocess.PIPE,
+            stderr=file,
+            text=True,
             start_new_session=True,
             preexec_fn=dies_with_parent(),  # noqa: PLW1509  (the supervisor has one thread)
         )
     try:
-        code = process.wait()
+        said, _ = process.communicate()
     except StopRequested:
         process.kill()
         raise
-    if code != 0:
+    if process.returncode != 0:
         raise StartFailed(f"The database could not be prepared. The end of {log}:\n{tail(log)}")
+    return said.strip()
 
 
 def await_health(place: Place, children: list[Child], say: Callable[[str], None]) -> None:

@@ -17,7 +17,7 @@ from maat.simulation.iteration_models import shipped_models
 from maat.simulation.world_models import Model, measured_models
 from maat.vocabulary import MAX_HOURS, MAX_JOBS_PER_GPU
 from maat.workloads.generators import FAMILIES
-from maat.workloads.workloads import MAX_JOBS, read_workload
+from maat.workloads.reading import MAX_JOBS, read_workload
 
 TraceFile = Annotated[
     Path | None,

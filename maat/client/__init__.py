@@ -7,8 +7,17 @@ What is sent and answered is declared in `maat.api`. Needs httpx and pydantic, n
         print(maat.job(job["id"])["state"])
 """
 
+from maat.api.commands import CommandBody
 from maat.api.jobs import JobBody
 from maat.client.clients import AsyncClient, Client
 from maat.client.errors import ApiError, FieldProblem, Unreachable
 
-__all__ = ["ApiError", "AsyncClient", "Client", "FieldProblem", "JobBody", "Unreachable"]
+__all__ = [
+    "ApiError",
+    "AsyncClient",
+    "Client",
+    "CommandBody",
+    "FieldProblem",
+    "JobBody",
+    "Unreachable",
+]

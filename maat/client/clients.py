@@ -13,7 +13,7 @@ from typing import Any, Generic, ParamSpec, Self, TypeVar, Unpack, cast, overloa
 import httpx
 
 from maat.api.fields import Page
-from maat.api.jobs import JobOut
+from maat.api.job_answers import JobOut
 from maat.api.operations import OperationOut
 from maat.client import calls
 from maat.client.calls import Call, JobFilters
@@ -46,7 +46,11 @@ def _request(call: Call[Any]) -> dict[str, Any]:
 def _answer(response: httpx.Response) -> Any:
     if response.is_error or response.is_redirect:
         raise ApiError.of(response)
-    return response.json() if response.content else None
+    if not response.content:
+        return None
+    is_json = response.headers.get("Content-Type", "").startswith("application/json")
+    is_file = "Content-Disposition" in response.headers
+    return response.json() if is_json and not is_file else response.content
 
 
 class _Method(Generic[P, Shown]):
@@ -98,7 +102,26 @@ class _Methods:
     """The calls that both clients have as methods."""
 
     health = _Method(calls.health)
+    ready = _Method(calls.ready)
     me = _Method(calls.me)
+    change_own_password = _Method(calls.change_own_password)
+    tenants = _Method(calls.tenants, _items)
+    tenant = _Method(calls.tenant)
+    create_tenant = _Method(calls.create_tenant)
+    change_tenant = _Method(calls.change_tenant)
+    remove_tenant = _Method(calls.remove_tenant)
+    users = _Method(calls.users, _items)
+    user = _Method(calls.user)
+    create_user = _Method(calls.create_user)
+    change_user = _Method(calls.change_user)
+    remove_user = _Method(calls.remove_user)
+    set_password = _Method(calls.set_password)
+    sign_out_user = _Method(calls.sign_out_user)
+    tokens = _Method(calls.tokens, _items)
+    audit = _Method(calls.audit)
+    audit_file = _Method(calls.audit_file)
+    create_token = _Method(calls.create_token)
+    revoke_token = _Method(calls.revoke_token)
     clusters = _Method(calls.clusters, _items)
     cluster = _Method(calls.cluster)
     create_cluster = _Method(calls.create_cluster)
@@ -107,14 +130,32 @@ class _Methods:
     reservations = _Method(calls.reservations, _items)
     reserve = _Method(calls.reserve)
     remove_reservation = _Method(calls.remove_reservation)
+    quotas = _Method(calls.quotas)
+    quota = _Method(calls.quota)
+    set_quota = _Method(calls.set_quota)
+    remove_quota = _Method(calls.remove_quota)
+    fairness = _Method(calls.fairness)
+    worst_fairness = _Method(calls.worst_fairness, _items)
+    shares = _Method(calls.shares)
+    recompute_fairness = _Method(calls.recompute_fairness)
+    job_fairness = _Method(calls.job_fairness)
+    skip_fairness = _Method(calls.skip_fairness)
     rounds = _Method(calls.rounds)
     round = _Method(calls.round_)
     jobs = _Method(calls.jobs)
     job = _Method(calls.job)
     submit_job = _Method(calls.submit_job)
+    try_job = _Method(calls.try_job)
+    submit_array = _Method(calls.submit_array)
     submit_jobs = _Method(calls.submit_jobs)
     add_demo_jobs = _Method(calls.add_demo_jobs)
     cancel_job = _Method(calls.cancel_job)
+    pause_job = _Method(calls.pause_job)
+    hold_job = _Method(calls.hold_job)
+    resume_job = _Method(calls.resume_job)
+    change_job = _Method(calls.change_job)
+    clone_job = _Method(calls.clone_job)
+    change_jobs = _Method(calls.change_jobs)
     explanation = _Method(calls.explanation)
     job_command = _Method(calls.job_command)
     attempts = _Method(calls.attempts, _items)
@@ -122,6 +163,13 @@ class _Methods:
     gradients = _Method(calls.gradients, _items)
     belief = _Method(calls.belief)
     log = _Method(calls.log)
+    log_file = _Method(calls.log_file)
+    usage = _Method(calls.usage)
+    prices = _Method(calls.prices, _items)
+    price = _Method(calls.price)
+    add_price = _Method(calls.add_price)
+    change_price = _Method(calls.change_price)
+    remove_price = _Method(calls.remove_price)
     measurements = _Method(calls.measurements, _items)
     upload_measurement = _Method(calls.upload_measurement)
     delete_measurement = _Method(calls.delete_measurement)
@@ -135,6 +183,20 @@ class _Methods:
     sweeps = _Method(calls.sweeps)
     sweep_points = _Method(calls.sweep, lambda sweep: sweep["points"])
     sweep_rows = _Method(calls.sweep, lambda sweep: sweep["rows"])
+    report = _Method(calls.report)
+    report_file = _Method(calls.report_file)
+    make_report = _Method(calls.make_report)
+    reports = _Method(calls.reports, _items)
+    kept_report = _Method(calls.kept_report)
+    kept_report_file = _Method(calls.kept_report_file)
+    delete_report = _Method(calls.delete_report)
+    report_schedules = _Method(calls.report_schedules, _items)
+    schedule_report = _Method(calls.schedule_report)
+    change_report_schedule = _Method(calls.change_report_schedule)
+    unschedule_report = _Method(calls.unschedule_report)
+    report_deliveries = _Method(calls.report_deliveries, _items)
+    deliver_report = _Method(calls.deliver_report)
+    retry_report_delivery = _Method(calls.retry_report_delivery)
     operation = _Method(calls.operation)
     cancel_operation = _Method(calls.cancel_operation)
 
@@ -185,6 +247,19 @@ class Client(_Methods):
                 f"No answer from {self._http.base_url}: {error}. Is Maat running there?"
             ) from error
         return cast(Answer, _answer(response))
+
+    def stream(self, call: Call[bytes]) -> Iterator[bytes]:
+        """Yield the parts of a file as they come: it may be larger than memory."""
+        try:
+            with self._http.stream(**_request(call)) as response:
+                if not response.is_success:
+                    response.read()
+                    raise ApiError.of(response)
+                yield from response.iter_bytes()
+        except httpx.TransportError as error:
+            raise Unreachable(
+                f"No answer from {self._http.base_url}: {error}. Is Maat running there?"
+            ) from error
 
     def every_job(self, **filters: Unpack[JobFilters]) -> Iterator[JobOut]:
         """Yield all matching jobs, page after page."""
@@ -246,6 +321,20 @@ class AsyncClient(_Methods):
                 f"No answer from {self._http.base_url}: {error}. Is Maat running there?"
             ) from error
         return cast(Answer, _answer(response))
+
+    async def stream(self, call: Call[bytes]) -> AsyncIterator[bytes]:
+        """Yield the parts of a file as they come: it may be larger than memory."""
+        try:
+            async with self._http.stream(**_request(call)) as response:
+                if not response.is_success:
+                    await response.aread()
+                    raise ApiError.of(response)
+                async for part in response.aiter_bytes():
+                    yield part
+        except httpx.TransportError as error:
+            raise Unreachable(
+                f"No answer from {self._http.base_url}: {error}. Is Maat running there?"
+            ) from error
 
     async def every_job(self, **filters: Unpack[JobFilters]) -> AsyncIterator[JobOut]:
         """Yield all matching jobs, page after page."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from maat.api.jobs import JobOut
+from maat.api.job_answers import JobOut
 from maat.client import Client
 from maat.demo.jobs import JOBS, DemoJob
 from maat.demo.service import DemoFailed, Service, service

@@ -9,19 +9,27 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from maat.models.truth import Shape
 from maat.scheduling.arrays import FloatArray
 from maat.scheduling.belief import Belief, TypeBelief
-from maat.scheduling.configuration import Configuration, ConfigurationTable, sia_configurations
+from maat.scheduling.configuration import Configuration, sia_configurations
 from maat.scheduling.fitting import fit_throughput
 from maat.scheduling.goodput import BatchLimits, best_plans
+from maat.scheduling.isolation import (
+    fair_shares,
+    is_allowed,
+    of_type,
+    seconds_alone,
+    seconds_at_share,
+    seconds_on_request,
+)
 from maat.scheduling.job import Allocation, JobSpec
 from maat.scheduling.matrix import NO_LOSS
 from maat.scheduling.metrics import finish_time_fairness
-from maat.scheduling.restart import restart_factor
 from maat.simulation.executor import epoch_ends
 from maat.simulation.profiling import PROFILED_BATCH_SIZES, profile_shape
 from maat.simulation.record import SimulationResult
@@ -30,8 +38,6 @@ from maat.simulation.simulated_job import SimulatedJob
 from maat.simulation.world import World
 from maat.vocabulary import Adaptivity, FairnessRule
 from maat.workloads.workloads import TraceJob
-
-ROUND_SECONDS = 60.0
 
 
 @dataclass(frozen=True)
@@ -98,7 +104,7 @@ def fairness(
             and by_name[record.name].promised_seconds is None
         ):
             contention = contention_of_life(result, record.submit, record.finish)
-            isolated = alone.by_type(by_name[record.name], _shares(gpus, contention, rule))
+            isolated = alone.by_type(by_name[record.name], fair_shares(gpus, contention, rule))
             rho[record.name] = finish_time_fairness(record.jct, isolated, gpus, rule=rule)
     return Fairness(rho, rule)
 
@@ -107,15 +113,6 @@ def fairness_by_rule(result: SimulationResult) -> Mapping[FairnessRule, Fairness
     """Compute finish-time fairness by every rule, from isolated runs that the rules share."""
     alone = IsolatedRuns(result.scenario)
     return {rule: fairness(result, rule=rule, alone=alone) for rule in FairnessRule}
-
-
-def _shares(gpus: Mapping[str, int], contention: float, rule: FairnessRule) -> Mapping[str, float]:
-    """The GPUs of each type that a job alone may grow into."""
-    whole = sum(gpus.values())
-    return {
-        g: (count if rule is FairnessRule.SHARE_OF_TYPE else whole) / contention
-        for g, count in gpus.items()
-    }
 
 
 def static_fairness(result: SimulationResult, *, alone: IsolatedRuns | None = None) -> Fairness:
@@ -171,19 +168,22 @@ class IsolatedRuns:
         """
         if job.regimes:
             return {
-                t: seconds * max(job.gpu_count / shares[t], 1.0)
+                t: seconds_on_request(seconds, job.gpu_count, shares[t])
                 for t, seconds in self.on_request(job).items()
             }
         spec = self._world.true_models[job.model].job_spec(job, self._scenario.conditions.fidelity)
         found = {}
         for kind in self._scenario.cluster.type_names:
+            replica = spec.replica_gpus(kind)
             usable = [
                 c
-                for c in _of_type(self._table, kind)
-                if _is_allowed(c.gpu_count, job) and c.gpu_count % spec.replica_gpus(kind) == 0
+                for c in of_type(self._table, kind)
+                if is_allowed(
+                    c.gpu_count, least=job.min_gpus, most=job.max_gpus, replica_gpus=replica
+                )
             ]
             if spec.may_use(kind) and usable:
-                found[kind] = self._at_share(job, spec, usable, shares[kind])
+                found[kind] = seconds_at_share(partial(self._run, job, spec), usable, shares[kind])
         return found
 
     def on_request(self, job: TraceJob) -> Mapping[str, float]:
@@ -247,18 +247,6 @@ class IsolatedRuns:
         )
         return SimulatedJob(spec, truth, restart_seconds, ends, most, regimes=job.regimes)
 
-    def _at_share(
-        self, job: TraceJob, spec: JobSpec, usable: Sequence[Configuration], share: float
-    ) -> float:
-        least = usable[0].gpu_count
-        if share < least:
-            return self._run(job, spec, usable[:1]) * least / share
-        whole = (math.floor(share), math.ceil(share))
-        seconds = [
-            self._run(job, spec, [c for c in usable if c.gpu_count <= count]) for count in whole
-        ]
-        return float(np.interp(share, whole, seconds))
-
     def _run(self, job: TraceJob, spec: JobSpec, usable: Sequence[Configuration]) -> float:
         key = (
             job.model,
@@ -273,42 +261,17 @@ class IsolatedRuns:
         return self._seconds[key]
 
     def _alone(self, job: TraceJob, spec: JobSpec, usable: Sequence[Configuration]) -> float:
-        """Seconds from submission to the end, from the smallest configuration upwards.
-
-        At most doubles each round and pays for restarts.
-        """
-        model, kind = self._world.true_models[job.model], usable[0].gpu_type
+        """Seconds from submission to the end, from the smallest configuration upwards."""
+        model = self._world.true_models[job.model]
         lone = self._lone(job, spec, restart_seconds=model.restart_seconds)
+        kind = usable[0].gpu_type
         known = self._oracle(lone, kind)
         lone.agent.belief = Belief({kind: known})
-        now, at = 0.0, 0
-        _move(lone, usable[0], now)
-        noise, goodput, settled = _noise(lone), _goodput(lone, usable), False
-        while lone.finished_at is None:
-            lone.advance(
-                now,
-                now + ROUND_SECONDS,
-                fitter=lambda _: known.parameters,
-                whole_second_epochs=False,
-            )
-            now += ROUND_SECONDS
-            if noise != _noise(lone):  # only the noise changes while the job trains
-                noise, goodput, settled = _noise(lone), _goodput(lone, usable), False
-            if settled or lone.ledger.restart_left > 0 or lone.finished_at is not None:
-                continue
-            best = _best(
-                lone,
-                usable,
-                goodput,
-                at,
-                now,
-                young_move_freely=self._scenario.conditions.fidelity.young_move_freely,
-            )
-            settled = best == at and _is_best_of_all(goodput, at)
-            if best != at:
-                at = best
-                _move(lone, usable[at], now)
-        return lone.finished_at
+        return seconds_alone(
+            _TrueJob(lone, known),
+            usable,
+            young_move_freely=self._scenario.conditions.fidelity.young_move_freely,
+        )
 
     def _oracle(self, job: SimulatedJob, kind: str) -> TypeBelief:
         """A complete belief about a type, fitted once.
@@ -318,7 +281,7 @@ class IsolatedRuns:
         if (job.spec.model, kind) not in self._known:
             shapes = [
                 _shape(c)
-                for c in _of_type(self._table, kind)
+                for c in of_type(self._table, kind)
                 if c.gpu_count % job.spec.replica_gpus(kind) == 0
             ]
             samples = tuple(
@@ -334,36 +297,47 @@ class IsolatedRuns:
         return self._known[job.spec.model, kind]
 
 
-def _best(
-    lone: SimulatedJob,
-    usable: Sequence[Configuration],
-    goodput: FloatArray,
-    at: int,
-    now: float,
-    *,
-    young_move_freely: bool,
-) -> int:
-    """The index in `usable` that a scheduler without other jobs would choose.
+class _TrueJob:
+    """A lone job that runs by its truth, and whose agent has a complete belief."""
 
-    It has the most `goodput` (C,), with moves discounted by Sia eq. 3.
-    """
-    most = 2 * usable[at].gpu_count
-    reach = np.array([i for i, c in enumerate(usable) if c.gpu_count <= most or i == at])
-    offered = goodput[reach]
-    age, restarts, seconds = (
-        np.array(float(x)) for x in (now, lone.ledger.restarts, lone.spec.restart_seconds)
-    )
-    worth = offered * np.where(
-        reach == at,
-        1.0,
-        restart_factor(age, restarts, seconds, young_move_freely=young_move_freely),
-    )
-    return int(reach[np.argmax(worth)])
+    def __init__(self, job: SimulatedJob, known: TypeBelief) -> None:
+        self._job, self._known = job, known
+        self._offered: FloatArray | None = None
+        self._noise = math.nan
 
+    @property
+    def finished_at(self) -> float | None:
+        return self._job.finished_at
 
-def _is_best_of_all(goodput: FloatArray, at: int) -> bool:
-    """Whether no move gains anything, even if it were free."""
-    return bool((goodput[:at] < goodput[at]).all() and (goodput[at + 1 :] <= goodput[at]).all())
+    @property
+    def is_restarting(self) -> bool:
+        return self._job.ledger.restart_left > 0
+
+    @property
+    def restarts(self) -> int:
+        return self._job.ledger.restarts
+
+    @property
+    def restart_seconds(self) -> float:
+        return self._job.spec.restart_seconds
+
+    def move(self, to: Configuration, now: float) -> None:
+        held = Allocation(to.gpu_type, tuple(range(to.gpu_count)))
+        self._job.hold(held, _shape(to), None, restarts=True, now=now)
+
+    def advance(self, now: float, until: float) -> None:
+        self._job.advance(
+            now, until, fitter=lambda _: self._known.parameters, whole_second_epochs=False
+        )
+
+    def goodput(self, usable: Sequence[Configuration]) -> FloatArray:
+        noise = _noise(self._job)
+        if self._offered is None or noise != self._noise:  # only the noise changes in training
+            self._noise, self._offered = noise, _goodput(self._job, usable)
+        return self._offered
+
+    def steady_seconds(self) -> float:
+        return 0.0
 
 
 def _goodput(lone: SimulatedJob, usable: Sequence[Configuration]) -> FloatArray:
@@ -394,23 +368,5 @@ def _noise(lone: SimulatedJob) -> float:
     )
 
 
-def _move(lone: SimulatedJob, to: Configuration, now: float) -> None:
-    lone.hold(
-        Allocation(to.gpu_type, tuple(range(to.gpu_count))),
-        _shape(to),
-        None,
-        restarts=True,
-        now=now,
-    )
-
-
 def _shape(c: Configuration) -> Shape:
     return (c.gpu_count // c.node_count,) * c.node_count
-
-
-def _is_allowed(gpu_count: int, job: TraceJob) -> bool:
-    return job.min_gpus <= gpu_count and (job.max_gpus is None or gpu_count <= job.max_gpus)
-
-
-def _of_type(table: ConfigurationTable, kind: str) -> list[Configuration]:
-    return [c for c in table.configurations if c.gpu_type == kind]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from maat.scheduling.quotas import TenantQuota
 from maat.scheduling.reservations import Reservation
 from maat.simulation.adaptivity_shares import check_shares
 from maat.simulation.conditions import Conditions, check_interference, penalties_of, with_draw
@@ -55,6 +56,7 @@ def requested_conditions(
     locality_penalty: float | Mapping[str, float] | None,
     tuned: TuningRule | None,
     tuned_gpus: int,
+    quotas: tuple[TenantQuota, ...] = (),
 ) -> Conditions:
     """Return the conditions. Raises InputError.
 
@@ -70,6 +72,7 @@ def requested_conditions(
         strong_scaling_share=strong_scaling_share,
         failures=() if mtbf_hours is None else RandomFailures(mtbf_hours, repair_seconds),
         reservations=reservations,
+        quotas=quotas,
         interference=interference,
         variability=variability,
         locality_penalties=penalties_from(locality_penalty),

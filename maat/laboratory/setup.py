@@ -9,6 +9,7 @@ from typing import Protocol
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ParameterError
 from maat.scheduling.policies import suiting_placer
+from maat.scheduling.quotas import check_quotas
 from maat.scheduling.reservations import check_reservations
 from maat.simulation.adaptivity_shares import check_shares
 from maat.simulation.conditions import Conditions
@@ -110,7 +111,7 @@ class Setup:
     def scenario(self) -> Scenario:
         """Return the scenario.
 
-        Raises InputError if trace, cluster, shares or reservations cannot be used.
+        Raises InputError if trace, cluster, shares, reservations or quotas cannot be used.
         """
         check_shares(self.conditions.rigid_share, self.conditions.strong_scaling_share)
         cluster = grown(self.cluster, self.cluster_size)
@@ -120,6 +121,7 @@ class Setup:
         check_reservations(
             self.conditions.reservations, cluster, job_ids={job.name for job in drawn.jobs}
         )
+        check_quotas(self.conditions.quotas, cluster)
         return Scenario(
             workload=sped_up(drawn, self.arrival_rate),
             models=self.models,

@@ -15,8 +15,11 @@ from contextlib import suppress
 from enum import Enum
 from typing import Any, NamedTuple
 
+from maat.launch.room import NO_ROOM, fill_room, keep_room
+
 _KEPT_SUFFIXES = (".log", ".exit")
 _NOW = "now"
+_END_BYTES, _END_BYTES_OF_RANK = 4096, 512  # of what is written at the end, at most
 
 
 class Limits(NamedTuple):
@@ -151,18 +154,41 @@ class AttemptDir:
         return True
 
     def write_text(self, name: str, text: str) -> None:
-        """Write a file, whole or not at all, readable by its owner only; on disk at return."""
-        os.replace(self._write_temporary(name, text), self.file(name))
+        """Write a file, whole or not at all, readable by its owner only; on disk at return.
+
+        One that room was kept for is written though the disk is full.
+        """
+        try:
+            written = self._write_temporary(name, text)
+        except OSError as error:
+            written = self._room(name)
+            if error.errno not in NO_ROOM or not fill_room(written, text.encode()):
+                raise
+        os.replace(written, self.file(name))
         self._sync()
+
+    def keep_room(self, ranks: int) -> None:
+        """Keep room for orders, and for how the attempt and its ranks end. Raises OSError."""
+        keep_room(self._room("exit.json"), _END_BYTES + _END_BYTES_OF_RANK * ranks)
+        for order in ("stop", "kill"):
+            keep_room(self._room(order), _END_BYTES)
+        for rank in range(ranks):
+            keep_room(self._room(f"rank-{rank}.exit"), _END_BYTES_OF_RANK)
+
+    def _room(self, name: str) -> str:
+        return self.file(f".{name}.room")
 
     def _write_temporary(self, name: str, text: str) -> str:
         temporary = self.file(f".{name}.{os.urandom(4).hex()}")
-        with open(
-            os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
-        ) as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+        file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with open(file, "w", encoding="utf-8") as opened:
+                opened.write(text)
+                opened.flush()
+                os.fsync(file)
+        except OSError:
+            os.unlink(temporary)
+            raise
         return temporary
 
     def _sync(self) -> None:

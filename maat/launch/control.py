@@ -7,11 +7,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from maat.launch.attempt_dir import AttemptDir, Spec, Standing
 from maat.launch.processes import Identity, boot_id, check_linux, end_marked, send
 from maat.launch.rank import inherited
+from maat.launch.room import full_folder
 from maat.launch.shim import WAKE
 
 SWEEP_SECONDS = 2.0
@@ -40,6 +42,7 @@ def start(directory: AttemptDir, spec: Spec, *, token: str, secrets: Mapping[str
     try:
         if directory.has("exit.json") or directory.has("started.json"):
             return False
+        directory.keep_room(len(spec.places()))
         directory.write_text("token", token)
         directory.write("secrets.json", secrets)
         directory.write("spec.json", spec.as_json())
@@ -71,7 +74,8 @@ def conclude_lost(directories: Sequence[AttemptDir]) -> None:
         killed, left = end_marked(lost.__contains__, seconds=SWEEP_SECONDS)
         for path, each in lost.items():
             if path not in left:
-                _write_loss(each, swept=killed.count(path))
+                with suppress(OSError):  # no room: it stays as it is until there is some
+                    _write_loss(each, swept=killed.count(path))
     finally:
         for _, lock in taken:
             os.close(lock)
@@ -119,6 +123,7 @@ def _write_exit(directory: AttemptDir, *, lost: str | None, swept: int) -> None:
             "first_failed": None,
             "asked": None,
             "lost": lost,
+            "full": None if lost is None else full_folder((directory.path,)),
             "swept": swept,
             "at": time.time(),
         },
@@ -135,6 +140,19 @@ def _order(directory: AttemptDir, name: str, text: str) -> None:
         send(Identity(*shim), WAKE)
 
 
+def _surroundings() -> dict[str, str]:
+    """Return the environment of a supervisor: its ranks find the Python that runs Maat first.
+
+    So `python train.py` has the packages that Maat was installed beside, torch among them, though
+    nobody has activated a virtual environment.
+    """
+    found = inherited(os.environ)
+    path = found.get("PATH", os.defpath)
+    folder = os.path.dirname(sys.executable)
+    first = "" if path.split(os.pathsep)[0] == folder else folder + os.pathsep
+    return {**found, "PATH": first + path}
+
+
 def _start_shim(directory: AttemptDir, lock: int) -> None:
     """Start the supervisor with the lock in its hands; return once it is on its own."""
     log = os.open(directory.file("shim.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -143,7 +161,7 @@ def _start_shim(directory: AttemptDir, lock: int) -> None:
         # something in their place, and nothing is imported that is not needed.
         done = subprocess.run(
             [sys.executable, "-I", "-S", "-c", _RUN, _PACKAGES, directory.path, str(lock)],
-            env=inherited(os.environ),
+            env=_surroundings(),
             cwd="/",
             stdin=subprocess.DEVNULL,
             stdout=log,

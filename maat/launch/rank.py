@@ -129,17 +129,18 @@ def write_exit(
     `told`: it was asked to end before, where nobody else knows that.
     """
     code = os.waitstatus_to_exitcode(status)
-    directory.write(
-        f"rank-{rank}.exit",
-        {
-            "code": code,
-            "signal": -code if code < 0 else None,
-            "told": told,
-            "at": time.time(),
-            "max_rss_bytes": usage.ru_maxrss * 1024,
-            "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 3),
-        },
-    )
+    with suppress(OSError):  # such as a full disk; who waits for the rank still has its code
+        directory.write(
+            f"rank-{rank}.exit",
+            {
+                "code": code,
+                "signal": -code if code < 0 else None,
+                "told": told,
+                "at": time.time(),
+                "max_rss_bytes": usage.ru_maxrss * 1024,
+                "cpu_seconds": round(usage.ru_utime + usage.ru_stime, 3),
+            },
+        )
     return code
 
 
@@ -251,6 +252,7 @@ def _attend(
             directory.show_life(rank)
         ended, status, usage = os.wait4(pid, os.WNOHANG)
         if ended:
+            keep_within(directory.log(rank), spec.limits.log_bytes)
             told = until is not None or (status != 0 and _was_told(directory))
             return status, usage, told
         if until is not None and (time.monotonic() >= until or directory.has("kill")):

@@ -25,6 +25,7 @@ from maat.launch.rank import (
     set_limits,
     write_exit,
 )
+from maat.launch.room import full_folder
 
 LOOK_SECONDS = 1.0
 """How often it looks for orders when nobody wakes it."""
@@ -63,11 +64,11 @@ class Shim:
             if not self._rank_by_pid:
                 break
             self._obey(told)
-            for rank in self._rank_by_pid.values():
-                keep_within(self._directory.log(rank), self._spec.limits.log_bytes)
+            self._keep_logs()
             heard = signal.sigtimedwait(_SIGNALS, self._seconds_to_wait())
             told = heard is not None and heard.si_signo == signal.SIGTERM
         swept = _sweep()
+        self._keep_logs()
         asked = None if self._asked is None else self._asked.why
         self._directory.write(
             "exit.json",
@@ -76,10 +77,21 @@ class Shim:
                 "first_failed": self._first_failed,
                 "asked": asked,
                 "lost": (self._directory.text("kill") or None) if asked == "kill" else None,
+                "full": self._full_folder(),
                 "swept": swept,
                 "at": time.time(),
             },
         )
+
+    def _keep_logs(self) -> None:
+        for place in self._spec.places():
+            keep_within(self._directory.log(place.rank), self._spec.limits.log_bytes)
+
+    def _full_folder(self) -> str | None:
+        """Return where a rank that failed had no room to write; None if it had."""
+        if not any(self._codes.values()):
+            return None
+        return full_folder((self._directory.path, self._spec.checkpoint_directory))
 
     def _start(self) -> None:
         gate, secrets = Gate(), read_secrets(self._directory)

@@ -6,6 +6,7 @@ import time
 
 from maat.scheduling.belief import Fitter
 from maat.scheduling.loop import RoundLoop, SkipRounds
+from maat.scheduling.quotas import check_quotas
 from maat.scheduling.reservations import check_reservations
 from maat.scheduling.standing import RoundsAhead
 from maat.simulation.executor import SimulatedExecutor
@@ -32,6 +33,7 @@ def simulate(
     world, conditions = World.of(scenario), scenario.conditions
     names = {job.name for job in scenario.workload.jobs}
     check_reservations(conditions.reservations, world.cluster, job_ids=names)
+    check_quotas(conditions.quotas, world.cluster)
     clock = JumpingClock()
     outages = Outages(world.cluster, conditions.failures, seed=scenario.seed)
     executor = SimulatedExecutor(
@@ -61,6 +63,7 @@ def simulate(
         clock=clock,
         round_seconds=world.round_seconds,
         reservations=conditions.reservations,
+        quotas=conditions.quotas,
         interference=world.interference,
         projection=world.projection,
         seed=scenario.seed,

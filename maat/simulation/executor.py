@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from typing import Any
 
 from maat.models.truth import Truth
@@ -102,6 +102,13 @@ class SimulatedExecutor:
         self.jobs.pop(job_id, None)
         self._ids_to_come.discard(job_id)
         self._to_come = [entry for entry in self._to_come if entry[2].spec.id != job_id]
+
+    def withdraw(self, job_ids: Collection[JobId]) -> None:
+        """Take the GPUs of these jobs away, as of the last observation; they save their work."""
+        for job_id in job_ids:
+            job = self.jobs.get(job_id)
+            if job is not None and job.allocation is not None:
+                job.hold(None, (), None, restarts=False, now=self._now)
 
     def _visible_at(self, spec: JobSpec) -> float:
         profiled = self._fidelity.profiling is ProfilingMode.BOOTSTRAP

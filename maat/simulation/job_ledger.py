@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 class JobLedger:
     """Work, GPU time, waiting, restarts and interruptions of one job.
 
-    All times are simulated seconds. `done_work`: effective samples; `epoch`: number of the present
-    epoch. `saved_work`: the work in the last checkpoint, taken at the end of every epoch and
-    whenever the scheduler takes GPUs away or moves the job; `unsaved_gpu_seconds`: GPU seconds
-    since then. `restart_left`: seconds of the present restart still to pay. `waited_seconds`:
-    without GPUs, up to the last time it received some; `waiting_since`: start of the present wait,
-    None while the job holds GPUs.
+    All times are simulated seconds. `done_work`: effective samples; `processed_samples`: samples of
+    all steps, those whose work was lost included; `epoch`: number of the present epoch.
+    `saved_work`: the work in the last checkpoint, taken at the end of every epoch and whenever the
+    scheduler takes GPUs away or moves the job; `unsaved_gpu_seconds`: GPU seconds since then;
+    `lost_work`: effective samples undone by failures. `restart_left`: seconds of the present
+    restart still to pay. `waited_seconds`: without GPUs, up to the last time it received some;
+    `waiting_since`: start of the present wait, None while the job holds GPUs.
     """
 
     waiting_since: float | None
@@ -32,6 +33,8 @@ class JobLedger:
     interruptions: int = 0
     lost_gpu_seconds: float = 0.0
     waited_seconds: float = 0.0
+    processed_samples: float = 0.0
+    lost_work: float = 0.0
 
     def copy(self) -> JobLedger:
         """Return a ledger that later entries do not change."""
@@ -86,5 +89,6 @@ class JobLedger:
         """Enter the failure of a node: the work since the last checkpoint is lost."""
         self.interruptions += 1
         self.lost_gpu_seconds += self.unsaved_gpu_seconds
+        self.lost_work += self.done_work - self.saved_work
         self.done_work, self.unsaved_gpu_seconds = self.saved_work, 0.0
         self.wait(now)

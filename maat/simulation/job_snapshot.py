@@ -90,6 +90,8 @@ class JobSnapshot:
             "interruptions": ledger.interruptions,
             "lost_gpu_seconds": ledger.lost_gpu_seconds,
             "waited_seconds": ledger.waited_seconds,
+            "processed_samples": ledger.processed_samples,
+            "lost_work": ledger.lost_work,
             "waiting_since": ledger.waiting_since,
             "applied_round": self.applied_round,
             "gradient": None if gradient is None else [gradient.square, gradient.variance],
@@ -124,6 +126,8 @@ class JobSnapshot:
             interruptions=read.whole("interruptions", 0),
             lost_gpu_seconds=read.number("lost_gpu_seconds", 0.0),
             waited_seconds=read.number("waited_seconds", 0.0),
+            processed_samples=read.number("processed_samples", 0.0),
+            lost_work=read.number("lost_work", 0.0),
         )
         return cls(
             ledger=ledger,

@@ -56,6 +56,7 @@ class SimulatedJob:
         self.fixed_plan: BatchPlan | None = None
         self.plan: BatchPlan | None = None
         self.goodput, self.pace, self.applied_round = 0.0, 1.0, -1
+        self._samples_per_second = 0.0
         self._replicas: Replicas | None = None
         self._steps_after_epoch: tuple[int, float] | None = None
 
@@ -137,11 +138,13 @@ class SimulatedJob:
             needed = (self.epoch_ends[ledger.epoch] - ledger.done_work) / rate
             if needed > until - now:
                 ledger.done_work += rate * (until - now)
+                ledger.processed_samples += self._samples_per_second * (until - now)
                 self._spend(until - now)
                 return
             spent = float(round(needed)) if whole_second_epochs else needed
             self._spend(spent)
             now += spent
+            ledger.processed_samples += self._samples_per_second * needed
             ledger.end_epoch(self.epoch_ends[ledger.epoch])
             if ledger.epoch == len(self.epoch_ends):
                 ledger.finished_at = now
@@ -160,6 +163,7 @@ class SimulatedJob:
         if plan is None or self.fixed_plan is None or self.regimes:
             plan = self.plan = self.agent.choose(replicas, epoch, self.fixed_plan)
         step_seconds = self.agent.step_seconds(replicas, plan, fitter=fitter) * self.pace
+        self._samples_per_second = plan.total_batch_size / step_seconds
         self.goodput = self.agent.samples_per_step(epoch, plan) / step_seconds
         return self.goodput
 

@@ -17,7 +17,8 @@ import numpy as np
 from maat.scheduling.arrays import FloatArray
 from maat.scheduling.errors import ParameterError, UnknownNameError
 from maat.vocabulary import MAX_HOURS
-from maat.workloads.workloads import MAX_JOBS, TraceJob, Workload
+from maat.workloads.reading import MAX_JOBS
+from maat.workloads.workloads import TraceJob, Workload
 
 MAX_SEED = 2**63 - 1
 JOBS_PER_HOUR = 20.0  # Sia section 4.1: the average of all three families

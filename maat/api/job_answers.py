@@ -1,0 +1,233 @@
+"""Jobs as they are answered: states, allocations, events and explanations."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    Field,
+)
+from typing_extensions import TypedDict
+
+from maat.api.fields import (
+    Timestamp,
+)
+from maat.vocabulary import (
+    PriorityClass,
+)
+
+
+class BatchPlanOut(TypedDict):
+    """total = replicas x per-GPU x (accumulation + 1)."""
+
+    total_batch_size: int
+    per_gpu_batch_size: int
+    accumulation_steps: int
+
+
+class AllocationOut(TypedDict):
+    """What a job holds now."""
+
+    gpu_type: str
+    gpu_count: int
+    node_count: int
+    gpus: list[int]
+    batch: BatchPlanOut | None
+
+
+class ReasonOut(TypedDict):
+    """Why a job has its allocation: the most structural true reason and its numbers."""
+
+    code: str
+    sentence: str
+    evidence: dict[str, Any]
+    as_of_round: int | None
+
+
+class JobOut(TypedDict):
+    """A job: its request and its state as of the latest round."""
+
+    id: str
+    name: str
+    model: str
+    runs_command: Annotated[bool, Field(description="Whether it has a command, or is played.")]
+    cluster_id: str
+    state: str
+    owner: str
+    tenant: str
+    adaptivity: str
+    gpu_count: int | None
+    min_gpus: int
+    max_gpus: int | None
+    batch_size: int | None
+    max_batch_size: int | None
+    work_scale: float
+    workload_kind: str
+    promised_seconds: float | None
+    preemptible: bool
+    gpu_types: list[str] | None
+    priority: int
+    priority_class: PriorityClass
+    labels: dict[str, str]
+    after: Annotated[list[str], Field(description="Jobs that must succeed before it starts.")]
+    deadline: Timestamp | None
+    deadline_outlook: Annotated[
+        Literal["on-time", "late", "unknown", "met", "missed"] | None,
+        Field(
+            description="By its present goodput; null without a deadline, or if it ended without "
+            "success."
+        ),
+    ]
+    deadline_seconds_late: Annotated[
+        float | None, Field(description="By how much it is, or will be, missed.")
+    ]
+    array_id: Annotated[str | None, Field(description="Of an array of jobs: what finds them all.")]
+    array_index: int | None
+    external_id: str | None
+    submitted_at: Timestamp
+    started_at: Timestamp | None
+    finished_at: Timestamp | None
+    progress: Annotated[float, Field(description="Share of the work that is done, 0 to 1.")]
+    remaining_seconds: Annotated[
+        float | None,
+        Field(
+            description="At the present goodput; null without goodput, or if the work is unknown."
+        ),
+    ]
+    wait_seconds: Annotated[
+        float, Field(description="From submission to the first GPU, or until now, less pauses.")
+    ]
+    gpu_hours: float
+    restarts: int
+    goodput: Annotated[float | None, Field(description="Effective samples per second.")]
+    allocation: AllocationOut | None
+    reason: ReasonOut
+    cancel_requested: bool
+    pause_requested: bool
+    paused_by: Annotated[str | None, Field(description="Who asked for the pause.")]
+    paused_at: Annotated[
+        Timestamp | None, Field(description="Since when it is paused; null before and after.")
+    ]
+    version: int
+
+
+class JobPage(TypedDict):
+    """One page of jobs. `state_counts` and `total` use the filters of the rows."""
+
+    items: list[JobOut]
+    next_cursor: Annotated[
+        str | None,
+        Field(description="Pass it as `cursor` for the next page; null on the last."),
+    ]
+    state_counts: dict[str, int]
+    total: Annotated[int | None, Field(description="Only with count=exact.")]
+
+
+class BatchItem(TypedDict):
+    """The result for one job of a batch.
+
+    `status`: as if it had been submitted alone, with the job or the problem.
+    """
+
+    index: int
+    status: int
+    job: JobOut | None
+    errors: list[dict[str, Any]]
+
+
+class BatchOut(TypedDict):
+    """The result of a batch."""
+
+    items: list[BatchItem]
+    created: int
+    refused: int
+
+
+class AllocationSpanOut(TypedDict):
+    """A span of time with the same allocation; `to_at` is null while it lasts."""
+
+    round_number: int
+    from_at: Timestamp
+    to_at: Timestamp | None
+    gpu_type: str
+    gpu_count: int
+    node_count: int
+    gpus: list[int]
+    total_batch_size: int | None
+    per_gpu_batch_size: int | None
+    accumulation_steps: int | None
+
+
+class JobEventOut(TypedDict):
+    """An event of a job."""
+
+    id: int
+    at: Timestamp
+    kind: str
+    state: str | None
+    round_number: int | None
+    data: dict[str, Any]
+
+
+class StartOut(TypedDict):
+    """What a round would give the job."""
+
+    gpu_type: str
+    gpu_count: int
+    node_count: int
+
+
+class RunsOnOut(TypedDict):
+    """A GPU type on which a job could run: the fewest GPUs for it, and all of the cluster."""
+
+    gpu_type: str
+    least_gpus: int
+    cluster_gpus: int
+
+
+class DryRunOut(TypedDict):
+    """What a submission would make. Nothing was stored."""
+
+    dry_run: bool
+    cluster_id: str
+    declared: Annotated[
+        dict[str, Any], Field(description="All fields with their defaults; of secrets, the names.")
+    ]
+    runs_on: list[RunsOnOut]
+    forecast: Annotated[
+        Literal["starts", "waits", "not-tried"],
+        Field(description="What the next round would do, by a round that was not carried out."),
+    ]
+    starts_with: StartOut | None
+    sentence: str
+
+
+class Remedy(TypedDict):
+    """What the owner could do: `field` to change, `code` of the kind of change.
+
+    A job is not changed: cancel it and submit it again with `changes`. They were tried with a round
+    on the present cluster.
+    """
+
+    code: str
+    sentence: str
+    field: str | None
+    changes: Annotated[
+        dict[str, Any],
+        Field(
+            description="Fields of the job to submit instead, by name; null leaves a field out.",
+        ),
+    ]
+    starts_with: Annotated[StartOut | None, Field(description="What the tried round gave it.")]
+
+
+class ExplanationOut(TypedDict):
+    """Why a job has its allocation, and what its owner can do."""
+
+    primary: ReasonOut
+    reasons: list[ReasonOut]
+    remedies: list[Remedy]
+    as_of_round: int | None
+    last_lines: Annotated[
+        list[str], Field(description="Of a command that failed: the last lines that it wrote.")
+    ]

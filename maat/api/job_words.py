@@ -1,0 +1,22 @@
+"""A job's state in words, where the state alone would not say what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_BEFORE = {
+    "failed": "failed, is tried again",
+    "refused": "refused, is tried again",
+    "cancelled": "cancelled in the engine, is tried again",
+    "lost": "lost, is started again",
+}
+"""By the outcome of the last attempt of a job that lost its GPUs by it."""
+
+
+def state_in_words(job: Mapping[str, Any]) -> str:
+    """Return a job's state; of one that lost its GPUs by the end of its processes, which end."""
+    evidence = (job.get("reason") or {}).get("evidence") or {}
+    if job["state"] != "preempted":
+        return str(job["state"])
+    return _BEFORE.get(str(evidence.get("outcome")), "preempted")

@@ -1,0 +1,60 @@
+"""`maat db ...`: backs up, restores and checks the database, on a machine that reaches it.
+
+Runs the service's own program for it; imports no backend.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+DataDir = Annotated[
+    Path,
+    typer.Option(
+        envvar="MAAT_DATA_DIR",
+        help="The data folder of `maat up`. MAAT_DATABASE_URL, if set, takes precedence.",
+    ),
+]
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(help="The file to write.")],
+    data_dir: DataDir = Path("var"),
+) -> None:
+    """Write the whole database to one file, while Maat runs."""
+    _run(data_dir, "backup", str(file))
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(help="A file of `maat db backup`.")],
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace all that is in the database.")
+    ] = False,
+    data_dir: DataDir = Path("var"),
+) -> None:
+    """Write a backup into an empty database, while Maat is stopped."""
+    _run(data_dir, "restore", str(file), *(["--force"] if force else []))
+
+
+def check(
+    file: Annotated[
+        Path | None, typer.Argument(help="A backup; default: the database itself.")
+    ] = None,
+    data_dir: DataDir = Path("var"),
+) -> None:
+    """Check that the database, or a backup, is whole."""
+    _run(data_dir, "check", *([] if file is None else [str(file)]))
+
+
+def _run(data_dir: Path, *arguments: str) -> None:
+    done = subprocess.run(
+        (sys.executable, "-m", "backend.backups", *arguments),
+        env={**os.environ, "MAAT_DATA_DIR": str(data_dir.resolve())},
+        check=False,
+    )
+    raise typer.Exit(done.returncode)

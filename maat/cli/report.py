@@ -1,0 +1,182 @@
+"""`maat report`: a report for managers, printed or written as PDF, CSV or JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from maat.cli.output import say
+from maat.cli.service import (
+    DEFAULT_URL,
+    AsJson,
+    Url,
+    client_of,
+    cluster_or_first,
+    show,
+    table_of,
+)
+from maat.cli.tables import drawn
+from maat.scheduling.errors import MaatError, ParameterError
+
+if TYPE_CHECKING:
+    from maat.api.reports import FigureOut, ReportOut
+    from maat.client import Client
+
+NAMED = {
+    "week": "this-week",
+    "last_week": "last-week",
+    "month": "this-month",
+    "last_month": "last-month",
+}
+OF_CLUSTER = typer.Option(help="Cluster id or name; default: the first.")
+
+
+def report(
+    week: Annotated[bool, typer.Option("--week", help="This week.")] = False,
+    last_week: Annotated[bool, typer.Option("--last-week", help="Last week.")] = False,
+    month: Annotated[bool, typer.Option("--month", help="This month.")] = False,
+    last_month: Annotated[bool, typer.Option("--last-month", help="Last month.")] = False,
+    start: Annotated[
+        str | None,
+        typer.Option("--from", help="Cluster time, such as 2026-11-02T00:00:00Z."),
+    ] = None,
+    end: Annotated[str | None, typer.Option("--to", help="Cluster time; default: now.")] = None,
+    tenant: Annotated[
+        str | None, typer.Option(help="Of this tenant; default: of all that you may see.")
+    ] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep it: it gets an id.")] = False,
+    pdf: Annotated[Path | None, typer.Option(help="Write it to this file as PDF.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write it to this file as CSV.")] = None,
+    paper: Annotated[str, typer.Option(help="Paper of the PDF: a4 or letter.")] = "a4",
+    cluster: Annotated[str | None, OF_CLUSTER] = None,
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Report a period to managers; without one, this week.
+
+    It answers: were we fair, were we busy, who waited, what did it cost, what should we buy. Weeks
+    begin on Monday; times are the cluster's own, in UTC.
+    """
+    flags = {"week": week, "last_week": last_week, "month": month, "last_month": last_month}
+    period = _period(flags, start, end)
+    asked = {"period": period, "start": start, "end": end, "tenant": tenant}
+    files = {"pdf": pdf, "csv": csv}
+    with client_of(url) as maat:
+        cluster_id = cluster_or_first(maat, cluster)
+        if keep:
+            made, contents = _kept(maat, cluster_id, asked, files, paper)
+        else:
+            made, contents = _made(maat, cluster_id, asked, files, paper)
+    for form, content in contents.items():
+        _write(files[form], content)
+    if as_json:
+        show(made, True, "")
+    elif not contents:
+        _print(made)
+
+
+def _made(
+    maat: Client, cluster_id: str, asked: dict[str, Any], files: dict[str, Path | None], paper: str
+) -> tuple[Any, dict[str, bytes]]:
+    contents = {
+        form: maat.report_file(cluster_id, form, paper=paper, **asked)
+        for form, path in files.items()
+        if path is not None
+    }
+    return maat.report(cluster_id, **asked), contents
+
+
+def _kept(
+    maat: Client, cluster_id: str, asked: dict[str, Any], files: dict[str, Path | None], paper: str
+) -> tuple[Any, dict[str, bytes]]:
+    names = {"period": "period", "start": "from", "end": "to", "tenant": "tenant"}
+    body = {names[name]: value for name, value in asked.items() if value is not None}
+    row = maat.make_report({"cluster": cluster_id, **body})
+    contents = {
+        form: maat.kept_report_file(row["id"], form, paper=paper)
+        for form, path in files.items()
+        if path is not None
+    }
+    typer.echo(f"kept as {row['id']}", err=True)
+    return row["document"], contents
+
+
+def reports(
+    cluster: Annotated[str | None, OF_CLUSTER] = None,
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """List kept reports, newest first."""
+    with client_of(url) as maat:
+        found = maat.reports(cluster=cluster_or_first(maat, cluster))
+    rows = [
+        [one["id"], one["made_at"], one["tenant"] or "all tenants", one["title"]] for one in found
+    ]
+    show(found, as_json, table_of(("id", "made_at", "tenant", "title"), rows))
+
+
+def _period(flags: dict[str, bool], start: str | None, end: str | None) -> str | None:
+    given = [name for name, is_given in flags.items() if is_given]
+    if len(given) > 1 or (given and (start or end)):
+        raise ParameterError(
+            "names more than one period",
+            field="period",
+            value=", ".join(f"--{name.replace('_', '-')}" for name in given),
+            remedy="Give one of --week, --last-week, --month, --last-month, or --from with --to.",
+        )
+    return NAMED[given[0]] if given else None
+
+
+def _write(path: Path | None, content: bytes) -> None:
+    if path is None:
+        return
+    try:
+        path.write_bytes(content)
+    except OSError as failed:
+        raise MaatError(
+            f"{path} cannot be written ({failed.strerror}). Name a file in a folder with space."
+        ) from failed
+    typer.echo(f"wrote {path}", err=True)
+
+
+def _print(made: ReportOut) -> None:
+    for line in _lines(made):
+        say(line)
+
+
+def _lines(made: ReportOut) -> Iterator[str]:
+    yield made["title"]
+    yield made["summary"]
+    yield ""
+    tiles = [
+        [one["label"], one["shown"], one["shown_change"], one["shown_before"]]
+        for one in made["headlines"]
+    ]
+    yield drawn(("",), ("value", "change", "before"), tiles)
+    for caveat in made["caveats"]:
+        yield f"note: {caveat}"
+    for figure in made["figures"]:
+        yield ""
+        yield from _figure(figure)
+
+
+def _figure(figure: FigureOut) -> Iterator[str]:
+    yield figure["question"]
+    yield figure["answer"]
+    if figure["shown"]:
+        words = [column["label"] for column in figure["columns"] if column["is_text"]]
+        numbers = [
+            column["label"]
+            if column["unit"] in (None, "s", "share", "jobs")
+            else f"{column['label']} ({column['unit']})"
+            for column in figure["columns"]
+            if not column["is_text"]
+        ]
+        yield drawn(words, numbers, figure["shown"])
+    for caveat in figure["caveats"]:
+        yield f"note: {caveat}"
+    yield f"formula: {figure['formula']}"
+    yield f"window: {figure['window']}; policy: {', '.join(figure['policy_versions']) or 'none'}"

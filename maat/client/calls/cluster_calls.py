@@ -1,0 +1,162 @@
+"""Calls about clusters: nodes, reservations, quotas and rounds."""
+
+from __future__ import annotations
+
+from maat.api.clusters import ClusterBody, ClusterChanges, ClusterOut, ClusterStateOut, NodeOut
+from maat.api.fields import Page
+from maat.api.quotas import QuotaBody, QuotaOut, QuotaPage
+from maat.api.reservations import ReservationBody, ReservationOut
+from maat.api.rounds import RoundDetailOut, RoundOut, TimelineOut
+from maat.client.calls.core import (
+    Call,
+    Fields,
+    as_json,
+    given_of,
+    keyed_by,
+    path_of,
+    version_of,
+)
+
+
+def clusters() -> Call[Page[ClusterOut]]:
+    return Call("GET", path_of("clusters"), {"limit": 100})
+
+
+def cluster(cluster_id: str) -> Call[ClusterOut]:
+    return Call("GET", path_of("clusters", cluster_id))
+
+
+def create_cluster(
+    body: ClusterBody | Fields, *, idempotency_key: str | None = None
+) -> Call[ClusterOut]:
+    return Call("POST", path_of("clusters"), body=as_json(body), headers=keyed_by(idempotency_key))
+
+
+def change_cluster(
+    cluster_id: str, changes: ClusterChanges | Fields, *, version: int
+) -> Call[ClusterOut]:
+    return Call(
+        "PATCH", path_of("clusters", cluster_id), body=as_json(changes), headers=version_of(version)
+    )
+
+
+def act_on_cluster(cluster_id: str, action: str, *, version: int | None = None) -> Call[ClusterOut]:
+    """Act on a cluster. `version`: refused unless the cluster has this version."""
+    return Call(
+        "POST",
+        path_of("clusters", cluster_id, "actions", action),
+        headers={} if version is None else version_of(version),
+    )
+
+
+def cluster_state(cluster_id: str) -> Call[ClusterStateOut]:
+    return Call("GET", path_of("clusters", cluster_id, "state"))
+
+
+def timeline(
+    cluster_id: str, *, start: str | None = None, end: str | None = None, points: int | None = None
+) -> Call[TimelineOut]:
+    return Call(
+        "GET",
+        path_of("clusters", cluster_id, "timeline"),
+        given_of(**{"from": start, "to": end, "points": points}),
+    )
+
+
+def nodes(cluster_id: str, *, limit: int = 500, cursor: str | None = None) -> Call[Page[NodeOut]]:
+    return Call(
+        "GET", path_of("clusters", cluster_id, "nodes"), given_of(limit=limit, cursor=cursor)
+    )
+
+
+def act_on_node(
+    cluster_id: str, node_id: str, action: str, *, version: int | None = None
+) -> Call[NodeOut]:
+    """Act on a node. `version`: refused unless the node has this version."""
+    headers = {} if version is None else version_of(version)
+    return Call(
+        "POST",
+        path_of("clusters", cluster_id, "nodes", node_id, "actions", action),
+        headers=headers,
+    )
+
+
+def reservations(
+    cluster_id: str, *, over: bool = False, limit: int = 100, cursor: str | None = None
+) -> Call[Page[ReservationOut]]:
+    """List present and future reservations; with `over`, past ones too."""
+    return Call(
+        "GET",
+        path_of("clusters", cluster_id, "reservations"),
+        given_of(over=over or None, limit=limit, cursor=cursor),
+    )
+
+
+def reserve(
+    cluster_id: str, body: ReservationBody | Fields, *, idempotency_key: str | None = None
+) -> Call[ReservationOut]:
+    return Call(
+        "POST",
+        path_of("clusters", cluster_id, "reservations"),
+        body=as_json(body),
+        headers=keyed_by(idempotency_key),
+    )
+
+
+def remove_reservation(cluster_id: str, reservation_id: str) -> Call[None]:
+    return Call("DELETE", path_of("clusters", cluster_id, "reservations", reservation_id))
+
+
+def quotas(cluster_id: str, *, limit: int = 500, cursor: str | None = None) -> Call[QuotaPage]:
+    """List the quotas that you may see, and all GPU types of the cluster."""
+    return Call(
+        "GET", path_of("clusters", cluster_id, "quotas"), given_of(limit=limit, cursor=cursor)
+    )
+
+
+def quota(cluster_id: str, tenant: str, gpu_type: str) -> Call[QuotaOut]:
+    return Call("GET", path_of("clusters", cluster_id, "quotas", tenant, gpu_type))
+
+
+def set_quota(
+    cluster_id: str,
+    tenant: str,
+    gpu_type: str,
+    body: QuotaBody | Fields,
+    *,
+    version: int | None = None,
+) -> Call[QuotaOut]:
+    """Make or change a quota. `version`: the one that is changed; None makes a new quota."""
+    return Call(
+        "PUT",
+        path_of("clusters", cluster_id, "quotas", tenant, gpu_type),
+        body=as_json(body),
+        headers={} if version is None else version_of(version),
+    )
+
+
+def remove_quota(cluster_id: str, tenant: str, gpu_type: str, *, version: int) -> Call[None]:
+    return Call(
+        "DELETE",
+        path_of("clusters", cluster_id, "quotas", tenant, gpu_type),
+        headers=version_of(version),
+    )
+
+
+def rounds(
+    cluster_id: str,
+    *,
+    limit: int | None = None,
+    cursor: str | None = None,
+    after: str | None = None,
+    before: str | None = None,
+) -> Call[Page[RoundOut]]:
+    return Call(
+        "GET",
+        path_of("clusters", cluster_id, "rounds"),
+        given_of(limit=limit, cursor=cursor, after=after, before=before),
+    )
+
+
+def round_(cluster_id: str, number: int | str = "latest") -> Call[RoundDetailOut]:
+    return Call("GET", path_of("clusters", cluster_id, "rounds", number))

@@ -1,0 +1,111 @@
+"""Calls about the laboratory: measurements, simulations and sweeps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from maat.api.fields import Page
+from maat.api.measurements import MeasurementBody, MeasurementOut
+from maat.api.simulations import (
+    Comparison,
+    FiguresOut,
+    RunResult,
+    SimulationBody,
+    SimulationOut,
+)
+from maat.api.sweeps import SweepBody, SweepDetail, SweepOut
+from maat.client.calls.core import (
+    Call,
+    Fields,
+    as_json,
+    given_of,
+    keyed_by,
+    path_of,
+)
+from maat.vocabulary import FairnessRule
+
+
+def measurements(
+    *, kind: str | None = None, limit: int = 500, cursor: str | None = None
+) -> Call[Page[MeasurementOut]]:
+    """List measurements, newest first."""
+    return Call("GET", path_of("measurements"), given_of(kind=kind, limit=limit, cursor=cursor))
+
+
+def upload_measurement(
+    body: MeasurementBody | Fields, *, idempotency_key: str | None = None
+) -> Call[MeasurementOut]:
+    return Call(
+        "POST", path_of("measurements"), body=as_json(body), headers=keyed_by(idempotency_key)
+    )
+
+
+def delete_measurement(measurement_id: str) -> Call[None]:
+    """Delete measurements; operations that use them keep them."""
+    return Call("DELETE", path_of("measurements", measurement_id))
+
+
+def simulations(
+    *, limit: int | None = None, cursor: str | None = None
+) -> Call[Page[SimulationOut]]:
+    return Call("GET", path_of("simulations"), given_of(limit=limit, cursor=cursor))
+
+
+def simulation(simulation_id: str) -> Call[SimulationOut]:
+    return Call("GET", path_of("simulations", simulation_id))
+
+
+def simulate(
+    body: SimulationBody | Fields, *, idempotency_key: str | None = None
+) -> Call[SimulationOut]:
+    return Call(
+        "POST", path_of("simulations"), body=as_json(body), headers=keyed_by(idempotency_key)
+    )
+
+
+def run_result(
+    simulation_id: str,
+    run_id: str,
+    *,
+    jobs: Sequence[str] = (),
+    fairness_rule: FairnessRule | None = None,
+) -> Call[RunResult]:
+    """Get a run's result. `jobs`: names of jobs whose allocations to return."""
+    asked = given_of(jobs=list(jobs) or None, fairness_rule=fairness_rule)
+    return Call("GET", path_of("simulations", simulation_id, "runs", run_id, "result"), asked)
+
+
+def figures(
+    simulation_id: str, *, runs: Sequence[str] = (), fairness_rule: FairnessRule | None = None
+) -> Call[FiguresOut]:
+    """Get figures. `runs`: ids of runs; by default the first finished ones."""
+    return Call(
+        "GET",
+        path_of("simulations", simulation_id, "figures"),
+        given_of(runs=list(runs) or None, fairness_rule=fairness_rule),
+    )
+
+
+def comparison(
+    simulation_id: str, *, baseline: int | None = None, fairness_rule: FairnessRule | None = None
+) -> Call[Comparison]:
+    """Compare contestants. `baseline`: number of the one to compare the others with."""
+    return Call(
+        "GET",
+        path_of("simulations", simulation_id, "comparison"),
+        given_of(baseline=baseline, fairness_rule=fairness_rule),
+    )
+
+
+def sweeps(*, limit: int | None = None, cursor: str | None = None) -> Call[Page[SweepOut]]:
+    return Call("GET", path_of("sweeps"), given_of(limit=limit, cursor=cursor))
+
+
+def sweep(sweep_id: str, *, fairness_rule: FairnessRule | None = None) -> Call[SweepDetail]:
+    return Call("GET", path_of("sweeps", sweep_id), given_of(fairness_rule=fairness_rule))
+
+
+def start_sweep(
+    body: SweepBody | Fields, *, idempotency_key: str | None = None
+) -> Call[SweepDetail]:
+    return Call("POST", path_of("sweeps"), body=as_json(body), headers=keyed_by(idempotency_key))

@@ -1,0 +1,42 @@
+"""A trace format, its limits, and the cells that several formats have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from maat.csv_input import Row
+from maat.vocabulary import MAX_TEXT
+from maat.workloads.workloads import TraceJob
+
+MAX_EPOCHS = 1_000_000
+MAX_WORK_SCALE = 1e8
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFormat:
+    """A trace format: the columns that identify it, and how to read a row.
+
+    `model_column`, `name_column`: the fields that errors name for an unknown model and for a
+    repeated name. `header`: False if the file does not name the columns but separates them by tabs,
+    in this order.
+    """
+
+    columns: tuple[str, ...]
+    model_column: str
+    name_column: str
+    parse: Callable[[Row], TraceJob]
+    header: bool = True
+
+
+def name_cell(row: Row, column: str) -> str:
+    text = row.cells[column]
+    if not text or len(text) > MAX_TEXT or not text.isprintable():
+        raise row.blame(
+            "is no usable name",
+            field=column,
+            value=text,
+            row=row.line,
+            remedy=f"Give 1 to {MAX_TEXT} printable characters.",
+        )
+    return text
