@@ -1,4 +1,4 @@
-"""Identifies who asks: a token's user, or the local admin for local requests.
+"""Identifies who asks: a token's user, a session's, or the local admin for local requests.
 
 `require` is the only dependency that admits a request.
 """
@@ -6,94 +6,99 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Depends, Request
-from sqlalchemy.exc import OperationalError
-from sqlmodel import Session, col, select, update
+from sqlmodel import Session
 
+from backend.accounts.cookies import check_csrf, session_secret
 from backend.accounts.locality import is_local
-from backend.accounts.models import ApiToken, Tenant, User
-from backend.accounts.permissions import (
-    ACTS_FOR_TENANT,
-    PERMISSIONS,
-    SEES_ALL_TENANTS,
-    Permission,
-    Role,
+from backend.accounts.permissions import Permission
+from backend.accounts.principals import (
+    LOCAL_USER,
+    Principal,
+    principal_by_token,
+    principal_named,
 )
-from backend.accounts.tokens import TOKEN_PREFIX, digest
-from backend.clocktime import utc_now
-from backend.database import Database, after_commit
+from backend.accounts.rate_limits import Kind, RateLimits
+from backend.accounts.sessions import principal_by_session
+from backend.accounts.tokens import TOKEN_PREFIX
+from backend.asking import note_principal
+from backend.database import Database
 from backend.problems import Forbidden, Unauthenticated
 from backend.settings import Settings
 from backend.web.before_body import before_body
 from backend.web.gates import Gates
+from backend.web.middleware import SAFE_METHODS
 
-LOCAL_USER = "local"
-_TOUCH_EVERY = timedelta(minutes=5)
+__all__ = ["LOCAL_USER", "Principal", "identified", "principal_named", "principal_of", "require"]
 
-
-@dataclass(frozen=True)
-class Principal:
-    """A user who asks, and what they may do."""
-
-    user_id: str
-    user_name: str
-    tenant_id: str
-    tenant_name: str
-    role: Role
-    permissions: frozenset[Permission]
-
-    @property
-    def sees_all_tenants(self) -> bool:
-        return self.role in SEES_ALL_TENANTS
-
-    def may_see(self, tenant_id: str) -> bool:
-        return self.sees_all_tenants or tenant_id == self.tenant_id
-
-    def without(self, permission: Permission) -> Principal:
-        return replace(self, permissions=self.permissions - {permission})
-
-    def may_change(self, *, owner_id: str, tenant_id: str) -> bool:
-        """Return whether this principal may change a row.
-
-        Its owner may, a manager of its tenant may, and a cluster admin may.
-        """
-        return owner_id == self.user_id or (
-            self.role in ACTS_FOR_TENANT and self.may_see(tenant_id)
-        )
+_OF_PAGES = "/_dash"
 
 
 @before_body
 async def principal_of(request: Request) -> Principal:
     """Return who asks; looked up once per request, in its own read-only transaction.
 
-    Raises Unauthenticated if the request names no known user.
+    Raises Unauthenticated if the request names no known user, TooManyRequests.
     """
     known: Principal | None = getattr(request.state, "principal", None)
     if known is None:
-        known = request.state.principal = await _identified(request)
+        known = request.state.principal = await identified(request)
+        # What a page asks for is counted where it arrives at the API.
+        if not request.url.path.startswith(_OF_PAGES):
+            kind = Kind.READS if request.method in SAFE_METHODS else Kind.CHANGES
+            _limits(request).take(known, kind)
+    note_principal(known)
     return known
 
 
-async def _identified(request: Request) -> Principal:
+@before_body
+async def a_simulation(request: Request) -> None:
+    """Count a request to simulate, once. Raises TooManyRequests."""
+    if not getattr(request.state, "counts_as_simulation", False):
+        request.state.counts_as_simulation = True
+        _limits(request).take(await principal_of(request), Kind.SIMULATIONS)
+
+
+def _limits(request: Request) -> RateLimits:
+    limits: RateLimits = request.app.state.rate_limits
+    return limits
+
+
+async def identified(request: Request) -> Principal:
+    """Look up who asks, now. Raises Unauthenticated, CsrfFailed.
+
+    A token counts before a session, and a token that is no good is not replaced by anything.
+    """
     authorization = request.headers.get("authorization")
     settings: Settings = request.app.state.settings
+    database: Database = request.app.state.database
     if authorization is not None:
-        _check_bearer(authorization)
+        secret = _bearer(authorization)
         return await _looked_up(
-            request,
-            partial(_by_token, authorization=authorization, database=request.app.state.database),
+            request, partial(principal_by_token, secret=secret, database=database)
         )
-    if settings.implicit_admin and is_local(request):
+    local = settings.implicit_admin and is_local(request)
+    cookie = session_secret(request)
+    if cookie is not None:
+        try:
+            found = await _looked_up(
+                request,
+                partial(principal_by_session, secret=cookie, database=database, settings=settings),
+            )
+        except Unauthenticated:
+            if not local:
+                raise
+        else:
+            check_csrf(request, cookie)
+            return found
+    if local:
         return await _looked_up(request, partial(principal_named, name=LOCAL_USER))
     raise Unauthenticated(
-        "Send a token as `Authorization: Bearer maat_...`. Only the user who runs Maat needs none, "
-        "on the same machine and with no proxy between."
+        "Sign in at /sign-in, or send a token as `Authorization: Bearer maat_...`. Only the user "
+        "who runs Maat needs neither, on the same machine and with no proxy between."
     )
 
 
@@ -126,60 +131,8 @@ def require(permission: Permission) -> Callable[..., Awaitable[Principal]]:
     return permitted
 
 
-def _check_bearer(authorization: str) -> None:
+def _bearer(authorization: str) -> str:
     scheme, _, secret = authorization.partition(" ")
     if scheme.lower() != "bearer" or not secret.startswith(TOKEN_PREFIX):
         raise Unauthenticated("The Authorization header is not `Bearer maat_...`.")
-
-
-def _by_token(session: Session, *, authorization: str, database: Database) -> Principal:
-    secret = authorization.partition(" ")[2]
-    now = utc_now()
-    token = session.exec(select(ApiToken).where(ApiToken.token_hash == digest(secret))).first()
-    if (
-        token is None
-        or token.revoked_at is not None
-        or (token.expires_at is not None and token.expires_at <= now)
-    ):
-        raise Unauthenticated("The token is unknown, revoked or expired.")
-    principal = _principal(session, col(User.id) == token.user_id)
-    _touch(session, token, now, database)
-    if token.scopes is None:
-        return principal
-    held_to = principal.permissions & {Permission(scope) for scope in token.scopes}
-    return Principal(**(vars(principal) | {"permissions": frozenset(held_to)}))
-
-
-def principal_named(session: Session, name: str) -> Principal:
-    """Return the active user of this name. Raises Unauthenticated if there is none."""
-    return _principal(session, col(User.name) == name)
-
-
-def _principal(session: Session, predicate: Any) -> Principal:
-    found = session.exec(
-        select(User, Tenant).join(Tenant, col(Tenant.id) == col(User.tenant_id)).where(predicate)
-    ).first()
-    if found is None or not found[0].active:
-        raise Unauthenticated("The user does not exist or is not active.")
-    user, tenant = found
-    role = Role(user.role)
-    return Principal(user.id, user.name, tenant.id, tenant.name, role, PERMISSIONS[role])
-
-
-def _touch(session: Session, token: ApiToken, now: datetime, database: Database) -> None:
-    """Record the token's use now and then, in its own transaction that never waits.
-
-    Reading must not need the writer's lock.
-    """
-    if token.last_used_at is not None and timedelta(0) <= now - token.last_used_at < _TOUCH_EVERY:
-        return
-    token_id = token.id
-
-    def write() -> None:
-        # If the database is busy, the next use is recorded instead.
-        with suppress(OperationalError), database.session_scope(hasty=True) as own:
-            own.execute(
-                update(ApiToken).where(col(ApiToken.id) == token_id).values(last_used_at=now)
-            )
-
-    after_commit(session, write)
+    return secret

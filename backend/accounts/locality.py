@@ -42,7 +42,7 @@ FORWARDING_HEADERS = frozenset(
     }
 )
 # Headers that browsers and programs send themselves; any other "x-" header counts as a proxy's.
-DIRECT_HEADERS = frozenset({"x-request-id", "x-requested-with"})
+DIRECT_HEADERS = frozenset({"x-request-id", "x-requested-with", "x-csrf-token"})
 _OLDEST_DIRECT_HTTP = "1.1"
 
 
@@ -80,7 +80,7 @@ def _is_of_a_proxy(header: str) -> bool:
 def _comes_from_here(request: Request) -> bool:
     return (
         request.client is not None
-        and _is_loopback(request.client.host)
+        and is_loopback(request.client.host)
         and not has_proxy_marks(request)
     )
 
@@ -88,7 +88,7 @@ def _comes_from_here(request: Request) -> bool:
 def _names_this_machine(request: Request) -> bool:
     """Return whether the request has exactly one Host header, a loopback address."""
     named = request.headers.getlist("host")
-    return len(named) == 1 and named[0] != "" and _is_loopback(request.url.hostname or "")
+    return len(named) == 1 and named[0] != "" and is_loopback(request.url.hostname or "")
 
 
 def _is_ours(request: Request) -> bool:
@@ -129,7 +129,8 @@ def trusted_users() -> frozenset[int]:
     return frozenset({0, os.geteuid(), *([int(caller)] if caller.isdecimal() else [])})
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Return whether this name or address is of the machine itself."""
     if host == "localhost":
         return True
     try:

@@ -1,7 +1,4 @@
-"""API tokens: made once, shown once, stored as a digest.
-
-There is no page for them yet: `maat token create` makes one.
-"""
+"""API tokens: made once, shown once, stored as a digest."""
 
 from __future__ import annotations
 
@@ -28,21 +25,34 @@ def create_token(
     expires_at: datetime | None = None,
 ) -> str:
     """Make a token for this user; return the secret, which is not stored."""
+    return store_token(session, user, name=name, scopes=scopes, expires_at=expires_at)[1]
+
+
+def store_token(
+    session: Session,
+    user: User,
+    *,
+    name: str,
+    scopes: Iterable[Permission] | None = None,
+    expires_at: datetime | None = None,
+    made_by: str | None = None,
+    made_with: str | None = None,
+) -> tuple[ApiToken, str]:
+    """Do the same; return the row and the secret. `made_by`, `made_with`: see ApiToken."""
     secret = TOKEN_PREFIX + secrets.token_urlsafe(32)
-    listed = None if scopes is None else sorted(scope.value for scope in scopes)
-    shown = secret[:_SHOWN_CHARACTERS]
-    session.add(
-        ApiToken(
-            user_id=user.id,
-            name=name,
-            prefix=shown,
-            token_hash=digest(secret),
-            scopes=listed,
-            expires_at=expires_at,
-        )
+    token = ApiToken(
+        user_id=user.id,
+        name=name,
+        prefix=secret[:_SHOWN_CHARACTERS],
+        token_hash=digest(secret),
+        scopes=None if scopes is None else sorted(scope.value for scope in scopes),
+        expires_at=expires_at,
+        made_by=made_by,
+        made_with=made_with,
     )
+    session.add(token)
     session.flush()
-    return secret
+    return token, secret
 
 
 def digest(secret: str) -> str:

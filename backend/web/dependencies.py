@@ -53,6 +53,11 @@ async def get_reading(request: Request) -> Reading:
     return partial(database.session_scope, writes=False)
 
 
+async def get_database(request: Request) -> Database:
+    database: Database = request.app.state.database
+    return database
+
+
 async def get_settings(request: Request) -> Settings:
     settings: Settings = request.app.state.settings
     return settings
@@ -63,6 +68,7 @@ async def get_queue(request: Request) -> Queue:
     return queue
 
 
+DatabaseDep = Annotated[Database, Depends(get_database)]
 ReadingDep = Annotated[Reading, Depends(get_reading)]
 SessionDep = Annotated[Session, Depends(get_session, scope="function")]
 SettingsDep = Annotated[Settings, Depends(get_settings)]

@@ -21,6 +21,7 @@ T = TypeVar("T")
 
 _SPARE_THREADS = 4  # threads also read files of the pages, which need no database
 _LARGE_BODIES = 4  # in memory at once
+_PROVIDER_CALLS = 2  # at once, to whom people sign in at
 # At once. They run on the event loop, so that later ones wait for all of their steps.
 _PAGE_CALLS = 12
 
@@ -75,7 +76,8 @@ class Gates:
     Their slots together equal its threads and connections, so that no request waits for either.
     `door`: looks up who asks. `work`: carries out requests. `writes`: those of them that write, so
     that a held writer's lock leaves places for readers. `streams`: event streams look for news.
-    `large`: large bodies in memory. `page_calls`: callbacks of the pages; they pass `door` and
+    `large`: large bodies in memory. `providers`: calls of an OpenID Connect provider, which hold no
+    connection. `page_calls`: callbacks of the pages; they pass `door` and
     `work` for their own requests, so these must never wait for `page_calls`.
     """
 
@@ -87,11 +89,17 @@ class Gates:
         self.streams = Gate(settings.stream_threads, wait)
         self.large = Gate(_LARGE_BODIES, wait)
         self.page_calls = Gate(_PAGE_CALLS, None)
-        self._threads = settings.database_connections + _SPARE_THREADS
+        self.providers = Gate(_PROVIDER_CALLS, wait)
+        self._threads = settings.database_connections + _PROVIDER_CALLS + _SPARE_THREADS
 
     def provide_threads(self) -> None:
         """Provide threads for all gates on the running loop, and some spare ones."""
         anyio.to_thread.current_default_thread_limiter().total_tokens = self._threads
+
+    @staticmethod
+    async def in_thread(function: Callable[[], T]) -> T:
+        """Call `function` in a thread, for who holds a place."""
+        return await anyio.to_thread.run_sync(function)
 
     @asynccontextmanager
     async def passed_by(self, method: str) -> AsyncIterator[None]:

@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from backend.asking import asked
 from backend.problems import CrossSite, MalformedRequest, Problem
 from backend.web.problem_responses import problem_response
 
@@ -55,7 +56,8 @@ class RequestGuard:
             answer = await self._answer(problem, Request(scope))
             await answer(scope, receive, send_with_id)
             return
-        await self._app(scope, receive, send_with_id)
+        with asked(request_id):
+            await self._app(scope, receive, send_with_id)
 
     async def _answer(self, problem: Problem, request: Request) -> Response:
         """Answer with the problem, or with a page where a browser asks for one."""

@@ -76,9 +76,10 @@ def _document(app: FastAPI) -> dict[str, Any]:
     components = document.setdefault("components", {})
     components.setdefault("schemas", {}).update({"Problem": _PROBLEM, "FieldError": _FIELD_ERROR})
     components["securitySchemes"] = {
-        "token": {"type": "http", "scheme": "bearer", "bearerFormat": "maat_..."}
+        "token": {"type": "http", "scheme": "bearer", "bearerFormat": "maat_..."},
+        "session": {"type": "apiKey", "in": "cookie", "name": "__Host-maat_session"},
     }
-    document["security"] = [{"token": []}, {}]
+    document["security"] = [{"token": []}, {"session": []}, {}]
     for unused in ("HTTPValidationError", "ValidationError"):
         components["schemas"].pop(unused, None)
     for path in document["paths"].values():

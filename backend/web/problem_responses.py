@@ -15,9 +15,11 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, Operation
 from sqlalchemy.exc import TimeoutError as NoConnection
 from starlette.exceptions import HTTPException
 
+from backend.database import is_disk_full
 from backend.logs import first_line
 from backend.problems import (
     Conflict,
+    DiskFull,
     InternalError,
     Invalid,
     MalformedRequest,
@@ -119,6 +121,15 @@ def database_away(request: Request, error: Exception) -> Problem:
     reason = (
         first_line(error.orig or error) if isinstance(error, DBAPIError) else type(error).__name__
     )
+    if isinstance(error, DBAPIError) and is_disk_full(error.orig):
+        log.error(
+            "%s %r: the database's disk is full: %s", request.method, request.url.path, reason
+        )
+        return DiskFull(
+            "Nothing was stored: the disk that holds Maat's database (MAAT_DATA_DIR, unless "
+            "MAAT_DATABASE_URL names another server) is full. Make room there, then try again.",
+            headers={"Retry-After": "60"},
+        )
     log.error("%s %r: the database does not answer: %s", request.method, request.url.path, reason)
     return Unavailable(
         "The database does not answer, or another writer holds it too long.",
