@@ -1,0 +1,1 @@
+"""Quotas: how many GPUs of a type each tenant is guaranteed, and may hold at most."""
