@@ -1,0 +1,1 @@
+"""Finish-time fairness of ended jobs, and shares of the tenants: deserved and actual."""

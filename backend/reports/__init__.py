@@ -1,0 +1,1 @@
+"""Reports for managers: built, kept, and delivered by schedule."""

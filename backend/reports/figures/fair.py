@@ -1,0 +1,150 @@
+"""Were we fair? Finish-time fairness by tenant, and shares deserved and actual."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from backend.reports import words
+from backend.reports.facts import OTHERS, Facts, Fairness, TenantFairness
+from backend.reports.figures.parts import JOBS, SHARE, cell, few, figure, quantity, text
+from maat.api.reports import Cell, FigureOut
+
+QUESTION = "Were we fair?"
+COLUMNS = (
+    text("tenant", "Tenant"),
+    quantity("jobs", "Finished jobs", JOBS),
+    quantity("median", "Median rho"),
+    quantity("p90", "90th percentile of rho"),
+    quantity("worst", "Worst rho"),
+    quantity("late", "Jobs with rho above 1", SHARE),
+    quantity("deserved", "Deserved share", SHARE),
+    quantity("actual", "Actual share", SHARE),
+)
+FORMULA = (
+    "Finish-time fairness rho = time that the job took / time that it would have taken alone on "
+    "its fair part of the cluster. Up to 1 is fair; 2 means twice as long."
+)
+FAIR, UNEVEN = 1.0, 1.5
+NEAR = 0.03  # of a share: nearer than this counts as deserved
+
+
+def fair(facts: Facts) -> FigureOut:
+    found = facts.present.fairness
+    return figure(
+        facts,
+        "fair",
+        QUESTION,
+        _answer(facts),
+        chart="shares-and-rho",
+        columns=COLUMNS,
+        rows=[] if found is None else [_row(one) for one in _shown(found)],
+        formula=found.formula if found and found.formula else FORMULA,
+        caveats=[] if found is None else list(_caveats(found, facts.tenant)),
+    )
+
+
+def _shown(found: Fairness) -> list[TenantFairness]:
+    return [*found.tenants, *([found.all] if len(found.tenants) != 1 else [])]
+
+
+def _row(one: TenantFairness) -> list[Cell]:
+    return [
+        one.tenant,
+        one.jobs,
+        *(cell(value, 3) for value in (one.median, one.p90, one.worst)),
+        *(cell(value, 4) for value in (one.late, one.deserved, one.actual)),
+    ]
+
+
+def _answer(facts: Facts) -> str:
+    """Answer for all, or for the tenant whose report it is."""
+    found, before, tenant = facts.present.fairness, facts.past.fairness, facts.tenant
+    if found is None or found.of(tenant).jobs == 0:
+        return "Nothing can be said: of no job that ended in this period is the fairness known."
+    every = found.of(tenant)
+    late = every.late or 0.0
+    parts = [
+        f"Of {words.counted(every.jobs, 'finished job')}, {words.percent(1 - late)} finished no "
+        "later than on a fair part of the cluster of their own."
+    ]
+    if every.worst is not None and every.worst > FAIR:
+        parts.append(
+            f"The worst took {words.number(every.worst)} times as long; nine of ten at most "
+            f"{words.number(every.p90)} times."
+        )
+    parts += _between_tenants(found) if tenant is None else []
+    parts += _shares(found if tenant is None else replace(found, tenants=[every]), _free(facts))
+    past = None if before is None else before.of(tenant).late
+    if past is not None:
+        parts.append(_compared(late - past))
+    return " ".join(parts)
+
+
+def _between_tenants(found: Fairness) -> Iterator[str]:
+    """Say which tenants fared clearly worse than all together."""
+    named = [one for one in found.tenants if one.jobs >= words.FEW and one.tenant != OTHERS]
+    if len(named) < 2 or found.all.median is None:
+        return
+    worse = [one for one in named if (one.median or 0.0) >= UNEVEN * found.all.median]
+    if worse:
+        told = [f"{one.tenant} (median {words.number(one.median)})" for one in worse]
+        yield f"Clearly worse off than the median of all: {words.listed(told)}."
+    else:
+        yield "By their medians no tenant was clearly worse off than the others."
+
+
+def _free(facts: Facts) -> float:
+    """Return the share of all GPU-hours that nobody held."""
+    hours = None if facts.present.use is None else facts.present.use.hours
+    return hours.idle / hours.capacity if hours is not None and hours.capacity > 0 else 0.0
+
+
+def _shares(found: Fairness, free: float) -> Iterator[str]:
+    """Say who got less than it deserved, and whether for want of GPUs. `free`: GPUs' share."""
+    known = [
+        (one, one.actual - one.deserved)
+        for one in found.tenants
+        if one.actual is not None and one.deserved is not None
+    ]
+    less = sorted(((gap, one) for one, gap in known if gap < -NEAR), key=lambda pair: pair[0])
+    if less:
+        told = [
+            f"{one.tenant} ({words.percent(one.actual)}, deserved {words.percent(one.deserved)})"
+            for _, one in less
+        ]
+        yield f"Less than its deserved share of the GPUs got {words.listed(told)}."
+        if free > NEAR:
+            yield (
+                f"{words.percent(free)} of the GPU-hours were free meanwhile: to that extent "
+                "nobody else held what was lacking. Deserved counts all that jobs may "
+                "use, also where more GPUs help them little."
+            )
+    elif known:
+        yield (
+            f"Every tenant's share was within {words.percent(NEAR)} of what it deserved, or above."
+            if len(known) > 1
+            else "Its share was what it deserved, or more."
+        )
+
+
+def _compared(difference: float) -> str:
+    if abs(difference) < 0.02:
+        return "That is about as in the period before."
+    word = "More" if difference > 0 else "Fewer"
+    return f"{word} jobs were late than in the period before ({words.points(difference)})."
+
+
+def _caveats(found: Fairness, tenant: str | None) -> Iterator[str]:
+    yield from found.notes
+    yield from few(found.of(tenant).jobs, "ended with a known rho")
+    small = sum(0 < one.jobs < words.FEW for one in found.tenants if one.tenant != OTHERS)
+    if tenant is None and small and found.all.jobs >= words.FEW:
+        yield (
+            f"{words.counted(small, 'tenant')} finished fewer than {words.FEW} jobs: their medians "
+            "are hints, and they are not judged by them."
+        )
+    if found.to_come:
+        yield f"Of {words.counted(found.to_come, 'finished job')} rho is not worked out yet."
+    if any(one.deserved is None for one in found.tenants):
+        yield "Deserved shares are not known for every tenant."

@@ -1,0 +1,87 @@
+"""What the figures share: columns, the frame of a figure, and caveats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from backend.reports import words
+from backend.reports.facts import Facts
+from maat.api.reports import Cell, Chart, ColumnOut, FigureOut
+
+GPU_HOURS, SECONDS, SHARE, JOBS = "GPU-hours", "s", "share", "jobs"
+
+
+def text(key: str, label: str) -> ColumnOut:
+    return ColumnOut(key=key, label=label, unit=None, is_text=True)
+
+
+def quantity(key: str, label: str, unit: str | None = None) -> ColumnOut:
+    return ColumnOut(key=key, label=label, unit=unit, is_text=False)
+
+
+def cell(value: float | None, digits: int = 6) -> float | None:
+    """Round a number as all forms of the report show it."""
+    return None if value is None else round(float(value), digits)
+
+
+def shown(column: ColumnOut, value: Cell) -> str:
+    """Write a cell as tables print it. Its unit stands in the column's heading."""
+    if value is None or isinstance(value, str):
+        return words.ABSENT if value is None else value
+    if column["unit"] == SHARE:
+        return words.percent(value)
+    if column["unit"] == SECONDS:
+        return words.duration(value)
+    return words.number(value)
+
+
+def figure(
+    facts: Facts,
+    key: str,
+    question: str,
+    answer: str,
+    *,
+    chart: Chart,
+    columns: Sequence[ColumnOut],
+    rows: Sequence[Sequence[Cell]],
+    formula: str,
+    caveats: Sequence[str] = (),
+) -> FigureOut:
+    return FigureOut(
+        key=key,
+        question=question,
+        answer=answer,
+        chart=chart,
+        columns=list(columns),
+        rows=[list(row) for row in rows],
+        shown=[
+            [shown(column, value) for column, value in zip(columns, row, strict=True)]
+            for row in rows
+        ],
+        formula=formula,
+        window=window(facts),
+        policy_versions=[version(one.policy, one.version) for one in facts.policies],
+        caveats=[*caveats],
+    )
+
+
+def window(facts: Facts) -> str:
+    whole = f"{words.span(facts.period)}, UTC, cluster time"
+    if facts.period.end <= facts.now:
+        return whole
+    return f"{whole}; up to {words.day(facts.now)} {facts.now:%H:%M}"
+
+
+def version(policy: str, digest: str) -> str:
+    """Name a policy with the digest of its parameters: `sia 3f2a9c01`."""
+    return f"{policy} {digest[:8]}" if digest else f"{policy} (parameters not recorded)"
+
+
+def few(jobs: int, what: str) -> list[str]:
+    """Return the caveat of quantiles over few jobs."""
+    if jobs >= words.FEW or jobs == 0:
+        return []
+    return [
+        f"Only {words.counted(jobs, 'job')} {what}: fewer than {words.FEW}, "
+        "so medians and 90th percentiles are hints."
+    ]

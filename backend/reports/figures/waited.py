@@ -1,0 +1,101 @@
+"""Who waited? Queue times by tenant."""
+
+from __future__ import annotations
+
+from backend.reports import words
+from backend.reports.facts import OTHERS, Facts, TenantWait, Waits
+from backend.reports.figures.parts import JOBS, SECONDS, cell, few, figure, quantity, text
+from maat.api.reports import Cell, FigureOut
+
+QUESTION = "Who waited?"
+COLUMNS = (
+    text("tenant", "Tenant"),
+    quantity("jobs", "Jobs that began", JOBS),
+    quantity("median", "Median wait", SECONDS),
+    quantity("p90", "90th percentile", SECONDS),
+    quantity("longest", "Longest wait", SECONDS),
+    quantity("waiting", "Waiting at the end", JOBS),
+)
+FORMULA = (
+    "Wait = first time on GPUs - time of submission, of jobs that began in the period. Half of "
+    "them waited no longer than the median, nine of ten no longer than the 90th percentile."
+)
+ALIKE = 0.05  # of the median before: a smaller change counts as none
+SLOW = 1.5  # times the median of all: a tenant is named as one that waited longer
+
+
+def waited(facts: Facts) -> FigureOut:
+    waits = facts.present.waits
+    shown: list[TenantWait] = (
+        [] if waits is None else [*waits.tenants, *([waits.all] if len(waits.tenants) != 1 else [])]
+    )
+    return figure(
+        facts,
+        "waited",
+        QUESTION,
+        _answer(waits, facts.past.waits, facts.tenant),
+        chart="waits",
+        columns=COLUMNS,
+        rows=[_row(one) for one in shown],
+        formula=waits.formula if waits and waits.formula else FORMULA,
+        caveats=[]
+        if waits is None
+        else [*waits.notes, *few(waits.of(facts.tenant).jobs, "began in the period")],
+    )
+
+
+def _row(one: TenantWait) -> list[Cell]:
+    return [
+        one.tenant,
+        one.jobs,
+        cell(one.median, 1),
+        cell(one.p90, 1),
+        cell(one.longest, 1),
+        one.waiting,
+    ]
+
+
+def _answer(waits: Waits | None, before: Waits | None, tenant: str | None) -> str:
+    """Answer for all, or for the tenant whose report it is."""
+    if waits is None or waits.of(tenant).jobs == 0:
+        still = 0 if waits is None else waits.of(tenant).waiting
+        if still:
+            return f"No job began in this period; {words.counted(still, 'job')} waited at its end."
+        return "Nobody: no job began in this period, and none waited at its end."
+    every = waits.of(tenant)
+    parts = [
+        f"Of {words.counted(every.jobs, 'job')} that began, half waited at most "
+        f"{words.duration(every.median)}, and one in ten longer than {words.duration(every.p90)}; "
+        f"the longest wait was {words.duration(every.longest)}."
+    ]
+    parts += _slow(waits) if tenant is None else []
+    past = None if before is None else before.of(tenant).median
+    if past is not None and every.median is not None:
+        parts.append(_compared(every.median, past))
+    if every.waiting:
+        verb = "waits" if every.waiting == 1 else "wait"
+        parts.append(f"{words.counted(every.waiting, 'job')} still {verb} at the end.")
+    return " ".join(parts)
+
+
+def _slow(waits: Waits) -> list[str]:
+    """Name who waited longer than all together, if the difference is not small."""
+    every = waits.all
+    named = [one for one in waits.tenants if one.jobs and one.tenant != OTHERS and one.p90]
+    if len(named) < 2 or every.p90 is None or every.p90 < 60:
+        return []
+    slow = sorted(
+        (one for one in named if (one.p90 or 0.0) >= SLOW * every.p90),
+        key=lambda one: -(one.p90 or 0.0),
+    )
+    if not slow:
+        return ["No tenant waited much longer than the others."]
+    told = [f"{one.tenant} ({words.duration(one.p90)})" for one in slow]
+    return [f"By the 90th percentile {words.listed(told)} waited longest."]
+
+
+def _compared(now: float, before: float) -> str:
+    if abs(now - before) < max(1.0, ALIKE * before):
+        return "The median hardly changed from the period before."
+    word = "up" if now > before else "down"
+    return f"The median is {word} from {words.duration(before)} in the period before."

@@ -1,0 +1,55 @@
+"""The forms of a report as files: their bytes, names and media types."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, cast
+
+from backend.reports.csv_form import csv_of
+from backend.reports.models import Report
+from backend.reports.pdf import pdf_of
+from backend.reports.pdf.document import Kept
+from backend.reports.service import canonical
+from maat.api.fields import rfc3339
+from maat.api.reports import Paper, ReportForm, ReportOut
+
+MEDIA_TYPES = {
+    ReportForm.PDF: "application/pdf",
+    ReportForm.CSV: "text/csv; charset=utf-8",
+    ReportForm.JSON: "application/json",
+}
+
+
+@dataclass(frozen=True)
+class ReportFile:
+    name: str
+    media_type: str
+    content: bytes
+
+
+def file_of(
+    report: ReportOut, form: ReportForm, *, paper: Paper = Paper.A4, kept: Kept | None = None
+) -> ReportFile:
+    """Write a report in a form. A kept report always gives the same bytes."""
+    if form is ReportForm.PDF:
+        content = pdf_of(report, paper=paper, kept=kept)
+    elif form is ReportForm.CSV:
+        content = csv_of(report)
+    else:
+        content = canonical(report)
+    return ReportFile(f"{name_of(report)}.{form.value}", MEDIA_TYPES[form], content)
+
+
+def file_of_kept(row: Report, form: ReportForm, paper: Paper) -> ReportFile:
+    document = cast(ReportOut, cast(Any, row.document))
+    kept = Kept(row.id, rfc3339(row.made_at), row.checksum)
+    return file_of(document, form, paper=paper, kept=kept)
+
+
+def name_of(report: ReportOut) -> str:
+    """Return a file's name: letters, digits and hyphens only, so that it is safe everywhere."""
+    whose = [report["cluster"], *([report["tenant"]] if report["tenant"] else [])]
+    words = "-".join(re.sub(r"[^A-Za-z0-9]+", "-", word).strip("-")[:60] for word in whose)
+    start, end = report["period"]["from"][:10], report["period"]["to"][:10]
+    return f"maat-report-{words or 'cluster'}-{start}-to-{end}"

@@ -1,0 +1,138 @@
+"""Gathers the facts of a report from the services that know them. Writes nothing.
+
+Use, waits and cost come from backend.usage, fairness from backend.fairness, worths of GPUs from
+backend.marginal_values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+
+from sqlmodel import Session
+
+from backend.accounts.identity import Principal
+from backend.clocktime import cluster_seconds
+from backend.clusters.models import Cluster
+from backend.fairness.service import fairness
+from backend.fairness.share_service import shares
+from backend.marginal_values.service import MarginalValue, marginal_values, policy_spans
+from backend.moments import moment_of
+from backend.periods import Period, day_start
+from backend.reports import words
+from backend.reports.facts import Facts, PeriodFacts, PolicyDecided, TypeValue, Use
+from backend.reports.fair_facts import fairness_of
+from backend.reports.jobs_facts import finished_in, waiting_at
+from backend.reports.use_facts import use_of, waits_of
+from backend.usage.service import usage
+from maat.scheduling.policies import POLICIES
+
+SPANS = 2  # of shares over time: a report tells those of the whole period
+NO_OBJECTIVE = "the policy's own."
+
+
+def gather(session: Session, seen: Principal, cluster: Cluster, period: Period) -> Facts:
+    """Return the facts of a report, as `seen` may know them.
+
+    Raises Invalid if the period cannot be reported.
+    """
+    now = cluster_now(session, cluster)
+    before = period.before_until(now)
+    present = _period(session, seen, cluster, period, now)
+    past = _period(session, seen, cluster, before, now)
+    return Facts(
+        cluster_id=cluster.id,
+        cluster=cluster.name,
+        tenant=None if seen.sees_all_tenants else seen.tenant_name,
+        period=period,
+        before=before,
+        now=now,
+        present=present,
+        past=past,
+        policies=_policies(session, cluster, period),
+        values=_values(session, cluster, period, present.use),
+        notes=list(_notes(cluster, period, before)),
+    )
+
+
+def _notes(cluster: Cluster, period: Period, before: Period) -> Iterator[str]:
+    """Say what the cluster is too young for."""
+    began = f"The cluster's time began on {words.day(cluster.epoch)}"
+    if period.start < cluster.epoch < period.end:
+        yield f"{began}: nothing is known of what was before."
+    elif before.start < cluster.epoch < before.end:
+        yield f"{began}, within the period before: the changes compare with a shorter time."
+
+
+def cluster_now(session: Session, cluster: Cluster) -> datetime:
+    return cluster.epoch + timedelta(seconds=cluster_seconds(cluster, moment_of(session)))
+
+
+def _period(
+    session: Session, seen: Principal, cluster: Cluster, period: Period, now: datetime
+) -> PeriodFacts:
+    if period.start >= now or period.end <= cluster.epoch:
+        return PeriodFacts(None, None, None)
+    # Nothing was before the cluster's time began.
+    period = replace(period, start=max(period.start, day_start(cluster.epoch.date())))
+    found = usage(session, seen, cluster=cluster, period=period)
+    _, end = period.until(now).seconds(cluster)
+    return PeriodFacts(
+        use=use_of(found, period.until(now)),
+        waits=waits_of(found, waiting_at(session, seen, cluster.id, end)),
+        fairness=fairness_of(
+            fairness(session, seen, cluster=cluster, period=period),
+            shares(session, seen, cluster=cluster, period=period, points=SPANS),
+        ),
+        finished=finished_in(session, seen, cluster, period.until(now)),
+    )
+
+
+def _policies(session: Session, cluster: Cluster, period: Period) -> list[PolicyDecided]:
+    first, last = _days(period)
+    spans = policy_spans(session, cluster.id, first_day=first, last_day=last)
+    return [
+        PolicyDecided(
+            span.policy,
+            span.policy_version,
+            span.placer,
+            cluster.epoch + timedelta(seconds=span.first_seconds),
+            cluster.epoch + timedelta(seconds=span.last_seconds),
+            span.hours,
+            span.rounds,
+        )
+        for span in spans
+    ]
+
+
+def _values(session: Session, cluster: Cluster, period: Period, use: Use | None) -> list[TypeValue]:
+    first, last = _days(period)
+    found = marginal_values(session, cluster.id, first_day=first, last_day=last)
+    return [_value(one, use) for one in found]
+
+
+def _days(period: Period) -> tuple[date, date]:
+    last = period.end - timedelta(microseconds=1)
+    return period.start.date(), last.date()
+
+
+def _value(one: MarginalValue, use: Use | None) -> TypeValue:
+    """Return the worth of a type, with its price and use as the other figures tell them."""
+    prices, shares = ({}, {}) if use is None else (use.price_per_hour, use.held_share)
+    decided = one.mean_used / one.mean_capacity if one.mean_capacity else 0.0
+    known = one.policy in POLICIES.names
+    objective = POLICIES.entry(one.policy).objective if known else None
+    return TypeValue(
+        one.gpu_type,
+        one.policy,
+        one.policy_version,
+        objective or NO_OBJECTIVE,
+        one.mean_value,
+        one.positive_share,
+        used_share=shares.get(one.gpu_type, decided),
+        capacity=one.mean_capacity,
+        covered=one.priced_hours / one.hours if one.hours else 0.0,
+        hours=one.hours,
+        price_per_hour=prices.get(one.gpu_type),
+    )

@@ -1,0 +1,223 @@
+"""Reads the use of a period: from days that were summed up, and else from raw rows.
+
+Commits nothing. Knows nothing of who may see what, except that it can read one tenant's rows alone.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+from sqlmodel import Session, col, select
+
+from backend.clusters.models import Cluster
+from backend.periods import DAY, Period, period_of
+from backend.problems import FieldError, Invalid
+from backend.usage.days import add_folded
+from backend.usage.models import ALL_TENANTS, CapacityDay, UsageDay, WaitDay
+from backend.usage.raw import raw_tally
+from backend.usage.repository import round_span, summed_days
+from backend.usage.tally import (
+    PARTS,
+    Dimension,
+    Key,
+    Sums,
+    Tally,
+    Waits,
+    capacity_of,
+)
+from maat.api.fields import rfc3339
+
+Cells = dict[tuple[str, str], Sums]
+"""Sums by (name, GPU type)."""
+_TREMBLE = 1e-3  # seconds by which a date, in microseconds, may miss a cluster time
+_PARTS = [col(getattr(UsageDay, part)) for part in PARTS]
+
+
+@dataclass
+class PeriodUse:
+    """The use of a cluster in a period that has passed. `now`: cluster seconds."""
+
+    session: Session
+    cluster: Cluster
+    period: Period
+    now: float
+    _raw: dict[date, Tally] = field(default_factory=dict)
+    _summed: list[date] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        parts = list(self.period.parts())
+        if not parts:
+            return
+        asked = (parts[0].start.date(), parts[-1].start.date())
+        summed = set(summed_days(self.session, self.cluster.id, *asked))
+        for part in parts:
+            day = part.start.date()
+            if day in summed and part == period_of(day):
+                self._summed.append(day)
+            else:
+                self._raw[day] = self._tally(part, is_summed=day in summed)
+
+    @cached_property
+    def days(self) -> Sequence[date]:
+        return list(self.period.days())
+
+    def by_name(self, dimension: Dimension, *, of: str | None, first: date, last: date) -> Cells:
+        """Return the sums of each name and GPU type over some days.
+
+        `of`: a tenant's id, ALL_TENANTS for the sums of all, None for the rows of every tenant.
+        """
+        cells: Cells = defaultdict(_zeros)
+        name = col(UsageDay.name)
+        for row in self._grouped((name, col(UsageDay.gpu_type)), dimension, of, first, last):
+            cells[row[0], row[1]] += _whole(row[2:])
+        for day, tally in self._raw.items():
+            if first <= day <= last:
+                for (key, gpu_type), sums in tally.used.items():
+                    if _counts(key, dimension, of):
+                        cells[key.name, gpu_type] += sums
+        return cells
+
+    def by_day(
+        self, dimension: Dimension, *, of: str | None, names: Iterable[str] | None = None
+    ) -> dict[tuple[date, str, str], Sums]:
+        """Return sums by (day, name, GPU type); without `names` by (day, "", GPU type)."""
+        wanted = None if names is None else set(names)
+        cells: dict[tuple[date, str, str], Sums] = defaultdict(_zeros)
+        named = () if wanted is None else (col(UsageDay.name),)
+        columns = (col(UsageDay.day), col(UsageDay.gpu_type), *named)
+        for row in self._grouped(columns, dimension, of, date.min, date.max, names=wanted):
+            day, gpu_type, *rest = row
+            name = "" if wanted is None else rest.pop(0)
+            cells[day, name, gpu_type] += _whole(rest)
+        for day, tally in self._raw.items():
+            for (key, gpu_type), sums in tally.used.items():
+                if _counts(key, dimension, of) and (wanted is None or key.name in wanted):
+                    cells[day, "" if wanted is None else key.name, gpu_type] += sums
+        return cells
+
+    def waits(
+        self, dimension: Dimension, *, of: str | None, group: Callable[[date, str], str]
+    ) -> dict[str, Waits]:
+        """Return how long jobs waited, by what `group` makes of (day, name)."""
+        found: dict[str, Waits] = defaultdict(Waits)
+        columns = [
+            col(getattr(WaitDay, name))
+            for name in ("day", "name", "jobs", "waited_ms", "longest_ms", "sketch")
+        ]
+        for first, last in self._runs(date.min, date.max):
+            statement = sa.select(*columns).where(
+                col(WaitDay.cluster_id) == self.cluster.id,
+                col(WaitDay.dimension) == dimension.value,
+                *_of_tenant(col(WaitDay.tenant_id), of),
+                col(WaitDay.day).between(first, last),
+            )
+            for day, name, jobs, waited, longest, sketch in (
+                self.session.connection().execute(statement).all()
+            ):
+                found[group(day, name)].add(Waits(jobs, waited, longest, [sketch]))
+        for day, tally in self._raw.items():
+            for key, waits in tally.waits.items():
+                if _counts(key, dimension, of):
+                    found[group(day, key.name)].add(waits)
+        return found
+
+    @cached_property
+    def capacity(self) -> dict[tuple[date, str], Sums]:
+        """CAPACITY_PARTS by day and GPU type."""
+        found: dict[tuple[date, str], Sums] = {}
+        for first, last in self._runs(date.min, date.max):
+            statement = select(CapacityDay).where(
+                CapacityDay.cluster_id == self.cluster.id, col(CapacityDay.day).between(first, last)
+            )
+            for row in self.session.exec(statement):
+                found[row.day, row.gpu_type] = capacity_of(row)
+        for day, tally in self._raw.items():
+            found |= {(day, gpu_type): sums for gpu_type, sums in tally.capacity.items()}
+        return found
+
+    def _tally(self, part: Period, *, is_summed: bool) -> Tally:
+        start, end = part.seconds(self.cluster)
+        day = part.start.date()
+        whole_start, whole_end = period_of(day).seconds(self.cluster)
+        is_whole = start <= whole_start and end >= min(whole_end, self.now) - _TREMBLE
+        if not is_whole:
+            self._check_kept(part, start)
+        tally = raw_tally(self.session, self.cluster.id, start, end, now=self.now)
+        if is_whole and not is_summed:
+            add_folded(self.session, self.cluster.id, day, tally)
+        return tally
+
+    def _check_kept(self, part: Period, start: float) -> None:
+        """Refuse a part of a day of which only sums are left."""
+        kept = round_span(self.session, self.cluster.id)
+        deleted = self.cluster.latest_round is not None and (
+            kept is None or (kept[0] > start and self._has_forgotten())
+        )
+        if deleted:
+            pointer = "/from" if part.start == self.period.start else "/to"
+            moment = part.start if pointer == "/from" else part.end
+            message = f"Of {part.start.date().isoformat()} only the whole day is still known."
+            remedy = "Give a time of 00:00 UTC, or period."
+            raise Invalid(
+                f"{message} {remedy}",
+                errors=[FieldError(pointer, "whole_days_only", message, remedy, rfc3339(moment))],
+            )
+
+    def _has_forgotten(self) -> bool:
+        """Return whether rounds were deleted."""
+        return (self.cluster.latest_round or 0) > self.cluster.keep_rounds
+
+    def _grouped(
+        self,
+        columns: Sequence[Any],
+        dimension: Dimension,
+        of: str | None,
+        first: date,
+        last: date,
+        *,
+        names: set[str] | None = None,
+    ) -> Iterator[Sequence[Any]]:
+        for begin, end in self._runs(first, last):
+            statement = sa.select(*columns, *(sa.func.sum(part) for part in _PARTS)).where(
+                col(UsageDay.cluster_id) == self.cluster.id,
+                col(UsageDay.dimension) == dimension.value,
+                *_of_tenant(col(UsageDay.tenant_id), of),
+                col(UsageDay.day).between(begin, end),
+            )
+            if names is not None:
+                statement = statement.where(col(UsageDay.name).in_(names))
+            yield from self.session.connection().execute(statement.group_by(*columns)).all()
+
+    def _runs(self, first: date, last: date) -> Iterator[tuple[date, date]]:
+        """Yield the runs of neighbouring summed days within these."""
+        days = [day for day in self._summed if first <= day <= last]
+        begin = 0
+        for at in range(1, len(days) + 1):
+            if at == len(days) or days[at] - days[at - 1] != DAY:
+                yield days[begin], days[at - 1]
+                begin = at
+
+
+def _whole(sums: Sequence[Any]) -> Sums:
+    return np.array([int(each) for each in sums], dtype=np.int64)  # PostgreSQL sums to decimals
+
+
+def _zeros() -> Sums:
+    return np.zeros(len(PARTS), dtype=np.int64)
+
+
+def _counts(key: Key, dimension: Dimension, of: str | None) -> bool:
+    if key.dimension is not dimension:
+        return False
+    return key.tenant_id != ALL_TENANTS if of is None else key.tenant_id == of
+
+
+def _of_tenant(column: Any, of: str | None) -> tuple[sa.ColumnElement[bool], ...]:
+    return (column != ALL_TENANTS,) if of is None else (column == of,)
