@@ -11,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 from backend.database import Database
+from backend.health.disk import disk_problem
 from backend.health.service import health, seen_again
 from backend.problems import Unavailable
 from backend.settings import Settings
@@ -62,8 +63,12 @@ class HealthMonitor:
     def _look(self) -> HealthOut:
         if self._database is None:
             self._database = Database.of(self._settings, connections=1)
+        folder, least = self._settings.data_path, self._settings.least_free_bytes
+        has_room = disk_problem(folder, least_free_bytes=least) is None
         with self._database.session_scope(writes=False) as session:
-            found = health(session, stale_seconds=self._settings.worker_stale_seconds)
+            found = health(
+                session, stale_seconds=self._settings.worker_stale_seconds, has_room=has_room
+            )
         self._last = _Look(found, time.monotonic())
         return found
 

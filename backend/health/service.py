@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from datetime import datetime
 from importlib.metadata import version
-from typing import Literal
 
 from sqlmodel import Session, col, select
 
@@ -37,19 +36,22 @@ def seen_again(health: HealthOut, seconds: float) -> HealthOut:
         status="degraded",
         version=health["version"],
         database="slow",
+        disk=health["disk"],
         checked_seconds_ago=seconds,
         worker=worker,
         time=rfc3339(utc_now()),
     )
 
 
-def health(session: Session, *, stale_seconds: float) -> HealthOut:
+def health(session: Session, *, stale_seconds: float, has_room: bool) -> HealthOut:
+    """Return the health. `has_room`: whether the data folder takes more."""
     worker = worker_health(session, utc_now(), stale_seconds=stale_seconds)
-    status: Literal["ok", "degraded"] = "degraded" if worker["state"] == "stale" else "ok"
+    well = has_room and worker["state"] != "stale"
     return HealthOut(
-        status=status,
+        status="ok" if well else "degraded",
         version=version("maat"),
         database="ok",
+        disk="ok" if has_room else "full",
         checked_seconds_ago=0.0,
         worker=worker,
         time=rfc3339(utc_now()),

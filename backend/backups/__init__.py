@@ -1,0 +1,1 @@
+"""Copies of the whole database in one file: made, checked, restored."""

@@ -1,0 +1,1 @@
+"""Figures for Prometheus: what this process counts, and what the database says."""
