@@ -10,29 +10,49 @@ from importlib.metadata import version
 from fastapi import APIRouter, FastAPI
 
 from backend.accounts.locality import asking_the_system
+from backend.accounts.oidc_routes import router as oidc
+from backend.accounts.rate_limits import RateLimits
 from backend.accounts.routes import router as accounts
+from backend.accounts.tenant_routes import router as tenants
+from backend.accounts.token_routes import router as tokens
+from backend.accounts.user_routes import router as users
+from backend.attempts.routes import reporting
 from backend.attempts.routes import router as attempts
+from backend.audit.routes import router as audit
 from backend.clusters.routes import router as clusters
 from backend.database import Database
 from backend.events.routes import router as events
+from backend.fairness.routes import router as fairness
 from backend.health.monitor import HealthMonitor
+from backend.health.readiness import Readiness
+from backend.health.routes import at_root as health_at_root
 from backend.health.routes import router as health
+from backend.jobs.action_routes import router as job_actions
+from backend.jobs.bulk_routes import router as job_bulk
 from backend.jobs.remedies import Rehearsal, RemedyFinder
 from backend.jobs.routes import router as jobs
 from backend.logs import install_logging
 from backend.measurements.routes import router as measurements
+from backend.metrics.requests import MeasuredRequests
+from backend.metrics.routes import at_root as metrics_at_root
+from backend.metrics.routes import router as metrics
+from backend.metrics.service import Metrics
 from backend.models_catalog.routes import router as models_catalog
 from backend.occupancy.routes import router as occupancy
 from backend.operations.routes import router as operations
 from backend.pages.calls import PageCallGuard, ParsedCall
 from backend.policies.routes import router as policies
 from backend.queue import Queue, celery_queue
+from backend.quotas.routes import router as quotas
+from backend.reports.routes import router as reports
+from backend.reports.schedule_routes import router as report_schedules
 from backend.reservations.routes import router as reservations
 from backend.rounds.routes import router as rounds
 from backend.settings import Settings, get_settings
 from backend.shutdown import Shutdown
 from backend.simulations.routes import router as simulations
 from backend.sweeps.routes import router as sweeps
+from backend.usage.routes import router as usage
 from backend.web.documentation import OPENAPI_URL, install_documentation
 from backend.web.fallback import install_fallback
 from backend.web.faults import Faults
@@ -40,27 +60,44 @@ from backend.web.gates import Gates
 from backend.web.middleware import RequestGuard
 from backend.web.openapi import install_openapi
 from backend.web.problem_responses import install_problem_handlers
+from backend.web.proxies import TrustedProxies
 from backend.web.safe_methods import SafeMethods
 from backend.web.security_headers import SecurityHeaders
 
 PREFIX = "/api/v1"
 ROUTERS: tuple[APIRouter, ...] = (
     health,
+    metrics,
     accounts,
+    oidc,
+    tenants,
+    users,
+    tokens,
+    audit,
     jobs,
+    job_actions,
+    job_bulk,
     attempts,
+    reporting,
     clusters,
     occupancy,
     reservations,
+    quotas,
     rounds,
     policies,
     models_catalog,
     measurements,
     simulations,
     sweeps,
+    fairness,
+    reports,
+    report_schedules,
+    usage,
     operations,
     events,
 )
+AT_ROOT: tuple[APIRouter, ...] = (health_at_root, metrics_at_root)
+"""What monitoring asks for, at the addresses where it looks."""
 
 
 def create_app(
@@ -80,7 +117,7 @@ def create_app(
             behind one; otherwise addresses and headers alone decide who is local.
     """
     settings = get_settings() if settings is None else settings
-    install_logging(settings.log_level)
+    install_logging(settings.log_level, settings.log_format)
     # Pages call the service in-process: each call would be a line.
     logging.getLogger("httpx").setLevel("WARNING")
     app = FastAPI(
@@ -103,9 +140,13 @@ def create_app(
     app.state.script_hashes = set()
     app.add_middleware(RequestGuard)
     app.add_middleware(SecurityHeaders, script_hashes=app.state.script_hashes)
+    app.add_middleware(MeasuredRequests)
+    app.add_middleware(TrustedProxies, proxies=settings.trusted_proxies)
     install_problem_handlers(app)
     for router in ROUTERS:
         app.include_router(router, prefix=PREFIX)
+    for router in AT_ROOT:
+        app.include_router(router)
     install_documentation(app)
     install_openapi(app)
     install_fallback(app)
@@ -127,6 +168,9 @@ def provide(
     app.state.gates = Gates(settings)
     app.state.health = HealthMonitor(settings)
     app.state.queue = celery_queue(settings) if queue is None else queue
+    app.state.rate_limits = RateLimits(settings)
+    app.state.readiness = Readiness(settings, app.state.queue)
+    app.state.metrics = Metrics(settings, app.state.database, app.state.queue)
     app.state.remedies = RemedyFinder(rehearsal)
 
 
@@ -136,7 +180,14 @@ def put_guards_outside(app: FastAPI) -> None:
     Nothing may read a body before the guards have checked the request, and what compresses answers
     must see GET in place of HEAD.
     """
-    outside: set[object] = {SecurityHeaders, RequestGuard, PageCallGuard, SafeMethods}
+    outside: set[object] = {
+        TrustedProxies,
+        MeasuredRequests,
+        SecurityHeaders,
+        RequestGuard,
+        PageCallGuard,
+        SafeMethods,
+    }
     guards = [entry for entry in app.user_middleware if entry.cls in outside]
     app.user_middleware[:] = [
         *guards,
@@ -153,3 +204,4 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     app.state.shutdown.begin()
     app.state.database.dispose()
     app.state.health.close()
+    app.state.readiness.close()

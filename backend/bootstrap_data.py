@@ -2,7 +2,7 @@
 
 Running it again changes nothing.
 
-    python -m backend.bootstrap_data [--print-first-token]
+    python -m backend.bootstrap_data [--print-sign-in]
 """
 
 from __future__ import annotations
@@ -10,12 +10,16 @@ from __future__ import annotations
 import argparse
 from datetime import timedelta
 
-from sqlmodel import Session, select
+from sqlalchemy import or_
+from sqlmodel import Session, col, select
 
 from backend.accounts.identity import LOCAL_USER
 from backend.accounts.models import ApiToken, Tenant, User
 from backend.accounts.permissions import Role
-from backend.accounts.tokens import create_token
+from backend.accounts.random_password import give_random_password
+from backend.accounts.token_service import record_token
+from backend.accounts.tokens import store_token
+from backend.audit.changes import program
 from backend.clusters.repository import name_is_taken
 from backend.clusters.service import create_cluster
 from backend.database import Database
@@ -55,14 +59,15 @@ def add_defaults(database: Database, settings: Settings) -> None:
 
 
 def _ensure_admin(session: Session) -> None:
+    if session.exec(select(User).where(User.name == LOCAL_USER)).first() is not None:
+        return  # the tenant may have another name by now
     tenant = session.exec(select(Tenant).where(Tenant.name == DEFAULT_TENANT)).first() or Tenant(
         name=DEFAULT_TENANT
     )
     session.add(tenant)
     session.flush()
-    if session.exec(select(User).where(User.name == LOCAL_USER)).first() is None:
-        session.add(User(name=LOCAL_USER, tenant_id=tenant.id, role=Role.CLUSTER_ADMIN.value))
-        session.flush()
+    session.add(User(name=LOCAL_USER, tenant_id=tenant.id, role=Role.CLUSTER_ADMIN.value))
+    session.flush()
 
 
 def first_token(database: Database) -> str | None:
@@ -74,9 +79,24 @@ def first_token(database: Database) -> str | None:
         database.lock_alone(session)
         if session.exec(select(ApiToken)).first() is not None:
             return None
-        return create_token(
-            session, session.exec(select(User).where(User.name == LOCAL_USER)).one(), name="first"
-        )
+        admin = session.exec(select(User).where(User.name == LOCAL_USER)).one()
+        row, secret = store_token(session, admin, name="first")
+        record_token(session, program("the first start"), row, admin)
+    return secret
+
+
+def first_password(database: Database) -> str | None:
+    """Give the administrator a random password and return it, or None.
+
+    None if anybody can sign in already: without it nobody could sign in from a browser.
+    """
+    with database.session_scope() as session:
+        database.lock_alone(session)
+        ways = or_(col(User.password_hash).is_not(None), col(User.subject).is_not(None))
+        if session.exec(select(User.id).where(ways)).first() is not None:
+            return None
+        admin = session.exec(select(User).where(User.name == LOCAL_USER)).one()
+        return give_random_password(session, admin, actor="the first start")
 
 
 def main() -> None:
@@ -84,24 +104,43 @@ def main() -> None:
         description="Bring the database to the newest schema and add what the first start needs."
     )
     parser.add_argument(
+        "--print-sign-in",
         "--print-first-token",
         action="store_true",
-        help="print the administrator's token once, if no token exists yet",
+        help="print once how the administrator signs in, and a first token: each if there is none",
     )
     given = parser.parse_args()
     settings = get_settings()
     database = Database.of(settings)
     ensure_defaults(database, settings)
-    if given.print_first_token and not settings.implicit_admin:
-        _show(first_token(database))
+    if given.print_sign_in and settings.implicit_admin:
+        print(
+            "Who runs programs here as this user is the administrator, without signing in; all "
+            "others need an account or a token. MAAT_IMPLICIT_ADMIN=false ends that.",
+            flush=True,
+        )
+    elif given.print_sign_in:
+        _show_password(first_password(database), settings)
+        _show_token(first_token(database))
     database.dispose()
 
 
-def _show(secret: str | None) -> None:
+def _show_password(chosen: str | None, settings: Settings) -> None:
+    if chosen is not None:
+        print(
+            f"Sign in at {settings.public_url.rstrip('/')}/sign-in as the administrator. "
+            "The password is shown only once:\n\n"
+            f"    name      {LOCAL_USER}\n    password  {chosen}\n\n"
+            "Change it at /account.",
+            flush=True,
+        )
+
+
+def _show_token(secret: str | None) -> None:
     if secret is not None:
         print(
             f"The administrator's first token, shown only once:\n\n    {secret}\n\n"
-            "Make others with `maat token create`.",
+            "Make others at /account, or with `maat tokens create`.",
             flush=True,
         )
 

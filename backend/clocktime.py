@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
@@ -28,16 +28,31 @@ class ClusterTimes(Protocol):
     wall second.
     """
 
-    epoch: datetime
+    @property
+    def epoch(self) -> datetime: ...
+    @property
+    def anchor_wall(self) -> datetime: ...
+    @property
+    def anchor_boot(self) -> str | None: ...
+    @property
+    def anchor_boot_seconds(self) -> float | None: ...
+    @property
+    def anchor_seconds(self) -> float: ...
+    @property
+    def speed(self) -> float: ...
+    @property
+    def is_stopped(self) -> bool: ...
+
+
+class AnchoredTimes(ClusterTimes, Protocol):
+    """The same, to be anchored again."""
+
     anchor_wall: datetime
     anchor_boot: str | None
     anchor_boot_seconds: float | None
     anchor_seconds: float
     speed: float
     paused: bool
-
-    @property
-    def is_stopped(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -89,7 +104,7 @@ def stands_still(cluster: ClusterTimes, now: Moment) -> bool:
 
 
 def reanchor(
-    cluster: ClusterTimes, now: Moment, *, speed: float | None = None, paused: bool | None = None
+    cluster: AnchoredTimes, now: Moment, *, speed: float | None = None, paused: bool | None = None
 ) -> None:
     """Change how fast cluster time passes from now on; past time stays as it was."""
     cluster.anchor_seconds = cluster_seconds(cluster, now)
@@ -102,7 +117,7 @@ def reanchor(
     cluster.paused = cluster.paused if paused is None else paused
 
 
-def wind_to(cluster: ClusterTimes, now: Moment, seconds: float) -> None:
+def wind_to(cluster: AnchoredTimes, now: Moment, seconds: float) -> None:
     """Continue cluster time from `seconds`; nothing changes if that is already past."""
     reanchor(cluster, now)
     cluster.anchor_seconds = max(cluster.anchor_seconds, seconds)
@@ -111,6 +126,11 @@ def wind_to(cluster: ClusterTimes, now: Moment, seconds: float) -> None:
 def shown_at(cluster: ClusterTimes, seconds: float) -> str:
     """Return the date that a cluster time is shown as: epoch + seconds."""
     return rfc3339(cluster.epoch + timedelta(seconds=seconds))
+
+
+def shown_day(cluster: ClusterTimes, seconds: float) -> date:
+    """Return the day, in UTC, of the date that a cluster time is shown as."""
+    return (cluster.epoch + timedelta(seconds=seconds)).astimezone(UTC).date()
 
 
 def seconds_at(cluster: ClusterTimes, shown: datetime) -> float:

@@ -26,6 +26,7 @@ _FIRST_START_LOCK = 7_240_104
 _CONNECT_SECONDS = 5
 _HASTY_MILLISECONDS = 50
 _MOST_TRIES, _SECONDS_BETWEEN_TRIES = 100, 0.05
+_POSTGRES_DISK_FULL = "53100"
 _AFTER_COMMIT = "maat_after_commit"
 
 
@@ -156,6 +157,17 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
     _write_ahead(connection)
     for pragma in ("synchronous=NORMAL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}")
+
+
+def is_disk_full(error: BaseException | None) -> bool:
+    """Return whether a driver's error says that the database's disk has no room."""
+    if isinstance(error, sqlite3.Error):
+        # The second: the index of its log, which is a file that grows too.
+        return getattr(error, "sqlite_errorcode", None) in (
+            sqlite3.SQLITE_FULL,
+            sqlite3.SQLITE_IOERR_SHMSIZE,
+        )
+    return getattr(error, "sqlstate", None) == _POSTGRES_DISK_FULL
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:

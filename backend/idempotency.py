@@ -42,11 +42,15 @@ KeyHeader = Annotated[
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to a request."""
+    """The answer to a request.
+
+    `kept`: what repetitions get, if not the body: no secret is stored.
+    """
 
     status: int
     body: Any
     headers: Mapping[str, str] = field(default_factory=dict)
+    kept: Any = None
 
     def response(self, *, replayed: bool = False) -> JSONResponse:
         marker = {"Idempotency-Replayed": "true"} if replayed else {}
@@ -86,7 +90,7 @@ def answer_once(
     if not _reserve(session, once):
         return _replay(session, once)
     given = answer()
-    body = jsonable_encoder(given.body)
+    body = jsonable_encoder(given.body if given.kept is None else given.kept)
     session.execute(
         update(IdempotencyKey)
         .where(*_same(once))

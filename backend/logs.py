@@ -6,11 +6,15 @@ the value that caused it, so a log names the kind of an error and where it arose
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 import traceback
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from types import TracebackType
+
+from backend.asking import asking
 
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _OF_THE_SERVER = ("uvicorn", "uvicorn.error", "uvicorn.access")
@@ -29,6 +33,30 @@ class WithoutMessages(logging.Formatter):
         return "" if ei[1] is None else "".join(trace_of(ei[1])).rstrip()
 
 
+class JsonLines(WithoutMessages):
+    """Formats a log line as one JSON object, with the id of the request that it is about."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        request = asking()
+        line: dict[str, object] = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+            "process": record.process,
+        }
+        if request is not None:
+            line["request_id"] = request.request_id
+        if record.exc_info is not None and record.exc_info[0] is not None:
+            line["error"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+def formatter(form: str) -> logging.Formatter:
+    """Return what writes lines of this form: `text` or `json`."""
+    return JsonLines() if form == "json" else WithoutMessages(FORMAT)
+
+
 class WithoutQuery(logging.Filter):
     """Removes the query from the server's lines about requests."""
 
@@ -40,19 +68,19 @@ class WithoutQuery(logging.Filter):
         return True
 
 
-def install_logging(level: str) -> None:
-    """Install the log format in this process.
+def install_logging(level: str, form: str = "text") -> None:
+    """Install the log format in this process: `text` or `json`.
 
     uvicorn has set up its own before it loads the application.
     """
     root = logging.getLogger()
     if not root.handlers:
         root.addHandler(logging.StreamHandler(sys.stderr))
-        root.handlers[0].setFormatter(WithoutMessages(FORMAT))
+        root.handlers[0].setFormatter(formatter(form))
         root.setLevel(level)
     for name in _OF_THE_SERVER:
         for handler in logging.getLogger(name).handlers:
-            handler.setFormatter(WithoutMessages(FORMAT))
+            handler.setFormatter(formatter(form))
     access = logging.getLogger("uvicorn.access")
     if not any(isinstance(known, WithoutQuery) for known in access.filters):
         access.addFilter(WithoutQuery())

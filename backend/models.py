@@ -5,7 +5,7 @@ Each noun defines its own tables.
 
 from sqlmodel import SQLModel
 
-from backend.accounts.models import ApiToken, Tenant, User
+from backend.accounts.models import ApiToken, BrowserSession, SignInTries, Tenant, User
 from backend.attempts.models import (
     AttemptRow,
     GpuHold,
@@ -16,28 +16,58 @@ from backend.attempts.models import (
     SharingSample,
     StepSample,
 )
+from backend.audit.models import AuditRecord
 from backend.clusters.models import Cluster, ClusterRuntime, ExecutorJob, ExecutorSamples, Node
 from backend.commands.models import JobCommand, JobSecret
+from backend.fairness.models import (
+    EndedBelief,
+    EndedDay,
+    JobFairness,
+    RhoDay,
+    ShareDay,
+    WaitReason,
+)
+from backend.health.models import WorkerHeartbeat
 from backend.idempotency_models import IdempotencyKey
-from backend.jobs.models import Job, JobAllocation, JobCount, JobEvent
+from backend.jobs.models import (
+    AllocationReading,
+    Job,
+    JobAllocation,
+    JobCount,
+    JobDependency,
+    JobEvent,
+    JobPause,
+)
+from backend.marginal_values.models import MarginalValueDay, SummedRounds
 from backend.measurements.models import Measurement, MeasurementFiles, MeasurementUse
 from backend.operations.models import Operation, OperationState
+from backend.quotas.models import GpuQuota
+from backend.reports.models import Report, ReportDelivery, ReportSchedule
 from backend.reservations.models import ClusterReservation
 from backend.rounds.models import OutboxMessage, Round
 from backend.simulations.models import Simulation, SimulationRun
 from backend.sweeps.models import Sweep, SweepMember, SweepPoint
+from backend.usage.models import CapacityDay, GpuPrice, SummedDay, UsageDay, WaitDay
 
 metadata = SQLModel.metadata
 
 __all__ = [
+    "AllocationReading",
     "ApiToken",
     "AttemptRow",
+    "AuditRecord",
+    "BrowserSession",
+    "CapacityDay",
     "Cluster",
     "ClusterReservation",
     "ClusterRuntime",
+    "EndedBelief",
+    "EndedDay",
     "ExecutorJob",
     "ExecutorSamples",
     "GpuHold",
+    "GpuPrice",
+    "GpuQuota",
     "GpuScore",
     "GradientSample",
     "IdempotencyKey",
@@ -45,10 +75,14 @@ __all__ = [
     "JobAllocation",
     "JobCommand",
     "JobCount",
+    "JobDependency",
     "JobEvent",
+    "JobFairness",
     "JobFit",
     "JobMemory",
+    "JobPause",
     "JobSecret",
+    "MarginalValueDay",
     "Measurement",
     "MeasurementFiles",
     "MeasurementUse",
@@ -56,15 +90,27 @@ __all__ = [
     "Operation",
     "OperationState",
     "OutboxMessage",
+    "Report",
+    "ReportDelivery",
+    "ReportSchedule",
+    "RhoDay",
     "Round",
+    "ShareDay",
     "SharingSample",
+    "SignInTries",
     "Simulation",
     "SimulationRun",
     "StepSample",
+    "SummedDay",
+    "SummedRounds",
     "Sweep",
     "SweepMember",
     "SweepPoint",
     "Tenant",
+    "UsageDay",
     "User",
+    "WaitDay",
+    "WaitReason",
+    "WorkerHeartbeat",
     "metadata",
 ]

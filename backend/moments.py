@@ -7,14 +7,38 @@ on this machine.
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
 from sqlmodel import Session
 
 from backend.clocktime import Moment, this_moment, utc_now
 from backend.columns import UtcDateTime
 
-_NOW = sa.select(sa.func.clock_timestamp(type_=UtcDateTime()))
+
+class DatabaseNow(FunctionElement[Any]):
+    """Now by the database's clock, within a statement; NULL on SQLite, which has this machine's.
+
+    `this_moment` makes a Moment of either.
+    """
+
+    type = UtcDateTime()
+    inherit_cache = True
+
+
+@compiles(DatabaseNow)
+def _by_its_clock(_element: DatabaseNow, _compiler: Any, **_given: Any) -> str:
+    return "clock_timestamp()"
+
+
+@compiles(DatabaseNow, "sqlite")
+def _by_this_machines(_element: DatabaseNow, _compiler: Any, **_given: Any) -> str:
+    return "NULL"
+
+
+_NOW = sa.select(DatabaseNow())
 
 
 def moment_of(session: Session) -> Moment:

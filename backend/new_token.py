@@ -15,7 +15,9 @@ from sqlmodel import select
 
 from backend.accounts.identity import LOCAL_USER
 from backend.accounts.models import User
-from backend.accounts.tokens import create_token
+from backend.accounts.token_service import record_token
+from backend.accounts.tokens import store_token
+from backend.audit.changes import program
 from backend.clocktime import utc_now
 from backend.database import Database
 from backend.problems import NotFound
@@ -30,12 +32,14 @@ def new_token(database: Database, *, user_name: str, name: str, days: float | No
             raise NotFound(
                 f"there is no user {user_name!r}: `local` is the administrator of the first start"
             )
-        return create_token(
+        row, secret = store_token(
             session,
             user,
             name=name,
             expires_at=None if days is None else utc_now() + timedelta(days=days),
         )
+        record_token(session, program("the operator"), row, user)
+    return secret
 
 
 def main() -> None:

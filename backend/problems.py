@@ -256,6 +256,16 @@ class Unavailable(Problem):
     retryable = True
 
 
+class DiskFull(Problem):
+    """The disk that holds Maat's database is full. Nothing was stored.
+
+    Make room there, or ask who runs Maat to; then try again.
+    """
+
+    slug, title, status = "disk-full", "The disk of Maat's database is full", 507
+    retryable = True
+
+
 def all_problems() -> Iterator[type[Problem]]:
     """Yield every kind of problem that the service can answer with."""
     yield from Problem.__subclasses__()

@@ -5,15 +5,21 @@ The worker defines what a task does; the truth is in the database.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
+from amqp.exceptions import ChannelError
 from celery import Celery
 
 from backend.settings import Settings
 
 RUN_SIMULATION = "maat.run_simulation"
 RUN_SWEEP_POINT = "maat.run_sweep_point"
+WORK_OUT_FAIRNESS = "maat.work_out_fairness"
+DELIVER_REPORT = "maat.deliver_report"
+ROUNDS_QUEUE = "rounds"
 SIMULATIONS_QUEUE = "simulations"
+_PATIENCE_SECONDS = 2.0
 
 # The embedded broker's transport, by name like the tasks: it belongs to the worker, and only a
 # process that sends or receives loads it.
@@ -24,6 +30,13 @@ class Queue(Protocol):
     """Where tasks are sent. Call it only after the commit (database.after_commit)."""
 
     def send(self, task: str, *arguments: str) -> None: ...
+
+    def waiting(self) -> Mapping[str, int]:
+        """Return how many messages wait in each queue.
+
+        Raises kombu's OperationalError or OSError if the broker does not answer.
+        """
+        ...
 
 
 class CeleryQueue:
@@ -36,6 +49,19 @@ class CeleryQueue:
         self._app.send_task(
             task, args=arguments, queue=SIMULATIONS_QUEUE, ignore_result=True, retry=False
         )
+
+    def waiting(self) -> Mapping[str, int]:
+        with self._app.connection_for_read() as connection:
+            connection.ensure_connection(max_retries=1, interval_start=0, timeout=_PATIENCE_SECONDS)
+            channel = connection.default_channel
+            return {name: _messages(channel, name) for name in (ROUNDS_QUEUE, SIMULATIONS_QUEUE)}
+
+
+def _messages(channel: Any, queue: str) -> int:
+    try:
+        return int(channel.queue_declare(queue, passive=True).message_count)
+    except ChannelError:  # Redis forgets a queue that is empty
+        return 0
 
 
 def celery_queue(settings: Settings) -> CeleryQueue:

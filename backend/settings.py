@@ -8,8 +8,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -17,6 +19,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from backend.validation_errors import field_error
+from maat.vocabulary import Role
 
 _POSTGRES_PREFIXES = ("postgresql://", "postgres://")
 
@@ -25,7 +28,11 @@ class Settings(BaseSettings):
     """What a deployment may choose. Units are in the names."""
 
     model_config = SettingsConfigDict(
-        env_prefix="MAAT_", env_file=".env", extra="ignore", frozen=True
+        env_prefix="MAAT_",
+        env_file=".env",
+        extra="ignore",
+        frozen=True,
+        hide_input_in_errors=True,
     )
 
     data_dir: Path = Path("var")
@@ -35,9 +42,11 @@ class Settings(BaseSettings):
     allow_commands: bool = False
     secret_key: SecretStr = SecretStr("")
     public_url: str = "http://127.0.0.1:8000"
+    trusted_proxies: str = ""
     demo: bool = False
     demo_jobs: bool = False
     max_upload_bytes: int = Field(12 * 1024 * 1024, ge=1024)
+    least_free_bytes: int = Field(256 * 1024 * 1024, ge=0)
     worker_stale_seconds: float = Field(30.0, gt=0)
     lock_wait_seconds: float = Field(20.0, gt=0)
     request_threads: int = Field(8, ge=1, le=200)
@@ -45,9 +54,39 @@ class Settings(BaseSettings):
     request_head_seconds: float = Field(10.0, gt=0)
     request_body_seconds: float = Field(60.0, gt=0)
     idempotency_keep_hours: float = Field(24.0, ge=24.0)
+    agent_seconds: float = Field(60.0, gt=0)
     keep_logs_days: float = Field(30.0, ge=0)
+    keep_reports_days: float = Field(1100.0, ge=1)
+    keep_allocations_days: float = Field(400.0, ge=2)
+    keep_events_days: float = Field(400.0, ge=2)
+    keep_audit_days: float = Field(1100.0, ge=1)
+    reports_folder: str = ""
+    webhooks_to_private_addresses: bool = False
+    webhook_seconds: float = Field(10.0, gt=0, le=60)
+    metrics_seconds: float = Field(5.0, ge=0)
     event_poll_seconds: float = Field(1.0, gt=0)
     event_heartbeat_seconds: float = Field(15.0, gt=0)
+    event_recheck_seconds: float = Field(5.0, gt=0)
+    reads_per_minute: int = Field(6000, ge=0)
+    changes_per_minute: int = Field(1200, ge=0)
+    simulations_per_hour: int = Field(600, ge=0)
+    session_idle_hours: float = Field(12.0, gt=0)
+    session_days: float = Field(7.0, gt=0)
+    sign_in_tries: int = Field(10, ge=1)
+    sign_in_window_seconds: float = Field(900.0, gt=0)
+    oidc_issuer: str = ""
+    oidc_client_id: str = ""
+    oidc_client_secret: SecretStr = SecretStr("")
+    oidc_client_secret_file: Path | None = None
+    oidc_scopes: str = "openid profile email"
+    oidc_label: str = "Single sign-on"
+    oidc_name_claim: str = "preferred_username"
+    oidc_tenant_claim: str = ""
+    oidc_tenants: dict[str, str] = {}
+    oidc_default_tenant: str = ""
+    oidc_role_claim: str = ""
+    oidc_roles: dict[str, Role] = {}
+    log_format: Literal["text", "json"] = "text"
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
 
     @field_validator("log_level", mode="before")
@@ -68,6 +107,29 @@ class Settings(BaseSettings):
                 "This is not the address of a database: "
                 "it has the form postgresql://user:password@host:port/name"
             )
+        return value
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _addresses(cls, value: str) -> str:
+        """A name would be trusted under any address, and `*` trusts everybody."""
+        for one in filter(None, (part.strip() for part in value.split(","))):
+            try:
+                ip_network(one)
+            except ValueError:
+                raise ValueError(
+                    "These are not addresses or networks separated by commas, "
+                    "such as 127.0.0.1, 10.1.0.0/16"
+                ) from None
+        return value
+
+    @field_validator("oidc_issuer")
+    @classmethod
+    def _told_by_nobody_else(cls, value: str) -> str:
+        parts = urlsplit(value)
+        is_here = parts.hostname in ("127.0.0.1", "localhost", "::1")
+        if value and (parts.hostname is None or not (parts.scheme == "https" or is_here)):
+            raise ValueError("This is not the https address of an OpenID Connect provider")
         return value
 
     @cached_property
@@ -108,6 +170,12 @@ class Settings(BaseSettings):
         """Threads that look for news of event streams."""
         return 2
 
+    @cached_property
+    def reports_path(self) -> Path | None:
+        """The absolute folder of reports by schedule; None: no report goes to a folder."""
+        given = self.reports_folder.strip()
+        return Path(given).expanduser().absolute() if given else None
+
     @property
     def broker_path(self) -> Path:
         return self.data_path / "broker"
@@ -127,7 +195,8 @@ def _refusals(error: ValidationError) -> Iterator[str]:
     for found in map(field_error, error.errors()):
         name = found.pointer.strip("/").upper()
         # An address may hold a password.
-        given = "" if name.endswith("_URL") else f" (got {found.value!r})"
+        is_hidden = name.endswith("_URL") or "SECRET" in name
+        given = "" if is_hidden else f" (got {found.value!r})"
         message = found.message.rstrip(".")
         yield f"maat: MAAT_{name.removeprefix('MAAT_')}: {message}{given}. {found.remedy}"
 

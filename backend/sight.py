@@ -23,6 +23,7 @@ Value = TypeVar("Value")
 _JOB_ID = re.compile(r"\bjob_\w+")
 _ASKED_AT_ONCE = 5000  # ids: databases limit the parameters of a statement
 _WITHOUT_HOLDER = frozenset({LimitKind.CAPACITY.value, LimitKind.SHAPE.value})
+_PARTS_BEFORE_TENANT = {LimitKind.QUOTA.value: 1, "priority": 2}  # such as quota:a100:blue
 
 
 class Sight:
@@ -72,7 +73,9 @@ class Sight:
         if kind == LimitKind.RESERVATION:
             gpu_type, _, holders = rest.partition(":")
             return f"{kind}:{gpu_type}:{self.holders(holders)}"
-        return name if rest == self._tenant else f"{kind}:{OTHER_TENANT}"
+        *parts, tenant = rest.split(":", _PARTS_BEFORE_TENANT.get(kind, 0))
+        shown = tenant if tenant in ("", self._tenant) else OTHER_TENANT
+        return ":".join((kind, *parts, shown))
 
     def holders(self, labels: str) -> str:
         """Return for whom GPUs are reserved.

@@ -7,7 +7,9 @@ from typing import Any
 
 from backend.problems import FieldError
 
-_COMMAND, _SECRET = "run", "secret_env"  # what stands in the second is not shown again
+_COMMAND = "run"
+_SECRETS = {"secret_env", "secret"}  # what stands in them is not shown again
+_PASSWORD = "password"  # noqa: S105  (part of members' names; what they hold is not shown)
 _NAME = "[key]"  # pydantic's place of a member's name
 _PLACES = ("body", "query", "path", "header", "cookie")
 
@@ -20,14 +22,34 @@ def field_error(found: Mapping[str, Any]) -> FieldError:
     pointer = "".join("/" + pointer_part(part) for part in parts)
     hidden = found["type"] == "missing" or _may_hold_secrets(parts, found)
     value = None if hidden else found.get("input")
-    message = found["msg"].removeprefix("Value error, ")
-    return FieldError(pointer, found["type"], f"{message}.", _remedy(found), value)
+    message, remedy = _own_words(found) or (found["msg"], _remedy(found))
+    return FieldError(pointer, found["type"], f"{message}.", remedy, value)
+
+
+def _own_words(found: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return message and remedy of an error that a schema raises itself, as `message: remedy`.
+
+    Without a colon it is the remedy alone.
+    """
+    if found["type"] != "value_error":
+        return None
+    message, _, remedy = found["msg"].removeprefix("Value error, ").rstrip(".").partition(": ")
+    if not remedy:
+        message, remedy = "This value cannot be used", message
+    return message, f"{remedy[0].upper()}{remedy[1:]}."
 
 
 def _may_hold_secrets(parts: Sequence[str], found: Mapping[str, Any]) -> bool:
-    """Return whether the wrong value is of a command, and could be a secret in a wrong place."""
+    """Return whether the wrong value is a password, or could be a command's secret elsewhere."""
+    if any(_PASSWORD in part for part in parts):
+        return True
     is_misplaced = found["type"] == "extra_forbidden" or isinstance(found.get("input"), dict | list)
-    return _SECRET in parts or (_COMMAND in parts and is_misplaced)
+    return not _SECRETS.isdisjoint(parts) or (_COMMAND in parts and is_misplaced)
+
+
+def _is_model_of_command(found: Mapping[str, Any]) -> bool:
+    given = found.get("input")
+    return found["loc"][-1] == "model" and isinstance(given, dict) and bool(given.get("run"))
 
 
 def pointer_part(name: str) -> str:
@@ -38,6 +60,8 @@ def pointer_part(name: str) -> str:
 def _remedy(found: Mapping[str, Any]) -> str:
     limits = found.get("ctx", {})
     match found["type"]:
+        case "missing" if _is_model_of_command(found):
+            return 'Give any name for what the command trains, such as "model": "my-net".'
         case "missing":
             return "Give this field."
         case "extra_forbidden":
@@ -62,13 +86,17 @@ def _remedy(found: Mapping[str, Any]) -> str:
             return f"Give a text of the form {limits.get('pattern')}."
         case "finite_number":
             return "Give a finite number."
-        case "float_parsing":
+        case "float_parsing" | "float_type":
             return "Give a number."
-        case "int_parsing":
+        case "int_parsing" | "int_type" | "int_from_float":
             return "Give a whole number."
-        case "bool_parsing":
+        case "bool_parsing" | "bool_type":
             return "Give true or false."
-        case "value_error":
-            return "Correct it as the message says."
+        case "string_type":
+            return "Give a text."
+        case "list_type":
+            return "Give a list."
+        case "dict_type" | "model_type" | "model_attributes_type":
+            return "Give an object."
         case _:
             return "The schema at /docs shows what is expected."

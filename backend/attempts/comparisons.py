@@ -12,37 +12,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
-from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
-from backend.attempts.models import AttemptRow, GpuHold, GpuScore, SharingSample
-from backend.attempts.steps import sample_of
+from backend.attempts.models import GpuScore, SharingSample
+from backend.attempts.reported import Reported
+from backend.attempts.steps import mean_alone
 from backend.clusters.models import Node
-from backend.jobs.models import Job
 from maat.api.attempts import PassBody
 
 _MOST_REPORTS = 100  # that a ratio remembers: older ones count less and less
 
-# Every report asks these: making a statement takes longer than the database needs for its answer.
-_MINE, _THEIRS = aliased(GpuHold), aliased(GpuHold)
-_PARTNER = (
-    select(Job.model)
-    .join(AttemptRow, col(AttemptRow.job_id) == col(Job.id))
-    .join(_THEIRS, col(_THEIRS.attempt_id) == col(AttemptRow.id))
-    .join(
-        _MINE,
-        sa.and_(
-            col(_THEIRS.node_id) == col(_MINE.node_id),
-            col(_THEIRS.gpu_index) == col(_MINE.gpu_index),
-            col(_THEIRS.attempt_id) != col(_MINE.attempt_id),
-        ),
-    )
-    .where(col(_MINE.attempt_id) == sa.bindparam("attempt"))
-    .order_by(col(_THEIRS.attempt_id))
-    .limit(1)
-)
+# Made once: making a statement takes longer than the database needs for its answer.
 _SCORES = (
-    sa.select(col(Node.name), col(Node.id), GpuScore)
+    sa.select(
+        col(Node.name),
+        col(Node.id),
+        col(GpuScore.gpu_index),
+        col(GpuScore.count),
+        col(GpuScore.ratio),
+    )
     .outerjoin(
         GpuScore,
         sa.and_(
@@ -55,103 +43,99 @@ _SCORES = (
         col(Node.name).in_(sa.bindparam("names", expanding=True)),
     )
 )
+_ADD_SCORE = sa.insert(GpuScore)
+_CHANGE_SCORE = sa.update(GpuScore).where(
+    col(GpuScore.node_id) == sa.bindparam("its_node"),
+    col(GpuScore.gpu_index) == sa.bindparam("its_index"),
+    col(GpuScore.application) == sa.bindparam("its_application"),
+)
+
+Gpu = tuple[str, int]
+"""A node's id, and an index on it."""
 
 
 @dataclass(frozen=True)
-class Shared:
-    """The job that an attempt shares its GPUs with."""
+class _Score:
+    count: int = 0
+    ratio: float = 1.0
 
-    victim: str
-    partner: str
+    def with_report(self, ratio: float) -> _Score:
+        count = min(self.count, _MOST_REPORTS - 1) + 1
+        return _Score(count, self.ratio + (ratio - self.ratio) / count)
 
 
 def add_scores(
-    session: Session,
-    row: AttemptRow,
-    application: str,
-    compute_seconds: Sequence[float],
-    now: float,
+    session: Session, attempt: Reported, compute_seconds: Sequence[float], now: float
 ) -> None:
     """Add a report of each rank's own part of a step, in the order of ranks.
 
     The median of these GPUs may itself be slower than others: what is known of some of them scales
     the ratios of all, so that GPUs are compared through those that jobs have in common.
     """
-    found = _scores_of(session, row, application)
-    gpus = list(found)
-    if len(gpus) != len(compute_seconds):
+    known = _scores_of(session, attempt)
+    if len(known) != len(compute_seconds):
         return
-    known = list(found.values())
     middle = statistics.median(compute_seconds)
     relative = [seconds / middle for seconds in compute_seconds]
-    scales = [one.ratio / each for one, each in zip(known, relative, strict=True) if one]
+    scales = [one.ratio / each for one, each in zip(known.values(), relative, strict=True) if one]
     scale = statistics.median(scales or [1.0])
-    for (node_id, index), score, each in zip(gpus, known, relative, strict=True):
-        one = score or GpuScore(
-            node_id=node_id,
-            gpu_index=index,
-            application=application,
-            count=0,
-            ratio=1.0,
-            updated_seconds=now,
-        )
-        one.count = min(one.count, _MOST_REPORTS - 1) + 1
-        one.ratio += (each * scale - one.ratio) / one.count
-        one.updated_seconds = now
-        session.add(one)
+    new, old = list[dict[str, object]](), list[dict[str, object]]()
+    # In one order for all attempts, or two that add the same GPUs could wait for each other.
+    for (gpu, score), each in sorted(zip(known.items(), relative, strict=True)):
+        later = (score or _Score()).with_report(each * scale)
+        values = {"count": later.count, "ratio": later.ratio, "updated_seconds": now}
+        key = {"node_id": gpu[0], "gpu_index": gpu[1], "application": attempt.model}
+        its = {"its_node": gpu[0], "its_index": gpu[1], "its_application": attempt.model}
+        (new if score is None else old).append((key if score is None else its) | values)
+    connection = session.connection()
+    for statement, rows in ((_ADD_SCORE, new), (_CHANGE_SCORE, old)):
+        if rows:
+            connection.execute(statement, rows)
 
 
-def _scores_of(
-    session: Session, row: AttemptRow, application: str
-) -> Mapping[tuple[str, int], GpuScore | None]:
-    """Return what is known of the GPUs of an attempt, by the node's id, in the order of ranks.
+def _scores_of(session: Session, attempt: Reported) -> Mapping[Gpu, _Score | None]:
+    """Return what is known of the GPUs of an attempt, in the order of ranks.
 
     Those of nodes that were removed are missing.
     """
     asked = {
-        "cluster": row.cluster_id,
-        "names": list(row.gpus_by_node),
-        "application": application,
+        "cluster": attempt.cluster_id,
+        "names": list(attempt.gpus_by_node),
+        "application": attempt.model,
     }
-    ids, scores = dict[str, str](), dict[tuple[str, int], GpuScore]()
-    for name, node_id, score in session.execute(_SCORES, asked):
+    ids, scores = dict[str, str](), dict[Gpu, _Score]()
+    for name, node_id, gpu_index, count, ratio in session.connection().execute(_SCORES, asked):
         ids[name] = node_id
-        if score is not None:
-            scores[node_id, score.gpu_index] = score
-    held = row.gpus_by_node.items()
+        if gpu_index is not None:
+            scores[node_id, gpu_index] = _Score(count, ratio)
+    held = attempt.gpus_by_node.items()
     gpus = [(ids[name], gpu) for name, indices in held if name in ids for gpu in indices]
     return {gpu: scores.get(gpu) for gpu in gpus}
 
 
-def partner_of(session: Session, row: AttemptRow, model: str) -> Shared | None:
-    """Return the job on the same GPUs as this attempt of a model, if there is one."""
-    partner = session.exec(_PARTNER, params={"attempt": row.id}).first()
-    return None if partner is None else Shared(model, partner)
-
-
 def add_sharing(
-    session: Session, row: AttemptRow, found: PassBody, shared: Shared, now: float
+    session: Session, attempt: Reported, found: PassBody, partner: str, now: float
 ) -> None:
     """Add steps that were made beside another job, if the time alone is known.
 
     They say nothing of the job alone, so they are no step samples of it.
     """
-    alone = sample_of(session, row, found)
+    alone = mean_alone(session, attempt, found)
     if alone is None:
         return
-    key = (row.cluster_id, shared.victim, shared.partner, row.gpu_type, row.gpu_count)
+    key = (attempt.cluster_id, attempt.model, partner, attempt.gpu_type, attempt.gpu_count)
     one = session.get(SharingSample, key) or SharingSample(
-        cluster_id=row.cluster_id,
-        victim=shared.victim,
-        partner=shared.partner,
-        gpu_type=row.gpu_type,
-        gpu_count=row.gpu_count,
+        cluster_id=attempt.cluster_id,
+        victim=attempt.model,
+        partner=partner,
+        gpu_type=attempt.gpu_type,
+        gpu_count=attempt.gpu_count,
         count=0,
         ratio=1.0,
         ratio_m2=0.0,
         updated_seconds=now,
     )
-    ratio = found.step_seconds.mean / alone.step_mean
+    ratio = found.step_seconds.mean / alone
     before = min(one.count, _MOST_REPORTS - 1)
     kept = before / one.count if one.count else 0.0
     one.count = before + 1

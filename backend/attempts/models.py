@@ -9,7 +9,9 @@ from sqlmodel import Field, SQLModel
 
 from backend.columns import BigId, Json, UtcDateTime
 from backend.ids import new_id
-from maat.vocabulary import AttemptKind
+from maat.vocabulary import AttemptKind, Outcome
+
+_FAILURES = frozenset({Outcome.FAILED.value, Outcome.LOST.value, Outcome.CANCELLED.value})
 
 
 class AttemptRow(SQLModel, table=True):
@@ -26,8 +28,11 @@ class AttemptRow(SQLModel, table=True):
     Reported: `incarnation` names the agent's process, so that two with one token are told apart;
     `report_sequence` is the last report's; `progress` effective samples since the job's first
     start; `goodput` effective samples/s between the last two reports; `checkpoint_step` the last
-    one saved; `trouble`: what is wrong with its checkpoints; `finished`: all work is done;
-    `stepping_seconds`: of a profile, the time from its first step on.
+    one saved; `trouble`: what is wrong with its checkpoints; `finished`: all work is done (the
+    worker says so of a profile whose script has no agent and ended well);
+    `stepping_seconds`: of a profile, the time from its first step on. `processed_samples`,
+    `gained_samples`: samples of all steps of this attempt, and their effective ones; None if its
+    agent does not say. `checkpoint_seconds`: when the last new checkpoint was reported.
     """
 
     __tablename__ = "attempts"
@@ -39,6 +44,7 @@ class AttemptRow(SQLModel, table=True):
             sqlite_where=text("state != 'ended'"),
             postgresql_where=text("state != 'ended'"),
         ),
+        Index("ix_attempts_ended", "cluster_id", "ended_seconds"),
     )
 
     id: str = Field(default_factory=lambda: new_id("att"), primary_key=True, max_length=40)
@@ -84,6 +90,19 @@ class AttemptRow(SQLModel, table=True):
     goodput: float | None = None
     finished: bool = False
     stepping_seconds: float | None = None
+    processed_samples: float | None = None
+    gained_samples: float | None = None
+    checkpoint_seconds: float | None = None
+
+    @property
+    def lost_gpu_seconds(self) -> float:
+        """Return the GPU seconds after the last checkpoint, if a failure ended the attempt."""
+        if self.ended_seconds is None or self.outcome not in _FAILURES:
+            return 0.0
+        if self.kind != AttemptKind.TRAIN or self.running_seconds is None:
+            return 0.0
+        saved = max(self.running_seconds, self.checkpoint_seconds or 0.0)
+        return max(self.ended_seconds - saved, 0.0) * self.gpu_count
 
     def gpu_seconds(self, now: float) -> float:
         """Return for how many GPU seconds the attempt has held its GPUs."""

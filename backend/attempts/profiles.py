@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from backend.attempts.models import AttemptRow
-from maat.vocabulary import AttemptKind, AttemptState, Outcome
+from maat.vocabulary import AttemptKind, AttemptState, Outcome, StopReason
 
 _MOST_FAILURES = 2
 _NO_FAULT = frozenset({Outcome.LOST.value, Outcome.NEVER_STARTED.value})
@@ -26,6 +26,8 @@ def why_given_up(believed: Collection[str], attempts: Sequence[AttemptRow]) -> s
         and one.outcome not in _NO_FAULT
         and one.gpu_type not in believed
     ]
+    if any(one.stop_reason == StopReason.NO_AGENT for one in failed):
+        return "Its script does not use maat.agent: it runs as it stands, on the GPUs that it gets."
     if any(one.reported_seconds is None for one in failed):
         return "Its script never reported: it is profiled no further, and learns as it runs."
     if len(failed) >= _MOST_FAILURES:

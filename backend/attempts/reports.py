@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 
 import sqlalchemy as sa
-from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
-from backend.attempts.comparisons import add_scores, add_sharing, partner_of
+from backend.attempts.comparisons import add_scores, add_sharing
 from backend.attempts.models import AttemptRow, GradientSample, JobMemory
+from backend.attempts.refusals import IMPOSSIBLE
+from backend.attempts.reported import Reported, read_reported
 from backend.attempts.steps import add_steps
-from backend.clocktime import cluster_seconds
-from backend.clusters.models import Cluster
-from backend.jobs.models import Job
-from backend.moments import moment_of
-from backend.problems import FieldError, Invalid, NotFound, StaleAttempt
+from backend.clocktime import cluster_seconds, this_moment
+from backend.problems import FieldError, Invalid, StaleAttempt
 from maat.api.attempts import (
     LEAST_REPORT_SECONDS,
     REPORT_SECONDS,
@@ -25,27 +22,11 @@ from maat.api.attempts import (
     ReportBody,
     ReportOut,
 )
-from maat.vocabulary import AttemptKind, AttemptState
 
 KEPT_GRADIENTS = 500  # of a job
+FORGETS_EVERY = 20  # reports of an attempt, the first included; until then a job may have more
 
-# Reports are most of what the service is asked, and making a statement takes longer than the
-# database needs for its answer: these are made once.
-_NUMBERED = aliased(AttemptRow)
-_READ = (
-    sa.select(
-        AttemptRow,
-        Job,
-        Cluster,
-        sa.select(sa.func.max(col(_NUMBERED.number)))
-        .where(col(_NUMBERED.job_id) == col(AttemptRow.job_id))
-        .scalar_subquery(),
-    )
-    .join(Job, col(Job.id) == col(AttemptRow.job_id))
-    .join(Cluster, col(Cluster.id) == col(AttemptRow.cluster_id))
-    .where(col(AttemptRow.id) == sa.bindparam("attempt"))
-    .with_for_update(of=AttemptRow)
-)
+_UPDATE = sa.update(AttemptRow).where(col(AttemptRow.id) == sa.bindparam("attempt"))
 _ADD_GRADIENT = sa.insert(GradientSample)
 _OF_JOB = col(GradientSample.job_id) == sa.bindparam("job")
 _FORGET_GRADIENTS = sa.delete(GradientSample).where(
@@ -60,70 +41,50 @@ _FORGET_GRADIENTS = sa.delete(GradientSample).where(
 )
 
 
-@dataclass(frozen=True)
-class _Reported:
-    """The attempt that is reported for, locked, and what it belongs to.
-
-    `newest`: the highest number of the job's attempts.
-    """
-
-    row: AttemptRow
-    job: Job
-    cluster: Cluster
-    newest: int
-
-
 def take_report(session: Session, attempt_id: str, body: ReportBody) -> ReportOut:
     """Store a report; one that was stored before changes nothing.
 
     Raises StaleAttempt if the attempt is over, or another agent reports for it; Invalid naming what
     cannot be.
     """
-    found = session.execute(_READ, {"attempt": attempt_id}).first()
-    if found is None:
-        raise NotFound("There is no such attempt.")
-    reported = _Reported(*found)
-    row = reported.row
-    _refuse_stale(reported, body)
-    if body.sequence > row.report_sequence:
-        wrong = list(_impossible(row, reported.job, body))
+    attempt = read_reported(session, attempt_id)
+    _refuse_stale(attempt, body)
+    if body.sequence > attempt.report_sequence:
+        wrong = list(_impossible(attempt, body))
         if wrong:
             raise Invalid(" ".join(error.message for error in wrong), errors=wrong)
-        _store(session, reported, body)
-    asked = row.stop_reason is not None
+        _store(session, attempt, body)
     return ReportOut(
-        accepted=row.report_sequence,
-        plan=_plan(row) if row.plan_number > body.plan_number else None,
-        stop=asked,
-        report_seconds=_report_seconds(reported.cluster),
+        accepted=max(body.sequence, attempt.report_sequence),
+        plan=_plan(attempt) if attempt.plan_number > body.plan_number else None,
+        stop=attempt.stop_reason is not None,
+        report_seconds=_report_seconds(attempt.round_seconds),
     )
 
 
-def _report_seconds(cluster: Cluster) -> float:
+def _report_seconds(round_seconds: float) -> float:
     """Return the time to the next report: two come in every round, at most one in two seconds."""
-    return min(max(cluster.round_seconds / 2, LEAST_REPORT_SECONDS), REPORT_SECONDS)
+    return min(max(round_seconds / 2, LEAST_REPORT_SECONDS), REPORT_SECONDS)
 
 
-def _refuse_stale(reported: _Reported, body: ReportBody) -> None:
-    row = reported.row
-    is_over = row.state == AttemptState.ENDED
-    if is_over or (reported.newest != row.number and row.stop_reason is None):
+def _refuse_stale(attempt: Reported, body: ReportBody) -> None:
+    if attempt.is_over:
         raise StaleAttempt("The attempt is over: end at once, and save nothing.")
-    if row.incarnation not in (None, body.incarnation):
+    if attempt.incarnation not in (None, body.incarnation):
         raise StaleAttempt("Another agent reports for this attempt: end at once, and save nothing.")
 
 
-def _impossible(row: AttemptRow, job: Job, body: ReportBody) -> Iterator[FieldError]:
+def _impossible(attempt: Reported, body: ReportBody) -> Iterator[FieldError]:
     """Find what cannot be true of this attempt."""
-    if body.world_size != row.gpu_count:
-        yield _wrong("/world_size", f"The attempt has {row.gpu_count} GPUs.", body.world_size)
-    if body.gpu_type != row.gpu_type:
-        yield _wrong("/gpu_type", f"The attempt is on {row.gpu_type}.", body.gpu_type)
-    if body.ranks is not None and len(body.ranks.compute_seconds) != row.gpu_count:
-        message = f"The attempt has {row.gpu_count} ranks: one time for each."
+    if body.world_size != attempt.gpu_count:
+        yield _wrong("/world_size", f"The attempt has {attempt.gpu_count} GPUs.", body.world_size)
+    if body.gpu_type != attempt.gpu_type:
+        yield _wrong("/gpu_type", f"The attempt is on {attempt.gpu_type}.", body.gpu_type)
+    if body.ranks is not None and len(body.ranks.compute_seconds) != attempt.gpu_count:
+        message = f"The attempt has {attempt.gpu_count} ranks: one time for each."
         yield _wrong("/ranks/compute_seconds", message, len(body.ranks.compute_seconds))
     for index, found in enumerate(body.passes):
-        if found.replica_count > row.gpu_count or found.node_count > len(row.gpus_by_node):
+        if found.replica_count > attempt.gpu_count or found.node_count > len(attempt.gpus_by_node):
             message = "The attempt has no so many replicas or nodes."
             yield _wrong(f"/passes/{index}/replica_count", message, found.replica_count)
         if found.sync_seconds > found.step_seconds.mean:
@@ -131,66 +92,77 @@ def _impossible(row: AttemptRow, job: Job, body: ReportBody) -> Iterator[FieldEr
             yield _wrong(f"/passes/{index}/sync_seconds", message, found.sync_seconds)
         total = found.per_gpu_batch_size * found.replica_count * (found.accumulation_steps + 1)
         rounding = found.replica_count * (found.accumulation_steps + 1)  # a sample in every pass
-        if job.max_batch_size is not None and total >= job.max_batch_size + rounding:
-            message = f"The job's batch size is at most {job.max_batch_size}."
+        if attempt.max_batch_size is not None and total >= attempt.max_batch_size + rounding:
+            message = f"The job's batch size is at most {attempt.max_batch_size}."
             yield _wrong(f"/passes/{index}/per_gpu_batch_size", message, found.per_gpu_batch_size)
 
 
 def _wrong(pointer: str, message: str, value: object) -> FieldError:
-    return FieldError(pointer, "impossible", message, "Report what was measured.", value)
+    return FieldError(pointer, IMPOSSIBLE, message, "Report what was measured.", value)
 
 
-def _store(session: Session, reported: _Reported, body: ReportBody) -> None:
-    row, model, moment = reported.row, reported.job.model, moment_of(session)
-    now = cluster_seconds(reported.cluster, moment)
-    shared = partner_of(session, row, model)
+def _store(session: Session, attempt: Reported, body: ReportBody) -> None:
+    moment = this_moment(attempt.database_now)
+    now = cluster_seconds(attempt, moment)
     for found in body.passes:
-        if shared is None:
-            add_steps(session, row, found, now)
+        if attempt.partner is None:
+            add_steps(session, attempt, found, now)
         else:
-            add_sharing(session, row, found, shared, now)
-    if body.ranks is not None and shared is None:
-        add_scores(session, row, model, body.ranks.compute_seconds, now)
+            add_sharing(session, attempt, found, attempt.partner, now)
+    if body.ranks is not None and attempt.partner is None:
+        add_scores(session, attempt, body.ranks.compute_seconds, now)
     if body.gradient is not None:
-        _add_gradient(session, row, body.gradient, body.progress.effective_samples, now)
+        _add_gradient(session, attempt, body.gradient, body.progress.effective_samples, now)
+    if (body.sequence - 1) % FORGETS_EVERY == 0:
+        _forget_gradients(session, attempt.job_id)
     if body.memory is not None:
-        _add_memory(session, row, body.memory.out_of_memory_at)
-    _note_progress(row, body, now)
-    row.trouble = body.trouble
-    row.incarnation, row.report_sequence = body.incarnation, body.sequence
-    row.reported_at, row.reported_seconds = moment.wall, now
-    row.total_samples = body.progress.total_effective_samples or row.total_samples
-    row.loss = row.loss if body.loss is None else body.loss
-    if body.plan_number == row.plan_number:
-        row.running_plan = row.plan
-    session.add(row)
-    session.flush()
+        _add_memory(session, attempt, body.memory.out_of_memory_at)
+    total = body.progress.total_effective_samples
+    values = {
+        **_progress(attempt, body, now),
+        "trouble": body.trouble,
+        "incarnation": body.incarnation,
+        "report_sequence": body.sequence,
+        "reported_at": moment.wall,
+        "reported_seconds": now,
+        "total_samples": total or attempt.total_samples,
+        "loss": attempt.loss if body.loss is None else body.loss,
+    }
+    if body.plan_number == attempt.plan_number and attempt.running_plan != attempt.plan:
+        values["running_plan"] = attempt.plan
+    session.connection().execute(_UPDATE, {"attempt": attempt.id, **values})
 
 
-def _note_progress(row: AttemptRow, body: ReportBody, now: float) -> None:
-    """Note how far the job is. A profile does not take it any further."""
-    if row.kind == AttemptKind.PROFILE:
-        row.stepping_seconds = body.stepping_seconds
-        return
-    done = body.progress.effective_samples
-    if row.reported_seconds is not None and row.progress is not None:
-        passed = now - row.reported_seconds
-        if passed > 0 and done > row.progress:
-            row.goodput = (done - row.progress) / passed
-    row.progress = done
-    row.finished = row.finished or body.finished
-    if body.checkpoint is not None:
-        row.checkpoint_step = body.checkpoint.step
-    if body.restore_seconds is not None:
-        row.restore_seconds = body.restore_seconds
+def _progress(attempt: Reported, body: ReportBody, now: float) -> Mapping[str, object]:
+    """Return how far the job is. A profile does not take it any further."""
+    if attempt.is_profile:
+        return {"stepping_seconds": body.stepping_seconds}
+    done, goodput = body.progress.effective_samples, attempt.goodput
+    if attempt.reported_seconds is not None and attempt.progress is not None:
+        passed = now - attempt.reported_seconds
+        if passed > 0 and done > attempt.progress:
+            goodput = (done - attempt.progress) / passed
+    saved, restored = body.checkpoint, body.restore_seconds
+    is_new = saved is not None and saved.step != attempt.checkpoint_step
+    processed, gained = body.progress.processed_samples, body.progress.gained_samples
+    return {
+        "progress": done,
+        "goodput": goodput,
+        "processed_samples": attempt.processed_samples if processed is None else processed,
+        "gained_samples": attempt.gained_samples if gained is None else gained,
+        "checkpoint_seconds": now if is_new else attempt.checkpoint_seconds,
+        "finished": attempt.finished or body.finished,
+        "checkpoint_step": attempt.checkpoint_step if saved is None else saved.step,
+        "restore_seconds": attempt.restore_seconds if restored is None else restored,
+    }
 
 
 def _add_gradient(
-    session: Session, row: AttemptRow, found: GradientBody, progress: float, now: float
+    session: Session, attempt: Reported, found: GradientBody, progress: float, now: float
 ) -> None:
-    """Add a measured gradient to its job's history, and forget the oldest ones."""
+    """Add a measured gradient to its job's history."""
     values = {
-        "job_id": row.job_id,
+        "job_id": attempt.job_id,
         "at_seconds": now,
         "square": found.square,
         "variance": found.variance,
@@ -198,26 +170,32 @@ def _add_gradient(
         "batch_size": found.at_batch_size,
         "progress": progress,
     }
-    connection = session.connection()
-    connection.execute(_ADD_GRADIENT, values)
-    connection.execute(_FORGET_GRADIENTS, {"job": row.job_id, "newer": KEPT_GRADIENTS - 1})
+    session.connection().execute(_ADD_GRADIENT, values)
 
 
-def _add_memory(session: Session, row: AttemptRow, too_many: int) -> None:
+def _forget_gradients(session: Session, job_id: str) -> None:
+    """Keep the newest KEPT_GRADIENTS of a job."""
+    asked = {"job": job_id, "newer": KEPT_GRADIENTS - 1}
+    session.connection().execute(_FORGET_GRADIENTS, asked)
+
+
+def _add_memory(session: Session, attempt: Reported, too_many: int) -> None:
     """Keep the fewest samples for which this GPU type had no room."""
-    known = session.get(JobMemory, (row.job_id, row.gpu_type))
+    known = session.get(JobMemory, (attempt.job_id, attempt.gpu_type))
     if known is None:
-        known = JobMemory(job_id=row.job_id, gpu_type=row.gpu_type, out_of_memory_at=too_many)
+        known = JobMemory(
+            job_id=attempt.job_id, gpu_type=attempt.gpu_type, out_of_memory_at=too_many
+        )
     known.out_of_memory_at = min(known.out_of_memory_at, too_many)
     session.add(known)
 
 
-def _plan(row: AttemptRow) -> PlanOut | None:
-    if row.plan is None:
+def _plan(attempt: Reported) -> PlanOut | None:
+    if attempt.plan is None:
         return None
     return PlanOut(
-        number=row.plan_number,
-        total_batch_size=row.plan["total_batch_size"],
-        per_gpu_batch_size=row.plan["per_gpu_batch_size"],
-        accumulation_steps=row.plan["accumulation_steps"],
+        number=attempt.plan_number,
+        total_batch_size=attempt.plan["total_batch_size"],
+        per_gpu_batch_size=attempt.plan["per_gpu_batch_size"],
+        accumulation_steps=attempt.plan["accumulation_steps"],
     )

@@ -7,16 +7,17 @@ from sqlmodel import Session, col, select
 from backend.attempts.models import AttemptRow, GradientSample, StepSample
 from backend.pagination import Order, Rows, paginate
 from backend.problems import NotFound
+from maat.api.attempts import AttemptSort
 
 
 def attempts_of(
-    session: Session, job_id: str, *, limit: int, cursor: str | None
+    session: Session, job_id: str, *, sort: AttemptSort, limit: int, cursor: str | None
 ) -> Rows[AttemptRow]:
     return paginate(
         session,
         select(AttemptRow).where(AttemptRow.job_id == job_id),
-        order=Order([col(AttemptRow.number)]),
-        filters={"list": "attempts", "job": job_id},
+        order=Order([col(AttemptRow.number)], descending=sort.startswith("-")),
+        filters={"list": "attempts", "job": job_id, "sort": sort},
         limit=limit,
         cursor=cursor,
     )

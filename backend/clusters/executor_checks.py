@@ -34,9 +34,6 @@ def _takes_found_gpus(body: ClusterBody) -> bool:
 def _errors(body: ClusterBody) -> Iterator[FieldError]:
     given = body.executor_parameters
     if body.executor is not ExecutorKind.SLURM:
-        if given is not None:
-            message = f"The executor {body.executor.value} has no parameters."
-            yield FieldError(_POINTER, "not_here", message, "Leave them out.", None)
         if _takes_found_gpus(body) and not has_nvidia_smi():
             message = "This machine has no nvidia-smi, by which the executor local finds its GPUs."
             remedy = "For slots without GPUs write for example shape: cpu=1x4."

@@ -13,6 +13,13 @@ from typing import Any, TypeVar
 from sqlmodel import Session
 
 from backend.clocktime import reanchor
+from backend.clusters.changes import (
+    record_cluster,
+    record_node,
+    record_nodes,
+    shown_cluster,
+    shown_node,
+)
 from backend.clusters.executor_checks import checked_executor
 from backend.clusters.models import Cluster, Node
 from backend.clusters.repository import get_cluster, get_node, name_is_taken, nodes_of
@@ -71,6 +78,7 @@ def store_cluster(session: Session, prepared: PreparedCluster) -> Cluster:
     session.add(cluster)
     session.flush()
     _add(session, cluster, prepared.nodes, first_position=0)
+    record_cluster(session, "create cluster", cluster, {})
     return cluster
 
 
@@ -105,10 +113,13 @@ def change_cluster(
     changed = {name: value for name, value in given.items() if value != getattr(cluster, name)}
     if not changed:
         return cluster
+    before = shown_cluster(cluster)
     if "speed" in changed:
         _check_speed(cluster.executor, changed["speed"])
         reanchor(cluster, moment_of(session), speed=changed.pop("speed"))
-    return save_changed(session, cluster, **changed)
+    save_changed(session, cluster, **changed)
+    record_cluster(session, "change cluster", cluster, before)
+    return cluster
 
 
 def _wanted_parts(cluster: Cluster, given: dict[str, Any]) -> dict[str, Any]:
@@ -132,8 +143,10 @@ def set_paused(session: Session, cluster_id: str, paused: bool, if_match: str | 
     cluster = get_cluster(session, cluster_id, lock=True)
     if cluster.paused != paused:
         check_version_if_sent(if_match, cluster.version, cluster.latest_round)
+        before = shown_cluster(cluster)
         reanchor(cluster, moment_of(session), paused=paused)
         save_changed(session, cluster)
+        record_cluster(session, "pause cluster" if paused else "resume cluster", cluster, before)
     return cluster
 
 
@@ -160,6 +173,7 @@ def _add_nodes(session: Session, cluster: Cluster, bodies: Sequence[NodeBody]) -
     _check_whole([*present, *nodes])
     _add(session, cluster, nodes, first_position=len(present))
     save_changed(session, cluster)
+    record_nodes(session, cluster, nodes)
     return nodes
 
 
@@ -169,7 +183,7 @@ def change_node(
     cluster = get_cluster(session, cluster_id, lock=True)
     node = get_node(session, cluster.id, node_id)
     check_version(if_match, node.version)
-    return _drain(session, cluster, node, changes.drained_gpus)
+    return _drain(session, cluster, node, changes.drained_gpus, action="change node")
 
 
 def set_drained(
@@ -184,7 +198,8 @@ def set_drained(
     gpus = list(range(node.gpu_count)) if drained else []
     if gpus != node.drained_gpus:
         check_version_if_sent(if_match, node.version)
-    return _drain(session, cluster, node, gpus)
+    action = "drain node" if drained else "restore node"
+    return _drain(session, cluster, node, gpus, action=action)
 
 
 def check_parts(
@@ -320,7 +335,9 @@ def _add(session: Session, cluster: Cluster, nodes: Sequence[Node], *, first_pos
     session.flush()
 
 
-def _drain(session: Session, cluster: Cluster, node: Node, gpus: Iterable[int]) -> Node:
+def _drain(
+    session: Session, cluster: Cluster, node: Node, gpus: Iterable[int], *, action: str
+) -> Node:
     drained = sorted(set(gpus))
     if cluster.executor == ExecutorKind.SLURM and len(drained) not in (0, node.gpu_count):
         message = "Slurm chooses the GPUs on a node: single ones cannot be left out."
@@ -335,10 +352,12 @@ def _drain(session: Session, cluster: Cluster, node: Node, gpus: Iterable[int]) 
             message, errors=[FieldError("/drained_gpus", "no_such_gpu", message, remedy, drained)]
         )
     if drained != node.drained_gpus:
+        before = shown_node(node)
         node.drained_gpus = drained
         node.version += 1
         session.add(node)
         save_changed(session, cluster)
+        record_node(session, action, node, before)
     return node
 
 

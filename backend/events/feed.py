@@ -87,7 +87,7 @@ class Feed:
 
     def __init__(self, position: Position, topics: frozenset[str], principal: Principal) -> None:
         self.position = position
-        self._topics, self._principal = topics, principal
+        self._topics, self.principal = topics, principal
         self._rounds, self._jobs = GapWatch(), GapWatch()
         self._operations: dict[str, datetime] = {}
 
@@ -129,7 +129,7 @@ class Feed:
         )
         for row_id, job_id, kind, state, tenant_id, cluster_id in rows[:count]:
             self.position = replace(self.position, job_event_id=row_id)
-            if self._principal.may_see(tenant_id):
+            if self.principal.may_see(tenant_id):
                 yield Change(
                     "jobs",
                     {"job_id": job_id, "cluster_id": cluster_id, "kind": kind, "state": state},
@@ -154,7 +154,7 @@ class Feed:
             self.position = replace(
                 self.position, operations_ms=max(self.position.operations_ms, at)
             )
-            if self._principal.may_see(operation.tenant_id):
+            if self.principal.may_see(operation.tenant_id):
                 data = {
                     "operation_id": operation.id,
                     "state": operation.state,

@@ -16,6 +16,7 @@ from maat.scheduling.errors import JobError
 from maat.scheduling.job import JobSpec
 from maat.vocabulary import Adaptivity, ExecutorKind
 
+_NO_CEILINGS: Mapping[str, int] = {}
 _NEEDS_COMMAND = FieldError(
     "/run",
     "missing",
@@ -36,16 +37,18 @@ def objections(
     models: Mapping[str, CatalogModel],
     capacity: Mapping[str, int],
     executor: str = ExecutorKind.SIMULATED,
+    ceilings: Mapping[str, int] = _NO_CEILINGS,
 ) -> list[FieldError]:
     """Return everything that keeps this job from ever running; empty if it can run.
 
-    `capacity`: all GPUs of the cluster by type. `executor`: what runs its jobs.
+    `capacity`: all GPUs of the cluster by type. `executor`: what runs its jobs. `ceilings`: the
+    most GPUs that its tenant may hold, of types that have such a bound.
     """
     runs_commands = executor != ExecutorKind.SIMULATED
     if (body.run is not None) != runs_commands:
         return [_NEEDS_COMMAND if runs_commands else _RUNS_NO_COMMANDS]
     if runs_commands:
-        return _objections_to_command(body, capacity)
+        return _objections_to_command(body, capacity, ceilings)
     model = models.get(body.model)
     if model is None:
         known = ", ".join(sorted(models))
@@ -62,10 +65,12 @@ def objections(
         spec = declared_spec(body, model, job_id="job", submitted_seconds=0.0)
     except JobError as error:
         return [input_field_error(error, f"/{error.field}")]
-    return list(_against_cluster(body, spec, capacity))
+    return list(_against_cluster(body, spec, capacity, ceilings))
 
 
-def _objections_to_command(body: JobBody, capacity: Mapping[str, int]) -> list[FieldError]:
+def _objections_to_command(
+    body: JobBody, capacity: Mapping[str, int], ceilings: Mapping[str, int]
+) -> list[FieldError]:
     for name, value in (("workload_kind", body.workload_kind), ("work_scale", body.work_scale)):
         if value != JobBody.model_fields[name].default:
             message = "This field is for jobs of the catalog's models."
@@ -78,13 +83,20 @@ def _objections_to_command(body: JobBody, capacity: Mapping[str, int]) -> list[F
         message = "The batch size that the script was tuned for is missing."
         remedy = "Give the total batch size, or adaptivity rigid with gpu_count."
         return [FieldError("/batch_size", "missing", message, remedy)]
+    if body.gpu_count and body.batch_size and "adaptivity" not in body.model_fields_set:
+        message = "With both gpu_count and batch_size it is not clear what may vary."
+        remedy = (
+            f'Give adaptivity: "rigid" runs it on {body.gpu_count} GPUs as it stands; "adaptive" '
+            "lets Maat choose, for a script that uses maat.agent."
+        )
+        return [FieldError("/adaptivity", "missing", message, remedy)]
     try:
         spec = command_spec(
             declaration_of(body), id="job", submitted_at=0.0, gpu_types=capacity, work=None
         )
     except JobError as error:
         return [input_field_error(error, f"/{error.field}")]
-    return list(_against_cluster(body, spec, capacity))
+    return list(_against_cluster(body, spec, capacity, ceilings))
 
 
 def declared_spec(
@@ -98,10 +110,11 @@ def declared_spec(
 
 
 def _against_cluster(
-    body: JobBody, spec: JobSpec, capacity: Mapping[str, int]
+    body: JobBody, spec: JobSpec, capacity: Mapping[str, int], ceilings: Mapping[str, int]
 ) -> Iterator[FieldError]:
     there = ", ".join(f"{name} ({count} GPUs)" for name, count in capacity.items())
-    for index, name in enumerate(body.gpu_types or ()):
+    asked_types = list(body.gpu_types or ())
+    for index, name in enumerate(asked_types):
         if name not in capacity:
             yield FieldError(
                 f"/gpu_types/{index}",
@@ -111,6 +124,8 @@ def _against_cluster(
                 name,
             )
     usable = {name: count for name, count in capacity.items() if spec.may_use(name)}
+    if not usable and asked_types and not capacity.keys() & asked_types:
+        return  # it is said of each type
     if not usable:
         remedy = f"It runs on {', '.join(sorted(spec.memory))}; the cluster has {there}."
         yield FieldError(
@@ -138,7 +153,7 @@ def _against_cluster(
     counted = {
         name: least
         for name, count in usable.items()
-        if (least := _least_count(spec, name, count)) is not None
+        if (least := least_count(spec, name, count)) is not None
     }
     if not counted:
         units = ", ".join(f"{spec.replica_gpus(name)} on {name}" for name in usable)
@@ -154,6 +169,7 @@ def _against_cluster(
         )
         return
     yield from _too_small_batch(spec, counted)
+    yield from _above_ceilings(spec, counted, ceilings)
 
 
 def _too_small_batch(spec: JobSpec, counted: Mapping[str, int]) -> Iterator[FieldError]:
@@ -180,7 +196,33 @@ def _too_small_batch(spec: JobSpec, counted: Mapping[str, int]) -> Iterator[Fiel
     yield FieldError("/batch_size", "batch_below_replicas", message, remedy, spec.batch_size)
 
 
-def _least_count(spec: JobSpec, gpu_type: str, capacity: int) -> int | None:
+def _above_ceilings(
+    spec: JobSpec, counted: Mapping[str, int], ceilings: Mapping[str, int]
+) -> Iterator[FieldError]:
+    """Find a job that needs more than its tenant may hold of any type.
+
+    `counted`: the fewest GPUs that it may have, by type.
+    """
+    asks = spec.gpu_count is not None
+    needed = {
+        name: max(least, spec.requested_gpus) if asks else least for name, least in counted.items()
+    }
+    if any(count <= ceilings.get(name, count) for name, count in needed.items()):
+        return
+    bounds = ", ".join(f"at most {ceilings[name]} {name}" for name in needed)
+    message = f"Your tenant's quota lets its jobs hold {bounds}, and this one needs more."
+    most = max(ceilings[name] for name in needed)
+    lower = f"Give at most {most}, or ask" if most else "Allow other GPU types, or ask"
+    yield FieldError(
+        "/gpu_count" if asks else "/min_gpus",
+        "exceeds_quota",
+        message,
+        f"{lower} a cluster admin for a higher ceiling.",
+        spec.requested_gpus,
+    )
+
+
+def least_count(spec: JobSpec, gpu_type: str, capacity: int) -> int | None:
     """Return the fewest GPUs of this type that the job allows, or None.
 
     The count must be whole replicas and at most the cluster's capacity.

@@ -15,6 +15,7 @@ _TYPES: Mapping[str, Callable[[Any], object]] = {
     "adaptivity": Adaptivity,
     "workload_kind": WorkloadKind,
     "gpu_types": tuple,
+    "labels": lambda labels: tuple(f"{key}={value}" for key, value in labels.items()),
 }
 
 

@@ -50,7 +50,14 @@ def _list_indexes() -> Iterator[Index]:
     yield Index(
         "ix_jobs_cluster_tenant_submitted", "cluster_id", "tenant_id", "submitted_seconds", "id"
     )
+    yield _partial(
+        "ix_jobs_cluster_finished",
+        "cluster_id",
+        "finished_seconds",
+        where="finished_seconds IS NOT NULL",
+    )
     yield _partial("ix_jobs_active", "cluster_id", "tenant_id", where="finished_seconds IS NULL")
+    yield _partial("ix_jobs_array", "array_id", "array_index", where="array_id IS NOT NULL")
     yield _partial("ix_jobs_holding", "gpu_type", where="gpu_type IS NOT NULL")
 
 
@@ -64,8 +71,15 @@ class Job(SQLModel, table=True):
     `*_seconds` are cluster time.
 
     `work_scale`: its work as a share of the model's standard training. `remaining_work`: effective
-    samples. `gpus`: GPU numbers of the cluster, `batch`: the batch plan of the present allocation.
-    `reason_*`: why the latest round gave it this allocation.
+    samples. `processed_samples`, `gained_samples`, `lost_gpu_seconds`: counters that only grow, as
+    an executor tells them (worker/executors/protocol.py). `gpus`: GPU numbers of the cluster,
+    `batch`: the batch plan of the present allocation.
+    `reason_*`: why the latest round gave it this allocation. `pause_requested`: rounds are to leave
+    it out, as `paused_by` asked (a name). `paused_since_seconds`: since when it is paused.
+    `unwaited_seconds`: for how long it was paused before it first held GPUs. `declared_version`
+    grows when the scheduler must read the declaration again. `after`: ids of the jobs that must
+    succeed before it starts. `deadline_told_seconds`: the deadline of which an event tells that it
+    will be missed.
     """
 
     __tablename__ = "jobs"
@@ -90,6 +104,7 @@ class Job(SQLModel, table=True):
     max_batch_size: int | None = None
     preemptible: bool = True
     priority: int = 0
+    labels: dict[str, str] = Field(default_factory=dict, sa_type=Json)
     gpu_types: list[str] | None = Field(default=None, sa_type=Json)
     work_scale: float = 1.0
     workload_kind: str = Field(default="training", max_length=40)
@@ -101,6 +116,9 @@ class Job(SQLModel, table=True):
     progress: float = 0.0
     remaining_work: float
     gpu_seconds: float = 0.0
+    processed_samples: float = 0.0
+    gained_samples: float = 0.0
+    lost_gpu_seconds: float = 0.0
     restarts: int = 0
     goodput: float | None = None
     gpu_type: str | None = Field(default=None, max_length=64)
@@ -110,6 +128,16 @@ class Job(SQLModel, table=True):
     reason_evidence: dict[str, Any] = Field(default_factory=dict, sa_type=Json)
     as_of_round: int | None = None
     cancel_requested: bool = False
+    pause_requested: bool = False
+    paused_by: str | None = Field(default=None, max_length=200)
+    paused_since_seconds: float | None = None
+    unwaited_seconds: float = 0.0
+    declared_version: int = 1
+    after: list[str] = Field(default_factory=list, sa_type=Json)
+    deadline_seconds: float | None = None
+    deadline_told_seconds: float | None = None
+    array_id: str | None = Field(default=None, max_length=40)
+    array_index: int | None = None
     version: int = 1
     created_at: datetime = Field(default_factory=utc_now, sa_type=UtcDateTime)
 
@@ -153,13 +181,16 @@ class JobEvent(SQLModel, table=True):
 class JobAllocation(SQLModel, table=True):
     """One span of unchanged allocation: the rows of a job are its timeline.
 
-    `to_seconds` is None while it lasts.
+    `to_seconds` is None while it lasts. `running_seconds`: since when the job ran on it; None while
+    it starts. `for_profile`: the job was only measured. The counters of the job as they were at its
+    beginning and at its end: None where nobody read them.
     """
 
     __tablename__ = "allocations"
     __table_args__ = (
         Index("ix_allocations_job", "job_id", "id"),
         Index("ix_allocations_cluster", "cluster_id", "from_seconds"),
+        Index("ix_allocations_ended", "cluster_id", "to_seconds"),
     )
 
     id: int | None = Field(default=None, primary_key=True, sa_type=BigId)
@@ -175,3 +206,58 @@ class JobAllocation(SQLModel, table=True):
     total_batch_size: int | None = None
     per_gpu_batch_size: int | None = None
     accumulation_steps: int | None = None
+    running_seconds: float | None = None
+    for_profile: bool = False
+    processed_before: float | None = None
+    gained_before: float | None = None
+    lost_before: float | None = None
+    processed_after: float | None = None
+    gained_after: float | None = None
+    lost_after: float | None = None
+
+
+class JobPause(SQLModel, table=True):
+    """One span for which a job was paused; `to_seconds` is None while it lasts."""
+
+    __tablename__ = "job_pauses"
+    __table_args__ = (
+        Index("ix_job_pauses_job", "job_id", "id"),
+        Index("ix_job_pauses_ended", "cluster_id", "to_seconds"),
+    )
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=BigId)
+    job_id: str = Field(foreign_key="jobs.id", max_length=40)
+    cluster_id: str = Field(foreign_key="clusters.id", max_length=40)
+    from_seconds: float
+    to_seconds: float | None = None
+
+
+class JobDependency(SQLModel, table=True):
+    """A job starts only after another has succeeded.
+
+    `is_open`: it may still wait for it. Rounds read the open ones only, however long the history.
+    """
+
+    __tablename__ = "job_dependencies"
+    __table_args__ = (_partial("ix_job_dependencies_open", "cluster_id", where="is_open"),)
+
+    job_id: str = Field(foreign_key="jobs.id", primary_key=True, max_length=40)
+    needed_id: str = Field(foreign_key="jobs.id", primary_key=True, max_length=40)
+    cluster_id: str = Field(foreign_key="clusters.id", max_length=40)
+    is_open: bool = True
+
+
+class AllocationReading(SQLModel, table=True):
+    """The counters of a job that held GPUs when the first round of a day was made.
+
+    They part a long span by days, so that a day's figures stay when the span goes on.
+    """
+
+    __tablename__ = "allocation_readings"
+
+    cluster_id: str = Field(foreign_key="clusters.id", primary_key=True, max_length=40)
+    at_seconds: float = Field(primary_key=True)
+    job_id: str = Field(foreign_key="jobs.id", primary_key=True, max_length=40)
+    processed_samples: float
+    gained_samples: float
+    lost_gpu_seconds: float

@@ -18,7 +18,8 @@ from sqlmodel import Session
 
 from backend.jobs.admission import objections
 from backend.jobs.models import Job
-from maat.api.jobs import JobBody, Remedy, StartOut
+from maat.api.job_answers import Remedy, StartOut
+from maat.api.jobs import JobBody
 from maat.models.catalog import CatalogModel, load_catalog
 from maat.scheduling.explain import ReasonCode
 from maat.vocabulary import Adaptivity, WorkloadKind
@@ -37,7 +38,9 @@ SOLUBLE = frozenset(
         ReasonCode.NO_COMPATIBLE_GPU_TYPE,
         ReasonCode.EXCEEDS_CLUSTER,
         ReasonCode.NO_CONFIGURATION,
+        ReasonCode.EXCEEDS_QUOTA_LIMIT,
         ReasonCode.IDLE_COSTS_LESS,
+        ReasonCode.WAITING_QUOTA,
         ReasonCode.WAITING_RESERVATION,
         ReasonCode.WAITING_CAPACITY,
         ReasonCode.FRAGMENTED,
@@ -133,6 +136,18 @@ class RemedyFinder:
             return []
         try:
             return self._known.get(key) or self._find(self._rehearsal, session, job, key)
+        finally:
+            self._at_work.release()
+
+    def start_of_new(self, session: Session, job: Job) -> tuple[bool, Start | None]:
+        """Return whether a round was tried with a job that is not stored, and what it gave it."""
+        if self._rehearsal is None or not self._at_work.acquire(timeout=MOST_WAIT_SECONDS):
+            return False, None
+        try:
+            stage = self._rehearsal.stage(session, job)
+            if stage is None or stage.last_round_seconds > MOST_SECONDS:
+                return False, None
+            return True, stage.start_of({})
         finally:
             self._at_work.release()
 

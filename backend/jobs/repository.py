@@ -51,6 +51,8 @@ class JobFilters:
     gpu_types: tuple[str, ...] = ()
     text: str | None = None
     submitted_after: datetime | None = None
+    labels: tuple[str, ...] = ()
+    array: str | None = None
 
 
 def get_job(session: Session, principal: Principal, job_id: str, *, lock: bool = False) -> Job:
@@ -92,7 +94,9 @@ def count_by_state(session: Session, found: FoundJobs) -> dict[str, int]:
 
     Uses the stored counts if they know the filters, otherwise counts the matching jobs.
     """
-    if found.filters.gpu_types or found.filters.text or found.filters.submitted_after is not None:
+    filters = found.filters
+    of_jobs = (filters.gpu_types, filters.text, filters.submitted_after, filters.labels)
+    if any(of_jobs) or filters.array is not None:
         return count_matching(session, found.predicate(Job))
     return count_kept(session, found.predicate(JobCount))
 
@@ -154,13 +158,19 @@ class FoundJobs:
 
     def _of_jobs(self) -> Iterable[sa.ColumnElement[bool]]:
         filters = self.filters
+        if filters.array is not None:
+            yield col(Job.array_id) == filters.array
         if filters.gpu_types:
             yield col(Job.gpu_type).in_(filters.gpu_types)
         if filters.text:
             named = (
                 col(c).icontains(filters.text, autoescape=True) for c in (Job.name, Job.external_id)
             )
-            yield sa.or_(*named, col(Job.id) == filters.text)
+            ids = (col(Job.id) == filters.text, col(Job.array_id) == filters.text)
+            yield sa.or_(*named, *ids)
+        for label in filters.labels:
+            key, _, value = label.partition("=")
+            yield col(Job.labels)[key].as_string() == value
         if filters.submitted_after is not None:
             after = filters.submitted_after
             yield sa.or_(
@@ -207,6 +217,8 @@ def _branches(found: FoundJobs, sort: str) -> list[Branch]:
     many.
     """
     filters = found.filters
+    if filters.array is not None:  # few jobs, which an index of their own finds
+        return [Branch(found.predicate(Job, without_index=_KINDS), few=True)]
     without_index = _unused_indexes(filters)
     split = {
         name: wanted
@@ -290,6 +302,13 @@ def last_failure(session: Session, job_id: str) -> JobEvent | None:
     newest = select(JobEvent).where(*failed).order_by(col(JobEvent.id).desc()).limit(1)
     found = session.exec(newest).first()
     return found if found is not None and "attempt" in found.data else None
+
+
+def last_setback(session: Session, job_id: str) -> JobEvent | None:
+    """Return the event by which a job last lost its GPUs; None if it never did."""
+    lost = (JobEvent.job_id == job_id, JobEvent.state == JobState.PREEMPTED.value)
+    newest = select(JobEvent).where(*lost).order_by(col(JobEvent.id).desc()).limit(1)
+    return session.exec(newest).first()
 
 
 def events_of(session: Session, job_id: str, *, limit: int, cursor: str | None) -> Rows[JobEvent]:

@@ -18,10 +18,11 @@ from backend.clocktime import cluster_seconds, shown_at
 from backend.clusters.models import Cluster
 from backend.clusters.repository import nodes_of
 from backend.clusters.topology import count_nodes, node_of_gpu
+from backend.jobs.deadlines import outlook_of
 from backend.jobs.models import Job, JobAllocation, JobEvent
 from backend.moments import moment_of
 from backend.sight import Sight, jobs_named_in, sight_of
-from maat.api.jobs import (
+from maat.api.job_answers import (
     AllocationOut,
     AllocationSpanOut,
     BatchPlanOut,
@@ -30,13 +31,19 @@ from maat.api.jobs import (
     ReasonOut,
 )
 from maat.scheduling.explain import ReasonCode, sentence_of
-from maat.vocabulary import JobState
+from maat.vocabulary import JobState, priority_class
 
 _ENDINGS: Mapping[str, str] = {
     JobState.SUCCEEDED: "The job has ended: its work is done.",
     JobState.CANCELLED: "The job has ended: it was cancelled.",
 }
 _FAILED = "The job has ended: it failed."
+_ENDING = "The job is being cancelled. A process that does not end in time is ended by force."
+_PAUSING = {
+    True: "It is being paused: the next round takes its GPUs away.",
+    False: "It is being paused: rounds leave it out from the next one on.",
+}
+_RESUMING = "It is resumed: the next round considers it again."
 _HELD = frozenset({ReasonCode.GRANTED, ReasonCode.PINNED})
 
 
@@ -88,6 +95,15 @@ def show_reason(job: Job, sight: Sight) -> ReasonOut:
     how = _FAILED if held else _ENDINGS.get(job.state)
     if how is not None:
         return ReasonOut(code="ENDED", sentence=how, evidence={}, as_of_round=job.as_of_round)
+    if job.cancel_requested and job.finished_seconds is None:
+        return ReasonOut(code="ENDING", sentence=_ENDING, evidence={}, as_of_round=job.as_of_round)
+    if job.pause_requested and job.state != JobState.PAUSED:
+        words = _PAUSING[job.gpus is not None]
+        return ReasonOut(code="PAUSING", sentence=words, evidence={}, as_of_round=job.as_of_round)
+    if job.reason_code == ReasonCode.HELD_BY_USER and not job.pause_requested:
+        return ReasonOut(
+            code="RESUMING", sentence=_RESUMING, evidence={}, as_of_round=job.as_of_round
+        )
     evidence = sight.evidence(job.reason_evidence)
     return ReasonOut(
         code=job.reason_code,
@@ -119,6 +135,8 @@ def _facts(session: Session, cluster_id: str) -> _ClusterFacts:
 
 def _show(job: Job, facts: _ClusterFacts, sight: Sight, *, owner: str, tenant: str) -> JobOut:
     cluster = facts.cluster
+    remaining = _remaining_seconds(job, cluster)
+    outlook = outlook_of(job, now=facts.now, remaining_seconds=remaining)
     return answer_of(
         JobOut,
         job,
@@ -129,9 +147,16 @@ def _show(job: Job, facts: _ClusterFacts, sight: Sight, *, owner: str, tenant: s
         finished_at=None
         if job.finished_seconds is None
         else shown_at(cluster, job.finished_seconds),
+        paused_at=None
+        if job.paused_since_seconds is None
+        else shown_at(cluster, job.paused_since_seconds),
         runs_command=cluster.runs_commands,
-        remaining_seconds=_remaining_seconds(job, cluster),
+        remaining_seconds=remaining,
+        deadline=None if job.deadline_seconds is None else shown_at(cluster, job.deadline_seconds),
+        deadline_outlook=outlook.word,
+        deadline_seconds_late=outlook.seconds_late,
         wait_seconds=_wait_seconds(job, facts.now),
+        priority_class=priority_class(job.priority),
         gpu_hours=job.gpu_seconds / 3600,
         allocation=_allocation(job, facts.node_of_gpu),
         reason=show_reason(job, sight),
@@ -147,9 +172,10 @@ def _remaining_seconds(job: Job, cluster: Cluster) -> float | None:
 
 
 def _wait_seconds(job: Job, now: float) -> float:
-    """Return the wait until the job got GPUs, or ended without, or now."""
-    ends = (job.started_seconds, job.finished_seconds, now)
-    return max(next(end for end in ends if end is not None) - job.submitted_seconds, 0.0)
+    """Return the wait until the job got GPUs, or ended without, or now; without its pauses."""
+    ends = (job.started_seconds, job.finished_seconds, job.paused_since_seconds, now)
+    end = next(end for end in ends if end is not None)
+    return max(end - job.submitted_seconds - job.unwaited_seconds, 0.0)
 
 
 def _allocation(job: Job, owner: Sequence[int]) -> AllocationOut | None:

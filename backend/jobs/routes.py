@@ -15,7 +15,9 @@ from backend.clusters.topology import capacity_by_type
 from backend.commands.service import show_command, without_secrets
 from backend.idempotency import Answer, KeyHeader, Once, answer_prepared
 from backend.jobs.demo import demo_bodies
-from backend.jobs.explanation import explain, waited_for
+from backend.jobs.dependencies import open_needs
+from backend.jobs.dry_run import try_submission
+from backend.jobs.explanation import explain, is_held_back, waited_for
 from backend.jobs.remedies import RemedyFinder
 from backend.jobs.repository import (
     FoundJobs,
@@ -26,43 +28,42 @@ from backend.jobs.repository import (
     find_jobs,
     get_job,
     last_failure,
+    last_setback,
 )
 from backend.jobs.resources import reason_sight, show_event, show_job, show_jobs, show_span
 from backend.jobs.service import (
     Candidate,
+    checked_array,
     checked_batch,
     checked_job,
     first_cluster,
-    request_cancel,
     store_jobs,
 )
 from backend.pagination import PageAsked
 from backend.secret_key import secret_key
 from backend.web.bodies import BATCH_BYTES, JOB_BYTES, takes_bytes
-from backend.web.conditional import IfMatch, etag
+from backend.web.conditional import etag
 from backend.web.dependencies import ReadingDep, SessionDep, SettingsDep
 from backend.web.strict_json import StrictRoute
 from maat.api.commands import CommandOut
 from maat.api.fields import Moment, Page
-from maat.api.jobs import (
+from maat.api.job_answers import (
     AllocationSpanOut,
-    BatchBody,
     BatchItem,
     BatchOut,
-    DemoBody,
+    DryRunOut,
     ExplanationOut,
-    JobBody,
     JobEventOut,
     JobOut,
     JobPage,
 )
-from maat.vocabulary import JobState
+from maat.api.jobs import ArrayBody, BatchBody, DemoBody, JobBody
+from maat.vocabulary import LABEL_KEY, LABEL_VALUE, MOST_LABELS, JobState
 
 router = APIRouter(tags=["jobs"], route_class=StrictRoute)
 
 Reader = Annotated[Principal, Depends(require(Permission.JOBS_READ))]
 Submitter = Annotated[Principal, Depends(require(Permission.JOBS_SUBMIT))]
-Canceller = Annotated[Principal, Depends(require(Permission.JOBS_CANCEL))]
 
 
 def get_finder(request: Request) -> RemedyFinder:
@@ -87,13 +88,29 @@ def job_filters(
     gpu_type: Names = [],  # noqa: B006
     q: Annotated[
         str | None,
-        Query(max_length=200, description="Part of the name or external id, or the whole id."),
+        Query(
+            max_length=200,
+            description="Part of the name or external id; or the id of a job or array.",
+        ),
     ] = None,
     submitted_after: Annotated[Moment | None, Query()] = None,
+    label: Annotated[
+        list[Annotated[str, Query(pattern=f"^{LABEL_KEY}={LABEL_VALUE}$")]],
+        Query(max_length=MOST_LABELS, description="`key=value`; of several a job has all."),
+    ] = [],  # noqa: B006
+    array: Annotated[str | None, Query(max_length=40, description="Id of an array.")] = None,
 ) -> JobFilters:
-    states = tuple(sorted(s.value for s in state))
     return JobFilters(
-        cluster, states, tuple(tenant), owner, tuple(model), tuple(gpu_type), q, submitted_after
+        cluster,
+        tuple(sorted(s.value for s in state)),
+        tuple(tenant),
+        owner,
+        tuple(model),
+        tuple(gpu_type),
+        q,
+        submitted_after,
+        tuple(label),
+        array,
     )
 
 
@@ -133,17 +150,32 @@ def list_jobs(
     )
 
 
-@router.post("/jobs", operation_id="submitJob", status_code=201, response_model=JobOut)
+@router.post(
+    "/jobs",
+    operation_id="submitJob",
+    status_code=201,
+    response_model=JobOut,
+    responses={200: {"model": DryRunOut, "description": "With `dry_run`: nothing was stored."}},
+)
 @takes_bytes(JOB_BYTES)
 def create_job(
     session: SessionDep,
     reading: ReadingDep,
     settings: SettingsDep,
     principal: Submitter,
+    finder: FinderDep,
     body: JobBody,
+    dry_run: Annotated[bool, Query(description="Only say what would be made.")] = False,
     key: KeyHeader = None,
 ) -> Response:
-    """Submit one job. The next round considers it."""
+    """Submit one job. The next round considers it.
+
+    With `dry_run` it is only checked: the answer (200) says what would be made, on which GPU types
+    it could run, and what the next round would give it. It uses no Idempotency-Key.
+    """
+    if dry_run:
+        with reading() as before:
+            return Answer(200, try_submission(before, principal, body, finder)).response()
 
     def answer(checked: list[Candidate]) -> Answer:
         (job,) = store_jobs(session, principal, checked, key=secret_key(settings))
@@ -205,6 +237,37 @@ def create_jobs(
         once,
         settings,
         prepare=lambda before: checked_batch(before, principal, body),
+        answer=answer,
+    )
+
+
+@router.post("/jobs:array", operation_id="submitArray", status_code=201, response_model=BatchOut)
+@takes_bytes(JOB_BYTES)
+def create_array(
+    session: SessionDep,
+    reading: ReadingDep,
+    settings: SettingsDep,
+    principal: Submitter,
+    body: ArrayBody,
+    key: KeyHeader = None,
+) -> Response:
+    """Submit one job up to 1000 times, with an index each: all or none.
+
+    Their `array_id` finds them in the list and for actions on all of them.
+    """
+
+    def answer(checked: list[Candidate]) -> Answer:
+        store_jobs(session, principal, checked, key=secret_key(settings))
+        return Answer(201, _show_batch(session, principal, checked))
+
+    request = body.model_dump() | {"job": without_secrets(body.job.model_dump(), settings)}
+    once = Once(principal.user_id, "POST /jobs:array", key, request)
+    return answer_prepared(
+        reading,
+        session,
+        once,
+        settings,
+        prepare=lambda before: checked_array(before, principal, body),
         answer=answer,
     )
 
@@ -296,27 +359,9 @@ def read_explanation(
         remedies,
         waited_for=waited_for(session, principal, job),
         failure=last_failure(session, job.id) if job.state == JobState.FAILED else None,
+        setback=last_setback(session, job.id) if is_held_back(job) else None,
+        needs=open_needs(session, job.id) if job.after and job.finished_seconds is None else (),
     )
-
-
-@router.post("/jobs/{job_id}/actions/cancel", operation_id="cancelJob")
-def cancel_job(
-    session: SessionDep,
-    principal: Canceller,
-    job_id: str,
-    response: Response,
-    if_match: IfMatch = None,
-) -> JobOut:
-    """Ask for the end of a job.
-
-    `cancel_requested` is true at once; the next round sets the state.
-
-    Repeating the request changes nothing, also after the job is cancelled; a job that ended
-    otherwise is a conflict. If-Match is checked if it is sent.
-    """
-    job = request_cancel(session, principal, job_id, if_match)
-    response.headers["ETag"] = etag(job.version)
-    return show_job(session, principal, job)
 
 
 def _checked_demo(session: Session, principal: Principal, body: DemoBody) -> list[Candidate]:

@@ -1,4 +1,4 @@
-"""Submits and cancels jobs. Commits nothing.
+"""Submits jobs. Commits nothing.
 
 admission.py decides what may be submitted; the worker runs the jobs.
 """
@@ -15,7 +15,8 @@ from sqlmodel import Session
 
 from backend.accounts.identity import Principal
 from backend.accounts.permissions import Permission
-from backend.clocktime import cluster_seconds
+from backend.audit.changes import Change, actor_of, record
+from backend.clocktime import cluster_seconds, seconds_at
 from backend.clusters.models import Cluster
 from backend.clusters.repository import all_clusters, get_cluster, nodes_of
 from backend.clusters.topology import capacity_by_type
@@ -23,17 +24,19 @@ from backend.commands.service import store_commands
 from backend.commands.spec import UNKNOWN_WORK
 from backend.ids import new_id
 from backend.jobs.admission import objections
+from backend.jobs.dependencies import check_dependencies, refuse_followers, store_dependencies
 from backend.jobs.models import Job, JobEvent
-from backend.jobs.repository import get_job, taken_external_ids
+from backend.jobs.priorities import permit_priority
+from backend.jobs.repository import taken_external_ids
 from backend.moments import moment_of
 from backend.problems import Conflict, FieldError, Forbidden, Invalid, NotFound
+from backend.quotas.repository import ceilings_of
 from backend.secret_key import SecretKey
 from backend.validation_errors import field_error
-from backend.web.conditional import check_version_if_sent
-from maat.api.jobs import BatchBody, JobBody
+from maat.api.jobs import ArrayBody, BatchBody, JobBody
 from maat.models.catalog import CatalogModel, load_catalog
-from maat.scheduling.events import TERMINAL, EventKind
-from maat.vocabulary import JobState
+from maat.scheduling.events import EventKind
+from maat.vocabulary import MAX_TEXT, JobState
 
 _MOST_ERRORS = 100
 _MOST_ERRORS_OF_ONE = 20
@@ -42,13 +45,19 @@ _MOST_ERRORS_OF_BATCH = 5000
 
 @dataclass
 class Candidate:
-    """One job of a submission: its body or its errors, and later its row."""
+    """One job of a submission: its body or its errors, and later its row.
+
+    `needs`: what it waits for: ids of jobs, and places of others of the submission.
+    `array`: the array of which it is a part, and its index.
+    """
 
     index: int
     body: JobBody | None = None
     errors: list[FieldError] = field(default_factory=list)
     conflict: str | None = None
     job: Job | None = None
+    needs: list[str | int] = field(default_factory=list)
+    array: tuple[str, int] | None = None
 
     @property
     def usable(self) -> bool:
@@ -93,6 +102,43 @@ def checked_batch(session: Session, principal: Principal, body: BatchBody) -> li
     return candidates
 
 
+def checked_array(session: Session, principal: Principal, body: ArrayBody) -> list[Candidate]:
+    """Check an array's jobs, each of which is the same but for its name and its external id.
+
+    Raises what `checked_job` raises.
+    """
+    array_id, one = new_id("arr"), body.job
+    longest = len(f"{one.name}[{max(body.places)}]")
+    if longest > MAX_TEXT:
+        message = f"The name has no room for an index: with it, it has {longest} characters."
+        remedy = f"Shorten it: {MAX_TEXT} are allowed."
+        raise Invalid(message, errors=[FieldError("/job/name", "too_long", message, remedy)])
+    first = Candidate(0, one.model_copy())
+    submission = Submission(session, principal)
+    submission.check([first])
+    if first.errors:
+        raise Invalid(_detail(first.errors), errors=[_in_array(error) for error in first.errors])
+    candidates = [
+        Candidate(place, _numbered(one, index), needs=first.needs, array=(array_id, index))
+        for place, index in enumerate(body.places)
+    ]
+    for candidate in candidates:
+        if candidate.body is not None and first.body is not None:
+            candidate.body.cluster_id = first.body.cluster_id
+    submission.check_external_ids(candidates)
+    _refuse_all(candidates)
+    return candidates
+
+
+def _numbered(body: JobBody, index: int) -> JobBody:
+    external = None if body.external_id is None else f"{body.external_id}[{index}]"
+    return body.model_copy(update={"name": f"{body.name}[{index}]", "external_id": external})
+
+
+def _in_array(error: FieldError) -> FieldError:
+    return FieldError(f"/job{error.pointer}", error.code, error.message, error.remedy, error.value)
+
+
 def store_jobs(
     session: Session,
     principal: Principal,
@@ -108,10 +154,29 @@ def store_jobs(
     Submission(session, principal).check_external_ids(
         [candidate for candidate in candidates if candidate.usable]
     )
+    refuse_followers(candidates)
     if atomic:
         _refuse_all(candidates)
     usable = [candidate for candidate in candidates if candidate.usable]
-    return _store(session, principal, usable, key)
+    jobs = _store(session, principal, usable, key)
+    if jobs:
+        _record_submission(session, principal, jobs)
+    return jobs
+
+
+def _record_submission(session: Session, principal: Principal, jobs: Sequence[Job]) -> None:
+    """Write one record per request: the rows of the jobs say who owns each of them."""
+    first = jobs[0]
+    after: dict[str, object] = {
+        "name": first.name,
+        "cluster_id": first.cluster_id,
+        "model": first.model,
+    }
+    if len(jobs) > 1:
+        after |= {"jobs": len(jobs), "last": jobs[-1].id}
+    action = "submit job" if len(jobs) == 1 else "submit jobs"
+    actor = actor_of(principal)
+    record(session, Change(actor, action, first.id, {}, after, first.tenant_id))
 
 
 def _refuse_all(candidates: Sequence[Candidate]) -> None:
@@ -130,32 +195,6 @@ def _refuse_all(candidates: Sequence[Candidate]) -> None:
     )
 
 
-def request_cancel(
-    session: Session, principal: Principal, job_id: str, if_match: str | None
-) -> Job:
-    """Ask for the end of a job; the next round carries it out.
-
-    No round is then decided on a job that has disappeared in the meantime. A client that repeats
-    the request because the answer was lost finds the job asked to end, or cancelled, as requested.
-    """
-    job = get_job(session, principal, job_id, lock=True)
-    if not principal.may_change(owner_id=job.owner_id, tenant_id=job.tenant_id):
-        raise Forbidden(
-            "The job belongs to another user. Its owner, or a manager of its tenant, may cancel it."
-        )
-    if job.cancel_requested and job.state not in (JobState.SUCCEEDED, JobState.FAILED):
-        return job
-    check_version_if_sent(if_match, job.version)
-    if job.state in TERMINAL:
-        raise Conflict(f"The job has already ended: {job.state}.")
-    if not job.cancel_requested:
-        job.cancel_requested = True
-        job.version += 1
-        session.add(job)
-        session.flush()
-    return job
-
-
 class Submission:
     """Checks jobs against catalog, clusters and each other. Reads each cluster once."""
 
@@ -163,6 +202,7 @@ class Submission:
         self._session, self._principal = session, principal
         self._models: Mapping[str, CatalogModel] = load_catalog()
         self._capacity: dict[str, Mapping[str, int]] = {}
+        self._ceilings: dict[str, Mapping[str, int]] = {}
         self._clusters: dict[str | None, Cluster] = {}
 
     def check(self, candidates: Sequence[Candidate]) -> None:
@@ -170,10 +210,12 @@ class Submission:
             self._permit_commands()
         for candidate in candidates:
             if candidate.body is not None:
+                permit_priority(self._principal, candidate.body.priority)
                 self._check_body(candidate, candidate.body)
         self.check_external_ids(
             [candidate for candidate in candidates if candidate.body is not None]
         )
+        check_dependencies(self._session, self._principal.tenant_id, candidates)
 
     def _permit_commands(self) -> None:
         if Permission.JOBS_RUN_COMMANDS not in self._principal.permissions:
@@ -201,6 +243,7 @@ class Submission:
             models=self._models,
             capacity=self._capacity[cluster.id],
             executor=cluster.executor,
+            ceilings=self._ceilings[cluster.id],
         )
 
     def _cluster(self, named: str | None) -> Cluster:
@@ -211,6 +254,9 @@ class Submission:
             self._clusters[named] = cluster
             self._capacity[cluster.id] = capacity_by_type(
                 nodes_of(self._session, cluster.id), usable_only=False
+            )
+            self._ceilings[cluster.id] = ceilings_of(
+                self._session, cluster.id, self._principal.tenant_id
             )
         return self._clusters[named]
 
@@ -251,27 +297,40 @@ def _store(
         if body is None or body.cluster_id is None:
             raise ValueError("only what `check` found usable can be stored")
         cluster = session.get_one(Cluster, body.cluster_id)
-        candidate.job = Job(
-            **body.model_dump(exclude={"run"}),
-            id=new_id("job"),
-            owner_id=principal.user_id,
-            tenant_id=principal.tenant_id,
-            state=JobState.SUBMITTED.value,
-            submitted_seconds=cluster_seconds(cluster, now),
-            remaining_work=_work_of(body),
-            created_at=now.wall,
+        candidate.job = row_of(
+            body, principal, cluster, submitted_seconds=cluster_seconds(cluster, now)
         )
+        candidate.job.created_at = now.wall
+        if candidate.array is not None:
+            candidate.job.array_id, candidate.job.array_index = candidate.array
         jobs.append(candidate.job)
     session.add_all(jobs)
     session.flush()
     session.add_all(_submitted(job) for job in jobs)
     session.flush()
+    store_dependencies(session, candidates)
     runs = [(c.job.id, c.body.run) for c in candidates if c.job and c.body and c.body.run]
     if runs:
         if key is None:
             raise ValueError("commands may have secrets, which need a key")
         store_commands(session, runs, key)
     return jobs
+
+
+def row_of(
+    body: JobBody, principal: Principal, cluster: Cluster, *, submitted_seconds: float
+) -> Job:
+    """Return the row of a checked job. It is not stored."""
+    return Job(
+        **body.model_dump(exclude={"run", "after", "deadline"}),
+        deadline_seconds=None if body.deadline is None else seconds_at(cluster, body.deadline),
+        id=new_id("job"),
+        owner_id=principal.user_id,
+        tenant_id=principal.tenant_id,
+        state=JobState.SUBMITTED.value,
+        submitted_seconds=submitted_seconds,
+        remaining_work=_work_of(body),
+    )
 
 
 def _work_of(body: JobBody) -> float:

@@ -1,14 +1,25 @@
-"""Reads which jobs hold which GPUs. Commits nothing."""
+"""Reads which jobs hold which GPUs, and how many each tenant holds. Commits nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
 from backend.accounts.models import Tenant
 from backend.jobs.models import Job
+
+
+class HoldingJob(NamedTuple):
+    """A job that holds GPUs of one type."""
+
+    job_id: str
+    name: str
+    preemptible: bool
+    gpu_count: int
 
 
 def held_gpus(session: Session, cluster_id: str) -> list[int]:
@@ -28,6 +39,29 @@ def holders(session: Session, cluster_id: str) -> Sequence[tuple[str, str, str, 
         (job_id, name, tenant, list(gpus or ()))
         for job_id, name, tenant, gpus in session.exec(statement)
     ]
+
+
+def held_by_tenant(session: Session, cluster_id: str) -> Mapping[tuple[str, str], int]:
+    """Count the GPUs that jobs hold, by tenant id and GPU type. Each job on a GPU counts."""
+    held: Counter[tuple[str, str]] = Counter()
+    statement = select(Job.tenant_id, Job.gpu_type, Job.gpus).where(*_holding(cluster_id))
+    for tenant_id, gpu_type, gpus in session.exec(statement):
+        held[tenant_id, str(gpu_type)] += len(gpus or ())
+    return held
+
+
+def jobs_of_tenant(
+    session: Session, cluster_id: str, *, tenant_id: str, gpu_type: str
+) -> list[HoldingJob]:
+    """Return a tenant's jobs that hold GPUs of a type, those with most GPUs first."""
+    statement = select(Job.id, Job.name, Job.preemptible, Job.gpus).where(
+        *_holding(cluster_id), Job.tenant_id == tenant_id, Job.gpu_type == gpu_type
+    )
+    found = [
+        HoldingJob(job_id, name, preemptible, len(gpus or ()))
+        for job_id, name, preemptible, gpus in session.exec(statement)
+    ]
+    return sorted(found, key=lambda one: (-one.gpu_count, one.job_id))
 
 
 def _holding(cluster_id: str) -> tuple[sa.ColumnElement[bool], ...]:

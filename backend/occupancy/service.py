@@ -5,6 +5,8 @@ from __future__ import annotations
 from sqlmodel import Session, col, delete, select
 
 from backend.attempts.models import GpuHold, GpuScore
+from backend.audit.changes import Change, asker, record
+from backend.clusters.changes import shown_node
 from backend.clusters.models import Node
 from backend.clusters.repository import get_cluster, get_node, nodes_of
 from backend.clusters.service import save_changed
@@ -38,4 +40,5 @@ def delete_node(session: Session, cluster_id: str, node_id: str, if_match: str |
         raise Conflict("Processes that are ending still hold GPUs of this node; try again soon.")
     session.execute(delete(GpuScore).where(col(GpuScore.node_id) == node.id))
     session.execute(delete(Node).where(col(Node.id) == node.id))
+    record(session, Change(asker(), "remove node", node.id, shown_node(node), {}))
     save_changed(session, cluster)

@@ -14,6 +14,12 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from backend.accounts.cookies import (
+    CsrfFailed,
+    check_csrf,
+    clear_session_cookies,
+    session_secret,
+)
 from backend.accounts.identity import principal_of
 from backend.accounts.locality import is_rebound
 from backend.problems import MalformedRequest, Problem, Unauthenticated, shown_value
@@ -56,6 +62,10 @@ class PageCallGuard:
         request = Request(scope, receive)
         try:
             call = await _read_call(request)
+        except CsrfFailed as problem:  # or a browser that lost one of two cookies sees no page
+            answer = problem_response(problem, request)
+            clear_session_cookies(request, answer)
+            await answer(scope, receive, send)
         except Problem as problem:
             await problem_response(problem, request)(scope, receive, send)
         except DATABASE_AWAY as error:
@@ -99,7 +109,10 @@ async def _read_call(request: Request) -> Any:
 
     Anyone may send a small call: the service checks the requests that it makes.
     """
-    if is_rebound(request):
+    secret = None if "authorization" in request.headers else session_secret(request)
+    if secret is not None:
+        check_csrf(request, secret)
+    elif is_rebound(request):
         raise Unauthenticated(
             "The Host header names another machine than this one. "
             "Open Maat by its own address, or send a token."

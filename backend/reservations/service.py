@@ -13,6 +13,7 @@ from sqlmodel import Session, col, select
 from backend.accounts.identity import Principal
 from backend.accounts.models import Tenant
 from backend.answers import answer_of
+from backend.audit.changes import Change, Shown, asker, record
 from backend.clocktime import cluster_seconds, seconds_at, shown_at
 from backend.clusters.models import Cluster
 from backend.clusters.repository import get_cluster, nodes_of
@@ -58,14 +59,18 @@ def reserve(
     _check_all(session, cluster, row, now)
     session.add(row)
     session.flush()
+    tenant_id = _tenant_of(session, row)
+    record(session, Change(asker(), "reserve GPUs", row.id, {}, _written(row), tenant_id))
     return row
 
 
 def remove(session: Session, cluster_id: str, reservation_id: str) -> None:
     """Remove it. Raises NotFound. The next round may give its GPUs to any job."""
-    session.delete(
-        get_reservation(session, get_cluster(session, cluster_id, lock=True).id, reservation_id)
-    )
+    cluster = get_cluster(session, cluster_id, lock=True)
+    row = get_reservation(session, cluster.id, reservation_id)
+    tenant_id = _tenant_of(session, row)
+    record(session, Change(asker(), "remove reservation", row.id, _written(row), {}, tenant_id))
+    session.delete(row)
 
 
 def show_reservations(
@@ -94,6 +99,19 @@ def show_reservations(
         )
         for row in rows
     ]
+
+
+def _written(row: ClusterReservation) -> Shown:
+    """Return what is written down of a reservation."""
+    names = ("cluster_id", "gpu_type", "gpu_count", "tenant_id", "job_id")
+    return {name: getattr(row, name) for name in (*names, "start_seconds", "end_seconds")}
+
+
+def _tenant_of(session: Session, row: ClusterReservation) -> str | None:
+    """Return whose GPUs it keeps."""
+    if row.job_id is None:
+        return row.tenant_id
+    return session.exec(select(Job.tenant_id).where(Job.id == row.job_id)).first()
 
 
 def _state(row: ClusterReservation, now: float) -> Literal["upcoming", "active", "over"]:

@@ -16,7 +16,9 @@ class Round(SQLModel, table=True):
     """One round. Unique by (cluster, number): only one of two workers can commit it.
 
     `record` is the whole decision (matrix, grants, reasons, report); a list must not load it
-    (repository.summaries). `gpus_by_type`: {type: {"used": GPUs held, "capacity": usable GPUs}}.
+    (repository.summaries). `gpus_by_type`: {type: {"used": GPUs held, "capacity": usable GPUs}},
+    with "fragmented" and "reserved" where they are not zero (worker/round_capacity.py).
+    `policy_version`: digest of the policy's parameters; empty for rounds that stored none.
     """
 
     __tablename__ = "rounds"
@@ -36,6 +38,7 @@ class Round(SQLModel, table=True):
     gpus_total: int
     changes: int
     policy: str = Field(max_length=100)
+    policy_version: str = Field(default="", max_length=40)
     placer: str = Field(max_length=100)
     status: str = Field(max_length=40)
     method: str = Field(max_length=100)

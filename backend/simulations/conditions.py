@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from backend.measurements.uses import NOTHING_MEASURED, Measured
 from backend.problems import FieldError, Invalid, invalid_input
+from maat.api.quotas import TenantQuotaBody
 from maat.api.simulations import (
     MAX_FAILURES_PER_HOUR,
     MAX_SIMULATED_GPUS,
@@ -30,6 +31,7 @@ from maat.laboratory.requested import (
 )
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError
+from maat.scheduling.quotas import TenantQuota, check_quotas
 from maat.scheduling.reservations import Reservation, check_reservations
 
 
@@ -46,6 +48,7 @@ def conditions_of(request: ConditionsBody, measured: Measured = NOTHING_MEASURED
         mtbf_hours=None if failures is None else failures.mtbf_hours,
         repair_seconds=0.0 if failures is None else failures.repair_seconds,
         reservations=tuple(_reservation(given) for given in request.reservations),
+        quotas=tuple(_quota(given) for given in request.quotas or ()),
         interference=interference_from(request.interference, measured.interference),
         variability=measured.variability,
         locality_penalty=request.locality_penalty,
@@ -83,6 +86,7 @@ def check_conditions(body: ConditionsBody, measured: Measured) -> Cluster:
             check_reservations([_reservation(given)], cluster)
     with pointing_at("/reservations"):
         check_reservations([_reservation(given) for given in body.reservations], cluster)
+    _check_quotas(body, cluster)
     return cluster
 
 
@@ -104,6 +108,14 @@ def check_reserved_jobs(scenario: Scenario) -> None:
     for index, reservation in enumerate(scenario.conditions.reservations):
         with pointing_at(f"/reservations/{index}/job"):
             check_reservations([reservation], scenario.cluster, job_ids=names)
+
+
+def _check_quotas(body: ConditionsBody, cluster: Cluster) -> None:
+    for index, given in enumerate(body.quotas or ()):
+        with pointing_at(f"/quotas/{index}"):
+            check_quotas([_quota(given)], cluster)
+    with pointing_at("/quotas"):
+        check_quotas([_quota(given) for given in body.quotas or ()], cluster)
 
 
 def _check_failures(body: ConditionsBody, nodes: int) -> None:
@@ -141,6 +153,15 @@ def _reservation(given: TraceReservationBody) -> Reservation:
         job_id=given.job,
         start=given.start_seconds,
         end=float("inf") if given.end_seconds is None else given.end_seconds,
+    )
+
+
+def _quota(given: TenantQuotaBody) -> TenantQuota:
+    return TenantQuota(
+        tenant=given.tenant,
+        weight=given.weight,
+        guaranteed=given.guaranteed,
+        ceiling=given.ceiling,
     )
 
 

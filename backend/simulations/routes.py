@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Query, Response
 from fastapi.responses import JSONResponse
 from sqlmodel import Session
 
-from backend.accounts.identity import Principal, require
+from backend.accounts.identity import Principal, a_simulation, require
 from backend.accounts.permissions import Permission
 from backend.idempotency import Answer, KeyHeader, Once, answer_prepared
 from backend.measurements.uses import shown_uses
@@ -60,7 +60,13 @@ DrawnRuns = Annotated[
 Runner = Annotated[Principal, Depends(require(Permission.SIMULATIONS_RUN))]
 
 
-@router.post("", operation_id="requestSimulation", status_code=202, response_model=SimulationOut)
+@router.post(
+    "",
+    operation_id="requestSimulation",
+    status_code=202,
+    response_model=SimulationOut,
+    dependencies=[Depends(a_simulation)],
+)
 @takes_bytes(TRACE_BYTES)
 def create_simulation(
     session: SessionDep,

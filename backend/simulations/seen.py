@@ -86,11 +86,16 @@ def reserved_for(request: ConditionsBody) -> list[str]:
 
 
 def request_seen(request: Request, sight: Sight) -> Request:
-    """Return a stored request; others' jobs and tenants in it are anonymous."""
+    """Return a stored request.
+
+    Others' jobs and tenants in it are anonymous, and their quotas are left out.
+    """
     if sight.is_whole or not request.replays_a_cluster:
         return request
     hidden = [_reservation(given, sight) for given in request.reservations]
-    return request.model_copy(update={"reservations": hidden})
+    own = [given for given in request.quotas or () if sight.tenant(given.tenant) == given.tenant]
+    quotas = None if request.quotas is None else own
+    return request.model_copy(update={"reservations": hidden, "quotas": quotas})
 
 
 def _reservation(given: TraceReservationBody, sight: Sight) -> TraceReservationBody:

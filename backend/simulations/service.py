@@ -34,6 +34,7 @@ from backend.simulations.conditions import (
 from backend.simulations.history import hides_others, own_part, without_naming
 from backend.simulations.idle_settings import idle_conditions, refuse
 from backend.simulations.models import Simulation, SimulationRun
+from backend.simulations.quotas import with_quotas_of
 from backend.simulations.stored import (
     HistoryTrace,
     StoredSimulation,
@@ -77,7 +78,7 @@ def prepare_simulation(
     for index, run in enumerate(body.runs):
         _check_run(run, index)
     refuse(_repeated(body.runs))
-    request = StoredSimulation.of(body)
+    request = _with_quotas(session, StoredSimulation.of(body))
     checked = [
         _checked_trace(session, principal, request, index, found)
         for index in range(len(request.traces))
@@ -89,6 +90,15 @@ def prepare_simulation(
         uses,
         len(request.runs) * sum(len(workload) for workload in workloads),
     )
+
+
+def _with_quotas(session: Session, request: StoredSimulation) -> StoredSimulation:
+    """Return the request with the quotas of the first cluster whose history it plays again."""
+    for index, trace in enumerate(request.traces):
+        if isinstance(trace, ClusterTrace):
+            cluster_id = cluster_id_of(session, trace.cluster_id, f"/traces/{index}")
+            return with_quotas_of(session, request, cluster_id)
+    return request
 
 
 def store_simulation(

@@ -24,7 +24,8 @@ from maat.api.simulations import (
     SimulationBody,
 )
 from maat.laboratory.requested import FIDELITIES
-from maat.workloads.workloads import Workload, write_workload
+from maat.workloads.formats.sia import write_workload
+from maat.workloads.workloads import Workload
 
 
 class HistoryTrace(ClusterTrace):

@@ -19,7 +19,8 @@ from maat.scheduling.errors import TraceError
 from maat.scheduling.job import declared
 from maat.vocabulary import MAX_GPUS, Adaptivity
 from maat.workloads.generators import generate
-from maat.workloads.workloads import TraceJob, Workload, read_workload
+from maat.workloads.reading import read_workload
+from maat.workloads.workloads import TraceJob, Workload
 
 HISTORY = "cluster"  # name and format of a cluster's history
 
@@ -96,7 +97,7 @@ def trace_job(job: Job, first: float, tenant: str) -> TraceJob:
     `first`: cluster seconds at which the trace begins; `tenant`: by name. An adaptive job keeps no
     adaptivity of its own, so that a study can make a share of the jobs rigid. A job without
     `max_gpus` may have up to MAX_GPUS, instead of the limit that a fidelity gives the jobs of
-    published traces.
+    published traces. A job that was held, or followed others, comes when it could first start.
     """
     asked = declared(declaration_of(job)) | {
         "name": job.id,
@@ -104,4 +105,5 @@ def trace_job(job: Job, first: float, tenant: str) -> TraceJob:
         "gpu_count": job.min_gpus if job.gpu_count is None else job.gpu_count,
         "max_gpus": MAX_GPUS if job.max_gpus is None else job.max_gpus,
     }
-    return TraceJob(**asked, submit_seconds=job.submitted_seconds - first, tenant=tenant)
+    comes = job.submitted_seconds + job.unwaited_seconds - first
+    return TraceJob(**asked, submit_seconds=comes, tenant=tenant)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Response
 
-from backend.accounts.identity import Principal, require
+from backend.accounts.identity import Principal, a_simulation, require
 from backend.accounts.permissions import Permission
 from backend.idempotency import Answer, KeyHeader, Once, answer_prepared
 from backend.operations.service import operations_of
@@ -29,7 +29,13 @@ Reader = Annotated[Principal, Depends(require(Permission.SIMULATIONS_READ))]
 Runner = Annotated[Principal, Depends(require(Permission.SIMULATIONS_RUN))]
 
 
-@router.post("", operation_id="requestSweep", status_code=202, response_model=SweepDetail)
+@router.post(
+    "",
+    operation_id="requestSweep",
+    status_code=202,
+    response_model=SweepDetail,
+    dependencies=[Depends(a_simulation)],
+)
 @takes_bytes(TRACE_BYTES)
 def create_sweep(
     session: SessionDep,

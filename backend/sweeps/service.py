@@ -32,6 +32,7 @@ from backend.simulations.idle_settings import (
     idle_conditions,
     refuse,
 )
+from backend.simulations.quotas import with_quotas_of
 from backend.simulations.seen import reserved_for
 from backend.simulations.service import check_fits, cluster_id_of
 from backend.simulations.stored import HistoryTrace, refuse_unreadable
@@ -160,6 +161,7 @@ def _of_history(
         kind="cluster", cluster_id=cluster_id_of(session, trace.cluster_id, "/trace")
     )
     workload = _history(session, named)
+    body = with_quotas_of(session, body, named.cluster_id)
     request = StoredSweep.of(body, HistoryTrace.of(named.cluster_id, workload))
     if not hides_others(workload, principal):
         return request, _members(request, found)
@@ -262,6 +264,8 @@ def _pointer(field: str, request: StoredSweep) -> str:
         return "/vary" if unknown is None else f"/vary/{unknown}/name"
     if field.startswith("reservation."):
         return "/reservations"
+    if field.startswith("quotas."):
+        return "/quotas"
     if field in known:
         return f"/{field}"
     return f"/trace/{field}" if isinstance(request.trace, DrawnTrace) else "/trace/text"

@@ -1,0 +1,194 @@
+"""Which jobs must succeed before another starts: named, checked, stored. Commits nothing.
+
+A job of the caller's tenant is named by its id or external id; another of the same request also by
+its place, as `#0`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+from sqlalchemy.orm import aliased
+from sqlmodel import Session, col, select
+
+from backend.jobs.models import Job, JobDependency
+from backend.problems import FieldError
+from maat.vocabulary import JobState
+
+if TYPE_CHECKING:
+    from backend.jobs.service import Candidate
+
+_NEVER = frozenset({JobState.FAILED.value, JobState.CANCELLED.value})
+_REMEDY = "Name a job of your tenant by its id or external id, or one of this request as #0."
+
+
+def check_dependencies(session: Session, tenant_id: str, candidates: Sequence[Candidate]) -> None:
+    """Resolve what each job waits for, and record what is wrong with it."""
+    wanted = {name for one in candidates if one.body is not None for name in one.body.after}
+    if not wanted:
+        return
+    known = _known(session, tenant_id, wanted)
+    siblings = {f"#{one.index}": one.index for one in candidates}
+    siblings |= {
+        one.body.external_id: one.index
+        for one in candidates
+        if one.body is not None and one.body.external_id is not None
+    }
+    for one in candidates:
+        if one.body is not None:
+            one.needs = list(_resolved(one, siblings, known))
+    circle = _circle({one.index: _siblings(one) for one in candidates})
+    for index in circle:
+        way = " -> ".join(f"#{number}" for number in [*circle, circle[0]])
+        message = f"The jobs wait for each other: {way}."
+        error = FieldError("/after", "circle", message, "Take one of these out.", f"#{index}")
+        candidates[index].errors.append(error)
+    refuse_followers(candidates)
+
+
+def store_dependencies(session: Session, candidates: Sequence[Candidate]) -> None:
+    """Store what the stored jobs wait for."""
+    ids = {one.index: one.job.id for one in candidates if one.job is not None}
+    rows = []
+    for one in candidates:
+        if one.job is None or not one.needs:
+            continue
+        one.job.after = [ids[need] if isinstance(need, int) else need for need in one.needs]
+        rows += [
+            {"job_id": one.job.id, "needed_id": need, "cluster_id": one.job.cluster_id}
+            for need in dict.fromkeys(one.job.after)
+        ]
+    if rows:
+        session.flush()
+        session.execute(sa.insert(JobDependency), [row | {"is_open": True} for row in rows])
+
+
+def failed_needs(session: Session, job_id: str) -> list[str]:
+    """Return the jobs that this one waits for and that will never succeed."""
+    statement = (
+        select(JobDependency.needed_id)
+        .join(Job, col(Job.id) == col(JobDependency.needed_id))
+        .where(
+            JobDependency.job_id == job_id,
+            col(JobDependency.is_open),
+            col(Job.state).in_(_NEVER),
+        )
+    )
+    return list(session.exec(statement))
+
+
+def open_needs(session: Session, job_id: str) -> list[Job]:
+    """Return the jobs that this one waits for."""
+    statement = (
+        select(Job)
+        .join(JobDependency, col(JobDependency.needed_id) == col(Job.id))
+        .where(JobDependency.job_id == job_id, col(JobDependency.is_open))
+        .order_by(col(Job.id))
+    )
+    return list(session.exec(statement))
+
+
+def drop_failed_needs(session: Session, job_ids: Sequence[str]) -> None:
+    """Let these jobs no longer wait for what will never succeed."""
+    ended = sa.select(col(Job.id)).where(
+        col(Job.id) == col(JobDependency.needed_id), col(Job.state).in_(_NEVER)
+    )
+    session.execute(
+        sa.update(JobDependency)
+        .where(
+            col(JobDependency.job_id).in_(job_ids),
+            col(JobDependency.is_open),
+            sa.exists(ended),
+        )
+        .values(is_open=False)
+        .execution_options(synchronize_session=False)
+    )
+
+
+def has_failed_needs() -> sa.ColumnElement[bool]:
+    """Select the jobs that wait for one that will never succeed."""
+    needed: Any = aliased(Job)
+    return sa.exists().where(
+        col(JobDependency.job_id) == col(Job.id),
+        col(JobDependency.is_open),
+        col(needed.id) == col(JobDependency.needed_id),
+        col(needed.state).in_(_NEVER),
+    )
+
+
+def _known(session: Session, tenant_id: str, wanted: set[str]) -> Mapping[str, tuple[str, str]]:
+    """Return id and state of the tenant's jobs, by the id or external id that names them."""
+    found = session.exec(
+        select(Job.id, Job.external_id, Job.state).where(
+            Job.tenant_id == tenant_id,
+            col(Job.id).in_(wanted) | col(Job.external_id).in_(wanted),
+        )
+    ).all()
+    return {
+        name: (job_id, state)
+        for job_id, external_id, state in found
+        for name in (external_id, job_id)
+        if name is not None
+    }
+
+
+def _resolved(
+    one: Candidate, siblings: Mapping[str, int], known: Mapping[str, tuple[str, str]]
+) -> Iterator[str | int]:
+    if one.body is None:
+        return
+    for place, name in enumerate(one.body.after):
+        pointer = f"/after/{place}"
+        if name in siblings:
+            yield siblings[name]
+        elif name not in known:
+            message = "There is no such job."
+            one.errors.append(FieldError(pointer, "no_such_job", message, _REMEDY, name))
+        elif known[name][1] in _NEVER:
+            message = f"The job has ended: {known[name][1]}. It will never succeed."
+            remedy = "Leave it out, or name a job that may succeed."
+            one.errors.append(FieldError(pointer, "never_succeeds", message, remedy, name))
+        else:
+            yield known[name][0]
+
+
+def _siblings(one: Candidate) -> list[int]:
+    return [need for need in one.needs if isinstance(need, int)]
+
+
+def _circle(needs: Mapping[int, Sequence[int]]) -> list[int]:
+    """Return the first circle of jobs that wait for each other; empty if there is none."""
+    settled: set[int] = set()
+    for start in needs:
+        path, on_path = [start], {start}
+        ways = [iter(needs[start])]
+        while ways:
+            following = next(ways[-1], None)
+            if following is None:
+                ways.pop()
+                done = path.pop()
+                on_path.discard(done)
+                settled.add(done)
+            elif following in on_path:
+                return path[path.index(following) :]
+            elif following not in settled:
+                path.append(following)
+                on_path.add(following)
+                ways.append(iter(needs[following]))
+    return []
+
+
+def refuse_followers(candidates: Sequence[Candidate]) -> None:
+    """Refuse what waits for a job of the request that cannot be used, step by step."""
+    left = True
+    while left:
+        left = False
+        for one in candidates:
+            bad = next((need for need in _siblings(one) if not candidates[need].usable), None)
+            if one.usable and bad is not None:
+                message = f"It waits for job #{bad} of this request, which cannot be used."
+                remedy = "Correct that one, or leave it out."
+                one.errors.append(FieldError("/after", "needs_refused", message, remedy, f"#{bad}"))
+                left = True

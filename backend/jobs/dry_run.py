@@ -1,0 +1,89 @@
+"""What a submission would make, without making it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlmodel import Session
+
+from backend.accounts.identity import Principal
+from backend.clocktime import cluster_seconds
+from backend.clusters.models import Cluster
+from backend.clusters.repository import nodes_of
+from backend.clusters.topology import capacity_by_type
+from backend.commands.spec import command_spec
+from backend.jobs.admission import declared_spec, least_count
+from backend.jobs.declarations import declaration_of
+from backend.jobs.models import Job
+from backend.jobs.remedies import RemedyFinder, Start
+from backend.jobs.service import checked_job, row_of
+from backend.moments import moment_of
+from maat.api.job_answers import DryRunOut, RunsOnOut, StartOut
+from maat.api.jobs import JobBody
+from maat.models.catalog import load_catalog
+from maat.scheduling.job import JobSpec
+
+
+def try_submission(
+    session: Session, principal: Principal, body: JobBody, finder: RemedyFinder
+) -> DryRunOut:
+    """Check a job as a submission does, and say what would be made. Raises what it raises."""
+    checked_job(session, principal, body)
+    now = moment_of(session)
+    cluster = session.get_one(Cluster, body.cluster_id)
+    job = row_of(body, principal, cluster, submitted_seconds=cluster_seconds(cluster, now))
+    capacity = capacity_by_type(nodes_of(session, cluster.id), usable_only=False)
+    tried, start = finder.start_of_new(session, job)
+    return DryRunOut(
+        dry_run=True,
+        cluster_id=cluster.id,
+        declared=_declared(body),
+        runs_on=_runs_on(_spec(body, job, capacity), capacity),
+        forecast="not-tried" if not tried else "waits" if start is None else "starts",
+        starts_with=None if start is None else _shown(start),
+        sentence=_sentence(tried, start),
+    )
+
+
+def _spec(body: JobBody, job: Job, capacity: Mapping[str, int]) -> JobSpec:
+    if body.run is None:
+        return declared_spec(body, load_catalog()[body.model], job_id=job.id, submitted_seconds=0.0)
+    return command_spec(
+        declaration_of(body), id=job.id, submitted_at=0.0, gpu_types=capacity, work=None
+    )
+
+
+def _runs_on(spec: JobSpec, capacity: Mapping[str, int]) -> list[RunsOnOut]:
+    found = (
+        (name, count, least_count(spec, name, count))
+        for name, count in capacity.items()
+        if spec.may_use(name)
+    )
+    return [
+        RunsOnOut(gpu_type=name, least_gpus=least, cluster_gpus=count)
+        for name, count, least in found
+        if least is not None
+    ]
+
+
+def _declared(body: JobBody) -> dict[str, object]:
+    """Return all fields with their defaults; of secrets, only the names."""
+    shown = body.model_dump(mode="json")
+    if shown["run"] is not None:
+        shown["run"]["secret_env"] = dict.fromkeys(shown["run"]["secret_env"])
+    return shown
+
+
+def _shown(start: Start) -> StartOut:
+    return StartOut(gpu_type=start.gpu_type, gpu_count=start.gpu_count, node_count=start.node_count)
+
+
+def _sentence(tried: bool, start: Start | None) -> str:
+    if not tried:
+        return "It could be submitted. When it would start was not tried here."
+    if start is None:
+        return (
+            "It could be submitted, and would wait: at present, the next round has no GPUs for it."
+        )
+    gpus = f"{start.gpu_count} × {start.gpu_type}"
+    return f"It could be submitted. At present, the next round would start it on {gpus}."
