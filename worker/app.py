@@ -16,13 +16,21 @@ from celery import Celery
 from celery.platforms import set_pdeathsig
 from celery.signals import after_setup_logger, beat_embedded_init, worker_init
 
-from backend.logs import FORMAT, WithoutMessages
-from backend.queue import RUN_SIMULATION, RUN_SWEEP_POINT, SIMULATIONS_QUEUE, broker_configuration
+from backend.logs import formatter
+from backend.queue import (
+    DELIVER_REPORT,
+    ROUNDS_QUEUE,
+    RUN_SIMULATION,
+    RUN_SWEEP_POINT,
+    SIMULATIONS_QUEUE,
+    WORK_OUT_FAIRNESS,
+    broker_configuration,
+)
 from backend.settings import Settings, get_settings
 from maat.garbage import collect_less_often
 from worker.beat import every
+from worker.heartbeats import Heartbeat
 
-ROUNDS_QUEUE = "rounds"
 TICK_SECONDS = 1.0
 DISPATCH_SECONDS = 3.0
 HOUSEKEEPING_SECONDS = 30.0
@@ -40,7 +48,9 @@ def create_app(settings: Settings) -> Celery:
         task_default_queue=ROUNDS_QUEUE,
         task_routes={
             RUN_SIMULATION: {"queue": SIMULATIONS_QUEUE},
+            DELIVER_REPORT: {"queue": SIMULATIONS_QUEUE},
             RUN_SWEEP_POINT: {"queue": SIMULATIONS_QUEUE},
+            WORK_OUT_FAIRNESS: {"queue": SIMULATIONS_QUEUE},
         },
         task_acks_late=True,
         task_reject_on_worker_lost=True,
@@ -86,7 +96,7 @@ def create_app(settings: Settings) -> Celery:
 def _write_no_messages(logger: logging.Logger, **_: object) -> None:
     """Log no error messages: errors of simulations quote the traces that users sent."""
     for handler in logger.handlers:
-        handler.setFormatter(WithoutMessages(FORMAT))
+        handler.setFormatter(formatter(get_settings().log_format))
 
 
 @worker_init.connect  # type: ignore[untyped-decorator]
@@ -102,3 +112,4 @@ def _end_with_worker(**_: object) -> None:
 
 
 app = create_app(get_settings())
+app.steps["worker"].add(Heartbeat)

@@ -112,4 +112,5 @@ def _has_history_to_come(cluster: Cluster, now: float) -> bool:
 def _submit(session: Session, due: Sequence[Arrival]) -> None:
     people = ensure_people(session)
     for arrival in due:
-        submit_unless_known(session, people[arrival.member], arrival.body)
+        if arrival.member in people:
+            submit_unless_known(session, people[arrival.member], arrival.body)

@@ -1,4 +1,4 @@
-"""Deletes what is stored for a limited time, and sums gathered counts.
+"""Sums up days, deletes what is stored for a limited time, and sums gathered counts.
 
 It deletes rounds beyond a cluster's limit, applied changes, old answers to repeated requests, and
 the logs of jobs that ended long ago.
@@ -6,25 +6,74 @@ the logs of jobs that ended long ago.
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
+import time
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
 import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError
 from sqlmodel import col, select
 
+from backend.accounts.sessions import forget_old_sessions
+from backend.accounts.throttle import forget_old_tries
 from backend.attempts.folders import attempt_folder, attempts_folder, cluster_folder
 from backend.clocktime import cluster_seconds, utc_now
 from backend.clusters.repository import all_clusters
 from backend.database import Database
 from backend.jobs.counting import counts_have_gathered, fold_counts
-from backend.models import AttemptRow, Cluster, IdempotencyKey, Job, OutboxMessage, Round
+from backend.models import (
+    AttemptRow,
+    AuditRecord,
+    Cluster,
+    IdempotencyKey,
+    Job,
+    OutboxMessage,
+    Report,
+    ReportDelivery,
+    Round,
+)
 from backend.moments import moment_of
+from backend.reports.service import forget
 from backend.settings import Settings
+from backend.usage.days import (
+    fold_rounds,
+    rounds_with_next,
+    settled_days,
+    store_day,
+    tally_of_day,
+)
+
+log = logging.getLogger(__name__)
 
 AT_ONCE = 500  # rows per transaction, to keep it short
+SUMMING_SECONDS = 20.0
+"""Wall time after which the days that are left wait for the next run: rounds wait too."""
+
+
+def sum_days(database: Database) -> int:
+    """Sum up the days of every cluster that no round can change any more. Returns their number.
+
+    Each day is a transaction of its own, prepared before it begins.
+    """
+    summed, end = 0, time.monotonic() + SUMMING_SECONDS
+    for cluster in _clusters(database):
+        with database.session_scope(writes=False) as session:
+            days = settled_days(session, cluster)
+        for day in days:
+            if time.monotonic() > end:
+                return summed
+            with database.session_scope(writes=False) as session:
+                tally = tally_of_day(session, cluster, day)
+            try:
+                with database.session_scope() as session:
+                    summed += store_day(session, cluster.id, day, tally)
+            except IntegrityError:
+                log.info("another process sums up %s of %s", day, cluster.id)
+    return summed
 
 
 def prune_rounds(database: Database) -> int:
@@ -32,15 +81,33 @@ def prune_rounds(database: Database) -> int:
 
     Returns their number.
     """
-    with database.session_scope(writes=False) as session:
-        oldest_kept = {
-            row.id: row.next_round_number - row.keep_rounds for row in session.exec(select(Cluster))
-        }
     return sum(
-        _delete(database, Round, col(Round.cluster_id) == cluster_id, col(Round.number) < number)
-        for cluster_id, number in oldest_kept.items()
-        if number > 1
+        _prune_rounds_of(database, row.id, row.next_round_number - row.keep_rounds)
+        for row in _clusters(database)
+        if row.next_round_number - row.keep_rounds > 1
     )
+
+
+def _prune_rounds_of(database: Database, cluster_id: str, oldest_kept: int) -> int:
+    """Delete in portions, oldest first. What they found usable is kept in their transaction."""
+    gone = 0
+    portion = (
+        sa.select(col(Round.number))
+        .where(col(Round.cluster_id) == cluster_id, col(Round.number) < oldest_kept)
+        .order_by(col(Round.number))
+        .limit(AT_ONCE)
+    )
+    while True:
+        with database.session_scope() as session:
+            cluster = session.get_one(Cluster, cluster_id, with_for_update=True)
+            numbers = list(session.connection().execute(portion).scalars())
+            if numbers:
+                fold_rounds(session, cluster, rounds_with_next(session, cluster_id, numbers))
+                mine = (col(Round.cluster_id) == cluster_id, col(Round.number) <= numbers[-1])
+                session.connection().execute(sa.delete(Round).where(*mine))
+        gone += len(numbers)
+        if len(numbers) < AT_ONCE:
+            return gone
 
 
 def prune_outbox(database: Database) -> int:
@@ -57,6 +124,35 @@ def prune_idempotency_keys(database: Database, *, hours: float) -> int:
         IdempotencyKey,
         col(IdempotencyKey.created_at) < utc_now() - timedelta(hours=hours),
     )
+
+
+def prune_reports(database: Database, *, days: float) -> int:
+    """Delete kept reports and ended deliveries that are older than this. Files stay."""
+    before = utc_now() - timedelta(days=days)
+    old = sa.select(col(Report.id)).where(col(Report.made_at) < before).limit(AT_ONCE)
+    ended = (col(ReportDelivery.finished_at) < before,)
+    with database.session_scope(writes=False) as session:
+        found = list(session.connection().execute(old).scalars())
+        over = session.exec(select(ReportDelivery.id).where(*ended).limit(AT_ONCE)).all()
+    if found or over:
+        with database.session_scope() as session:
+            forget(session, found)
+            wanted = sa.delete(ReportDelivery).where(col(ReportDelivery.id).in_(over))
+            session.connection().execute(wanted)
+    return len(found)
+
+
+def prune_audit(database: Database, *, days: float) -> int:
+    """Delete records of changes that are older than this."""
+    before = utc_now() - timedelta(days=days)
+    return _delete(database, AuditRecord, col(AuditRecord.at) < before)
+
+
+def prune_sign_ins(database: Database, settings: Settings) -> None:
+    """Delete sessions of browsers that are over, and tries to sign in that no longer count."""
+    with database.session_scope() as session:
+        forget_old_sessions(session)
+        forget_old_tries(session, settings)
 
 
 def prune_logs(database: Database, settings: Settings) -> int:
@@ -105,7 +201,7 @@ def fold_job_counts(database: Database) -> int:
 
 def _delete(
     database: Database,
-    table: type[Round | OutboxMessage | IdempotencyKey],
+    table: type[AuditRecord | OutboxMessage | IdempotencyKey],
     *condition: sa.ColumnElement[bool],
 ) -> int:
     """Delete in portions, oldest first."""

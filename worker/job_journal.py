@@ -15,14 +15,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import sqlalchemy as sa
 
 from backend.columns import JsonText, json_text
 from backend.models import Job as JobRow
-from backend.models import JobEvent
+from backend.models import JobEvent, WaitReason
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.events import TERMINAL, Event, EventKind, may_follow
 from maat.scheduling.explain import ReasonCode, Reasons
@@ -30,10 +29,14 @@ from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Allocation, JobId
 from maat.vocabulary import JobState
 from worker.changes_json import batch_to_json
+from worker.deadlines import DeadlineWatch
 from worker.event_memory import EventMemory, Told
-from worker.executors.protocol import JobStatus
+from worker.executors.protocol import JobStatus, Pause
+from worker.fairness.ended import queue_ended
+from worker.job_causes import WITHOUT_GPUS, Cause
 from worker.job_standing import JobStanding, update_jobs
 from worker.job_states import WITH_GPUS, steps_to
+from worker.pauses import PauseSpans, close_all_needs, state_without_gpus
 from worker.round_rows import finite_values
 from worker.timeline import Timeline
 from worker.writes import Write
@@ -43,15 +46,8 @@ log = logging.getLogger(__name__)
 _JOBS: sa.Table = JobRow.__table__  # type: ignore[attr-defined]
 _WITH_GPUS = frozenset(state.value for state in WITH_GPUS)
 _ENDED = frozenset(state.value for state in TERMINAL)
+_NO_WAIT = frozenset({ReasonCode.GRANTED.value, ReasonCode.PINNED.value})
 _NO_LONGER_THERE = [-1]  # the GPUs of a job whose node was removed, until a step says what followed
-
-
-class Cause(StrEnum):
-    """Why the journal changed a state without an event of the executor."""
-
-    LOST = "lost"
-    HOLDS_GPUS = "holds-gpus"
-    ENDED = "ended"
 
 
 @dataclass(frozen=True)
@@ -69,7 +65,8 @@ class Moment:
 class JobJournal:
     """The unfinished jobs of one cluster.
 
-    `told`: the events of the last steps, as stored. After a step that is not committed, this
+    `told`: the events of the last steps, as stored. `paused`: the jobs that rounds leave out, and
+    why; set at every step. After a step that is not committed, this
     journal must not be used again.
     """
 
@@ -77,10 +74,15 @@ class JobJournal:
         self, rows: Iterable[JobRow], *, cluster_id: str, told: Iterable[Told] = ()
     ) -> None:
         self.jobs: dict[JobId, JobStanding] = {}
+        self.paused: Mapping[JobId, Pause] = {}
+        self._deadlines = DeadlineWatch()
         self._cluster_id = cluster_id
         self._stored: dict[JobId, dict[str, Any]] = {}
         self._events: list[dict[str, Any]] = []
+        self._ended: list[dict[str, Any]] = []
+        self._waits: list[dict[str, Any]] = []
         self._timeline = Timeline(cluster_id)
+        self._pauses = PauseSpans(cluster_id)
         self._memory = EventMemory(told)
         self.admit(rows)
 
@@ -88,6 +90,7 @@ class JobJournal:
         """Add jobs as the database holds them."""
         for row in rows:
             job = self.jobs[row.id] = JobStanding.of(row)
+            self._deadlines.add(row)
             self._stored[row.id] = job.compared()
 
     def forget_before(self, time: float) -> None:
@@ -104,6 +107,8 @@ class JobJournal:
             self.record_event(event, moment)
         for status in statuses:
             self._agree(status, moment)
+        for event in self._deadlines.missed(self.jobs, statuses, at=moment.at):
+            self._write_event(event, moment)
 
     def record_lost(self, job_ids: Iterable[JobId], moment: Moment) -> None:
         """Record that jobs without a status hold no GPUs: not yet, or the executor lost them."""
@@ -111,8 +116,7 @@ class JobJournal:
             job = self.jobs[job_id]
             if job.state not in _ENDED:
                 self._hold(job_id, job, None, moment)
-                if job.state in _WITH_GPUS:
-                    self._pass_by_steps(job_id, {JobState.PREEMPTED}, Cause.LOST, moment)
+                self._settle(job_id, job, moment)
 
     def record_event(self, event: Event, moment: Moment) -> None:
         """Record an event of the executor; the job changes to its state, if allowed.
@@ -136,6 +140,8 @@ class JobJournal:
                 )
                 return
             self._pass_to(event.job_id, job, after, time)
+            if after is JobState.PREEMPTED and "cause" in event.data:
+                _explain_end(job, event.data)
         if job.state == JobState.PROFILING and "gpu_type" in event.data:
             _explain_profile(job, str(event.data["gpu_type"]))
         self._write_event(Event(time, event.job_id, kind, after, event.data), moment)
@@ -161,6 +167,8 @@ class JobJournal:
             return
         job.progress, job.remaining_work = status.progress, status.remaining_work
         job.gpu_seconds, job.restarts = status.gpu_seconds, status.restarts
+        job.processed_samples, job.gained_samples = status.processed_samples, status.gained_samples
+        job.lost_gpu_seconds = status.lost_gpu_seconds
         job.goodput = status.goodput
         if status.started_at is not None:
             job.started_seconds = status.started_at
@@ -182,12 +190,18 @@ class JobJournal:
             self._pass_by_steps(job_id, {status.ended}, Cause.ENDED, moment)
             return
         if not job.holds(held):
-            self._hold(job_id, job, held, moment)
+            self._hold(job_id, job, held, moment, for_profile=status.profiling)
             self._run_plan(job_id, job, status.plan)
         if held is not None and job.state not in _WITH_GPUS and not status.profiling:
             self._pass_by_steps(job_id, WITH_GPUS, Cause.HOLDS_GPUS, moment)
-        elif held is None and job.state in _WITH_GPUS and not status.starting:
-            self._pass_by_steps(job_id, {JobState.PREEMPTED}, Cause.LOST, moment)
+        elif held is None and not (status.starting or status.ending or status.profiling):
+            self._settle(job_id, job, moment)
+
+    def _settle(self, job_id: JobId, job: JobStanding, moment: Moment) -> None:
+        """Let a job without GPUs wait for them, or be paused."""
+        state = state_without_gpus(JobState(job.state), is_paused=job_id in self.paused)
+        if state is not None:
+            self._pass_by_steps(job_id, {state}, WITHOUT_GPUS[state], moment)
 
     def _pass_by_steps(
         self, job_id: JobId, wanted: Collection[JobState], cause: Cause, moment: Moment
@@ -206,7 +220,13 @@ class JobJournal:
             self._write_event(event, moment)
 
     def _hold(
-        self, job_id: JobId, job: JobStanding, allocation: Allocation | None, moment: Moment
+        self,
+        job_id: JobId,
+        job: JobStanding,
+        allocation: Allocation | None,
+        moment: Moment,
+        *,
+        for_profile: bool = False,
     ) -> None:
         """Record the GPUs that a job holds from `moment.at` on.
 
@@ -217,8 +237,20 @@ class JobJournal:
             return
         job.gpu_type, job.gpus = allocation.gpu_type, list(allocation.gpus)
         self._timeline.begin(
-            job_id, allocation, moment.cluster, at=moment.at, round_number=moment.round_number
+            job_id,
+            allocation,
+            moment.cluster,
+            at=moment.at,
+            round_number=moment.round_number,
+            readings=job.readings,
+            runs=job.state == JobState.RUNNING,
+            for_profile=for_profile,
         )
+
+    def read_counters(self, at: float) -> None:
+        """Note the counters of all jobs that hold GPUs: a day has begun."""
+        holding = {job_id: job.readings for job_id, job in self.jobs.items() if job.gpus}
+        self._timeline.read(at, holding)
 
     def renumber(self, numbers: Mapping[int, int]) -> None:
         """Give every job's GPUs their new numbers, after nodes were added or removed.
@@ -232,8 +264,10 @@ class JobJournal:
                     sorted(numbers[gpu] for gpu in job.gpus) if there else list(_NO_LONGER_THERE)
                 )
 
-    def record_reasons(self, reasons: Mapping[JobId, Reasons], *, round_number: int) -> None:
-        """Record why every job has its allocation.
+    def record_reasons(
+        self, reasons: Mapping[JobId, Reasons], *, round_number: int, at: float
+    ) -> None:
+        """Record why every job has its allocation, by the round at this cluster time.
 
         Jobs that are being profiled are unknown to the round, or pinned.
         """
@@ -243,12 +277,26 @@ class JobJournal:
                 if job.reason_code != ReasonCode.PROFILE_INCOMPLETE:
                     _explain_profile(job, job.gpu_type)
                 job.as_of_round = round_number
+            elif why is None and job_id in self.paused:
+                pause = self.paused[job_id]
+                job.reason_code, job.reason_evidence = pause.code.value, dict(pause.evidence)
+                job.as_of_round = round_number
             elif why is not None:
                 job.reason_code, job.reason_evidence = (
                     why.primary.value,
                     finite_values(why.evidence),
                 )
                 job.as_of_round = round_number
+            self._note_wait(job_id, job, at)
+
+    def _note_wait(self, job_id: JobId, job: JobStanding, at: float) -> None:
+        """Keep since when a job waits for this reason: rounds are pruned, and hold only their own.
+
+        One row per change of the reason.
+        """
+        code = job.reason_code
+        if code != self._stored[job_id]["reason_code"] and code not in _NO_WAIT:
+            self._waits.append({"job_id": job_id, "at_seconds": at, "code": code})
 
     def take_writes(
         self, *, of: Iterable[JobId] | None = None, explained_by: int | None = None
@@ -262,11 +310,16 @@ class JobJournal:
             Write(update_jobs(), self._changed(list(self.jobs) if of is None else of)),
             *([] if explained_by is None else [Write(self._note_round(explained_by))]),
             *self._timeline.take_writes(),
+            *self._pauses.take_writes(),
             Write(sa.insert(JobEvent), self._events),
+            Write(sa.insert(WaitReason), self._waits),
+            Write(queue_ended(), self._ended),
+            Write(close_all_needs(), self._ended),
         ]
-        self._events = []
+        self._events, self._waits, self._ended = [], [], []
         for job_id in [job_id for job_id, job in self.jobs.items() if job.state in _ENDED]:
             del self.jobs[job_id], self._stored[job_id]
+            self._deadlines.forget(job_id)
         return writes
 
     def _changed(self, jobs: Iterable[JobId]) -> list[dict[str, Any]]:
@@ -304,17 +357,29 @@ class JobJournal:
     def _pass_to(self, job_id: JobId, job: JobStanding, state: JobState, at: float) -> None:
         if job.state == JobState.PROFILING:  # no longer
             job.reason_code, job.reason_evidence = ReasonCode.NOT_YET_CONSIDERED.value, {}
+        self._pauses.note(job_id, job, state, at)
         job.state = state.value
         if state is JobState.STARTING and job.started_seconds is None:
             job.started_seconds = at
+        if state is JobState.RUNNING:
+            self._timeline.run(job_id, at)
         if state in TERMINAL:
             job.finished_seconds, job.goodput = at, None
+            self._ended.append({"of_job": job_id})
             self._release(job_id, job, at)
 
     def _release(self, job_id: JobId, job: JobStanding, at: float) -> None:
         if job.gpus is not None:
-            self._timeline.end(job_id, at)
+            self._timeline.end(job_id, at, job.readings)
         job.gpu_type, job.gpus, job.batch = None, None, None
+
+
+def _explain_end(job: JobStanding, data: Mapping[str, Any]) -> None:
+    """Say that its attempt ended, until a round has considered the job again."""
+    if job.reason_code in _NO_WAIT:
+        job.reason_code = ReasonCode.NOT_YET_CONSIDERED.value
+        known = {name: data[name] for name in ("attempt", "outcome", "reason") if name in data}
+        job.reason_evidence = known
 
 
 def _explain_profile(job: JobStanding, gpu_type: str | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -13,6 +13,14 @@ from maat.scheduling.job import Allocation
 
 _JOBS: sa.Table = JobRow.__table__  # type: ignore[attr-defined]
 _JSON = ("gpus", "batch", "reason_evidence")
+
+
+class Readings(NamedTuple):
+    """The counters of a job, which only grow: what a span achieved is their difference."""
+
+    processed_samples: float
+    gained_samples: float
+    lost_gpu_seconds: float
 
 
 @dataclass
@@ -25,7 +33,13 @@ class JobStanding:
     progress: float
     remaining_work: float
     gpu_seconds: float
+    processed_samples: float
+    gained_samples: float
+    lost_gpu_seconds: float
     restarts: int
+    paused_since_seconds: float | None
+    unwaited_seconds: float
+    deadline_told_seconds: float | None
     goodput: float | None
     gpu_type: str | None
     gpus: list[int] | None
@@ -39,6 +53,10 @@ class JobStanding:
         # The values as read: accessing each attribute costs many times as much.
         loaded = vars(row)
         return cls(**{name: loaded[name] for name in _WRITTEN})
+
+    @property
+    def readings(self) -> Readings:
+        return Readings(self.processed_samples, self.gained_samples, self.lost_gpu_seconds)
 
     def holds(self, allocation: Allocation | None) -> bool:
         """Return whether these are its GPUs."""

@@ -15,7 +15,8 @@ WITH_GPUS = frozenset({JobState.STARTING, JobState.RUNNING, JobState.RESTARTING}
 def steps_to(before: JobState, wanted: Collection[JobState]) -> Sequence[JobState]:
     """Return the fewest allowed changes to one of these states, last the state itself.
 
-    Empty if the job is there already, or can never get there.
+    Empty if the job is there already, or can never get there. Not through a profile: one that was
+    told of nowhere was none.
     """
     return _steps_to(before, frozenset(wanted))
 
@@ -23,7 +24,7 @@ def steps_to(before: JobState, wanted: Collection[JobState]) -> Sequence[JobStat
 @lru_cache(maxsize=256)
 def _steps_to(before: JobState, wanted: frozenset[JobState]) -> Sequence[JobState]:
     ways: list[tuple[JobState, ...]] = [()]
-    seen = {before}
+    seen = {before, JobState.PROFILING} - wanted
     if before in wanted:
         return ()
     while ways:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 import sqlalchemy as sa
 from sqlmodel import Session, col
@@ -19,9 +20,13 @@ from backend.database import Database
 from backend.models import Cluster as ClusterRow
 from backend.models import ClusterRuntime
 from backend.moments import moment_of
+from backend.quotas.repository import engine_quotas
+from backend.reservations.repository import tenant_names
 from maat.scheduling.events import Event
 from maat.scheduling.loop import RoundLoop
+from maat.scheduling.parameters import parameter_hash
 from maat.scheduling.protocols import Executor
+from maat.scheduling.quotas import TenantQuota
 from maat.scheduling.reservations import Reservation
 from maat.scheduling.rounds import Changes, ClusterState
 from worker.cluster_parts import cluster_parts
@@ -134,6 +139,7 @@ class _Step:
     cluster: ClusterRow
     live: LiveCluster
     reservations: tuple[Reservation, ...]
+    quotas: tuple[TenantQuota, ...]
     interference: Mapping[tuple[str, str, int], float]
 
 
@@ -159,7 +165,8 @@ def _begin(
     if live is None:
         return None
     reservations = reservations_at(session, cluster, moment)
-    return _Step(cluster, live, reservations, measured_interference(session, cluster.id))
+    quotas = engine_quotas(session, cluster.id)
+    return _Step(cluster, live, reservations, quotas, measured_interference(session, cluster.id))
 
 
 def _continued(
@@ -168,7 +175,9 @@ def _continued(
     """Continue from memory; return None if it differs from the rows."""
     if not live.is_up_to_date(cluster, nodes_of(session, cluster.id)):
         return None
-    news = news_of(session, cluster, live.jobs)
+    if tenant_names(session, list(live.tenants)) != live.tenants:
+        return None  # quotas and reservations find jobs by their tenant's name
+    news = news_of(session, cluster, live.declared)
     if news is None:
         return None
     with seconds.part(RESTORE):
@@ -202,10 +211,12 @@ class _MeasuredExecutor:
 
 def _store(database: Database, step: _Step, fencing: int, seconds: StepSeconds) -> SqlRoundStore:
     row = step.cluster
+    policy, _ = cluster_parts(row)
     return SqlRoundStore(
         database,
         row.id,
         policy=row.policy,
+        policy_version=parameter_hash(cast(Any, policy)),
         placer=row.placer,
         fencing=fencing,
         keeper=step.live,
@@ -224,6 +235,7 @@ def _round_loop(step: _Step, store: SqlRoundStore, seconds: StepSeconds) -> Roun
         store=store,
         clock=step.live.clock,
         reservations=step.reservations,
+        quotas=step.quotas,
         interference=step.interference,
         round_seconds=row.round_seconds,
     )

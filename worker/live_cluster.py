@@ -16,7 +16,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlmodel import col
 
-from backend.clocktime import Moment, reanchor
+from backend.clocktime import Moment, reanchor, shown_day
 from backend.clusters.topology import engine_cluster, engine_node
 from backend.models import Cluster as ClusterRow
 from backend.models import Node as NodeRow
@@ -33,6 +33,7 @@ from worker.executors.numbering import layout, new_numbers, renumbered_changes
 from worker.executors.protocol import Applied, News, Observation, Restoration, StoredState
 from worker.job_journal import JobJournal
 from worker.live_snapshot import Snapshot
+from worker.pauses import close_needs, without_paused
 from worker.writes import Write
 
 _NODES = "nodes"  # of the stored head: the worker's part, the rest is the executor's
@@ -61,13 +62,17 @@ class LiveCluster:
     def __init__(self, snapshot: Snapshot) -> None:
         self.id, self.executor_name = snapshot.cluster.id, snapshot.cluster.executor
         self._last_round = snapshot.cluster.next_round_number - 1
+        self._last_at = snapshot.last_at
         self._nodes = _as_numbered(snapshot.nodes)
+        self._tenants = dict(snapshot.news.tenants)
         self._begun: tuple[ClusterRow, Moment] = (snapshot.cluster, snapshot.moment)
         self.clock = FixedClock(snapshot.now)
         restoration = restoration_of(snapshot, self.clock)
         self.cluster = restoration.cluster
         self._journal = JobJournal(snapshot.news.jobs, cluster_id=self.id, told=snapshot.told)
         self._journal.forget_before(snapshot.told_since)
+        self._declared = {row.id: row.declared_version for row in snapshot.news.jobs}
+        self._journal.paused, self._met = snapshot.news.paused, snapshot.news.met
         self._numbers = restoration.numbers
         self._all_moved = self._numbers is not None
         if self._numbers is not None:
@@ -77,8 +82,14 @@ class LiveCluster:
         self._applied: Applied | None = None
 
     @property
-    def jobs(self) -> Sequence[JobId]:
-        return list(self._journal.jobs)
+    def declared(self) -> Mapping[JobId, int]:
+        """The jobs, with the versions of their declarations."""
+        return {job_id: self._declared[job_id] for job_id in self._journal.jobs}
+
+    @property
+    def tenants(self) -> Mapping[str, str]:
+        """Return the names of tenants by id, as its jobs know them."""
+        return self._tenants
 
     def is_up_to_date(self, cluster: ClusterRow, nodes: Sequence[NodeRow]) -> bool:
         """Return whether it matches the rows.
@@ -98,21 +109,28 @@ class LiveCluster:
         self._begun = (cluster, moment)
         self._journal.forget_before(self.clock.now() - REMEMBERED_SECONDS)
         self.clock.seconds, self._all_moved = now, False
+        self._tenants |= news.tenants
         self._journal.admit(news.jobs)
+        self._journal.paused, self._met = news.paused, news.met
+        self._declared |= {row.id: row.declared_version for row in news.jobs}
         self.executor.go_on(news)
 
     # ---- the executor of the round loop
 
     def observe(self) -> ClusterState:
-        """Return the cluster now, with requests and node changes since the last round."""
+        """Return the cluster now, with requests and node changes since the last round.
+
+        Paused jobs are left out.
+        """
         self._numbers = None
-        self._seen = checked_observation(
+        checked = checked_observation(
             self.executor.observe(),
             self._journal.jobs,
             self.cluster,
             now=self.clock.now(),
             is_recorded=self._is_recorded,
         )
+        self._seen = without_paused(checked, self._journal.paused)
         return self._seen.state
 
     def apply(self, changes: Changes) -> Sequence[Event]:
@@ -148,12 +166,16 @@ class LiveCluster:
         journal.record(observed.events, statuses, moment)
         answered = {status.job_id for status in statuses}
         journal.record_lost(journal.jobs.keys() - answered, moment)
-        journal.record_reasons(result.reasons, round_number=number)
+        if self._is_first_of_day(observed.now):
+            journal.read_counters(observed.now)
+        self._last_at = observed.now
+        journal.record_reasons(result.reasons, round_number=number, at=observed.now)
         self._last_round = number
         return [
             *journal.take_writes(explained_by=number),
             *state_writes(self.executor.take_changes(), self.id),
             *self.executor.take_writes(),
+            close_needs(self._met),
             self._anchor(),
         ]
 
@@ -180,6 +202,12 @@ class LiveCluster:
             *state_writes(self.executor.take_changes(of=of), self.id),
             *self.executor.take_writes(),
         ]
+
+    def _is_first_of_day(self, now: float) -> bool:
+        cluster, _ = self._begun
+        return self._last_at is not None and shown_day(cluster, self._last_at) != shown_day(
+            cluster, now
+        )
 
     def executor_state(self) -> Mapping[str, Any]:
         return {_NODES: layout(self.cluster), **self.executor.head()}

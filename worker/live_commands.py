@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import dataclass
 
+import sqlalchemy as sa
 from sqlmodel import col, select
 
 from backend.attempts.folders import cluster_folder
 from backend.clusters.repository import nodes_of
 from backend.database import Database
-from backend.models import Cluster, Job
+from backend.models import AttemptRow, Cluster, Job
 from backend.secret_key import secret_key
 from backend.settings import Settings
-from maat.vocabulary import ExecutorKind
+from maat.vocabulary import AttemptState, ExecutorKind
 from worker.engines import ENGINES
 from worker.lease import leased
 from worker.live import note_cluster
+from worker.training.attempts import Rules
+from worker.training.awaited import Awaited
 from worker.training.orders import Orders
 from worker.training.reconcile import LeaseLost, Reconciler
 
@@ -30,6 +34,19 @@ _noted: dict[str, float] = {}
 _swept: dict[str, float] = {}
 _followed: dict[str, float] = {}
 _away: dict[str, float] = {}
+
+_UNASKED = (
+    select(AttemptRow.id)
+    .join(Job, col(Job.id) == col(AttemptRow.job_id))
+    .where(
+        col(AttemptRow.cluster_id) == sa.bindparam("cluster"),
+        col(AttemptRow.state) != AttemptState.ENDED.value,
+        col(AttemptRow.stop_reason).is_(None),
+        sa.or_(col(Job.cancel_requested), col(Job.pause_requested)),
+    )
+    .limit(1)
+)
+"""A process that nobody has asked to end yet, though its job is cancelled or paused."""
 
 
 def clusters_to_look_at(database: Database) -> list[str]:
@@ -49,39 +66,62 @@ def clusters_to_look_at(database: Database) -> list[str]:
     ]
 
 
-def reconcile_cluster(database: Database, cluster_id: str, settings: Settings) -> bool:
-    """Look at what runs, act on it, and record how the jobs stand.
+def runs_commands(database: Database, cluster_id: str) -> bool:
+    with database.session_scope(writes=False) as session:
+        cluster = session.get(Cluster, cluster_id)
+        return cluster is not None and cluster.runs_commands
 
-    Returns whether another look is worth its cost before the usual time: processes are about to
-    end, and others may wait for their GPUs.
+
+@dataclass(frozen=True)
+class Looked:
+    """What is to come of a look before the usual time for the next one.
+
+    `has_more`: there was no time for all moves. `awaited`: what is about to end, if it is worth its
+    cost to look for that.
+    """
+
+    has_more: bool = False
+    awaited: Awaited | None = None
+
+
+def reconcile_cluster(database: Database, cluster_id: str, settings: Settings) -> Looked:
+    """Look at what runs, act on it, and record how the jobs stand.
 
     Does nothing while another worker holds the cluster's lease, and for a while after its engine
     did not answer: that takes long to find out, and rounds need the lease as well.
     """
     if time.monotonic() - _away.get(cluster_id, -_AWAY_SECONDS) < _AWAY_SECONDS:
-        return False
+        return Looked()
     with leased(database, cluster_id) as fencing:
         if fencing is None:
-            return False
+            return Looked()
         with database.session_scope(writes=False) as session:
             cluster, nodes = session.get_one(Cluster, cluster_id), nodes_of(session, cluster_id)
+            unasked = session.exec(_UNASKED, params={"cluster": cluster_id}).first()
         root = cluster_folder(settings, cluster)
         engine = ENGINES[ExecutorKind(cluster.executor)](cluster, root, nodes)
         key, allowed = secret_key(settings), settings.allow_commands
         orders = Orders(root, settings.public_url, key, allowed)
-        reconciler = Reconciler(database, cluster_id, engine, orders, fencing=fencing)
+        rules = Rules(agent=settings.agent_seconds)
+        reconciler = Reconciler(database, cluster_id, engine, orders, fencing=fencing, rules=rules)
         try:
-            changed = reconciler.run()
+            changed = reconciler.run() and not reconciler.has_more
+            at_once = changed or unasked is not None
+            if _is_due(_noted, cluster_id, _NOTED_EVERY_SECONDS, at_once=at_once):
+                note_cluster(database, cluster_id, fencing)
+                if not reconciler.has_more and reconciler.run():  # it has asked something to end
+                    _noted.pop(cluster_id, None)
         except LeaseLost:
             log.warning("cluster %s: another worker has taken its lease", cluster_id)
-            return False
+            return Looked()
         if not reconciler.answers:
             _away[cluster_id] = time.monotonic()
         elif _is_due(_swept, cluster_id, _STRAYS_EVERY_SECONDS):
             reconciler.end_strays()
-        if _is_due(_noted, cluster_id, _NOTED_EVERY_SECONDS, at_once=changed):
-            note_cluster(database, cluster_id, fencing)
-        return reconciler.awaits_end and engine.capabilities.looks_cheaply
+        awaited = None
+        if reconciler.told_to_end and engine.capabilities.looks_cheaply:
+            awaited = Awaited(cluster_id, engine, reconciler.told_to_end)
+        return Looked(reconciler.has_more, awaited)
 
 
 def _is_due(

@@ -6,7 +6,7 @@ Decides only whether a round is due.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,14 +19,17 @@ from backend.models import ClusterRuntime, Round
 from backend.models import Job as JobRow
 from backend.models import Node as NodeRow
 from backend.moments import moment_of
+from backend.quotas.repository import engine_quotas
 from backend.reservations.repository import engine_reservations, standing, tenant_names
 from maat.scheduling.events import TERMINAL
 from maat.scheduling.job import JobId
+from maat.scheduling.quotas import TenantQuota
 from maat.scheduling.reservations import Reservation
 from worker.event_memory import REMEMBERED_SECONDS, Told, told_since
 from worker.executor_rows import stored_state
 from worker.executors import EXECUTORS
 from worker.executors.protocol import News, StoredState
+from worker.pauses import paused_jobs
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,8 @@ class Snapshot:
     """The state that a step starts from.
 
     `news`: every unfinished job, and which of them were asked to end. `told`: the events since
-    `told_since`. `now`: cluster time of the step, at `moment`.
+    `told_since`. `last_at`: cluster time of the last round; None before the first. `now`: cluster
+    time of the step, at `moment`.
     """
 
     cluster: ClusterRow
@@ -42,7 +46,9 @@ class Snapshot:
     news: News
     told: Sequence[Told]
     told_since: float
+    last_at: float | None
     reservations: tuple[Reservation, ...]
+    quotas: tuple[TenantQuota, ...]
     executor_state: StoredState | None
     moment: Moment
     now: float
@@ -62,19 +68,26 @@ def snapshot_of(session: Session, cluster: ClusterRow) -> Snapshot | None:
         _news(session, cluster, jobs, [job.id for job in jobs if job.cancel_requested]),
         told=told_since(session, cluster.id, since) if last is not None else (),
         told_since=since,
+        last_at=last,
         reservations=reservations_at(session, cluster, moment),
+        quotas=engine_quotas(session, cluster.id),
         executor_state=stored_state(session, session.get(ClusterRuntime, cluster.id)),
         moment=moment,
         now=cluster_seconds(cluster, moment),
     )
 
 
-def news_of(session: Session, cluster: ClusterRow, known: Iterable[JobId]) -> News | None:
-    """Read the news; return None if a known job was ended from outside."""
-    columns = (col(JobRow.id), col(JobRow.cancel_requested))
-    found = dict(session.exec(_unfinished(select(*columns), cluster.id)).all())
-    before = set(known)
-    if not before <= found.keys():
+def news_of(session: Session, cluster: ClusterRow, known: Mapping[JobId, int]) -> News | None:
+    """Read the news; return None if a known job was ended, or declared anew, from outside.
+
+    `known`: the version of each job's declaration.
+    """
+    columns = (col(JobRow.id), col(JobRow.cancel_requested), col(JobRow.declared_version))
+    rows = session.exec(_unfinished(select(*columns), cluster.id)).all()
+    found = {job_id: cancelled for job_id, cancelled, _ in rows}
+    declared = {job_id: version for job_id, _, version in rows}
+    before = known.keys()
+    if any(declared.get(job_id) != version for job_id, version in known.items()):
         return None
     fresh = found.keys() - before
     jobs = (
@@ -96,6 +109,7 @@ def _news(
         tenant_names(session, [job.tenant_id for job in jobs]),
         cancelled,
         None if read is None else read(session, cluster),
+        *paused_jobs(session, cluster.id),
     )
 
 

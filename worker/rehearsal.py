@@ -22,6 +22,7 @@ from backend.jobs.remedies import Room, Stage, Start
 from backend.models import Cluster as ClusterRow
 from backend.models import ClusterRuntime, OutboxMessage, Round
 from backend.models import Job as JobRow
+from backend.reservations.repository import tenant_names
 from maat.scheduling.events import Event
 from maat.scheduling.job import Job
 from maat.scheduling.loop import RoundLoop
@@ -34,6 +35,7 @@ from worker.executors.numbering import renumbered_changes
 from worker.executors.protocol import LiveExecutor, News, Restoration
 from worker.live_cluster import FixedClock, restoration_of
 from worker.live_snapshot import Snapshot, snapshot_of
+from worker.pauses import without_paused
 from worker.round_rows import policy_state_from_json
 
 
@@ -60,6 +62,7 @@ class LiveRehearsal:
             _last_round_seconds(session, cluster),
             entry.restore,
             entry.seconds_until_seen(),
+            tenant_names(session, [job.tenant_id]),
         )
 
 
@@ -77,6 +80,7 @@ class LiveStage:
     last_round_seconds: float
     restore: Callable[[Restoration], LiveExecutor]
     seconds_until_seen: float
+    tenants: Mapping[str, str]
 
     @property
     def capacity_by_type(self) -> Mapping[str, int]:
@@ -121,7 +125,7 @@ class LiveStage:
             executor.apply(
                 changes if begin.numbers is None else renumbered_changes(changes, begin.numbers)
             )
-        return executor.observe().state
+        return without_paused(executor.observe(), begin.news.paused).state
 
     @cached_property
     def _without_it(self) -> RoundResult:
@@ -130,7 +134,7 @@ class LiveStage:
     def _as_seen(self, row: JobRow) -> tuple[Job, ...]:
         """Return a newly submitted job as the scheduler sees it once it is profiled."""
         begin = self._restoration
-        alone = replace(begin, news=News([row], begin.news.tenants, ()), state=None, numbers=None)
+        alone = replace(begin, news=News([row], self.tenants, ()), state=None, numbers=None)
         return self.restore(alone).observe().state.jobs
 
     @cached_property
@@ -147,6 +151,7 @@ class LiveStage:
             store=store,
             clock=FixedClock(self._when),
             reservations=self.snapshot.reservations,
+            quotas=self.snapshot.quotas,
             round_seconds=row.round_seconds,
         ).step()
         return store.planned

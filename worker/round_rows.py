@@ -18,16 +18,25 @@ from maat.scheduling.matrix import GoodputMatrix
 from maat.scheduling.rounds import ClusterState, PolicyState, RoundResult
 from maat.scheduling.solving.report import SolveReport, SolveStatus
 from worker.changes_json import JsonObject, grant_to_json
+from worker.round_capacity import unused_by_type
 
 
 def round_row(
-    result: RoundResult, observed: ClusterState, *, cluster_id: str, policy: str, placer: str
+    result: RoundResult,
+    observed: ClusterState,
+    *,
+    cluster_id: str,
+    policy: str,
+    placer: str,
+    policy_version: str = "",
 ) -> Round:
     """Return the row of a round, record included."""
     report = result.decision.report
     solved = report.status is not SolveStatus.NOT_NEEDED
     running = len(result.placement.placement.job_ids)
     used, capacity = used_by_type(result, observed), capacity_by_type(observed)
+    free = {name: max(count - used[name], 0) for name, count in capacity.items()}
+    unused = unused_by_type(result, observed, free)
     return Round(
         cluster_id=cluster_id,
         number=result.round_number,
@@ -39,6 +48,7 @@ def round_row(
         gpus_total=sum(capacity.values()),
         changes=len(result.changes.items),
         policy=policy,
+        policy_version=policy_version,
         placer=placer,
         status=report.status.value,
         method=report.method,
@@ -51,7 +61,10 @@ def round_row(
         policy_seconds=result.seconds.policy,
         place_seconds=result.seconds.place,
         prices={name: price for name, price in report.prices.items() if math.isfinite(price)},
-        gpus_by_type={name: {"used": used[name], "capacity": capacity[name]} for name in capacity},
+        gpus_by_type={
+            name: {"used": used[name], "capacity": capacity[name], **unused[name]}
+            for name in capacity
+        },
         record=round_record(result, observed),
     )
 
@@ -94,14 +107,22 @@ def round_record(result: RoundResult, observed: ClusterState) -> JsonObject:
 
 
 def policy_state_to_json(state: PolicyState) -> JsonObject:
-    return {"owner": state.owner, "parameter_hash": state.parameter_hash, "data": dict(state.data)}
+    """Return the state as JSON; what tenants are owed (`shares`) only if anybody is."""
+    stored: JsonObject = {
+        "owner": state.owner,
+        "parameter_hash": state.parameter_hash,
+        "data": dict(state.data),
+    }
+    return stored | ({"shares": dict(state.shares)} if state.shares else {})
 
 
 def policy_state_from_json(data: Mapping[str, Any] | None) -> PolicyState:
     return (
         PolicyState()
         if data is None
-        else PolicyState(data["owner"], data["parameter_hash"], data["data"])
+        else PolicyState(
+            data["owner"], data["parameter_hash"], data["data"], data.get("shares", {})
+        )
     )
 
 

@@ -40,9 +40,9 @@ class RoundKeeper(Protocol):
 class SqlRoundStore:
     """The rounds of one cluster, for the worker that holds its lease.
 
-    `fencing`: the lease's number. `policy`, `placer`: their names, for the round's row. Everything
-    is prepared before a transaction begins. `has_written_all`: False if a write was refused because
-    another worker took over.
+    `fencing`: the lease's number. `policy`, `placer`: their names, and `policy_version`, the digest
+    of the policy's parameters, are for the round's row. Everything is prepared before a transaction
+    begins. `has_written_all`: False if a write was refused because another worker took over.
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class SqlRoundStore:
         placer: str,
         fencing: int,
         keeper: RoundKeeper,
+        policy_version: str = "",
         seconds: StepSeconds | None = None,
     ) -> None:
         self._database, self._cluster_id, self._policy, self._placer = (
@@ -62,7 +63,7 @@ class SqlRoundStore:
             policy,
             placer,
         )
-        self._fencing, self._keeper = fencing, keeper
+        self._fencing, self._keeper, self._policy_version = fencing, keeper, policy_version
         self._seconds = StepSeconds() if seconds is None else seconds
         self.has_written_all = True
 
@@ -148,7 +149,12 @@ class SqlRoundStore:
 
     def _round(self, result: RoundResult, observed: ClusterState) -> dict[str, Any]:
         row = round_row(
-            result, observed, cluster_id=self._cluster_id, policy=self._policy, placer=self._placer
+            result,
+            observed,
+            cluster_id=self._cluster_id,
+            policy=self._policy,
+            policy_version=self._policy_version,
+            placer=self._placer,
         )
         made = {
             "record": pack_json(row.record),

@@ -5,16 +5,33 @@ They take ids, and may be repeated, late or lost.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from backend.database import Database
-from backend.queue import RUN_SIMULATION, RUN_SWEEP_POINT, CeleryQueue
+from backend.queue import (
+    DELIVER_REPORT,
+    RUN_SIMULATION,
+    RUN_SWEEP_POINT,
+    WORK_OUT_FAIRNESS,
+    CeleryQueue,
+)
 from backend.settings import get_settings
-from worker import demo, housekeeping, live, live_commands, simulations, sweeps
-from worker.app import EXPIRES_SECONDS, TICK_SECONDS, app
-
-MORE_LOOKS = 3
-LOOK_SECONDS = TICK_SECONDS / (MORE_LOOKS + 1)
+from worker import (
+    demo,
+    housekeeping,
+    live,
+    live_commands,
+    marginal_values,
+    reports,
+    retention,
+    simulations,
+    sweeps,
+)
+from worker.app import DISPATCH_SECONDS, EXPIRES_SECONDS, TICK_SECONDS, app
+from worker.fairness import days
+from worker.fairness import requests as fairness_requests
+from worker.fairness import work as fairness
+from worker.training.awaited import watch
 
 
 @lru_cache(maxsize=1)
@@ -30,36 +47,51 @@ def tick() -> None:
     for cluster_id in live.due_clusters(database(), allow_commands=allowed):
         step_cluster.apply_async((cluster_id,), expires=EXPIRES_SECONDS)
     for cluster_id in live_commands.clusters_to_look_at(database()):
-        reconcile_cluster.apply_async((cluster_id,), expires=EXPIRES_SECONDS)
+        _look_at(cluster_id)
+    for delivery_id in reports.due_deliveries(database()):
+        deliver_report.delay(delivery_id)
 
 
 @app.task(name="maat.step_cluster")  # type: ignore[untyped-decorator]
 def step_cluster(cluster_id: str) -> None:
-    live.step_cluster(database(), cluster_id)
+    """Make a round; have what it wants carried out at once."""
+    number = live.step_cluster(database(), cluster_id)
+    if number is not None and live_commands.runs_commands(database(), cluster_id):
+        _look_at(cluster_id)
 
 
 @app.task(name="maat.reconcile_cluster")  # type: ignore[untyped-decorator]
-def reconcile_cluster(cluster_id: str, more_looks: int = MORE_LOOKS) -> None:
+def reconcile_cluster(cluster_id: str) -> None:
     """Bring the processes of a cluster to what its rounds want of them.
 
-    While some are about to end, look a few times more before the next tick does.
+    If some of them end before the next tick, look again then; if there was no time for all, go on
+    behind what else waits.
     """
-    look_again = live_commands.reconcile_cluster(database(), cluster_id, get_settings())
-    if look_again and more_looks > 0:
-        reconcile_cluster.apply_async(
-            (cluster_id, more_looks - 1), countdown=LOOK_SECONDS, expires=EXPIRES_SECONDS
-        )
+    looked = live_commands.reconcile_cluster(database(), cluster_id, get_settings())
+    if looked.has_more:
+        _look_at(cluster_id)
+    elif looked.awaited is not None:
+        watch(looked.awaited, seconds=TICK_SECONDS, then=partial(_look_at, cluster_id))
+
+
+def _look_at(cluster_id: str) -> None:
+    reconcile_cluster.apply_async((cluster_id,), expires=EXPIRES_SECONDS)
 
 
 @app.task(name="maat.dispatch")  # type: ignore[untyped-decorator]
 def dispatch() -> None:
-    """Send the simulations and the points of sweeps that have no worker."""
+    """Send the simulations, points of sweeps and deliveries of reports that have no worker."""
     for simulation_id, runs in simulations.waiting_simulations(database()):
         for _ in range(runs):
             run_simulation.delay(simulation_id)
+    fairness_requests.settle(database())
+    if fairness.is_waiting(database()) or days.are_due(database()):
+        work_out_fairness.apply_async(expires=DISPATCH_SECONDS)
     sweeps.settle(database())
     for key in sweeps.waiting_points(database()):
         run_sweep_point.delay(key)
+    for delivery_id in reports.waiting_deliveries(database()):
+        deliver_report.delay(delivery_id)
 
 
 @app.task(name=RUN_SIMULATION)  # type: ignore[untyped-decorator]
@@ -73,6 +105,19 @@ def run_sweep_point(key: str) -> None:
     sweeps.run_point(database(), key)
 
 
+@app.task(name=WORK_OUT_FAIRNESS)  # type: ignore[untyped-decorator]
+def work_out_fairness() -> None:
+    """Work out rho of some ended jobs. What is left, `dispatch` asks for again."""
+    days.keep_days(database())
+    fairness.work_out_for(database())
+
+
+@app.task(name=DELIVER_REPORT)  # type: ignore[untyped-decorator]
+def deliver_report(delivery_id: str) -> None:
+    """Make and send a report by schedule: once, however often this is asked."""
+    reports.deliver(database(), get_settings(), delivery_id)
+
+
 @app.task(name="maat.demo")  # type: ignore[untyped-decorator]
 def live_on() -> None:
     demo.live_on(database(), CeleryQueue(app))
@@ -80,8 +125,15 @@ def live_on() -> None:
 
 @app.task(name="maat.housekeeping")  # type: ignore[untyped-decorator]
 def keep_house() -> None:
+    marginal_values.sum_prices(database())  # of rounds that may be deleted next
+    housekeeping.sum_days(database())
+    days.sum_ended(database())
     housekeeping.prune_rounds(database())
+    retention.forget_jobs(database(), get_settings())
     housekeeping.prune_outbox(database())
     housekeeping.prune_idempotency_keys(database(), hours=get_settings().idempotency_keep_hours)
+    housekeeping.prune_reports(database(), days=get_settings().keep_reports_days)
+    housekeeping.prune_audit(database(), days=get_settings().keep_audit_days)
+    housekeeping.prune_sign_ins(database(), get_settings())
     housekeeping.prune_logs(database(), get_settings())
     housekeeping.fold_job_counts(database())

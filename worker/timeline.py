@@ -8,12 +8,14 @@ from typing import Any
 import sqlalchemy as sa
 
 from backend.columns import json_text
-from backend.models import JobAllocation
+from backend.models import AllocationReading, JobAllocation
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.job import Allocation, JobId
+from worker.job_standing import Readings
 from worker.writes import Write
 
 _SPANS: sa.Table = JobAllocation.__table__  # type: ignore[attr-defined]
+_READINGS: sa.Table = AllocationReading.__table__  # type: ignore[attr-defined]
 _NO_BATCH = {"total_batch_size": None, "per_gpu_batch_size": None, "accumulation_steps": None}
 
 
@@ -25,6 +27,8 @@ class Timeline:
         self._planned: list[dict[str, Any]] = []
         self._ended: list[dict[str, Any]] = []
         self._begun: list[dict[str, Any]] = []
+        self._ran: list[dict[str, Any]] = []
+        self._read: list[dict[str, Any]] = []
         self._present: dict[JobId, dict[str, Any]] = {}  # of those begun, by job
 
     def begin(
@@ -35,7 +39,11 @@ class Timeline:
         *,
         at: float,
         round_number: int,
+        readings: Readings,
+        runs: bool = False,
+        for_profile: bool = False,
     ) -> None:
+        """Begin a span. `runs`: the job runs on it at once, without a start."""
         gpus = list(allocation.gpus)
         self._present[job_id] = {
             "job_id": job_id,
@@ -47,6 +55,10 @@ class Timeline:
             "gpu_count": allocation.gpu_count,
             "node_count": len(set(cluster.gpu_node[gpus].tolist())),
             "gpus": json_text(gpus),
+            "running_seconds": at if runs else None,
+            "for_profile": for_profile,
+            **_read("before", readings),
+            **_read("after", None),
             **_NO_BATCH,
         }
         self._begun.append(self._present[job_id])
@@ -62,13 +74,28 @@ class Timeline:
         else:
             self._planned.append({"of_job": job_id, **batch})
 
-    def end(self, job_id: JobId, at: float) -> None:
+    def run(self, job_id: JobId, at: float) -> None:
+        """Note that the job runs on its present span, which is stored or began in this step."""
+        begun = self._present.get(job_id)
+        if begun is None:
+            self._ran.append({"of_job": job_id, "ran_at": at})
+        elif begun["running_seconds"] is None:
+            begun["running_seconds"] = at
+
+    def end(self, job_id: JobId, at: float, readings: Readings) -> None:
         """End the present span, which is stored or began in this step."""
         begun = self._present.pop(job_id, None)
         if begun is not None:
-            begun["to_seconds"] = max(at, begun["from_seconds"])
+            begun.update(to_seconds=max(at, begun["from_seconds"]), **_read("after", readings))
         else:
-            self._ended.append({"of_job": job_id, "ended_at": at})
+            self._ended.append({"of_job": job_id, "ended_at": at, **_read("after", readings)})
+
+    def read(self, at: float, readings: Mapping[JobId, Readings]) -> None:
+        """Note the counters of jobs in the middle of their spans."""
+        self._read += [
+            {"cluster_id": self._cluster_id, "at_seconds": at, "job_id": job_id, **found._asdict()}
+            for job_id, found in readings.items()
+        ]
 
     def take_writes(self) -> list[Write]:
         """Return what was collected, and forget it here."""
@@ -79,10 +106,21 @@ class Timeline:
         began = _SPANS.c.from_seconds
         # No span ends before it began, whenever the executor says that it did.
         end = sa.case((began > ended_at, began), else_=ended_at)
+        starts = sa.and_(still_open, _SPANS.c.running_seconds.is_(None))
+        ran_at = sa.bindparam("ran_at", type_=sa.Float)
         writes = [
             Write(sa.update(_SPANS).where(still_open), self._planned),
+            Write(sa.update(_SPANS).where(starts).values(running_seconds=ran_at), self._ran),
             Write(sa.update(_SPANS).where(still_open).values(to_seconds=end), self._ended),
             Write(sa.insert(_SPANS), self._begun),
+            Write(sa.insert(_READINGS), self._read),
         ]
         self._planned, self._ended, self._begun, self._present = [], [], [], {}
+        self._ran, self._read = [], []
         return writes
+
+
+def _read(when: str, readings: Readings | None) -> dict[str, float | None]:
+    """Return the columns of a span that hold these counters."""
+    processed, gained, lost = (None, None, None) if readings is None else readings
+    return {f"processed_{when}": processed, f"gained_{when}": gained, f"lost_{when}": lost}

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.orm import Mapped
@@ -21,7 +21,14 @@ from sqlmodel import Session, col
 
 from backend.clocktime import utc_now
 from backend.database import Database
-from backend.models import Operation, OperationState, SimulationRun, SweepPoint
+from backend.models import (
+    JobFairness,
+    Operation,
+    OperationState,
+    ReportDelivery,
+    SimulationRun,
+    SweepPoint,
+)
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +40,7 @@ SEND_AGAIN_SECONDS = 60.0  # a message that has waited this long behind other wo
 AHEAD_SECONDS = 20.0
 
 Condition = sa.ColumnElement[bool]
-Row = TypeVar("Row", Operation, SimulationRun, SweepPoint)
+Row = TypeVar("Row", JobFairness, Operation, ReportDelivery, SimulationRun, SweepPoint)
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,34 @@ class WorkQueue(Generic[Row]):
             if self._update(session, self._key == key, self._claimable(now), **begun):
                 return Claim(key, since=now)
         return None
+
+    def claim_some(
+        self, session: Session, *where: Condition, order: sa.ColumnElement[Any], most: int
+    ) -> list[Claim]:
+        """Claim up to `most` rows that no worker works on, the first of this order."""
+        now, connection = utc_now(), session.connection()
+        first = sa.select(self._key).where(*where, self._claimable(now)).order_by(order).limit(most)
+        keys = connection.execute(first).scalars().all()
+        claimed = (
+            sa.update(self._table)
+            .where(self._key.in_(keys), self._claimable(now))
+            .values(state=OperationState.RUNNING, started_at=now, heartbeat_at=now)
+            .returning(self._key)
+        )
+        got = set(connection.execute(claimed).scalars()) if keys else set()
+        return [Claim(key, since=now) for key in keys if key in got]
+
+    def give_back(self, session: Session, claim: Claim) -> bool:
+        """Queue a claimed row again that was not begun; return whether it was still ours."""
+        return self._update(
+            session, self._ours(claim), state=OperationState.QUEUED, heartbeat_at=None
+        )
+
+    def waits(self, database: Database, *where: Condition) -> bool:
+        """Return whether a row has no worker."""
+        first = sa.select(self._key).where(*where, self._claimable(utc_now())).limit(1)
+        with database.session_scope(writes=False) as session:
+            return session.connection().execute(first).first() is not None
 
     def join(self, session: Session, key: str) -> Claim | None:
         """Share a row with other workers; return None if it has ended."""

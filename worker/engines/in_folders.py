@@ -89,6 +89,7 @@ def ended_as_written(engine_id: str, ended: Mapping[str, Any]) -> Seen:
         reason=ended["lost"] or ended.get("reason") or "",
         by_engine=ended["lost"] is not None,
         cancelled=ended.get("cancelled") is True,
+        full_folder=ended.get("full") or "",
     )
 
 

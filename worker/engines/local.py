@@ -8,7 +8,7 @@ its death would.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
@@ -17,6 +17,7 @@ from backend.attempts.folders import attempt_folder, attempts_folder
 from maat.launch import control
 from maat.launch.attempt_dir import AttemptDir, Limits, Standing
 from maat.launch.processes import NeedsLinux, end_marked
+from maat.launch.room import NO_ROOM
 from worker.engines.in_folders import (
     SPOILT,
     check,
@@ -115,6 +116,8 @@ class LocalEngine:
         except NeedsLinux as error:
             raise Refused(str(error)) from error
         except (OSError, control.StartFailed) as error:
+            if isinstance(error, OSError) and error.errno in NO_ROOM:
+                raise Refused(f"The disk of {self._root} is full: make room there.") from error
             raise Unreachable(f"{order.attempt_id} could not be started: {error}") from error
         for node in order.gpus_by_node:  # it may have gone down meanwhile
             if not self._as_it_is(nodes[node]).up:
@@ -136,12 +139,10 @@ class LocalEngine:
         }
 
     def stop(self, attempt_id: str) -> None:
-        if is_attempt(attempt_id):
-            control.stop(self._attempt(attempt_id))
+        self._order(attempt_id, control.stop)
 
     def kill(self, attempt_id: str) -> None:
-        if is_attempt(attempt_id):
-            control.kill(self._attempt(attempt_id))
+        self._order(attempt_id, control.kill)
 
     def strays(self, known: Collection[str]) -> Sequence[str]:
         unknown = [each for each in self._attempts() if _id(each.path) not in known]
@@ -153,8 +154,15 @@ class LocalEngine:
         return sorted({_id(path) for path in found} - set(known))
 
     def forget(self, attempt_id: str) -> None:
-        if is_attempt(attempt_id):
-            control.forget(self._attempt(attempt_id))
+        self._order(attempt_id, control.forget)
+
+    def _order(self, attempt_id: str, order: Callable[[AttemptDir], None]) -> None:
+        if not is_attempt(attempt_id):
+            return
+        try:
+            order(self._attempt(attempt_id))
+        except OSError as error:
+            raise Unreachable(f"The folder of {attempt_id} cannot be written: {error}") from error
 
     def _attempt(self, attempt_id: str) -> AttemptDir:
         return AttemptDir(str(self.directory(attempt_id)))

@@ -119,6 +119,7 @@ class Seen:
         first_failed: The rank that failed first, if one did before anybody was asked to stop.
         by_engine: The engine ended it, not the job: its node was lost, or a limit there reached.
         cancelled: The engine has it as cancelled, and Maat did not ask for that.
+        full_folder: Where there was no room to write when it ended.
     """
 
     phase: Phase
@@ -129,6 +130,7 @@ class Seen:
     reason: str = ""
     by_engine: bool = False
     cancelled: bool = False
+    full_folder: str = ""
 
 
 class Engine(Protocol):

@@ -176,6 +176,7 @@ class SlurmEngine:
                 threads=cpus * order.gpus_per_replica,
                 limits=Limits(),
             )
+            attempt.keep_room(len(spec.places()))
             attempt.write_text("token", order.token)
             attempt.write("secrets.json", order.secrets)
             attempt.write("spec.json", spec.as_json())

@@ -106,6 +106,9 @@ def _is_possible(status: JobStatus) -> bool:
         status.gpu_seconds,
         status.goodput or 0.0,
         status.started_at or 0.0,
+        status.processed_samples,
+        status.gained_samples,
+        status.lost_gpu_seconds,
     )
     has_a_way_to_end = status.ended is None or status.ended in TERMINAL
     return has_a_way_to_end and all(map(math.isfinite, numbers))

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 from backend.models import Job as JobRow
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.events import Event
+from maat.scheduling.explain import ReasonCode
 from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Allocation, JobId
 from maat.scheduling.protocols import Clock
@@ -29,9 +30,13 @@ class JobStatus(NamedTuple):
     `progress`: share of its work that is done; `remaining_work`: effective samples.
     `allocation`: the GPUs that it truly holds. These may differ from what the last round gave it,
     and the journal records these. `starting`: a round gave it GPUs, and it does not hold them yet.
+    `ending`: it is cancelled, its processes are not over yet, and rounds give its GPUs away.
     `ended`: how it ended; None while it has not. `profiling`: it holds them to be measured, or
     waits for that and is kept out of rounds.
     `held_back`: set while the executor keeps it out of rounds: evidence of HELD_BACK.
+    `processed_samples`, `gained_samples`: samples of all its steps and their effective ones, what
+    failures undid included; 0 if not known. `lost_gpu_seconds`: spent on what failures undid. All
+    three only grow.
     """
 
     job_id: JobId
@@ -47,6 +52,10 @@ class JobStatus(NamedTuple):
     starting: bool = False
     profiling: bool = False
     held_back: Mapping[str, Any] | None = None
+    ending: bool = False
+    processed_samples: float = 0.0
+    gained_samples: float = 0.0
+    lost_gpu_seconds: float = 0.0
 
 
 class Observation(NamedTuple):
@@ -68,18 +77,30 @@ class Applied(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Pause:
+    """Why rounds leave a job out for now: a reason and its evidence."""
+
+    code: ReasonCode
+    evidence: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class News:
     """Requests since the last round.
 
     `jobs`: new jobs, as the database holds them; `tenants`: names by id, of those with new jobs;
     `cancelled`: jobs that were asked to end, new ones included. `tables`: what the executor's own
-    tables say now, as `ExecutorEntry.read` found it.
+    tables say now, as `ExecutorEntry.read` found it. `paused`: all jobs that are to hold no GPU for
+    now. The executor takes theirs away as a preemption does; rounds do not see these jobs. `met`:
+    (job, other) where a job waited for another that has succeeded; executors need not know.
     """
 
     jobs: Sequence[JobRow]
     tenants: Mapping[str, str]
     cancelled: Sequence[JobId]
     tables: Any = None
+    paused: Mapping[JobId, Pause] = field(default_factory=dict)
+    met: Sequence[tuple[JobId, JobId]] = ()
 
 
 class StoredJob(NamedTuple):

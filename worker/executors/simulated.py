@@ -29,6 +29,7 @@ from worker.executors.protocol import (
     Restoration,
     StateChanges,
 )
+from worker.executors.simulated_beliefs import BeliefNotes, parts_of
 from worker.executors.simulated_state import KeptJobs, fit_once
 from worker.job_spec import job_spec
 from worker.writes import Write
@@ -56,6 +57,8 @@ class SimulatedLive:
         self._unseen: list[Event] = []
         self._begun: list[Event] = []
         self._cancelled: list[JobId] = []
+        self._paused: Set[JobId] = frozenset()
+        self._notes = BeliefNotes()
         self._kept = KeptJobs({} if state is None else state.jobs)
         self._admit(restoration.news)
         if state is not None:
@@ -77,9 +80,13 @@ class SimulatedLive:
     def observe(self) -> Observation:
         requested = [*self._unseen, *self._cancel(), *self._begun]
         self._unseen, self._begun = [], []
+        before = parts_of(self._simulated.jobs)
         observed = self._simulated.observe()
+        self._simulated.withdraw(self._paused)
         state = replace(observed, events=(*requested, *observed.events))
         jobs = (*self._simulated.jobs.values(), *self._simulated.finished.values())
+        self._notes.note_gradients(jobs, before, at=observed.now)
+        self._notes.note_ended(self._simulated.finished.values())
         return Observation(state, [_status(job) for job in jobs])
 
     def apply(self, changes: Changes) -> Applied:
@@ -94,10 +101,10 @@ class SimulatedLive:
         return self._kept.take_changes(self._simulated.jobs, of=of)
 
     def take_writes(self) -> Sequence[Write]:
-        return ()
+        return self._notes.take_writes()
 
     def _admit(self, news: News) -> None:
-        cancelled = set(news.cancelled)
+        cancelled, self._paused = set(news.cancelled), news.paused.keys()
         for row in news.jobs:
             refused = self._submit(row, news.tenants[row.tenant_id])
             if refused is not None:
@@ -167,6 +174,9 @@ def _status(job: SimulatedJob) -> JobStatus:
         goodput if held is not None and goodput > 0 else None,
         job.plan,
         JobState.SUCCEEDED if has_ended else None,
+        processed_samples=ledger.processed_samples,
+        gained_samples=done + ledger.lost_work,
+        lost_gpu_seconds=ledger.lost_gpu_seconds,
     )
 
 

@@ -12,19 +12,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
-import sqlalchemy as sa
-
 from backend.attempts.profiles import why_given_up
-from backend.commands.spec import UNKNOWN_WORK
 from backend.models import AttemptRow, JobCommand
 from backend.models import Job as JobRow
 from maat.scheduling.belief import Belief
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.events import Event, EventKind
-from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Allocation, Job, JobId, JobSpec
 from maat.scheduling.rounds import Change, ChangeKind, Changes, ClusterState
-from maat.vocabulary import AttemptKind, AttemptState, JobState, Outcome, StopReason
+from maat.vocabulary import AttemptKind, AttemptState, JobState, StopReason
 from worker.executors.protocol import (
     Applied,
     JobStatus,
@@ -34,6 +30,8 @@ from worker.executors.protocol import (
     StateChanges,
     StoredJob,
 )
+from worker.executors.training_status import keeps_gpus, status_of
+from worker.training.attempt_writes import AttemptWrites, plan_to_json
 from worker.training.beliefs import plan_of
 from worker.training.knowledge import Knowledge
 from worker.training.places import Places
@@ -48,12 +46,15 @@ from worker.training.profiling import (
     waits_since,
 )
 from worker.training.retries import Standing, held_back, standing_of
-from worker.training.tables import TrainingTables, live_attempt, not_over, trained
+from worker.training.tables import (
+    TrainingTables,
+    did_all_work,
+    live_attempt,
+    not_over,
+    trained,
+)
 from worker.training.telling import events_of, state_event, told_of
 from worker.writes import Write
-
-_ATTEMPTS: sa.Table = AttemptRow.__table__  # type: ignore[attr-defined]
-_TAKEN_AWAY = frozenset({StopReason.PREEMPTED.value, StopReason.CANCELLED.value})
 
 
 @dataclass
@@ -73,9 +74,10 @@ class Training:
         self._knowledge = Knowledge(restoration.cluster)
         self._jobs: dict[JobId, _Known] = {}
         self._cancelled: set[JobId] = set()
+        self._paused: Set[JobId] = frozenset()
         self._before_profile: set[JobId] = set()
         self._applied: dict[JobId, int] = {}
-        self._writes: list[Write] = []
+        self._wanted = AttemptWrites()
         stored = {} if restoration.state is None else restoration.state.jobs
         self._stored = {job_id: texts.standing for job_id, texts in stored.items()}
         self._told = {job_id: set(json.loads(text)) for job_id, text in self._stored.items()}
@@ -92,7 +94,7 @@ class Training:
         for row in news.jobs:
             self._jobs[row.id] = _Known(row, news.tenants[row.tenant_id])
             self._told.setdefault(row.id, set())
-        self._cancelled = set(news.cancelled)
+        self._cancelled, self._paused = set(news.cancelled), news.paused.keys()
         models = {job_id: known.row.model for job_id, known in self._jobs.items()}
         self._knowledge.go_on(tables, models)
 
@@ -103,6 +105,8 @@ class Training:
         for job_id, known in list(self._jobs.items()):
             attempts = self._attempts.get(job_id, [])
             events += self._leave_lost_nodes(attempts, now)
+            if job_id in self._paused:
+                self._wanted.ask_to_end(live_attempt(attempts), StopReason.PAUSED, now)
             standing = standing_of(trained(attempts), self._command(job_id).max_retries)
             ended = self._ended(job_id, attempts, standing)
             events += self._events(known, attempts, ended, standing, now)
@@ -117,7 +121,7 @@ class Training:
                 continue
             job = self._as_seen(job_id, known, attempts, now)
             if job_id in self._cancelled:
-                self._ask_to_end(live_attempt(attempts), StopReason.CANCELLED, now)
+                self._wanted.ask_to_end(live_attempt(attempts), StopReason.CANCELLED, now)
             elif standing.may_start(now) and job_id not in self._before_profile:
                 seen.append(job)
                 self._replan(job, live_attempt(attempts))
@@ -155,8 +159,7 @@ class Training:
         return StateChanges(new, standing, {}, gone)
 
     def take_writes(self) -> Sequence[Write]:
-        writes, self._writes = [*self._knowledge.take_writes(), *self._writes], []
-        return writes
+        return [*self._knowledge.take_writes(), *self._wanted.take()]
 
     # ---- what a round wants
 
@@ -172,14 +175,14 @@ class Training:
                 and change.grant is not None
                 and change.grant.batch is not None
             ):
-                self._give_plan(live, change.grant.batch)
+                self._wanted.give_plan(live, change.grant.batch)
             return
         if held is None:
-            self._ask_to_end(live, StopReason.PREEMPTED, changes.time)
+            self._wanted.ask_to_end(live, StopReason.PREEMPTED, changes.time)
             yield state_event(changes.time, change.job_id, JobState.PREEMPTED)
             return
         state = JobState.RESTARTING if trained(attempts) else JobState.STARTING
-        self._ask_to_end(live, StopReason.MOVED, changes.time)
+        self._wanted.ask_to_end(live, StopReason.MOVED, changes.time)
         self._order(known, held, change, attempts, changes)
         data = {"gpu_type": held.gpu_type, "gpu_count": held.gpu_count}
         yield state_event(changes.time, change.job_id, state, data)
@@ -206,11 +209,11 @@ class Training:
             gpu_type=held.gpu_type,
             gpus_by_node={name: list(indices) for name, indices in by_node.items()},
             gpu_count=held.gpu_count,
-            plan=_plan_to_json(plan),
+            plan=plan_to_json(plan),
             plan_number=1,
             ordered_seconds=changes.time,
         )
-        self._add(row, attempts)
+        self._wanted.add(row, attempts)
 
     def _profile(self, now: float) -> None:
         """Order profiles on GPUs that nobody holds; note which jobs wait for their turn."""
@@ -220,7 +223,9 @@ class Training:
         wishes, types = list[Wish](), self._cluster.type_names
         for job_id, known in self._jobs.items():
             attempts = self._attempts.get(job_id, [])
-            may = self._command(job_id).profile and job_id not in self._cancelled
+            may = self._command(job_id).profile and not (
+                job_id in self._cancelled or job_id in self._paused
+            )
             if may and live_attempt(attempts) is None:
                 spec, believed = self._spec(known), self._belief(job_id).by_type
                 wanted = types_to_profile(spec, believed, attempts, gpu_types=types)
@@ -238,25 +243,14 @@ class Training:
             for job_id, (kind, gpu) in given.items():
                 attempts = self._attempts.setdefault(job_id, [])
                 known = self._jobs[job_id]
-                self._add(profile_attempt(known.row, attempts, kind, gpu, now), attempts)
-
-    def _add(self, row: AttemptRow, attempts: list[AttemptRow]) -> None:
-        self._writes.append(Write(sa.insert(_ATTEMPTS), [row.model_dump()]))
-        attempts.append(row)
-
-    def _ask_to_end(self, live: AttemptRow | None, reason: StopReason, now: float) -> None:
-        if live is not None and live.stop_reason is None:
-            unasked = (_ATTEMPTS.c.id == live.id, _ATTEMPTS.c.stop_reason.is_(None))
-            asked = {"stop_reason": reason.value, "stop_seconds": now}
-            self._writes.append(Write(sa.update(_ATTEMPTS).where(*unasked).values(**asked)))
-            live.stop_reason, live.stop_seconds = reason.value, now
+                self._wanted.add(profile_attempt(known.row, attempts, kind, gpu, now), attempts)
 
     def _leave_lost_nodes(self, attempts: Sequence[AttemptRow], now: float) -> Iterator[Event]:
         """Take attempts from nodes that were removed from the cluster."""
         live = live_attempt(attempts)
         if live is None or live.stop_reason is not None or self._place.allocation(live):
             return
-        self._ask_to_end(live, StopReason.PREEMPTED, now)
+        self._wanted.ask_to_end(live, StopReason.PREEMPTED, now)
         if live.kind == AttemptKind.PROFILE:
             return
         data = {"cause": EventKind.NODE_FAILED.value}
@@ -267,19 +261,9 @@ class Training:
         if live is None or live.state != AttemptState.RUNNING or job.spec.has_fixed_batch:
             return
         if live.kind == AttemptKind.TRAIN and job.allocation is not None:
-            self._give_plan(
+            self._wanted.give_plan(
                 live, plan_of(job.spec, job.belief, job.allocation, len(live.gpus_by_node))
             )
-
-    def _give_plan(self, live: AttemptRow, plan: BatchPlan) -> None:
-        """Give an attempt a batch plan; nothing changes if it is the present one or none fits."""
-        new = _plan_to_json(plan)
-        if new == live.plan or not plan.total_batch_size:
-            return
-        live.plan, live.plan_number = new, live.plan_number + 1
-        values = {"plan": new, "plan_number": live.plan_number}
-        mine = _ATTEMPTS.c.id == live.id
-        self._writes.append(Write(sa.update(_ATTEMPTS).where(mine).values(**values)))
 
     # ---- how things stand
 
@@ -288,8 +272,7 @@ class Training:
     ) -> JobState | None:
         if live_attempt(attempts) is not None:
             return None
-        lives = trained(attempts)
-        if lives and lives[-1].outcome == Outcome.SUCCEEDED:
+        if any(did_all_work(each) for each in attempts):
             return JobState.SUCCEEDED
         if job_id in self._cancelled:
             return JobState.CANCELLED
@@ -322,27 +305,14 @@ class Training:
     def _status(
         self, job_id: JobId, attempts: Sequence[AttemptRow], ended: JobState | None, now: float
     ) -> JobStatus:
-        live, reported = live_attempt(attempts), _last_report(attempts)
-        total = self._work(job_id, attempts)
-        done = 0.0 if reported is None or reported.progress is None else reported.progress
-        began = [a.queued_seconds for a in trained(attempts) if a.queued_seconds is not None]
-        holds = live is not None and live.state != AttemptState.ORDERED
-        shown = live if holds and live is not None and live.stop_reason not in _TAKEN_AWAY else None
-        finished = ended is JobState.SUCCEEDED
-        return JobStatus(
+        return status_of(
             job_id,
-            progress=1.0 if finished else min(done / total, 1.0) if total else 0.0,
-            remaining_work=0.0 if finished else max((total or UNKNOWN_WORK) - done, 0.0),
-            gpu_seconds=sum(attempt.gpu_seconds(now) for attempt in attempts),
-            restarts=max(len(began) - 1, 0),
-            started_at=min(began, default=None),
-            allocation=None if shown is None else self._place.allocation(shown),
-            goodput=None if shown is None else shown.goodput,
-            plan=None if shown is None else _plan_from_json(shown.running_plan),
+            attempts,
             ended=ended,
-            starting=live is not None and live.stop_reason not in _TAKEN_AWAY and not holds,
-            profiling=job_id in self._before_profile
-            or (live is not None and live.kind == AttemptKind.PROFILE),
+            total=self._work(job_id, attempts),
+            place=self._place,
+            waits_for_profile=job_id in self._before_profile,
+            now=now,
         )
 
     def _as_seen(
@@ -353,8 +323,7 @@ class Training:
         Until its processes run, its GPUs stay what the last round gave it.
         """
         live, status = live_attempt(attempts), self._status(job_id, attempts, None, now)
-        stands = live is not None and live.stop_reason not in _TAKEN_AWAY
-        held = self._place.allocation(live) if stands and live is not None else None
+        held = self._place.allocation(live) if live is not None and keeps_gpus(live) else None
         by_type: dict[str, float] = {}
         for attempt in attempts:
             spent = by_type.get(attempt.gpu_type, 0.0)
@@ -404,20 +373,3 @@ def _last_round(attempts: Sequence[AttemptRow]) -> int:
 def _trains(live: AttemptRow) -> bool:
     """Return whether a round may move the job: it does not start, and is not profiled."""
     return live.kind == AttemptKind.TRAIN and live.state == AttemptState.RUNNING
-
-
-def _last_report(attempts: Sequence[AttemptRow]) -> AttemptRow | None:
-    reported = [attempt for attempt in attempts if attempt.progress is not None]
-    return reported[-1] if reported else None
-
-
-def _plan_to_json(plan: BatchPlan) -> dict[str, int]:
-    return {
-        "total_batch_size": plan.total_batch_size,
-        "per_gpu_batch_size": plan.per_gpu_batch_size,
-        "accumulation_steps": plan.accumulation_steps,
-    }
-
-
-def _plan_from_json(plan: Mapping[str, int] | None) -> BatchPlan | None:
-    return None if plan is None else BatchPlan(**plan)

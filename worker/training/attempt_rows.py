@@ -11,10 +11,11 @@ from worker.training.attempts import Attempt
 
 @dataclass(frozen=True)
 class LiveAttempt:
-    """A live attempt as its row has it, and its time to stop."""
+    """A live attempt as its row has it, its time to stop, and whether its script has the agent."""
 
     row: AttemptRow
     stop_seconds: float
+    has_agent: bool = True
 
     def attempt(self) -> Attempt:
         row = self.row
@@ -35,6 +36,7 @@ class LiveAttempt:
             absent_since=row.absent_seconds,
             is_profile=row.kind == AttemptKind.PROFILE,
             running_at=row.running_seconds,
+            has_agent=self.has_agent,
         )
 
 

@@ -15,6 +15,12 @@ from typing import TypeAlias
 from maat.vocabulary import AttemptState, Outcome, StopReason
 from worker.engines.protocol import Phase, Seen
 
+NO_AGENT = (
+    "the script does not use maat.agent. Add the five lines of docs/adaptive-script.md to it, or "
+    "submit it with --gpus, as a rigid job."
+)
+"""Why nothing is heard of an attempt that should report, and the remedy."""
+
 CANNOT_SAVE = 74  # as maat.agent ends when it is asked to stop and has no room for a checkpoint
 
 
@@ -29,6 +35,7 @@ class Rules:
         absent: For which the engine must not know an attempt before it counts as ended.
         kill: Between two orders to end by force.
         profile: From the first report of a profile, which has 20 s of steps, to its end.
+        agent: Until a script that uses the agent has begun it, from when its processes live.
     """
 
     queue: float = 60.0
@@ -37,6 +44,7 @@ class Rules:
     absent: float = 10.0
     kill: float = 10.0
     profile: float = 60.0
+    agent: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +53,13 @@ class Attempt:
 
     Attributes:
         reports: Whether it must report: a job that adapts does.
+        has_agent: Whether its script is known to use maat.agent. One that does not reports nothing.
         launched: Whether the engine may have been told to start it.
         stop_seconds: Time that it has to end by itself.
         stop_reason: Set once it was asked to end, at `stop_at`.
         stop_told: Whether the engine has heard of it.
-        finished: Its last report said that all work is done.
+        finished: All work is done, as its last report said; or its script, which has no agent,
+            ended well though it was to be measured only.
         rank_count: Processes that it has.
         absent_since: Since when the engine has not known it.
         is_profile: It ends by itself, soon after `running_at`.
@@ -71,6 +81,7 @@ class Attempt:
     absent_since: float | None = None
     is_profile: bool = False
     running_at: float | None = None
+    has_agent: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +123,12 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """It has ended: let go of its GPUs."""
+    """It has ended: let go of its GPUs. `finished`: all work is done, though none is reported."""
 
     outcome: Outcome
     exits: dict[int, int] = field(default_factory=dict)
     reason: str = ""
+    finished: bool = False
 
 
 Move: TypeAlias = Wait | TakeGpus | Launch | Mark | Miss | Stop | End
@@ -134,7 +146,7 @@ def next_move(attempt: Attempt, seen: Seen | None, rules: Rules, now: float) -> 
     if not attempt.launched:
         return Launch() if attempt.stop_reason is None else End(Outcome.NEVER_STARTED)
     if seen is not None and seen.phase is Phase.ENDED:
-        return End(_outcome(attempt, seen), dict(seen.exits), _words(attempt, seen))
+        return _end(attempt, seen)
     if seen is not None and seen.phase is Phase.ABSENT:
         return _absent(attempt, seen, rules, now)
     if attempt.absent_since is not None and seen is not None and seen.phase is not Phase.UNKNOWN:
@@ -149,9 +161,8 @@ def next_move(attempt: Attempt, seen: Seen | None, rules: Rules, now: float) -> 
         return Stop(overdue)
     if not runs:
         return Wait()
-    if attempt.state is AttemptState.STARTING and (
-        not attempt.reports or attempt.last_report_at is not None
-    ):
+    heard_of = not attempt.reports or attempt.last_report_at is not None
+    if attempt.state is AttemptState.STARTING and (heard_of or _is_mute(attempt, rules, now)):
         return Mark(AttemptState.RUNNING)
     return Wait()
 
@@ -206,7 +217,7 @@ def _absent(attempt: Attempt, seen: Seen, rules: Rules, now: float) -> Move:
     reason = attempt.stop_reason
     if attempt.alive_at is None and reason is StopReason.NOT_STARTED:
         return End(Outcome.REFUSED, {}, "The engine did not start it in time.")
-    asked = reason is not None and reason is not StopReason.SILENT
+    asked = reason not in (None, StopReason.SILENT, StopReason.NO_AGENT)
     words = seen.reason or "The engine no longer knows of it."
     return End(Outcome.STOPPED if asked else Outcome.LOST, {}, words)
 
@@ -233,6 +244,10 @@ def _overdue(attempt: Attempt, rules: Rules, now: float) -> StopReason | None:
         since, most, reason = attempt.queued_at, rules.queue, StopReason.NOT_STARTED
     elif not attempt.reports:
         return None
+    elif _is_mute(attempt, rules, now):
+        return StopReason.NO_AGENT if attempt.is_profile else None
+    elif attempt.last_report_at is None and attempt.running_at is not None:
+        return None  # it ran without the agent, and may have begun it since
     elif attempt.last_report_at is None:
         since, most, reason = attempt.alive_at, rules.start, StopReason.SILENT
     else:
@@ -240,17 +255,37 @@ def _overdue(attempt: Attempt, rules: Rules, now: float) -> StopReason | None:
     return reason if since is not None and now - since > most else None
 
 
+def _is_mute(attempt: Attempt, rules: Rules, now: float) -> bool:
+    """Return whether its script had the time to begin the agent, and has not."""
+    if attempt.has_agent or attempt.last_report_at is not None or attempt.alive_at is None:
+        return False
+    return now - attempt.alive_at > rules.agent
+
+
+def _end(attempt: Attempt, seen: Seen) -> End:
+    outcome, words = _outcome(attempt, seen), _words(attempt, seen)
+    unheard = not attempt.has_agent and attempt.last_report_at is None
+    did_all = attempt.is_profile and unheard and outcome is Outcome.SUCCEEDED
+    if did_all:
+        words = f"It ended well while it was to be measured, and is not run again: {NO_AGENT}"
+    elif seen.full_folder and outcome is not Outcome.SUCCEEDED:
+        words = f"{words} The disk of {seen.full_folder} was full: make room there.".lstrip()
+    return End(outcome, dict(seen.exits), words, finished=did_all)
+
+
 def _outcome(attempt: Attempt, seen: Seen) -> Outcome:
     """Return how an attempt ended.
 
     A script that was asked to stop may end with 0 though it has work left; only its last report
-    tells that it had none.
+    tells that it had none. One that does not report hears it from the engine alone.
     """
     codes, reason = seen.exits.values(), attempt.stop_reason
     all_well = len(seen.exits) == attempt.rank_count and not any(codes)
-    if all_well and (reason is None or attempt.finished):
+    reports = attempt.reports and (attempt.has_agent or attempt.last_report_at is not None)
+    is_unaware = not reports and attempt.state is not AttemptState.STOPPING
+    if all_well and (reason is None or attempt.finished or is_unaware):
         return Outcome.SUCCEEDED
-    if reason is StopReason.SILENT:
+    if reason in (StopReason.SILENT, StopReason.NO_AGENT):
         return Outcome.FAILED if attempt.absent_since is None else Outcome.LOST
     if reason is StopReason.NOT_STARTED:
         return Outcome.REFUSED
@@ -262,6 +297,8 @@ def _outcome(attempt: Attempt, seen: Seen) -> Outcome:
 
 
 def _words(attempt: Attempt, seen: Seen) -> str:
+    if attempt.stop_reason is StopReason.NO_AGENT:
+        return f"Nothing could be measured: {NO_AGENT}"
     if attempt.stop_reason is StopReason.SILENT:
         return "It did not report any more." if attempt.absent_since is None else seen.reason
     if seen.reason:

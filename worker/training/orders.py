@@ -16,6 +16,7 @@ from backend.commands.spec import command_spec
 from backend.jobs.declarations import declaration_of
 from backend.models import AttemptRow, Job, JobCommand
 from backend.secret_key import SecretError, SecretKey
+from maat.launch.room import NO_ROOM
 from maat.vocabulary import AttemptKind
 from worker.engines.protocol import Order
 from worker.training.profiling import PROFILE_SECONDS, profile_sizes
@@ -58,7 +59,7 @@ class Orders:
             gpu_type=row.gpu_type,
             gpus_by_node={name: tuple(gpus) for name, gpus in row.gpus_by_node.items()},
             stop_seconds=command.stop_seconds,
-            env={**command.env, "MAAT_SERVER": self.url},
+            env={**command.env, **_place_in_array(session, row), "MAAT_SERVER": self.url},
             secrets=secrets,
             token=self.key.attempt_token(row.id),
             plan=None if row.plan is None else {**row.plan, "number": row.plan_number},
@@ -69,6 +70,13 @@ class Orders:
         columns = (col(JobCommand.job_id), col(JobCommand.stop_seconds))
         found = session.exec(select(*columns).where(col(JobCommand.job_id).in_(set(job_ids))))
         return dict(found.all())
+
+
+def _place_in_array(session: Session, row: AttemptRow) -> Mapping[str, str]:
+    job = session.get_one(Job, row.job_id)
+    if job.array_id is None:
+        return {}
+    return {"MAAT_ARRAY_ID": job.array_id, "MAAT_ARRAY_INDEX": str(job.array_index)}
 
 
 def _profile(session: Session, row: AttemptRow) -> Mapping[str, Any]:
@@ -86,12 +94,19 @@ def _profile(session: Session, row: AttemptRow) -> Mapping[str, Any]:
 
 
 def raise_fence(order: Order) -> None:
-    """Say beside the checkpoints which attempt may write them: older ones may not any more."""
+    """Say beside the checkpoints which attempt may write them: older ones may not any more.
+
+    Raises OrderError if that cannot be written.
+    """
     folder = order.checkpoint_directory
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     new = folder / f"fence.{order.number}"
-    with new.open("w") as file:
-        file.write(str(order.number))
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(folder / "fence")
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with new.open("w") as file:
+            file.write(str(order.number))
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(folder / "fence")
+    except OSError as error:
+        remedy = "make room there" if error.errno in NO_ROOM else "see to it"
+        raise OrderError(f"{folder} cannot be written: {error.strerror}: {remedy}.") from error

@@ -10,7 +10,9 @@ the cluster's lease; a worker that lost the lease stores nothing more.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
@@ -22,8 +24,9 @@ from backend.clusters.repository import nodes_of
 from backend.database import Database
 from backend.models import AttemptRow, Cluster
 from backend.moments import moment_of
-from maat.vocabulary import AttemptState, Outcome, StopReason
+from maat.vocabulary import AttemptKind, AttemptState, Outcome, StopReason
 from worker.engines.protocol import Engine, Phase, Refused, Seen, Unreachable
+from worker.training.agent_shown import has_agent
 from worker.training.attempt_rows import LiveAttempt, columns_of
 from worker.training.attempts import (
     CANNOT_SAVE,
@@ -34,11 +37,11 @@ from worker.training.attempts import (
     Rules,
     Stop,
     TakeGpus,
-    Wait,
     after,
     heard,
     next_move,
 )
+from worker.training.haste import by_haste
 from worker.training.hold_rows import any_free, hold, release
 from worker.training.holds import GpusByNode, as_named
 from worker.training.nodes import follow_nodes
@@ -48,17 +51,23 @@ log = logging.getLogger(__name__)
 
 _ATTEMPTS: sa.Table = AttemptRow.__table__  # type: ignore[attr-defined]
 _MOST_PASSES = 4  # of one call: ordered, queued, launched, alive
+_MOST_SECONDS = 1.0  # of one call: rounds and other clusters wait meanwhile
 
 
 class LeaseLost(Exception):
     """Another worker makes this cluster's rounds now."""
 
 
+class _AllDone(Exception):
+    """The job ended well after a round had decided where it is to go on."""
+
+
 class Reconciler:
     """Reconciles one cluster, once, while its lease is held under this fencing number.
 
-    `fault`: why its engine did not answer; None if it did so far. `awaits_end`: whether processes
-    that were told to end are not seen to have ended.
+    `fault`: why its engine did not answer; None if it did so far. `told_to_end`: the attempts whose
+    processes were told to end and are not seen to have ended. `has_more`: there was no time for all
+    moves, and the next call is to come soon.
     """
 
     def __init__(
@@ -75,13 +84,17 @@ class Reconciler:
         self._engine, self._orders, self._rules = engine, orders, rules or Rules()
         self.fault: str | None = None
         self._known_fault: str | None = None
-        self.awaits_end = False
+        self.told_to_end: tuple[str, ...] = ()
+        self.has_more = False
+        self._until = 0.0
 
     def run(self) -> bool:
-        """Make all moves that can be made now; return whether anything changed.
+        """Make the moves that can be made now; return whether anything changed.
 
-        An engine that does not answer is not asked again: that would take long each time.
+        Starting many takes long: what there is no time for is left to the next call. An engine that
+        does not answer is not asked again: that would take long each time.
         """
+        self._until, self.has_more = time.monotonic() + _MOST_SECONDS, False
         changed = False
         try:
             changed = follow_nodes(self._database, self._cluster_id, self._engine)
@@ -90,7 +103,7 @@ class Reconciler:
         for _ in range(_MOST_PASSES):
             moved = self._pass()
             changed |= moved
-            if not moved:
+            if not moved or self.has_more:
                 break
         return self._note_fault() or changed
 
@@ -111,16 +124,23 @@ class Reconciler:
 
     def _pass(self) -> bool:
         now, live = self._read()
-        self.awaits_end = any(one.row.stop_told for one in live)
+        self.told_to_end = tuple(one.row.id for one in live if one.row.stop_told)
         seen = self._look([one.row.id for one in live if one.row.launched])
+        live = [
+            replace(one, has_agent=has_agent(self._orders.root, one.row, seen.get(one.row.id)))
+            for one in live
+        ]
         moved = self._follow_gpus([one.row for one in live], seen)
         moves = [
             (one, next_move(one.attempt(), seen.get(one.row.id), self._rules, now)) for one in live
         ]
-        for one, move in moves:
+        for index, (one, move) in enumerate(by_haste(moves, turn=self._fencing)):
+            if index and time.monotonic() >= self._until:
+                self.has_more = True
+                break
             if isinstance(move, TakeGpus):
                 moved |= self._take_gpus(one, [other.row for other in live], now)
-            elif not isinstance(move, Wait):
+            else:
                 self._make(one, move, seen.get(one.row.id), now)
                 moved = True
         return moved
@@ -210,6 +230,8 @@ class Reconciler:
                 nodes = {node.name: node for node in nodes_of(session, self._cluster_id)}
                 if not row.gpus_by_node.keys() <= nodes.keys():
                     raise OrderError("A node of it was removed.")
+                if _has_succeeded(session, row.job_id):
+                    raise _AllDone
                 gpus: GpusByNode | None = row.gpus_by_node
                 if not self._engine.capabilities.names_gpus:
                     gpus = any_free(session, row, nodes)
@@ -220,6 +242,8 @@ class Reconciler:
                 hold(session, row.id, gpus, nodes)
         except IntegrityError:
             return False
+        except _AllDone:
+            self._end(row, End(Outcome.NEVER_STARTED, {}, "All the job's work is done."), now)
         except OrderError as error:
             self._end(row, End(Outcome.REFUSED, {}, str(error)), now)
         return True
@@ -254,6 +278,7 @@ class Reconciler:
             "reason": (end.reason or row.reason)[:1000],
             "exits": {str(rank): code for rank, code in end.exits.items()} or None,
             "ended_seconds": now,
+            **({"finished": True} if end.finished else {}),
         }
         if end.outcome is Outcome.FAILED or CANNOT_SAVE in end.exits.values():
             rank = next((r for r, code in sorted(end.exits.items()) if code), 0)
@@ -293,3 +318,13 @@ class Reconciler:
         )
         if session.connection().execute(statement).rowcount != 1:
             raise LeaseLost(self._cluster_id)
+
+
+def _has_succeeded(session: Session, job_id: str) -> bool:
+    is_no_profile = col(AttemptRow.kind) == AttemptKind.TRAIN.value
+    well = (
+        col(AttemptRow.job_id) == job_id,
+        col(AttemptRow.outcome) == Outcome.SUCCEEDED.value,
+        sa.or_(is_no_profile, col(AttemptRow.finished)),
+    )
+    return session.exec(select(AttemptRow.id).where(*well).limit(1)).first() is not None

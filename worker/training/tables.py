@@ -22,7 +22,7 @@ from backend.models import (
     StepSample,
 )
 from maat.scheduling.job import JobId
-from maat.vocabulary import AttemptKind, AttemptState
+from maat.vocabulary import AttemptKind, AttemptState, Outcome
 
 Row = TypeVar("Row", bound=SQLModel)
 
@@ -121,6 +121,12 @@ def live_attempt(attempts: Sequence[AttemptRow]) -> AttemptRow | None:
 
 def not_over(attempt: AttemptRow) -> bool:
     return attempt.state != AttemptState.ENDED
+
+
+def did_all_work(attempt: AttemptRow) -> bool:
+    """Return whether the job has succeeded with this attempt: a profile trains only by mistake."""
+    is_training = attempt.kind == AttemptKind.TRAIN or attempt.finished
+    return is_training and attempt.outcome == Outcome.SUCCEEDED
 
 
 def trained(attempts: Sequence[AttemptRow]) -> Sequence[AttemptRow]:

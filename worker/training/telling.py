@@ -9,9 +9,9 @@ from backend.models import Job as JobRow
 from maat.scheduling.events import Event, EventKind
 from maat.scheduling.job import JobId
 from maat.vocabulary import AttemptKind, JobState, Outcome
-from worker.training.attempts import CANNOT_SAVE
+from worker.training.attempts import CANNOT_SAVE, NO_AGENT
 from worker.training.retries import Standing
-from worker.training.tables import not_over, trained
+from worker.training.tables import did_all_work, not_over, trained
 
 _SEEN, _AWAY = "seen", "engine away"
 _CAUSES = {
@@ -64,7 +64,8 @@ def events_of(
         if ends in news and attempt is attempts[-1]:
             yield from _end_of(attempt, ended, gave_up, standing)
     yield from _about_engine(row.id, attempts, told, engine_fault, now)
-    if ended is not None and (not trained(attempts) or ended is JobState.CANCELLED):
+    is_told = any(did_all_work(one) for one in attempts)
+    if ended is not None and not is_told and (not trained(attempts) or ended is JobState.CANCELLED):
         yield state_event(now, row.id, ended)
 
 
@@ -128,7 +129,9 @@ def _beginning_of(attempt: AttemptRow) -> Event:
     if attempt.kind == AttemptKind.PROFILE or attempt.running_seconds is None:
         data = {"gpu_type": attempt.gpu_type, "gpu_count": attempt.gpu_count}
         return state_event(attempt.ordered_seconds, attempt.job_id, JobState.PROFILING, data)
-    return state_event(attempt.running_seconds, attempt.job_id, JobState.RUNNING)
+    unheard = attempt.reports and attempt.reported_seconds is None
+    data = {"reason": f"Nothing is measured: {NO_AGENT}"} if unheard else {}
+    return state_event(attempt.running_seconds, attempt.job_id, JobState.RUNNING, data)
 
 
 def _end_of(
@@ -151,6 +154,8 @@ def _end_of(
         if ended is None:
             data |= {} if gave_up is None else {"gave_up": gave_up}
             yield state_event(attempt.ended_seconds, attempt.job_id, JobState.PENDING, data)
+        elif ended is JobState.SUCCEEDED:
+            yield state_event(attempt.ended_seconds, attempt.job_id, ended, data)
     elif ended in (JobState.SUCCEEDED, JobState.FAILED):
         yield state_event(attempt.ended_seconds, attempt.job_id, ended, data)
     elif ended is None and attempt.outcome in _CAUSES:

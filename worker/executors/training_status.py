@@ -1,0 +1,65 @@
+"""How a job that is a command stands, by its attempts. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from backend.commands.spec import UNKNOWN_WORK
+from backend.models import AttemptRow
+from maat.scheduling.job import JobId
+from maat.vocabulary import AttemptKind, AttemptState, JobState, StopReason
+from worker.executors.protocol import JobStatus
+from worker.training.attempt_writes import plan_from_json
+from worker.training.places import Places
+from worker.training.tables import did_all_work, live_attempt, trained
+
+_TAKEN_AWAY = frozenset(
+    {StopReason.PREEMPTED.value, StopReason.PAUSED.value, StopReason.CANCELLED.value}
+)
+
+
+def keeps_gpus(live: AttemptRow | None) -> bool:
+    """Return whether the rounds still mean this attempt to have its GPUs."""
+    return live is not None and live.stop_reason not in _TAKEN_AWAY
+
+
+def status_of(
+    job_id: JobId,
+    attempts: Sequence[AttemptRow],
+    *,
+    ended: JobState | None,
+    total: float | None,
+    place: Places,
+    waits_for_profile: bool,
+    now: float,
+) -> JobStatus:
+    """Return how a job stands.
+
+    `attempts`: of the job, oldest first. `total`: its work, effective samples; None if unknown.
+    """
+    live = live_attempt(attempts)
+    reported = [attempt.progress for attempt in attempts if attempt.progress is not None]
+    done = reported[-1] if reported else 0.0
+    trains = trained(attempts) or [one for one in attempts if did_all_work(one)]
+    began = [a.queued_seconds for a in trains if a.queued_seconds is not None]
+    holds = live is not None and live.state != AttemptState.ORDERED
+    shown = live if holds and keeps_gpus(live) else None
+    finished = ended is JobState.SUCCEEDED
+    return JobStatus(
+        job_id,
+        progress=1.0 if finished else min(done / total, 1.0) if total else 0.0,
+        remaining_work=0.0 if finished else max((total or UNKNOWN_WORK) - done, 0.0),
+        gpu_seconds=sum(attempt.gpu_seconds(now) for attempt in attempts),
+        restarts=max(len(began) - 1, 0),
+        started_at=min(began, default=None),
+        allocation=None if shown is None else place.allocation(shown),
+        goodput=None if shown is None else shown.goodput,
+        plan=None if shown is None else plan_from_json(shown.running_plan),
+        ended=ended,
+        starting=keeps_gpus(live) and not holds,
+        ending=live is not None and live.stop_reason == StopReason.CANCELLED,
+        profiling=waits_for_profile or (live is not None and live.kind == AttemptKind.PROFILE),
+        processed_samples=sum(each.processed_samples or 0.0 for each in attempts),
+        gained_samples=sum(each.gained_samples or 0.0 for each in attempts),
+        lost_gpu_seconds=sum(each.lost_gpu_seconds for each in attempts),
+    )
