@@ -9,24 +9,27 @@ from __future__ import annotations
 from inspect import isawaitable
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import urlencode
 
 import dash
 from dash import Dash
 from dash.backends._fastapi import reset_current_request, set_current_request
 from dash.exceptions import DependencyException
 from fastapi import FastAPI, Request, Response
+from fastapi.responses import RedirectResponse
 from starlette.exceptions import HTTPException
 
 from backend.app import create_app as create_service
 from backend.app import put_guards_outside
 from backend.settings import Settings
-from frontend.api import Api
+from frontend.api import Api, Failure
 from frontend.charts_script import serve_charts_script
 from frontend.failures import LoggedFailures
 from frontend.index import INDEX, INDEX_SCRIPT_HASH
 from frontend.pages import PAGES
 from frontend.shell import register_shell, shell_layout
 from frontend.suites import CompressedSuites
+from frontend.visitors import SIGN_IN, is_signed_out
 from maat.garbage import collect_less_often
 from worker.rehearsal import LiveRehearsal
 
@@ -90,7 +93,7 @@ def mount_pages(service: FastAPI) -> Dash:
     register_shell(pages, api)
     for page in PAGES:
         page.register(pages, api)
-    _answer_every_page_path(service, pages)
+    _answer_every_page_path(service, pages, api)
     put_guards_outside(service)
     return pages
 
@@ -101,7 +104,7 @@ async def _no_such_script(request: Request, _: Exception) -> Response:
     return cast(Response, await request.app.exception_handlers[HTTPException](request, absent))
 
 
-def _answer_every_page_path(service: FastAPI, pages: Dash) -> None:
+def _answer_every_page_path(service: FastAPI, pages: Dash, api: Api) -> None:
     """Answer every other path with its page, or with 404 and the page that says so.
 
     The guards answer with a page too, if they refuse an address that a browser asks for.
@@ -109,6 +112,8 @@ def _answer_every_page_path(service: FastAPI, pages: Dash) -> None:
 
     async def page(request: Request) -> Response:
         known = any(_matches(entry, request.url.path) for entry in dash.page_registry.values())
+        if known and request.url.path != SIGN_IN and await _must_sign_in(api, request):
+            return _to_sign_in(request)
         return await page_of_status(request, 200 if known else 404)
 
     async def page_of_status(request: Request, status: int) -> Response:
@@ -126,6 +131,27 @@ def _answer_every_page_path(service: FastAPI, pages: Dash) -> None:
 
     service.state.page_of_status = page_of_status
     service.add_api_route("/{path:path}", page, methods=["GET"], include_in_schema=False)
+    service.add_api_route("/", page, methods=["GET"], include_in_schema=False)
+    service.routes.insert(0, service.routes.pop())  # before that of Dash, which asks nobody
+
+
+async def _must_sign_in(api: Api, request: Request) -> bool:
+    """Return whether the service knows nothing of who asks for a page.
+
+    If it cannot tell, the page comes and says why.
+    """
+    try:
+        async with api.client_of(request.scope) as maat:
+            await maat.me()
+    except Failure as error:
+        return is_signed_out(error)
+    return False
+
+
+def _to_sign_in(request: Request) -> Response:
+    query = f"?{request.url.query}" if request.url.query else ""
+    following = urlencode({"next": f"{request.url.path}{query}"})
+    return RedirectResponse(f"{SIGN_IN}?{following}", status_code=303)
 
 
 def _matches(entry: dict[str, Any], path: str) -> bool:

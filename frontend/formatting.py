@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from math import floor, isfinite, log10
 
+from maat.api import shown_numbers
+
 ABSENT = "–"
 
 
@@ -76,10 +78,7 @@ def _decimals(sizes: Sequence[float], digits: int) -> int:
 
 def percent(share: float | None) -> str:
     """Whole percentages; one decimal below 1 %."""
-    if share is None or not isfinite(share):
-        return ABSENT
-    value = share * 100
-    return f"{value:.1f} %" if 0 < abs(value) < 1 else f"{value:.0f} %"
+    return ABSENT if share is None or not isfinite(share) else shown_numbers.percent(share)
 
 
 def gpu_hours(value: float | None) -> str:

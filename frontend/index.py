@@ -2,7 +2,7 @@
 
 Its script runs before the first paint. It sets the colour scheme and counts callbacks in flight, so
 that the heartbeat queues no refresh behind an unfinished callback, and asks for nothing that has
-come and is about to be drawn.
+come and is about to be drawn. It repeats the session's CSRF token with every callback.
 """
 
 from __future__ import annotations
@@ -33,20 +33,29 @@ INDEX = """<!DOCTYPE html>
                 document.documentElement.dataset.maatScheme = dark ? 'dark' : 'light';
                 let running = 0, rested = true, rest = null;
                 const send = window.fetch, whenIdle = window.requestIdleCallback || setTimeout;
+                const local = /^(localhost|127[.][0-9.]+|\\[::1\\])$/.test(location.hostname);
+                const prefix = local && location.protocol === 'http:' ? '' : '__Host-';
+                const inCookie = new RegExp(`(?:^|; )${prefix}maat_csrf=([0-9a-f]+)`);
+                function csrfHeader() {
+                    const found = inCookie.exec(document.cookie);
+                    return found ? { 'X-CSRF-Token': found[1] } : {};
+                }
                 function ended() {
                     running -= 1;
                     clearTimeout(rest);
                     rest = setTimeout(() => whenIdle(() => { rested = running === 0; }), 500);
                 }
-                window.fetch = function (target) {
+                window.fetch = function (target, options) {
                     const address = String((target && target.url) || target);
                     const counted = address.includes('_dash-update-component');
                     if (!counted) { return send.apply(this, arguments); }
                     running += 1;
                     rested = false;
-                    return send.apply(this, arguments).finally(ended);
+                    const headers = new Headers((options || {}).headers);
+                    Object.entries(csrfHeader()).forEach((pair) => headers.set(...pair));
+                    return send.call(this, target, { ...options, headers }).finally(ended);
                 };
-                window.maat = { busy: () => running > 0, atRest: () => rested };
+                window.maat = { busy: () => running > 0, atRest: () => rested, csrfHeader };
             })();
         </script>
     </head>

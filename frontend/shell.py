@@ -14,6 +14,13 @@ from frontend.components.cards import error_state
 from frontend.components.dialogs import dialog
 from frontend.routing import aria, in_browser
 from frontend.theme import MANTINE_THEME
+from frontend.visitors import (
+    HIDDEN,
+    is_signed_out,
+    register_visitor,
+    visitor_parts,
+    visitor_stores,
+)
 
 HEARTBEAT_MILLISECONDS = 3000
 NO_CLUSTER = "none"
@@ -27,10 +34,15 @@ NAVIGATION = (
     ("Jobs", "/jobs", "jobs"),
     ("Submit", "/submit", "submit"),
     ("Rounds", "/rounds", "rounds"),
+    ("Usage & cost", "/usage", "usage"),
+    ("Fairness", "/fairness", "fairness"),
+    ("Reports", "/reports", "reports"),
     ("Simulate", "/simulate", "simulate"),
     ("Sweeps", "/sweeps", "sweeps"),
     ("Measurements", "/measurements", "measurements"),
+    ("Admin", "/admin", "admin"),
 )
+ONLY_FOR_SOME = ("/admin",)  # shown once it is known that the visitor may open them
 SCHEMES = (("light", "Light"), ("dark", "Dark"), ("system", "System"))
 SHORTCUTS = (
     ("/", "Search jobs"),
@@ -39,9 +51,13 @@ SHORTCUTS = (
     ("g c", "Cluster"),
     ("g j", "Jobs"),
     ("g r", "Rounds"),
+    ("g u", "Usage & cost"),
+    ("g f", "Fairness"),
+    ("g p", "Reports"),
     ("g s", "Simulate"),
     ("g w", "Sweeps"),
     ("g m", "Measurements"),
+    ("g a", "Account"),
     ("Enter", "Open the row or the GPUs under the focus"),
     ("?", "This help"),
 )
@@ -60,6 +76,7 @@ def shell_layout() -> dmc.MantineProvider:
             dcc.Interval(id="heartbeat", interval=HEARTBEAT_MILLISECONDS),
             dcc.Store(id="live"),
             dcc.Store(id="clusters"),
+            *visitor_stores(),
             dcc.Store(id="scheme"),
             dcc.Store(id="nav-open", data=True, storage_type="local"),
             dcc.Store(id="nav-over", data=False),
@@ -160,6 +177,7 @@ def _header_right() -> list[Component]:
     )
     return [
         html.Span(fresh, id="freshness", className="freshness waiting", role="status"),
+        *visitor_parts(),
         schemes,
         helps,
     ]
@@ -181,6 +199,7 @@ def _navbar() -> dmc.AppShellNavbar:
             id={"nav": icon, "to": path},
             className="nav-link",
             title=label,
+            style=HIDDEN if path in ONLY_FOR_SOME else None,
         )
         for label, path, icon in NAVIGATION
     ]
@@ -218,10 +237,12 @@ def register_shell(app: Dash, api: Api) -> None:
             "choices": Output("cluster-select", "data"),
             "clusters": Output("clusters", "data"),
             "problem": Output("frame-problem", "children"),
+            "over": Output("signed-out-since", "data"),
         },
         inputs={"_live": Input("live", "data")},
         state={"offered": State("clusters", "data")},
     )
+    register_visitor(app, api)
 
 
 def _register_frame(app: Dash) -> None:
@@ -316,6 +337,8 @@ async def offer_clusters(
         async with api.visitor() as maat:
             clusters = await maat.clusters()
     except Failure as error:
+        if is_signed_out(error):  # the browser is led to the page for it
+            return {"problem": None, "over": True}
         return {"problem": error_state(error) if offered is None else None}
     data = [{"value": cluster["id"], "label": cluster["name"]} for cluster in clusters]
     if data == offered:

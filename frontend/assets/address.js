@@ -5,7 +5,8 @@
     'use strict';
 
     const { maat } = window;
-    const OF_CLUSTER = /^\/(cluster|jobs|submit|rounds(\/[^/]+)?|simulate|sweeps)?$/;
+    const OF_CLUSTER =
+        /^\/(cluster|jobs|submit|rounds(\/[^/]+)?|usage|fairness|reports|simulate|sweeps|admin)?$/;
     const FORM = /^\/(submit|simulate|sweeps)$/; // drawn again, it would lose what was typed
     const KEPT = 'maat-cluster';
     const NO_CLUSTER = 'none';
@@ -177,6 +178,17 @@
 
         rangeInUrl(range) { return setQuery({range}); },
 
+        /* What the rows of the use are; tenants need no mention. */
+        usageInUrl(by) { return setQuery({by: by === 'tenant' ? null : by}); },
+
+        /* The period of a report; this week needs no mention. The calendar shows if days count. */
+        periodInUrl(period, days) {
+            const [from, to] = period === 'days' ? days || [] : [];
+            const named = period === 'this-week' || (from && to) ? null : period;
+            setQuery({period: named, from: to ? from : null, to: from ? to : null});
+            return period === 'days' ? {} : {display: 'none'};
+        },
+
         metricInUrl(metric) { return setQuery({metric}); },
 
         /* The rule of finish-time fairness; the first of the list needs no mention. */
@@ -184,15 +196,21 @@
 
         pageInUrl(page) { return setQuery({page: page > 1 ? page : null}); },
 
+        tenantInUrl(tenant) {
+            const shows = window.location.pathname === '/reports';
+            return shows ? setQuery({tenant: tenant || null}) : noUpdate();
+        },
+
         comparisonInUrl(first, second, jobs) {
             const compares = window.location.pathname.indexOf('/simulations/') === 0;
             return compares ? setQuery({first, second, job: jobs || []}) : noUpdate();
         },
 
         /* The filters of the job list. */
-        jobFilters(q, states, models, types) {
+        jobFilters(q, states, models, types, labels) {
             const filters = {
                 q: q || null, state: states || [], model: models || [], gpu_type: types || [],
+                label: (labels || []).filter((label) => /^[^=\s]+=[^=\s]+$/.test(label)),
             };
             if (window.location.pathname === '/jobs') { setQuery(filters); }
             return filters;

@@ -59,7 +59,7 @@
             return maat.noUpdate();
         },
 
-        clearFilters: () => ['', [], [], []],
+        clearFilters: () => ['', [], [], [], []],
 
         /* Hides the columns that say least where all have no room beside one another. */
         fitColumns(_request, id) {

@@ -47,6 +47,9 @@
     function freshness(health) {
         const worker = health.worker || {};
         const age = worker.last_round_age_seconds ?? null;
+        if (health.disk === 'full') {
+            return ['the disk of Maat is full', 'freshness stale'];
+        }
         if (worker.state === 'none' || age === null) {
             return ['no round yet', 'freshness waiting'];
         }

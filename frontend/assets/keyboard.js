@@ -4,8 +4,8 @@
 
     const { maat } = window;
     const PLACES = {
-        o: '/', c: '/cluster', j: '/jobs', r: '/rounds', s: '/simulate', w: '/sweeps',
-        m: '/measurements',
+        o: '/', c: '/cluster', j: '/jobs', r: '/rounds', u: '/usage', f: '/fairness', p: '/reports',
+        s: '/simulate', w: '/sweeps', m: '/measurements', a: '/account',
     };
     const KEYS = {
         '/': () => maat.focusField('jobs-search', '/jobs'),

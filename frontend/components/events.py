@@ -15,6 +15,9 @@ _KINDS = {
     "node-failed": "a node failed",
     "checkpoint": "trouble with a checkpoint",
     "engine": "its engine",
+    "report": "a report was refused",
+    "asked": "a request",
+    "deadline": "will miss its deadline",
 }
 _CHANGES = {
     "start": "got its first GPUs",
@@ -24,11 +27,21 @@ _CHANGES = {
     "resume": "got GPUs again",
     "batch": "got another batch size",
 }
+_ASKED = {
+    "pause": "asked to pause",
+    "hold": "asked not to start",
+    "resume": "asked to go on",
+    "priority": "got another priority",
+    "label": "got other labels",
+    "change": "was changed",
+}
 _CAUSES = {
     "node-failed": "its node failed",
     "lost": "it was found without its GPUs",
     "holds-gpus": "it was found to hold GPUs",
     "ended": "it was found to have ended",
+    "paused": "it was asked to pause",
+    "resumed": "it was asked to go on",
     "crash": "its processes failed",
     "crash-loop": "it crashes in a loop",
     "engine-lost": "its node or its supervisor was lost",
@@ -36,7 +49,9 @@ _CAUSES = {
     "refused": "the engine did not take it",
 }
 # Told in words of their own, not by name and value.
-_SAID = frozenset({"change", "cause", "gpu_type", "gpu_count", "node_count", "last_lines"})
+_SAID = frozenset(
+    {"action", "change", "cause", "gpu_type", "gpu_count", "node_count", "last_lines"}
+)
 
 
 def event_words(kind: str, data: Mapping[str, object]) -> str:
@@ -44,6 +59,8 @@ def event_words(kind: str, data: Mapping[str, object]) -> str:
     change = data.get("change")
     if isinstance(change, str):
         return _CHANGES.get(change, _plain(change))
+    if kind == "asked":
+        return _ASKED.get(str(data.get("action")), _KINDS[kind])
     return _KINDS.get(kind, _plain(kind))
 
 

@@ -23,6 +23,8 @@ LABELS = {
     "gpu_count": "GPUs",
     "gpu_type": "GPU type",
     "gpus_with_one_job": "GPUs with one job",
+    "held_by": "GPUs are held by",
+    "higher_class": "class that comes first",
     "idle_gpus": "idle GPUs",
     "idle_penalty": "idle penalty",
     "idle_penalty_above": "idle penalty that would do, above",
@@ -36,6 +38,10 @@ LABELS = {
     "price": "what the GPUs cost the objective",
     "priority": "priority",
     "promised_seconds": "promised for a batch",
+    "quota_by_weight": "set by the team's weight in this round",
+    "quota_gpu_type": "GPU type of the quota",
+    "quota_gpus": "GPUs of the quota",
+    "quota_used_gpus": "GPUs of the quota in use",
     "remaining_steps": "steps left",
     "restarting": "is restarting",
     "rho_without_gpus": "finish-time fairness ρ without GPUs",
@@ -44,6 +50,7 @@ LABELS = {
     "runner_up_gpu_type": "next best: GPU type",
     "runner_up_price": "next best: what the GPUs cost",
     "runner_up_value": "next best: what it is worth",
+    "seconds_late": "late by (s)",
     "shared_gpus": "GPUs that it shares",
     "shares_with": "shares with",
     "smallest_per_gpu_batch_size": "least batch size per GPU (samples)",
@@ -54,7 +61,7 @@ LABELS = {
     "wait_seconds": "pause (s)",
     "weight": "weight",
 }
-YES_OR_NO = frozenset({"preemptible", "restarting"})
+YES_OR_NO = frozenset({"preemptible", "quota_by_weight", "restarting"})
 SHARES = frozenset({"time_share", "part_kept"})
 _CODES = {
     "GRANTED": "granted",
@@ -65,6 +72,9 @@ _CODES = {
     "WAITING_CAPACITY": "waits for GPUs",
     "WAITING_QUOTA": "waits for quota",
     "WAITING_RESERVATION": "waits for reserved GPUs",
+    "ENDING": "is being cancelled",
+    "PAUSING": "is being paused",
+    "RESUMING": "is resumed",
     "HELD_BACK": "pauses before it is tried again",
     "FRAGMENTED": "free GPUs are scattered",
     "SHARING_NO_GAIN": "no gain from sharing",

@@ -6,12 +6,21 @@ from typing import TypeAlias
 
 from frontend.api import error_message
 
-Notice: TypeAlias = dict[str, str | int]
+Notice: TypeAlias = dict[str, str | int | dict[str, str]]
+
+_CLOSE = {"aria-label": "Close this notice"}
 
 
 def notice(title: str, message: str = "") -> list[Notice]:
     return [
-        {"action": "show", "title": title, "message": message, "color": "accent", "autoClose": 5000}
+        {
+            "action": "show",
+            "title": title,
+            "message": message,
+            "color": "accent",
+            "autoClose": 5000,
+            "closeButtonProps": _CLOSE,
+        }
     ]
 
 
@@ -24,5 +33,6 @@ def refusal(error: Exception) -> list[Notice]:
             "message": remedy,
             "color": "red",
             "autoClose": 10000,
+            "closeButtonProps": _CLOSE,
         }
     ]

@@ -39,11 +39,12 @@ def state_text(state: str) -> str:
     return f"{look.glyph} {state}" if look else state
 
 
-def state_chip(state: str) -> html.Span:
-    """The state as a chip: glyph, word, hue."""
+def state_chip(state: str, words: str | None = None) -> html.Span:
+    """The state as a chip: glyph, word, hue. `words`: shown in place of the state's own."""
     look = STATES.get(state, StateLook("?", "gray"))
     return html.Span(
-        [html.Span(look.glyph, className="state-glyph"), state], className=f"state state-{look.hue}"
+        [html.Span(look.glyph, className="state-glyph"), words or state],
+        className=f"state state-{look.hue}",
     )
 
 

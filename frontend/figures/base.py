@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 
 import plotly.graph_objects as go
 
+from frontend.figures.texts import escape
 from frontend.theme import legible, palette, template
 
 MAX_POINTS = 2000

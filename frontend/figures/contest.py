@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from html import escape
 from typing import Any
 
 import plotly.graph_objects as go
 
 from frontend.figures.base import empty_figure, figure, name_runs
+from frontend.figures.texts import escape
 from frontend.theme import SERIES, palette
 
 ROW_HEIGHT, MARGIN_HEIGHT = 34, 110

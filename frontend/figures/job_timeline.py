@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from html import escape
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from frontend.figures.base import empty_figure, thinned, whole_ticks
+from frontend.figures.texts import escape
 from frontend.formatting import plural
 from frontend.theme import gpu_colour, gpu_order, palette, template, translucent
-from maat.api.jobs import AllocationSpanOut
+from maat.api.job_answers import AllocationSpanOut
 
 
 def job_timeline_figure(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 
 import plotly.graph_objects as go
 
 from frontend.figures.base import empty_figure, figure
+from frontend.figures.texts import escape
 from frontend.formatting import number
 from frontend.theme import palette
 from maat.api.rounds import RoundConfiguration, RoundRecord

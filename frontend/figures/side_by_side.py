@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import Any
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from frontend.figures.base import MAX_POINTS, empty_figure, figure, step_line, thinned, whole_ticks
+from frontend.figures.texts import escape
 from frontend.formatting import duration
 from frontend.others import told_job
 from frontend.theme import SERIES, gpu_colour, gpu_order, palette, template, translucent

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from math import log10
 from typing import Any
 
 import plotly.graph_objects as go
 
 from frontend.figures.base import empty_figure, figure, name_runs, rule, step_line
+from frontend.figures.texts import escape
 from frontend.formatting import rho_by
 from frontend.theme import DASHES, SERIES, gpu_colour, gpu_order, palette
 from maat.api.simulations import Distribution, DrawnRun

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from html import escape
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from frontend.figures.base import empty_figure, figure, name_runs
+from frontend.figures.texts import escape
 from frontend.formatting import number, plural
 from frontend.theme import SERIES, gpu_colour, gpu_order, palette, template
 from maat.api.simulations import DrawnRun

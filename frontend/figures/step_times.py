@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 
 import plotly.graph_objects as go
 
 from frontend.figures.base import empty_figure, figure
+from frontend.figures.texts import escape
 from frontend.formatting import count, number, plural
 from frontend.theme import DASHES, gpu_colour, gpu_order
 from maat.api.attempts import StepSampleOut

@@ -6,12 +6,12 @@ A second axis gives one line per value.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from math import log10
 
 import plotly.graph_objects as go
 
 from frontend.figures.base import empty_figure, figure, rule
+from frontend.figures.texts import escape
 from frontend.formatting import number, percent, rho_by
 from frontend.theme import DASHES, SERIES
 from maat.api.sweeps import AxisOut, RowOut, SweepDetail

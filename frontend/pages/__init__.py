@@ -4,18 +4,24 @@
 """
 
 from frontend.pages import (
+    account,
+    admin,
     cluster,
+    fairness,
     job,
     jobs,
     measurements,
     not_found_404,
     overview,
+    reports,
     rounds,
+    sign_in,
     simulate,
     simulation,
     submit,
     sweep,
     sweeps,
+    usage,
 )
 
 PAGES = (
@@ -25,10 +31,16 @@ PAGES = (
     job,
     submit,
     rounds,
+    usage,
+    fairness,
     simulate,
     simulation,
     sweeps,
     sweep,
     measurements,
+    reports,
+    account,
+    admin,
+    sign_in,
     not_found_404,
 )

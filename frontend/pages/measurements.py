@@ -143,7 +143,7 @@ def register(app: Dash, api: Api) -> None:
         path="/measurements",
         name="Measurements",
         title="Measurements",
-        order=7,
+        order=8,
         layout=layout,
         takes={},
     )

@@ -34,7 +34,7 @@ from frontend.formatting import ABSENT, clock, count, duration, parse_time, perc
 from frontend.routing import QueryValue, in_browser, path_to, query_value
 from frontend.shell import NO_CLUSTER
 from maat.api.clusters import ClusterStateOut
-from maat.api.jobs import JobOut
+from maat.api.job_answers import JobOut
 from maat.api.rounds import RoundOut
 from maat.client import calls
 

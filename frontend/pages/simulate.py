@@ -147,7 +147,7 @@ def register(app: Dash, api: Api) -> None:
         path="/simulate",
         name="Simulate",
         title="Simulate",
-        order=5,
+        order=6,
         layout=layout,
         takes={},
     )

@@ -179,7 +179,7 @@ def _select(select_id: str, label: str, options: Sequence[tuple[str, str]]) -> d
 
 def register(app: Dash, api: Api) -> None:
     add_page(
-        __name__, path="/sweeps", name="Sweeps", title="Sweeps", order=6, layout=layout, takes={}
+        __name__, path="/sweeps", name="Sweeps", title="Sweeps", order=7, layout=layout, takes={}
     )
     register_trace_fields(app, "sweeps")
     conditions.register_conditions(app, api, "sweeps", policies="sweeps-policy")

@@ -83,6 +83,8 @@ def _about_nodes(request: StoredRequest) -> list[tuple[str, str]]:
         lines.append(("Failures", words))
     if request.get("reservations"):
         lines.append(("Reserved", "; ".join(reserved(one) for one in request["reservations"])))
+    if quotas := request.get("quotas"):
+        lines.append(("Quotas and weights", f"of {plural(len(quotas), 'tenant')}"))
     return lines
 
 

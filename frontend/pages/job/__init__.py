@@ -6,7 +6,7 @@ from dash import Dash
 
 from frontend.addresses import add_page
 from frontend.api import Api
-from frontend.pages.job import belief, callbacks, run
+from frontend.pages.job import actions, belief, callbacks, fairness, run
 from frontend.pages.job.layout import layout
 from frontend.routing import register_cluster, register_title
 
@@ -18,5 +18,7 @@ def register(app: Dash, api: Api) -> None:
         __name__, path_template="/jobs/<job_id>", name="Job", title="Job", layout=layout, takes={}
     )
     callbacks.register(app, api)
+    actions.register(app, api)
     run.register(app, api)
     belief.register(app, api)
+    fairness.register(app, api)

@@ -1,26 +1,22 @@
-"""What a job's page shows of the service's answers, and its cancelling."""
+"""What a job's page shows of the service's answers."""
 
 from __future__ import annotations
 
 import asyncio
 from functools import partial
 
-import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, ctx, html
-from dash.development.base_component import Component, ComponentType
 
 from frontend.api import Api, Failure, error_message
-from frontend.callbacks import NOTHING, NOTICES, Changes, answer, is_press_of
+from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import card, empty_state, error_state, link_button
-from frontend.components.notices import notice, refusal
 from frontend.components.states import FINAL_STATES
 from frontend.figures.base import error_figure
 from frontend.figures.job_timeline import job_timeline_figure
 from frontend.formatting import ABSENT
 from frontend.others import is_other
-from frontend.pages.job import parts
-from frontend.routing import click_target, cluster_output, in_browser, path_to, title_output
-from maat.api.jobs import JobOut
+from frontend.pages.job import actions, parts
+from frontend.routing import cluster_output, title_output
 from maat.client import ApiError, calls
 
 
@@ -44,27 +40,9 @@ def register(app: Dash, api: Api) -> None:
             "_live": Input("live", "data"),
             "scheme": Input("scheme", "data"),
             "_asked": Input("job-cancel-ask", "opened"),
+            "_changed": Input("job-changed", "data"),
         },
         state={"job_id": State("job-id", "data"), "over": State("job-over", "data")},
-    )
-    in_browser(
-        app,
-        "openOn",
-        Output("job-cancel-ask", "opened", allow_duplicate=True),
-        Input("job-cancel-pressed", "data"),
-        prevent_initial_call=True,
-    )
-    answer(
-        app,
-        partial(cancel, api),
-        output={"asks": Output("job-cancel-ask", "opened"), "notices": NOTICES},
-        inputs={
-            "_yes": Input("job-cancel-yes", "n_clicks"),
-            "_no": Input("job-cancel-no", "n_clicks"),
-        },
-        state={"job_id": State("job-id", "data")},
-        prevent_initial_call=True,
-        running=[(Output("job-cancel-yes", "loading"), True, False)],
     )
 
 
@@ -74,6 +52,7 @@ async def show(
     _live: object,
     scheme: str | None,
     _asked: bool | None,
+    _changed: object,
     job_id: str,
     over: bool,
 ) -> Changes:
@@ -101,7 +80,7 @@ async def show(
     )
     return {
         "head": parts.head(job),
-        "actions": _actions(job),
+        "actions": actions.buttons(job),
         "why": parts.why(job, explanation),
         "timeline": timeline,
         "now": parts.now(job),
@@ -111,40 +90,6 @@ async def show(
         "cluster": job["cluster_id"],
         "title": f"{job['name']} · Job",
     }
-
-
-def _actions(job: JobOut) -> ComponentType:
-    """The way to a job like it, and the button that cancels it, while it can be cancelled."""
-    way = path_to("/submit", cluster=job["cluster_id"], like=job["id"])
-    parts = [link_button("Submit another like it", way), *_cancel_button(job)]
-    return html.Div(parts, className="actions")
-
-
-def _cancel_button(job: JobOut) -> list[Component]:
-    if job["state"] in FINAL_STATES:
-        return []
-    if job["cancel_requested"]:
-        return [html.Span("cancelling", className="caption")]
-    button = dmc.Button(
-        "Cancel job",
-        id="job-cancel",
-        variant="default",
-        size="xs",
-        **click_target("job-cancel-pressed"),
-    )
-    return [button]
-
-
-async def cancel(api: Api, *, _yes: int | None, _no: int | None, job_id: str) -> Changes:
-    """Close the dialog, and cancel the job if the owner confirmed it."""
-    if not is_press_of("job-cancel-yes"):
-        return {"asks": False}
-    try:
-        async with api.visitor() as maat:
-            await maat.cancel_job(job_id)
-    except Failure as error:
-        return {"asks": False, "notices": refusal(error)}
-    return {"asks": False, "notices": notice("Cancelling", "The job stops at the next round.")}
 
 
 def _failed(error: Exception, scheme: str, job_id: str) -> Changes:

@@ -7,6 +7,7 @@ from dash import dcc, html
 
 from frontend.components.cards import card, graph, scrolls, skeleton
 from frontend.components.dialogs import dialog
+from frontend.pages.job.fairness import fairness_card
 from frontend.pages.job.run import run_cards
 from frontend.routing import QueryValue, cluster_store, query_value, title_store
 
@@ -23,6 +24,8 @@ def layout(job_id: QueryValue = "", **_query: object) -> html.Div:
             title_store("job"),
             dcc.Store(id="job-over", data=False),
             dcc.Store(id="job-cancel-pressed"),
+            dcc.Store(id="job-pause-pressed"),
+            dcc.Store(id="job-changed"),
             dmc.Group(head, justify="space-between", className="page-head"),
             _cards(),
             run_cards(),
@@ -38,6 +41,7 @@ def _cards() -> html.Div:
     ]
     right = [
         card("Now", html.Div(skeleton(180), id="job-now")),
+        fairness_card(),
         card("Asked for", html.Div(skeleton(150), id="job-spec")),
     ]
     events = scrolls("job-events", skeleton(120), label="Events")

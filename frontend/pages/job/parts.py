@@ -11,6 +11,8 @@ from dash.development.base_component import Component, ComponentType
 from frontend.components.cards import card, facts
 from frontend.components.events import details, event_words
 from frontend.components.evidence import evidence_words, reason_words
+from frontend.components.labels import label_texts
+from frontend.components.priority import priority_words
 from frontend.components.states import FINAL_STATES, gpu_chip, state_chip
 from frontend.formatting import (
     ABSENT,
@@ -25,7 +27,7 @@ from frontend.formatting import (
 )
 from frontend.pages.jobs.rows import is_unmeasured, wanted
 from frontend.routing import aria, path_to
-from maat.api.jobs import (
+from maat.api.job_answers import (
     AllocationOut,
     BatchPlanOut,
     ExplanationOut,
@@ -34,6 +36,7 @@ from maat.api.jobs import (
     ReasonOut,
     Remedy,
 )
+from maat.api.job_words import state_in_words
 
 EVENTS_SHOWN = 100
 MAY_VARY = {
@@ -47,7 +50,7 @@ def head(job: JobOut) -> dmc.Group:
     return dmc.Group(
         [
             html.H1(job["name"], className="page-title"),
-            state_chip(job["state"]),
+            state_chip(job["state"], state_in_words(job)),
             html.Span(job["id"], className="caption"),
         ],
         gap=12,
@@ -81,17 +84,21 @@ def why(job: JobOut, explanation: ExplanationOut) -> Component:
 
 
 def _failure(explanation: ExplanationOut) -> list[Component]:
-    """What a command failed with, and the last lines that it wrote."""
-    if explanation["primary"]["code"] != "FAILED":
-        return []
+    """What a command failed with, and the last lines that it wrote before it failed or pauses."""
     written = explanation["last_lines"]
-    lines = [html.Pre("\n".join(written), className="job-log last-lines")] if written else []
+    lines: list[Component] = []
+    if written:
+        lines.append(html.Pre("\n".join(written), className="job-log last-lines"))
+    if explanation["primary"]["code"] != "FAILED":
+        return lines
     return [html.Div(explanation["primary"]["sentence"], className="hint"), *lines]
 
 
 def _why_title(job: JobOut) -> str:
     if job["state"] in FINAL_STATES:
         return "How it ended"
+    if job["state"] == "paused":
+        return "Why it is paused"
     return "Why it waits" if job["allocation"] is None else "Why it has this"
 
 
@@ -152,10 +159,31 @@ def now(job: JobOut) -> html.Dl:
             ),
             ("Batch size", _batch_words(held["batch"] if held else None)),
             ("Waited", duration(job["wait_seconds"])),
+            *([("Paused", _paused_words(job))] if job["pause_requested"] else []),
+            *([("Deadline", _deadline(job))] if job["deadline"] else []),
             ("GPU-hours", gpu_hours(job["gpu_hours"])),
             ("Restarts", str(job["restarts"])),
         ]
     )
+
+
+def _deadline(job: JobOut) -> str:
+    late = duration(job["deadline_seconds_late"])
+    words = {
+        "on-time": "on time",
+        "late": f"will be missed by {late}",
+        "unknown": "unknown yet",
+        "met": "met",
+        "missed": f"missed by {late}",
+    }
+    outlook = words.get(job["deadline_outlook"] or "")
+    return clock(job["deadline"]) + (f": {outlook}" if outlook else "")
+
+
+def _paused_words(job: JobOut) -> str:
+    at = job["paused_at"]
+    since = "from the next round on" if at is None else f"since {clock(at)}"
+    return since if job["paused_by"] is None else f"{since}, by {job['paused_by']}"
 
 
 def _held(held: AllocationOut | None) -> ComponentType:
@@ -189,13 +217,28 @@ def spec(job: JobOut) -> html.Dl:
             ("GPU types", ", ".join(job["gpu_types"]) if job["gpu_types"] else "any"),
             ("Batch size", _wanted_batch(job)),
             ("Preemptible", "yes" if job["preemptible"] else "no"),
-            ("Priority", number(job["priority"])),
+            ("Priority", priority_words(job["priority"])),
+            *([("Labels", ", ".join(label_texts(job["labels"])))] if job["labels"] else []),
+            *([("Array", _array(job))] if job["array_id"] else []),
+            *([("Starts after", _needs(job))] if job["after"] else []),
             ("Owner", f"{job['owner']} of {job['tenant']}"),
             ("Submitted (cluster time)", clock(job["submitted_at"])),
             ("Started (cluster time)", clock(job["started_at"])),
             ("Finished (cluster time)", clock(job["finished_at"])),
         ]
     )
+
+
+def _array(job: JobOut) -> dcc.Link:
+    way = path_to("/jobs", cluster=job["cluster_id"], q=job["array_id"])
+    return dcc.Link(f"index {job['array_index']} of {job['array_id']}", href=way)
+
+
+def _needs(job: JobOut) -> list[Component]:
+    return [
+        html.Div(dcc.Link(need, href=path_to(f"/jobs/{need}", cluster=job["cluster_id"])))
+        for need in job["after"]
+    ]
 
 
 def _wanted_batch(job: JobOut) -> str:

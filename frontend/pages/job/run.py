@@ -17,6 +17,7 @@ from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import card, error_state, scrolls, skeleton
 from frontend.pages.job.belief import RUN_OVER, RUNS, belief_card
 from frontend.pages.job.run_parts import (
+    MOST_SHOWN,
     attempts_table,
     command_facts,
     samples_table,
@@ -147,14 +148,16 @@ async def show(
     try:
         async with api.visitor() as maat:
             command, attempts, samples = await asyncio.gather(
-                maat.job_command(job_id), maat.attempts(job_id, limit=500), maat.samples(job_id)
+                maat.job_command(job_id),
+                maat.attempts(job_id, sort="-number", limit=MOST_SHOWN),
+                maat.samples(job_id),
             )
     except ApiError as error:
         is_none = error.status == 404
         return {"is_run": NO_RUN} if is_none else {"attempts": error_state(error)}
     except Failure as error:
         return {"attempts": error_state(error)}
-    choices = [_choice(one) for one in reversed(attempts)]
+    choices = [_choice(one) for one in attempts]
     newest_before = before[0]["value"] if before else None
     changes: dict[str, object] = {
         "shown": SHOWN,

@@ -16,6 +16,7 @@ from maat.api.attempts import AttemptOut, StepSampleOut
 from maat.api.commands import CommandOut
 from maat.vocabulary import AttemptKind
 
+MOST_SHOWN = 50  # attempts, the newest
 _STATES = {
     "ordered": "waits until its GPUs are free",
     "queued": "is being started",
@@ -35,6 +36,7 @@ _OUTCOMES = {
 }
 _STOPS = {
     "preempted": "its GPUs went to others",
+    "paused": "it was paused",
     "moved": "it moved to other GPUs",
     "cancelled": "it was cancelled",
     "silent": "it did not report any more",
@@ -63,7 +65,7 @@ def command_facts(command: CommandOut) -> html.Dl:
 
 
 def attempts_table(attempts: Sequence[AttemptOut]) -> Component:
-    """The attempts, newest first."""
+    """The newest attempts, newest first."""
     if not attempts:
         return empty_state("No attempt yet", "The first begins once a round gives it GPUs.")
     heads = (
@@ -72,7 +74,12 @@ def attempts_table(attempts: Sequence[AttemptOut]) -> Component:
     )  # fmt: skip
     head = html.Thead(html.Tr([html.Th(text) for text in heads]))
     rows = [_attempt_row(one) for one in sorted(attempts, key=_number, reverse=True)]
-    return html.Table([head, html.Tbody(rows)], className="plain-table")
+    table = html.Table([head, html.Tbody(rows)], className="plain-table")
+    total = max(map(_number, attempts))
+    if len(attempts) < MOST_SHOWN or total == len(attempts):
+        return table
+    words = f"The newest {len(attempts)} of {total}: maat attempts lists all."
+    return html.Div([html.P(words, className="caption"), table])
 
 
 def _attempt_row(one: AttemptOut) -> html.Tr:

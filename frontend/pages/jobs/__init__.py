@@ -10,7 +10,7 @@ from dash import Dash
 from frontend.addresses import add_page, among, anything
 from frontend.api import Api
 from frontend.components.states import JOB_STATES
-from frontend.pages.jobs import callbacks
+from frontend.pages.jobs import bulk, callbacks
 from frontend.pages.jobs.layout import layout
 from frontend.pages.jobs.rows import SORTS
 
@@ -20,6 +20,7 @@ TAKES = {
     "state": among("job state", JOB_STATES),
     "model": anything,
     "gpu_type": anything,
+    "label": anything,
     "sort": among("order", ORDERS),
 }
 
@@ -36,3 +37,4 @@ def register(app: Dash, api: Api) -> None:
         all_of=("/jobs", "All jobs"),
     )
     callbacks.register(app, api)
+    bulk.register(app, api)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TypedDict, cast
 
 from frontend.pages.jobs.rows import NEWEST_FIRST, SORTS
-from maat.api.jobs import JobPage
+from maat.api.job_answers import JobPage
 from maat.client import AsyncClient
 from maat.client.calls import JobFilters
 
@@ -20,6 +20,7 @@ class Filters(TypedDict):
     state: list[str]
     model: list[str]
     gpu_type: list[str]
+    label: list[str]
 
 
 class SortWish(TypedDict):
@@ -47,6 +48,8 @@ def query_of(filters: Filters, cluster_id: str | None, request: RowsRequest) -> 
         query["model"] = filters["model"]
     if filters["gpu_type"]:
         query["gpu_type"] = filters["gpu_type"]
+    if filters["label"]:
+        query["label"] = filters["label"]
     for wish in request.get("sortModel") or []:
         if wish["colId"] in SORTS:
             query["sort"] = ("-" if wish["sort"] == "desc" else "") + wish["colId"]

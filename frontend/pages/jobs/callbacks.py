@@ -18,7 +18,7 @@ from frontend.pages.jobs.rows import Row, row_of
 from frontend.pages.overview import add_demo_jobs
 from frontend.routing import QueryValue, in_browser, path_to
 from frontend.shell import NO_CLUSTER
-from maat.api.jobs import JobPage
+from maat.api.job_answers import JobPage
 from maat.client import calls
 
 
@@ -76,6 +76,7 @@ def _register_browser(app: Dash) -> None:
         Input("jobs-state", "value"),
         Input("jobs-model", "value"),
         Input("jobs-type", "value"),
+        Input("jobs-label", "value"),
         prevent_initial_call=True,
     )
     in_browser(
@@ -116,6 +117,7 @@ def _register_browser(app: Dash) -> None:
         Output("jobs-state", "value"),
         Output("jobs-model", "value"),
         Output("jobs-type", "value"),
+        Output("jobs-label", "value"),
         Input("jobs-clear", "n_clicks"),
         prevent_initial_call=True,
     )
@@ -183,6 +185,7 @@ def shown(
         "state": filters["state"],
         "model": filters["model"],
         "gpu_type": filters["gpu_type"],
+        "label": filters["label"],
         "sort": sort,
     }
     return {
@@ -220,6 +223,7 @@ def _nothing(filters: Filters, cluster_id: str | None) -> html.Div:
             ("state", filters["state"]),
             ("model", filters["model"]),
             ("gpu_type", filters["gpu_type"]),
+            ("label", filters["label"]),
         )
         if value
     ]

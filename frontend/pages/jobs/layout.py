@@ -8,8 +8,10 @@ from dash.development.base_component import Component
 
 from frontend.components.cards import link_button, page_title
 from frontend.components.grid import grid
+from frontend.components.labels import wrong_labels
 from frontend.components.states import JOB_STATES, state_text
 from frontend.pages.jobs.blocks import Filters
+from frontend.pages.jobs.bulk import bulk_button, bulk_dialog
 from frontend.pages.jobs.rows import columns_sorted
 from frontend.routing import QueryValue, aria, query_value, query_values
 
@@ -22,6 +24,7 @@ def layout(
     state: QueryValue = None,
     model: QueryValue = None,
     gpu_type: QueryValue = None,
+    label: QueryValue = None,
     sort: QueryValue = None,
     **_query: object,
 ) -> html.Div:
@@ -30,6 +33,7 @@ def layout(
         "state": [name for name in query_values(state) if name in JOB_STATES],
         "model": query_values(model),
         "gpu_type": query_values(gpu_type),
+        "label": [text for text in query_values(label) if not wrong_labels([text])],
     }
     counts = html.Div(
         id="jobs-counts",
@@ -40,6 +44,7 @@ def layout(
         [
             page_title(
                 "Jobs",
+                bulk_button(),
                 dmc.Button("Add demo jobs", id="jobs-demo", variant="default", size="xs"),
                 link_button("Submit job", "/submit", variant="primary"),
                 note=html.Span(id="jobs-total", className="caption"),
@@ -49,6 +54,7 @@ def layout(
                 className="card",
                 withBorder=True,
             ),
+            *bulk_dialog(),
             dcc.Store(id="jobs-filters", data=dict(filters)),
             dcc.Store(id="jobs-cursors", data={}),
             dcc.Store(id="jobs-grid-id", data="jobs-grid"),
@@ -76,6 +82,15 @@ def _fields(filters: Filters) -> list[Component]:
             "jobs-model", "Model", filters["model"], filters["model"], width=150, searchable=True
         ),
         _choice("jobs-type", "GPU type", filters["gpu_type"], filters["gpu_type"], width=130),
+        dmc.TagsInput(
+            id="jobs-label",
+            value=filters["label"],
+            placeholder="Label, such as team=vision",
+            size="xs",
+            miw=190,
+            clearable=True,
+            **aria("Labels"),
+        ),
         clear,
     ]
 

@@ -8,7 +8,7 @@ from frontend.components.grid import RIGHT, Column
 from frontend.components.states import STATES
 from frontend.formatting import ABSENT, clock, duration, gpu_hours, gpus
 from frontend.theme import gpu_colour
-from maat.api.jobs import JobOut
+from maat.api.job_answers import JobOut
 
 Row: TypeAlias = dict[str, str | float | None]
 

@@ -167,13 +167,18 @@ async def offer(
     partners = partners_of(one, done)
     offered = offered_jobs(result)
     known = {option["value"] for option in offered}
+    chosen = {
+        "first": one["id"],
+        "second": second if second in partners else next(iter(partners), None),
+        "jobs": [name for name in jobs or [] if name in known] or telling_jobs(result),
+    }
+    before = {"first": first, "second": second, "jobs": jobs}
     return {
         "firsts": _options(names, names),
-        "first": one["id"],
         "seconds": _options(names, partners),
-        "second": second if second in partners else next(iter(partners), None),
         "offered": offered,
-        "jobs": [name for name in jobs or [] if name in known] or telling_jobs(result),
+        # What stays is not sent: the reader may have chosen anew since this was asked.
+        **{field: value for field, value in chosen.items() if value != before[field]},
         **_unknown(asked, runs, result, simulation_id),
     }
 

@@ -6,6 +6,8 @@ import dash_mantine_components as dmc
 from dash import html
 from dash.development.base_component import Component
 
+from frontend.components.labels import labels_field
+from frontend.components.priority import priority_field
 from frontend.pages.submit.model import ADAPTIVITY, FIELDS, KINDS, LABELS, meaningless
 from frontend.routing import submits
 from maat.api.jobs import JobBody
@@ -20,7 +22,9 @@ LAID_OUT = {
     "workload_kind",
     "gpu_types",
     "work_scale",
+    "labels",
     "external_id",
+    "priority",
 }
 HIDDEN, SHOWN = {"display": "none"}, {"display": "block"}
 
@@ -161,7 +165,12 @@ def _rest_fields() -> list[Component]:
         checked=True,
         mt=26,
     )
-    return [_row(types, work), _row(own_id, preemptible)]
+    return [
+        _row(types, work),
+        _row(priority_field(field_id("priority")), preemptible),
+        labels_field(field_id("labels")),
+        own_id,
+    ]
 
 
 def _row(*fields: Component) -> html.Div:

@@ -12,6 +12,7 @@ from frontend.addresses import address_note, quoted
 from frontend.api import Api
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import error_state
+from frontend.components.priority import priority_choices
 from frontend.pages.submit.fields import HIDDEN, SHOWN, field_id
 from frontend.pages.submit.model import FIELDS, Model, values_like
 from frontend.pages.submit.submission import Like
@@ -28,6 +29,7 @@ def register(app: Dash, api: Api) -> None:
             "values": {
                 name: Output(field_id(name), "value", allow_duplicate=True) for name in FIELDS
             },
+            "priorities": Output(field_id("priority"), "data"),
             "preemptible": Output("submit-preemptible", "checked"),
             "note": Output("submit-like-note", "children"),
             "replace": Output("submit-replace", "style"),
@@ -63,6 +65,7 @@ async def fill(api: Api, *, models: list[Model], like: Like, note: object) -> Ch
         words = f"{AS_IT_WAS} There is no remedy {quoted(code)} for it now." if code else AS_IT_WAS
     return {
         "values": values_like(job, remedy["changes"] if remedy else {}),
+        "priorities": priority_choices(job["priority"]),
         "preemptible": job["preemptible"],
         "note": dmc.Alert(words, title=f"As {job['name']}", color="blue"),
         "replace": SHOWN if remedy else HIDDEN,

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias, TypedDict
+from typing import Any, TypeAlias, TypedDict
 
+from frontend.components.labels import label_texts, labels_of, wrong_labels
 from frontend.formatting import count, plural
 from frontend.forms import FormValues, Told
 from frontend.forms import still_wrong as not_mended
 from frontend.problems import friendly_message
 from frontend.shell import NO_CLUSTER
 from maat.api.clusters import ClusterStateOut
-from maat.api.jobs import MAX_WORK, JobBody, JobOut
+from maat.api.job_answers import JobOut
+from maat.api.jobs import MAX_WORK, JobBody
 from maat.api.models import ModelOnTypeOut, ModelOut
 from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
 
 # Field of the API -> its label in the form; the form asks for the cluster and for preemption apart,
-# and not yet for a command.
+# and not for a command, the jobs to follow, or a deadline.
 LABELS = {
     name: str(field.title)
     for name, field in JobBody.model_fields.items()
-    if name not in ("cluster_id", "preemptible", "run")
+    if name not in ("cluster_id", "preemptible", "run", "after", "deadline")
 }
 FIELDS = tuple(LABELS)
 ADAPTIVITY = (
@@ -131,6 +133,7 @@ def unfinished(
     found |= _batches(values, model)
     if not _positive(values["promised_seconds"]):
         found["promised_seconds"] = "Say in how many seconds a batch is to be answered."
+    found["labels"] = wrong_labels(values["labels"])
     work = values["work_scale"]
     if not _positive(work) or work > MAX_WORK:
         found["work_scale"] = f"Give a number above 0, at most {count(int(MAX_WORK))}."
@@ -220,7 +223,7 @@ def body_of(
     """
     empty = meaningless(values["adaptivity"], values["workload_kind"])
     body = {
-        name: value
+        name: _sent(name, value)
         for name, value in values.items()
         if name not in empty and value not in ("", None, [])
     }
@@ -236,9 +239,22 @@ def body_of(
     }
 
 
+def _sent(name: str, value: Any) -> object:
+    """Return a field as the API takes it."""
+    if name == "labels":
+        return labels_of(value)
+    return int(value) if name == "priority" else value
+
+
 def values_like(job: JobOut, changes: Mapping[str, object]) -> dict[str, object]:
     """Return the form as a job was declared, with changes. Its own id, being unique, is empty."""
-    given = {**job, **changes, "external_id": ""}
+    given = {
+        **job,
+        **changes,
+        "external_id": "",
+        "labels": label_texts(job["labels"]),
+        "priority": str(job["priority"]),
+    }
     return {
         field: []
         if field == "gpu_types" and given[field] is None

@@ -9,6 +9,8 @@ from dash import html
 from dash.development.base_component import Component
 
 from frontend.components.cards import card, folded
+from frontend.components.labels import labels_field
+from frontend.components.priority import priority_field
 from frontend.forms import described
 from frontend.pages.submit.fields import HIDDEN, SHOWN
 from frontend.pages.submit.run_model import (
@@ -141,7 +143,9 @@ def _more() -> list[Component]:
         types,
         preemptible,
         html.Div([_number(name) for name in MORE_OF_JOB], className="form-row wide"),
+        priority_field(run_id("priority")),
         model,
+        labels_field(run_id("labels")),
         _text("external_id", "optional, unique"),
         shares,
     ]

@@ -12,6 +12,7 @@ from frontend.addresses import address_note, quoted
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import error_state
+from frontend.components.priority import priority_choices
 from frontend.pages.submit.run_fields import run_id
 from frontend.pages.submit.run_model import FIELDS, SWITCHES, left_out, values_like
 from frontend.pages.submit.run_secrets import ROWS, secret_rows
@@ -30,6 +31,7 @@ def register(app: Dash, api: Api) -> None:
             "values": {name: Output(run_id(name), "value") for name in _FILLED},
             "switches": {name: Output(run_id(name), "checked") for name in SWITCHES},
             "rows": Output(ROWS, "children"),
+            "priorities": Output(run_id("priority"), "data"),
             "note": Output("submit-run-note", "children"),
         },
         inputs={"like": Input("submit-like", "data")},
@@ -56,6 +58,7 @@ async def fill(api: Api, *, like: Like, note: object) -> Changes:
     return {
         "values": {name: values[name] for name in _FILLED},
         "switches": {name: values[name] for name in SWITCHES},
+        "priorities": priority_choices(job["priority"]),
         "rows": secret_rows(command["secret_names"]),
         "note": _note(job["name"], command),
     }

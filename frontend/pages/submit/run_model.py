@@ -7,11 +7,13 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from frontend.components.labels import label_texts, labels_of, wrong_labels
 from frontend.forms import FormValues, wrong_number
 from frontend.pages.submit.model import EMPTY_NAME
 from maat.api.commands import CommandBody, CommandOut, UtilisationBody, stem_of
 from maat.api.fields import Body
-from maat.api.jobs import JobBody, JobOut
+from maat.api.job_answers import JobOut
+from maat.api.jobs import JobBody
 from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
 
@@ -34,14 +36,16 @@ _TEXTS = (
     "adaptivity",
     "gpu_types",
     "model",
+    "labels",
     "external_id",
+    "priority",
 )
 MORE_OF_JOB = tuple(
     name
     for name in JobBody.model_fields
-    if name not in {*_TEXTS, *SHAPED, *SWITCHES, *_PLAYED, "cluster_id", "run"}
+    if name not in {*_TEXTS, *SHAPED, *SWITCHES, *_PLAYED, "cluster_id", "run", "after", "deadline"}
 )
-"""Numbers of every job, such as its priority, that have no place of their own."""
+"""Numbers of every job that have no place of their own."""
 NUMBERS: Mapping[str, type[Body]] = {
     **dict.fromkeys((*SHAPED, *MORE_OF_JOB), JobBody),
     **dict.fromkeys(MORE_OF_RUN, CommandBody),
@@ -49,7 +53,13 @@ NUMBERS: Mapping[str, type[Body]] = {
 }
 """Number of the form -> the schema that describes it."""
 FIELDS = (*_TEXTS, *NUMBERS)
-FOLDED = frozenset(FIELDS) - {*_TEXTS[:6], *SHAPED} | {"gpu_types", "model", "external_id"}
+FOLDED = frozenset(FIELDS) - {*_TEXTS[:6], *SHAPED} | {
+    "gpu_types",
+    "model",
+    "labels",
+    "external_id",
+    "priority",
+}
 # Pointer into `run` -> field of the form; any other is a field of its own name.
 _PLACES = {"": "line", "argv": "line", "secret_env": "secrets"}
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
@@ -91,6 +101,7 @@ def unfinished(values: FormValues) -> dict[str, str]:
         "line": _wrong_line(values["line"] or ""),
         "cwd": "" if folder.startswith("/") else "Begin it with /, such as /home/me/work.",
         "env": _wrong_lines(values["env"] or ""),
+        "labels": wrong_labels(values["labels"]),
         "secrets": _wrong_secrets(values["secrets"], dict(_variables(values["env"] or ""))),
         **{name: wrong_number(body, name, values[name]) for name, body in NUMBERS.items()},
     }
@@ -135,11 +146,17 @@ def body_of(values: FormValues, *, cluster_id: str | None) -> RawBody:
         "name",
         "adaptivity",
         "gpu_types",
+        "labels",
         "external_id",
+        "priority",
         "preemptible",
         *SHAPED,
         *MORE_OF_JOB,
     }
+    if "labels" in given:
+        given["labels"] = labels_of(given["labels"])
+    if "priority" in given:
+        given["priority"] = int(given["priority"])
     return {
         **{name: value for name, value in given.items() if name in of_job},
         "model": given.get("model") or stem_of(argv),
@@ -164,8 +181,12 @@ def values_like(job: JobOut, command: CommandOut) -> dict[str, Any]:
     return {
         field: "" if given.get(field) is None else given[field]
         for field in (*FIELDS, *SWITCHES)
-        if field not in ("secrets", "gpu_types")
-    } | {"gpu_types": job["gpu_types"] or []}
+        if field not in ("secrets", "gpu_types", "labels", "priority")
+    } | {
+        "gpu_types": job["gpu_types"] or [],
+        "labels": label_texts(job["labels"]),
+        "priority": str(job["priority"]),
+    }
 
 
 def left_out(command: CommandOut) -> list[str]:

@@ -1,0 +1,213 @@
+"""GPU hours: by day and for whom, by day and to what effect, and how far each GPU type was used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+
+import plotly.graph_objects as go
+
+from frontend.figures.base import empty_figure, figure
+from frontend.figures.texts import escape
+from frontend.formatting import percent
+from frontend.theme import OKABE_ITO, SERIES, gpu_colour, palette, translucent
+from maat.api.usage import DayUse, TypeUse, UsageOut, UsageRow
+
+REST = "all others"
+MOST_DAYS_NAMED = 10
+PATTERNS = ("", "/", "x")  # where more rows stand in a bar than there are colours
+NOTHING_USED = (
+    "No GPU was held in this period",
+    "Choose a period in which jobs ran, or submit one.",
+)
+# Parts of a day's capacity; what is lost, and restarts, have a pattern too.
+USEFUL, INEFFICIENT, LOST, RESTARTS = (OKABE_ITO[index] for index in (2, 4, 3, 1))
+
+
+def hours_by_row_figure(found: UsageOut, *, scheme: str | None) -> go.Figure:
+    """Stacked bars: day x GPU hours allocated, one for each row of the report."""
+    rows = _drawn_rows(found)
+    if not rows:
+        return empty_figure(scheme, *NOTHING_USED)
+    drawn = figure(scheme, x="Day (UTC, cluster time)", y="GPU hours allocated")
+    days = [day["day"] for day in found["days"]]
+    for index, (name, hours) in enumerate(rows):
+        colour = gpu_colour(name) if found["by"] == "gpu_type" else SERIES[index % len(SERIES)]
+        if name in (REST, "other tenants"):
+            colour = palette(scheme).drained
+        drawn.add_trace(
+            go.Bar(
+                name=escape(name),
+                x=days,
+                y=hours,
+                marker={
+                    "color": colour,
+                    "pattern": {"shape": PATTERNS[index // len(SERIES) % len(PATTERNS)]},
+                    "line": {"width": 0},
+                },
+                hovertemplate="%{y:,.1f} GPU h " + escape(name) + "<extra></extra>",
+            )
+        )
+    _as_days(drawn, found["days"])
+    return drawn
+
+
+def effect_figure(found: UsageOut, *, scheme: str | None) -> go.Figure:
+    """Stacked bars: day x GPU hours, parted into useful, inefficient, lost, restarts and idle."""
+    days = found["days"]
+    if not any(day["capacity_gpu_hours"] or day["figures"]["allocated_gpu_hours"] for day in days):
+        return empty_figure(scheme, "No round was made in this period", "Choose a later period.")
+    drawn = figure(scheme, x="Day (UTC, cluster time)", y="GPU hours")
+    idle = palette(scheme).free
+    for name, hours, colour, pattern in (
+        ("useful", [day["figures"]["useful_gpu_hours"] for day in days], USEFUL, ""),
+        ("used, not useful", [_inefficient(day) for day in days], INEFFICIENT, ""),
+        ("lost to failures", [day["figures"]["lost_gpu_hours"] for day in days], LOST, "x"),
+        ("restarts and profiles", [_overhead(day) for day in days], RESTARTS, "/"),
+        ("idle", [_idle(day) for day in days], idle, ""),
+    ):
+        drawn.add_trace(
+            go.Bar(
+                name=name,
+                x=[day["day"] for day in days],
+                y=hours,
+                marker={
+                    "color": colour,
+                    "pattern": {"shape": pattern},
+                    "line": {"width": 0},
+                },
+                hovertemplate="%{y:,.1f} GPU h " + name + "<extra></extra>",
+            )
+        )
+    _as_days(drawn, days)
+    return drawn
+
+
+def utilisation_figure(types: Sequence[TypeUse], *, scheme: str | None) -> go.Figure:
+    """Stacked bars: GPU type x share of its GPU hours: allocated, idle for a reason, idle."""
+    known = [one for one in types if one["capacity_gpu_hours"] > 0]
+    if not known:
+        return empty_figure(scheme, "No round was made in this period", "Choose a later period.")
+    drawn = figure(scheme, x="GPU type", y="Share of GPU hours")
+    names = [one["gpu_type"] for one in known]
+    ink = palette(scheme)
+    parts: list[tuple[str, list[float], object, str]] = [
+        (
+            "allocated",
+            [_share(one, one["allocated_gpu_hours"]) for one in known],
+            [gpu_colour(name) for name in names],
+            "",
+        ),
+        (
+            "free, reserved",
+            [_share(one, _reserved(one)) for one in known],
+            translucent(OKABE_ITO[5], 0.8),
+            "/",
+        ),
+        (
+            "free, fragmented",
+            [_share(one, one["fragmented_gpu_hours"]) for one in known],
+            translucent(OKABE_ITO[3], 0.8),
+            "x",
+        ),
+        ("idle", [_share(one, _plain_idle(one)) for one in known], ink.free, ""),
+    ]
+    for name, shares, colour, pattern in parts:
+        drawn.add_trace(
+            go.Bar(
+                name=name,
+                x=names,
+                y=shares,
+                marker={"color": colour, "pattern": {"shape": pattern}, "line": {"width": 0}},
+                hovertemplate="%{y:.1%} " + name + "<extra></extra>",
+            )
+        )
+    for one in known:
+        drawn.add_annotation(
+            x=one["gpu_type"],
+            y=1.0,
+            yanchor="bottom",
+            text=percent(one["utilisation"]),
+            showarrow=False,
+            font={"size": 12, "color": ink.text},
+        )
+    drawn.update_yaxes(tickformat=".0%", range=[0, 1.08])
+    drawn.update_xaxes(type="category")
+    drawn.update_layout(barmode="stack", showlegend=True, margin={"t": 44}, bargap=0.45)
+    return drawn
+
+
+def _drawn_rows(found: UsageOut) -> list[tuple[str, list[float]]]:
+    """Return the rows to draw: those with days, all others in one, and other tenants."""
+    rows = [
+        (row["name"], row["allocated_gpu_hours_by_day"])
+        for row in found["rows"]
+        if row["allocated_gpu_hours_by_day"] is not None
+    ]
+    drawn = [(name, hours) for name, hours in rows if any(hours)]
+    others = found["others"]
+    of_others = None if others is None else others["allocated_gpu_hours_by_day"]
+    if len(rows) < len(found["rows"]) and found["by"] != "label":
+        drawn.append((REST, _rest(found, [hours for _, hours in rows], others)))
+    if of_others is not None and any(of_others):
+        drawn.append(("other tenants", of_others))
+    return drawn
+
+
+def _rest(
+    found: UsageOut, drawn: Sequence[Sequence[float]], others: UsageRow | None
+) -> list[float]:
+    """Return by day what the rows used that are not drawn."""
+    beside = [*drawn]
+    if others is not None and others["allocated_gpu_hours_by_day"] is not None:
+        beside.append(others["allocated_gpu_hours_by_day"])
+    return [
+        max(day["figures"]["allocated_gpu_hours"] - sum(hours[at] for hours in beside), 0.0)
+        for at, day in enumerate(found["days"])
+    ]
+
+
+def _inefficient(day: DayUse) -> float:
+    figures = day["figures"]
+    used, lost = figures["used_gpu_hours"], figures["lost_gpu_hours"]
+    return max(used - lost - figures["useful_gpu_hours"], 0.0)
+
+
+def _overhead(day: DayUse) -> float:
+    return day["figures"]["restart_gpu_hours"] + day["figures"]["profile_gpu_hours"]
+
+
+def _idle(day: DayUse) -> float:
+    return max(day["capacity_gpu_hours"] - day["figures"]["allocated_gpu_hours"], 0.0)
+
+
+def _share(one: TypeUse, hours: float) -> float:
+    return hours / one["capacity_gpu_hours"]
+
+
+def _reserved(one: TypeUse) -> float:
+    """Idle hours may be reserved and fragmented at once: here they count as fragmented."""
+    left = one["idle_gpu_hours"] - one["fragmented_gpu_hours"]
+    return max(min(one["reserved_idle_gpu_hours"], left), 0.0)
+
+
+def _plain_idle(one: TypeUse) -> float:
+    return max(one["idle_gpu_hours"] - one["fragmented_gpu_hours"] - _reserved(one), 0.0)
+
+
+def _as_days(drawn: go.Figure, days: Sequence[DayUse]) -> None:
+    """Stack the bars, and say of a day of which not all is told that it is partial."""
+    drawn.update_layout(barmode="stack", showlegend=True, margin={"t": 44}, bargap=0.25)
+    every = -(-len(days) // MOST_DAYS_NAMED)
+    named = [day for at, day in enumerate(days) if at % every == 0 or day["is_partial"]]
+    drawn.update_xaxes(
+        type="category",
+        tickmode="array",
+        tickvals=[day["day"] for day in named],
+        ticktext=[_day_text(day) for day in named],
+    )
+
+
+def _day_text(day: DayUse) -> str:
+    shown = date.fromisoformat(day["day"]).strftime("%d %b").lstrip("0")
+    return f"{shown}<br>partial" if day["is_partial"] else shown

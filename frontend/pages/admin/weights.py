@@ -1,0 +1,119 @@
+"""Weights of tenants on the page of administration."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import dash_mantine_components as dmc
+from dash import Dash, Input, Output, State, dcc, html
+
+from frontend.api import Api, Failure
+from frontend.callbacks import NOTHING, NOTICES, Changes, answer
+from frontend.components.cards import card
+from frontend.components.notices import notice
+from frontend.forms import FormValues, errors_by_field, wrong_number
+from frontend.routing import submits
+from maat.api.accounts import TenantChanges
+from maat.client.errors import FieldProblem
+
+MAY_CHANGE = "tenants:manage"
+FIELDS = ("tenant", "weight")
+HIDDEN, SHOWN = {"display": "none"}, {"display": ""}
+
+
+def cards() -> html.Div:
+    fields = [
+        dmc.Select(id="admin-weight-tenant", label="Tenant", data=[], searchable=True),
+        dmc.NumberInput(
+            id="admin-weight-weight", label="Weight", value="", min=0, step=1, clampBehavior="none"
+        ),
+        dmc.Button("Set weight", id="admin-weight-set", n_clicks=0, variant="default", mt=22),
+    ]
+    form = html.Div(
+        [
+            html.Div(id="admin-weight-problem"),
+            html.Div(fields, className="form-row narrow"),
+            html.Div(
+                "What several tenants want is parted by their weights, in all clusters: of 2 and "
+                "1, one gets two thirds.",
+                className="hint",
+            ),
+        ],
+        className="form-stack",
+        **submits("admin-weight-set"),
+    )
+    return html.Div(
+        [card("Weight of a tenant", form), dcc.Store(id="admin-weight-changed", data=0)],
+        id="admin-weights",
+        style=HIDDEN,
+    )
+
+
+def register(app: Dash, api: Api) -> None:
+    answer(
+        app,
+        partial(show_tenants, api),
+        output={
+            "part": Output("admin-weights", "style"),
+            "tenants": Output("admin-weight-tenant", "data"),
+        },
+        inputs={"_changed": Input("admin-weight-changed", "data")},
+    )
+    answer(
+        app,
+        partial(set_weight, api),
+        output={
+            "problem": Output("admin-weight-problem", "children"),
+            "errors": {name: Output(f"admin-weight-{name}", "error") for name in FIELDS},
+            "changed": Output("admin-weight-changed", "data", allow_duplicate=True),
+            "notices": NOTICES,
+        },
+        inputs={"clicks": Input("admin-weight-set", "n_clicks")},
+        state={"values": {name: State(f"admin-weight-{name}", "value") for name in FIELDS}},
+        prevent_initial_call=True,
+    )
+
+
+async def show_tenants(api: Api, *, _changed: int) -> Changes:
+    """Offer the tenants, each with its present weight, to who may weigh them."""
+    try:
+        async with api.visitor() as maat:
+            may = MAY_CHANGE in (await maat.me())["permissions"]
+            tenants = await maat.tenants() if may else []
+    except Failure:
+        return {"part": HIDDEN}
+    offered = [
+        {"value": one["id"], "label": f"{one['name']} ({one['weight']:g})"} for one in tenants
+    ]
+    return {"part": SHOWN if may else HIDDEN, "tenants": offered}
+
+
+async def set_weight(api: Api, *, clicks: int | None, values: FormValues) -> Changes:
+    if not clicks:
+        return NOTHING
+    wrong = {
+        "tenant": "" if values["tenant"] else "Choose a tenant.",
+        "weight": wrong_number(TenantChanges, "weight", values["weight"]),
+    }
+    if values["weight"] in ("", None):
+        wrong["weight"] = "Give a number above 0."
+    if any(wrong.values()):
+        return {"errors": wrong, "problem": None}
+    try:
+        async with api.visitor() as maat:
+            version = (await maat.tenant(values["tenant"]))["version"]
+            changes = {"weight": float(values["weight"])}
+            made = await maat.change_tenant(values["tenant"], changes, version=version)
+    except Failure as error:
+        beside, above = errors_by_field(error, _place, empty_name="")
+        return {"errors": {name: beside.get(name, "") for name in FIELDS}, "problem": above}
+    return {
+        "errors": wrong,
+        "problem": None,
+        "changed": clicks,
+        "notices": notice("Weight set", f"{made['name']} has the weight {made['weight']:g}."),
+    }
+
+
+def _place(problem: FieldProblem) -> str | None:
+    return problem.field if problem.field in FIELDS else None

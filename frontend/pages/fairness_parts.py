@@ -1,0 +1,137 @@
+"""Parts of the page of fairness: tiles, progress, and the table of the worst cases."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import dash_mantine_components as dmc
+from dash import dcc, html
+from dash.development.base_component import Component
+
+from frontend.components.cards import card, empty_state, tile
+from frontend.components.evidence import reason_words
+from frontend.figures.fairness import name_of
+from frontend.formatting import ABSENT, clock, column, count, duration, number, percent, plural
+from frontend.routing import aria
+from maat.api.fairness import FairnessOut, JobFairnessOut, SharesOut, WhyOut
+from maat.vocabulary import FairnessState
+
+MOST_REASONS = 2
+
+
+def tiles(
+    found: FairnessOut, worst: Sequence[JobFairnessOut], shares: SharesOut
+) -> list[Component]:
+    figures, whole = found["all"], shares["whole"]
+    case = worst[0] if worst else None
+    jain = None if whole is None else whole["jain_index"]
+    return [
+        tile("Median ρ", number(figures["median"]), f"mean {number(figures['mean'])}"),
+        tile(
+            "Worse off than alone",
+            percent(figures["unfair_share"]),
+            f"of {plural(figures['jobs'], 'job')}: ρ above 1",
+        ),
+        tile(
+            "Worst ρ",
+            number(figures["worst"]),
+            case["job_name"] if case and case["rho"] == figures["worst"] else "a job",
+            href=f"/jobs/{case['job_id']}" if case else None,
+        ),
+        tile("Jain's index", number(jain), "of shares, actual over deserved"),
+    ]
+
+
+def progress(found: FairnessOut) -> Component | None:
+    """How far rho is: a bar while jobs wait; then who has none, and why."""
+    by_state, total = found["progress"]["by_state"], found["progress"]["total"]
+    left = by_state[FairnessState.WAITING] + by_state[FairnessState.WORKING]
+    lines: list[Component] = []
+    if left:
+        words = f"{count(total - left)} of {count(total)} worked out"
+        head = [html.Span("ρ is being worked out"), html.Span(words, className="caption")]
+        bar = dmc.Progress(
+            value=100 * (total - left) / total, size="sm", mt=6, **aria("Jobs worked out")
+        )
+        lines += [dmc.Group(head, justify="space-between"), bar]
+    lines += [
+        html.Div(f"{plural(one['jobs'], 'job')} without ρ: {one['sentence']}", className="hint")
+        for one in found["without_rho"]
+    ]
+    if found["older_versions"]:
+        many = plural(found["older_versions"], "job has", "jobs have")
+        lines.append(html.Div(f"{many} a ρ by an older version of the formula.", className="hint"))
+    return card(None, lines, mb=12) if lines else None
+
+
+def few_notice(found: FairnessOut) -> str:
+    """Which tenants have too few jobs for a line, and how exact the lines are."""
+    few = [name_of(one) for one in found["tenants"] if one["is_few"]]
+    lines = [f"Points: fewer than 30 jobs ({', '.join(few)})."] if few else []
+    if error := found["quantile_error"]:
+        lines.append(f"A long period is told from sums of days: lines and medians to {error:.0%}.")
+    return " ".join(lines)
+
+
+def definition_text(found: FairnessOut) -> list[Component]:
+    formula = found["formula"]
+    return [
+        html.P(formula["text"]),
+        html.P(formula["baseline"]),
+        html.P(f"Rule {formula['rule']}, version {formula['version']}."),
+    ]
+
+
+def shares_text(found: SharesOut) -> list[Component]:
+    index = (
+        "Jain's index (Σx)² / (n Σx²) of x = actual over deserved, over the n tenants that "
+        "deserved GPUs: 1 if all are treated alike."
+    )
+    return [html.P(found["formula"]), html.P(index)]
+
+
+def worst_table(cases: Sequence[JobFairnessOut]) -> Component:
+    if not cases:
+        return empty_state(
+            "No job of yours has a ρ in this period",
+            "Choose another period, or wait until one has ended.",
+        )
+    heads = ("Job", "Tenant", "ρ", "JCT", "Alone", "Why")
+    numbers = {"ρ", "JCT", "Alone"}
+    head = [html.Th(name, className="number" if name in numbers else None) for name in heads]
+    rho = column([one["rho"] for one in cases])
+    rows = [_case(one, shown) for one, shown in zip(cases, rho, strict=True)]
+    return html.Table(
+        [html.Thead(html.Tr(head)), html.Tbody(rows)],
+        className="plain-table",
+    )
+
+
+def _case(one: JobFairnessOut, rho: str) -> html.Tr:
+    job = [
+        dcc.Link(one["job_name"], href=f"/jobs/{one['job_id']}", title=one["job_id"]),
+        html.Div(f"{one['model']}, ended {clock(one['finished_at'])}", className="caption"),
+    ]
+    return html.Tr(
+        [
+            html.Td(job),
+            html.Td(one["tenant"]),
+            html.Td(rho, className="number"),
+            html.Td(duration(one["jct_seconds"]), className="number"),
+            html.Td(duration(one["baseline_seconds"]), className="number"),
+            html.Td(why(one["why"]), className="wraps"),
+        ]
+    )
+
+
+def why(told: WhyOut | None) -> list[Component] | str:
+    """How a life was spent, and the main reasons of its waits."""
+    if told is None:
+        return ABSENT
+    reasons = [
+        f"{duration(one['seconds'])} {reason_words(one['code'])}"
+        for one in told["reasons"][:MOST_REASONS]
+        if one["seconds"] >= 1
+    ]
+    lines: list[Component] = [html.Div(told["sentence"])]
+    return [*lines, html.Div("; ".join(reasons), className="caption")] if reasons else lines

@@ -1,0 +1,237 @@
+"""The report as it will be forwarded: headlines, five figures with their sentences, files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import dash_mantine_components as dmc
+from dash import Dash, Input, Output, State, dcc, html
+from dash.development.base_component import Component
+
+from frontend.api import Api, Failure
+from frontend.callbacks import NOTHING, Changes, answer
+from frontend.components.cards import (
+    GRAPH_CONFIG,
+    card,
+    empty_state,
+    error_state,
+    graph,
+)
+from frontend.components.period import period_inputs
+from frontend.figures.report import report_figure, shares_figure
+from frontend.formatting import clock
+from frontend.pages.reports.layout import HIDDEN, PAGE, asked_of
+from frontend.routing import aria, in_browser, path_to
+from frontend.shell import NO_CLUSTER
+from maat.api.reports import FigureOut, HeadlineOut, ReportOut
+from maat.client import calls
+from maat.client.calls import PREFIX
+
+FORMS = (("pdf", "PDF"), ("csv", "CSV"), ("json", "JSON"))
+SEES_ALL = ("cluster_admin", "auditor")
+MAY_MANAGE = "reports:manage"
+GOOD, BAD = "▲", "▼"
+
+
+def register_shown(app: Dash, api: Api) -> None:
+    asked = {
+        "cluster_id": Input("cluster-select", "value"),
+        **period_inputs(PAGE),
+        "tenant": Input("reports-tenant", "value"),
+    }
+    answer(
+        app,
+        partial(show, api),
+        output={
+            "document": Output("reports-document", "children"),
+            "note": Output("reports-note", "children"),
+            "files": Output("reports-files", "children"),
+            "tenants": Output("reports-tenants", "style"),
+            "offered": Output("reports-tenant", "data"),
+            "keep": Output("reports-keep-place", "style"),
+            "add": Output("reports-add-place", "style"),
+        },
+        inputs={**asked, "scheme": Input("scheme", "data")},
+        state={"offered": State("reports-tenant", "data")},
+    )
+    in_browser(
+        app,
+        "tenantInUrl",
+        Output("reports-tenant", "id"),
+        Input("reports-tenant", "value"),
+        prevent_initial_call=True,
+    )
+
+
+async def show(
+    api: Api,
+    *,
+    cluster_id: str | None,
+    period: str,
+    days: list[str | None] | None,
+    tenant: str | None,
+    scheme: str | None,
+    offered: list[dict[str, str]],
+) -> Changes:
+    """Show the report of the chosen period, and links to its files."""
+    if not cluster_id or not scheme:
+        return NOTHING
+    if cluster_id == NO_CLUSTER:
+        return _without("No cluster yet", "Its reports show here.")
+    asked = asked_of(period, days)
+    if not asked:
+        return _without("From when to when?", "Choose the first and the last day of the report.")
+    try:
+        async with api.visitor() as maat:
+            me = await maat.send(calls.me())
+            sees_all = me["role"] in SEES_ALL
+            whose = {"tenant": tenant} if tenant and sees_all else {}
+            found = await maat.send(calls.report(cluster_id, **asked, **whose))  # type: ignore[arg-type]
+    except Failure as error:
+        return {"document": error_state(error), "files": None, "note": ""}
+    may = {} if MAY_MANAGE in me["permissions"] else HIDDEN
+    return {
+        "document": document(found, scheme=scheme),
+        "note": f"as of {clock(found['as_of'])} of cluster time",
+        "files": files_of(cluster_id, {**asked, **whose}),
+        "tenants": {} if sees_all else HIDDEN,
+        "offered": tenants_in(found, offered),
+        "keep": may,
+        "add": may,
+    }
+
+
+def _without(title: str, remedy: str) -> Changes:
+    return {"document": empty_state(title, remedy), "files": None, "note": ""}
+
+
+def tenants_in(found: ReportOut, offered: Sequence[dict[str, str]]) -> list[dict[str, str]]:
+    """Return the tenants to choose from: those that a report of all has named so far."""
+    cost = next(one for one in found["figures"] if one["key"] == "cost")
+    named = {str(row[0]) for row in cost["rows"]} - {"all tenants", "idle", "other tenants"}
+    known = named | {one["value"] for one in offered or []}
+    if found["tenant"]:
+        known.add(found["tenant"])
+    return [{"value": name, "label": name} for name in sorted(known)]
+
+
+def files_of(cluster_id: str, asked: dict[str, str]) -> list[Component]:
+    """Return links to the report as PDF, CSV and JSON, and a button that prints the page."""
+    names = {"start": "from", "end": "to"}
+    query = {names.get(name, name): value for name, value in asked.items()}
+    links: list[Component] = [
+        html.A(
+            label,
+            href=path_to(f"{PREFIX}/clusters/{cluster_id}/report/{form}", **query),
+            className="button-link",
+            download=f"report.{form}",
+            **aria(f"Save the report as {label}"),
+        )
+        for form, label in FORMS
+    ]
+    return links
+
+
+def document(found: ReportOut, *, scheme: str) -> list[Component]:
+    """The whole report, in the order of its PDF."""
+    heads = html.Div([headline(one) for one in found["headlines"]], className="report-tiles")
+    return [
+        html.H2(found["title"], className="report-title"),
+        html.P(found["summary"], className="caption"),
+        heads,
+        *([_caveats(found["caveats"])] if found["caveats"] else []),
+        *(section(one, scheme=scheme) for one in found["figures"]),
+    ]
+
+
+def headline(one: HeadlineOut) -> Component:
+    """A number with its change; green or red by an arrow and words, never by colour alone."""
+    known = one["change"] is not None and one["before"] is not None
+    before = f"from {one['shown_before']}" if known else "no figure for the period before"
+    tile: Component = dmc.Paper(
+        [
+            html.Div(one["label"], className="tile-label", title=one["formula"]),
+            html.Div(one["shown"], className="tile-value"),
+            html.Div(
+                [html.Span(change_words(one), className="tile-change"), before],
+                className="tile-note",
+            ),
+        ],
+        className="card tile",
+        withBorder=True,
+    )
+    return tile
+
+
+def change_words(one: HeadlineOut) -> str:
+    """`+12.0 points, better `: the change, and whether it is good news."""
+    if one["change"] is None:
+        return ""
+    words = one["shown_change"]
+    if one["better"] == "neither" or one["change"] == 0:
+        return f"{words} "
+    is_better = (one["change"] > 0) == (one["better"] == "up")
+    return f"{words}, {'better' if is_better else 'worse'} "
+
+
+def section(of: FigureOut, *, scheme: str) -> Component:
+    """One question: the answer, the figure, its rows, and what is behind them."""
+    parts: list[Component] = [html.P(of["answer"], className="report-answer")]
+    parts.append(_figures(of, scheme))
+    if of["rows"]:
+        table = html.Details(
+            [html.Summary("The numbers"), html.Div(_table(of), className="scroll-x", tabIndex=0)],
+            className="folded",
+        )
+        parts.append(table)
+    if of["caveats"]:
+        parts.append(_caveats(of["caveats"]))
+    parts.append(_source(of))
+    return card(of["question"], parts, className="report-section", mb=12)
+
+
+def _figures(of: FigureOut, scheme: str) -> Component:
+    drawn = [_graph(f"report-{of['key']}", report_figure(of, scheme=scheme))]
+    if of["chart"] == "shares-and-rho" and of["rows"]:
+        drawn.append(_graph("report-shares", shares_figure(of, scheme=scheme)))
+    return html.Div(drawn, className="report-figures")
+
+
+def _graph(graph_id: str, figure: object) -> Component:
+    place = graph(graph_id)
+    place.children[0] = dcc.Graph(id=graph_id, figure=figure, config=GRAPH_CONFIG)
+    return place
+
+
+def _table(of: FigureOut) -> Component:
+    head = html.Thead(
+        html.Tr(
+            [
+                html.Th(column["label"], className="" if column["is_text"] else "number")
+                for column in of["columns"]
+            ]
+        )
+    )
+    rows = [
+        html.Tr(
+            [
+                html.Td(cell, className="wraps" if column["is_text"] else "number")
+                for column, cell in zip(of["columns"], row, strict=True)
+            ]
+        )
+        for row in of["shown"]
+    ]
+    return html.Table([head, html.Tbody(rows)], className="plain-table")
+
+
+def _caveats(caveats: Sequence[str]) -> Component:
+    return html.Ul([html.Li(text) for text in caveats], className="report-caveats")
+
+
+def _source(of: FigureOut) -> Component:
+    policies = ", ".join(of["policy_versions"]) or "no policy decided"
+    told = (("Formula", of["formula"]), ("Window", of["window"]), ("Policy", policies))
+    return html.Div(
+        [html.Div([html.B(f"{name}: "), text]) for name, text in told], className="report-source"
+    )
