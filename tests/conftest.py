@@ -13,8 +13,10 @@ from zlib import crc32
 import pytest
 from hypothesis import HealthCheck, settings
 from slurm_cluster import NoSlurm, SlurmCluster
+from small_disk import SmallDisk
 
 BROWSER = "tests/browser/"
+SLOW = (BROWSER, "tests/faults/", "tests/agent/", "tests/worker/", "tests/backend/")
 _HALVED = {Path(__file__).parent / folder for folder in ("backend", "worker")}
 _DATABASES, _BOTH = ("database_url", "module_database_url"), "both_databases"
 
@@ -62,6 +64,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     A test of the service that runs on SQLite and on PostgreSQL alike is one of them on one of the
     two: half of them on this, half on that.
     """
+    items.sort(key=_turn)
     for item in _done_by_the_other_database(items):
         item.add_marker(pytest.mark.long)
     if "long" in (config.getoption("-m") or ""):
@@ -70,6 +73,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if long:
         items[:] = [item for item in items if not item.get_closest_marker("long")]
         config.hook.pytest_deselected(items=long)
+
+
+def _turn(item: pytest.Item) -> int:
+    """Order tests by folder, the slowest first: none is left alone with one at the end."""
+    return next((n for n, folder in enumerate(SLOW) if item.nodeid.startswith(folder)), len(SLOW))
 
 
 def _done_by_the_other_database(items: list[pytest.Item]) -> Iterator[pytest.Item]:
@@ -101,6 +109,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         return None
     from xdist.scheduler import LoadFileScheduling
 
+    config.option.loadscopereorder = False  # by number of tests: few may take longest
+
     class Scheduling(LoadFileScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             file: str = super()._split_scope(nodeid)
@@ -131,3 +141,13 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         reporter.write_line(f"skipped, and nothing may be: {report.nodeid}: {report.longrepr}")
     if skipped and session.exitstatus == 0:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    disk = SmallDisk(tmp_path / "disk")
+    disk.path.mkdir()
+    if not disk.mount():
+        pytest.skip("a small disk can be mounted by root only")
+    yield disk
+    disk.unmount()

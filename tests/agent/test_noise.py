@@ -103,7 +103,7 @@ def test_a_step_of_the_initial_batch_size_is_worth_one() -> None:
     scale = NoiseScale(1000)
     assert scale.gain(64, 64) == 1
     assert scale.gain(256, 64) == pytest.approx(1), "nothing is known: more samples teach no more"
-    for _ in range(noise.TRUSTED_AFTER):
+    for _ in range(timing.TRUSTED_AFTER):
         scale.add(Norms(2.0, 1.0, 32, 64), share_of_job=0.01)
     assert scale.gain(64, 64) == 1
     assert 1 < scale.gain(256, 64) < 4
@@ -112,7 +112,7 @@ def test_a_step_of_the_initial_batch_size_is_worth_one() -> None:
 
 def test_noise_alone_gives_a_large_phi_and_silence_none() -> None:
     loud, silent = NoiseScale(10**9), NoiseScale(10**9)
-    for _ in range(noise.TRUSTED_AFTER):
+    for _ in range(timing.TRUSTED_AFTER):
         loud.add(Norms(4.0, 1.0, 16, 64), share_of_job=0.01)
         silent.add(Norms(1.0, 1.0, 16, 64), share_of_job=0.01)
     assert loud.square < 1e-6

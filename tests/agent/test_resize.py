@@ -59,6 +59,8 @@ def test_a_job_on_1_2_and_1_replicas_goes_the_way_of_one_that_never_moves(
         "steps": 48,
         "epoch": 3,
         "total_effective_samples": 3 * 1024,
+        "processed_samples": 1024.0,  # of this attempt
+        "gained_samples": 1024.0,
     }
     ReportBody.model_validate({k: v for k, v in moved.report().items() if k != "at"})
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
 import shutil
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +29,8 @@ from maat.agent.steps import Inbox
 from maat.agent.timing import MOST_EVERY, Budget, Times
 
 pytestmark = pytest.mark.needs_torch
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def _job(inbox: Inbox | None = None, **fields: Any) -> Job:
@@ -218,7 +223,10 @@ def test_measuring_is_as_rare_as_its_cost_asks() -> None:
     for _ in range(5):
         budget.add_step(0.05)
         budget.add_cost(0.01)
-    assert budget.every == 40, "10 ms in two seconds"
+    assert budget.every == 40, "soon enough for the first ten"
+    for _ in range(5):
+        budget.add_cost(0.01)
+    assert budget.every == 80, "10 ms in four seconds"
     for _ in range(500):
         budget.add_cost(10.0)
     assert budget.every == MOST_EVERY
@@ -258,6 +266,34 @@ def test_a_stop_without_room_for_a_checkpoint_says_so(
         _train(_job(Inbox(stop=True), checkpoint_directory=tmp_path / "full"), _task())
     assert ended.value.code == 74
     assert "no checkpoint was written" in capsys.readouterr().out
+
+
+def test_training_outlives_a_log_and_checkpoints_whose_disk_is_full(tmp_path: Path) -> None:
+    (tmp_path / "full").touch()
+    script = Path(__file__).parent / "examples" / "adaptive.py"
+    quiet = f"runpy.run_path({str(script)!r}, {{'print': id}}, '__main__')"
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", f"import runpy; {quiet}"],
+            env={
+                **os.environ,
+                "PYTHONPATH": str(ROOT),
+                "MAAT_CHECKPOINT_DIR": str(tmp_path / "full"),
+            },
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_the_agent_says_comes_after_what_the_script_has_printed(tmp_path: Path) -> None:
+    code = "from maat.agent.words import say; print('before'); say('\\udcff said'); print('after')"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "before\nmaat: ? said\nafter\n"
 
 
 def test_a_script_by_hand_stops_and_saves_when_told(tmp_path: Path) -> None:
@@ -408,3 +444,13 @@ def test_a_sharded_model_is_refused() -> None:
     _, optimiser, loader = _task()
     with pytest.raises(TypeError, match="model is sharded over the replicas"):
         _job().adapt(FullyShardedDataParallel(4, 1), optimiser, loader)
+
+
+def test_what_was_processed_is_counted_beside_what_it_was_worth() -> None:
+    job = _job(plan=BatchPlan(1, 32, 32, 0))
+    sizes = _train(job, _task(batch=8), epochs=2, max_batch_size=64)
+    progress = job._ledger.look()["progress"]
+
+    assert progress["processed_samples"] == sum(sizes)
+    assert progress["gained_samples"] == pytest.approx(progress["effective_samples"])
+    assert 0 < progress["gained_samples"] <= progress["processed_samples"]

@@ -19,6 +19,7 @@ from fastapi.testclient import TestClient
 from remembering_queue import RememberingQueue
 from sqlmodel import select
 
+from backend.accounts import passwords
 from backend.accounts.models import Tenant, User
 from backend.accounts.permissions import Permission, Role
 from backend.accounts.tokens import create_token
@@ -189,6 +190,17 @@ def client_as(app: FastAPI, client: TestClient, database: Database) -> MakeClien
         )
 
     return make
+
+
+@pytest.fixture
+def quick_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Argon2 with little memory: for tests that hash many passwords."""
+    monkeypatch.setattr(
+        passwords,
+        "_HASHER",
+        passwords.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1),
+    )
+    passwords._nobodys.cache_clear()
 
 
 @pytest.fixture

@@ -13,3 +13,6 @@ class RememberingQueue:
 
     def send(self, task: str, *arguments: str) -> None:
         self.sent.append((task, *arguments))
+
+    def waiting(self) -> dict[str, int]:
+        return {"rounds": 0, "simulations": len(self.sent)}

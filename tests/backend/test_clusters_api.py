@@ -167,7 +167,7 @@ SLURM_REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"executor": "slurm"}, "/executor_parameters"),
     ({"executor": "slurm", "shape": "t4=1x4"}, "/shape"),
     ({"executor": "slurm", "nodes": [{"gpu_type": "t4", "gpu_count": 4}]}, "/nodes"),
-    ({"executor": "local", "shape": "t4=1x4", "executor_parameters": {}}, "shared_dir"),
+    ({"executor": "local", "shape": "t4=1x4", "executor_parameters": {}}, "/executor_parameters"),
     (
         {"executor": "local", "shape": "t4=1x4", "executor_parameters": {"shared_dir": "/tmp"}},
         "/executor_parameters",

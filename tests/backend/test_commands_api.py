@@ -36,9 +36,80 @@ def here(client: TestClient) -> TestClient:
     return client
 
 
+def test_a_command_is_cloned_once_its_secrets_are_given_again(here: TestClient) -> None:
+    run = {**RUN, "env": {"A": "1"}, "secret_env": {"KEY": "hush-hush"}}
+    first = here.post(JOBS, json={**RIGID, "run": run}).json()["id"]
+    anew = {"run": {"secret_env": {"KEY": "other"}, "max_retries": 7}}
+    made = here.post(f"{JOBS}/{first}/actions/clone", json={"changes": anew})
+    assert made.status_code == 201, made.text
+    shown = here.get(f"{JOBS}/{made.json()['id']}/command").json()
+    assert (shown["argv"], shown["env"], shown["max_retries"]) == (RUN["argv"], {"A": "1"}, 7)
+    assert shown["secret_names"] == ["KEY"]
+
+
 def pointers(answer: Any) -> list[str]:
     assert answer.status_code == 422, answer.text
     return [error["pointer"] for error in answer.json()["errors"]]
+
+
+@pytest.mark.parametrize("body", [RIGID, ADAPTIVE])
+def test_a_gpu_type_that_the_cluster_lacks_is_one_error(
+    here: TestClient, body: dict[str, Any]
+) -> None:
+    answer = here.post(JOBS, json={**body, "gpu_types": ["v100"]})
+    assert pointers(answer) == ["/gpu_types/0"]
+
+
+@pytest.mark.parametrize(
+    ("body", "message", "remedy"),
+    [
+        ({**RIGID, "run": {**RUN, "cwd": "here"}}, "The path is not absolute.", "Begin it with /."),
+        (
+            {**RIGID, "run": {**RUN, "cwd": "/a\nb"}},
+            "The path holds a line break or another control character.",
+            "Give the path alone.",
+        ),
+        (
+            {**RIGID, "run": {**RUN, "env": {"1 A": "x"}}},
+            "This cannot be the name of a variable.",
+            "Use letters, digits and _, at most 200, with no digit first, such as DATA_FOLDER.",
+        ),
+        (
+            {**RIGID, "run": {**RUN, "env": {"LD_PRELOAD": "/lib/x.so"}}},
+            "LD_PRELOAD is not taken as a variable.",
+            'Let the command set it, such as ["env", "LD_PRELOAD=/lib/my.so", "python", '
+            '"train.py"].',
+        ),
+        (
+            {**RIGID, "gpu_types": ["cpu", "cpu"]},
+            "cpu is named 2 times.",
+            "Name each type once.",
+        ),
+        (
+            {**ADAPTIVE, "gpu_count": 1},
+            "With both gpu_count and batch_size it is not clear what may vary.",
+            'Give adaptivity: "rigid" runs it on 1 GPUs as it stands; "adaptive" lets Maat '
+            "choose, for a script that uses maat.agent.",
+        ),
+        (
+            {key: value for key, value in RIGID.items() if key != "model"},
+            "Field required.",
+            'Give any name for what the command trains, such as "model": "my-net".',
+        ),
+    ],
+)
+def test_the_remedy_says_what_to_do(
+    here: TestClient, body: dict[str, Any], message: str, remedy: str
+) -> None:
+    (error,) = here.post(JOBS, json=body).json()["errors"]
+    assert (error["message"], error["remedy"]) == (message, remedy)
+
+
+def test_an_adaptive_job_may_say_what_it_asks_for_where_a_policy_does_not_choose(
+    here: TestClient,
+) -> None:
+    body = {**ADAPTIVE, "gpu_count": 1, "adaptivity": "adaptive"}
+    assert here.post(JOBS, json=body).status_code == 201
 
 
 @pytest.mark.parametrize("body", [RIGID, ADAPTIVE])
@@ -112,6 +183,9 @@ def test_a_command_of_unknown_work_is_given_no_end(here: TestClient, database: D
         ({**RIGID, "gpu_types": ["t4"]}, "/gpu_types/0"),
         ({**RIGID, "work_scale": 2.0}, "/work_scale"),
         ({**ADAPTIVE, "max_batch_size": 32}, "/max_batch_size"),
+        ({**RIGID, "gpu_types": ["cpu", "cpu"]}, "/gpu_types"),
+        ({**ADAPTIVE, "gpu_count": 1}, "/adaptivity"),
+        ({**RIGID, "run": {**RUN, "cwd": "/home/me\n"}}, "/run/cwd"),
         ({**RIGID, "run": {**RUN, "argv": []}}, "/run/argv"),
         ({**RIGID, "run": {**RUN, "argv": ["", "x"]}}, "/run/argv"),
         ({**RIGID, "run": {**RUN, "argv": ["a\0b"]}}, None),

@@ -168,14 +168,26 @@ def test_the_document_says_which_actions_honour_a_version(app: FastAPI) -> None:
         if any(given["name"] == "If-Match" for given in operation.get("parameters", []))
     }
     actions = {
+        "changePrice",
+        "deletePrice",
+        "setQuota",
+        "removeQuota",
+        "changeReportSchedule",
+        "removeTenant",
+        "removeUser",
         "cancelJob",
+        "changeJob",
+        "pauseJob",
+        "holdJob",
+        "resumeJob",
+        "releaseJob",
         "pauseCluster",
         "resumeCluster",
         "drainNode",
         "restoreNode",
         "deleteNode",
     }
-    assert honoured == {"changeCluster", "changeNode"} | actions
+    assert honoured == {"changeCluster", "changeNode", "changeTenant", "changeUser"} | actions
 
 
 def test_the_document_says_that_a_change_needs_a_version(app: FastAPI) -> None:

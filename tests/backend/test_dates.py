@@ -13,8 +13,30 @@ DATES = {
     "/api/v1/jobs": ["submitted_after"],
     "/api/v1/clusters/demo/rounds": ["after", "before"],
     "/api/v1/clusters/demo/timeline": ["from", "to"],
+    "/api/v1/fairness": ["from", "to"],
+    "/api/v1/usage": ["from", "to"],
+    "/api/v1/clusters/demo/report": ["from", "to"],
+    "/api/v1/clusters/demo/report/{form}": ["from", "to"],
+    "/api/v1/audit": ["from", "to"],
+    "/api/v1/audit/export/{form}": ["from", "to"],
+    "/api/v1/fairness/worst": ["from", "to"],
+    "/api/v1/fairness/shares": ["from", "to"],
 }
-BODIES = {"/api/v1/clusters/demo/reservations": ["start_at", "end_at"]}
+BODIES = {
+    "/api/v1/jobs": ["deadline"],
+    "/api/v1/clusters/demo/reservations": ["start_at", "end_at"],
+    "/api/v1/fairness/actions/recompute": ["from", "to"],
+    "/api/v1/reports": ["from", "to"],
+    "/api/v1/tokens": ["expires_at"],
+}
+OF_OTHER_BODIES = {("/api/v1/jobs:batch", "jobs")}  # each is a body that is tried by itself
+REST_OF_BODY = {
+    "/api/v1/jobs": {"name": "train", "model": "bert"},
+    "/api/v1/clusters/demo/reservations": {"gpu_type": "t4", "gpu_count": 1, "tenant": "default"},
+    "/api/v1/reports": {"cluster": "demo"},
+    "/api/v1/tokens": {"name": "laptop"},
+}
+LATER = {"to": "2026-11-21T12:00:00Z"}
 NO_DATES = [
     "0.5",
     "1700000000",
@@ -67,7 +89,8 @@ def said_to_be_dates(app: FastAPI) -> Iterator[tuple[str, str]]:
 
 
 def test_every_date_of_a_request_is_tried_here(app: FastAPI) -> None:
-    tried = {(path, name) for path, names in (DATES | BODIES).items() for name in names}
+    given = [*DATES.items(), *BODIES.items()]
+    tried = {(path, name) for path, names in given for name in names} | OF_OTHER_BODIES
     assert {
         (path.replace("{cluster_id}", "demo"), name) for path, name in said_to_be_dates(app)
     } == tried
@@ -77,28 +100,22 @@ def test_what_is_no_date_is_refused_by_name_value_and_remedy(client: TestClient)
     for path, names in DATES.items():
         for name in names:
             for given in NO_DATES:
-                check(client.get(path, params={name: given}), name, given)
+                check(client.get(path.replace("{form}", "json"), params={name: given}), name, given)
 
 
 def test_what_is_no_date_is_refused_in_a_body_too(client: TestClient) -> None:
     for path, names in BODIES.items():
         for name in names:
             for given in [*NO_DATES, 0.5, 1_700_000_000, True, [], {}]:
-                check(
-                    client.post(
-                        path,
-                        json={"gpu_type": "t4", "gpu_count": 1, "tenant": "default", name: given},
-                    ),
-                    name,
-                    given,
-                )
+                body = REST_OF_BODY.get(path, {}) | {name: given}
+                check(client.post(path, json=body), name, given)
 
 
 def check(answer: Any, name: str, given: Any) -> None:
     assert answer.status_code == 422, (name, given, answer.text)
     (error,) = answer.json()["errors"]
     assert (error["field"], error["remedy"] != "") == (name, True)
-    assert "2026-11-20T12:00:00Z" in error["message"] or "9999" in error["message"]
+    assert "2026-11-20T12:00:00Z" in error["remedy"] or "9999" in error["remedy"]
     if isinstance(given, str | float):
         assert error["value"] == given
 
@@ -115,4 +132,5 @@ def test_a_date_may_have_any_offset(client: TestClient, given: str) -> None:
     made = client.post("/api/v1/clusters/demo/reservations", json=body)
     assert made.json()["start_at"] == "2126-11-20T12:00:00.000Z", made.text
     for path, names in DATES.items():
-        assert client.get(path, params=dict.fromkeys(names, given)).status_code == 200
+        params = dict.fromkeys(names, given) | {k: v for k, v in LATER.items() if k in names}
+        assert client.get(path.replace("{form}", "json"), params=params).status_code == 200

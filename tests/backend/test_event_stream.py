@@ -15,8 +15,11 @@ from sqlmodel import select
 from test_rounds_api import round_row
 
 from backend.accounts.identity import Principal
+from backend.accounts.models import ApiToken, User
 from backend.accounts.permissions import PERMISSIONS, Role
+from backend.accounts.tokens import create_token
 from backend.bootstrap_data import ensure_defaults
+from backend.clocktime import utc_now
 from backend.database import Database
 from backend.events.feed import TOPICS, Feed, GapWatch, Position, present_position
 from backend.models import Cluster, Operation, Tenant
@@ -143,6 +146,7 @@ def server(database_url: str, database: Database, tmp_path: Path) -> Iterator[Se
         tmp_path,
         event_poll_seconds=0.05,
         event_heartbeat_seconds=0.2,
+        event_recheck_seconds=0.1,
     ) as started:
         yield started
 
@@ -190,3 +194,34 @@ def _is_told_to_read_anew_and_goes_on(url: str, last_event_id: str) -> bool:
 
 def _until(lines: Iterator[str], start: str) -> str:
     return next(line for line in lines if line.startswith(start))
+
+
+@pytest.mark.parametrize("end", ["revoked", "expired", "deactivated", "demoted to nothing"])
+def test_an_open_stream_ends_with_its_token(server: Server, database: Database, end: str) -> None:
+    with database.session_scope() as session:
+        tenant = session.exec(select(Tenant)).one()
+        user = User(name=f"ann {end}", tenant_id=tenant.id, role=Role.VIEWER.value)
+        session.add(user)
+        session.flush()
+        secret = create_token(session, user, name="stream")
+    headers = {"Authorization": f"Bearer {secret}"}
+    with httpx.stream(
+        "GET", f"{server.url}/api/v1/events", headers=headers, timeout=PATIENCE_SECONDS
+    ) as stream:
+        lines = stream.iter_lines()
+        assert _until(lines, "event: ") == "event: ready"
+        assert _until(lines, ":").startswith(":")  # it goes on past several looks
+        with database.session_scope() as session:
+            token = session.exec(select(ApiToken).where(ApiToken.user_id == user.id)).one()
+            if end == "revoked":
+                token.revoked_at = utc_now()
+            elif end == "expired":
+                token.expires_at = utc_now()
+            elif end == "deactivated":
+                session.get_one(User, user.id).active = False
+            else:
+                token.scopes = []
+        assert _until(lines, "event: ") == "event: ended"
+        list(lines)
+    again = httpx.get(f"{server.url}/api/v1/events", headers=headers, timeout=PATIENCE_SECONDS)
+    assert again.status_code in (401, 403)

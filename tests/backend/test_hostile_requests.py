@@ -98,7 +98,11 @@ def lists(client: TestClient) -> list[str]:
             for parameter in operations.get("get", {}).get("parameters", [])
         )
     ]
-    return [path.replace("{job_id}", job).replace("{cluster_id}", "demo") for path in found]
+    schedule = client.get("/api/v1/report-schedules").json()["items"][0]["id"]
+    ids = {"{job_id}": job, "{cluster_id}": "demo", "{schedule_id}": schedule}
+    for name, value in ids.items():
+        found = [path.replace(name, value) for path in found]
+    return found
 
 
 def test_no_list_fails_on_a_cursor_with_another_key(
@@ -166,6 +170,13 @@ def filled_lists(client: TestClient) -> dict[str, list[Any]]:
         "cluster": "t4=1x4",
         "runs": [{}],
     }
+    schedule = {
+        "name": "s",
+        "cluster": "demo",
+        "channel": "webhook",
+        "url": "https://hooks.example.com/",
+        "secret": "s" * 16,
+    }
     reservation = {"gpu_type": "t4", "gpu_count": 1, "tenant": "default"}
     for number in range(2):
         client.post("/api/v1/jobs", json={"name": f"j{number}", "model": "bert"}).raise_for_status()
@@ -174,6 +185,12 @@ def filled_lists(client: TestClient) -> dict[str, list[Any]]:
         ).raise_for_status()
         client.post("/api/v1/simulations", json=simulation).raise_for_status()
         client.post("/api/v1/clusters/demo/reservations", json=reservation).raise_for_status()
+        client.post("/api/v1/reports", json={"cluster": "demo"}).raise_for_status()
+        client.post("/api/v1/report-schedules", json=schedule).raise_for_status()
+    (made, *_) = client.get("/api/v1/report-schedules").json()["items"]
+    for _ in range(2):
+        deliver = f"/api/v1/report-schedules/{made['id']}/actions/deliver"
+        client.post(deliver).raise_for_status()
     found = {}
     for path in lists(client):
         cursor = client.get(path, params={"limit": 1}).json()["next_cursor"]

@@ -133,13 +133,13 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
         "/batch_size",
         "at most 48",
     ),
-    ("control characters in the name", {"name": "a\x07b"}, "/name", "Correct"),
-    ("control characters in the model", {"model": "a\nb"}, "/model", "Correct"),
-    ("a name of white space", {"name": "   "}, "/name", "Correct"),
+    ("control characters in the name", {"name": "a\x07b"}, "/name", "Use letters"),
+    ("control characters in the model", {"model": "a\nb"}, "/model", "Use letters"),
+    ("a name of white space", {"name": "   "}, "/name", "Leave that out."),
     ("an overlong name", {"name": "x" * 201}, "/name", "200"),
     ("no name", {"name": ""}, "/name", "1"),
-    ("a number as text", {"min_gpus": "4"}, "/min_gpus", "/docs"),
-    ("a truth value as a number", {"min_gpus": True}, "/min_gpus", "/docs"),
+    ("a number as text", {"min_gpus": "4"}, "/min_gpus", "whole number"),
+    ("a truth value as a number", {"min_gpus": True}, "/min_gpus", "whole number"),
     ("a count beyond any cluster", {"min_gpus": 10**30}, "/min_gpus", "1000000"),
     ("no work", {"work_scale": 0}, "/work_scale", "0"),
     ("a misspelt field", {"gpus": 4}, "/gpus", "Leave it out"),
@@ -312,6 +312,7 @@ def test_cancelling_asks_for_the_end_once_and_only_of_a_job_that_has_not_ended(
     cancel = f"{JOBS}/{job['id']}/actions/cancel"
     first, second = client.post(cancel).json(), client.post(cancel).json()
     assert first["cancel_requested"] is second["cancel_requested"] is True
+    assert first["reason"]["code"] == "ENDING"
     assert first["version"] == second["version"] == job["version"] + 1
     with database.session_scope() as session:
         session.get_one(Job, job["id"]).state = "cancelled"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,9 +11,10 @@ from typing import Any
 import httpx
 import pytest
 
+from backend.asking import asked
 from backend.bootstrap_data import ensure_defaults
 from backend.database import Database
-from backend.logs import FORMAT, WithoutMessages
+from backend.logs import FORMAT, JsonLines, WithoutMessages
 from backend.settings import Settings
 from backend.web.strict_json import StrictRoute
 from benchmarks.real_server import PATIENCE_SECONDS, serving
@@ -129,3 +131,23 @@ def test_a_group_of_errors_is_told_without_what_they_say() -> None:
     text = WithoutMessages(FORMAT).format(record)
     assert SECRET not in text
     assert "builtins.KeyError" in text
+
+
+def test_a_line_of_json_has_the_id_of_its_request_and_no_message_of_an_error() -> None:
+    line = logging.LogRecord("backend.x", logging.ERROR, "x.py", 1, "it %s", ("failed",), None)
+    try:
+        raise ValueError(SECRET)
+    except ValueError as error:
+        line.exc_info = (ValueError, error, error.__traceback__)
+    with asked("request-7"):
+        found = json.loads(JsonLines().format(line))
+    assert (found["level"], found["logger"], found["message"], found["request_id"]) == (
+        "ERROR",
+        "backend.x",
+        "it failed",
+        "request-7",
+    )
+    assert "ValueError" in found["error"]
+    assert SECRET not in json.dumps(found)
+    outside = json.loads(JsonLines().format(line))
+    assert "request_id" not in outside

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from reporting_agent import PLAN, Agent, steps
 from sqlmodel import col, select
 
+from backend.attempts import refusals as refusing
 from backend.attempts import reports
 from backend.database import Database
 from backend.models import Cluster, GradientSample, StepSample
@@ -86,12 +87,22 @@ def test_of_a_jobs_gradients_the_newest_are_kept(
     agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reports, "KEPT_GRADIENTS", 3)
-    for number in range(1, 6):
-        gradient = {"square": float(number), "variance": 1.0, "steps": 1, "at_batch_size": 64}
-        assert agent.report(sequence=number, gradient=gradient).status_code == 200
-    with agent.database.session_scope(writes=False) as session:
-        kept = session.exec(select(GradientSample).order_by(col(GradientSample.id))).all()
-    assert [gradient.square for gradient in kept] == [3.0, 4.0, 5.0]
+    monkeypatch.setattr(reports, "FORGETS_EVERY", 4)
+
+    def squares_after(*sequences: int) -> list[float]:
+        for each in sequences:
+            gradient = {"square": float(each), "variance": 1.0, "steps": 1, "at_batch_size": 64}
+            assert agent.report(sequence=each, gradient=gradient).status_code == 200
+        with agent.database.session_scope(writes=False) as session:
+            kept = session.exec(select(GradientSample).order_by(col(GradientSample.id))).all()
+        return [gradient.square for gradient in kept]
+
+    assert squares_after(1, 2, 3, 4) == [1.0, 2.0, 3.0, 4.0]
+    assert squares_after(5) == [3.0, 4.0, 5.0]
+    squares_after(6, 7)
+    other = agent.add_attempt(2)
+    agent.attempt_id, agent.token = other, agent.token_of(other)
+    assert squares_after(1) == [6.0, 7.0, 1.0]
 
 
 def test_a_repeated_report_changes_nothing(agent: Agent) -> None:
@@ -200,6 +211,48 @@ def test_numbers_that_are_none_are_refused(agent: Agent, loss: float) -> None:
     assert agent.client.post(path, content=body, headers=headers).status_code in (400, 422)
 
 
+def refusals(agent: Agent) -> list[dict[str, Any]]:
+    events = agent.client.get(f"/api/v1/jobs/{agent.job_id}/events").json()["items"]
+    return [event["data"] for event in events if event["kind"] == "report"]
+
+
+def test_reports_that_are_refused_make_one_event_for_each_kind(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for remembered in (True, False):  # by this process, and by the rows alone
+        agent.report(sequence=0)
+        agent.report(passes=[steps(-1.0)])
+        agent.report(world_size=3)
+        agent.report(gpu_type="a100")
+        path = f"/api/v1/attempts/{agent.attempt_id}/reports"
+        headers = {"Authorization": f"Bearer {agent.token}", "Content-Type": "application/json"}
+        agent.client.post(path, content=b'{"loss": NaN}', headers=headers)
+        told = [(one["attempt"], one["refused"], one["reason"]) for one in refusals(agent)]
+        assert told == [
+            (
+                1,
+                "invalid",
+                "/sequence: Input should be greater than or equal to 1. Give at least 1.",
+            ),
+            (1, "impossible", "The attempt has 2 GPUs."),
+            (
+                1,
+                "unreadable",
+                "The body holds NaN, which is not JSON. Give a finite number, or leave the field "
+                "out.",
+            ),
+        ], remembered
+        monkeypatch.setattr(refusing, "_noted", {})
+    assert agent.report().status_code == 200
+
+
+def test_who_has_another_token_makes_no_event_of_the_attempt(agent: Agent) -> None:
+    other = agent.another_job("other")
+    agent.report(token=agent.token_of(other), world_size=3)
+    agent.report(token="", sequence=0)
+    assert refusals(agent) == []
+
+
 def test_a_token_reports_for_its_own_attempt_and_does_nothing_else(
     agent: Agent, settings: Settings
 ) -> None:
@@ -230,3 +283,33 @@ def test_a_profile_tells_times_and_takes_the_job_no_further(agent: Agent) -> Non
     assert (shown["kind"], shown["stepping_seconds"]) == ("profile", 4.5)
     with agent.database.session_scope(writes=False) as session:
         assert [one.count for one in session.exec(select(StepSample))] == [2]
+
+
+def test_attempts_are_listed_from_either_end(agent: Agent) -> None:
+    for number in (2, 3):
+        agent.add_attempt(number)
+
+    def numbers(**asked: Any) -> list[int]:
+        found, cursor = list[int](), None
+        while not found or cursor is not None:
+            given = {**asked, "limit": 2} | ({} if cursor is None else {"cursor": cursor})
+            page = agent.client.get(f"/api/v1/jobs/{agent.job_id}/attempts", params=given).json()
+            found += [one["number"] for one in page["items"]]
+            cursor = page["next_cursor"]
+        return found
+
+    assert numbers() == numbers(sort="number") == [1, 2, 3]
+    assert numbers(sort="-number") == [3, 2, 1]
+
+
+def test_what_an_attempt_processed_and_when_it_saved_is_kept(agent: Agent) -> None:
+    progress = {"effective_samples": 640.0, "processed_samples": 800.0, "gained_samples": 400.0}
+    assert agent.report(progress=progress, checkpoint={"step": 7}).is_success
+    first = agent.row()
+    assert (first.processed_samples, first.gained_samples) == (800.0, 400.0)
+    assert first.checkpoint_seconds == first.reported_seconds
+    without = {"effective_samples": 700.0}
+    assert agent.report(sequence=2, progress=without, checkpoint={"step": 7}).is_success
+    second = agent.row()
+    assert (second.processed_samples, second.gained_samples) == (800.0, 400.0)
+    assert second.checkpoint_seconds == first.checkpoint_seconds

@@ -10,7 +10,7 @@ import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from http.client import HTTPResponse
+from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -136,6 +136,28 @@ def test_a_large_body_is_no_head(server: Server, chunked: bool) -> None:
         timeout=PATIENCE_SECONDS,
     )
     assert answer.status_code == 422
+
+
+@pytest.mark.parametrize("token", ["maat_unknown", None])
+@pytest.mark.parametrize("chunked", [False, True])
+def test_who_closes_after_a_body_that_is_too_large_is_answered(
+    server: Server, token: str | None, chunked: bool
+) -> None:
+    address = urlsplit(server.url)
+    assert address.hostname is not None
+    connection = HTTPConnection(address.hostname, address.port, timeout=PATIENCE_SECONDS)
+    headers = {"Content-Type": "application/json", "Connection": "close"}
+    if token is not None:
+        headers["Authorization"] = f"Bearer {token}"
+    if chunked:
+        headers["Transfer-Encoding"] = "chunked"
+        parts = (b"x" * 65536 for _ in range(512))
+        connection.request("POST", "/api/v1/jobs", parts, headers, encode_chunked=True)
+    else:
+        connection.request("POST", "/api/v1/jobs", b"x" * (32 << 20), headers)
+    with connection.getresponse() as answer:
+        assert (answer.status, answer.will_close) == (413 if token is None else 401, True)
+        assert json.loads(answer.read())["status"] == answer.status
 
 
 @pytest.mark.parametrize("path", [b"/api/v1/jobs", b"/_dash-update-component"])

@@ -102,7 +102,9 @@ def test_links_lead_to_the_cluster_that_is_shown_also_in_a_new_tab(two: Any, ope
     )
 
     without = [href for href in hrefs if "cluster=" not in href]
-    assert [href for href in without if not re.match(r"/(docs|measurements|jobs/job_)", href)] == []
+    assert [
+        href for href in without if not re.match(r"/(docs|measurements|admin|jobs/job_)", href)
+    ] == []
 
 
 def test_a_page_of_one_job_shows_the_cluster_of_that_job_which_is_no_choice_of_the_visitor(

@@ -8,10 +8,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from browser.barriers import every_barrier, in_scheme
-from browser.conftest import WIDE, Tab, Visitors, witnessed
+from browser.conftest import WIDE, Tab, Visitors, wait_until, witnessed
 from browser.pages import await_value, error_beside, wait_in_page
 from maat.client import calls
 
@@ -174,6 +174,32 @@ def test_allocations_are_shown_for_the_jobs_that_the_reader_chooses(comparison: 
     expect(titles.filter(has_text="sia + whole-node: third · JCT")).to_have_count(1)
     expect(titles.filter(has_text="first")).to_have_count(0)
     assert "job=third" in comparison.url
+
+
+def test_a_choice_made_before_the_offer_arrives_stays(comparison: Page) -> None:
+    calls_to_hold = "**/_dash-update-component*"
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        offers = "compare-jobs.data" in (route.request.post_data or "")
+        held.append(route) if offers else route.continue_()
+
+    comparison.route(calls_to_hold, hold)
+    comparison.goto(f"{comparison.url.partition('?')[0]}?job=first&job=third")
+    pills = comparison.locator(".mantine-MultiSelect-pill")
+    expect(pills).to_have_text(["first", "third"])
+    wait_until(lambda: bool(comparison.title() and held), "the question what is offered")
+    pills.first.locator(".mantine-Pill-remove").click()
+    expect(pills).to_have_text(["third"])
+
+    for route in held:
+        with comparison.expect_response(route.request.url):
+            route.continue_()
+    comparison.unroute(calls_to_hold)
+    comparison.locator("#compare-jobs").click()
+    expect(comparison.get_by_role("option", name="second (bert)")).to_be_visible()
+    expect(pills).to_have_count(1)
+    expect(pills).to_contain_text("third")
 
 
 def test_the_rule_of_fairness_is_chosen_beside_its_figure_and_kept_in_the_address(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Page, Route, expect
@@ -37,12 +38,13 @@ def words_of_emptiness(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize("path", ["/", "/cluster", "/jobs", "/rounds"])
-def test_a_visitor_who_may_not_read_the_clusters_is_told_so_and_not_that_there_is_none(
+def test_a_visitor_who_is_not_let_in_is_led_to_sign_in_and_not_told_that_there_is_no_cluster(
     path: str, server: Any, open_tab: Any
 ) -> None:
     page = open_tab(extra_http_headers=STRANGER).open(server.url + path)
 
-    expect(page.locator("#frame-problem").get_by_role("alert")).to_contain_text("token")
+    expect(page).to_have_url(f"{server.url}/sign-in?{urlencode({'next': path})}")
+    page.locator("#sign-in-button").wait_for()
     assert words_of_emptiness(page) == []
 
 

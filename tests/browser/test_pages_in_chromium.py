@@ -334,6 +334,15 @@ def test_figures_that_are_not_of_now_are_pale_and_say_of_when_they_are(
     page.unroute("**/api/v1/health")
 
 
+def test_a_full_disk_is_told_on_every_page(server: Any, tab: Any) -> None:
+    page = tab.open(server.url)
+    well = {"state": "ok", "last_round_age_seconds": 1.0}
+    told = {"status": "degraded", "disk": "full", "worker": well}
+    page.route("**/api/v1/health", lambda route: route.fulfill(json=told))
+    expect(page.get_by_text("the disk of Maat is full")).to_be_visible()
+    page.unroute("**/api/v1/health")
+
+
 def test_a_page_that_follows_from_a_press_begins_at_its_top(server: Any, tab: Any) -> None:
     page = tab.open(server.url + "/submit")
     page.wait_for_selector(FULL["/submit"], state="attached")

@@ -33,6 +33,9 @@ class NoQueue:
     def send(self, task: str, *arguments: str) -> None:
         pass
 
+    def waiting(self) -> dict[str, int]:
+        return {}
+
 
 class InProcess(httpx.BaseTransport):
     """The service as a transport of the synchronous client."""

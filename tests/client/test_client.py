@@ -12,7 +12,16 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from maat.client import ApiError, AsyncClient, Client, FieldProblem, Unreachable, calls
+from maat.client import (
+    ApiError,
+    AsyncClient,
+    Client,
+    CommandBody,
+    FieldProblem,
+    JobBody,
+    Unreachable,
+    calls,
+)
 
 HERE = "http://127.0.0.1:8000"
 
@@ -191,6 +200,16 @@ def test_the_awaited_client_sweeps_and_reserves_too(app: FastAPI) -> None:
             [],
             [],
         )
+
+
+def test_what_is_wrong_with_a_job_is_told_without_its_secrets() -> None:
+    run = {"argv": ["train"], "secret_env": {"KEY": "hidden-1"}, "env": {"KEY": "hidden-2"}}
+    with pytest.raises(ValueError, match=r"run\.cwd") as refused:
+        JobBody(name="train", model="net", run=run, secret_env={"KEY": "hidden-3"})  # type: ignore[arg-type,call-arg]
+    assert "hidden" not in str(refused.value)
+    with pytest.raises(ValueError, match="cwd") as refused:
+        CommandBody(**run)  # type: ignore[arg-type]
+    assert "hidden" not in repr(refused.value)
 
 
 def test_no_answer_is_unreachable_and_names_the_address() -> None:

@@ -101,11 +101,14 @@ class World:
             session.add(row)
         self.attempts.append(row.id)
 
-    def write(self, text: str) -> None:
+    @property
+    def log(self) -> Path:
         cluster = cluster_folder(self.settings, Cluster(id=self.cluster_id))
-        folder = attempt_folder(cluster, self.attempts[-1])
-        folder.mkdir(parents=True, exist_ok=True)
-        with (folder / "rank-0.log").open("a", encoding="utf-8") as file:
+        return attempt_folder(cluster, self.attempts[-1]) / "rank-0.log"
+
+    def write(self, text: str) -> None:
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("a", encoding="utf-8") as file:
             file.write(text)
 
     def end(self) -> None:
@@ -151,10 +154,37 @@ def test_a_command_is_submitted_as_it_is_typed(
     }
 
 
+def test_a_cluster_has_the_rounds_that_it_is_given(run: Run, here: Client) -> None:
+    run(
+        "create-cluster",
+        "quick",
+        "--shape",
+        "cpu=1x1",
+        "--executor",
+        "local",
+        "--round-seconds",
+        "9",
+    )
+    assert here.cluster("quick")["round_seconds"] == 9.0
+    words = ("--shape", "cpu=1x1", "--executor", "local", "--executor-parameter", "partition=gpu")
+    with pytest.raises(ParameterError, match="of the executor slurm, and this is local"):
+        run("create-cluster", "other", *words)
+
+
 def test_a_bare_command_runs_on_one_gpu(run: Run, here: Client) -> None:
     run("submit", "--", "python", "train.py")
     (job,) = here.jobs()["items"]
     assert (job["adaptivity"], job["gpu_count"]) == ("rigid", 1)
+
+
+def test_jobs_are_listed_by_cluster(run: Run, here: Client) -> None:
+    run("submit", "--", "python", "train.py")
+    (job,) = here.jobs()["items"]
+    here.create_cluster({"name": "there", "shape": "cpu=1x4", "executor": "local"})
+    assert job["id"] in run("jobs", "--cluster", "here")
+    assert job["id"] not in run("jobs", "--cluster", "there")
+    with pytest.raises(ApiError, match="nowhere"):
+        run("jobs", "--cluster", "nowhere")
 
 
 def test_a_command_that_adapts_may_go_without_its_profile(run: Run, here: Client) -> None:
@@ -225,6 +255,12 @@ def test_what_is_missing_is_named(run: Run, words: tuple[str, ...], field: str) 
     assert refused.value.field == field
 
 
+def test_it_is_asked_what_gpus_and_a_batch_size_together_mean(run: Run, here: Client) -> None:
+    with pytest.raises(ApiError) as refused:
+        run("submit", "--gpus", "1", "--batch-size", "64", "--", "python", "train.py")
+    assert [problem.pointer for problem in refused.value.errors] == ["/adaptivity"]
+
+
 def test_a_log_is_printed(run: Run, world: World) -> None:
     assert run("logs", world.job_id) == ""
     world.begin()
@@ -235,6 +271,98 @@ def test_a_log_is_printed(run: Run, world: World) -> None:
     world.write("second\n")
     assert run("logs", world.job_id) == "second\n"
     assert run("logs", world.job_id, "--attempt", "1").endswith("last\n")
+
+
+def test_a_raw_log_is_all_its_bytes(run: Run, world: World) -> None:
+    assert run("logs", world.job_id, "--raw") == ""
+    world.begin()
+    world.write("first")
+    world.end()
+    world.begin()
+    written = b"caf\xe9 \x1b[31mred\xff\0" * 10_000
+    world.write("")
+    world.log.write_bytes(written)
+    done = CliRunner().invoke(commands, ["logs", world.job_id, "--raw"], catch_exceptions=False)
+    assert done.stdout_bytes == written
+    assert run("logs", world.job_id, "--raw", "--attempt", "1") == "first"
+    with pytest.raises(ApiError, match="count from 0"):
+        run("logs", world.job_id, "--raw", "--rank", "7")
+    with pytest.raises(ParameterError, match="whole log"):
+        run("logs", world.job_id, "--raw", "-f")
+
+
+def test_the_end_of_a_log_is_printed(run: Run, world: World) -> None:
+    world.begin()
+    world.write("")
+    assert run("logs", world.job_id, "--tail", "5") == ""
+    lines = [f"{'ä' * 500} {number}\n" for number in range(300)]
+    world.write("".join(lines))
+    assert run("logs", world.job_id, "--tail", "2") == "".join(lines[-2:])
+    assert run("logs", world.job_id, "--tail", "250") == "".join(lines[-250:])
+    assert run("logs", world.job_id, "--tail", "1000") == "".join(lines)
+    assert run("logs", world.job_id, "--tail", "0") == ""
+    world.write("half\rof a line")
+    assert run("logs", world.job_id, "--tail", "1") == "half\rof a line"
+    assert run("logs", world.job_id, "--tail", "2") == lines[-1] + "half\rof a line"
+
+
+def test_what_comes_after_the_end_is_followed(here: Client, world: World) -> None:
+    world.begin()
+    world.write("one\ntwo\n")
+
+    def happens() -> Iterator[None]:
+        yield world.write("three\n")
+        yield world.end()
+        yield world.begin()
+        yield world.write("four\nfive\n")
+        yield world.end()
+        yield world.end_job()
+
+    story = happens()
+    reader = logs.LogReader(
+        here, world.job_id, 0, say=print, wait=lambda _: next(story, None), tail=1
+    )
+    assert "".join(reader.texts(None, follow=True)) == "two\nthree\nfour\nfive\n"
+
+
+def test_the_last_of_very_many_attempts_is_read(
+    run: Run, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logs, "MAX_LISTED", 2)
+    for _ in range(5):
+        world.begin()
+        world.end()
+    world.write("last\n")
+    assert run("logs", world.job_id) == "last\n"
+    assert len(run("attempts", world.job_id).splitlines()) == 6
+
+
+def test_a_service_that_goes_away_at_once_is_waited_for(
+    here: Client, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send, lost, said = here.send, [True], list[str]()
+    world.begin()
+    world.write("one\n")
+    world.end()
+    world.end_job()
+
+    def away(call: Any) -> Any:
+        if lost:
+            lost.pop()
+            raise Unreachable("away")
+        return send(call)
+
+    monkeypatch.setattr(here, "send", away)
+    reader = logs.LogReader(here, world.job_id, 0, say=said.append, wait=lambda _: None)
+    assert "".join(reader.texts(None, follow=True)) == "one\n"
+    assert said == ["The service does not answer; trying again."]
+
+
+def test_a_long_name_leaves_room_for_the_other_columns(run: Run, here: Client) -> None:
+    here.submit_job({"name": "n" * 200, "model": "cifar10", "cluster_id": "demo"})
+    (line,) = run("jobs").splitlines()[1:]
+    assert f" {'n' * 39}\N{HORIZONTAL ELLIPSIS} " in line
+    assert json.loads(run("jobs", "--json"))["items"][0]["name"] == "n" * 200
 
 
 def test_following_goes_on_over_attempts_and_lost_connections_until_the_job_ends(

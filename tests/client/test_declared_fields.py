@@ -16,7 +16,8 @@ from backend.database import Database
 from backend.models import Cluster
 from backend.simulations.traces import workload_of
 from frontend.pages.submit.model import body_of, values_like
-from maat.api.jobs import JobBody, JobOut
+from maat.api.job_answers import JobOut
+from maat.api.jobs import JobBody
 from maat.api.simulations import ClusterTrace
 from maat.client import Client
 from maat.scheduling import cluster as engine
@@ -27,7 +28,8 @@ from maat.scheduling.rounds import Decision, RoundInput
 from maat.simulation.iteration_models import shipped_models
 from maat.simulation.scenario import Scenario
 from maat.simulation.world import World
-from maat.workloads.workloads import read_workload, write_workload
+from maat.workloads.formats.sia import write_workload
+from maat.workloads.reading import read_workload
 from worker import live
 
 STRONG = {"model": "cifar10", "adaptivity": "strong-scaling", "batch_size": 512}
@@ -53,6 +55,7 @@ TRIED: dict[str, tuple[dict[str, Any], Any]] = {
     "preemptible": (RIGID, False),
     "gpu_types": (STRONG, ["t4", "a100"]),
     "priority": (STRONG, 7),
+    "labels": (STRONG, {"team": "vision", "stage": "test/1"}),
 }
 WITHOUT_FORM = {"preemptible"}  # a switch of its own
 
@@ -80,6 +83,8 @@ def test_a_field_reaches_the_policy_and_the_replay(
 ) -> None:
     base, value = TRIED[name]
     expected = tuple(value) if isinstance(value, list) else value
+    if name == "labels":
+        expected = ("team=vision", "stage=test/1")
     assert expected != _default(name)
 
     job = maat.submit_job({"name": "followed", **base, name: value})

@@ -133,6 +133,9 @@ class FakeExecutor:
         now = self._clock.now()
         for job_id in list(self._world.jobs):
             self._live(job_id, now)
+            if job_id in self._paused:
+                job = self._world.jobs[job_id]
+                job.held, job.promised = (), ()
             self._go_wrong(job_id, now)
         seen = [self._seen(job) for job in self._world.jobs.values() if job.ended is None]
         if seen and self._mischief.now("answers twice about a job"):
@@ -186,6 +189,7 @@ class FakeExecutor:
         for job_id in news.cancelled:
             if job_id in self._world.jobs and self._world.jobs[job_id].ended is None:
                 self._world.end(job_id, JobState.CANCELLED, now)
+        self._paused = news.paused.keys()
 
     def _live(self, job_id: JobId, now: float) -> None:
         job, since = self._world.jobs[job_id], self._world.jobs[job_id].at

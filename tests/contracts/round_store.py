@@ -37,12 +37,18 @@ def round_result(number: int) -> RoundResult:
     result = plan_round(round_input, POLICIES.build("fifo"), PLACERS.build("packed-sticky"))
     decision = replace(
         result.decision,
-        state=PolicyState("fifo", "abc", {"job-a": {"rounds": number, "share": 0.1}}),
+        state=_policy_state(number),
     )
     placement = replace(
         result.placement, state=PolicyState("packed-sticky", "def", {"job-b": number})
     )
     return replace(result, decision=decision, placement=placement)
+
+
+def _policy_state(number: int) -> PolicyState:
+    """What a policy remembers, and what the loop keeps beside it of what tenants are owed."""
+    shares = {"at": 60.0 * number, "seconds": {"vision": 1.5}}
+    return PolicyState("fifo", "abc", {"job-a": {"rounds": number, "share": 0.1}}, shares)
 
 
 def _job(job_id: str) -> Job:
@@ -89,9 +95,7 @@ class RoundStoreContract:
             assert commit(store, number)
             loaded = store.load()
             assert loaded.next_round_number == number + 1
-            assert loaded.policy_state == PolicyState(
-                "fifo", "abc", {"job-a": {"rounds": number, "share": 0.1}}
-            )
+            assert loaded.policy_state == _policy_state(number)
             assert loaded.placer_state == PolicyState("packed-sticky", "def", {"job-b": number})
 
     def test_a_round_is_committed_once(self, store: RoundStore) -> None:

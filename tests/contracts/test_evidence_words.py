@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from contracts.generated import round_inputs
+from contracts.generated_quotas import quota_rounds
 from hypothesis import given, settings
 
 from frontend.components.evidence import LABELS
@@ -20,7 +21,7 @@ def policy(request: pytest.FixtureRequest) -> Policy:
 
 
 @settings(max_examples=10)
-@given(round_input=round_inputs())
+@given(round_input=round_inputs() | quota_rounds())
 def test_every_number_behind_a_reason_has_a_label(policy: Policy, round_input: RoundInput) -> None:
     reasons = plan_round(round_input, policy, PLACERS.build("packed-sticky")).reasons
 

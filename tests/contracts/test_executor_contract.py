@@ -8,7 +8,8 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -19,6 +20,7 @@ from training_world import OwnTables
 from backend.models import Job as JobRow
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.events import TERMINAL, Event, EventKind, may_follow
+from maat.scheduling.explain import ReasonCode
 from maat.scheduling.limits import capacity_limits
 from maat.scheduling.loop import pinned_grants, plan_round
 from maat.scheduling.placement import PLACERS
@@ -31,11 +33,15 @@ from worker.executors.protocol import (
     JobStatus,
     News,
     Observation,
+    Pause,
     Restoration,
     StateChanges,
     StoredJob,
     StoredState,
 )
+from worker.executors.simulated_beliefs import PARTS
+from worker.pauses import without_paused
+from worker.writes import Write
 
 CLUSTER = Cluster.parse("t4=2x4,a100=1x4")
 WITHOUT_FIRST_NODE = Cluster.of(CLUSTER.nodes[1:])
@@ -63,6 +69,8 @@ class Driven:
     events: list[Event] = field(default_factory=list)
     round_number: int = 1
     tables: OwnTables | None = None
+    left: list[Write] = field(default_factory=list)
+    paused: Mapping[str, Pause] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.entry.read is not None:
@@ -87,17 +95,24 @@ class Driven:
         news = self._news(list(self.rows.values()), cancelled)
         return Restoration(self.name, self.cluster, self.clock, news, self.stored, numbers)
 
-    def go_on(self, *, submitted: Sequence[str] = (), cancelled: Sequence[str] = ()) -> None:
+    def go_on(
+        self,
+        *,
+        submitted: Sequence[str] = (),
+        cancelled: Sequence[str] = (),
+        paused: Sequence[str] = (),
+    ) -> None:
         new = [row(name, at=self.clock.time) for name in submitted]
         self.rows |= {one.id: one for one in new}
+        self.paused = dict.fromkeys(paused, Pause(ReasonCode.HELD_BY_USER))
         self.executor.go_on(self._news(new, cancelled))
 
     def _news(self, jobs: Sequence[JobRow], cancelled: Sequence[str]) -> News:
         own = None if self.tables is None else self.tables.read(self.rows)
-        return News(jobs, TENANTS, cancelled, own)
+        return News(jobs, TENANTS, cancelled, own, self.paused)
 
     def observe(self) -> Observation:
-        seen = self.executor.observe()
+        seen = without_paused(self.executor.observe(), self.paused)
         self._record(seen.state.events)
         return seen
 
@@ -136,7 +151,7 @@ class Driven:
         """Store what changed, as text that only the executor reads."""
         changes, writes = self.executor.take_changes(), self.executor.take_writes()
         if self.tables is None:
-            assert list(writes) == []
+            self.left += writes  # for others: it never reads them again
         else:
             self.tables.write(writes)
         jobs = {} if self.stored is None else dict(self.stored.jobs)
@@ -247,6 +262,22 @@ def test_each_job_has_one_status_that_agrees_with_what_the_scheduler_sees(driven
                 assert one.ended in [e.state for e in seen.state.events if e.job_id == one.job_id]
 
 
+def test_what_is_left_for_others_is_left_once(driven: Driven) -> None:
+    for _ in driven.play(60):
+        driven.restart()
+    kept: Counter[tuple[str, str]] = Counter()
+    for write in driven.left:
+        table = write.statement.table.name  # type: ignore[attr-defined]
+        for one in write.rows or ():
+            if "job_id" in one:
+                kept[table, one["job_id"]] += 1
+    ended = {count for (table, _), count in kept.items() if table == "ended_beliefs"}
+    noted = [count for (table, _), count in kept.items() if table == "job_gradients"]
+    assert ended <= {1}
+    assert all(2 < count <= PARTS for count in noted)
+    assert len(noted) == sum(table == "ended_beliefs" for table, _ in kept)
+
+
 def test_gpu_time_and_restarts_never_fall(driven: Driven) -> None:
     before: dict[str, JobStatus] = {}
     for seen in driven.play(20):
@@ -323,6 +354,30 @@ def test_a_job_that_came_and_one_that_was_cancelled_are_news(driven: Driven) -> 
     driven.store()
     assert driven.stored is not None
     assert "job-1" not in driven.stored.jobs
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_paused_job_holds_no_gpus_and_keeps_its_work(driven: Driven, restarts: bool) -> None:
+    """Its processes may take a while to save and end; nobody waits for that."""
+    done = running(driven)["job-1"].progress
+    for _ in range(4):
+        if restarts:
+            driven.paused = {"job-1": Pause(ReasonCode.HELD_BY_USER)}
+            driven.restart()
+        else:
+            driven.go_on(paused=["job-1"])
+        seen, _ = driven.round()
+        (status,) = [one for one in seen.statuses if one.job_id == "job-1"]
+        assert status.allocation is None
+        assert "job-1" not in [job.id for job in seen.state.jobs]
+        assert status.progress >= done
+        done = status.progress
+    assert "job-1" in driven.executor.known
+    driven.go_on()
+    for _ in driven.play(60):
+        pass
+    ends = [event.job_id for event in driven.events if event.state is JobState.SUCCEEDED]
+    assert sorted(ends) == ["job-0", "job-1", "job-2"]
 
 
 def test_a_job_keeps_its_gpus_by_their_new_numbers_or_loses_them_and_says_so(

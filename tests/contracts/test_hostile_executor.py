@@ -32,7 +32,7 @@ from sqlmodel import col, select
 
 from backend.database import Database
 from backend.migrations import upgrade
-from backend.models import Job, JobEvent, Node
+from backend.models import Job, JobEvent, JobPause, Node
 from maat.scheduling.events import may_follow
 from maat.vocabulary import JobState
 from worker import live
@@ -83,6 +83,8 @@ class Play:
             self.submit(1)
         elif act == "cancel":
             self._cancel()
+        elif act in ("pause", "resume"):
+            self._pause(act == "pause")
         elif act == "remove a node" and self.has_all_nodes:
             self._remove_node()
         elif act == "forget":
@@ -103,6 +105,8 @@ class Play:
     def heal(self) -> None:
         """Play on without mischief until every job has ended, or should have."""
         self.mischief.is_over = True
+        while any(row.pause_requested for row in jobs_of(self.database, self.cluster_id)):
+            self._pause(False)
         self.step()
         for _ in range(ROUNDS_TO_HEAL):
             if all(row.state in ENDED for row in jobs_of(self.database, self.cluster_id)):
@@ -119,6 +123,7 @@ class Play:
             assert states[-1] == row.state, (states, row.state)
             assert all(may_follow(*pair) for pair in itertools.pairwise(states)), states
             self._check_spans(row)
+            self._check_pauses(row)
             assert (row.finished_seconds is not None) == (row.state in ENDED)
         self._check_nothing_is_doubled()
         if self.has_all_nodes:
@@ -133,6 +138,15 @@ class Play:
         for before, after in itertools.pairwise(spans):
             assert before.to_seconds is not None
             assert before.to_seconds <= after.from_seconds
+
+    def _check_pauses(self, row: Job) -> None:
+        mine = select(JobPause).where(JobPause.job_id == row.id).order_by(col(JobPause.id))
+        with self.database.session_scope(writes=False) as session:
+            pauses = session.exec(mine).all()
+        lasts = [one.to_seconds is None for one in pauses]
+        assert lasts.count(True) == (row.state == JobState.PAUSED)
+        assert len(pauses) == states_of(self.database, row.id).count(JobState.PAUSED)
+        assert (row.paused_since_seconds is None) == (row.state != JobState.PAUSED)
 
     def _check_nothing_is_doubled(self) -> None:
         columns = (JobEvent.job_id, JobEvent.cluster_seconds, JobEvent.kind, JobEvent.state)
@@ -166,6 +180,15 @@ class Play:
             if row is not None:
                 row.cancel_requested = True
 
+    def _pause(self, pause: bool) -> None:
+        """Pause the first job that is not, or resume the first that is."""
+        with self.database.session_scope() as session:
+            mine = (Job.cluster_id == self.cluster_id, col(Job.pause_requested).is_(not pause))
+            alive = (*mine, col(Job.finished_seconds).is_(None)) if pause else mine
+            row = session.exec(select(Job).where(*alive).order_by(col(Job.id))).first()
+            if row is not None:
+                row.pause_requested = pause
+
     def _remove_node(self) -> None:
         self.has_all_nodes = False
         with self.database.session_scope() as session:
@@ -183,7 +206,8 @@ def _die(*_: object, **__: object) -> None:
 
 names = (f"hostile-{number}" for number in itertools.count())
 acts = st.lists(
-    st.sampled_from(("", "submit", "cancel", "forget", "die", "remove a node")), max_size=9
+    st.sampled_from(("", "submit", "cancel", "forget", "die", "remove a node", "pause", "resume")),
+    max_size=9,
 )
 
 
@@ -211,7 +235,8 @@ def test_rounds_go_on_while_an_executor_does_one_thing_that_it_must_not(
 ) -> None:
     play = Play(stored, Mischief({kind: 0.5}), name=next(names))
     play.submit(5)
-    for act in ("", "", "submit", "die", "", "forget", "cancel", "", "remove a node", ""):
+    acts = ("", "", "submit", "die", "pause", "", "forget", "cancel", "", "resume", "die")
+    for act in (*acts, "pause", "remove a node", ""):
         play.step(act)
     play.heal()
     assert {row.state for row in jobs_of(stored, play.cluster_id)} <= ENDED

@@ -26,6 +26,7 @@ class Rank:
 
     def __init__(self) -> None:
         self.folder = Path(os.environ["MAAT_ATTEMPT_DIR"])
+        (self.folder / "agent").touch()  # as the agent does at its start
         self.spec = json.loads((self.folder / "spec.json").read_text())
         self.number, self.rank = int(os.environ["MAAT_NUMBER"]), int(os.environ["RANK"])
         gpus = [f"{n}/{i}" for n, held in self.spec["gpus_by_node"].items() for i in held]

@@ -142,7 +142,7 @@ def test_a_job_whose_supervisor_is_killed_is_silent_and_then_ended(site: SlurmTr
     for pid in supervisors_of(site):
         os.kill(pid, signal.SIGKILL)
     site.slurm.until(lambda: not ranks_of(site, first.id))
-    site.change_attempt(first.id, reports=True)
+    site.change_attempt(first.id, reports=True, reported_seconds=first.running_seconds)
     site.look()
     assert site.attempt_state(job_id) == "running", "Slurm says that all is well"
     site.wind(301.0)

@@ -12,17 +12,20 @@ from typing import Any
 
 import pytest
 from live_samples import assert_history_is_whole, job
+from small_disk import SmallDisk
 from training_samples import TrainingCluster
 
 from backend.attempts.reports import take_report
 from backend.database import Database
 from backend.jobs.explanation import explain
-from backend.jobs.repository import last_failure
+from backend.jobs.repository import last_failure, last_setback
 from backend.migrations import upgrade
 from backend.settings import Settings
 from backend.sight import Sight
 from frontend.components.events import details, event_words
 from maat.api.attempts import ReportBody
+from maat.api.job_answers import ExplanationOut
+from maat.api.job_words import state_in_words
 from maat.launch.attempt_dir import AttemptDir
 from maat.scheduling.events import EventKind
 from maat.scheduling.explain import ReasonCode, sentence_of
@@ -49,6 +52,12 @@ def cluster(tmp_path: Path) -> Iterator[TrainingCluster]:
 def reason(cluster: TrainingCluster, job_id: str) -> tuple[str, str]:
     row = job(cluster.database, job_id)
     return row.reason_code, sentence_of(row.reason_code, row.reason_evidence)
+
+
+def explanation(cluster: TrainingCluster, job_id: str) -> ExplanationOut:
+    with cluster.database.session_scope(writes=False) as session:
+        found = last_setback(session, job_id)
+        return explain(job(cluster.database, job_id), Sight(None), [], setback=found)
 
 
 def folder_of(cluster: TrainingCluster, job_id: str) -> AttemptDir:
@@ -78,9 +87,19 @@ def test_a_crash_loop_is_told_from_a_lost_supervisor(cluster: TrainingCluster) -
     assert code == ReasonCode.HELD_BACK
     assert "Its attempt 1 failed: Rank 0 ended with exit code 7." in said
     assert "pause of 10 s" in said
+    assert explanation(cluster, crashes)["last_lines"] == ["no such file"]
+    held = {"evidence": job(cluster.database, crashes).reason_evidence}
+    assert state_in_words({"state": "preempted", "reason": held}) == "failed, is tried again"
     lost = cluster.events(lasting)[-1]
     assert (lost["cause"], lost["outcome"]) == ("engine-lost", "lost")
     assert details(lost).startswith("its node or its supervisor was lost, ")
+    code, said = reason(cluster, lasting)
+    assert code == ReasonCode.NOT_YET_CONSIDERED
+    assert said == (
+        "Its attempt 1 ended: Its supervisor was killed. The next round considers it again."
+    )
+    held = {"evidence": job(cluster.database, lasting).reason_evidence}
+    assert state_in_words({"state": "preempted", "reason": held}) == "lost, is started again"
     cluster.round()
     runs(cluster, lasting, 2)
     for attempt in (2, 3):
@@ -126,6 +145,36 @@ def test_what_the_engine_refused_is_tried_again_after_a_pause(cluster: TrainingC
     runs(cluster, job_id, 2)
 
 
+def test_a_job_whose_disk_is_full_has_failed_and_not_lost_its_supervisor(
+    cluster: TrainingCluster, small_disk: SmallDisk
+) -> None:
+    cluster.settings = cluster.settings.model_copy(update={"data_dir": small_disk.path})
+    job_id = cluster.submit("/bin/sh", "-c", f"cat /dev/zero > {small_disk.path}/rest")
+    cluster.round()
+    cluster.look_until(lambda: cluster.has_ended(job_id))
+    (attempt,) = cluster.attempts(job_id)
+    assert (attempt.outcome, attempt.exits) == (Outcome.FAILED, {"0": 1})
+    assert cluster.state(job_id) == JobState.FAILED
+    told = cluster.events(job_id)[-1]
+    assert told["cause"] == "crash"
+    assert f"The disk of {small_disk.path}" in told["reason"]
+    assert "was full: make room there." in told["reason"]
+    with cluster.database.session_scope(writes=False) as session:
+        row, failure = job(cluster.database, job_id), last_failure(session, job_id)
+    why = explain(row, Sight(None), [], failure=failure)["primary"]["sentence"]
+    assert "make room there" in why
+
+    other = cluster.submit(*SLEEP)
+    cluster.round()
+    assert cluster.outcomes(other) == [Outcome.REFUSED]
+    code, said = reason(cluster, other)
+    assert (code, "make room there" in said) == (ReasonCode.HELD_BACK, True)
+    small_disk.make_room()
+    cluster.wind(11.0)
+    cluster.round()
+    runs(cluster, other, 2)
+
+
 @pytest.mark.long
 @pytest.mark.needs_torch
 def test_a_full_disk_and_a_damaged_checkpoint_cost_one_checkpoint_each(
@@ -147,6 +196,7 @@ def test_a_full_disk_and_a_damaged_checkpoint_cost_one_checkpoint_each(
     tell(cluster, job_id)
     (trouble,) = cluster.events(job_id, EventKind.CHECKPOINT)
     assert trouble["reason"].startswith("No checkpoint could be written: ")
+    assert f"Look for room on the disk of {kept}" in trouble["reason"]
     assert event_words("checkpoint", trouble) == "trouble with a checkpoint"
     assert cluster.attempt_state(job_id) == AttemptState.RUNNING, "training goes on"
     cluster.ask_to_end(job_id, StopReason.PREEMPTED)

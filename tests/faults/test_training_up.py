@@ -100,3 +100,18 @@ def test_a_command_that_is_killed_is_started_again_and_ends(service: Service) ->
     outcomes = [attempt["outcome"] for attempt in service.attempts(job_id)]
     assert outcomes == ["failed", "succeeded"]
     assert service.attempts(job_id)[0]["exit_codes"] == {"0": -9}
+
+
+def test_maat_says_at_its_end_what_trains_on(service: Service) -> None:
+    job_id = service.submit("exec sleep 600")
+    service.await_state(job_id, "running")
+    service.up.process.terminate()
+    assert service.up.process.wait(PATIENCE_SECONDS) == 0
+    assert f"1 job trains on: {job_id}." in service.up.said
+    service.start()
+    service.await_state(job_id, "running")
+    assert service.client.post(f"/jobs/{job_id}/actions/cancel").is_success
+    service.await_state(job_id, "cancelled")
+    service.up.process.terminate()
+    assert service.up.process.wait(PATIENCE_SECONDS) == 0
+    assert "trains on" not in service.up.said

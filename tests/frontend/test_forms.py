@@ -102,6 +102,7 @@ def test_the_form_leaves_out_what_is_empty_or_means_nothing_for_the_kind_of_job(
     rest = {
         "work_scale": 1,
         "gpu_types": [],
+        "labels": ["team=vision"],
         "external_id": "",
         "workload_kind": "training",
         "promised_seconds": 9,
@@ -119,6 +120,7 @@ def test_the_form_leaves_out_what_is_empty_or_means_nothing_for_the_kind_of_job(
         "gpu_count": 4,
         "batch_size": 64,
         "work_scale": 1,
+        "labels": {"team": "vision"},
         "workload_kind": "training",
         "cluster_id": "clu_1",
         "preemptible": True,
@@ -131,6 +133,7 @@ def test_the_form_leaves_out_what_is_empty_or_means_nothing_for_the_kind_of_job(
         "max_gpus": 8,
         "max_batch_size": 128,
         "work_scale": 1,
+        "labels": {"team": "vision"},
         "workload_kind": "training",
         "preemptible": False,
     }
@@ -535,6 +538,7 @@ JOB: dict[str, Any] = {
     "max_batch_size": "",
     "work_scale": 1,
     "gpu_types": [],
+    "labels": [],
     "external_id": "",
     "workload_kind": "training",
     "promised_seconds": "",
@@ -609,6 +613,7 @@ def test_a_form_is_filled_as_a_job_was_declared_but_for_what_a_remedy_changes_an
         **JOB,
         "max_gpus": None,
         "gpu_types": None,
+        "labels": {"team": "vision"},
         "priority": 3,
         "external_id": "run-7",
         "batch_size": 512,
@@ -616,4 +621,5 @@ def test_a_form_is_filled_as_a_job_was_declared_but_for_what_a_remedy_changes_an
 
     filled = values_like(declared, {"gpu_count": 2})
 
-    assert filled == {**JOB, "gpu_count": 2, "batch_size": 512, "priority": 3}
+    labels = ["team=vision"]
+    assert filled == {**JOB, "gpu_count": 2, "batch_size": 512, "priority": "3", "labels": labels}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from frontend.pages.jobs.blocks import Filters
 from frontend.pages.jobs.callbacks import shown
-from maat.api.jobs import JobPage
+from maat.api.job_answers import JobPage
 
 NO_JOBS: JobPage = {"items": [], "next_cursor": None, "state_counts": {}, "total": 0}
-ALL: Filters = {"q": None, "state": [], "model": [], "gpu_type": []}
+ALL: Filters = {"q": None, "state": [], "model": [], "gpu_type": [], "label": []}
 
 
 def test_a_list_without_jobs_says_how_to_begin() -> None:

@@ -67,6 +67,10 @@ def fill_of(world: World) -> Mapping[str, Sequence[str]]:
         ],
         "sweep_id": both["sweeps"],
         "operation_id": both["operations"],
+        "report_id": both["reports"],
+        "schedule_id": both["schedules"],
+        "form": ["csv", "json", "pdf"],
+        "paper": ["letter"],
         "slug": ["not-found"],
         "rest": ["v1/nothing"],
         "path": ["jobs", f"jobs/{job[0]}", "rounds/1"],
@@ -78,6 +82,11 @@ def fill_of(world: World) -> Mapping[str, Sequence[str]]:
         "owner": [f"{SECRET} submitter", "blue submitter"],
         "model": [RED_MODEL, BLUE_MODEL],
         "gpu_type": ["t4"],
+        "actor": [f"{SECRET} submitter"],
+        "action": ["submit job"],
+        "target": world.red["jobs"][:1],
+        "target_kind": ["job"],
+        "array": ["arr_1"],
         "q": [SECRET, "job", world.red["jobs"][0]],
         "submitted_after": ["2020-01-01T00:00:00Z"],
         "sort": ["name", "-gpu_hours"],
@@ -91,6 +100,11 @@ def fill_of(world: World) -> Mapping[str, Sequence[str]]:
         "from": ["2020-01-01T00:00:00Z"],
         "to": ["2100-01-01T00:00:00Z"],
         "points": ["5"],
+        "period": ["this-week"],
+        "by": ["tenant", "user", "gpu_type", "model", "label", "day"],
+        "per_day": ["true"],
+        "label": [f"team={SECRET}"],
+        "price_id": [world.price_id],
         "over": ["true"],
         "kind": ["interference"],
         "baseline": ["1"],
@@ -103,11 +117,17 @@ def fill_of(world: World) -> Mapping[str, Sequence[str]]:
         "progress": ["0.5"],
         "batch_size": ["512"],
         "workload_kind": ["training"],
+        "user": [f"{SECRET} viewer", "blue viewer", "me"],
+        "token_id": ["tok_nothing"],
+        "role": ["viewer"],
+        "active": ["true"],
+        "next": ["/jobs"],
     }
 
 
 def secrets_of(world: World) -> list[str]:
-    hidden = ("jobs", "measurements", "simulations", "runs", "sweeps", "operations")
+    work = ("simulations", "runs", "sweeps", "operations")
+    hidden = ("jobs", "measurements", "reports", "schedules", *work)
     return [SECRET, *(one for noun in hidden for one in world.red[noun])]
 
 
@@ -133,6 +153,17 @@ def pages_of(world: World) -> list[str]:
         "/simulate",
         "/sweeps",
         "/measurements",
+        "/reports",
+        "/reports?from=2020-01-01&to=2020-02-01",
+        "/fairness",
+        "/fairness?from=2020-01-01&to=2020-02-01",
+        *(f"/usage?by={by}" for by in ("tenant", "user", "gpu_type", "model", "label", "day")),
+        "/account",
+        "/admin",
+        "/admin?tab=quotas",
+        "/admin?tab=health",
+        "/admin?tab=audit",
+        "/sign-in",
         "/nothing",
     ]
     return [
@@ -166,7 +197,19 @@ def walk_pages(world: World, user: str, *, press: bool) -> Iterator[Seen]:
     said |= {
         "measurement": world.red["measurements"][0],
         "operation": world.red["operations"][0],
+        "report": world.red["reports"][0],
+        "schedule": world.red["schedules"][0],
+        "version": "1",
         "name": "x",
+        "user": f"{SECRET} viewer",
+        "role": "viewer",
+        "state": "active",
+        "tenant": f"{SECRET} tenant",
+        "session": "ses_nothing",
+        "token": "tok_nothing",
+        "gpu_type": "t4",
+        "guaranteed": "1",
+        "ceiling": "",
     }
     client = world.client(user)
     for address in pages_of(world):
@@ -234,6 +277,8 @@ REACHED = {
         "/clusters/{cluster_id}/timeline",
         "/clusters/{cluster_id}/reservations",
         "/clusters/{cluster_id}/reservations/{reservation_id}",
+        "/clusters/{cluster_id}/quotas",
+        "/clusters/{cluster_id}/quotas/{tenant}/{gpu_type:path}",
         "/measurements",
         "/measurements/{measurement_id}",
         "/simulations",
@@ -245,6 +290,18 @@ REACHED = {
         "/sweeps/{sweep_id}",
         "/operations",
         "/operations/{operation_id}",
+        "/clusters/{cluster_id}/report",
+        "/clusters/{cluster_id}/report/{form}",
+        "/reports",
+        "/reports/{report_id}",
+        "/reports/{report_id}/{form}",
+        "/report-schedules",
+        "/report-schedules/{schedule_id}",
+        "/report-schedules/{schedule_id}/deliveries",
+        "/fairness",
+        "/fairness/worst",
+        "/fairness/shares",
+        "/jobs/{job_id}/fairness",
     )
 }
 TOLD_BY_ROUTES = {
@@ -258,6 +315,7 @@ TOLD_BY_ROUTES = {
         "/clusters/{cluster_id}/rounds/{number}",
         "/clusters/{cluster_id}/reservations",
         "/clusters/{cluster_id}/reservations/{reservation_id}",
+        "/clusters/{cluster_id}/quotas",
         "/measurements",
         "/measurements/{measurement_id}",
         "/simulations",
@@ -265,12 +323,24 @@ TOLD_BY_ROUTES = {
         "/simulations/{simulation_id}/runs/{run_id}/result",
         "/sweeps",
         "/sweeps/{sweep_id}",
+        "/clusters/{cluster_id}/report",
+        "/clusters/{cluster_id}/report/{form}",
+        "/reports",
+        "/reports/{report_id}",
+        "/reports/{report_id}/{form}",
+        "/report-schedules",
+        "/report-schedules/{schedule_id}",
+        "/fairness",
+        "/fairness/worst",
+        "/fairness/shares",
+        "/jobs/{job_id}/fairness",
     )
 }
 TOLD_BY_PAGES = {
     "overview-drawing.data",
     "cluster-drawing.data",
     "cluster-reserved.children",
+    "admin-quotas.children",
     "jobs-grid.getRowsResponse",
     "job-head.children",
     "round-matrix.figure",
@@ -280,4 +350,8 @@ TOLD_BY_PAGES = {
     "sweeps-list.children",
     "sweep-head.children",
     "measurements-list.children",
+    "reports-document.children",
+    "reports-kept.children",
+    "reports-schedules.children",
+    "fairness-worst.children",
 }

@@ -11,6 +11,7 @@ from frontend_samples import belief
 from frontend.pages.job.belief_parts import belief_words, profiles_table, restart_table
 from frontend.pages.job.parts import why
 from frontend.pages.job.run_parts import (
+    MOST_SHOWN,
     attempts_table,
     command_facts,
     exit_words,
@@ -151,3 +152,12 @@ def test_an_attempt_shows_what_is_wrong_with_its_checkpoints_and_who_cancelled_i
     assert full in said
     ended = {**ATTEMPT, "outcome": "cancelled", "reason": "It was cancelled in Slurm."}
     assert "was cancelled in the engine" in text_of(attempts_table([ended]))  # type: ignore[list-item]
+
+
+def test_of_very_many_attempts_the_newest_are_shown_and_counted() -> None:
+    def shown(count: int, newest: int) -> str:
+        numbers = range(newest - count + 1, newest + 1)
+        return text_of(attempts_table([{**ATTEMPT, "number": each} for each in numbers]))  # type: ignore[list-item]
+
+    assert "newest" not in shown(MOST_SHOWN, MOST_SHOWN)
+    assert f"The newest {MOST_SHOWN} of 600" in shown(MOST_SHOWN, 600)

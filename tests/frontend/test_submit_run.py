@@ -36,6 +36,7 @@ VALUES: dict[str, Any] = {
     "preemptible": True,
     "secrets": [],
     "gpu_types": [],
+    "labels": [],
     "model": "",
     "external_id": "",
     "stop_seconds": 120,
@@ -74,6 +75,7 @@ def test_every_field_of_the_schema_can_be_given() -> None:
         "max_gpus": 4,
         "secrets": [Secret("KEY", "hush")],
         "gpu_types": ["cpu"],
+        "labels": ["team=vision"],
         "model": "resnet",
         "external_id": "mine",
         "total_samples": 1e6,
@@ -86,7 +88,13 @@ def test_every_field_of_the_schema_can_be_given() -> None:
     assert run is not None
     assert run.model_fields_set == set(CommandBody.model_fields)
     assert run.secret_env == {"KEY": "hush"}
-    of_commands = set(JobBody.model_fields) - {"work_scale", "workload_kind", "promised_seconds"}
+    of_commands = set(JobBody.model_fields) - {
+        "work_scale",
+        "workload_kind",
+        "promised_seconds",
+        "after",
+        "deadline",
+    }
     assert body.keys() == of_commands - {"gpu_count"}
 
 
@@ -95,6 +103,7 @@ def test_another_like_it_has_all_but_its_secrets_and_its_own_id() -> None:
         "name": "night", "model": "resnet", "adaptivity": "strong-scaling", "gpu_count": None,
         "min_gpus": 2, "max_gpus": None, "batch_size": 64, "max_batch_size": None,
         "preemptible": False, "gpu_types": ["cpu"], "priority": 5, "external_id": "mine",
+        "labels": {"team": "vision"},
     }  # fmt: skip
     command: Any = {
         "argv": ["python", "my train.py", "$HOME"], "cwd": "/srv",
@@ -107,7 +116,9 @@ def test_another_like_it_has_all_but_its_secrets_and_its_own_id() -> None:
     assert filled["external_id"] == ""
     assert left_out(command) == ["LINES"]
     again = body_of({**filled, "secrets": []}, cluster_id="here")
-    kept = ("name", "model", "adaptivity", "min_gpus", "batch_size", "gpu_types", "priority")
+    kept = (
+        "name", "model", "adaptivity", "min_gpus", "batch_size", "gpu_types", "priority", "labels",
+    )  # fmt: skip
     assert {name: again[name] for name in kept} == {name: job[name] for name in kept}
     assert again["preemptible"] is False
     shown = {**command, "env": {"A": "x=y "}}

@@ -9,6 +9,7 @@ import pytest
 from frontend.components.conditions import describe
 from frontend.components.events import details, event_words
 from frontend.components.evidence import evidence_words, reason_words
+from frontend.components.names import cut_name
 from frontend.formatting import clock, column, duration, gpu_hours, number, percent, plural
 from frontend.pages.jobs.rows import row_of, wanted
 from frontend.pages.reservations import reservations_table
@@ -374,3 +375,9 @@ def test_a_round_duration_of_one_policy_is_said_of_it() -> None:
     said = dict(describe({"round_seconds": 60.0, "runs": runs}))
 
     assert said["Round duration"] == "60 s, sia 300 s"
+
+
+def test_a_long_name_is_cut_and_can_be_had_whole() -> None:
+    assert cut_name("vision") == "vision"
+    cut: Any = cut_name("v" * 200)
+    assert (cut.children, cut.title, cut.tabIndex) == ("v" * 200, "v" * 200, 0)

@@ -23,6 +23,7 @@ from backend.database import Database
 from backend.models import Cluster, Job, Round, SimulationRun, SweepPoint
 from backend.settings import Settings
 from frontend import app as composition
+from worker.fairness.work import work_out
 from worker.live import step_cluster
 from worker.simulations import run_simulation
 from worker.sweeps import run_point
@@ -39,6 +40,9 @@ class RememberingQueue:
     def send(self, task: str, *arguments: str) -> None:
         """Nothing is kept: rows are the truth."""
 
+    def waiting(self) -> dict[str, int]:
+        return {}
+
 
 @dataclass
 class World:
@@ -50,6 +54,7 @@ class World:
     tokens: dict[str, str] = field(default_factory=dict)
     red: dict[str, list[str]] = field(default_factory=dict)
     blue: dict[str, list[str]] = field(default_factory=dict)
+    price_id: str = ""
 
     def client(self, user: str) -> TestClient:
         """Speaks as this user, from far away."""
@@ -90,6 +95,8 @@ def make_world(folder: Path) -> World:
         for client, whose, word in ((red, world.red, SECRET), (blue, world.blue, "blue")):
             _ask_for_work(client, whose, word, world.cluster_id)
     _do_work(world)
+    for tenant, whose, word in (("red", world.red, SECRET), ("blue", world.blue, "blue")):
+        _keep_reports(world.client(f"{tenant}-tenant_manager"), whose, word)
     world.app = composition.create_app(settings)
     return world
 
@@ -100,7 +107,7 @@ def _make_users(world: World) -> None:
             home = Tenant(name=f"{word} tenant")
             session.add(home)
             session.flush()
-            for role in (Role.SUBMITTER, Role.VIEWER):
+            for role in (Role.SUBMITTER, Role.VIEWER, Role.TENANT_MANAGER):
                 user = User(name=f"{word} {role.value}", tenant_id=home.id, role=role.value)
                 session.add(user)
                 session.flush()
@@ -128,6 +135,7 @@ def _submit(client: TestClient, word: str, model: str, *, count: int) -> list[st
             "name": f"{word} job {number}",
             "external_id": f"{word} external {number}",
             "model": model,
+            "labels": {"team": word},
             **shapes[number % 3],
         }
         made.append(_made(client.post(f"{API}/jobs", json=body))["id"])
@@ -150,6 +158,12 @@ def _reserve(admin: TestClient, world: World) -> None:
         )
     ]
     world.blue["reservations"], world.red["reservations"] = mine, theirs
+    for tenant, ceiling in ((f"{SECRET} tenant", 20), ("blue tenant", 22)):
+        quotas = f"{API}/clusters/{world.cluster_id}/quotas/{tenant}"
+        _made(admin.put(f"{quotas}/t4", json={"guaranteed": 2, "ceiling": ceiling}))
+    price = {"gpu_type": "t4", "price_per_gpu_hour": "0.35", "currency": "EUR"}
+    prices = f"{API}/clusters/{world.cluster_id}/prices"
+    world.price_id = _made(admin.post(prices, json=price))["id"]
 
 
 def _play_rounds(world: World) -> None:
@@ -248,6 +262,20 @@ def _ask_for_work(
     whose["operations"] = [one["operation_id"] for one in (*made, *swept)]
 
 
+def _keep_reports(manager: TestClient, whose: dict[str, list[str]], word: str) -> None:
+    schedule = {
+        "name": f"{word} Mondays",
+        "cluster": "demo",
+        "channel": "webhook",
+        "url": f"https://{word}.example.com/{word}",
+        "secret": f"{word} signs messages".replace(" ", "-"),
+    }
+    kept = _made(manager.post(f"{API}/reports", json={"cluster": "demo"}))
+    made = _made(manager.post(f"{API}/report-schedules", json=schedule))
+    _made(manager.post(f"{API}/report-schedules/{made['id']}/actions/deliver"))
+    whose["reports"], whose["schedules"] = [kept["id"]], [made["id"]]
+
+
 def _do_work(world: World) -> None:
     for simulation_id in world.red["simulations"] + world.blue["simulations"]:
         run_simulation(world.database, simulation_id)
@@ -255,6 +283,8 @@ def _do_work(world: World) -> None:
         keys = list(session.exec(select(SweepPoint.key)))
     for key in keys:
         run_point(world.database, key)
+    while work_out(world.database):
+        pass
     with world.database.session_scope(writes=False) as session:
         assert set(session.exec(select(SimulationRun.state))) == {"succeeded"}
         assert set(session.exec(select(SweepPoint.state))) == {"succeeded"}

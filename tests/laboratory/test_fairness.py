@@ -8,15 +8,22 @@ from pathlib import Path
 import pytest
 
 from maat.laboratory.fairness import Fairness, IsolatedRuns, contention_of_life, fairness
+from maat.scheduling.belief import Belief, MemoisingFitter
+from maat.scheduling.believed_life import BelievedLife, GradientAt, believed_isolated_seconds
 from maat.scheduling.cluster import Cluster
 from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
+from maat.simulation.executor import epoch_ends
 from maat.simulation.fidelity import FIDELITIES
+from maat.simulation.profiling import PROFILED_BATCH_SIZES, profile_shape
 from maat.simulation.record import SimulationResult
 from maat.simulation.scenario import Scenario
+from maat.simulation.simulated_job import SimulatedJob
+from maat.simulation.world import World
 from maat.simulation.world_models import catalog_models, measured_models
 from maat.vocabulary import FairnessRule, WorkloadKind
-from maat.workloads.workloads import TraceJob, Workload, read_workload
+from maat.workloads.reading import read_workload
+from maat.workloads.workloads import TraceJob, Workload
 
 PAPER_CLUSTER = "t4=6x4,rtx=3x8,a100=2x8"
 
@@ -230,3 +237,37 @@ def test_rho_on_the_published_trace_is_near_the_published_figures(data_folder: P
     assert paper.worst == pytest.approx(1.109, rel=0.10)
     assert published.mean == pytest.approx(0.612, rel=0.05)
     assert published.worst == pytest.approx(1.035, rel=0.10)
+
+
+def test_a_lone_job_by_a_complete_belief_takes_as_long_as_by_the_truth() -> None:
+    scenario = played(*few()).scenario
+    alone, world = IsolatedRuns(scenario), World.of(scenario)
+    for job in scenario.workload.jobs:
+        # Long, so that the minute in which an agent knows no gradients hardly counts.
+        long = replace(job, work_scale=3.0)
+        model = world.true_models[job.model]
+        spec = model.job_spec(long, scenario.conditions.fidelity)
+        lone = SimulatedJob(spec, model.truth, 0.0, (1.0,), model.truth.max_batch_size)
+        fitter = MemoisingFitter()
+        belief = Belief()
+        for kind in scenario.cluster.type_names:
+            shapes = [(1,), (2,), (4,), *([(4, 4)] if kind == "t4" else [])]
+            for shape in shapes:
+                samples = profile_shape(lone, kind, shape, PROFILED_BATCH_SIZES)
+                belief = belief.with_samples(kind, samples, fitter=fitter)
+        ends = epoch_ends(model.truth, long.work_scale, ())
+        last = len(model.truth.epoch_ends) - 1
+        gradients = [
+            GradientAt(begin, model.truth.gradient(min(epoch, last), spec.initial_batch_size))
+            for epoch, begin in enumerate((0.0, *ends[:-1]))
+        ]
+        life = BelievedLife(spec, belief, gradients, ends[-1])
+        for contention in (1.0, 3.0, 12.0):
+            believed = believed_isolated_seconds(life, scenario.cluster, contention=contention)
+            shares = dict.fromkeys(believed, 12 / contention)
+            truth = alone.by_type(long, shares)
+            slower = model.truth.slowdown  # of which samples tell nothing
+            for kind, seconds in believed.items():
+                # Restarts are not slowed: only a share of one GPU is reached by a single start.
+                near = 0.02 if contention == 12.0 else 0.16
+                assert seconds * slower == pytest.approx(truth[kind], rel=near), (kind, contention)

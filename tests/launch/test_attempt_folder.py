@@ -188,6 +188,7 @@ def test_the_supervisor_imports_neither_site_packages_nor_much(new_attempt: NewA
         "maat.launch.log_limit",
         "maat.launch.processes",
         "maat.launch.rank",
+        "maat.launch.room",
         "maat.launch.shim",
     }
     standard = set(sys.stdlib_module_names)

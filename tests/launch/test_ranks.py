@@ -48,7 +48,7 @@ def test_a_rank_knows_nothing_of_the_workers_environment_but_what_is_allowed(
         monkeypatch.setenv(name, value)
     attempt = new_attempt(ENVIRONMENT, ranks=1).started()
     assert _environment(attempt) == {
-        "PATH": "/usr/bin:/bin",
+        "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
         "HOME": "/root",
         "LC_ALL": "C",
         "NCCL_DEBUG": "INFO",
@@ -192,6 +192,19 @@ def test_a_rank_runs_in_its_folder_and_finds_commands_there_and_on_the_path(
     assert on_path.ended()["codes"] == {"0": 0}
 
 
+def test_python_is_the_one_that_runs_maat_unless_the_job_says_otherwise(
+    new_attempt: NewAttempt, tmp_path: Path
+) -> None:
+    argv = ("python", "-c", "import sys; print('ready', sys.executable)")
+    attempt = new_attempt(ranks=1, changes={"argv": argv}).started()
+    assert attempt.log() == f"ready {Path(sys.executable).parent / 'python'}\n"
+    (tmp_path / "python").write_text("#!/bin/sh\necho ready own\n")
+    (tmp_path / "python").chmod(0o700)
+    changes = {"argv": argv, "env": {"PATH": f"{tmp_path}:/usr/bin:/bin"}}
+    own = new_attempt(ranks=1, changes=changes).started()
+    assert own.log() == "ready own\n"
+
+
 @pytest.mark.parametrize(
     ("changes", "code", "reason"),
     [
@@ -262,6 +275,24 @@ def test_of_a_log_that_is_too_long_beginning_and_end_are_kept_while_it_is_writte
     else:
         step.terminate()
         assert step.wait(30) == 0
+
+
+@pytest.mark.parametrize("started_by", ["shim", "slurm"])
+def test_a_log_is_within_its_limit_when_its_rank_has_ended_at_once(
+    new_attempt: NewAttempt, started_by: str
+) -> None:
+    limits = Limits(log_bytes=1_000_000)
+    script = "head -c 20000000 /dev/zero | tr '\\0' 'x'; echo end"
+    attempt = new_attempt(script, ranks=1, changes={"limits": limits})
+    if started_by == "shim":
+        assert attempt.start()
+        attempt.ended()
+    else:
+        _prepared(attempt)
+        assert _run_as_slurm_does(attempt.folder, 0).wait(60) == 0
+    log = attempt.folder / "rank-0.log"
+    assert log.stat().st_blocks * 512 <= 1_000_000
+    assert log.read_bytes().endswith(b"xend\n")
 
 
 def test_a_log_that_the_job_has_made_another_file_is_left_alone(tmp_path: Path) -> None:

@@ -21,7 +21,8 @@ from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.scenario import Scenario
 from maat.simulation.world_models import Model, measured_models
 from maat.workloads.batch_regimes import GNS_DOUBLES_AT, LARGEST_PER_GPU, Adaptation, regimes_of
-from maat.workloads.workloads import Workload, read_workload
+from maat.workloads.reading import read_workload
+from maat.workloads.workloads import Workload
 
 RATES = {
     "v100": {

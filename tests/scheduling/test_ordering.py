@@ -17,6 +17,30 @@ from maat.scheduling.policies import POLICIES
 from maat.scheduling.rounds import Decision, RoundInput
 
 
+@pytest.mark.parametrize(
+    ("policy", "says"),
+    [
+        ("fifo", "Jobs that came before it, of higher priority, or running already, hold all"),
+        ("sjf", "Shorter jobs, and jobs that run already, hold all"),
+        ("srtf", "Jobs with less time left hold all"),
+        ("las", "Jobs that have had less service hold all"),
+        ("tiresias", "Jobs of higher queues, which have had less service, hold all"),
+        ("gandiva", "Jobs whose turn it is hold all"),
+        ("shockwave", "Jobs that the plan has in this round hold all"),
+        ("sia", "Jobs that make better use of them hold all"),
+    ],
+)
+def test_each_policy_says_in_its_own_words_who_holds_the_gpus(policy: str, says: str) -> None:
+    waiting = round_of("t4=1x2", asks("a", 2, submitted=1.0), asks("b", 2, submitted=2.0))
+    reasons = decide(policy, waiting).reasons
+    (why,) = [
+        each.sentence
+        for each in (reasons["a"], reasons["b"])
+        if each.primary is not ReasonCode.GRANTED
+    ]
+    assert why == f"{says} GPUs that it could use."
+
+
 def asks(
     name: str,
     gpus: int,
@@ -59,6 +83,7 @@ def test_fifo_lets_no_job_pass_one_that_does_not_fit_unless_backfilling() -> Non
         "needed_gpus": 3,
         "free_gpus": 2,
         "binding_limit": "capacity:t4",
+        "held_by": "jobs that came before it, of higher priority, or running already,",
     }
     assert blocked.reasons["third"].primary is ReasonCode.BEHIND_IN_ORDER
     assert set(decide("fifo", waiting, head_of_line="backfill").grants) == {"first", "third"}

@@ -222,6 +222,17 @@ def test_a_waiting_job_that_may_not_be_preempted_gets_what_it_asks_for_first() -
     ) >= {"x", "y"}
 
 
+def test_such_jobs_are_promised_only_what_nodes_can_hold() -> None:
+    rigid = {"adaptivity": Adaptivity.RIGID, "batch_size": 128, "preemptible": False}
+    jobs = [
+        job(spec(name, gpu_count=count, submitted_at=float(at), **rigid), belief(t4=0.1))
+        for at, (name, count) in enumerate((("one", 3), ("two", 3), ("late", 2)))
+    ]
+    found = Sia().allocate(round_of("t4=2x4", *jobs))
+    assert set(found.grants) == {"one", "two"}  # two GPUs are left, each on another node
+    assert found.reasons["late"].primary is ReasonCode.FRAGMENTED
+
+
 def test_of_such_jobs_that_do_not_all_fit_the_earlier_come_first_and_the_others_compete() -> None:
     rigid = {"adaptivity": Adaptivity.RIGID, "batch_size": 128, "preemptible": False}
     late = job(spec("late", submitted_at=9.0, gpu_count=3, **rigid), belief(t4=0.1))

@@ -30,7 +30,8 @@ from maat.simulation.world import World
 from maat.simulation.world_models import Model, catalog_models, measured_models
 from maat.vocabulary import ProfilingMode
 from maat.workloads.generators import generate
-from maat.workloads.workloads import TraceJob, Workload, read_workload
+from maat.workloads.reading import read_workload
+from maat.workloads.workloads import TraceJob, Workload
 
 CLUSTER = "t4=4x4,rtx=2x8,a100=1x8"
 PAPER_CLUSTER = "t4=6x4,rtx=3x8,a100=2x8"

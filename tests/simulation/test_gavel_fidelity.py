@@ -17,7 +17,7 @@ from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.record import SimulationResult
 from maat.simulation.scenario import Scenario
 from maat.simulation.world_models import Model, measured_models
-from maat.workloads.workloads import read_workload
+from maat.workloads.reading import read_workload
 
 AS_PUBLISHED = (
     "t4=6x4,a100=2x8,rtx=3x8"  # the published simulator's order of types, by which it breaks ties

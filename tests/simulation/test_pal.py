@@ -26,7 +26,8 @@ from maat.simulation.scenario import Scenario
 from maat.simulation.variability import Measurements, Variability, read_variability
 from maat.simulation.world import World
 from maat.vocabulary import Adaptivity, ScoreDraw
-from maat.workloads.workloads import TraceJob, Workload, read_workload
+from maat.workloads.reading import read_workload
+from maat.workloads.workloads import TraceJob, Workload
 
 ARTIFACT = fidelity("pal-artifact")
 HEADER = "job_id,num_gpus,submit_time,duration,model\n"

@@ -24,7 +24,8 @@ from maat.simulation.scenario import Scenario
 from maat.simulation.simulated_job import shape_of
 from maat.simulation.world_models import Model, catalog_models, measured_models
 from maat.vocabulary import Adaptivity, ProfilingMode
-from maat.workloads.workloads import TraceJob, Workload, read_workload
+from maat.workloads.reading import read_workload
+from maat.workloads.workloads import TraceJob, Workload
 
 POLLUX = FIDELITIES["pollux-artifact"]
 CLUSTER = "t4=16x4"

@@ -18,7 +18,7 @@ from maat.simulation.engine import simulate
 from maat.simulation.record import SimulationResult
 from maat.simulation.scenario import Scenario
 from maat.simulation.world_models import Model, measured_models
-from maat.workloads.workloads import read_workload
+from maat.workloads.reading import read_workload
 
 CLUSTER = "t4=6x4,rtx=3x8,a100=2x8"
 

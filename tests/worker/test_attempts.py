@@ -26,6 +26,7 @@ from worker.training.attempts import (
     heard,
     next_move,
 )
+from worker.training.haste import by_haste
 
 RULES = Rules(queue=60, start=300, silent=120, absent=10, kill=10)
 S = AttemptState
@@ -38,6 +39,11 @@ def _attempt(state: AttemptState, **fields: object) -> Attempt:
     launched = state not in (S.ORDERED, S.QUEUED)
     attempt = Attempt(state, reports=True, stop_seconds=30, rank_count=2, launched=launched)
     return replace(attempt, **fields)
+
+
+def _mute(state: AttemptState, **fields: object) -> Attempt:
+    """An attempt whose script has not begun the agent."""
+    return replace(_attempt(state, alive_at=0.0, has_agent=False), **fields)
 
 
 def _ended(*codes: int, **fields: object) -> Seen:
@@ -63,6 +69,14 @@ def _ended(*codes: int, **fields: object) -> Seen:
         (_attempt(S.STARTING, alive_at=0.0, reports=False), RUNS, 1, Mark(S.RUNNING)),
         (_attempt(S.STARTING, alive_at=0.0, last_report_at=1.0), RUNS, 1, Mark(S.RUNNING)),
         (_attempt(S.STARTING, alive_at=0.0), RUNS, 301, Stop(StopReason.SILENT)),
+        (_mute(S.STARTING), RUNS, 60, Wait()),
+        (_mute(S.STARTING), RUNS, 61, Mark(S.RUNNING)),
+        (_mute(S.STARTING, last_report_at=60.0), RUNS, 61, Mark(S.RUNNING)),
+        (_mute(S.RUNNING, running_at=61.0), RUNS, 9999, Wait()),
+        (_mute(S.RUNNING, running_at=61.0, has_agent=True), RUNS, 9999, Wait()),
+        (_mute(S.STARTING, is_profile=True), RUNS, 60, Wait()),
+        (_mute(S.STARTING, is_profile=True), RUNS, 61, Stop(StopReason.NO_AGENT)),
+        (_attempt(S.STARTING, alive_at=0.0, is_profile=True), RUNS, 61, Wait()),
         (_attempt(S.RUNNING, last_report_at=0.0), RUNS, 120, Wait()),
         (_attempt(S.RUNNING, last_report_at=0.0), RUNS, 121, Stop(StopReason.SILENT)),
         (_attempt(S.RUNNING, last_report_at=0.0, reports=False), RUNS, 9999, Wait()),
@@ -113,16 +127,58 @@ def test_every_situation_has_its_move(
         ({"stop_reason": StopReason.MOVED}, _ended(143, 143), Outcome.STOPPED),
         ({"stop_reason": StopReason.MOVED}, _ended(0, 0), Outcome.STOPPED),
         ({"stop_reason": StopReason.MOVED, "finished": True}, _ended(0, 0), Outcome.SUCCEEDED),
+        ({"stop_reason": StopReason.MOVED, "reports": False}, _ended(0, 0), Outcome.SUCCEEDED),
+        ({"stop_reason": StopReason.MOVED, "reports": False}, _ended(143, 0), Outcome.STOPPED),
         ({"stop_reason": StopReason.SILENT}, _ended(-9, -9), Outcome.FAILED),
+        ({"stop_reason": StopReason.NO_AGENT}, _ended(143, 143), Outcome.FAILED),
         ({"stop_reason": StopReason.NOT_STARTED}, _ended(), Outcome.REFUSED),
     ],
 )
 def test_an_end_is_told_by_exit_codes_and_by_who_asked(
     fields: dict[str, object], seen: Seen, outcome: Outcome
 ) -> None:
-    move = next_move(_attempt(S.RUNNING, last_report_at=0.0, **fields), seen, RULES, 1)
+    attempt = replace(_attempt(S.RUNNING, last_report_at=0.0), **fields)
+    move = next_move(attempt, seen, RULES, 1)
     assert isinstance(move, End)
     assert move.outcome is outcome
+
+
+@pytest.mark.parametrize(
+    ("fields", "codes", "finished"),
+    [
+        ({}, (0, 0), True),
+        ({}, (0, 1), False),
+        ({"has_agent": True}, (0, 0), False),
+        ({"last_report_at": 1.0}, (0, 0), False),
+        ({"is_profile": False}, (0, 0), False),
+        ({"state": S.STOPPING, "stop_reason": StopReason.NO_AGENT}, (0, 0), False),
+    ],
+)
+def test_a_profile_without_the_agent_that_ended_well_did_all_the_work(
+    fields: dict[str, object], codes: tuple[int, ...], finished: bool
+) -> None:
+    attempt = replace(_mute(S.STARTING, is_profile=True), **fields)
+    move = next_move(attempt, _ended(*codes), RULES, 1)
+    assert isinstance(move, End)
+    assert move.finished == finished
+    assert ("is not run again" in move.reason) == finished
+
+
+def test_a_profile_that_was_stopped_without_the_agent_says_what_to_do() -> None:
+    attempt = _mute(S.STOPPING, is_profile=True, stop_reason=StopReason.NO_AGENT)
+    move = next_move(attempt, _ended(143, 143), RULES, 70)
+    assert isinstance(move, End)
+    assert "does not use maat.agent. Add the five lines of docs/adaptive-script.md" in move.reason
+    assert "--gpus" in move.reason
+
+
+def test_the_end_of_a_failed_rank_names_a_disk_that_was_full() -> None:
+    seen = _ended(143, 1, first_failed=1, full_folder="/data/a")
+    move = next_move(_attempt(S.RUNNING, last_report_at=0.0), seen, RULES, 1)
+    assert isinstance(move, End)
+    assert move.reason == (
+        "Rank 1 ended with exit code 1. The disk of /data/a was full: make room there."
+    )
 
 
 def test_the_end_of_a_failed_rank_says_which_and_how() -> None:
@@ -312,3 +368,11 @@ class LyingEngine(RuleBasedStateMachine):
 
 TestLyingEngine = LyingEngine.TestCase
 TestLyingEngine.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+
+
+def test_what_ends_is_hastiest_and_gpus_are_taken_in_turns() -> None:
+    stop, end = Stop(StopReason.PREEMPTED), End(Outcome.SUCCEEDED)
+    moves = [(1, TakeGpus()), (2, Launch()), (3, Wait()), (4, stop), (5, TakeGpus()), (6, end)]
+    orders = [[name for name, _ in by_haste(moves, turn=turn)] for turn in range(3)]
+    assert orders == [[4, 6, 2, 1, 5], [4, 6, 2, 5, 1], [4, 6, 2, 1, 5]]
+    assert by_haste([(1, Wait())], turn=7) == []

@@ -96,6 +96,8 @@ def test_every_setting_is_listed_with_its_default() -> None:
         "DATABASE_URL",
         "BROKER_URL",
         "SECRET_KEY",
+        "OIDC_CLIENT_SECRET_FILE",
+        "TRUSTED_PROXIES",
     }  # a path as people write it, and examples of what is empty
     given = {name.lower(): value for name, value in listed.items() if name not in shown_only}
     defaults = {
@@ -108,7 +110,51 @@ def test_no_password_stands_in_the_files(services: dict[str, dict[str, Any]]) ->
     assert services["postgres"]["environment"]["POSTGRES_PASSWORD"].startswith(
         "${POSTGRES_PASSWORD:?"
     )
-    assert "\nPOSTGRES_PASSWORD=\n" in (ROOT / ".env.example").read_text()
+    example = (ROOT / ".env.example").read_text()
+    assert "\nPOSTGRES_PASSWORD=\n" in example
+    assert "\nREDIS_PASSWORD=\n" in example
+
+
+def test_redis_has_a_password_and_its_health_asks_with_it(
+    services: dict[str, dict[str, Any]],
+) -> None:
+    password = "${REDIS_PASSWORD:?set it in .env}"
+    command = services["redis"]["command"]
+    assert command[command.index("--requirepass") + 1] == password
+    assert services["redis"]["environment"]["REDISCLI_AUTH"] == password
+    for name in ("migrate", "api", "worker", "simulator", "beat"):
+        assert services[name]["environment"]["MAAT_BROKER_URL"].startswith(f"redis://:{password}@")
+
+
+def test_every_service_has_limits_and_logs_that_do_not_grow_for_ever(
+    services: dict[str, dict[str, Any]],
+) -> None:
+    for name, service in services.items():
+        assert service["mem_limit"], name
+        assert service["logging"]["options"] == {"max-size": "10m", "max-file": "3"}, name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+
+
+def test_what_must_outlive_a_container_is_on_a_volume_that_belongs_to_maat(
+    services: dict[str, dict[str, Any]],
+) -> None:
+    declared = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["volumes"]
+    dockerfile = (ROOT / "Dockerfile").read_text()
+    for name in ("migrate", "api", "worker", "simulator", "beat"):
+        mounts = dict(volume.split(":") for volume in services[name]["volumes"])
+        assert set(mounts) == {"data", "reports", "backups"} <= set(declared)
+        assert services[name]["environment"]["MAAT_REPORTS_FOLDER"].endswith(
+            f"{mounts['reports']}}}"
+        )
+        for folder in mounts.values():
+            assert re.search(rf"install -d -o maat .*{folder}( |$)", dockerfile, re.MULTILINE)
+
+
+def test_the_image_has_the_programs_of_the_databases_version(
+    services: dict[str, dict[str, Any]],
+) -> None:
+    (version,) = re.findall(r"postgres:(\d+)", services["postgres"]["image"])
+    assert f"postgresql-client-{version}" in (ROOT / "Dockerfile").read_text()
 
 
 def test_the_image_runs_as_nobody_special() -> None:

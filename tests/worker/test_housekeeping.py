@@ -9,7 +9,7 @@ from sqlmodel import select
 
 from backend.clocktime import utc_now
 from backend.database import Database
-from backend.models import IdempotencyKey, OutboxMessage
+from backend.models import AuditRecord, IdempotencyKey, OutboxMessage
 from worker import housekeeping, live
 
 
@@ -73,3 +73,20 @@ def test_answers_to_repeated_requests_are_kept_for_their_time(database: Database
     assert housekeeping.prune_idempotency_keys(database, hours=24) == 1
     with database.session_scope(writes=False) as session:
         assert session.exec(select(IdempotencyKey.key)).all() == ["young"]
+
+
+def test_records_of_changes_are_kept_for_their_time(database: Database) -> None:
+    with database.session_scope() as session:
+        for days, action in ((31, "old"), (29, "young")):
+            row = AuditRecord(
+                at=utc_now() - timedelta(days=days),
+                actor_kind="program",
+                actor_name="maat",
+                action=action,
+                target_kind="none",
+                target_id="",
+            )
+            session.add(row)
+    assert housekeeping.prune_audit(database, days=30) == 1
+    with database.session_scope(writes=False) as session:
+        assert session.exec(select(AuditRecord.action)).all() == ["young"]

@@ -22,6 +22,7 @@ from backend.database import Database
 from backend.models import Cluster, Job, JobCommand, JobEvent
 from backend.settings import Settings
 from benchmarks.real_server import free_port
+from maat.agent.environment import Environment
 from maat.api.beliefs import BeliefOut
 from maat.scheduling.explain import ReasonCode, sentence_of
 from maat.vocabulary import AttemptKind, AttemptState, JobState, Outcome, StopReason
@@ -148,10 +149,65 @@ def test_a_job_without_profile_goes_straight_to_the_queue(cluster: TrainingClust
     assert states_of(cluster.database, job_id)[:2] == [S.PENDING, S.STARTING]
 
 
-def test_a_script_that_never_reports_is_profiled_once_and_then_runs(
+def test_a_script_without_the_agent_that_ends_well_is_not_run_twice(
     cluster: TrainingCluster,
 ) -> None:
     job_id = adaptive(cluster, "/bin/sh", "-c", "echo here")
+    cluster.note()
+    cluster.look_until(lambda: cluster.has_ended(job_id))
+    assert cluster.state(job_id) == S.SUCCEEDED
+    assert "it was to be measured, and is not run again" in cluster.events(job_id)[-1]["reason"]
+    cluster.decide()
+    (attempt,) = cluster.attempts(job_id)
+    row = job(cluster.database, job_id)
+    assert states_of(cluster.database, job_id) == [S.PENDING, S.PROFILING, S.SUCCEEDED]
+    assert (row.progress, row.started_seconds) == (1.0, attempt.queued_seconds)
+    assert_history_is_whole(cluster.database, cluster.cluster_id)
+
+
+def test_a_script_without_the_agent_is_soon_told_from_a_profile_and_runs_as_it_stands(
+    cluster: TrainingCluster,
+) -> None:
+    job_id = adaptive(cluster, gpu_types=["t4"])
+    cluster.note()
+    cluster.look_until(lambda: cluster.attempt_state(job_id) == AttemptState.STARTING)
+    cluster.wind(61.0)
+    cluster.look_until(lambda: cluster.has_ended(job_id))
+    assert cluster.state(job_id) == S.PENDING
+    told = cluster.events(job_id)[-1]
+    assert "Add the five lines of docs/adaptive-script.md" in told["reason"]
+    assert "does not use maat.agent" in told["gave_up"]
+    cluster.round()
+    cluster.look_until(lambda: cluster.attempt_state(job_id) == AttemptState.STARTING)
+    cluster.wind(61.0)
+    cluster.look_until(lambda: cluster.attempt_state(job_id) == AttemptState.RUNNING)
+    cluster.wind(600.0)
+    cluster.look()
+    assert cluster.state(job_id) == S.RUNNING
+    assert "--gpus" in cluster.events(job_id)[-1]["reason"]
+
+
+def test_a_script_that_has_begun_the_agent_has_time_until_its_first_report(
+    cluster: TrainingCluster,
+) -> None:
+    job_id = adaptive(cluster, gpu_types=["t4"])
+    cluster.note()
+    cluster.look_until(lambda: cluster.attempt_state(job_id) == AttemptState.STARTING)
+    (profile,) = cluster.attempts(job_id)
+    folder = cluster.engine.directory(profile.id)
+    Environment(attempt_directory=folder).show_agent()
+    cluster.wind(61.0)
+    cluster.look()
+    assert cluster.attempt_state(job_id) == AttemptState.STARTING
+    cluster.wind(300.0)
+    cluster.look_until(lambda: cluster.has_ended(job_id))
+    assert cluster.attempts(job_id)[0].stop_reason == StopReason.SILENT
+
+
+def test_a_script_whose_profile_fails_before_any_report_is_profiled_once_and_then_runs(
+    cluster: TrainingCluster,
+) -> None:
+    job_id = adaptive(cluster, "/bin/sh", "-c", "test -e again && exit 0; touch again; exit 3")
     cluster.note()
     cluster.look_until(lambda: cluster.has_ended(job_id))
     assert cluster.state(job_id) == S.PENDING

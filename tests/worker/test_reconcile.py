@@ -27,6 +27,7 @@ from worker.engines.protocol import (
     Unreachable,
 )
 from worker.lease import leased
+from worker.training import reconcile
 from worker.training.orders import Orders
 from worker.training.reconcile import LeaseLost, Reconciler
 
@@ -146,6 +147,64 @@ def test_one_look_takes_an_attempt_from_its_order_to_its_processes(stage: Stage)
     assert stage.engine.verbs() == ["launch"]
     assert stage.attempt.engine_id == f"engine-{stage.attempt.id}"
     assert not stage.look()
+
+
+def test_what_there_is_no_time_for_is_left_to_the_next_look_and_ends_come_first(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.look()
+    stage.end(0)
+    others = [stage.cluster.submit("train", gpu_count=1) for _ in range(3)]
+    stage.cluster.decide()
+    monkeypatch.setattr(reconcile, "_MOST_SECONDS", 0.0)
+    done = len(stage.engine.said)
+    looks = 0
+    with leased(stage.cluster.database, stage.cluster.cluster_id) as fencing:
+        assert fencing is not None
+        reconciler = stage.reconciler(fencing)
+        while reconciler.run():
+            looks += 1
+            assert looks < 20
+    assert not reconciler.has_more
+    first = stage.engine.said[done:]
+    assert first[0] == ("forget", stage.attempt.id)
+    assert [verb for verb, _ in first] == ["forget"] + ["launch"] * 3
+    assert looks >= 4
+    assert {stage.cluster.attempts(job)[-1].state for job in others} == {AttemptState.RUNNING}
+
+
+def _order_the_next(stage: Stage) -> None:
+    """As a round does that moves the job, however late its changes are applied."""
+    first = stage.attempt
+    asked = {"stop_reason": StopReason.MOVED.value, "stop_seconds": first.ordered_seconds}
+    kept = {"job_id", "cluster_id", "round_number", "gpu_type", "gpus_by_node", "gpu_count"}
+    with stage.cluster.database.session_scope() as session:
+        row = session.get_one(AttemptRow, first.id)
+        if row.stop_reason is None and row.outcome is None:
+            row.sqlmodel_update(asked)
+        session.add(
+            AttemptRow(
+                **first.model_dump(include=kept),
+                number=first.number + 1,
+                state=AttemptState.ORDERED.value,
+                reports=False,
+                ordered_seconds=first.ordered_seconds,
+            )
+        )
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_job_that_has_done_all_its_work_is_not_started_again(stage: Stage, is_late: bool) -> None:
+    stage.look()
+    stage.end(0)
+    if is_late:
+        stage.look()
+    _order_the_next(stage)
+    stage.look()
+    outcomes = [each.outcome for each in stage.cluster.attempts(stage.job_id)]
+    assert outcomes == [Outcome.SUCCEEDED, Outcome.NEVER_STARTED]
+    assert stage.engine.verbs().count("launch") == 1
+    assert stage.cluster.state(stage.job_id) == "succeeded"
 
 
 def test_a_refused_order_ends_and_frees_its_gpus(stage: Stage) -> None:

@@ -15,7 +15,7 @@ from backend.database import Database
 from backend.jobs import remedies
 from backend.jobs.remedies import RemedyFinder
 from backend.models import Cluster, Job, Node, Round
-from maat.api.jobs import Remedy
+from maat.api.job_answers import Remedy
 from worker import live
 from worker.rehearsal import LiveRehearsal
 

@@ -20,7 +20,8 @@ from maat.simulation.iteration_models import shipped_models
 from maat.simulation.scenario import Scenario
 from maat.simulation.world import World
 from maat.vocabulary import MAX_GPUS
-from maat.workloads.workloads import Workload, write_workload
+from maat.workloads.formats.sia import write_workload
+from maat.workloads.workloads import Workload
 from worker.job_spec import job_spec
 
 CLUSTER = Cluster.parse("t4=6x4,rtx=3x8,a100=2x8")
@@ -29,7 +30,10 @@ WHO_IT_IS = {
     "name",
     "cluster_id",
     "external_id",
+    "labels",
     "run",
+    "after",
+    "deadline",
 }  # of the declaration: a replayed job goes by its id
 # Fields of the spec that its owner does not declare: the job's identity, its submission in the
 # trace's own time, and what the rules of a simulation say of the model.

@@ -159,6 +159,30 @@ def test_shared_gpus_tuned_jobs_and_parameters_of_the_placer_reach_the_engine(
     assert {job["adaptivity"] for job in run.result["jobs"]} == {"rigid"}
 
 
+@pytest.mark.parametrize("policy", ["sia", "fifo"])
+def test_a_run_keeps_the_quotas_that_it_was_asked_for_with(database: Database, policy: str) -> None:
+    jobs = "".join(
+        f"{name},0,cifar10,2,512,0.3,{name[:4]}\n" for name in ("red-1", "red-2", "blue")
+    )
+    trace = {
+        "kind": "csv",
+        "text": "name,time,application,num_replicas,batch_size,work_scale,tenant\n" + jobs,
+    }
+    quotas = [{"tenant": "red-", "ceiling": {"t4": 2}}]
+    simulation_id = request_simulation(
+        database, policies=(policy,), trace=trace, cluster="t4=2x4", quotas=quotas
+    )
+    assert simulations.run_simulation(database, simulation_id) is OperationState.SUCCEEDED
+    (run,) = runs_of(database, simulation_id)
+    stretches = [
+        stretch for name in ("red-1", "red-2") for stretch in run.result["allocations"][name]
+    ]
+    for began in stretches:
+        at = began["start"]
+        held = [one["gpu_count"] for one in stretches if one["start"] <= at < one["end"]]
+        assert sum(held) <= 2
+
+
 def test_a_trace_that_cannot_be_read_is_a_problem_that_names_row_field_and_remedy(
     database: Database,
 ) -> None:

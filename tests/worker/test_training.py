@@ -34,9 +34,12 @@ def cluster(database: Database, tmp_path: Path) -> Iterator[TrainingCluster]:
 
 
 def test_a_command_is_started_runs_and_ends(cluster: TrainingCluster) -> None:
-    job_id = cluster.submit("/bin/sh", "-c", "echo here; sleep 0.3", gpu_count=2)
+    go = cluster.settings.data_dir / "go"
+    waits = f"echo here; until [ -e '{go}' ]; do sleep 0.05; done"
+    job_id = cluster.submit("/bin/sh", "-c", waits, gpu_count=2)
     cluster.round()
     assert len(cluster.holds()) == 2
+    go.touch()
     cluster.look_until(lambda: cluster.has_ended(job_id))
     assert cluster.state(job_id) == S.SUCCEEDED
     assert cluster.outcomes(job_id) == [Outcome.SUCCEEDED]
@@ -101,6 +104,34 @@ def test_a_cancelled_command_is_asked_to_end_and_then_ended_by_force(
     assert cluster.outcomes(job_id) == [Outcome.STOPPED]
     assert cluster.state(job_id) == S.CANCELLED
     assert cluster.holds() == []
+
+
+def test_a_cancelled_command_that_does_not_end_runs_on_until_it_is_killed(
+    cluster: TrainingCluster,
+) -> None:
+    deaf = "trap '' TERM; while :; do sleep 0.1; done"
+    job_id = cluster.submit("/bin/sh", "-c", deaf, stop_seconds=1.0)
+    cluster.round()
+    cluster.look_until(lambda: cluster.attempt_state(job_id) == AttemptState.RUNNING)
+    cluster.look()
+    cluster.change(job_id, cancel_requested=True)
+    cluster.look()
+    assert cluster.attempt_state(job_id) == AttemptState.STOPPING
+    assert cluster.state(job_id) == S.RUNNING
+    cluster.look_until(lambda: cluster.has_ended(job_id))
+    assert cluster.state(job_id) == S.CANCELLED
+    assert states_of(cluster.database, job_id)[-2:] == [S.RUNNING, S.CANCELLED]
+
+
+def test_the_next_look_tells_a_command_that_it_is_cancelled(cluster: TrainingCluster) -> None:
+    job_id = cluster.submit(*SLEEP)
+    cluster.round()
+    cluster.look_until(lambda: cluster.attempt_state(job_id) == AttemptState.RUNNING)
+    cluster.look()
+    cluster.change(job_id, cancel_requested=True)
+    cluster.look()
+    (attempt,) = cluster.attempts(job_id)
+    assert attempt.stop_told  # it may have ended at once
 
 
 def test_while_a_command_is_about_to_end_one_looks_more_often(cluster: TrainingCluster) -> None:

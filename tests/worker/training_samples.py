@@ -26,6 +26,7 @@ from worker.engines.local import LocalEngine
 from worker.engines.protocol import EngineNode
 from worker.live_commands import reconcile_cluster
 from worker.live_memory import MEMORY
+from worker.training.awaited import Awaited
 
 PATIENCE_SECONDS = 60.0
 
@@ -102,8 +103,8 @@ class TrainingCluster:
                 time.sleep(0.05)
         return number
 
-    def look(self) -> bool:
-        return reconcile_cluster(self.database, self.cluster_id, self.settings)
+    def look(self) -> Awaited | None:
+        return reconcile_cluster(self.database, self.cluster_id, self.settings).awaited
 
     def look_until(self, there: Callable[[], object]) -> None:
         end = time.monotonic() + PATIENCE_SECONDS

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from maat.models.catalog import load_catalog
 from maat.scheduling.errors import ParameterError, UnknownNameError
 from maat.scheduling.job import JobDeclaration
+from maat.workloads.formats.sia import write_workload
 from maat.workloads.generators import FAMILIES, MAX_SEED, SIZE_CLASS_OF, SizeClass, generate
-from maat.workloads.workloads import read_workload, write_workload
+from maat.workloads.reading import read_workload
 
 SEEDS = range(30)
 

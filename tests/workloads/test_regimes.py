@@ -21,7 +21,8 @@ from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.world_models import Model
 from maat.vocabulary import Adaptivity, ProfilingMode
-from maat.workloads.workloads import TraceJob, Workload, write_workload
+from maat.workloads.formats.sia import write_workload
+from maat.workloads.workloads import TraceJob, Workload
 
 CLUSTER = Cluster.parse("t4=1x4")
 OWN = (Regime(10, 1), Regime(20, 2), Regime(10, 1))

@@ -14,7 +14,7 @@ from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.record import SimulationResult
 from maat.simulation.scenario import Scenario
 from maat.simulation.world_models import measured_models
-from maat.workloads.workloads import read_workload
+from maat.workloads.reading import read_workload
 
 TRACE = "120_0.2_5_100_40_25_0,0.5,0.5_0.6,0.3,0.09,0.01_multigpu_dynamic.trace"
 

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from maat.scheduling.errors import TraceError
 from maat.vocabulary import Adaptivity, WorkloadKind
-from maat.workloads.workloads import MAX_JOBS, TraceJob, Workload, read_workload, write_workload
+from maat.workloads.formats.sia import write_workload
+from maat.workloads.reading import MAX_JOBS, read_workload
+from maat.workloads.workloads import TraceJob, Workload
 
 KNOWN = ("bert", "cifar10", "gpt")
 HEADER = "name,time,application,num_replicas,batch_size\n"

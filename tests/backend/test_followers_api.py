@@ -1,0 +1,156 @@
+"""Jobs that are submitted to start after others: how those are named, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlmodel import select
+
+from backend.accounts.permissions import Role
+from backend.database import Database
+from backend.models import Job, JobDependency
+
+JOBS = "/api/v1/jobs"
+Submit = Callable[..., dict[str, Any]]
+MakeClient = Callable[..., TestClient]
+
+
+def body(name: str, **fields: Any) -> dict[str, Any]:
+    return {"name": name, "model": "bert", **fields}
+
+
+def batch(client: TestClient, *bodies: dict[str, Any], mode: str = "atomic") -> Any:
+    return client.post(f"{JOBS}:batch", json={"jobs": list(bodies), "mode": mode})
+
+
+def set_columns(database: Database, job_id: str, **values: object) -> None:
+    with database.session_scope() as session:
+        row = session.get_one(Job, job_id)
+        for name, value in values.items():
+            setattr(row, name, value)
+        session.add(row)
+
+
+def needs(database: Database) -> set[tuple[str, str]]:
+    with database.session_scope(writes=False) as session:
+        return {(one.job_id, one.needed_id) for one in session.exec(select(JobDependency))}
+
+
+def test_a_job_names_what_it_follows_by_id_or_external_id(
+    client: TestClient, submit: Submit, database: Database
+) -> None:
+    first, second = submit(), submit(external_id="prepare")
+    last = submit(after=[first["id"], "prepare", second["id"]])
+    assert last["after"] == [first["id"], second["id"], second["id"]]
+    assert needs(database) == {(last["id"], first["id"]), (last["id"], second["id"])}
+    assert client.get(f"{JOBS}/{last['id']}").json()["after"] == last["after"]
+
+
+def test_jobs_of_a_batch_follow_each_other_by_place_or_external_id(
+    client: TestClient, database: Database
+) -> None:
+    answer = batch(
+        client,
+        body("last", after=["#1", "prep"]),
+        body("middle", after=["prep"]),
+        body("first", external_id="prep"),
+    )
+    last, middle, first = (item["job"]["id"] for item in answer.json()["items"])
+    assert needs(database) == {(last, middle), (last, first), (middle, first)}
+    assert answer.json()["items"][0]["job"]["after"] == [middle, first]
+
+
+@pytest.mark.parametrize(
+    ("bodies", "circle"),
+    [
+        ([body("a", after=["#1"]), body("b", after=["#2"]), body("c", after=["#0"])], "#0 -> #1"),
+        ([body("a"), body("b", after=["#1"])], "#1 -> #1"),
+        ([body("a", external_id="x", after=["y"]), body("b", external_id="y", after=["x"])], "#1"),
+    ],
+)
+def test_a_circle_is_refused_and_named(
+    refusing: TestClient, bodies: list[dict[str, Any]], circle: str
+) -> None:
+    answer = batch(refusing, *bodies)
+    assert answer.status_code == 422
+    found = answer.json()["errors"]
+    assert {error["code"] for error in found} <= {"circle", "needs_refused"}
+    assert circle in found[0]["message"]
+
+
+def test_what_follows_a_refused_job_of_a_partial_batch_is_refused_too(client: TestClient) -> None:
+    answer = batch(
+        client,
+        body("bad", model="gpt-9"),
+        body("after", after=["#0"]),
+        body("after that", after=["#1"]),
+        body("good"),
+        mode="partial",
+    )
+    assert answer.status_code == 207
+    assert [item["status"] for item in answer.json()["items"]] == [422, 422, 422, 201]
+
+
+def test_unknown_ended_and_strangers_jobs_are_refused(
+    client: TestClient, client_as: MakeClient, submit: Submit, database: Database
+) -> None:
+    failed, done = submit()["id"], submit()["id"]
+    set_columns(database, failed, state="failed", finished_seconds=5.0)
+    set_columns(database, done, state="succeeded", finished_seconds=5.0)
+    stranger = client_as(Role.SUBMITTER, tenant="other")
+    hidden = stranger.post(JOBS, json=body("hidden")).json()["id"]
+    answer = client.post(JOBS, json=body("x", after=["job_0", failed, done]))
+    codes = {error["pointer"]: error["code"] for error in answer.json()["errors"]}
+    assert codes == {"/after/0": "no_such_job", "/after/1": "never_succeeds"}
+    mine = client_as(Role.SUBMITTER).post(JOBS, json=body("x", after=[hidden]))
+    assert mine.json()["errors"][0]["code"] == "no_such_job"
+    too_many = client.post(JOBS, json=body("x", after=[done] * 33))
+    assert too_many.status_code == 422
+
+
+def test_an_explanation_says_how_far_the_others_are(
+    client: TestClient, submit: Submit, database: Database
+) -> None:
+    first = submit(name="prepare")
+    last = submit(after=[first["id"]])["id"]
+    set_columns(database, first["id"], state="running", progress=0.4)
+    evidence = {"job": first["id"], "jobs": 1}
+    set_columns(
+        database, last, state="paused", reason_code="WAITING_DEPENDENCY", reason_evidence=evidence
+    )
+    shown = client.get(f"{JOBS}/{last}").json()["reason"]["sentence"]
+    assert shown == f"It waits until job {first['id']} has succeeded."
+    explained = client.get(f"{JOBS}/{last}/explanation").json()["primary"]["sentence"]
+    assert explained == "It waits for job prepare (running, 40%)."
+    refused = client.post(f"{JOBS}/{last}/actions/release")
+    assert refused.status_code == 409
+    assert first["id"] in refused.json()["detail"]
+
+
+def test_a_job_whose_forerunner_failed_is_released_alone_or_with_others(
+    client: TestClient, submit: Submit, database: Database
+) -> None:
+    first = submit()["id"]
+    one, two = submit(after=[first])["id"], submit(after=[first])["id"]
+    set_columns(database, first, state="failed", finished_seconds=5.0)
+    for job_id in (one, two):
+        set_columns(
+            database,
+            job_id,
+            state="paused",
+            reason_code="DEPENDENCY_FAILED",
+            reason_evidence={"job": first, "state": "failed"},
+        )
+    explained = client.get(f"{JOBS}/{one}/explanation").json()
+    assert first in explained["primary"]["sentence"]
+    assert [remedy["code"] for remedy in explained["remedies"]] == ["release"]
+    assert client.post(f"{JOBS}/{one}/actions/release").status_code == 200
+    released = client.post(
+        f"{JOBS}:bulk", json={"action": "release", "filter": {"state": ["paused"]}}
+    ).json()
+    assert released["count"] == 1
+    with database.session_scope(writes=False) as session:
+        assert not session.exec(select(JobDependency).where(JobDependency.is_open)).all()

@@ -1,0 +1,253 @@
+"""All forms of a report say the same, and no form is harmed by what users wrote."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from dataclasses import replace
+from datetime import timedelta
+
+import pypdf
+import pytest
+from report_samples import MONDAY, WEEK, facts, fairness, use, waits
+
+from backend.periods import Period
+from backend.reports.builder import build_report
+from backend.reports.csv_form import csv_of
+from backend.reports.facts import PeriodFacts, PolicyDecided
+from backend.reports.pdf.document import Kept, pdf_of
+from maat.api.reports import Paper, ReportOut
+
+KEPT = Kept("rep_1", "2026-11-16T06:00:00.000Z", "ab" * 32)
+
+
+def text_of(data: bytes) -> str:
+    pages = pypdf.PdfReader(io.BytesIO(data)).pages
+    return re.sub(r"\s+", " ", " ".join(page.extract_text() for page in pages))
+
+
+def plain(text: str) -> str:
+    return re.sub(r"\s+", " ", text)
+
+
+def csv_rows(report: ReportOut) -> list[list[str]]:
+    return list(csv.reader(io.StringIO(csv_of(report).decode("utf-8"), newline="")))
+
+
+def test_json_csv_and_pdf_have_the_same_numbers() -> None:
+    report = build_report(facts())
+    rows, printed = csv_rows(report), text_of(pdf_of(report, kept=KEPT))
+    again = json.loads(json.dumps(report))
+    assert again == report
+    for one in report["headlines"]:
+        (row,) = [row for row in rows if row[:2] == ["headlines", one["key"]]]
+        assert float(row[3]) == one["value"]
+        assert plain(one["shown"]) in printed
+        assert plain(one["shown_change"]) in printed
+    for figure in report["figures"]:
+        of_csv = [row[1:] for row in rows if row[0] == figure["key"]][1:]
+        assert [[_read(cell) for cell in row] for row in of_csv] == figure["rows"]
+        assert plain(figure["question"]) in printed
+        assert plain(figure["answer"]) in printed
+        assert plain(figure["formula"]) in printed
+        assert plain(figure["window"]) in printed
+        for shown in figure["shown"]:
+            assert plain(" ".join(shown)) in printed
+
+
+def _read(cell: str) -> str | float | None:
+    if cell == "":
+        return None
+    try:
+        return float(cell)
+    except ValueError:
+        return cell
+
+
+def test_sums_over_tenants_are_those_of_the_headlines_and_of_the_days() -> None:
+    report = build_report(facts())
+    by_key = {figure["key"]: figure for figure in report["figures"]}
+    headline = {one["key"]: one["value"] for one in report["headlines"]}
+    tenants = [row for row in by_key["cost"]["rows"] if row[0] not in ("all tenants", "idle")]
+    assert sum(float(row[3] or 0) for row in tenants) == pytest.approx(headline["cost"], abs=0.05)
+    held = sum(float(row[1] or 0) for row in tenants)
+    days = sum(float(row[1] or 0) + float(row[2] or 0) for row in by_key["busy"]["rows"])
+    capacity = sum(float(row[4] or 0) for row in by_key["busy"]["rows"])
+    assert held == pytest.approx(days, abs=0.05)
+    assert held / capacity == pytest.approx(headline["utilisation"], abs=1e-3)
+
+
+def test_the_same_document_gives_the_same_bytes() -> None:
+    one, other = (pdf_of(build_report(facts()), kept=KEPT) for _ in range(2))
+    assert one == other
+
+
+@pytest.mark.parametrize(("paper", "points"), [(Paper.A4, (595, 842)), (Paper.LETTER, (612, 792))])
+def test_the_pdf_has_embedded_fonts_numbered_pages_and_an_outline(
+    paper: Paper, points: tuple[int, int]
+) -> None:
+    report = build_report(facts())
+    reader = pypdf.PdfReader(io.BytesIO(pdf_of(report, paper=paper, kept=KEPT)))
+    assert (round(reader.pages[0].mediabox.width), round(reader.pages[0].mediabox.height)) == points
+    for number, page in enumerate(reader.pages, start=1):
+        assert f"page {number} of {len(reader.pages)}" in page.extract_text()
+        fonts = page["/Resources"]["/Font"].get_object().values()
+        for font in (found.get_object() for found in fonts):
+            if font["/BaseFont"] == "/Helvetica":  # the library names it, and no text uses it
+                continue
+            assert "/FontFile2" in font["/FontDescriptor"].get_object()
+        assert "/XObject" not in page["/Resources"], "a figure is a picture, not lines"
+    titles = [entry["/Title"] for entry in reader.outline]
+    assert titles == [*(figure["question"] for figure in report["figures"]), "About this report"]
+    assert reader.metadata is not None
+    assert reader.metadata.title == f"Cluster report: {report['title']}"
+
+
+NAMES = (
+    '=HYPERLINK("http://evil.example","x")',
+    "<b>bold</b> & <font color=red>",
+    "+1-@\tsum 日本 équipe 😀",
+)
+
+
+def test_what_users_wrote_is_text_in_every_form() -> None:
+    report = build_report(facts(NAMES, cluster="-cmd|' /C calc'!A0", tenant=None))
+    for row in csv_rows(report):
+        for cell in row:
+            if cell.startswith(("=", "+", "-", "@", "\t")):
+                float(cell)  # only numbers begin so
+    printed = text_of(pdf_of(report))
+    assert "<b>bold</b> & <font color=red>" in printed
+    assert "équipe" in printed
+
+
+def test_a_name_of_two_hundred_letters_and_two_hundred_tenants_fit() -> None:
+    names = [f"{'x' * 195}{n:03}" for n in range(200)]
+    report = build_report(facts(names))
+    pdf = pdf_of(report)
+    printed = text_of(pdf)
+    assert "more, in the CSV and JSON of this report" in printed
+    assert "more in the table" in printed
+    assert len([row for row in csv_rows(report) if row[0] == "cost"]) == 203
+
+
+def test_a_young_cluster_has_a_report_that_says_what_is_not_known() -> None:
+    nothing = PeriodFacts(None, None, None)
+    report = build_report(facts(present=nothing, past=nothing, policies=[], values=[]))
+    answers = " ".join(figure["answer"] for figure in report["figures"])
+    assert "Nothing can be said" in answers
+    assert all(one["shown"] == "–" for one in report["headlines"])
+    assert "no figure for the period before" in text_of(pdf_of(report))
+
+
+def test_answers_follow_from_the_numbers() -> None:
+    names = ("vision", "language", "robotics")
+    even = replace(
+        fairness(names),
+        tenants=[
+            replace(one, median=0.8, deserved=0.3, actual=0.3) for one in fairness(names).tenants
+        ],
+    )
+    present = PeriodFacts(use(names, price=None), waits(names), even, 702)
+    answers = {f["key"]: f["answer"] for f in build_report(facts(present=present))["figures"]}
+    assert "no tenant was clearly worse off" in answers["fair"]
+    assert "Less than its deserved share" not in answers["fair"]
+    assert answers["cost"].startswith("No price is known")
+    unwanted = [replace(one, mean_value=0.0, positive_share=0.0) for one in facts().values]
+    priceless = [replace(one, policy="las", mean_value=None) for one in facts().values]
+    told = {
+        name: build_report(facts(values=values))["figures"][4]["answer"]
+        for name, values in (("unwanted", unwanted), ("priceless", priceless))
+    }
+    assert told["unwanted"].startswith("Nothing, by the rounds of sia")
+    assert "las solves none" in told["priceless"]
+
+
+def test_a_period_that_is_not_over_and_a_change_of_policy_are_said() -> None:
+    half = MONDAY + timedelta(days=3)
+    period = Period(MONDAY, MONDAY + WEEK)
+    spans = [
+        PolicyDecided("las", "", "packed", MONDAY, half, 72, 100),
+        PolicyDecided("sia", "3f2a9c01d4e5b6a7", "whole-node", half, MONDAY + WEEK, 96, 100),
+    ]
+    report = build_report(facts(period=period, now=half, policies=spans))
+    assert "not over" in report["caveats"][0]
+    assert "changed within the period" in report["caveats"][1]
+    assert report["figures"][0]["policy_versions"] == [
+        "las (parameters not recorded)",
+        "sia 3f2a9c01",
+    ]
+
+
+def test_few_jobs_are_said_to_be_few() -> None:
+    names = ("vision", "language", "robotics")
+    present = PeriodFacts(use(names), waits(names), fairness(names, jobs=5), 15)
+    figure = build_report(facts(present=present))["figures"][0]
+    assert any("fewer than 30" in caveat for caveat in figure["caveats"])
+
+
+def test_a_tenants_sentences_tell_of_the_tenant() -> None:
+    names = ("vision", "other tenants")
+    own = fairness(names)
+    mine, rest = own.tenants
+    own = replace(own, tenants=[replace(mine, jobs=50, late=0.4, worst=1.75), rest])
+    present = PeriodFacts(use(names), waits(names), own, 50)
+    past = PeriodFacts(use(names, share=0.41), waits(names, scale=2.0), None, 40)
+    report = build_report(facts(tenant="vision", present=present, past=past))
+    answers = {one["key"]: one["answer"] for one in report["figures"]}
+    shown = {one["key"]: one["shown"] for one in report["headlines"]}
+    assert answers["fair"].startswith(f"Of 50\N{NO-BREAK SPACE}finished jobs, {shown['fair']}")
+    assert "1.75" in answers["fair"]
+    assert f"half waited at most {shown['wait']}" in answers["waited"]
+    assert f"cost {shown['cost']}" in answers["cost"]
+    changes = {one["key"]: one["shown_change"] for one in report["headlines"]}
+    assert changes["cost"] in answers["cost"]
+    assert "other tenants" not in "".join(answers[key] for key in ("fair", "waited", "cost"))
+
+
+def test_the_sentence_of_waits_agrees_with_its_headline() -> None:
+    names = ("vision", "language", "robotics")
+    short, shorter = (replace(waits(names).all, median=seconds) for seconds in (125.0, 86.0))
+    present = PeriodFacts(use(names), replace(waits(names), all=shorter), fairness(names), 9)
+    past = replace(present, waits=replace(waits(names), all=short))
+    answer = build_report(facts(present=present, past=past))["figures"][2]["answer"]
+    assert "The median is down from 2\N{NO-BREAK SPACE}min 5\N{NO-BREAK SPACE}s" in answer
+    alike = build_report(facts(present=present, past=present))["figures"][2]["answer"]
+    assert "hardly changed" in alike
+
+
+def test_no_tenant_is_judged_by_few_jobs_and_the_largest_come_first() -> None:
+    names = ("vision", "language", "robotics")
+    large, middle, _ = fairness(names).tenants
+    small = [
+        replace(large, tenant=f"team-{n}", jobs=1, median=9.0, deserved=0.02, actual=0.01)
+        for n in range(5)
+    ]
+    present = PeriodFacts(
+        use(names), waits(names), replace(fairness(names), tenants=[*small, large, middle]), 245
+    )
+    figure = build_report(facts(present=present))["figures"][0]
+    assert "team-" not in figure["answer"]
+    assert any(
+        "5\N{NO-BREAK SPACE}tenants finished fewer than 30" in one for one in figure["caveats"]
+    )
+
+
+def test_a_cost_without_a_price_says_so_wherever_it_stands() -> None:
+    names = ("vision", "language", "robotics")
+    part = replace(use(names), unpriced=("a100",))
+    report = build_report(facts(present=PeriodFacts(part, waits(names), fairness(names), 702)))
+    (headline,) = [one for one in report["headlines"] if one["key"] == "cost"]
+    figure = report["figures"][3]
+    assert headline["label"] == "Cost of GPUs held, without a100"
+    assert (headline["before"], headline["change"]) == (None, None)
+    assert "without those of a100, which have no price" in figure["answer"]
+    assert "Cost, without a100" in [one["label"] for one in figure["columns"]]
+
+
+def test_a_period_that_has_not_begun_is_not_half_over() -> None:
+    report = build_report(facts(now=MONDAY - timedelta(days=1)))
+    assert "has not begun" in report["caveats"][0]
+    assert not any("not over" in one for one in report["caveats"])

@@ -1,0 +1,225 @@
+"""Quotas, weights and priority classes: what a round makes of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from scheduling.examples import belief, job, round_of, spec
+
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.errors import ClusterError, ParameterError
+from maat.scheduling.explain import ReasonCode
+from maat.scheduling.job import Allocation, Job
+from maat.scheduling.limits import LimitKind
+from maat.scheduling.loop import plan_round
+from maat.scheduling.owed import Owed
+from maat.scheduling.placement import PLACERS
+from maat.scheduling.policies import POLICIES, suiting_placer
+from maat.scheduling.quotas import TenantQuota, check_quotas
+from maat.scheduling.quotas.rounds import quota_limits
+from maat.scheduling.rounds import Decision, PolicyState, RoundInput
+from maat.vocabulary import Adaptivity
+
+CLUSTER = Cluster.parse("t4=4x4")
+ANY = ("sia", "las", "fifo")
+
+
+def asks(
+    name: str,
+    tenant: str,
+    gpus: int = 1,
+    *,
+    held: tuple[int, ...] = (),
+    priority: int = 0,
+    preemptible: bool = True,
+) -> Job:
+    """A rigid job of a tenant."""
+    wanted = spec(
+        name,
+        tenant=tenant,
+        adaptivity=Adaptivity.RIGID,
+        gpu_count=gpus,
+        batch_size=gpus * 32,
+        priority=priority,
+        preemptible=preemptible,
+        gpu_types=("t4",),
+    )
+    return job(wanted, belief(t4=0.1), held=held, started_at=0.0 if held else None)
+
+
+def many(tenant: str, number: int, gpus: int = 1) -> list[Job]:
+    return [asks(f"{tenant}-{i}", tenant, gpus) for i in range(number)]
+
+
+def decided(policy: str, round_input: RoundInput) -> Decision:
+    """What the loop would decide, placed by the policy's own placer."""
+    placer = PLACERS.build(suiting_placer(policy))
+    return plan_round(round_input, POLICIES.build(policy), placer).decision
+
+
+def gpus_by_tenant(decision: Decision, round_input: RoundInput) -> Counter[str]:
+    got: Counter[str] = Counter()
+    for name, grant in decision.grants.items():
+        got[round_input.job_by_id[name].spec.tenant] += grant.gpu_count
+    return got
+
+
+@pytest.mark.parametrize("policy", ANY)
+def test_contended_gpus_are_shared_by_weight(policy: str) -> None:
+    quotas = (TenantQuota(tenant="a", weight=3.0), TenantQuota(tenant="b", weight=1.0))
+    full = round_of(CLUSTER, *many("a", 16), *many("b", 16), quotas=quotas)
+    assert gpus_by_tenant(decided(policy, full), full) == {"a": 12, "b": 4}
+
+
+@pytest.mark.parametrize("policy", ANY)
+def test_a_tenant_without_a_quota_has_weight_one(policy: str) -> None:
+    full = round_of(
+        CLUSTER, *many("a", 16), *many("b", 16), quotas=(TenantQuota(tenant="a", weight=3.0),)
+    )
+    assert gpus_by_tenant(decided(policy, full), full) == {"a": 12, "b": 4}
+
+
+@pytest.mark.parametrize("policy", ANY)
+def test_what_one_tenant_does_not_want_others_have_whatever_their_weight(policy: str) -> None:
+    quotas = (TenantQuota(tenant="a", weight=100.0), TenantQuota(tenant="b"))
+    few = round_of(CLUSTER, *many("a", 2), *many("b", 20), quotas=quotas)
+    assert gpus_by_tenant(decided(policy, few), few) == {"a": 2, "b": 14}
+
+
+@pytest.mark.parametrize("policy", ANY)
+def test_gpus_that_a_tenant_cannot_use_for_its_size_of_jobs_go_to_others(policy: str) -> None:
+    """Half of 16 is 8: two jobs of 3 leave 2 of them, which b takes."""
+    quotas = (TenantQuota(tenant="a"), TenantQuota(tenant="b"))
+    odd = round_of(CLUSTER, *many("a", 4, gpus=3), *many("b", 16), quotas=quotas)
+    got = gpus_by_tenant(decided(policy, odd), odd)
+    assert got.total() == 16
+    assert got["a"] in (6, 9)
+
+
+@pytest.mark.parametrize("policy", ANY)
+def test_a_ceiling_may_leave_gpus_idle(policy: str) -> None:
+    capped = round_of(CLUSTER, *many("a", 20), quotas=(TenantQuota(tenant="a", ceiling={"t4": 5}),))
+    decision = decided(policy, capped)
+    assert gpus_by_tenant(decision, capped) == {"a": 5}
+    waiting = next(j.id for j in capped.jobs if j.id not in decision.grants)
+    reason = decision.reasons[waiting]
+    assert reason.primary is ReasonCode.WAITING_QUOTA
+    assert reason.sentence == "Held by your team's quota of 5 t4: 5 in use."
+
+
+@pytest.mark.parametrize("policy", POLICIES.names)
+def test_guaranteed_gpus_that_were_lent_come_back_in_one_round(policy: str) -> None:
+    """b holds all 16 GPUs; a, guaranteed 8 of them, comes with jobs for 8."""
+    quotas = (TenantQuota(tenant="a", guaranteed={"t4": 8}), TenantQuota(tenant="b", weight=9.0))
+    lent = [asks(f"b-{i}", "b", held=(i,)) for i in range(16)]
+    back = round_of(CLUSTER, *lent, *many("a", 8), quotas=quotas)
+    assert gpus_by_tenant(decided(policy, back), back)["b"] <= 8
+
+
+def test_jobs_that_may_not_be_preempted_keep_lent_gpus() -> None:
+    quotas = (TenantQuota(tenant="a", guaranteed={"t4": 8}), TenantQuota(tenant="b"))
+    lent = [asks(f"b-{i}", "b", held=(i,), preemptible=False) for i in range(16)]
+    back = round_of(CLUSTER, *lent, *many("a", 8), quotas=quotas)
+    assert gpus_by_tenant(decided("las", back), back) == {"b": 16}
+
+
+def test_a_share_is_named_as_one() -> None:
+    quotas = (TenantQuota(tenant="a"), TenantQuota(tenant="b"))
+    full = round_of(CLUSTER, *many("a", 16), *many("b", 16), quotas=quotas)
+    decision = decided("las", full)
+    waiting = [decision.reasons[j.id] for j in full.jobs if j.id not in decision.grants]
+    assert {why.sentence for why in waiting} <= {
+        "Held by your team's share of 8 t4 in this round: 8 in use.",
+        "Jobs that have had less service hold all GPUs that it could use.",
+    }
+
+
+@pytest.mark.parametrize("policy", POLICIES.names)
+def test_a_job_of_a_higher_class_takes_the_gpus_of_lower_ones(policy: str) -> None:
+    low = [asks(f"low-{i}", "a", held=(i,)) for i in range(16)]
+    urgent = asks("urgent", "a", gpus=4, priority=20)
+    full = round_of(CLUSTER, *low, urgent)
+    grants = decided(policy, full).grants
+    assert grants["urgent"].gpu_count == 4
+    assert sum(grant.gpu_count for grant in grants.values()) == 16
+
+
+def test_classes_come_first_within_their_tenant_s_share_only() -> None:
+    quotas = (TenantQuota(tenant="a"), TenantQuota(tenant="b"))
+    urgent = [asks(f"a-{i}", "a", priority=20) for i in range(16)]
+    full = round_of(CLUSTER, *urgent, *many("b", 16), quotas=quotas)
+    assert gpus_by_tenant(decided("las", full), full) == {"a": 8, "b": 8}
+
+
+def test_a_full_quota_blocks_nobody_else_in_a_blocking_order() -> None:
+    """The first job of FIFO waits for its ceiling; those of b behind it start."""
+    quotas = (TenantQuota(tenant="a", ceiling={"t4": 2}),)
+    line = round_of(CLUSTER, *many("a", 3, gpus=2), *many("b", 4), quotas=quotas)
+    assert gpus_by_tenant(decided("fifo", line), line) == {"a": 2, "b": 4}
+
+
+def test_what_a_tenant_is_owed_gives_it_the_gpu_that_cannot_be_shared() -> None:
+    quotas = (TenantQuota(tenant="a"), TenantQuota(tenant="b"))
+    one = Cluster.parse("t4=1x1")
+    b_holds = (asks("b-0", "b", held=(0,)), asks("a-0", "a"))
+    for seconds, winner in ((600.0, "b-0"), (3600.0, "a-0")):
+        shares = {
+            "at": 100_000.0,
+            "seconds": {"a": seconds / 2, "b": -seconds / 2},
+            "due": {},
+            "got": {},
+        }
+        round_input = round_of(one, *b_holds, quotas=quotas, state=PolicyState(shares=shares))
+        assert list(decided("las", round_input).grants) == [winner]
+
+
+def test_what_is_owed_grows_by_what_a_round_could_not_give() -> None:
+    """One GPU for two: whoever has it owes the other half of it, by the second."""
+    quotas = (TenantQuota(tenant="a"), TenantQuota(tenant="b"))
+    one = round_of(Cluster.parse("t4=1x1"), asks("b-0", "b"), asks("a-0", "a"), quotas=quotas)
+    first = decided("las", one)
+    has, lacks = ("a", "b") if "a-0" in first.grants else ("b", "a")
+    jobs = tuple(
+        replace(j, allocation=Allocation("t4", (0,))) if j.id in first.grants else j
+        for j in one.jobs
+    )
+    then = replace(one, now=one.now + 600.0, jobs=jobs, state=first.state)
+    later = decided("las", then)
+    owed = Owed.from_json(later.state.shares).seconds
+    assert owed[lacks] == pytest.approx(300.0)
+    assert owed.get(has, 0.0) <= 0.0
+
+
+def test_without_contention_rounds_leave_no_trace() -> None:
+    quotas = (TenantQuota(tenant="a"), TenantQuota(tenant="b"))
+    idle = round_of(CLUSTER, *many("a", 3), *many("b", 3), quotas=quotas)
+    assert quota_limits(idle) == ()
+    assert decided("las", idle).state == PolicyState()
+
+
+def test_limits_are_rows_of_quotas_with_one_row_per_tenant_and_type() -> None:
+    quotas = (TenantQuota(tenant="a"), TenantQuota(tenant="b"))
+    full = round_of(CLUSTER, *many("a", 16), *many("b", 16), quotas=quotas)
+    assert [(row.kind, row.tenant, row.gpu_type, row.places) for row in quota_limits(full)] == [
+        (LimitKind.QUOTA, "a", "t4", 8),
+        (LimitKind.QUOTA, "b", "t4", 8),
+    ]
+
+
+def test_quotas_that_make_no_sense_are_refused() -> None:
+    with pytest.raises(ParameterError, match="weight: is not a finite number above zero"):
+        TenantQuota(tenant="a", weight=0.0)
+    with pytest.raises(ParameterError, match=r"guaranteed\.t4: is above the ceiling of 2"):
+        TenantQuota(tenant="a", guaranteed={"t4": 3}, ceiling={"t4": 2})
+    with pytest.raises(ParameterError, match=r"ceiling\.t4: must be at least 0"):
+        TenantQuota(tenant="a", ceiling={"t4": -1})
+    with pytest.raises(ClusterError, match="is no GPU type of this cluster"):
+        check_quotas([TenantQuota(tenant="a", ceiling={"h100": 1})], CLUSTER)
+    with pytest.raises(ParameterError, match="has more than one quota"):
+        check_quotas([TenantQuota(tenant="a"), TenantQuota(tenant="a")], CLUSTER)
+    with pytest.raises(ParameterError, match="of t4 are guaranteed together"):
+        check_quotas(
+            [TenantQuota(tenant=name, guaranteed={"t4": 9}) for name in ("a", "b")], CLUSTER
+        )

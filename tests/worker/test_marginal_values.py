@@ -1,0 +1,196 @@
+"""What one more GPU was worth, summed by day: each round once, and kept when rounds are deleted."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import pytest
+from live_samples import make_cluster, set_time
+from sqlmodel import select
+
+from backend.database import Database
+from backend.marginal_values import service
+from backend.marginal_values.service import first_day_of, marginal_values, policy_spans
+from backend.models import Cluster, MarginalValueDay, Round
+from worker import housekeeping, live
+from worker.marginal_values import sum_prices
+
+EPOCH = dt.datetime(2026, 11, 2, 12, 0, tzinfo=dt.UTC)  # noon: half a day is left
+HALF_DAY = 43_200.0
+
+
+def a_round(cluster_id: str, number: int, at: float, price: float | None, **more: Any) -> Round:
+    given: dict[str, Any] = {
+        "policy": "sia",
+        "policy_version": "one",
+        "placer": "whole-node",
+        "status": "optimal",
+        "gpus_by_type": {"t4": {"used": 6, "capacity": 8}},
+        "prices": {} if price is None else {"capacity:t4": price, "shape:t4>=4": 9.0},
+    } | more
+    counts = dict.fromkeys(
+        ("active_jobs", "running_jobs", "pending_jobs", "gpus_used", "gpus_total", "changes"), 1
+    )
+    return Round(
+        cluster_id=cluster_id,
+        number=number,
+        at_seconds=at,
+        method="",
+        policy_seconds=0.0,
+        place_seconds=0.0,
+        record={},
+        **counts,
+        **given,
+    )
+
+
+@pytest.fixture
+def cluster_id(database: Database) -> str:
+    return make_cluster(database, epoch=EPOCH)
+
+
+def add(database: Database, *rounds: Round) -> None:
+    with database.session_scope() as session:
+        session.add_all(rounds)
+
+
+def days(database: Database) -> list[MarginalValueDay]:
+    with database.session_scope(writes=False) as session:
+        return list(session.exec(select(MarginalValueDay).order_by(MarginalValueDay.day)))
+
+
+def test_a_price_counts_by_the_time_that_its_round_stands(
+    database: Database, cluster_id: str
+) -> None:
+    prices = [(0.0, 0.4), (60.0, 0.0), (180.0, None), (240.0, 7.0)]
+    add(database, *(a_round(cluster_id, n, at, p) for n, (at, p) in enumerate(prices, start=1)))
+    assert sum_prices(database) == 3
+    (row,) = days(database)
+    assert (row.day, row.rounds) == (EPOCH.date(), 3)
+    assert row.seconds == 240.0
+    assert row.priced_seconds == 180.0
+    assert row.positive_seconds == 60.0
+    assert row.value_seconds == pytest.approx(0.4 * 60)
+    assert (row.used_seconds, row.capacity_seconds) == (6 * 240.0, 8 * 240.0)
+    with database.session_scope(writes=False) as session:
+        (value,) = marginal_values(
+            session, cluster_id, first_day=EPOCH.date(), last_day=EPOCH.date()
+        )
+    assert value.mean_value == pytest.approx(0.4 / 3)
+    assert value.positive_share == pytest.approx(1 / 3)
+
+
+def test_rounds_that_are_not_summed_yet_count_all_the_same(
+    database: Database, cluster_id: str
+) -> None:
+    add(database, *(a_round(cluster_id, n, 60.0 * n, 0.1 * n) for n in range(1, 12)))
+    read = []
+    for sums_first in (False, True):
+        if sums_first:
+            sum_prices(database)
+        with database.session_scope() as session:
+            day = EPOCH.date()
+            values = marginal_values(session, cluster_id, first_day=day, last_day=day)
+            read.append((values, policy_spans(session, cluster_id, first_day=day, last_day=day)))
+    assert read[0] == read[1]
+    assert days(database)[0].rounds == 10
+
+
+def test_summing_again_and_in_portions_adds_no_round_twice(
+    database: Database, cluster_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "AT_ONCE", 3)
+    rounds = [a_round(cluster_id, n, 60.0 * n, 0.1 * n) for n in range(1, 12)]
+    add(database, *rounds[:8])
+    assert sum_prices(database) == 7
+    assert sum_prices(database) == 0
+    add(database, *rounds[8:])
+    assert sum_prices(database) == 3
+    (row,) = days(database)
+    assert (row.rounds, row.seconds) == (10, 600.0)
+    assert row.value_seconds == pytest.approx(sum(0.1 * n * 60 for n in range(1, 11)))
+
+
+def test_sums_stay_when_the_rounds_are_deleted(database: Database, cluster_id: str) -> None:
+    with database.session_scope() as session:
+        row = session.get_one(Cluster, cluster_id)
+        row.keep_rounds, row.next_round_number = 1, 6
+        session.add(row)
+    add(database, *(a_round(cluster_id, n, 60.0 * n, 0.5) for n in range(1, 6)))
+    sum_prices(database)
+    before = [row.model_dump() for row in days(database)]
+    assert housekeeping.prune_rounds(database) == 4
+    sum_prices(database)
+    assert [row.model_dump() for row in days(database)] == before
+
+
+def test_days_are_those_of_the_clusters_calendar_in_utc(
+    database: Database, cluster_id: str
+) -> None:
+    add(
+        database,
+        a_round(cluster_id, 1, HALF_DAY - 20.0, 0.3),
+        a_round(cluster_id, 2, HALF_DAY + 40.0, 0.3),
+    )
+    sum_prices(database)
+    first, second = days(database)
+    assert (second.day - first.day) == dt.timedelta(days=1)
+    assert (first.seconds, second.seconds) == (20.0, 40.0)
+
+
+def test_a_price_is_not_stretched_over_a_time_without_rounds(
+    database: Database, cluster_id: str
+) -> None:
+    add(database, a_round(cluster_id, 1, 0.0, 0.3), a_round(cluster_id, 2, 7200.0, 0.3))
+    sum_prices(database)
+    assert [row.seconds for row in days(database)] == [180.0]
+
+
+def test_rounds_of_policies_without_a_programme_have_no_price_and_none_is_invented(
+    database: Database, cluster_id: str
+) -> None:
+    las = {"policy": "las", "status": "not-needed"}
+    kept = {"status": "kept-present"}
+    add(
+        database,
+        a_round(cluster_id, 1, 0.0, None, **las),
+        a_round(cluster_id, 2, 60.0, 0.0, **kept),
+        a_round(cluster_id, 3, 120.0, 0.2),
+        a_round(cluster_id, 4, 180.0, 0.2),
+    )
+    sum_prices(database)
+    with database.session_scope(writes=False) as session:
+        by_policy = {
+            value.policy: value
+            for value in marginal_values(
+                session, cluster_id, first_day=EPOCH.date(), last_day=EPOCH.date()
+            )
+        }
+        spans = policy_spans(session, cluster_id, first_day=EPOCH.date(), last_day=EPOCH.date())
+        assert first_day_of(session, cluster_id) == EPOCH.date()
+    assert by_policy["las"].mean_value is None
+    assert by_policy["sia"].mean_value == pytest.approx(0.2)
+    assert by_policy["sia"].priced_hours == pytest.approx(60 / 3600)
+    assert [(span.policy, span.rounds, span.first_seconds) for span in spans] == [
+        ("las", 1, 0.0),
+        ("sia", 2, 60.0),
+    ]
+
+
+def test_rounds_of_a_live_cluster_say_by_which_parameters_they_decided(
+    database: Database,
+) -> None:
+    cluster_id = make_cluster(database)
+    for number, p in enumerate((-0.5, -1.0)):
+        with database.session_scope() as session:
+            row = session.get_one(Cluster, cluster_id)
+            row.policy_parameters = {"p": p}
+            session.add(row)
+        set_time(database, cluster_id, 60.0 * number + 1.0)
+        assert live.step_cluster(database, cluster_id) is not None
+    with database.session_scope(writes=False) as session:
+        one, other = session.exec(select(Round.policy_version).order_by(Round.number)).all()
+    assert one
+    assert other
+    assert one != other
