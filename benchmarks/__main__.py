@@ -21,11 +21,13 @@ from benchmarks import live_round as live_round_benchmark
 from benchmarks import load as load_benchmark
 from benchmarks import pages as pages_benchmark
 from benchmarks import pollux as pollux_benchmark
+from benchmarks import quotas as quotas_benchmark
 from benchmarks import round as round_benchmark
 from benchmarks import shares as shares_benchmark
 from benchmarks import simulate as simulate_benchmark
 from benchmarks import solve as solve_benchmark
 from benchmarks import training as training_benchmark
+from benchmarks import usage as usage_benchmark
 from benchmarks.table import Figures, show
 
 Benchmark = Callable[[argparse.Namespace], Sequence[Figures]]
@@ -66,6 +68,10 @@ def _round(options: argparse.Namespace) -> Sequence[Figures]:
 
 def _live_round(options: argparse.Namespace) -> Sequence[Figures]:
     return [live_round_benchmark.measure(options.postgres, stored=options.rounds)]
+
+
+def _quotas(_: argparse.Namespace) -> Sequence[Figures]:
+    return [quotas_benchmark.measure_cost(), quotas_benchmark.measure_shares()]
 
 
 def _shares(options: argparse.Namespace) -> Sequence[Figures]:
@@ -112,10 +118,15 @@ def _training(_: argparse.Namespace) -> Sequence[Figures]:
     return training_benchmark.measure()
 
 
+def _usage(_: argparse.Namespace) -> Sequence[Figures]:
+    return usage_benchmark.measure()
+
+
 BENCHMARKS: dict[str, Benchmark] = {
     "solve": _solve,
     "round": _round,
     "live_round": _live_round,
+    "quotas": _quotas,
     "shares": _shares,
     "simulate": _simulate,
     "fits": _fits,
@@ -127,6 +138,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "agent": _agent,
     "agent_gpu": _agent_gpu,
     "training": _training,
+    "usage": _usage,
 }
 
 

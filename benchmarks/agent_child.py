@@ -11,21 +11,25 @@ import signal
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch.nn.functional import cross_entropy
 from torch.nn.parallel import DistributedDataParallel
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import ConcatDataset, DataLoader, TensorDataset
 
 import maat.agent
 from maat.agent.checkpoint import Checkpoints
 from maat.agent.job import Job
 
+Measure = Callable[[Job, dict[str, Any]], Any]
+"""What is asked of a job -> what was found, if anything; rank 0 writes it."""
+
 WARM_UP = 20
-BLOCKS, LEAST_STEPS = 5, 20
+BLOCKS, LEAST_STEPS = 7, 30
+LONG_EPOCH = 50
 
 
 def model_of(width: int) -> torch.nn.Module:
@@ -42,10 +46,13 @@ def model_of(width: int) -> torch.nn.Module:
     )
 
 
-def loader_of(batch: int) -> DataLoader[Any]:
+def loader_of(batch: int, *, times: int = 1) -> DataLoader[Any]:
+    """Return batches of 32 x `batch` samples, of which an epoch has each so many times."""
     chance = torch.Generator().manual_seed(1)
     x = torch.randn(32 * batch, 256, generator=chance)
-    return DataLoader(TensorDataset(x, x[:, :16].argmax(1)), batch, shuffle=True)
+    samples = TensorDataset(x, x[:, :16].argmax(1))
+    epoch = samples if times == 1 else ConcatDataset([samples] * times)
+    return DataLoader(epoch, batch, shuffle=True)
 
 
 def optimiser_of(kind: str, model: torch.nn.Module) -> Any:
@@ -70,7 +77,8 @@ def overhead(job: Job, asked: dict[str, Any]) -> dict[str, float]:
     other, optimiser = (optimiser_of(asked["optimiser"], each) for each in (bare, adapted))
     if replicas > 1:
         bare = DistributedDataParallel(bare)
-    loader = loader_of(asked["batch"])
+    # No epoch ends in here: each end writes a checkpoint, which is measured by itself.
+    loader = loader_of(asked["batch"], times=LONG_EPOCH)
     share = DataLoader(loader.dataset, asked["batch"] // replicas, shuffle=True)
     adapted, optimiser, loader = job.adapt(adapted, optimiser, loader)
     two = (
@@ -155,21 +163,22 @@ def say(found: dict[str, Any]) -> None:
         print(json.dumps(found), file=out)
 
 
-MEASURE: dict[str, Callable[[Job, dict[str, Any]], Any]] = {
+MEASURES: Mapping[str, Measure] = {
     "overhead": overhead,
     "save": save,
     "resize": resize,
 }
 
 
-def main() -> int:
+def run(measures: Mapping[str, Measure]) -> int:
+    """Measure what ASKED names; return the exit code of the process."""
     asked = json.loads(os.environ["ASKED"])
     job = maat.agent.start()
-    found = MEASURE[asked["measure"]](job, asked)
+    found = measures[asked["measure"]](job, asked)
     if found is not None and job.is_first:
         say(found)
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(MEASURES))

@@ -5,12 +5,11 @@ Two replicas share one GPU: NCCL takes them for two machines, as NCCL_HOSTID dif
 
 from __future__ import annotations
 
-import json
 import os
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 os.environ["NCCL_HOSTID"] = f"replica-{os.environ['RANK']}"
@@ -20,9 +19,7 @@ from torch.nn.functional import cross_entropy
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import Dataset
 
-import maat.agent
 from benchmarks import agent_child, agent_noise
-from benchmarks.agent_child import say
 from maat.agent import timing
 from maat.agent.job import Job
 
@@ -225,7 +222,7 @@ def scaled(job: Job, _: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-MEASURE: dict[str, Callable[[Job, dict[str, Any]], Any]] = {
+MEASURES: Mapping[str, agent_child.Measure] = {
     "overhead": overhead,
     "noise": noise,
     "memory": memory,
@@ -235,14 +232,5 @@ MEASURE: dict[str, Callable[[Job, dict[str, Any]], Any]] = {
 }
 
 
-def main() -> int:
-    asked = json.loads(os.environ["ASKED"])
-    job = maat.agent.start()
-    found = MEASURE[asked["measure"]](job, asked)
-    if found is not None and job.is_first:
-        say(found)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(agent_child.run(MEASURES))

@@ -24,7 +24,7 @@ from maat.scheduling.policies import POLICIES, suiting_placer
 from maat.simulation.conditions import Conditions
 from maat.simulation.interference import interference
 from maat.simulation.world_models import measured_models
-from maat.workloads.workloads import read_workload
+from maat.workloads.reading import read_workload
 
 CLUSTER = "t4=6x4,rtx=3x8,a100=2x8"
 TRACE = "sia-artifact/workloads/philly/workload-1.csv"

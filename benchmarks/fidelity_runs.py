@@ -26,7 +26,7 @@ from maat.simulation.record import SimulationResult
 from maat.simulation.scenario import Scenario
 from maat.simulation.world_models import measured_models
 from maat.vocabulary import ProfilingMode
-from maat.workloads.workloads import read_workload
+from maat.workloads.reading import read_workload
 
 CLUSTER = "t4=6x4,rtx=3x8,a100=2x8"
 ROUND_SECONDS = 60.0

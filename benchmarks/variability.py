@@ -26,7 +26,8 @@ from maat.simulation.iteration_models import shipped_models
 from maat.simulation.scenario import Scenario
 from maat.simulation.variability import PAPER_VARIABILITY, Variability, read_variability
 from maat.vocabulary import ScoreDraw
-from maat.workloads.workloads import Workload, read_workload
+from maat.workloads.reading import read_workload
+from maat.workloads.workloads import Workload
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "variability.md"
 BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"

@@ -1,0 +1,232 @@
+"""Quotas: a day's shares of GPUs by weight, and what rows of quotas cost a round."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from backend.fairness.shares import Capacity, Holding, Shares, Wanting, shares_over
+from benchmarks.round import planned_rounds
+from benchmarks.table import Cell, Figures
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.loop import plan_round
+from maat.scheduling.placement import PLACERS
+from maat.scheduling.policies import POLICIES, suiting_placer
+from maat.scheduling.quotas import TenantQuota
+from maat.scheduling.rounds import RoundInput
+from maat.simulation.conditions import Conditions
+from maat.simulation.engine import simulate
+from maat.simulation.record import SimulationResult
+from maat.simulation.scenario import Scenario
+from maat.simulation.world_models import catalog_models
+from maat.workloads.generators import generate
+from maat.workloads.workloads import Workload
+
+DAY = 86_400.0
+WEIGHTS = {"blue": 1.0, "green": 2.0, "red": 4.0, "grey": 1.0}
+JOB_SHARES = {"blue": 0.2, "green": 0.3, "red": 0.48, "grey": 0.02}
+JOBS_PER_HOUR = 40
+MOST_GPUS = 64  # of a job that does not say
+CLUSTER = "t4=6x4,rtx=3x8,a100=2x8"
+SHARE_COLUMNS = {
+    "policy": "policy",
+    "tenant": "tenant",
+    "weight": "weight",
+    "demanded": "demanded",
+    "deserved": "deserved",
+    "actual": "actual",
+    "off": "off",
+    "restarts_per_job": "restarts per job",
+}
+SHARE_POLICIES = ("sia", "las", "fifo")
+COST_POLICIES = ("sia", "las")
+TIMES = 7
+SHARE_NOTES = [
+    f"A simulated day on {CLUSTER}: {JOBS_PER_HOUR} jobs an hour, more than it can run. Shares are "
+    "of the GPU time in use; deserved: weighted max-min of the GPUs in use at every moment.",
+    "off: actual / deserved - 1. grey wants little: most of the time less than its weight would "
+    "give it.",
+]
+COST_NOTES = [
+    "CPU seconds of plan_round and all reasons, medians. Every tenant has a weight, guaranteed "
+    "GPUs and a ceiling of each type; the types are contended.",
+]
+COST_COLUMNS = {
+    "policy": "policy",
+    "tenants": "tenants",
+    "jobs": "jobs",
+    "gpus": "GPUs",
+    "rows": "rows",
+    "plain_seconds": "without (s)",
+    "quota_seconds": "with (s)",
+    "ratio": "ratio",
+}
+
+
+def workload(hours: float, *, seed: int = 0) -> Workload:
+    """Jobs of four tenants: three want more than their shares, grey little."""
+    drawn = generate("philly", jobs=int(JOBS_PER_HOUR * hours), hours=hours, seed=seed)
+    rng = np.random.default_rng(seed)
+    tenants = rng.choice(list(JOB_SHARES), p=list(JOB_SHARES.values()), size=len(drawn))
+    jobs = tuple(
+        replace(job, tenant=str(tenant)) for job, tenant in zip(drawn.jobs, tenants, strict=True)
+    )
+    return replace(drawn, jobs=jobs)
+
+
+def day_of(policy: str, hours: float = 24.0) -> SimulationResult:
+    """Simulate so many hours of contention under quotas that are weights alone."""
+    quotas = tuple(TenantQuota(tenant=name, weight=weight) for name, weight in WEIGHTS.items())
+    return simulate(
+        Scenario(
+            workload=workload(hours),
+            models=catalog_models(),
+            cluster=Cluster.parse(CLUSTER),
+            policy=policy,
+            placer=suiting_placer(policy),
+            conditions=Conditions(quotas=quotas),
+            max_rounds=1,
+        )
+    )
+
+
+def shares_of(result: SimulationResult, *, begin: float, end: float) -> Shares:
+    """Return what tenants deserved by weighted max-min, and held, from `begin` to `end`."""
+    scenario = result.scenario
+    jobs = {job.name: job for job in scenario.workload.jobs}
+    chooses = bool(getattr(POLICIES.entry(scenario.policy).cls, "chooses_gpu_counts", False))
+    wanting, holding, last = [], [], {}
+    for record in result.records:
+        job = jobs[record.name]
+        most = (job.max_gpus or MOST_GPUS) if chooses else job.gpu_count
+        until = end if record.finish is None else record.finish
+        wanting.append(Wanting(job.tenant, job.submit_seconds, until, most))
+        last[record.name] = until
+    spans: dict[str, list[tuple[float, int]]] = {}
+    for span in result.spans:
+        spans.setdefault(span.job, []).append((span.start, span.gpu_count))
+    for name, mine in spans.items():
+        ends = [start for start, _ in mine[1:]] + [last[name]]
+        for (start, gpus), stop in zip(mine, ends, strict=True):
+            if gpus:
+                holding.append(Holding(jobs[name].tenant, start, stop, gpus))
+    return shares_over([begin, end], wanting, holding, in_use(holding), weights=WEIGHTS)
+
+
+def in_use(holding: Sequence[Holding]) -> list[Capacity]:
+    """Return how many GPUs jobs held, from each moment on at which that changed."""
+    changes = sorted(
+        [(one.begin, one.gpus) for one in holding] + [(one.end, -one.gpus) for one in holding]
+    )
+    times = np.array([time for time, _ in changes])
+    gpus = np.cumsum([count for _, count in changes])
+    last = np.flatnonzero(np.append(np.diff(times) > 0, True))
+    return [
+        Capacity(0.0, 0.0),
+        *(Capacity(float(times[i]), float(gpus[i])) for i in last.tolist()),
+    ]
+
+
+def with_tenants(round_input: RoundInput, tenants: int) -> RoundInput:
+    """Return the round with its jobs dealt to tenants, each with a quota of its own.
+
+    Jobs request 1 to 8 GPUs, together more than there are: policies that give what is requested
+    have contention too.
+    """
+    jobs = tuple(
+        replace(
+            job,
+            spec=replace(
+                job.spec,
+                tenant=f"tenant-{i % tenants}",
+                gpu_count=min(1 << (i // tenants) % 4, job.spec.max_gpus or MOST_GPUS),
+            ),
+        )
+        for i, job in enumerate(round_input.jobs)
+    )
+    each = {
+        name: max(int(places) // tenants, 1)
+        for name, places in zip(
+            round_input.cluster.type_names, round_input.cluster.capacity.tolist(), strict=True
+        )
+    }
+    quotas = tuple(
+        TenantQuota(
+            tenant=f"tenant-{k}",
+            weight=1.0 + k % 3,
+            guaranteed={name: n // 2 for name, n in each.items()},
+            ceiling={name: 4 * n for name, n in each.items()},
+        )
+        for k in range(tenants)
+    )
+    return replace(round_input, jobs=jobs, quotas=quotas)
+
+
+def round_seconds(round_input: RoundInput, policy: str, *, times: int) -> tuple[float, int]:
+    """Return the median CPU seconds of a round with all its reasons, and its rows of quotas."""
+    chosen, placer = POLICIES.build(policy), PLACERS.build(suiting_placer(policy))
+    spent = []
+    for _ in range(times):
+        gc.collect()
+        began = time.process_time()
+        result = plan_round(round_input, chosen, placer)
+        dict(result.reasons)
+        spent.append(time.process_time() - began)
+    rows = len(result.round_input.limits) - len(round_input.limits)
+    return float(np.median(spent)), rows
+
+
+def measure_shares(policies: Sequence[str] = SHARE_POLICIES, hours: float = 24.0) -> Figures:
+    """Simulate a day under each policy; compare what tenants deserved and held."""
+    rows: list[dict[str, Cell]] = []
+    for policy in policies:
+        result = day_of(policy, hours)
+        found = shares_of(result, begin=0.0, end=hours * 3600.0)
+        restarts = dict.fromkeys(WEIGHTS, 0)
+        jobs = {job.name: job.tenant for job in result.scenario.workload.jobs}
+        for record in result.records:
+            restarts[jobs[record.name]] += record.restarts
+        for k, tenant in enumerate(found.tenants):
+            due, held = (float(v[0, k] / found.held.sum()) for v in (found.deserved, found.held))
+            rows.append(
+                {
+                    "policy": policy,
+                    "tenant": tenant,
+                    "weight": WEIGHTS[tenant],
+                    "demanded": float(found.demanded[0, k] / found.held.sum()),
+                    "deserved": due,
+                    "actual": held,
+                    "off": held / due - 1.0,
+                    "restarts_per_job": restarts[tenant]
+                    / max(sum(name == tenant for name in jobs.values()), 1),
+                }
+            )
+    return Figures("quota-shares", "Shares of a day by weight", SHARE_COLUMNS, rows, SHARE_NOTES)
+
+
+def measure_cost(*, tenants: int = 200, jobs: int = 1000, gpus: int = 2048) -> Figures:
+    """Measure a round with quotas of many tenants beside the same round without."""
+    plain = planned_rounds(gpus, jobs, odd=False, stored=1)[-1].result.round_input
+    quotas = with_tenants(plain, tenants)
+    plain = replace(quotas, quotas=())
+    rows: list[dict[str, Cell]] = []
+    for policy in COST_POLICIES:
+        without, _ = round_seconds(plain, policy, times=TIMES)
+        seconds, limits = round_seconds(quotas, policy, times=TIMES)
+        rows.append(
+            {
+                "policy": policy,
+                "tenants": tenants,
+                "jobs": jobs,
+                "gpus": gpus,
+                "rows": limits,
+                "plain_seconds": without,
+                "quota_seconds": seconds,
+                "ratio": seconds / without,
+            }
+        )
+    return Figures("quota-cost", "What rows of quotas cost a round", COST_COLUMNS, rows, COST_NOTES)
