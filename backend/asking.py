@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Asking:
-    """A request. `principal` is set by whoever identifies the caller."""
+    """A request. `principal`: who makes it; None until identity.py has found out."""
 
     request_id: str
     principal: Principal | None = None

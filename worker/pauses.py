@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
+from backend.jobs.dependencies import NEVER_SUCCEEDS
 from backend.models import Job as JobRow
 from backend.models import JobDependency, JobPause
 from maat.scheduling.explain import ReasonCode
@@ -27,7 +28,6 @@ from worker.writes import Write
 _PAUSES: sa.Table = JobPause.__table__  # type: ignore[attr-defined]
 _JOBS: sa.Table = JobRow.__table__  # type: ignore[attr-defined]
 _NEEDS: sa.Table = JobDependency.__table__  # type: ignore[attr-defined]
-_NEVER = frozenset({JobState.FAILED.value, JobState.CANCELLED.value})
 _BY_USER = Pause(ReasonCode.HELD_BY_USER)
 _MAY_PAUSE = WITH_GPUS | {JobState.PENDING, JobState.PREEMPTED}
 
@@ -77,7 +77,7 @@ def _followers(
 
 
 def _pause_of(needs: Mapping[JobId, str]) -> Pause | None:
-    failed = [needed for needed, state in needs.items() if state in _NEVER]
+    failed = [needed for needed, state in needs.items() if state in NEVER_SUCCEEDS]
     if failed:
         evidence = {"job": failed[0], "state": needs[failed[0]]}
         return Pause(ReasonCode.DEPENDENCY_FAILED, evidence)

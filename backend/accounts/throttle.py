@@ -97,7 +97,7 @@ def _network(address: str) -> str:
 def _counted_up(
     session: Session, key: str, now: datetime, settings: Settings
 ) -> tuple[int, datetime]:
-    """Add a try, or begin anew if the last ones are long ago; return how many, and since when."""
+    """Count a try, from one if the last tries are long ago. Return how many, and since when."""
     insert = sqlite.insert if session.get_bind().dialect.name == "sqlite" else postgresql.insert
     over = col(SignInTries.since) <= now - timedelta(seconds=settings.sign_in_window_seconds)
     statement = (

@@ -14,15 +14,10 @@ from pathlib import Path
 from sqlalchemy.exc import SQLAlchemyError
 
 from backend.backups.files import BackupError
-from backend.backups.service import (
-    backup,
-    check_database,
-    check_file,
-    head_revision,
-    restore,
-)
+from backend.backups.service import backup, check_database, check_file, restore
 from backend.database import Database
 from backend.logs import first_line
+from backend.migrations import head_revision
 from backend.settings import get_settings
 
 

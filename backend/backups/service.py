@@ -17,7 +17,7 @@ from backend.backups.files import BackupError, Manifest, kind_of, unpacked, writ
 from backend.backups.invariants import broken
 from backend.database import Database
 from backend.health.models import WorkerHeartbeat
-from backend.migrations import alembic_config
+from backend.migrations import alembic_config, head_revision
 from backend.moments import moment_of
 from backend.secret_key import secret_key
 from backend.settings import Settings
@@ -96,10 +96,6 @@ def revision_of(database: Database) -> str | None:
     """Return the schema's revision; None for a database without tables of Maat."""
     with database.engine.connect() as connection:
         return MigrationContext.configure(connection).get_current_revision()
-
-
-def head_revision() -> str:
-    return str(ScriptDirectory.from_config(alembic_config()).get_current_head())
 
 
 def _of_file(database: Database) -> list[str]:

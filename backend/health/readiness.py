@@ -12,7 +12,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from kombu.exceptions import OperationalError as BrokerAway
 from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session, col, select
@@ -22,7 +21,7 @@ from backend.database import Database
 from backend.health.disk import disk_problem
 from backend.health.models import WorkerHeartbeat
 from backend.health.service import worker_health
-from backend.migrations import alembic_config
+from backend.migrations import head_revision
 from backend.moments import moment_of
 from backend.problems import FieldError, Problem
 from backend.queue import ROUNDS_QUEUE, Queue
@@ -153,13 +152,13 @@ def _first(session: Session, checks: tuple[Callable[[Session], Lack | None], ...
 
 
 def _schema(session: Session) -> Lack | None:
-    head = ScriptDirectory.from_config(alembic_config()).get_current_head()
+    head = head_revision()
     present = MigrationContext.configure(session.connection()).get_current_revision()
     if present == head:
         return None
     remedy = (
         "Stop all processes and run `make migrate`."
-        if present is None or present < str(head)
+        if present is None or present < head
         else "Run the newer version of Maat that wrote it."
     )
     message = f"The database has the schema {present or 'of no version'}, and this version {head}."

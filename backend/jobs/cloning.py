@@ -25,8 +25,8 @@ def body_like(
 ) -> JobBody:
     """Return the declaration of a job with these fields changed; null takes a field's default.
 
-    External id, deadline and what it was to follow stay behind. Raises Forbidden for another
-    tenant's job, Invalid if a secret is not given anew, or a change makes no job.
+    External id, deadline and the jobs that it waited for are left out. Raises Forbidden for another
+    tenant's job, Invalid if a secret's value is missing or the changed declaration is no valid job.
     """
     if job.tenant_id != principal.tenant_id:
         raise Forbidden("The job is another tenant's. Only jobs of your own tenant can be cloned.")
@@ -67,12 +67,12 @@ def _merged(given: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
 
 
 def _check_secrets(session: Session, job: Job, run: Any) -> None:
-    """Raises Invalid for each secret of the job that is not given anew."""
+    """Raises Invalid for each secret of the job whose value is not given again."""
     names = session.exec(
         select(JobSecret.name).where(JobSecret.job_id == job.id).order_by(col(JobSecret.name))
     ).all()
-    anew = run.get("secret_env") if isinstance(run, Mapping) else None
-    missing = [name for name in names if not (isinstance(anew, Mapping) and name in anew)]
+    again = run.get("secret_env") if isinstance(run, Mapping) else None
+    missing = [name for name in names if not (isinstance(again, Mapping) and name in again)]
     if not missing:
         return
     message, remedy = "Secrets are not copied.", "Give its value again."

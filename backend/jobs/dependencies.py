@@ -20,7 +20,8 @@ from maat.vocabulary import JobState
 if TYPE_CHECKING:
     from backend.jobs.service import Candidate
 
-_NEVER = frozenset({JobState.FAILED.value, JobState.CANCELLED.value})
+NEVER_SUCCEEDS = frozenset({JobState.FAILED.value, JobState.CANCELLED.value})
+_ASKED_AT_ONCE = 5000  # names, each twice: databases limit the parameters of a statement
 _REMEDY = "Name a job of your tenant by its id or external id, or one of this request as #0."
 
 
@@ -73,7 +74,7 @@ def failed_needs(session: Session, job_id: str) -> list[str]:
         .where(
             JobDependency.job_id == job_id,
             col(JobDependency.is_open),
-            col(Job.state).in_(_NEVER),
+            col(Job.state).in_(NEVER_SUCCEEDS),
         )
     )
     return list(session.exec(statement))
@@ -93,7 +94,7 @@ def open_needs(session: Session, job_id: str) -> list[Job]:
 def drop_failed_needs(session: Session, job_ids: Sequence[str]) -> None:
     """Let these jobs no longer wait for what will never succeed."""
     ended = sa.select(col(Job.id)).where(
-        col(Job.id) == col(JobDependency.needed_id), col(Job.state).in_(_NEVER)
+        col(Job.id) == col(JobDependency.needed_id), col(Job.state).in_(NEVER_SUCCEEDS)
     )
     session.execute(
         sa.update(JobDependency)
@@ -114,24 +115,24 @@ def has_failed_needs() -> sa.ColumnElement[bool]:
         col(JobDependency.job_id) == col(Job.id),
         col(JobDependency.is_open),
         col(needed.id) == col(JobDependency.needed_id),
-        col(needed.state).in_(_NEVER),
+        col(needed.state).in_(NEVER_SUCCEEDS),
     )
 
 
 def _known(session: Session, tenant_id: str, wanted: set[str]) -> Mapping[str, tuple[str, str]]:
     """Return id and state of the tenant's jobs, by the id or external id that names them."""
-    found = session.exec(
-        select(Job.id, Job.external_id, Job.state).where(
-            Job.tenant_id == tenant_id,
-            col(Job.id).in_(wanted) | col(Job.external_id).in_(wanted),
+    names, known = sorted(wanted), dict[str, tuple[str, str]]()
+    for first in range(0, len(names), _ASKED_AT_ONCE):
+        some = names[first : first + _ASKED_AT_ONCE]
+        found = session.exec(
+            select(Job.id, Job.external_id, Job.state).where(
+                Job.tenant_id == tenant_id,
+                col(Job.id).in_(some) | col(Job.external_id).in_(some),
+            )
         )
-    ).all()
-    return {
-        name: (job_id, state)
-        for job_id, external_id, state in found
-        for name in (external_id, job_id)
-        if name is not None
-    }
+        for job_id, external_id, state in found:
+            known |= {name: (job_id, state) for name in (external_id, job_id) if name is not None}
+    return known
 
 
 def _resolved(
@@ -146,7 +147,7 @@ def _resolved(
         elif name not in known:
             message = "There is no such job."
             one.errors.append(FieldError(pointer, "no_such_job", message, _REMEDY, name))
-        elif known[name][1] in _NEVER:
+        elif known[name][1] in NEVER_SUCCEEDS:
             message = f"The job has ended: {known[name][1]}. It will never succeed."
             remedy = "Leave it out, or name a job that may succeed."
             one.errors.append(FieldError(pointer, "never_succeeds", message, remedy, name))

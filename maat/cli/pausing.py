@@ -60,15 +60,7 @@ def resume(
     meant: JobsMeant, job: JobMeant = None, url: Url = DEFAULT_URL, as_json: AsJson = False
 ) -> None:
     """Resume a paused job: the next round considers it again, as of its submission."""
-    act(
-        "resume",
-        job,
-        meant,
-        one=lambda maat, job_id: maat.resume_job(job_id),
-        told=lambda _: "is in the queue",
-        url=url,
-        as_json=as_json,
-    )
+    _to_the_queue("resume", job, meant, url=url, as_json=as_json)
 
 
 @takes_groups
@@ -76,8 +68,12 @@ def release(
     meant: JobsMeant, job: JobMeant = None, url: Url = DEFAULT_URL, as_json: AsJson = False
 ) -> None:
     """Release a held job: the same as `maat resume`."""
+    _to_the_queue("release", job, meant, url=url, as_json=as_json)
+
+
+def _to_the_queue(word: str, job: str | None, meant: JobsMeant, *, url: str, as_json: bool) -> None:
     act(
-        "release",
+        word,
         job,
         meant,
         one=lambda maat, job_id: maat.resume_job(job_id),

@@ -94,6 +94,20 @@ def test_what_follows_a_refused_job_of_a_partial_batch_is_refused_too(client: Te
     assert [item["status"] for item in answer.json()["items"]] == [422, 422, 422, 201]
 
 
+def test_a_batch_may_name_more_jobs_than_a_statement_takes_parameters(
+    client: TestClient, submit: Submit
+) -> None:
+    needed = submit()["id"]
+    names = [[f"absent-{job}-{place}" for place in range(32)] for job in range(1000)]
+    names[999][31] = needed
+    answer = batch(
+        client, *(body(f"job {n}", after=after) for n, after in enumerate(names)), mode="partial"
+    )
+    assert answer.status_code == 207
+    last = answer.json()["items"][999]["problem"]["errors"]
+    assert {error["pointer"] for error in last} == {f"/after/{place}" for place in range(31)}
+
+
 def test_unknown_ended_and_strangers_jobs_are_refused(
     client: TestClient, client_as: MakeClient, submit: Submit, database: Database
 ) -> None:

@@ -1,4 +1,4 @@
-"""Numbers as people read them, and rows that pages make of them. What forms send: test_forms.py."""
+"""Numbers as people read them, and rows that pages make of them. For forms: test_*_form.py."""
 
 from __future__ import annotations
 

@@ -177,7 +177,7 @@ async def offer(
         "firsts": _options(names, names),
         "seconds": _options(names, partners),
         "offered": offered,
-        # What stays is not sent: the reader may have chosen anew since this was asked.
+        # What stays is not sent: the reader may have chosen another since this was asked.
         **{field: value for field, value in chosen.items() if value != before[field]},
         **_unknown(asked, runs, result, simulation_id),
     }

@@ -1,7 +1,4 @@
-"""Tests of forms: the choices they offer, the bodies they send, and the places of errors.
-
-The format of numbers is tested in test_words.py.
-"""
+"""Tests of the form that simulates: its bodies, its parameters, and the places of errors."""
 
 from __future__ import annotations
 
@@ -9,42 +6,17 @@ from typing import Any
 
 import pytest
 
-from backend import pagination
 from frontend.components.conditions import (
-    DRAW,
-    MAX_JOBS_PER_GPU,
-    MAX_TUNED_GPUS,
-    PROFILING,
-    TUNED,
     describe,
     incomplete_fields,
     reservation_of,
 )
 from frontend.components.parameter_fields import described, errors_of, offered, placeholder
-from frontend.components.reservation_fields import unfinished_reservation
-from frontend.components.trace_fields import FAMILIES, MAX_TRACES
 from frontend.forms import errors_by_field, parse_seeds
-from frontend.pages import simulate
-from frontend.pages.jobs import blocks
-from frontend.pages.reservations import body_of as reservation_body
 from frontend.pages.simulate import body_of as simulation_body
 from frontend.pages.simulate import count_of
 from frontend.pages.simulate import place as simulation_place
-from frontend.pages.submit.model import (
-    body_of,
-    in_form_words,
-    refused,
-    still_wrong,
-    types_of,
-    unfinished,
-    values_like,
-)
-from frontend.problems import friendly_message
-from maat.api import simulations as schemas
 from maat.client.errors import ApiError, FieldProblem
-from maat.scheduling import cluster
-from maat.vocabulary import ProfilingMode, ScoreDraw, TuningRule
-from maat.workloads import generators
 
 FORM: dict[str, Any] = {
     "name": "n",
@@ -78,112 +50,6 @@ FORM: dict[str, Any] = {
 }
 
 
-def test_the_pages_offer_what_the_service_takes_and_no_more() -> None:
-    assert {value for value, _ in PROFILING} == {"fidelity", *ProfilingMode}
-    assert {value for value, _ in TUNED} == {"none", *TuningRule}
-    assert {value for value, _ in DRAW} == {"fidelity", *ScoreDraw}
-    assert {value for value, _ in FAMILIES} <= set(generators.FAMILIES)
-    assert (simulate.MAX_RUNS, MAX_TRACES) == (schemas.MAX_RUNS, schemas.MAX_TRACES)
-    assert blocks.MAX_LIMIT == pagination.MAX_LIMIT
-    assert (MAX_JOBS_PER_GPU, MAX_TUNED_GPUS) == (cluster.MAX_JOBS_PER_GPU, schemas.MAX_TUNED_GPUS)
-
-
-def test_the_form_leaves_out_what_is_empty_or_means_nothing_for_the_kind_of_job() -> None:
-    values = {
-        "name": "a",
-        "model": "bert",
-        "adaptivity": "rigid",
-        "gpu_count": 4,
-        "min_gpus": 2,
-        "max_gpus": 8,
-        "batch_size": 64,
-        "max_batch_size": 128,
-    }
-    rest = {
-        "work_scale": 1,
-        "gpu_types": [],
-        "labels": ["team=vision"],
-        "external_id": "",
-        "workload_kind": "training",
-        "promised_seconds": 9,
-    }
-
-    rigid = body_of({**values, **rest}, preemptible=True, cluster_id="clu_1")
-    adaptive = body_of(
-        {**values, **rest, "adaptivity": "adaptive"}, preemptible=False, cluster_id=None
-    )
-
-    assert rigid == {
-        "name": "a",
-        "model": "bert",
-        "adaptivity": "rigid",
-        "gpu_count": 4,
-        "batch_size": 64,
-        "work_scale": 1,
-        "labels": {"team": "vision"},
-        "workload_kind": "training",
-        "cluster_id": "clu_1",
-        "preemptible": True,
-    }
-    assert adaptive == {
-        "name": "a",
-        "model": "bert",
-        "adaptivity": "adaptive",
-        "min_gpus": 2,
-        "max_gpus": 8,
-        "max_batch_size": 128,
-        "work_scale": 1,
-        "labels": {"team": "vision"},
-        "workload_kind": "training",
-        "preemptible": False,
-    }
-
-
-def test_latency_bound_inference_sends_its_promise_and_the_batch_that_it_is_for_whatever_may_vary() -> (  # noqa: E501
-    None
-):
-    values = {
-        "name": "a",
-        "model": "bert",
-        "adaptivity": "adaptive",
-        "max_gpus": 8,
-        "batch_size": 16,
-        "max_batch_size": 64,
-    }
-
-    body = body_of(
-        {**values, "workload_kind": "latency-inference", "promised_seconds": 0.2},
-        preemptible=True,
-        cluster_id=None,
-    )
-
-    assert (body["batch_size"], body["promised_seconds"], body["max_gpus"]) == (16, 0.2, 8)
-    assert "max_batch_size" not in body
-
-
-def test_a_live_reservation_counts_its_hours_on_the_clock_of_the_cluster() -> None:
-    values = {"type": "a100", "gpus": 4, "for": "job", "holder": " job_1 ", "from": 0, "until": 1.5}
-
-    now = reservation_body(values, now="2026-11-20T12:00:00.000Z")
-    later = reservation_body(
-        {**values, "for": "tenant", "holder": "vision", "from": 2, "until": ""},
-        now="2026-11-20T12:00:00.000Z",
-    )
-
-    assert now == {
-        "gpu_type": "a100",
-        "gpu_count": 4,
-        "job_id": "job_1",
-        "end_at": "2026-11-20T13:30:00+00:00",
-    }
-    assert later == {
-        "gpu_type": "a100",
-        "gpu_count": 4,
-        "tenant": "vision",
-        "start_at": "2026-11-20T14:00:00+00:00",
-    }
-
-
 @pytest.mark.parametrize(
     ("text", "seeds"),
     [
@@ -198,22 +64,6 @@ def test_a_live_reservation_counts_its_hours_on_the_clock_of_the_cluster() -> No
 )
 def test_seeds_are_whole_numbers_from_zero_each_once(text: str, seeds: list[int] | None) -> None:
     assert parse_seeds(text) == seeds
-
-
-def test_an_empty_name_is_asked_for_in_plain_words() -> None:
-    raw = {
-        "field": "name",
-        "message": "String should have at least 1 character.",
-        "remedy": "Give at least 1 characters.",
-    }
-
-    assert (
-        friendly_message(
-            FieldProblem.parse({**raw, "code": "string_too_short"}),
-            empty_name="Give the job a name.",
-        )
-        == "Give the job a name."
-    )
 
 
 def test_the_simulate_form_leaves_the_placer_to_the_one_that_suits_each_policy() -> None:
@@ -321,30 +171,6 @@ def test_shared_gpus_and_tuned_jobs_are_sent_where_they_were_asked_for(
         for name in ("jobs_per_gpu", "interference", "tuned", "tuned_gpus")
         if name in body
     } == sent
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"type": " "}, "GPU type"),
-        ({"gpus": ""}, "how many GPUs"),
-        ({"holder": ""}, "tenant"),
-        ({"from": 2, "until": 2}, "end after"),
-    ],
-)
-def test_a_reservation_that_lacks_something_says_what(change: dict[str, Any], words: str) -> None:
-    values = {
-        "type": "a100",
-        "gpus": 4,
-        "for": "tenant",
-        "holder": "vision",
-        "from": 0,
-        "until": "",
-    }
-
-    (field,) = change.keys() - {"from"}
-    assert unfinished_reservation(values) == {}
-    assert words in unfinished_reservation({**values, **change})[field]
 
 
 @pytest.mark.parametrize(
@@ -515,111 +341,3 @@ def test_the_draw_and_the_slowdown_across_nodes_are_sent_where_they_were_set_and
         ("Slowdown across nodes", "1.7 for every model"),
     ]
     assert describe(by_model) == [("Slowdown across nodes", "1.2 for resnet50, 3 for vgg19")]
-
-
-CIFAR: dict[str, Any] = {
-    "name": "cifar10",
-    "initial_batch_size": 128,
-    "max_batch_size": 4096,
-    "gpu_types": [
-        {"gpu_type": name, "gpus_per_replica": unit}
-        for name, unit in (("t4", 1), ("a100", 2), ("v100", 1))
-    ],
-}
-HERE = {"t4": 8, "a100": 1}
-JOB: dict[str, Any] = {
-    "name": "n",
-    "model": "cifar10",
-    "adaptivity": "rigid",
-    "gpu_count": 4,
-    "min_gpus": 1,
-    "max_gpus": "",
-    "batch_size": "",
-    "max_batch_size": "",
-    "work_scale": 1,
-    "gpu_types": [],
-    "labels": [],
-    "external_id": "",
-    "workload_kind": "training",
-    "promised_seconds": "",
-}
-
-
-def test_everything_that_is_wrong_with_a_job_is_told_at_once_in_the_words_of_the_form() -> None:
-    wrong = {**JOB, "name": " ", "model": None, "gpu_count": 100, "batch_size": 7, "work_scale": 0}
-
-    assert unfinished(JOB, CIFAR, HERE) == {}
-    assert unfinished(wrong, CIFAR, HERE) == {
-        "name": "Give the job a name.",
-        "model": "Choose a model.",
-        "gpu_count": "The cluster has at most 8 GPUs of one type that this job may use.",
-        "batch_size": "Give 128 to 4 096: at those the model was measured.",
-        "work_scale": "Give a number above 0, at most 1 000.",
-    }
-    adaptive = {
-        **JOB,
-        "adaptivity": "adaptive",
-        "gpu_count": "",
-        "min_gpus": 4,
-        "max_gpus": 2,
-        "max_batch_size": 9000,
-    }
-    assert set(unfinished(adaptive, CIFAR, HERE)) == {"max_gpus", "max_batch_size"}
-    bound = {**JOB, "workload_kind": "latency-inference"}
-    assert set(unfinished(bound, CIFAR, HERE)) == {"batch_size", "promised_seconds"}
-
-
-def test_only_types_of_the_cluster_that_hold_a_replica_are_offered() -> None:
-    assert types_of(CIFAR, HERE) == ["t4"]
-    assert types_of(CIFAR, {}) == ["t4", "a100", "v100"]
-
-
-def test_what_the_service_said_stays_until_its_field_is_mended() -> None:
-    told = {"values": JOB, "errors": {"external_id": "It is taken.", "gpu_count": "No."}}
-
-    assert still_wrong(JOB, told, CIFAR, HERE) == told["errors"]
-    assert still_wrong({**JOB, "external_id": "mine"}, told, CIFAR, HERE) == {"gpu_count": "No."}
-    assert still_wrong({**JOB, "adaptivity": "strong-scaling"}, told, CIFAR, HERE) == {}
-
-
-def test_names_of_the_api_read_as_the_form_labels_them() -> None:
-    assert (
-        in_form_words("Give at most 4, or a larger max_batch_size.")
-        == "Give at most 4, or a larger “Largest batch size”."
-    )
-    problem = FieldProblem(
-        "/gpu_types/0", "0", "There is none.", "no_such_gpu_type", "Use min_gpus."
-    )
-    assert refused([problem]) == {"gpu_types": "There is none. Use “At least”."}
-
-
-def test_an_empty_fixed_batch_is_sent_as_the_one_that_the_form_shows() -> None:
-    assert body_of(JOB, preemptible=True, cluster_id=None, own_batch=128)["batch_size"] == 128
-    assert (
-        body_of({**JOB, "batch_size": 256}, preemptible=True, cluster_id=None, own_batch=128)[
-            "batch_size"
-        ]
-        == 256
-    )
-    assert "batch_size" not in body_of(
-        {**JOB, "adaptivity": "adaptive"}, preemptible=True, cluster_id=None, own_batch=128
-    )
-
-
-def test_a_form_is_filled_as_a_job_was_declared_but_for_what_a_remedy_changes_and_for_its_unique_id() -> (  # noqa: E501
-    None
-):
-    declared = {
-        **JOB,
-        "max_gpus": None,
-        "gpu_types": None,
-        "labels": {"team": "vision"},
-        "priority": 3,
-        "external_id": "run-7",
-        "batch_size": 512,
-    }
-
-    filled = values_like(declared, {"gpu_count": 2})
-
-    labels = ["team=vision"]
-    assert filled == {**JOB, "gpu_count": 2, "batch_size": 512, "priority": "3", "labels": labels}

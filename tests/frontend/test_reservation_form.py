@@ -1,0 +1,82 @@
+"""Tests of the form of a reservation, and of what all forms offer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from backend import pagination
+from frontend.components.conditions import (
+    DRAW,
+    MAX_JOBS_PER_GPU,
+    MAX_TUNED_GPUS,
+    PROFILING,
+    TUNED,
+)
+from frontend.components.reservation_fields import unfinished_reservation
+from frontend.components.trace_fields import FAMILIES, MAX_TRACES
+from frontend.pages import simulate
+from frontend.pages.jobs import blocks
+from frontend.pages.reservations import body_of as reservation_body
+from maat.api import simulations as schemas
+from maat.scheduling import cluster
+from maat.vocabulary import ProfilingMode, ScoreDraw, TuningRule
+from maat.workloads import generators
+
+
+def test_the_pages_offer_what_the_service_takes_and_no_more() -> None:
+    assert {value for value, _ in PROFILING} == {"fidelity", *ProfilingMode}
+    assert {value for value, _ in TUNED} == {"none", *TuningRule}
+    assert {value for value, _ in DRAW} == {"fidelity", *ScoreDraw}
+    assert {value for value, _ in FAMILIES} <= set(generators.FAMILIES)
+    assert (simulate.MAX_RUNS, MAX_TRACES) == (schemas.MAX_RUNS, schemas.MAX_TRACES)
+    assert blocks.MAX_LIMIT == pagination.MAX_LIMIT
+    assert (MAX_JOBS_PER_GPU, MAX_TUNED_GPUS) == (cluster.MAX_JOBS_PER_GPU, schemas.MAX_TUNED_GPUS)
+
+
+def test_a_live_reservation_counts_its_hours_on_the_clock_of_the_cluster() -> None:
+    values = {"type": "a100", "gpus": 4, "for": "job", "holder": " job_1 ", "from": 0, "until": 1.5}
+
+    now = reservation_body(values, now="2026-11-20T12:00:00.000Z")
+    later = reservation_body(
+        {**values, "for": "tenant", "holder": "vision", "from": 2, "until": ""},
+        now="2026-11-20T12:00:00.000Z",
+    )
+
+    assert now == {
+        "gpu_type": "a100",
+        "gpu_count": 4,
+        "job_id": "job_1",
+        "end_at": "2026-11-20T13:30:00+00:00",
+    }
+    assert later == {
+        "gpu_type": "a100",
+        "gpu_count": 4,
+        "tenant": "vision",
+        "start_at": "2026-11-20T14:00:00+00:00",
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"type": " "}, "GPU type"),
+        ({"gpus": ""}, "how many GPUs"),
+        ({"holder": ""}, "tenant"),
+        ({"from": 2, "until": 2}, "end after"),
+    ],
+)
+def test_a_reservation_that_lacks_something_says_what(change: dict[str, Any], words: str) -> None:
+    values = {
+        "type": "a100",
+        "gpus": 4,
+        "for": "tenant",
+        "holder": "vision",
+        "from": 0,
+        "until": "",
+    }
+
+    (field,) = change.keys() - {"from"}
+    assert unfinished_reservation(values) == {}
+    assert words in unfinished_reservation({**values, **change})[field]
