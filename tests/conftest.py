@@ -17,8 +17,9 @@ from small_disk import SmallDisk
 
 BROWSER = "tests/browser/"
 SLOW = (BROWSER, "tests/faults/", "tests/agent/", "tests/worker/", "tests/backend/")
-_HALVED = {Path(__file__).parent / folder for folder in ("backend", "worker")}
-_DATABASES, _BOTH = ("database_url", "module_database_url"), "both_databases"
+_HALVED = {Path(__file__).parent / folder for folder in ("backend", "worker", "faults")}
+_TWINS = {"sqlite": "postgresql", "embedded": "deployed"}
+_DATABASES, _BOTH = ("database_url", "module_database_url", "kind"), "both_databases"
 
 # Matrices here are small: a fit on a pool of threads takes twenty times the CPU of one thread.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -61,8 +62,8 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the long tests out unless they are asked for.
 
-    A test of the service that runs on SQLite and on PostgreSQL alike is one of them on one of the
-    two: half of them on this, half on that.
+    A test of the service that runs on SQLite and on PostgreSQL alike, or embedded and deployed, runs
+    on one of the two: half of them on this, half on that.
     """
     items.sort(key=_turn)
     for item in _done_by_the_other_database(items):
@@ -97,9 +98,10 @@ def _done_by_the_other_database(items: list[pytest.Item]) -> Iterator[pytest.Ite
             twins[claim][given.params[fixture]] = item
             module_wide |= {claim} if fixture == "module_database_url" else set()
     for claim, of_both in twins.items():
-        if set(of_both) == {"sqlite", "postgresql"}:
-            text = claim.partition("::")[0] if claim in module_wide else claim
-            yield of_both[("sqlite", "postgresql")[crc32(text.encode()) % 2]]
+        for pair in _TWINS.items():
+            if set(of_both) == set(pair):
+                text = claim.partition("::")[0] if claim in module_wide else claim
+                yield of_both[pair[crc32(text.encode()) % 2]]
 
 
 @pytest.hookimpl(optionalhook=True)
