@@ -62,7 +62,7 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the long tests out unless they are asked for.
 
-    A test of the service that runs on SQLite and on PostgreSQL alike, or embedded and deployed, runs
+    A test of the service that is there for SQLite and for PostgreSQL, or for both deployments, runs
     on one of the two: half of them on this, half on that.
     """
     items.sort(key=_turn)

@@ -1,7 +1,9 @@
-"""Reports of a year say the same after what they were made of is deleted."""
+"""Reports of a year say the same after what they were made of is deleted; of four months in CI."""
 
 from __future__ import annotations
 
+import os
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +27,9 @@ from backend.settings import Settings
 from worker import housekeeping, retention
 from worker.fairness.days import keep_days
 
-YEAR = {"from": "2026-03-02T00:00:00Z", "to": "2027-03-01T00:00:00Z"}
-DAYS = 366
+DAYS = 366 if os.environ.get("MAAT_TESTS_LONG") else 122
+LAST = datetime(2026, 3, 2, tzinfo=UTC) + timedelta(days=DAYS - 2)
+YEAR = {"from": "2026-03-02T00:00:00Z", "to": LAST.isoformat()}
 WAYS = ("tenant", "user", "model", "label", "gpu_type", "day")
 
 
@@ -104,16 +107,16 @@ def test_a_year_says_the_same_when_its_raw_rows_are_deleted(
     client: TestClient, database: Database, year: str, tmp_path: Path
 ) -> None:
     raw = reports(client)
-    assert raw[0]["total"]["allocated_gpu_hours"] > 1000
+    assert raw[0]["total"]["allocated_gpu_hours"] > 3 * DAYS
     housekeeping.sum_days(database)
     while keep_days(database):
         pass
     assert reports(client) == raw
     housekeeping.prune_rounds(database)
     before = rows(database, JobAllocation)
-    assert retention.forget_jobs(database, keeps(tmp_path, 30)) > 100
+    assert retention.forget_jobs(database, keeps(tmp_path, 30)) > DAYS / 4
     assert reports(client) == raw
-    assert 0 < rows(database, JobAllocation) < before / 5
+    assert 0 < rows(database, JobAllocation) < before / 3
     assert rows(database, Job) == len(range(0, DAYS - 3, 9)) + 1
     assert retention.forget_jobs(database, keeps(tmp_path, 30)) == 0
 

@@ -28,8 +28,6 @@ from backend.settings import Settings
 from worker import live
 from worker.lease import LEASE_SECONDS
 
-pytestmark = pytest.mark.both_databases
-
 MINUTE = 60.0
 
 
@@ -65,6 +63,7 @@ def lives(database: Database, cluster_id: str) -> list[tuple[str, str, float, in
     ]
 
 
+@pytest.mark.both_databases
 def test_a_cluster_goes_on_from_its_backup_as_if_nothing_had_happened(
     database: Database, elsewhere: Database, settings: Settings, tmp_path: Path
 ) -> None:
@@ -86,6 +85,7 @@ def test_a_cluster_goes_on_from_its_backup_as_if_nothing_had_happened(
     assert check_database(elsewhere) == []
 
 
+@pytest.mark.both_databases
 def test_a_backup_that_is_made_while_rounds_are_committed_is_of_one_moment(
     database: Database, elsewhere: Database, settings: Settings, tmp_path: Path
 ) -> None:
@@ -163,6 +163,7 @@ def test_nothing_is_replaced_while_a_worker_lives(
     restore(database, settings, file, force=True)
 
 
+@pytest.mark.both_databases
 def test_a_damaged_a_foreign_and_a_newer_file_change_nothing(
     database: Database, elsewhere: Database, settings: Settings, tmp_path: Path
 ) -> None:

@@ -22,8 +22,6 @@ from backend.periods import DAY, Period, day_start
 from maat.api.fairness import FairnessOut
 from worker.fairness import days, work
 
-pytestmark = pytest.mark.both_databases
-
 DAY_SECONDS = 86_400.0
 LIVED_DAYS = 100
 
@@ -75,6 +73,7 @@ def finished(database: Database, cluster_id: str, period: Period) -> int:
         return succeeded_in(session, session.get_one(Cluster, cluster_id), period).total()
 
 
+@pytest.mark.both_databases
 def test_a_long_period_is_told_from_days_as_from_jobs(database: Database) -> None:
     cluster_id = lived(database)
     whole = all_of_it(database, cluster_id)
