@@ -21,6 +21,7 @@ from backend.attempts.routes import router as attempts
 from backend.audit.routes import router as audit
 from backend.clusters.routes import router as clusters
 from backend.database import Database
+from backend.events.hub import Hub
 from backend.events.routes import router as events
 from backend.fairness.routes import router as fairness
 from backend.health.monitor import HealthMonitor
@@ -41,6 +42,7 @@ from backend.models_catalog.routes import router as models_catalog
 from backend.occupancy.routes import router as occupancy
 from backend.operations.routes import router as operations
 from backend.pages.calls import PageCallGuard, ParsedCall
+from backend.pages.refreshes import SharedRefreshes
 from backend.policies.routes import router as policies
 from backend.queue import Queue, celery_queue
 from backend.quotas.routes import router as quotas
@@ -135,6 +137,7 @@ def create_app(
     app.add_middleware(Faults)
     app.add_middleware(ParsedCall)
     app.add_middleware(SafeMethods)
+    app.add_middleware(SharedRefreshes)
     app.add_middleware(PageCallGuard)
     # Hashes of the inline scripts that may run: documentation and pages add theirs.
     app.state.script_hashes = set()
@@ -167,6 +170,7 @@ def provide(
     app.state.user_behind = asking_the_system() if on_sockets else None
     app.state.gates = Gates(settings)
     app.state.health = HealthMonitor(settings)
+    app.state.event_hub = Hub(settings, app.state.database, app.state.gates)
     app.state.queue = celery_queue(settings) if queue is None else queue
     app.state.rate_limits = RateLimits(settings)
     app.state.readiness = Readiness(settings, app.state.queue)
@@ -186,6 +190,7 @@ def put_guards_outside(app: FastAPI) -> None:
         SecurityHeaders,
         RequestGuard,
         PageCallGuard,
+        SharedRefreshes,
         SafeMethods,
     }
     guards = [entry for entry in app.user_middleware if entry.cls in outside]

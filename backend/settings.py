@@ -64,8 +64,8 @@ class Settings(BaseSettings):
     webhooks_to_private_addresses: bool = False
     webhook_seconds: float = Field(10.0, gt=0, le=60)
     metrics_seconds: float = Field(5.0, ge=0)
-    event_poll_seconds: float = Field(1.0, gt=0)
-    event_heartbeat_seconds: float = Field(15.0, gt=0)
+    event_poll_seconds: float = Field(0.25, gt=0)
+    event_heartbeat_seconds: float = Field(5.0, gt=0)
     event_recheck_seconds: float = Field(5.0, gt=0)
     reads_per_minute: int = Field(6000, ge=0)
     changes_per_minute: int = Field(1200, ge=0)

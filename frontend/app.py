@@ -71,6 +71,7 @@ def mount_pages(service: FastAPI) -> Dash:
         use_pages=True,
         pages_folder="",
         assets_folder=str(ASSETS),
+        assets_ignore="^worker_",  # a browser runs these apart from the pages
         index_string=INDEX,
         title="Maat",
         update_title="",

@@ -24,6 +24,7 @@ from backend.operations.models import Operation
 from backend.rounds.models import Round
 
 TOPICS = ("rounds", "jobs", "operations")
+EVERYTHING = frozenset(TOPICS)
 MOST_ROWS = 500
 GAP_SECONDS = 2.0
 _OVERLAP = timedelta(seconds=2)
@@ -41,6 +42,14 @@ class Position:
     job_event_id: int = 0
     operations_ms: int = 0
 
+    def with_later(self, other: Position) -> Position:
+        """Return the position that is behind both."""
+        return Position(
+            max(self.round_id, other.round_id),
+            max(self.job_event_id, other.job_event_id),
+            max(self.operations_ms, other.operations_ms),
+        )
+
     def __str__(self) -> str:
         return f"r{self.round_id}.j{self.job_event_id}.o{self.operations_ms}"
 
@@ -53,11 +62,29 @@ class Position:
 
 @dataclass(frozen=True)
 class Change:
-    """A change: its topic, the ids to fetch, and the position after it."""
+    """A change: its topic, the ids to fetch, the position after it, and whose it is.
+
+    `tenant_id`: None for what every tenant may know.
+    """
 
     topic: str
     data: dict[str, Any]
     position: Position
+    tenant_id: str | None = None
+
+    def is_for(self, topics: frozenset[str], reader: Principal | None) -> bool:
+        """Return whether a reader of these topics is told. None: the process itself, always."""
+        if self.topic not in topics:
+            return False
+        return reader is None or self.tenant_id is None or reader.may_see(self.tenant_id)
+
+    def is_after(self, position: Position) -> bool:
+        """Return whether a reader at this position is still to be told; operations always are."""
+        if self.topic == "rounds":
+            return self.position.round_id > position.round_id
+        if self.topic == "jobs":
+            return self.position.job_event_id > position.job_event_id
+        return True
 
 
 @dataclass
@@ -83,11 +110,13 @@ class GapWatch:
 
 
 class Feed:
-    """The changes that one reader has not received yet."""
+    """The changes that one reader has not received yet. `principal`: None sees all of them."""
 
-    def __init__(self, position: Position, topics: frozenset[str], principal: Principal) -> None:
+    def __init__(
+        self, position: Position, topics: frozenset[str], principal: Principal | None
+    ) -> None:
         self.position = position
-        self._topics, self.principal = topics, principal
+        self._topics, self._principal = topics, principal
         self._rounds, self._jobs = GapWatch(), GapWatch()
         self._operations: dict[str, datetime] = {}
 
@@ -98,7 +127,7 @@ class Feed:
             *self._new_job_events(session),
             *self._changed_operations(session),
         ]
-        return [change for change in changes if change.topic in self._topics]
+        return [change for change in changes if change.is_for(self._topics, self._principal)]
 
     def _new_rounds(self, session: Session) -> Iterator[Change]:
         columns = (col(Round.id), col(Round.cluster_id), col(Round.number))
@@ -129,12 +158,8 @@ class Feed:
         )
         for row_id, job_id, kind, state, tenant_id, cluster_id in rows[:count]:
             self.position = replace(self.position, job_event_id=row_id)
-            if self.principal.may_see(tenant_id):
-                yield Change(
-                    "jobs",
-                    {"job_id": job_id, "cluster_id": cluster_id, "kind": kind, "state": state},
-                    self.position,
-                )
+            data = {"job_id": job_id, "cluster_id": cluster_id, "kind": kind, "state": state}
+            yield Change("jobs", data, self.position, tenant_id)
 
     def _changed_operations(self, session: Session) -> Iterator[Change]:
         now = utc_now()
@@ -154,14 +179,14 @@ class Feed:
             self.position = replace(
                 self.position, operations_ms=max(self.position.operations_ms, at)
             )
-            if self.principal.may_see(operation.tenant_id):
-                data = {
-                    "operation_id": operation.id,
-                    "state": operation.state,
-                    "done": operation.done,
-                    "total": operation.total,
-                }
-                yield Change("operations", data, self.position)
+            data = {
+                "operation_id": operation.id,
+                "state": operation.state,
+                "done": operation.done,
+                "total": operation.total,
+            }
+            yield Change("operations", data, self.position, operation.tenant_id)
+        self._operations = {key: at for key, at in self._operations.items() if at >= since}
 
 
 def present_position(session: Session) -> Position:

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Protocol
 
 from sqlalchemy import QueuePool
 
 from backend.database import Database
-from backend.events.feed import Feed
+from backend.events.feed import Position
+
+
+class Streaming(Protocol):
+    """An open event stream."""
+
+    position: Position
 
 
 class ProcessFigures:
@@ -16,24 +23,24 @@ class ProcessFigures:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._feeds: set[Feed] = set()
+        self._streams: set[Streaming] = set()
 
     @contextmanager
-    def streaming(self, feed: Feed) -> Iterator[None]:
+    def streaming(self, stream: Streaming) -> Iterator[None]:
         """Count a stream while it is open."""
-        self._feeds.add(feed)
+        self._streams.add(stream)
         try:
             yield
         finally:
-            self._feeds.discard(feed)
+            self._streams.discard(stream)
 
     @property
     def streams(self) -> int:
-        return len(self._feeds)
+        return len(self._streams)
 
     def lag(self, last_job_event: int) -> int:
         """Return by how many job events the slowest stream is behind; 0 without one."""
-        behind = (last_job_event - feed.position.job_event_id for feed in list(self._feeds))
+        behind = (last_job_event - stream.position.job_event_id for stream in list(self._streams))
         return max((*behind, 0))
 
     def connections(self) -> dict[str, int]:

@@ -1,5 +1,5 @@
-/* The heartbeat: asks the service how it is, lets the page refresh, and says of which moment its
-   figures are. It fetches only /api/v1/health. */
+/* The heartbeat: lets the page refresh after each change that the service tells (push.js), and says
+   of which moment its figures are. While it tells nothing, it asks: only /api/v1/health. */
 (() => {
     'use strict';
 
@@ -12,7 +12,11 @@
     let asked = null;
     /* Pages whose figures follow the rounds. The result of a simulation does not age. */
     const OF_ROUNDS = /^\/(cluster|jobs(\/.+)?|rounds(\/[^/]+)?)?$/;
+    /* Some of what pages show changes without an event: all tabs ask for it at the same moments. */
+    const REFRESH_MILLISECONDS = 30000;
+    const BETWEEN_MILLISECONDS = 3000, REST_MILLISECONDS = 200;
     let lastAnswer = Date.now();
+    let refreshedAt = 0, due = null, waiting = null;
     let beatsAstray = 0;
 
     function span(seconds) {
@@ -77,6 +81,46 @@
         return asked;
     }
 
+    function turnOf(moment) {
+        return Math.floor(moment / REFRESH_MILLISECONDS);
+    }
+
+    /* A value of `live`: equal in all tabs that ask after the same change, so that the service
+       works their answers out once. */
+    function beatOf(version) {
+        refreshedAt = Date.now();
+        due = null;
+        return { at: `${version}/${turnOf(refreshedAt)}` };
+    }
+
+    /* Refreshes after a change as soon as the page is at rest, and seldom enough to be read. */
+    function refreshWhenDue() {
+        clearTimeout(waiting);
+        const clock = maat.layoutOf('heartbeat');
+        if (due === null || document.hidden || clock === null || clock.props.disabled) { return; }
+        const early = BETWEEN_MILLISECONDS - (Date.now() - refreshedAt);
+        if (early > 0 || !maat.atRest()) {
+            waiting = setTimeout(refreshWhenDue, Math.max(early, REST_MILLISECONDS));
+            return;
+        }
+        maat.setProps('live', { data: beatOf(due) });
+    }
+
+    maat.push.onChange((version) => {
+        due = version;
+        refreshWhenDue();
+    });
+    document.addEventListener('visibilitychange', refreshWhenDue);
+
+    /* What a beat changes while the service tells by itself how it is. */
+    function beatOfPush(told, live) {
+        lastAnswer = Date.now();
+        const old = turnOf(lastAnswer) > turnOf(refreshedAt);
+        const refresh = !live || ((old || due !== null) && !document.hidden && maat.atRest());
+        const beat = refresh ? beatOf(due || maat.push.version() || lastAnswer) : maat.noUpdate();
+        return [beat, ...freshness(told), aged(withoutRounds(told))];
+    }
+
     function silence() {
         return new Promise((_, reject) => {
             setTimeout(() => reject(SILENCE), 1000 * PATIENCE_SECONDS);
@@ -86,6 +130,11 @@
     maat.callbacks({
         async heartbeat(_beats, live) {
             const skip = maat.noUpdate();
+            const told = maat.push.health();
+            if (told !== null) {
+                if (astray()) { window.location.reload(); }
+                return beatOfPush(told, live);
+            }
             /* A page that shows nothing yet asks for its figures all the same, or for why there are
                none. */
             const first = live ? skip : { at: Date.now() };
@@ -96,13 +145,12 @@
                     const words = `no access (${answer.status})`;
                     return [first, words, 'freshness stale', aged(lastAnswer)];
                 }
-                const told = await answer.json();
+                const now = await answer.json();
                 lastAnswer = Date.now();
                 if (astray()) { window.location.reload(); }
-                const [words, look] = freshness(told);
                 const refresh = !live || (!document.hidden && maat.atRest());
                 const beat = refresh ? { at: Date.now() } : skip;
-                return [beat, words, look, aged(withoutRounds(told))];
+                return [beat, ...freshness(now), aged(withoutRounds(now))];
             } catch (unreachable) {
                 if (unreachable !== SILENCE) { asked = null; }
                 const silent = (Date.now() - lastAnswer) / 1000;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,26 @@ def server(database_url: str, database: Database, tmp_path: Path) -> Iterator[Se
         yield started
 
 
+@pytest.fixture(scope="module")
+def lasting(
+    module_database_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Server, Database]]:
+    """A server that no test stops, and its database."""
+    folder = tmp_path_factory.mktemp("lasting")
+    database = Database(module_database_url)
+    ensure_defaults(database, Settings(_env_file=None, data_dir=folder, demo=True))
+    with serving(
+        "backend.app:create_app",
+        module_database_url,
+        folder,
+        event_poll_seconds=0.05,
+        event_heartbeat_seconds=0.2,
+        event_recheck_seconds=0.1,
+    ) as started:
+        yield started, database
+    database.dispose()
+
+
 def test_a_stream_tells_what_happens_beats_while_nothing_does_and_ends_with_the_server(
     server: Server,
 ) -> None:
@@ -196,7 +217,8 @@ def _until(lines: Iterator[str], start: str) -> str:
     return next(line for line in lines if line.startswith(start))
 
 
-def test_an_open_stream_ends_with_its_token(server: Server, database: Database) -> None:
+def test_an_open_stream_ends_with_its_token(lasting: tuple[Server, Database]) -> None:
+    server, database = lasting
     for end in ("revoked", "expired", "deactivated", "demoted to nothing"):
         assert _stream_ends(server, database, end) in (401, 403), end
 
@@ -230,3 +252,57 @@ def _stream_ends(server: Server, database: Database, end: str) -> int:
         list(lines)
     again = httpx.get(f"{server.url}/api/v1/events", headers=headers, timeout=PATIENCE_SECONDS)
     return again.status_code
+
+
+def test_all_streams_of_a_process_share_one_look_and_name_a_change_alike(
+    lasting: tuple[Server, Database],
+) -> None:
+    server, database = lasting
+    address = f"{server.url}/api/v1/events"
+    with ExitStack() as streams:
+        lines = [
+            streams.enter_context(httpx.stream("GET", address, timeout=PATIENCE_SECONDS))
+            for _ in range(5)
+        ]
+        readers = [stream.iter_lines() for stream in lines]
+        for reader in readers:
+            assert _until(reader, "event: ") == "event: ready"
+        with database.session_scope() as session:
+            cluster = session.exec(select(Cluster)).one()
+            session.add(round_row(cluster.id, 7))
+        told = set()
+        for reader in readers:
+            assert _until(reader, "event: ") == "event: rounds"
+            assert _until(reader, "event: ") == "event: caught-up"
+            told.add(_until(reader, "data: "))
+        assert len(told) == 1
+        assert _until(readers[0], ":").startswith(":")
+
+
+def test_the_health_is_told_to_who_asks_for_it(lasting: tuple[Server, Database]) -> None:
+    server, _ = lasting
+    address = f"{server.url}/api/v1/events?topics=health"
+    with httpx.stream("GET", address, timeout=PATIENCE_SECONDS) as stream:
+        reader = stream.iter_lines()
+        assert _until(reader, "event: health") == "event: health"
+        assert json.loads(_until(reader, "data: ").removeprefix("data: "))["database"] == "ok"
+
+
+def test_a_stream_that_comes_back_to_a_hub_that_is_ahead_is_told_what_it_missed(
+    lasting: tuple[Server, Database],
+) -> None:
+    server, database = lasting
+    address = f"{server.url}/api/v1/events"
+    with httpx.stream("GET", address, timeout=PATIENCE_SECONDS) as first:
+        reader = first.iter_lines()
+        left_at = _until(reader, "id: ").removeprefix("id: ")
+        with database.session_scope() as session:
+            cluster = session.exec(select(Cluster)).one()
+            session.add(round_row(cluster.id, 8))
+        assert _until(reader, "event: rounds")
+        headers = {"Last-Event-ID": left_at}
+        with httpx.stream("GET", address, headers=headers, timeout=PATIENCE_SECONDS) as second:
+            missed = second.iter_lines()
+            assert _until(missed, "event: ") == "event: ready"
+            assert _until(missed, "event: ") == "event: rounds"
+            assert json.loads(_until(missed, "data: ").removeprefix("data: "))["number"] == 8

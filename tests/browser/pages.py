@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, Route
 
 PATIENCE_MILLISECONDS = 60_000
 
@@ -65,6 +65,22 @@ def press_while_redrawn(page: Page, button: str, output: str) -> None:
     )
 
 
+def without_push(page: Page) -> None:
+    """Let the next page ask by itself how the service is, as a browser without shared workers."""
+
+    def shorten(route: Route) -> None:
+        answer = route.fetch()
+        headers = {**answer.headers, "cache-control": "no-store"}
+        body = "delete window.SharedWorker;\n" + answer.text()
+        route.fulfill(response=answer, headers=headers, body=body)
+
+    page.route("**/assets/events.js*", shorten)
+
+
 def without_beats(page: Page) -> None:
-    """Stop the page's own refreshes: afterwards it redraws only what the test's actions change."""
+    """Stop the page's own refreshes: afterwards it redraws only what the test's actions change.
+
+    It must be called before the page is opened.
+    """
+    without_push(page)
     page.route("**/api/v1/health", lambda route: route.abort())

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from browser.conftest import wait_until
-from browser.pages import await_value, wait_in_page
+from browser.pages import await_value, wait_in_page, without_push
 
 pytestmark = pytest.mark.needs_chromium
 
@@ -235,6 +235,7 @@ def test_help_opens_by_key_and_focus_is_never_lost(server: Any, tab: Any) -> Non
 
 
 def test_the_badge_tells_when_the_service_no_longer_answers(server: Any, tab: Any) -> None:
+    without_push(tab.page)
     page = tab.open(server.url)
     expect(page.locator("#freshness")).to_have_class(re.compile("live"))
 
@@ -314,6 +315,7 @@ def test_a_wrong_cell_of_a_workload_is_named_with_its_row_and_value(
 def test_figures_that_are_not_of_now_are_pale_and_say_of_when_they_are(
     server: Any, tab: Any
 ) -> None:
+    without_push(tab.page)
     page = tab.open(server.url)
     value = page.locator(".tile-value").first
     expect(value).to_have_css("opacity", "1")
@@ -334,7 +336,21 @@ def test_figures_that_are_not_of_now_are_pale_and_say_of_when_they_are(
     page.unroute("**/api/v1/health")
 
 
+def test_a_round_is_on_the_page_without_being_asked_for(server: Any, tab: Any) -> None:
+    page = tab.open(server.url)
+    expect(page.locator("#freshness")).to_have_class(re.compile("live"))
+    wait_in_page(page, "maat.push.health() !== null && maat.push.version() !== null")
+    page.route("**/api/v1/health", lambda route: route.abort())
+    shown = page.locator(".tile", has_text="Round").locator(".tile-value")
+
+    for _ in range(2):
+        expect(shown).not_to_have_text(shown.inner_text())
+
+    expect(page.locator("#freshness")).to_have_class(re.compile("live"))
+
+
 def test_a_full_disk_is_told_on_every_page(server: Any, tab: Any) -> None:
+    without_push(tab.page)
     page = tab.open(server.url)
     well = {"state": "ok", "last_round_age_seconds": 1.0}
     told = {"status": "degraded", "disk": "full", "worker": well}
@@ -426,6 +442,7 @@ def test_the_matrix_of_a_round_has_its_height_when_its_address_is_opened(
 
 
 def test_a_service_that_stands_still_does_not_look_alive(server: Any, tab: Any) -> None:
+    without_push(tab.page)
     page = tab.open(server.url + "/")
     expect(page.locator("#freshness-text")).to_contain_text("live")
 

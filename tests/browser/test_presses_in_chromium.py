@@ -37,7 +37,7 @@ def test_a_simulation_is_cancelled(server: Any, inside: Any) -> None:
     assert server.client.operation(made["operation_id"])["cancel_requested"]
 
 
-def test_what_was_pressed_shows_at_once(server: Any, inside: Any) -> None:
+def test_what_was_pressed_shows_at_once(server: Any, tab: Any) -> None:
     trace: dict[str, object] = {"kind": "csv", "text": TRACE}
     simulation = server.client.simulate(
         {"name": "at once", "traces": [trace], "cluster": "t4=1x4", "runs": [{"policy": "fifo"}]}
@@ -56,21 +56,21 @@ def test_what_was_pressed_shows_at_once(server: Any, inside: Any) -> None:
         )
     )
     job = server.client.submit_job({"name": "at-once", "model": "imagenet"})
-    without_beats(inside.page)
+    without_beats(tab.page)
 
     for kind, made in (("simulation", simulation), ("sweep", sweep)):
-        page = inside.follow(f"{server.url}/{kind}s/{made['id']}")
+        page = tab.follow(f"{server.url}/{kind}s/{made['id']}")
         page.click(f"#{kind}-cancel")
         expect(
             page.locator(f"#{kind}-head .state, #{kind}-actions .caption", has_text="cancel").first
         ).to_be_visible()
-    page = inside.follow(f"{server.url}/jobs/{job['id']}")
+    page = tab.follow(f"{server.url}/jobs/{job['id']}")
     page.click("#job-cancel")
     page.click("#job-cancel-yes")
     expect(
         page.locator("#job-head .state, #job-actions .caption", has_text="cancel").first
     ).to_be_visible()
-    page = inside.follow(f"{server.url}/cluster?cluster={server.cluster_id}")
+    page = tab.follow(f"{server.url}/cluster?cluster={server.cluster_id}")
     page.get_by_role("button", name="drain ").first.click()
     page.get_by_role("button", name="restore ").click()
     expect(page.get_by_role("button", name="restore ")).to_have_count(0)
