@@ -1,4 +1,4 @@
-"""GPU hours: by day and for whom, by day and to what effect, and how far each GPU type was used."""
+"""GPU-hours: by day and for whom, by day and to what effect, and how far each GPU type was used."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from frontend.formatting import percent
 from frontend.theme import OKABE_ITO, SERIES, gpu_colour, palette, translucent
 from maat.api.usage import DayUse, TypeUse, UsageOut, UsageRow
 
-REST = "all others"
+REST = "others"
 MOST_DAYS_NAMED = 10
 PATTERNS = ("", "/", "x")  # where more rows stand in a bar than there are colours
 NOTHING_USED = (
@@ -25,11 +25,11 @@ USEFUL, INEFFICIENT, LOST, RESTARTS = (OKABE_ITO[index] for index in (2, 4, 3, 1
 
 
 def hours_by_row_figure(found: UsageOut, *, scheme: str | None) -> go.Figure:
-    """Stacked bars: day x GPU hours allocated, one for each row of the report."""
+    """Stacked bars: day x GPU-hours allocated, one for each row of the report."""
     rows = _drawn_rows(found)
     if not rows:
         return empty_figure(scheme, *NOTHING_USED)
-    drawn = figure(scheme, x="Day (UTC, cluster time)", y="GPU hours allocated")
+    drawn = figure(scheme, x="Day (UTC, cluster time)", y="GPU-hours allocated")
     days = [day["day"] for day in found["days"]]
     for index, (name, hours) in enumerate(rows):
         colour = gpu_colour(name) if found["by"] == "gpu_type" else SERIES[index % len(SERIES)]
@@ -45,7 +45,7 @@ def hours_by_row_figure(found: UsageOut, *, scheme: str | None) -> go.Figure:
                     "pattern": {"shape": PATTERNS[index // len(SERIES) % len(PATTERNS)]},
                     "line": {"width": 0},
                 },
-                hovertemplate="%{y:,.1f} GPU h " + escape(name) + "<extra></extra>",
+                hovertemplate="%{y:,.1f} GPU-h " + escape(name) + "<extra></extra>",
             )
         )
     _as_days(drawn, found["days"])
@@ -53,11 +53,11 @@ def hours_by_row_figure(found: UsageOut, *, scheme: str | None) -> go.Figure:
 
 
 def effect_figure(found: UsageOut, *, scheme: str | None) -> go.Figure:
-    """Stacked bars: day x GPU hours, parted into useful, inefficient, lost, restarts and idle."""
+    """Stacked bars: day x GPU-hours, parted into useful, inefficient, lost, restarts and idle."""
     days = found["days"]
     if not any(day["capacity_gpu_hours"] or day["figures"]["allocated_gpu_hours"] for day in days):
         return empty_figure(scheme, "No round was made in this period", "Choose a later period.")
-    drawn = figure(scheme, x="Day (UTC, cluster time)", y="GPU hours")
+    drawn = figure(scheme, x="Day (UTC, cluster time)", y="GPU-hours")
     idle = palette(scheme).free
     for name, hours, colour, pattern in (
         ("useful", [day["figures"]["useful_gpu_hours"] for day in days], USEFUL, ""),
@@ -76,7 +76,7 @@ def effect_figure(found: UsageOut, *, scheme: str | None) -> go.Figure:
                     "pattern": {"shape": pattern},
                     "line": {"width": 0},
                 },
-                hovertemplate="%{y:,.1f} GPU h " + name + "<extra></extra>",
+                hovertemplate="%{y:,.1f} GPU-h " + name + "<extra></extra>",
             )
         )
     _as_days(drawn, days)
@@ -84,11 +84,11 @@ def effect_figure(found: UsageOut, *, scheme: str | None) -> go.Figure:
 
 
 def utilisation_figure(types: Sequence[TypeUse], *, scheme: str | None) -> go.Figure:
-    """Stacked bars: GPU type x share of its GPU hours: allocated, idle for a reason, idle."""
+    """Stacked bars: GPU type x share of its GPU-hours: allocated, idle for a reason, idle."""
     known = [one for one in types if one["capacity_gpu_hours"] > 0]
     if not known:
         return empty_figure(scheme, "No round was made in this period", "Choose a later period.")
-    drawn = figure(scheme, x="GPU type", y="Share of GPU hours")
+    drawn = figure(scheme, x="GPU type", y="Share of GPU-hours")
     names = [one["gpu_type"] for one in known]
     ink = palette(scheme)
     parts: list[tuple[str, list[float], object, str]] = [

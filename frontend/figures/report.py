@@ -1,6 +1,6 @@
 """The five figures of a report for managers, from the rows of its document.
 
-They show the same rows as its PDF: the first ones, while the tables hold all.
+They show the same rows as its PDF: the first ones and the others together; the tables hold all.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from frontend.figures.base import empty_figure, figure, rule
 from frontend.figures.texts import escape
 from frontend.formatting import duration, number, percent
 from frontend.theme import SERIES, gpu_colour, palette
+from maat.api.report_rows import drawn_rows
 from maat.api.reports import Cell, Chart, FigureOut
 
-MOST_ROWS = 12
-SUMS = ("all tenants", "idle")
 ROW_PIXELS, FRAME_PIXELS = 44, 96
 NAME_CHARACTERS = 24
 
@@ -30,13 +29,6 @@ def report_figure(of: FigureOut, *, scheme: str | None) -> go.Figure:
 
 def _column(of: FigureOut, key: str) -> int:
     return next(i for i, column in enumerate(of["columns"]) if column["key"] == key)
-
-
-def _rows(of: FigureOut, keys: Sequence[str]) -> list[list[Cell]]:
-    """Return the rows to draw: those of single tenants or types that have one of these values."""
-    places = [_column(of, key) for key in keys]
-    single = [row for row in of["rows"] if row[0] not in SUMS]
-    return [row for row in single if any(row[place] is not None for place in places)][:MOST_ROWS]
 
 
 def _short(name: Cell) -> str:
@@ -54,10 +46,11 @@ def _bars(
     scale: float = 1.0,
 ) -> go.Figure:
     """Draw one group of horizontal bars for each row, each with its value at its end."""
-    rows = _rows(of, keys)
+    rows, left_out = drawn_rows(of, keys)
     if not rows:
         return empty_figure(scheme, "Nothing to draw", of["answer"], height=160)
-    drawn = figure(scheme, x=x, y="", height=FRAME_PIXELS + ROW_PIXELS * len(rows))
+    title = f"{x}; {left_out} more in the numbers below" if left_out else x
+    drawn = figure(scheme, x=title, y="", height=FRAME_PIXELS + ROW_PIXELS * len(rows))
     names = [_short(row[0]) for row in rows]
     for key, colour in zip(keys, SERIES, strict=False):
         place = _column(of, key)
@@ -133,7 +126,7 @@ def _hours(of: FigureOut, scheme: str | None) -> go.Figure:
 def _waits(of: FigureOut, scheme: str | None) -> go.Figure:
     keys = ("median", "p90")
     places = [_column(of, key) for key in keys]
-    values = [_number(row[place]) or 0.0 for row in _rows(of, keys) for place in places]
+    values = [_number(row[place]) or 0.0 for row in drawn_rows(of, keys)[0] for place in places]
     highest = max(values, default=0.0)
     scale, unit = (
         (3600.0, "h") if highest >= 7200 else (60.0, "min") if highest >= 120 else (1, "s")
@@ -146,16 +139,16 @@ def _costs(of: FigureOut, scheme: str | None) -> go.Figure:
     if any(row[place] is not None for row in of["rows"]):
         unit = of["columns"][place]["unit"]
         return _bars(of, scheme, ("cost",), x=f"Cost ({unit})" if unit else "Cost", say=number)
-    return _bars(of, scheme, ("held",), x="GPU-hours held", say=number)
+    return _bars(of, scheme, ("held",), x="GPU-hours allocated", say=number)
 
 
 def _values(of: FigureOut, scheme: str | None) -> go.Figure:
     drawn = _bars(
         of, scheme, ("value",), x="Worth of one more GPU (objective per round)", say=number
     )
-    rows = _rows(of, ("value",))
     if drawn.data:
-        drawn.data[0].marker.color = [gpu_colour(str(row[0])) for row in rows]
+        types = [str(row[0]) for row in drawn_rows(of, ("value",))[0]]
+        drawn.data[0].marker.color = [gpu_colour(name) for name in types]
     return drawn
 
 

@@ -33,14 +33,14 @@ from frontend.components.period import (
     register_period,
 )
 from frontend.figures.base import empty_figure, error_figure
-from frontend.figures.fairness import jain_figure, looks_of, rho_figure, shares_figure
+from frontend.figures.fairness import important, jain_figure, looks_of, rho_figure, shares_figure
 from frontend.formatting import clock
 from frontend.pages import fairness_parts as parts
 from frontend.routing import QueryValue, aria, click_target
 from frontend.shell import NO_CLUSTER
 from maat.api.fairness import FairnessOut
 from maat.client import calls
-from maat.client.calls import PeriodAsked, RawBody
+from maat.client.calls import period_fields
 from maat.vocabulary import FairnessState
 
 REFRESH_MILLISECONDS = 6000
@@ -71,7 +71,7 @@ def layout(**query: QueryValue) -> html.Div:
         "Shares of the GPUs, deserved and actual",
         [
             graph("fairness-shares", height=HEIGHT),
-            html.Div("Solid: held. Dotted: deserved.", className="hint"),
+            html.Div("Solid: actual. Dotted: deserved.", className="hint"),
         ],
         aside=definition("a deserved share", text_id="fairness-shares-definition"),
         className="span-6",
@@ -172,9 +172,7 @@ async def show(
             )
     except Failure as error:
         return _failed(error, scheme)
-    shown = [one["tenant"] for one in found["tenants"]]
-    held = [] if shares["whole"] is None else [one["tenant"] for one in shares["whole"]["tenants"]]
-    looks = looks_of([*shown, *held], scheme)
+    looks = looks_of(important(shares, found["tenants"]), scheme)
     return {
         "note": f"{clock(found['period']['from'])} to {clock(found['period']['to'])}, cluster time",
         "again": _again(found, operation, may=MAY_ASK_AGAIN in me["permissions"]),
@@ -204,7 +202,7 @@ def _again(found: FairnessOut, operation: str | None, *, may: bool) -> Component
         variant="default",
         size="xs",
         **click_target("fairness-pressed", action=words),
-        **aria(f"{words}: ρ of the jobs of this period"),
+        **aria(f"{words}: rho of the jobs of this period"),
     )
     return button
 
@@ -229,16 +227,11 @@ async def press(
                 words = notice("Stopping", "What is worked out by then stays.")
                 return {"operation": None, "notices": words}
             begun = await maat.send(
-                calls.recompute_fairness(body_of(asked), idempotency_key=uuid4().hex)
+                calls.recompute_fairness(period_fields(asked), idempotency_key=uuid4().hex)
             )
     except Failure as error:
         return {"notices": refusal(error)}
-    return {"operation": begun["id"], "notices": notice("Working ρ out again", begun["message"])}
-
-
-def body_of(asked: PeriodAsked) -> RawBody:
-    names = {"cluster": "cluster_id", "period": "period", "start": "from", "to": "to"}
-    return {names[name]: value for name, value in asked.items() if value is not None}
+    return {"operation": begun["id"], "notices": notice("Working rho out again", begun["message"])}
 
 
 def _without_cluster(scheme: str) -> Changes:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
 
+from reportlab.lib.styles import ParagraphStyle
 from reportlab.lib.units import mm
 from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import (
@@ -22,12 +23,14 @@ from reportlab.platypus import (
     TableStyle,
 )
 
+from backend.reports.figures.parts import shown
 from backend.reports.pdf import style
-from backend.reports.pdf.charts import ALL, drawing_of, label_of
-from maat.api.reports import FigureOut, HeadlineOut, Paper, ReportOut
+from backend.reports.pdf.charts import drawing_of, label_of
+from maat.api.report_rows import MOST_ROWS, single_rows, sum_rows, together
+from maat.api.reports import ColumnOut, FigureOut, HeadlineOut, Paper, ReportOut
 
 MARGIN, FOOT = 18 * mm, 14 * mm
-MOST_ROWS = 25  # of a printed table; CSV and JSON have all
+MOST_PRINTED = 15  # rows of a table that is printed whole; of a longer one MOST_ROWS, and a sum
 
 
 @dataclass(frozen=True)
@@ -147,24 +150,27 @@ def _tile(one: HeadlineOut) -> list[Flowable]:
 
 
 def _figure(figure: FigureOut, width: float) -> Iterator[Flowable]:
-    parts: list[Flowable] = [
+    """Lay out a figure: its chart stays with the question; its table goes over pages as needed."""
+    head: list[Flowable] = [
         _Heading(figure["question"]),
         Paragraph(style.markup(figure["answer"]), style.ANSWER),
     ]
     drawn = drawing_of(figure, width)
     if drawn is not None:
-        parts.append(drawn)
+        head.append(drawn)
+    yield KeepTogether(head)
     if figure["rows"]:
-        parts += [Spacer(1, 2 * mm), _table(figure, width)]
-    parts += [Spacer(1, 1.5 * mm), *_caveats(figure["caveats"]), *_source(figure)]
-    yield CondPageBreak(60 * mm)
-    yield KeepTogether(parts)  # split only where a page does not hold it
+        yield Spacer(1, 2 * mm)
+        yield _table(figure, width)
+    yield Spacer(1, 1.5 * mm)
+    yield from _caveats(figure["caveats"])
+    yield KeepTogether(_source(figure))
     yield Spacer(1, 5 * mm)
 
 
 def _table(figure: FigureOut, width: float) -> Table:
     columns = figure["columns"]
-    shown = _printed(figure)
+    printed, sums = _printed(figure)
     head = [
         Paragraph(
             style.markup(label_of(column)),
@@ -174,17 +180,30 @@ def _table(figure: FigureOut, width: float) -> Table:
     ]
     rows = [
         [
-            Paragraph(style.markup(cell), style.CELL if column["is_text"] else style.FIGURE_CELL)
+            Paragraph(style.markup(cell), _cell_style(column, is_sum=at >= len(printed) - sums))
             for column, cell in zip(columns, row, strict=True)
         ]
-        for row in shown
+        for at, row in enumerate(printed)
     ]
     wide = [1.9 if column["is_text"] else 1.0 for column in columns]
     table = Table(
         [head, *rows], colWidths=[width * part / sum(wide) for part in wide], repeatRows=1
     )
-    table.setStyle(TableStyle(_TABLE))
+    first_sum = len(rows) - sums + 1  # row 0 is the heading
+    if sums:
+        line = ("LINEABOVE", (0, first_sum), (-1, first_sum), 0.8, style.INK)
+        # No page begins with the sums alone.
+        whole = ("NOSPLIT", (0, max(first_sum - 2, 0)), (0, len(rows)))
+        table.setStyle(TableStyle([*_TABLE, line, whole]))
+    else:
+        table.setStyle(TableStyle(_TABLE))
     return table
+
+
+def _cell_style(column: ColumnOut, *, is_sum: bool) -> ParagraphStyle:
+    if column["is_text"]:
+        return style.CELL_BOLD if is_sum else style.CELL
+    return style.FIGURE_CELL_BOLD if is_sum else style.FIGURE_CELL
 
 
 _TABLE: list[Any] = [
@@ -199,16 +218,20 @@ _TABLE: list[Any] = [
 ]
 
 
-def _printed(figure: FigureOut) -> list[list[str]]:
-    """Return the rows that are printed: the first ones and those that sum up."""
-    rows = figure["shown"]
-    if len(rows) <= MOST_ROWS:
-        return rows
-    sums = [row for row in rows if row[0] in ALL]
-    single = [row for row in rows if row[0] not in ALL]
-    kept = single[: MOST_ROWS - len(sums) - 1]
-    more = f"{len(single) - len(kept)} more, in the CSV and JSON of this report"
-    return [*kept, [more, *[""] * (len(figure["columns"]) - 1)], *sums]
+def _printed(figure: FigureOut) -> tuple[list[list[str]], int]:
+    """Return the printed rows: the first ones, the others as one, and those that sum up.
+
+    The number of the last is returned too.
+    """
+    sums = len(sum_rows(figure))
+    single = figure["shown"][: len(figure["shown"]) - sums]
+    last = figure["shown"][len(single) :]
+    if len(single) <= MOST_PRINTED:
+        return [*single, *last], sums
+    rest = together(figure, single_rows(figure)[MOST_ROWS:])
+    told = [shown(column, cell) for column, cell in zip(figure["columns"], rest, strict=True)]
+    blank = ["" if cell is None else text for cell, text in zip(rest, told, strict=True)]
+    return [*single[:MOST_ROWS], [f"{rest[0]} (in the CSV)", *blank[1:]], *last], sums
 
 
 def _caveats(caveats: Sequence[str]) -> list[Flowable]:
@@ -249,7 +272,7 @@ def _about(report: ReportOut, width: float, kept: Kept | None) -> Iterator[Flowa
         "Times are the cluster's own, shown in UTC. The letters behind a policy's name are the "
         "digest of its parameters.",
         f"Written by Maat {report['maat_version']} at cluster time {report['as_of'][:16]}.",
-        *(f"{one['label']}: {one['formula']}" for one in report["headlines"]),
+        " ".join(f"{one['label']}: {one['formula']}" for one in report["headlines"]),
     ]
     if kept:
         told.append(
