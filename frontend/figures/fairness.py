@@ -1,6 +1,7 @@
 """Figures of a live cluster's fairness: rho by tenant, shares deserved and actual, Jain's index.
 
-The tenants with the largest shares have lines of their own, all others one together.
+The tenants with the largest shares have lines of their own, all others one together. The page has
+one legend for all.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ OTHERS = "other tenants"
 MOST_TENANTS = 5  # lines that a chart can tell apart, besides that of the others
 NAME_CHARACTERS = 20
 MARKS = 8  # of a line: they tell it from others without its colour
+SYMBOLS = "●■◆✚✖▲▼"
+"""What Plotly draws for its symbols 0 to 6, as letters of a legend."""
 _OPEN = 100  # added to a symbol of Plotly: the same one, not filled
 _DONE = "It shows once a job has ended and its rho is worked out."
 
@@ -111,7 +114,7 @@ def rho_figure(
         drawn.add_trace(trace)
     drawn.update_yaxes(range=[0, 1.04], tickformat=".0%")
     drawn.update_xaxes(rangemode="tozero")
-    drawn.update_layout(showlegend=True, hovermode="closest", margin={"t": 40})
+    drawn.update_layout(hovermode="closest")
     rule(drawn, scheme, x=1, text="rho = 1")
     return drawn
 
@@ -145,8 +148,6 @@ def shares_figure(
                 colour=look.colour,
                 dash=dash,
                 width=width,
-                legendgroup=name,
-                showlegend=what == "actual",
                 hovertemplate=f"%{{y:.0%}} {escape(name)}, {what}<extra></extra>",
             )
             is_actual = what == "actual"
@@ -154,7 +155,6 @@ def shares_figure(
             _mark(line, look, name=label, is_open=not is_actual)
             drawn.add_trace(line)
     drawn.update_yaxes(rangemode="tozero", tickformat=".0%")
-    drawn.update_layout(showlegend=True, margin={"t": 40})
     return drawn
 
 

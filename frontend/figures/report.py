@@ -17,18 +17,25 @@ from maat.api.report_rows import drawn_rows
 from maat.api.reports import Cell, Chart, FigureOut
 
 ROW_PIXELS, FRAME_PIXELS = 44, 96
-NAME_CHARACTERS = 24
+NAME_CHARACTERS = 18
+WHY_NOT = "The answer above says why."
 
 
 def report_figure(of: FigureOut, *, scheme: str | None) -> go.Figure:
     """Draw a figure of a report; its axes say the units."""
     if not of["rows"]:
-        return empty_figure(scheme, "Nothing to draw", of["answer"], height=160)
+        return empty_figure(scheme, "Nothing to draw", WHY_NOT, height=160)
     return _DRAW[of["chart"]](of, scheme)
 
 
 def _column(of: FigureOut, key: str) -> int:
     return next(i for i, column in enumerate(of["columns"]) if column["key"] == key)
+
+
+def left_out(of: FigureOut) -> int:
+    """Return how many rows the figure does not draw, where they cannot be summed up."""
+    keys = {"shares-and-rho": ("median", "p90"), "waits": ("median", "p90")}.get(of["chart"])
+    return 0 if keys is None else drawn_rows(of, keys)[1]
 
 
 def _short(name: Cell) -> str:
@@ -46,11 +53,10 @@ def _bars(
     scale: float = 1.0,
 ) -> go.Figure:
     """Draw one group of horizontal bars for each row, each with its value at its end."""
-    rows, left_out = drawn_rows(of, keys)
+    rows, _ = drawn_rows(of, keys)
     if not rows:
-        return empty_figure(scheme, "Nothing to draw", of["answer"], height=160)
-    title = f"{x}; {left_out} more in the numbers below" if left_out else x
-    drawn = figure(scheme, x=title, y="", height=FRAME_PIXELS + ROW_PIXELS * len(rows))
+        return empty_figure(scheme, "Nothing to draw", WHY_NOT, height=160)
+    drawn = figure(scheme, x=x, y="", height=FRAME_PIXELS + ROW_PIXELS * len(rows))
     names = [_short(row[0]) for row in rows]
     for key, colour in zip(keys, SERIES, strict=False):
         place = _column(of, key)
@@ -71,7 +77,9 @@ def _bars(
     drawn.update_yaxes(
         tickvals=list(range(len(rows))), ticktext=names, autorange="reversed", showgrid=False
     )
-    drawn.update_xaxes(showgrid=True, gridcolor=palette(scheme).line, rangemode="tozero")
+    drawn.update_xaxes(
+        showgrid=True, gridcolor=palette(scheme).line, rangemode="tozero", nticks=5, tickangle=0
+    )
     drawn.update_layout(
         barmode="group",
         hovermode="closest",
@@ -86,7 +94,7 @@ def _number(cell: Cell) -> float | None:
 
 
 def _fair(of: FigureOut, scheme: str | None) -> go.Figure:
-    drawn = _bars(of, scheme, ("median", "p90"), x="rho (1 is fair, above is worse)", say=number)
+    drawn = _bars(of, scheme, ("median", "p90"), x="rho (1 is fair)", say=number)
     if drawn.data:
         rule(drawn, scheme, x=1.0, text="")
     return drawn

@@ -89,7 +89,10 @@ def layout(**query: QueryValue) -> html.Div:
             page_title("Fairness", *period_choice("fairness", query), again, note=note),
             *stores,
             html.Div(id="fairness-progress"),
-            html.Div([skeleton(84) for _ in range(4)], id="fairness-tiles", className="tiles"),
+            html.Div(
+                [skeleton(84) for _ in range(4)], id="fairness-tiles", className="tiles wrapping"
+            ),
+            html.Div(id="fairness-legend", style={"marginBottom": "8px"}),
             html.Div([cdf, shares, jain, worst], className="columns"),
         ]
     )
@@ -114,6 +117,7 @@ def register(app: Dash, api: Api) -> None:
             "again": Output("fairness-again", "children"),
             "progress": Output("fairness-progress", "children"),
             "tiles": Output("fairness-tiles", "children"),
+            "legend": Output("fairness-legend", "children"),
             "rho": Output("fairness-rho", "figure"),
             "few": Output("fairness-few", "children"),
             "definition": Output("fairness-definition", "children"),
@@ -178,6 +182,7 @@ async def show(
         "again": _again(found, operation, may=MAY_ASK_AGAIN in me["permissions"]),
         "progress": parts.progress(found),
         "tiles": parts.tiles(found, cases, shares),
+        "legend": parts.legend(looks, found, shares),
         "rho": rho_figure(found["tenants"], looks, scheme=scheme, height=HEIGHT),
         "few": parts.few_notice(found),
         "definition": parts.definition_text(found),
@@ -241,6 +246,7 @@ def _without_cluster(scheme: str) -> Changes:
         "note": "",
         "progress": None,
         "tiles": [_across(empty_state(title, remedy))],
+        "legend": None,
         "rho": figure,
         "shares": figure,
         "jain": figure,
@@ -255,6 +261,7 @@ def _failed(error: Exception, scheme: str) -> Changes:
         "again": None,
         "progress": None,
         "tiles": [_across(error_state(error))],
+        "legend": None,
         "rho": figure,
         "few": "",
         "shares": figure,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import dash_mantine_components as dmc
 from dash import dcc, html
@@ -10,7 +10,8 @@ from dash.development.base_component import Component
 
 from frontend.components.cards import card, empty_state, tile
 from frontend.components.evidence import reason_words
-from frontend.figures.fairness import name_of
+from frontend.components.names import cut_name
+from frontend.figures.fairness import SYMBOLS, Look, name_of
 from frontend.formatting import ABSENT, clock, column, count, duration, number, percent, plural
 from frontend.routing import aria
 from maat.api.fairness import FairnessOut, JobFairnessOut, SharesOut, WhyOut
@@ -67,6 +68,31 @@ def progress(found: FairnessOut) -> Component | None:
     return card(None, lines, mb=12) if lines else None
 
 
+def legend(looks: Mapping[str | None, Look], found: FairnessOut, shares: SharesOut) -> Component:
+    """Which colour and symbol stands for which tenant, in both charts."""
+    held = [] if shares["whole"] is None else shares["whole"]["tenants"]
+    shown = {one["tenant"] for one in (*found["tenants"], *held)}
+    named: list[str | None] = sorted(name for name in looks if name is not None and name in shown)
+    others: list[str | None] = [None] if None in shown or shown - looks.keys() else []
+    return html.Div(
+        [
+            html.Span(
+                [
+                    html.Span(
+                        SYMBOLS[looks[name].symbol],
+                        style={"color": looks[name].colour},
+                        **{"aria-hidden": "true"},
+                    ),
+                    " ",
+                    cut_name(name_of(name)),
+                ]
+            )
+            for name in (*named, *others)
+        ],
+        className="legend",
+    )
+
+
 def few_notice(found: FairnessOut) -> str:
     """Which tenants have too few jobs for a line, and how exact the lines are."""
     few = [name_of(one["tenant"]) for one in found["tenants"] if one["is_few"]]
@@ -119,11 +145,11 @@ def _case(one: JobFairnessOut, rho: str) -> html.Tr:
     return html.Tr(
         [
             html.Td(job),
-            html.Td(one["tenant"]),
+            html.Td(cut_name(one["tenant"])),
             html.Td(rho, className="number"),
             html.Td(duration(one["jct_seconds"]), className="number"),
             html.Td(duration(one["baseline_seconds"]), className="number"),
-            html.Td(why(one["why"]), className="wraps"),
+            html.Td(why(one["why"]), className="wraps wide"),
         ]
     )
 

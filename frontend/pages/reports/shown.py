@@ -19,7 +19,7 @@ from frontend.components.cards import (
     graph,
 )
 from frontend.components.period import period_inputs
-from frontend.figures.report import report_figure, shares_figure
+from frontend.figures.report import left_out, report_figure, shares_figure
 from frontend.formatting import clock
 from frontend.pages.reports.layout import HIDDEN, PAGE, asked_of
 from frontend.routing import aria, in_browser, path_to
@@ -195,7 +195,10 @@ def _figures(of: FigureOut, scheme: str) -> Component:
     drawn = [_graph(f"report-{of['key']}", report_figure(of, scheme=scheme))]
     if of["chart"] == "shares-and-rho" and of["rows"]:
         drawn.append(_graph("report-shares", shares_figure(of, scheme=scheme)))
-    return html.Div(drawn, className="report-figures")
+    parts: list[Component] = [html.Div(drawn, className="report-figures")]
+    if more := left_out(of):
+        parts.append(html.Div(f"{more} more tenants are in the numbers.", className="hint"))
+    return html.Div(parts)
 
 
 def _graph(graph_id: str, figure: object) -> Component:

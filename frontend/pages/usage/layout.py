@@ -41,7 +41,9 @@ def layout(by: QueryValue = None, **query: QueryValue) -> html.Div:
                 mb=8,
             ),
             html.Div(id="usage-told"),
-            html.Div([skeleton(84) for _ in range(TILES)], id="usage-tiles", className="tiles"),
+            html.Div(
+                [skeleton(84) for _ in range(TILES)], id="usage-tiles", className="tiles wrapping"
+            ),
             html.Div(_charts(), className="columns"),
             html.Div(_tables(), className="columns", style={"marginTop": "12px"}),
             price_dialog(),
