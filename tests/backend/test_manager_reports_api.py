@@ -206,6 +206,25 @@ def test_a_kept_report_never_changes_and_has_a_checksum(
 
 
 @pytest.mark.usefixtures("history")
+def test_a_kept_report_names_its_schedule_as_long_as_there_is_one(
+    client: TestClient, database: Database
+) -> None:
+    webhook = {"channel": "webhook", "url": "https://hooks.example.com/x", "secret": "s" * 16}
+    body = {"name": "Mondays", "cluster": "demo", **webhook}
+    schedule = client.post("/api/v1/report-schedules", json=body).json()["id"]
+    kept = client.post(REPORTS, json={"cluster": "demo", **asked()}).json()
+    assert (kept["schedule_id"], kept["schedule"]) == (None, None)
+    with database.session_scope() as session:
+        row = session.get_one(Report, kept["id"])
+        row.schedule_id = schedule
+        session.add(row)
+    assert client.get(f"{REPORTS}/{kept['id']}").json()["schedule"] == "Mondays"
+    client.delete(f"/api/v1/report-schedules/{schedule}")
+    (listed,) = client.get(REPORTS).json()["items"]
+    assert (listed["schedule_id"], listed["schedule"]) == (schedule, None)
+
+
+@pytest.mark.usefixtures("history")
 def test_kept_reports_are_seen_by_whom_they_are_for(
     client: TestClient, client_as: MakeClient
 ) -> None:

@@ -97,6 +97,11 @@ def test_two_periods_at_once_and_unknown_ones_are_refused(run: Run, maat: Client
     assert "this-week" in str(refused.value)
 
 
+def test_the_end_of_a_period_is_named_as_in_every_command(run: Run) -> None:
+    days = ("--from", "2020-01-01T00:00:00Z", "--to", "2020-01-02T00:00:00Z")
+    assert "from 2020-01-01T00:00:00.000Z to 2020-01-02T00:00:00.000Z" in run("fairness", *days)
+
+
 def test_a_week_without_jobs_is_told_as_such(run: Run) -> None:
     shown = run("fairness", "--period", "last-month")
     assert "0; 0 have a rho." in shown
