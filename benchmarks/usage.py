@@ -51,6 +51,7 @@ from backend.models import (
 from backend.periods import Period
 from backend.reports.builder import build_report
 from backend.reports.gathering import gather
+from backend.reports.pdf import pdf_of
 from backend.settings import Settings
 from backend.usage.service import usage
 from benchmarks.table import Cell, Figures
@@ -166,6 +167,7 @@ class _Lived:
         for name, period in (("a year", everything), ("a half-year", half)):
             what = f"a manager's report over {name}"
             yield self._asked(what, Role.CLUSTER_ADMIN, partial(_manager, period))
+        yield self._asked(f"{what}, as PDF", Role.CLUSTER_ADMIN, partial(_printed, half))
 
     def _report(
         self, what: str, role: Role, period: Period, by: UsageBy = UsageBy.TENANT
@@ -304,6 +306,10 @@ def _manager(period: Period, session: Session, who: Principal, cluster: Cluster)
     facts = gather(session, who, cluster, period)
     assert len(build_report(facts)["figures"]) == 5
     return float(facts.present.finished or 0)
+
+
+def _printed(period: Period, session: Session, who: Principal, cluster: Cluster) -> float:
+    return float(len(pdf_of(build_report(gather(session, who, cluster, period)))))
 
 
 def _span(job_id: str, cluster_id: str, begin: float, end: float, gpu_type: str) -> dict[str, Any]:

@@ -67,6 +67,9 @@ def test_rho_of_the_week_is_shown_with_the_worst_job_and_the_shares(
     found = json.loads(run("fairness", "--json"))
     assert found["fairness"]["all"]["jobs"] == 1
     assert found["worst"][0]["job_id"] == ended
+    why = found["worst"][0]["why"]
+    assert why["held_gpus"] >= 1
+    assert why["share_gpus"] > 1
     assert found["shares"]["whole"]["tenants"][0]["tenant"] == "default"
     one = run("rho", "over")
     assert "alone on t4" in one
