@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import dash_mantine_components as dmc
 from dash import dcc, html
@@ -72,8 +73,9 @@ def legend(looks: Mapping[str | None, Look], found: FairnessOut, shares: SharesO
     """Which colour and symbol stands for which tenant, in both charts."""
     held = [] if shares["whole"] is None else shares["whole"]["tenants"]
     shown = {one["tenant"] for one in (*found["tenants"], *held)}
-    named: list[str | None] = sorted(name for name in looks if name is not None and name in shown)
-    others: list[str | None] = [None] if None in shown or shown - looks.keys() else []
+    named = sorted(name for name in looks if name is not None and name in shown)
+    hidden: Any = {"aria-hidden": "true"}
+    others = [None] if None in shown or shown - looks.keys() else []
     return html.Div(
         [
             html.Span(
@@ -81,7 +83,7 @@ def legend(looks: Mapping[str | None, Look], found: FairnessOut, shares: SharesO
                     html.Span(
                         SYMBOLS[looks[name].symbol],
                         style={"color": looks[name].colour},
-                        **{"aria-hidden": "true"},
+                        **hidden,
                     ),
                     " ",
                     cut_name(name_of(name)),
