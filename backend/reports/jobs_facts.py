@@ -33,7 +33,9 @@ def waiting_at(session: Session, seen: Principal, cluster_id: str, at: float) ->
         col(JobPause.to_seconds).is_(None) | (col(JobPause.to_seconds) > at),
     )
     ended = col(Job.finished_seconds)
-    waited = (col(Job.cluster_id) == cluster_id, col(Job.submitted_seconds) < at, not_begun)
+    # The sum keeps the database from the index of submissions: all jobs of the past are in it.
+    submitted = col(Job.submitted_seconds) + 0.0 < at
+    waited = (col(Job.cluster_id) == cluster_id, submitted, not_begun)
     found: Counter[str] = Counter()
     for not_over in (ended.is_(None), ended >= at):  # apart: each has an index
         by_tenant = sa.select(col(Job.tenant_id), sa.func.count()).where(*waited, not_over, ~paused)
