@@ -5,7 +5,7 @@ A period holds its start and not its end, so that neighbours share no moment.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 
@@ -107,6 +107,15 @@ def day_start(day: date) -> datetime:
 
 def period_of(day: date) -> Period:
     return Period(day_start(day), day_start(day) + DAY)
+
+
+def runs_of(days: Sequence[date]) -> Iterator[tuple[date, date]]:
+    """Yield the runs of neighbouring days, each as its first and its last. `days`: in order."""
+    begin = 0
+    for at in range(1, len(days) + 1):
+        if at == len(days) or days[at] - days[at - 1] != DAY:
+            yield days[begin], days[at - 1]
+            begin = at
 
 
 def month_start(moment: datetime, months: int = 0) -> datetime:

@@ -14,21 +14,20 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-from sqlmodel import Session, col, select
+from sqlmodel import Session, select
 
 from backend.accounts.identity import Principal
 from backend.accounts.permissions import PERMISSIONS, Role
 from backend.bootstrap_data import ensure_defaults
 from backend.clocktime import utc_now
 from backend.database import Database
-from backend.fairness.formula import VERSION
+from backend.fairness.ended_reading import EndedJobs
 from backend.fairness.service import fairness
 from backend.models import (
     CapacityDay,
@@ -48,20 +47,32 @@ from backend.models import (
     WaitDay,
 )
 from backend.periods import Period
+from backend.reports.builder import build_report
 from backend.reports.gathering import gather
+from backend.reports.pdf import pdf_of
 from backend.settings import Settings
 from backend.usage.service import usage
 from benchmarks.table import Cell, Figures
+from benchmarks.usage_rows import (
+    DAY,
+    DAYS,
+    EPOCH,
+    RAW_DAYS,
+    TYPES,
+    Owner,
+    copy_days,
+    job_row,
+    rho_row,
+    round_rows,
+    span_row,
+)
 from maat.api.usage import UsageBy
 from worker.fairness.days import keep_days, sum_ended
 from worker.housekeeping import sum_days
 
-DAYS, RAW_DAYS, JOBS_A_DAY = 365, 3, 10_000
+JOBS_A_DAY = 10_000
 TENANTS, USERS_EACH, EVENTS_EACH = 200, 5, 8
-TYPES = (("t4", 768), ("rtx", 512), ("a100", 768))
 MODELS = [f"model-{number}" for number in range(12)]
-EPOCH = datetime(2025, 1, 6, tzinfo=UTC)
-DAY = 86_400.0
 REPEATED = 5
 COLUMNS = {"what": "what", "value": "measured", "unit": "unit", "cpu": "CPU s"}
 NOTES = [
@@ -98,12 +109,6 @@ def _sqlite() -> Iterator[tuple[Database, Path]]:
         database.dispose()
 
 
-@dataclass(frozen=True)
-class _Owner:
-    user: str
-    tenant: str
-
-
 class _Lived:
     """A cluster whose past is written, summed up and asked for."""
 
@@ -127,21 +132,21 @@ class _Lived:
         yield _row("raw rows of a day", grown / RAW_DAYS / 1e6, "MB")
         yield _row("raw rows of a year, were they kept", grown / RAW_DAYS * DAYS / 1e9, "GB")
         start, spent = time.perf_counter(), time.process_time()
-        found = max(sum_days(self._database), 1)
+        found = _all(sum_days, self._database)
         wall, cpu = time.perf_counter() - start, time.process_time() - spent
         yield _row("to sum up a day", wall / found, "s", cpu=cpu / found)
         start, spent = time.perf_counter(), time.process_time()
-        found = max(sum_ended(self._database), 1)
+        found = _all(sum_ended, self._database)
         wall, cpu = time.perf_counter() - start, time.process_time() - spent
         yield _row("to sum up rho of a day", wall / found, "s", cpu=cpu / found)
-        keep_days(self._database)
+        _all(keep_days, self._database)
 
     def year(self) -> Iterator[dict[str, Cell]]:
         """Copy the summed days until there is a year of them."""
         before = self._bytes()
         with self._database.session_scope() as session:
             for table in (UsageDay, WaitDay, CapacityDay, SummedDay, RhoDay, EndedDay, ShareDay):
-                _copy(session, table, list(range(RAW_DAYS, DAYS)))
+                copy_days(session, table, list(range(RAW_DAYS, DAYS)))
             cluster = session.get_one(Cluster, self._cluster)
             cluster.anchor_seconds, cluster.anchor_wall = DAYS * DAY + 60.0, utc_now()
             count = session.connection().execute(
@@ -164,6 +169,7 @@ class _Lived:
         for name, period in (("a year", everything), ("a half-year", half)):
             what = f"a manager's report over {name}"
             yield self._asked(what, Role.CLUSTER_ADMIN, partial(_manager, period))
+        yield self._asked(f"{what}, as PDF", Role.CLUSTER_ADMIN, partial(_printed, half))
 
     def _report(
         self, what: str, role: Role, period: Period, by: UsageBy = UsageBy.TENANT
@@ -203,11 +209,11 @@ class _Lived:
             started = max(begin, *(free[gpu] for gpu in gpus)) + draw.expovariate(1 / 300)
             for gpu in gpus:
                 free[gpu] = started + length
-            jobs.append(_job(job_id, self._cluster, owner, draw.choice(MODELS), begin, started))
+            jobs.append(job_row(job_id, self._cluster, owner, draw.choice(MODELS), begin, started))
             cuts = sorted(draw.uniform(started, started + length) for _ in range(2))
             moments = [started, *cuts, started + length]
             for a, b in itertools.pairwise(moments):
-                span = _span(job_id, self._cluster, a, b, kind)
+                span = span_row(job_id, self._cluster, a, b, kind)
                 spans.append(span | {"gpu_count": count, "gpus": gpus})
             events += [
                 {
@@ -220,11 +226,11 @@ class _Lived:
                 }
                 for step in range(EVENTS_EACH)
             ]
-        rho = [_rho(job, draw.lognormvariate(0.0, 0.4)) for job in jobs]
+        rho = [rho_row(job, draw.lognormvariate(0.0, 0.4)) for job in jobs]
         written = ((Job, jobs), (JobAllocation, spans), (JobEvent, events), (JobFairness, rho))
         for table, rows in written:
             connection.execute(sa.insert(table), rows)
-        connection.execute(sa.insert(Round), list(_rounds(self._cluster, day)))
+        connection.execute(sa.insert(Round), list(round_rows(self._cluster, day)))
 
     def _bytes(self) -> int:
         with self._database.engine.connect() as connection:
@@ -232,7 +238,16 @@ class _Lived:
         return self._file.stat().st_size
 
 
-def _owners(session: Session) -> list[_Owner]:
+def _all(sum_up: Callable[[Database], int], database: Database) -> int:
+    """Sum up until nothing is left: on a busy machine one run does not get through all days."""
+    found = 0
+    while some := sum_up(database):
+        found += some
+    assert found >= RAW_DAYS, f"{found} of {RAW_DAYS} days are summed up"
+    return found
+
+
+def _owners(session: Session) -> list[Owner]:
     owners = []
     for number in range(TENANTS):
         tenant = Tenant(name=f"tenant-{number}")
@@ -244,40 +259,8 @@ def _owners(session: Session) -> list[_Owner]:
         ]
         session.add_all(users)
         session.flush()
-        owners += [_Owner(user.id, tenant.id) for user in users]
+        owners += [Owner(user.id, tenant.id) for user in users]
     return owners
-
-
-def _job(
-    job_id: str, cluster_id: str, owner: _Owner, model: str, submitted: float, started: float
-) -> dict[str, Any]:
-    return {
-        "id": job_id,
-        "cluster_id": cluster_id,
-        "name": job_id,
-        "owner_id": owner.user,
-        "tenant_id": owner.tenant,
-        "model": model,
-        "adaptivity": "adaptive",
-        "labels": {"team": owner.tenant[-4:], "stage": "train"},
-        "state": "succeeded",
-        "submitted_seconds": submitted,
-        "started_seconds": started,
-        "finished_seconds": started,
-        "remaining_work": 0.0,
-    }
-
-
-def _rho(job: dict[str, Any], rho: float) -> dict[str, Any]:
-    return {
-        "job_id": job["id"],
-        "cluster_id": job["cluster_id"],
-        "tenant_id": job["tenant_id"],
-        "finished_seconds": job["finished_seconds"],
-        "state": "succeeded",
-        "rho": rho,
-        "formula_version": VERSION,
-    }
 
 
 def _used(period: Period, by: UsageBy, session: Session, who: Principal, cluster: Cluster) -> float:
@@ -286,72 +269,17 @@ def _used(period: Period, by: UsageBy, session: Session, who: Principal, cluster
 
 
 def _fairness(period: Period, session: Session, who: Principal, cluster: Cluster) -> float:
-    return fairness(session, who, cluster=cluster, period=period)["all"]["jobs"]
+    return fairness(EndedJobs(session, cluster, period), who)["all"]["jobs"]
 
 
 def _manager(period: Period, session: Session, who: Principal, cluster: Cluster) -> float:
-    return gather(session, who, cluster, period).present.finished
+    facts = gather(session, who, cluster, period)
+    assert len(build_report(facts)["figures"]) == 5
+    return float(facts.present.finished or 0)
 
 
-def _span(job_id: str, cluster_id: str, begin: float, end: float, gpu_type: str) -> dict[str, Any]:
-    return {
-        "job_id": job_id,
-        "cluster_id": cluster_id,
-        "round_number": 1,
-        "from_seconds": begin,
-        "to_seconds": end,
-        "gpu_type": gpu_type,
-        "node_count": 1,
-        "running_seconds": begin + 30.0,
-        "processed_before": 0.0,
-        "gained_before": 0.0,
-        "lost_before": 0.0,
-        "processed_after": 1000.0,
-        "gained_after": 700.0,
-        "lost_after": 0.0,
-    }
-
-
-def _rounds(cluster_id: str, day: int) -> Iterator[dict[str, Any]]:
-    found = {name: {"used": 0, "capacity": gpus} for name, gpus in TYPES}
-    for minute in range(1440 if day < RAW_DAYS - 1 else 1440 + 60):
-        yield {
-            "cluster_id": cluster_id,
-            "number": day * 1440 + minute + 1,
-            "at_seconds": day * DAY + minute * 60.0,
-            "active_jobs": 0,
-            "running_jobs": 0,
-            "pending_jobs": 0,
-            "gpus_used": 0,
-            "gpus_total": 2048,
-            "changes": 0,
-            "policy": "sia",
-            "placer": "whole-node",
-            "status": "optimal",
-            "method": "prices",
-            "policy_seconds": 0.0,
-            "place_seconds": 0.0,
-            "gpus_by_type": found,
-            "record": {},
-        }
-
-
-def _copy(session: Session, table: Any, days: list[int]) -> None:
-    """Copy the rows of the summed days onto later ones, in turn."""
-    columns = [column.name for column in table.__table__.columns]
-    first = EPOCH.date()
-    begun = col(table.day) >= first + timedelta(days=days[0])
-    session.connection().execute(sa.delete(table).where(begun))
-    for day in days:
-        source = first + timedelta(days=day % RAW_DAYS)
-        values = [
-            sa.literal(first + timedelta(days=day), table.__table__.c.day.type)
-            if name == "day"
-            else table.__table__.c[name]
-            for name in columns
-        ]
-        found = sa.select(*values).where(col(table.day) == source)
-        session.connection().execute(sa.insert(table).from_select(columns, found))
+def _printed(period: Period, session: Session, who: Principal, cluster: Cluster) -> float:
+    return float(len(pdf_of(build_report(gather(session, who, cluster, period)))))
 
 
 def _row(what: str, value: float, unit: str, *, cpu: float | None = None) -> dict[str, Cell]:

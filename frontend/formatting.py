@@ -110,4 +110,4 @@ def gpus(gpu_count: int, gpu_type: str) -> str:
 
 def rho_by(rule: str) -> str:
     """What finish-time fairness is called, with the rule that it was computed by."""
-    return f"ρ ({rule})"
+    return f"rho ({rule})"

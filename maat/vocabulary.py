@@ -297,6 +297,19 @@ class FairnessState(StrEnum):
     SKIPPED = "skipped"
 
 
+class WorseOff(StrEnum):
+    """What took most of the time by which a job was later than alone on an equal share.
+
+    FEW_GPUS: it ran on fewer GPUs than its equal share. SLOW_GPUS: it held as many, and they took
+    it further more slowly: of a slower type, or spread over nodes.
+    """
+
+    WAITED = "waited"
+    STARTED = "started"
+    FEW_GPUS = "few-gpus"
+    SLOW_GPUS = "slow-gpus"
+
+
 class WithoutRho(StrEnum):
     """Why a job that has ended has no rho: the first five leave it out, the others are failures.
 

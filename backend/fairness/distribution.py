@@ -68,30 +68,36 @@ class Distribution:
     @property
     def figures(self) -> RhoFiguresOut:
         if not self.jobs:
-            return RhoFiguresOut(jobs=0, mean=None, median=None, worst=None, unfair_share=None)
+            return RhoFiguresOut(
+                jobs=0, mean=None, median=None, p90=None, worst=None, unfair_share=None
+            )
         values = np.array(self.exact)
         if not self.sums:
             return RhoFiguresOut(
                 jobs=self.jobs,
                 mean=float(values.mean()),
                 median=float(np.median(values)),
+                p90=self.exact[-(-9 * self.jobs // 10) - 1],
                 worst=float(values[-1]),
                 unfair_share=float((values > 1).mean()),
             )
         all_of = self._all
+        median, p90 = self._quantiles([0.5, 0.9])
         return RhoFiguresOut(
             jobs=self.jobs,
             mean=sum(one.micros for one in all_of) * _MICRO / self.jobs,
-            median=self._quantiles([0.5])[0],
+            median=median,
+            p90=p90,
             worst=max(one.worst for one in all_of),
             unfair_share=sum(one.unfair for one in all_of) / self.jobs,
         )
 
-    def shown(self, tenant: str | None) -> TenantRhoOut:
-        """Return the figures and the CDF in at most MOST_POINTS points."""
+    def shown(self, tenant: str | None, points: int = MOST_POINTS) -> TenantRhoOut:
+        """Return the figures and the CDF in at most `points` points."""
         many = self.jobs
-        ranks = np.unique(np.linspace(1, many, min(many, MOST_POINTS)).round().astype(int)).tolist()
-        if self.sums:
+        # The last point is the worst job, whatever the number of points.
+        ranks = np.unique(np.linspace(many, 1, min(many, points)).round().astype(int)).tolist()
+        if self.sums and ranks:
             values = self._quantiles([rank / many for rank in ranks])
         else:
             values = [self.exact[rank - 1] for rank in ranks]

@@ -16,6 +16,7 @@ from backend.jobs.repository import get_job
 from backend.operations.models import Operation, OperationState
 from backend.problems import Conflict, FieldError, Invalid, NotFound
 from maat.api.fairness import RecomputeBody
+from maat.api.fields import rfc3339
 from maat.vocabulary import WithoutRho
 
 KIND = "fairness"
@@ -23,7 +24,7 @@ _ENDED = (OperationState.SUCCEEDED, OperationState.FAILED, OperationState.CANCEL
 
 
 def request_again(
-    session: Session, principal: Principal, *where: sa.ColumnElement[bool]
+    session: Session, principal: Principal, body: RecomputeBody, *where: sa.ColumnElement[bool]
 ) -> Operation:
     """Queue these jobs once more; each keeps its rho until it has the new one.
 
@@ -34,14 +35,16 @@ def request_again(
     count = select(func.count()).select_from(JobFairness)
     many = session.exec(count.where(*wanted, settled)).one()
     if not many and session.exec(count.where(*wanted)).one():
-        raise Conflict("These jobs are being worked out already.")
+        raise Conflict(
+            "rho of these jobs is being worked out already. Wait for it, or cancel its operation."
+        )
     if not many:
         raise _invalid(
-            "/from",
+            "/from" if body.from_ is not None else "/period",
             "no_jobs",
             "No job ended in this period.",
             "Give a period in which jobs have ended, in cluster time.",
-            None,
+            (body.period or "this-week") if body.from_ is None else rfc3339(body.from_),
         )
     operation = Operation(
         kind=KIND,
@@ -108,7 +111,7 @@ def skip(session: Session, principal: Principal, job_id: str) -> JobFairness:
             row.reason, row.finished_at = WithoutRho.SKIPPED.value, utc_now()
         row.state = settled_state(row.reason)
     elif row.state != OperationState.CANCELLED:
-        raise Conflict("There is nothing to skip: it has been worked out.")
+        raise Conflict("rho of this job is worked out: nothing is left to skip.")
     session.add(row)
     session.flush()
     return row
@@ -121,7 +124,7 @@ def fairness_row(
     job = get_job(session, principal, job_id)
     row = session.get(JobFairness, job.id, with_for_update=lock or None)
     if row is None:
-        raise NotFound("The job has not ended: rho is worked out then.")
+        raise NotFound("The job has not ended, so it has no rho yet: ask again once it has.")
     return row
 
 

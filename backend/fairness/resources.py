@@ -9,6 +9,7 @@ from sqlmodel import Session, col, select
 
 from backend.clocktime import shown_at
 from backend.clusters.models import Cluster
+from backend.fairness.causes import cause_of, cause_sentence, held_gpus, share_gpus
 from backend.fairness.models import JobFairness
 from backend.fairness.repository import tenant_names
 from backend.fairness.words import reason_sentence, rho_sentence, why_sentence
@@ -66,18 +67,19 @@ def _show(row: JobFairness, job: Job, cluster: Cluster, tenant: str) -> JobFairn
         baseline_seconds=row.jct_seconds / row.rho if row.jct_seconds and row.rho else None,
         isolated_seconds=row.isolated_seconds,
         contention=row.contention,
-        why=None if row.why is None else _why(row.why, row.jct_seconds or 0.0),
+        why=None if row.why is None else _why(row.why, row),
         worked_out_at=None if row.finished_at is None else rfc3339(row.finished_at),
     )
 
 
-def _why(why: Mapping[str, Any], jct_seconds: float) -> WhyOut:
+def _why(why: Mapping[str, Any], row: JobFairness) -> WhyOut:
     reasons = [
         WaitReasonOut(
             code=one["code"], sentence=reason_sentence(one["code"]), seconds=one["seconds"]
         )
         for one in why["reasons"]
     ]
+    cause = cause_of(why, row)
     return WhyOut(
         waiting_seconds=why["waiting_seconds"],
         profiling_seconds=why["profiling_seconds"],
@@ -87,5 +89,9 @@ def _why(why: Mapping[str, Any], jct_seconds: float) -> WhyOut:
         preemptions=why["preemptions"],
         starts=why["starts"],
         reasons=reasons,
-        sentence=why_sentence(why, jct_seconds),
+        held_gpus=held_gpus(why),
+        share_gpus=share_gpus(row),
+        cause=cause,
+        cause_sentence=None if cause is None else cause_sentence(cause, why, row),
+        sentence=why_sentence(why, row.jct_seconds or 0.0),
     )

@@ -12,6 +12,7 @@ from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
 from backend.clusters.models import Cluster
 from backend.fairness import service
+from backend.fairness.ended_reading import EndedJobs
 from backend.fairness.repository import ended_between, worst_first
 from backend.fairness.requests import (
     check_either,
@@ -31,7 +32,10 @@ from backend.usage.routes import period_of_request, reported_cluster
 from backend.web.dependencies import SessionDep, SettingsDep
 from backend.web.strict_json import StrictRoute
 from maat.api.fairness import (
+    FEW_POINTS,
+    FEW_TENANTS,
     MOST_POINTS,
+    MOST_TENANTS,
     FairnessOut,
     JobFairnessOut,
     RecomputeBody,
@@ -47,25 +51,33 @@ Reader = Annotated[Principal, Depends(require(Permission.REPORTS_READ))]
 Operator = Annotated[Principal, Depends(require(Permission.CLUSTERS_WRITE))]
 AskedCluster = Annotated[
     str | None,
-    Query(alias="cluster", max_length=200, description="Id or name; default: the first cluster."),
+    Query(max_length=200, description="Id or name; default: the first cluster."),
 ]
 AskedName = Annotated[PeriodName | None, Query(description="Default: this-week.")]
 From = Annotated[Moment | None, Query(alias="from", description="Instead of a named period.")]
 To = Annotated[Moment | None, Query(description="Default: now, in cluster time.")]
+AskedMost = Annotated[
+    int,
+    Query(ge=1, le=MOST_TENANTS, description="Tenants with a row of their own: the largest ones."),
+]
 
 
 @router.get("/fairness", operation_id="getFairness")
 def read_fairness(
     session: SessionDep,
     principal: Reader,
-    cluster_id: AskedCluster = None,
+    cluster: AskedCluster = None,
     period: AskedName = None,
     start: From = None,
     to: To = None,
+    points: Annotated[
+        int, Query(ge=0, le=MOST_POINTS, description="Most points of a distribution.")
+    ] = FEW_POINTS,
+    most: AskedMost = FEW_TENANTS,
 ) -> FairnessOut:
     """rho of the jobs that ended in a period: its distribution by tenant."""
-    cluster, asked = _asked(session, cluster_id, period, start, to)
-    return service.fairness(session, principal, cluster=cluster, period=asked)
+    ended = EndedJobs(session, *_asked(session, cluster, period, start, to))
+    return service.fairness(ended, principal, points=points, most=most)
 
 
 @router.get("/fairness/worst", operation_id="listWorstFairness")
@@ -73,41 +85,43 @@ def list_worst(
     session: SessionDep,
     principal: Reader,
     asked: PageAsked,
-    cluster_id: AskedCluster = None,
+    cluster: AskedCluster = None,
     period: AskedName = None,
     start: From = None,
     to: To = None,
 ) -> Page[JobFairnessOut]:
     """The jobs of the largest rho, and how their lives were spent. Your own tenant's."""
-    cluster, wanted = _asked(session, cluster_id, period, start, to)
-    begin, end = wanted.seconds(cluster)
+    found_cluster, wanted = _asked(session, cluster, period, start, to)
+    begin, end = wanted.seconds(found_cluster)
     found = asked.linked(
         worst_first(
             session,
             principal,
-            *ended_between(cluster.id, begin, end),
+            *ended_between(found_cluster.id, begin, end),
             # By name: what ends the present week moves while its pages are read.
-            filters={"cluster": cluster.id, "period": wanted.name or [begin, end]},
+            filters={"cluster": found_cluster.id, "period": wanted.name or [begin, end]},
             limit=asked.limit,
             cursor=asked.cursor,
         )
     )
-    return Page(items=show_fairness(session, cluster, found.items), next_cursor=found.next_cursor)
+    items = show_fairness(session, found_cluster, found.items)
+    return Page(items=items, next_cursor=found.next_cursor)
 
 
 @router.get("/fairness/shares", operation_id="getShares")
 def read_shares(
     session: SessionDep,
     principal: Reader,
-    cluster_id: AskedCluster = None,
+    cluster: AskedCluster = None,
     period: AskedName = None,
     start: From = None,
     to: To = None,
-    points: Annotated[int, Query(ge=2, le=MOST_POINTS, description="Most spans.")] = 60,
+    points: Annotated[int, Query(ge=2, le=MOST_POINTS, description="Most spans.")] = FEW_POINTS,
+    most: AskedMost = FEW_TENANTS,
 ) -> SharesOut:
     """Shares of the GPUs that tenants deserved and held over a period, and Jain's index."""
-    cluster, asked = _asked(session, cluster_id, period, start, to)
-    return shares(session, principal, cluster=cluster, period=asked, points=points)
+    found, asked = _asked(session, cluster, period, start, to)
+    return shares(session, principal, cluster=found, period=asked, points=points, most=most)
 
 
 @router.post(
@@ -131,13 +145,13 @@ def recompute(
     check_either(body)
 
     def answer() -> Answer:
-        cluster, period = _asked(session, body.cluster_id, body.period, body.from_, body.to)
+        cluster, period = _asked(session, body.cluster, body.period, body.from_, body.to)
         wanted = (
             in_period(cluster.id, *period.seconds(cluster))
             if body.job_ids is None
             else of_jobs(session, cluster.id, body.job_ids)
         )
-        operation = request_again(session, principal, wanted)
+        operation = request_again(session, principal, body, wanted)
         location = {"Location": f"/api/v1/operations/{operation.id}", "Retry-After": "1"}
         return Answer(202, show_operation(operation), location)
 

@@ -14,14 +14,14 @@ from backend.accounts.identity import Principal
 from backend.clocktime import cluster_seconds
 from backend.clusters.models import Cluster
 from backend.fairness.distribution import ERROR, Distribution
-from backend.fairness.ended_reading import Counted, ended_jobs
+from backend.fairness.ended_reading import Counted, EndedJobs
 from backend.fairness.formula import BASELINE, RULE, TEXT, VERSION
 from backend.fairness.repository import tenant_names
 from backend.fairness.resources import state_of
 from backend.fairness.words import without_rho
 from backend.moments import moment_of
-from backend.periods import Period
 from maat.api.fairness import (
+    MOST_POINTS,
     FairnessOut,
     FairnessProgressOut,
     FormulaOut,
@@ -32,17 +32,22 @@ from maat.vocabulary import FairnessState, WithoutRho
 
 
 def fairness(
-    session: Session, principal: Principal, *, cluster: Cluster, period: Period
+    ended: EndedJobs, principal: Principal, *, points: int = MOST_POINTS, most: int | None = None
 ) -> FairnessOut:
-    """Return rho of the jobs that ended in the period, by tenant."""
-    ended = ended_jobs(session, cluster, period)
+    """Return rho of the jobs that ended in a period, by tenant.
+
+    `points`: most of a distribution. `most`: tenants with a row of their own; None: all.
+    """
+    session = ended.session
+    tenants, together = _by_tenant(session, principal, ended.rho, points=points, most=most)
     return FairnessOut(
-        cluster_id=cluster.id,
-        period=period.show(now_of(session, cluster)),
+        cluster_id=ended.cluster.id,
+        period=ended.period.show(now_of(session, ended.cluster)),
         formula=FormulaOut(rule=RULE, version=VERSION, text=TEXT, baseline=BASELINE),
         quantile_error=0.0 if ended.is_exact else ERROR,
         all=Distribution.merged(ended.rho.values()).figures,
-        tenants=_by_tenant(session, principal, ended.rho),
+        tenants=tenants,
+        tenants_together=together,
         progress=_progress(ended.counts),
         without_rho=_without(ended.counts),
         older_versions=_older(ended.counts),
@@ -55,14 +60,22 @@ def now_of(session: Session, cluster: Cluster) -> datetime:
 
 
 def _by_tenant(
-    session: Session, principal: Principal, found: Mapping[str, Distribution]
-) -> list[TenantRhoOut]:
-    """Own tenants by name, then all others together."""
+    session: Session,
+    principal: Principal,
+    found: Mapping[str, Distribution],
+    *,
+    points: int,
+    most: int | None,
+) -> tuple[list[TenantRhoOut], int]:
+    """Return own tenants by name, then all others together; and how many of these are one's own."""
     names = tenant_names(session, [one for one in found if principal.may_see(one)])
-    own = sorted((name, tenant_id) for tenant_id, name in names.items())
-    shown = [found[tenant_id].shown(name) for name, tenant_id in own]
-    others = Distribution.merged(some for one, some in found.items() if one not in names)
-    return [*shown, others.shown(None)] if others.jobs else shown
+    largest = sorted(names, key=lambda one: (-found[one].jobs, names[one]))
+    alone = set(largest[:most])
+    own = sorted((names[tenant_id], tenant_id) for tenant_id in alone)
+    shown = [found[tenant_id].shown(name, points) for name, tenant_id in own]
+    others = Distribution.merged(some for one, some in found.items() if one not in alone)
+    rows = [*shown, others.shown(None, points)] if others.jobs else shown
+    return rows, len(names) - len(alone)
 
 
 def _progress(counts: Mapping[Counted, int]) -> FairnessProgressOut:

@@ -5,13 +5,13 @@ Commits nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import sqlalchemy as sa
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col
 
 from backend.clusters.models import Cluster
 from backend.clusters.repository import nodes_of
@@ -46,10 +46,22 @@ def raw_shares(session: Session, cluster: Cluster, edges: Sequence[float]) -> Sh
     )
 
 
-def share_days(session: Session, cluster_id: str, first: date, last: date) -> dict[date, ShareDay]:
+class KeptDay(NamedTuple):
+    """The columns of ShareDay that are told."""
+
+    day: date
+    capacity_gpu_seconds: float
+    tenants: Mapping[str, Sequence[float]]
+
+
+_KEPT: list[Any] = [col(getattr(ShareDay, name)) for name in KeptDay._fields]
+
+
+def share_days(session: Session, cluster_id: str, first: date, last: date) -> dict[date, KeptDay]:
     """Return the days that are kept, from `first` to `last`, both included."""
-    mine = (ShareDay.cluster_id == cluster_id, col(ShareDay.day).between(first, last))
-    return {row.day: row for row in session.exec(select(ShareDay).where(*mine))}
+    mine = (col(ShareDay.cluster_id) == cluster_id, col(ShareDay.day).between(first, last))
+    rows = session.connection().execute(sa.select(*_KEPT).where(*mine))
+    return {row[0]: KeptDay(*row) for row in rows}
 
 
 def _wanting(

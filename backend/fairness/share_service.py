@@ -46,15 +46,25 @@ class _Span:
 
     def add(self, capacity: float, tenants: Mapping[str, Sequence[float]]) -> None:
         self.capacity += capacity
-        for tenant, values in tenants.items():
-            mine = self.tenants.setdefault(tenant, [0.0] * len(values))
-            self.tenants[tenant] = [a + b for a, b in zip(mine, values, strict=True)]
+        for tenant, (deserved, held, demanded) in tenants.items():
+            mine = self.tenants.setdefault(tenant, [0.0, 0.0, 0.0])
+            mine[0] += deserved
+            mine[1] += held
+            mine[2] += demanded
 
 
 def shares(
-    session: Session, principal: Principal, *, cluster: Cluster, period: Period, points: int = 60
+    session: Session,
+    principal: Principal,
+    *,
+    cluster: Cluster,
+    period: Period,
+    points: int = 60,
+    most: int | None = None,
 ) -> SharesOut:
     """Return what each tenant deserved and held, over the period and in at most `points` spans.
+
+    `most`: tenants with a share of their own; None: all.
 
     Spans of days come from days that are kept (`share_days`), where there are some.
     """
@@ -73,12 +83,15 @@ def shares(
     whole = _Span(past.start, past.end)
     for span in spans:
         whole.add(span.capacity, span.tenants)
-    names = tenant_names(session, [one for one in whole.tenants if principal.may_see(one)])
+    seen = tenant_names(session, [one for one in whole.tenants if principal.may_see(one)])
+    largest = sorted(seen, key=lambda one: (*_size(whole.tenants[one]), seen[one]))
+    names = {one: seen[one] for one in largest[:most]}
     return SharesOut(
         cluster_id=cluster.id,
         period=period.show(now),
         formula=FORMULA,
         step_seconds=step.total_seconds(),
+        tenants_together=len(seen) - len(names),
         whole=_show(whole, names) if spans else None,
         points=[_show(span, names) for span in spans],
     )
@@ -134,6 +147,12 @@ def _add_days(session: Session, cluster: Cluster, spans: Sequence[_Span]) -> Non
             one = [_Span(part.start, part.end)]
             _add_raw(one, raw)
             span.add(one[0].capacity, one[0].tenants)
+
+
+def _size(values: Sequence[float]) -> tuple[float, float]:
+    """Return what sorts tenants, the largest first: by the larger share, then by what they held."""
+    deserved, held, _ = values
+    return -max(deserved, held), -held
 
 
 def _show(span: _Span, names: Mapping[str, str]) -> SharePointOut:

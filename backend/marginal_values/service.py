@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import sqlalchemy as sa
 from sqlmodel import Session, col, func, select
 
 from backend.clusters.models import Cluster
@@ -129,61 +130,49 @@ def _with(
     return row
 
 
-def marginal_values(
-    session: Session, cluster_id: str, *, first_day: dt.date, last_day: dt.date
-) -> list[MarginalValue]:
-    """Return what one more GPU was worth from `first_day` to `last_day`, both included.
+def sums_of_days(
+    session: Session, cluster_id: str, first: dt.date, last: dt.date
+) -> list[MarginalValueDay]:
+    """Return the sums of the days from `first` to `last`, in order, and of rounds not added yet.
+
+    They are copies: nothing that is read here is written.
+    """
+    day, names = col(MarginalValueDay.day), tuple(MarginalValueDay.model_fields)
+    statement = sa.select(*(col(getattr(MarginalValueDay, name)) for name in names)).where(
+        col(MarginalValueDay.cluster_id) == cluster_id, day.between(first, last)
+    )
+    found = (
+        MarginalValueDay(**dict(zip(names, row, strict=True)))
+        for row in session.connection().execute(statement)
+    )
+    rows = {_key_of(row): row for row in found}
+    for key, added in _sums_of_latest(session, cluster_id).items():
+        if first <= key.day <= last:
+            rows[key] = _with(rows.get(key), cluster_id, key, added)
+    return [rows[key] for key in sorted(rows)]
+
+
+def marginal_values(days: Iterable[MarginalValueDay]) -> list[MarginalValue]:
+    """Return what one more GPU was worth over some days.
 
     By GPU type, and by policy with its parameters: prices of two policies have different units, so
     they are never averaged.
     """
     groups = defaultdict[tuple[str, str, str], list[MarginalValueDay]](list)
-    for row in _days(session, cluster_id, first_day, last_day):
+    for row in days:
         groups[row.gpu_type, row.policy, row.policy_version].append(row)
     return [_value_of(*key, rows) for key, rows in sorted(groups.items())]
 
 
-def policy_spans(
-    session: Session, cluster_id: str, *, first_day: dt.date, last_day: dt.date
-) -> list[PolicySpan]:
-    """Return which policies decided within the days, in the order in which they began."""
+def policy_spans(days: Iterable[MarginalValueDay]) -> list[PolicySpan]:
+    """Return which policies decided within some days, in the order in which they began."""
     groups = defaultdict[tuple[str, str, str], dict[dt.date, MarginalValueDay]](dict)
-    for row in _days(session, cluster_id, first_day, last_day):
+    for row in days:
         of_policy = groups[row.policy, row.policy_version, row.placer]
         if row.day not in of_policy or of_policy[row.day].seconds < row.seconds:
             of_policy[row.day] = row  # the GPU types of one round last equally long
     spans = [_span_of(*key, list(rows.values())) for key, rows in groups.items()]
     return sorted(spans, key=lambda span: span.first_seconds)
-
-
-def first_day_of(session: Session, cluster_id: str) -> dt.date | None:
-    """Return the first day with a round; None before the first is summed."""
-    found: dt.date | None = session.exec(
-        select(func.min(MarginalValueDay.day)).where(MarginalValueDay.cluster_id == cluster_id)
-    ).one()
-    return found
-
-
-def _days(
-    session: Session, cluster_id: str, first: dt.date, last: dt.date
-) -> Sequence[MarginalValueDay]:
-    """Return the sums of these days, and of rounds that are not added to them yet.
-
-    They are copies: nothing that is read here is written.
-    """
-    within = (
-        MarginalValueDay.cluster_id == cluster_id,
-        col(MarginalValueDay.day) >= first,
-        col(MarginalValueDay.day) <= last,
-    )
-    rows = {
-        _key_of(row): MarginalValueDay(**row.model_dump())
-        for row in session.exec(select(MarginalValueDay).where(*within))
-    }
-    for key, added in _sums_of_latest(session, cluster_id).items():
-        if first <= key.day <= last:
-            rows[key] = _with(rows.get(key), cluster_id, key, added)
-    return [rows[key] for key in sorted(rows)]
 
 
 def _key_of(row: MarginalValueDay) -> DayKey:

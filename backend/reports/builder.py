@@ -15,7 +15,7 @@ from backend.reports.headlines import headlines
 from maat.api.fields import rfc3339
 from maat.api.reports import PolicySpanOut, ReportOut
 
-FORM = 1
+FORM = 2
 
 
 def build_report(facts: Facts) -> ReportOut:

@@ -84,7 +84,7 @@ class Use:
 
 @dataclass(frozen=True)
 class TenantWait:
-    """How long a tenant's jobs queued before they first ran. `jobs`: that began in the period."""
+    """How long a tenant's jobs queued before they first ran. `jobs`: that started in the period."""
 
     tenant: str
     jobs: int

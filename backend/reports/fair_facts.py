@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from backend.reports.facts import OTHERS, Fairness, TenantFairness
 from maat.api.fairness import FairnessOut, RhoFiguresOut, SharesOut, TenantRhoOut
 from maat.vocabulary import FairnessState
 
 ALL = "all tenants"
-NINE_OF_TEN = 0.9
 TO_COME = (FairnessState.WAITING, FairnessState.WORKING)
 
 
@@ -23,7 +22,7 @@ def fairness_of(found: FairnessOut, shares: SharesOut) -> Fairness:
     # Charts have room for the first ones: those who hold most, not those with few jobs.
     each.sort(key=lambda one: (one.tenant == OTHERS, -(one.actual or 0.0), -one.jobs, one.tenant))
     return Fairness(
-        _fairness(ALL, found["all"], _quantile(found["tenants"])),
+        _fairness(ALL, found["all"]),
         each,
         to_come=sum(found["progress"]["by_state"][state] for state in TO_COME),
         formula=_formula(found, shares),
@@ -38,13 +37,12 @@ def _tenant(
     deserved, actual = (None, None) if share is None else share
     if rho is None:
         return TenantFairness(shown, 0, None, None, None, None, deserved, actual)
-    return _fairness(shown, rho["figures"], _quantile([rho]), deserved, actual)
+    return _fairness(shown, rho["figures"], deserved, actual)
 
 
 def _fairness(
     name: str,
     figures: RhoFiguresOut,
-    p90: float | None,
     deserved: float | None = None,
     actual: float | None = None,
 ) -> TenantFairness:
@@ -52,31 +50,12 @@ def _fairness(
         name,
         figures["jobs"],
         figures["median"],
-        p90,
+        figures["p90"],
         figures["worst"],
         figures["unfair_share"],
         deserved,
         actual,
     )
-
-
-def _quantile(tenants: Sequence[TenantRhoOut]) -> float | None:
-    """Return the least rho that nine of ten jobs do not exceed; None without a job.
-
-    The distributions have up to 200 points each: with more jobs it is exact to one in 200.
-    """
-    steps: list[tuple[float, float]] = []
-    for one in tenants:
-        before = 0.0
-        for point in one["cdf"]:
-            steps.append((point["rho"], (point["share"] - before) * one["figures"]["jobs"]))
-            before = point["share"]
-    wanted, counted = NINE_OF_TEN * sum(jobs for _, jobs in steps), 0.0
-    for rho, jobs in sorted(steps):
-        counted += jobs
-        if counted >= wanted - 1e-9:
-            return rho
-    return None
 
 
 def _formula(found: FairnessOut, shares: SharesOut) -> str:

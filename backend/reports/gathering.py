@@ -6,7 +6,7 @@ backend.marginal_values.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 
@@ -15,9 +15,16 @@ from sqlmodel import Session
 from backend.accounts.identity import Principal
 from backend.clocktime import cluster_seconds
 from backend.clusters.models import Cluster
+from backend.fairness.ended_reading import EndedJobs
 from backend.fairness.service import fairness
 from backend.fairness.share_service import shares
-from backend.marginal_values.service import MarginalValue, marginal_values, policy_spans
+from backend.marginal_values.models import MarginalValueDay
+from backend.marginal_values.service import (
+    MarginalValue,
+    marginal_values,
+    policy_spans,
+    sums_of_days,
+)
 from backend.moments import moment_of
 from backend.periods import Period, day_start
 from backend.reports import words
@@ -39,8 +46,9 @@ def gather(session: Session, seen: Principal, cluster: Cluster, period: Period) 
     """
     now = cluster_now(session, cluster)
     before = period.before_until(now)
-    present = _period(session, seen, cluster, period, now)
-    past = _period(session, seen, cluster, before, now)
+    present = _period(session, seen, cluster, period, now, waiting=True)
+    past = _period(session, seen, cluster, before, now, waiting=False)
+    sums = sums_of_days(session, cluster.id, *_days(period))
     return Facts(
         cluster_id=cluster.id,
         cluster=cluster.name,
@@ -50,8 +58,8 @@ def gather(session: Session, seen: Principal, cluster: Cluster, period: Period) 
         now=now,
         present=present,
         past=past,
-        policies=_policies(session, cluster, period),
-        values=_values(session, cluster, period, present.use),
+        policies=_policies(cluster, sums),
+        values=[_value(one, present.use) for one in marginal_values(sums)],
         notes=list(_notes(cluster, period, before)),
     )
 
@@ -70,28 +78,34 @@ def cluster_now(session: Session, cluster: Cluster) -> datetime:
 
 
 def _period(
-    session: Session, seen: Principal, cluster: Cluster, period: Period, now: datetime
+    session: Session,
+    seen: Principal,
+    cluster: Cluster,
+    period: Period,
+    now: datetime,
+    *,
+    waiting: bool,
 ) -> PeriodFacts:
+    """Return the facts of one period. `waiting`: also how many jobs wait at its end."""
     if period.start >= now or period.end <= cluster.epoch:
         return PeriodFacts(None, None, None)
     # Nothing was before the cluster's time began.
     period = replace(period, start=max(period.start, day_start(cluster.epoch.date())))
     found = usage(session, seen, cluster=cluster, period=period)
+    ended = EndedJobs(session, cluster, period)
     _, end = period.until(now).seconds(cluster)
     return PeriodFacts(
         use=use_of(found, period.until(now)),
-        waits=waits_of(found, waiting_at(session, seen, cluster.id, end)),
+        waits=waits_of(found, waiting_at(session, seen, cluster.id, end) if waiting else {}),
         fairness=fairness_of(
-            fairness(session, seen, cluster=cluster, period=period),
+            fairness(ended, seen, points=0),
             shares(session, seen, cluster=cluster, period=period, points=SPANS),
         ),
-        finished=finished_in(session, seen, cluster, period.until(now)),
+        finished=finished_in(ended, seen),
     )
 
 
-def _policies(session: Session, cluster: Cluster, period: Period) -> list[PolicyDecided]:
-    first, last = _days(period)
-    spans = policy_spans(session, cluster.id, first_day=first, last_day=last)
+def _policies(cluster: Cluster, sums: Sequence[MarginalValueDay]) -> list[PolicyDecided]:
     return [
         PolicyDecided(
             span.policy,
@@ -102,14 +116,8 @@ def _policies(session: Session, cluster: Cluster, period: Period) -> list[Policy
             span.hours,
             span.rounds,
         )
-        for span in spans
+        for span in policy_spans(sums)
     ]
-
-
-def _values(session: Session, cluster: Cluster, period: Period, use: Use | None) -> list[TypeValue]:
-    first, last = _days(period)
-    found = marginal_values(session, cluster.id, first_day=first, last_day=last)
-    return [_value(one, use) for one in found]
 
 
 def _days(period: Period) -> tuple[date, date]:

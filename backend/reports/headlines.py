@@ -21,18 +21,18 @@ def _of_use(facts: Facts) -> Iterator[HeadlineOut]:
     yield _share(
         facts,
         "utilisation",
-        "GPUs in use, all tenants" if facts.tenant else "GPUs in use",
+        "Utilisation, all tenants" if facts.tenant else "Utilisation",
         _held_share,
         better="up",
-        formula="GPU-hours held / GPU-hours of capacity.",
+        formula="GPU-hours allocated / GPU-hours of capacity.",
     )
     yield _share(
         facts,
         "useful",
-        "Useful part of what was held",
+        "Useful share of allocated",
         partial(_useful_share, facts.tenant),
         better="up",
-        formula="Useful GPU-hours / GPU-hours held.",
+        formula="Useful GPU-hours / GPU-hours allocated.",
     )
     use = facts.present.use
     currency = None if use is None else use.currency
@@ -40,18 +40,18 @@ def _of_use(facts: Facts) -> Iterator[HeadlineOut]:
         yield _quantity(
             facts,
             "cost",
-            words.without("Cost of GPUs held", use.unpriced),
+            words.without("Cost of allocated GPUs", use.unpriced),
             currency or "",
             partial(_comparable_cost, facts.tenant, use.unpriced),
             show=lambda value: words.money(value, currency),
             better="neither",
-            formula="Sum of GPU-hours held x price per hour of the type.",
+            formula="Sum of GPU-hours allocated x price per hour of the type.",
         )
     else:
         yield _quantity(
             facts,
             "held",
-            "GPU-hours held",
+            "GPU-hours allocated",
             "GPU-hours",
             lambda of: None if (own := _own_use(facts.tenant, of)) is None else own.allocated,
             show=words.hours,
@@ -69,15 +69,15 @@ def _of_jobs(facts: Facts) -> Iterator[HeadlineOut]:
         partial(_own_wait, facts.tenant),
         show=words.duration,
         better="down",
-        formula="Median over jobs that began in the period of first time on GPUs - submission.",
+        formula="Median over jobs started in the period of first time on GPUs - submission.",
     )
     yield _share(
         facts,
-        "fair",
-        "Jobs not later than fair",
-        partial(_fair_share, facts.tenant),
-        better="up",
-        formula="Finished jobs with rho at most 1 / finished jobs with a known rho.",
+        "late",
+        "Jobs worse off than alone",
+        partial(_late_share, facts.tenant),
+        better="down",
+        formula="Finished jobs with rho above 1 / finished jobs with a known rho.",
     )
     yield _quantity(
         facts,
@@ -120,11 +120,8 @@ def _own_wait(tenant: str | None, of: PeriodFacts) -> float | None:
     return None if of.waits is None else of.waits.of(tenant).median
 
 
-def _fair_share(tenant: str | None, of: PeriodFacts) -> float | None:
-    if of.fairness is None:
-        return None
-    late = of.fairness.of(tenant).late
-    return None if late is None else 1.0 - late
+def _late_share(tenant: str | None, of: PeriodFacts) -> float | None:
+    return None if of.fairness is None else of.fairness.of(tenant).late
 
 
 def _share(

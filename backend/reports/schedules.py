@@ -45,7 +45,8 @@ def add_schedule(
 ) -> ReportSchedule:
     """Store a schedule; its first report is due at the next Monday or first of a month.
 
-    Raises Invalid naming the field, NotFound for an unknown cluster, Conflict for too many.
+    Raises Invalid naming the field, NotFound for an unknown cluster or tenant, Conflict for too
+    many.
     """
     cluster = get_cluster(session, body.cluster, lock=True)
     tenant_id = tenant_of(seen_by(session, principal, body.tenant))
@@ -92,8 +93,8 @@ def change_schedule(
     row = get_schedule(session, principal, schedule_id, lock=True)
     check_version(if_match, row.version)
     before = _written(row)
-    if row.channel == Channel.FOLDER and (changes.url or changes.secret):
-        raise _invalid("/url", "either_or", "A folder has no URL and no secret.", "Leave it out.")
+    if row.channel == Channel.FOLDER:
+        _check_no_address(changes.url, changes.secret)
     if changes.url is not None:
         _check_url(changes.url, settings)
         row.url = changes.url
@@ -249,41 +250,53 @@ def _without_path(url: str) -> str:
 
 def _check_channel(body: ScheduleBody, settings: Settings) -> None:
     if body.channel is Channel.FOLDER:
-        if body.url is not None or body.secret is not None:
-            raise _invalid(
-                "/url", "either_or", "A folder has no URL and no secret.", "Leave it out."
-            )
+        _check_no_address(body.url, body.secret)
         if settings.reports_path is None:
             raise _invalid(
                 "/channel",
                 "no_folder",
                 "This service writes reports to no folder.",
                 "Ask its operator to set MAAT_REPORTS_FOLDER, or use a webhook.",
+                body.channel.value,
             )
         return
-    if body.url is None or body.secret is None:
-        pointer = "/url" if body.url is None else "/secret"
-        raise _invalid(
-            pointer, "missing", "A webhook has a URL and a secret that signs.", "Give both."
-        )
+    if body.url is None:
+        remedy = "Give url, such as https://host/path, or choose the channel folder."
+        raise _invalid("/url", "missing", "A webhook needs a URL.", remedy)
+    if body.secret is None:
+        remedy = "Give secret: 16 characters or more that the receiver knows too."
+        raise _invalid("/secret", "missing", "A webhook needs a secret that signs.", remedy)
     _check_url(body.url, settings)
+
+
+def _check_no_address(url: str | None, secret: str | None) -> None:
+    for name, given in (("url", url), ("secret", secret)):
+        if given is not None:
+            message = f"The channel is folder, which has no {name}."
+            raise _invalid(f"/{name}", "either_or", message, f"Leave {name} out, or use a webhook.")
 
 
 def _check_url(url: str, settings: Settings) -> None:
     try:
         checked_url(url)
     except RefusedAddress as refused:
-        raise _invalid("/url", "bad_url", str(refused), "") from None
+        message, _, advice = str(refused).partition(". ")
+        remedy = advice or "Give one such as https://host/path."
+        raise _invalid("/url", "bad_url", f"{message.rstrip('.')}.", remedy) from None
     if not settings.webhooks_to_private_addresses and is_literal_private(url):
         raise _invalid(
             "/url",
             "private_address",
             "The URL leads to this machine or into a private network.",
             "Give a public one, or ask the operator to set MAAT_WEBHOOKS_TO_PRIVATE_ADDRESSES.",
+            _without_path(url),
         )
 
 
-def _invalid(pointer: str, code: str, message: str, remedy: str) -> Invalid:
+def _invalid(
+    pointer: str, code: str, message: str, remedy: str, value: str | None = None
+) -> Invalid:
+    """Refuse a field. `value`: never a secret, nor the path of a URL."""
     return Invalid(
-        f"{message} {remedy}".strip(), errors=[FieldError(pointer, code, message, remedy)]
+        f"{message} {remedy}", errors=[FieldError(pointer, code, message, remedy, value)]
     )

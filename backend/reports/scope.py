@@ -8,28 +8,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlmodel import Session, select
+from sqlmodel import Session
 
 from backend.accounts.identity import Principal
-from backend.accounts.models import Tenant
 from backend.accounts.permissions import PERMISSIONS, Role
-from backend.problems import FieldError, Invalid
+from backend.accounts.tenants import find_tenant
 
 
 def seen_by(session: Session, principal: Principal, tenant: str | None) -> Principal:
     """Return the principal by whose eyes a report is made.
 
-    `tenant`: by name. Who does not see all tenants gets the report of their own. Raises Invalid.
+    `tenant`: by name. Who does not see all tenants gets the report of their own. Raises NotFound,
+    for a tenant that the principal may not see too.
     """
+    found = None if tenant is None else find_tenant(session, principal, tenant)
     if not principal.sees_all_tenants:
-        if tenant not in (None, principal.tenant_name):
-            raise _unknown(tenant)
         return _as(principal, Role.VIEWER, principal.tenant_id, principal.tenant_name)
-    if tenant is None:
-        return _as(principal, Role.AUDITOR, principal.tenant_id, principal.tenant_name)
-    found = session.exec(select(Tenant).where(Tenant.name == tenant)).first()
     if found is None:
-        raise _unknown(tenant)
+        return _as(principal, Role.AUDITOR, principal.tenant_id, principal.tenant_name)
     return _as(principal, Role.VIEWER, found.id, found.name)
 
 
@@ -45,15 +41,4 @@ def _as(principal: Principal, role: Role, tenant_id: str, tenant_name: str) -> P
         tenant_id=tenant_id,
         tenant_name=tenant_name,
         permissions=PERMISSIONS[role],
-    )
-
-
-def _unknown(tenant: str | None) -> Invalid:
-    message, remedy = (
-        "There is no tenant of this name that you may see.",
-        "Leave it out, or see GET /me.",
-    )
-    return Invalid(
-        f"{message} {remedy}",
-        errors=[FieldError("/tenant", "unknown_tenant", message, remedy, tenant)],
     )

@@ -23,7 +23,7 @@ from backend.periods import Period, asked_period
 from backend.problems import Forbidden, NotFound
 from backend.reports.builder import build_report
 from backend.reports.gathering import cluster_now, gather
-from backend.reports.models import Report, ReportDelivery
+from backend.reports.models import Report, ReportDelivery, ReportSchedule
 from backend.reports.scope import seen_by, tenant_of
 from maat.api.fields import rfc3339
 from maat.api.periods import PeriodName, PeriodOut
@@ -59,10 +59,13 @@ def prepare_report(
 ) -> Report:
     """Build a report that can be kept; it only reads, but takes time.
 
-    Raises Invalid, and Forbidden without the permission.
+    Raises NotFound, Invalid, and Forbidden without the permission.
     """
     if Permission.REPORTS_MANAGE not in principal.permissions:
-        raise Forbidden(f"{principal.user_name} does not have {Permission.REPORTS_MANAGE}.")
+        raise Forbidden(
+            f"{principal.user_name} does not have {Permission.REPORTS_MANAGE}, which keeps "
+            "reports. Ask an admin for the role of a tenant manager."
+        )
     seen = seen_by(session, principal, tenant)
     document = build_report(gather(session, seen, cluster, asked))
     return Report(
@@ -148,6 +151,7 @@ def forget(session: Session, report_ids: list[str]) -> None:
 def show_reports(session: Session, rows: list[Report]) -> list[KeptReportOut]:
     clusters = names_by_id(session, Cluster, [row.cluster_id for row in rows])
     tenants = names_by_id(session, Tenant, [row.tenant_id for row in rows])
+    schedules = names_by_id(session, ReportSchedule, [row.schedule_id for row in rows])
     return [
         answer_of(
             KeptReportOut,
@@ -155,6 +159,7 @@ def show_reports(session: Session, rows: list[Report]) -> list[KeptReportOut]:
             cluster=clusters[row.cluster_id],
             tenant=None if row.tenant_id is None else tenants[row.tenant_id],
             period=_period(row),
+            schedule=None if row.schedule_id is None else schedules.get(row.schedule_id),
         )
         for row in rows
     ]
@@ -181,9 +186,11 @@ def _may_see(principal: Principal, tenant_id: str | None) -> bool:
 
 
 def names_by_id(
-    session: Session, table: type[Cluster] | type[Tenant], ids: Iterable[str | None]
+    session: Session,
+    table: type[Cluster] | type[Tenant] | type[ReportSchedule],
+    ids: Iterable[str | None],
 ) -> dict[str, str]:
-    """Return the names of clusters or tenants by id."""
+    """Return the names of clusters, tenants or schedules by id."""
     wanted = {one for one in ids if one is not None}
     found = session.exec(select(table.id, table.name).where(col(table.id).in_(wanted))).all()
     return dict(found)

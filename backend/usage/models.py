@@ -99,7 +99,7 @@ class SummedDay(SQLModel, table=True):
 
 
 class GpuPrice(SQLModel, table=True):
-    """What a GPU hour of a type costs from a day on, until the next price of the type.
+    """What a GPU-hour of a type costs from a day on, until the next price of the type.
 
     `micros`: millionths of the currency's unit.
     """

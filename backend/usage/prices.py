@@ -1,4 +1,4 @@
-"""The price list of a cluster: what a GPU hour of each type costs from which day on.
+"""The price list of a cluster: what a GPU-hour of each type costs from which day on.
 
 Commits nothing. What was valid is kept, so an old day costs what it cost.
 """

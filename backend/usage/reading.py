@@ -6,7 +6,7 @@ Commits nothing. Knows nothing of who may see what, except that it can read one 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
 from backend.clusters.models import Cluster
-from backend.periods import DAY, Period, period_of
+from backend.periods import Period, period_of, runs_of
 from backend.problems import FieldError, Invalid
 from backend.usage.days import add_folded
 from backend.usage.models import ALL_TENANTS, CapacityDay, UsageDay, WaitDay
@@ -103,29 +103,34 @@ class PeriodUse:
         return cells
 
     def waits(
-        self, dimension: Dimension, *, of: str | None, group: Callable[[date, str], str]
+        self, dimension: Dimension, *, of: str | None, by_day: bool = False
     ) -> dict[str, Waits]:
-        """Return how long jobs waited, by what `group` makes of (day, name)."""
+        """Return how long jobs waited: by name, or by day, such as 2026-11-20."""
         found: dict[str, Waits] = defaultdict(Waits)
-        columns = [
-            col(getattr(WaitDay, name))
-            for name in ("day", "name", "jobs", "waited_ms", "longest_ms", "sketch")
+        key: Any = col(WaitDay.day) if by_day else col(WaitDay.name)
+        sums: list[Any] = [
+            sa.func.sum(col(WaitDay.jobs)),
+            sa.func.sum(col(WaitDay.waited_ms)),
+            sa.func.max(col(WaitDay.longest_ms)),
         ]
+        connection = self.session.connection()
         for first, last in self._runs(date.min, date.max):
-            statement = sa.select(*columns).where(
+            where = (
                 col(WaitDay.cluster_id) == self.cluster.id,
                 col(WaitDay.dimension) == dimension.value,
                 *_of_tenant(col(WaitDay.tenant_id), of),
                 col(WaitDay.day).between(first, last),
             )
-            for day, name, jobs, waited, longest, sketch in (
-                self.session.connection().execute(statement).all()
-            ):
-                found[group(day, name)].add(Waits(jobs, waited, longest, [sketch]))
+            summed: Any = sa.select(key, *sums).where(*where).group_by(key)
+            for name, jobs, waited, most in connection.execute(summed):
+                found[str(name)].add(Waits(int(jobs), int(waited), most))
+            of_each = sa.select(key, col(WaitDay.sketch)).where(*where)
+            for name, sketch in connection.execute(of_each).all():  # at once: quicker by half
+                found[str(name)].sketches.append(sketch)
         for day, tally in self._raw.items():
-            for key, waits in tally.waits.items():
-                if _counts(key, dimension, of):
-                    found[group(day, key.name)].add(waits)
+            for of_key, waits in tally.waits.items():
+                if _counts(of_key, dimension, of):
+                    found[day.isoformat() if by_day else of_key.name].add(waits)
         return found
 
     @cached_property
@@ -197,12 +202,7 @@ class PeriodUse:
 
     def _runs(self, first: date, last: date) -> Iterator[tuple[date, date]]:
         """Yield the runs of neighbouring summed days within these."""
-        days = [day for day in self._summed if first <= day <= last]
-        begin = 0
-        for at in range(1, len(days) + 1):
-            if at == len(days) or days[at] - days[at - 1] != DAY:
-                yield days[begin], days[at - 1]
-                begin = at
+        return runs_of([day for day in self._summed if first <= day <= last])
 
 
 def _whole(sums: Sequence[Any]) -> Sums:

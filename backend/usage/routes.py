@@ -44,7 +44,7 @@ def reported_cluster(session: Session, named: str | None) -> Cluster:
         return get_cluster(session, named)
     clusters = all_clusters(session)
     if not clusters:
-        raise NotFound("There is no cluster yet.")
+        raise NotFound("There is no cluster yet. Create one with POST /clusters.")
     return clusters[0]
 
 
@@ -77,7 +77,7 @@ def read_usage(
         bool, Query(description="Also the allocated hours by day, of the 12 largest rows.")
     ] = False,
 ) -> UsageOut:
-    """GPU hours of a period: allocated, used, useful, lost, idle, and what they cost.
+    """GPU-hours of a period: allocated, used, useful, lost, idle, and what they cost.
 
     Other tenants are one row, without names; cluster admins and auditors see all.
     """
@@ -123,7 +123,7 @@ def create_price(
     body: PriceBody,
     key: KeyHeader = None,
 ) -> Response:
-    """Set what a GPU hour of a type costs from a day on. What counted before stays for its days."""
+    """Set what a GPU-hour of a type costs from a day on. What counted before stays for its days."""
 
     def answer() -> Answer:
         row = prices.add_price(session, cluster_id, body)

@@ -93,7 +93,6 @@ class _Report:
             self._use.cluster,
             self._use.cluster.epoch + timedelta(seconds=self._use.now),
         )
-        all_waits = self._use.waits(Dimension.MODEL, of=ALL_TENANTS, group=lambda *_: "")
         return UsageOut(
             cluster_id=cluster.id,
             cluster=cluster.name,
@@ -102,7 +101,7 @@ class _Report:
             by=by,
             currency=self._prices[0].currency if self._prices else None,
             total=total.figures(),
-            waits=show_waits(all_waits.get("", Waits())),
+            waits=show_waits(self._all_waits(waits)),
             rows=[
                 UsageRow(
                     name=names[key],
@@ -214,11 +213,17 @@ class _Report:
         if by is UsageBy.DAY:
             dimension = Dimension.MODEL if own is None else Dimension.TENANT
             of = ALL_TENANTS if own is None else own
-            return self._use.waits(dimension, of=of, group=lambda day, _: day.isoformat())
+            return self._use.waits(dimension, of=of, by_day=True)
         if by in (UsageBy.TENANT, UsageBy.MODEL):
             dimension = _DIMENSIONS[by]
-            return self._use.waits(dimension, of=self._of(dimension), group=lambda _, name: name)
+            return self._use.waits(dimension, of=self._of(dimension))
         return None
+
+    def _all_waits(self, by_row: Mapping[str, Waits] | None) -> Waits:
+        """Return the waits of all tenants' jobs. `by_row`: what the reader sees of them."""
+        if self._own is None and by_row is not None:
+            return Waits.summed(by_row.values())
+        return Waits.summed(self._use.waits(Dimension.MODEL, of=ALL_TENANTS).values())
 
     def _days(self, now: object) -> list[DayUse]:
         amounts: dict[date, Amount] = defaultdict(Amount)

@@ -57,11 +57,12 @@ def show_waits(waits: Waits) -> WaitsOut:
         return WaitsOut(
             jobs=0, mean_seconds=None, median_seconds=None, p90_seconds=None, longest_seconds=None
         )
+    median, p90 = waits.quantiles((0.5, 0.9))
     return WaitsOut(
         jobs=waits.jobs,
         mean_seconds=waits.waited_ms / 1000 / waits.jobs,
-        median_seconds=waits.quantile(0.5),
-        p90_seconds=waits.quantile(0.9),
+        median_seconds=median,
+        p90_seconds=p90,
         longest_seconds=waits.longest_ms / 1000,
     )
 

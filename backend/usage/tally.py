@@ -6,7 +6,7 @@ Tallies of neighbouring stretches of time add up to that of both: all sums are w
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, Self
@@ -64,14 +64,20 @@ class Waits:
         self.longest_ms = max(self.longest_ms, other.longest_ms)
         self.sketches += other.sketches
 
+    @classmethod
+    def summed(cls, parts: Iterable[Waits]) -> Self:
+        total = cls()
+        for part in parts:
+            total.add(part)
+        return total
+
     @property
     def sketch(self) -> bytes:
         return sketch.merged(self.sketches)
 
-    def quantile(self, share: float) -> float | None:
-        """Return a quantile in seconds: about right by the sketch, never above the longest wait."""
-        found = sketch.quantile(self.sketch, share)
-        return None if found is None else min(found, self.longest_ms / 1000)
+    def quantiles(self, shares: Sequence[float]) -> list[float]:
+        """Return quantiles in seconds: to 1 % by the sketch, never above the longest wait."""
+        return [min(one, self.longest_ms / 1000) for one in sketch.quantiles(self.sketch, shares)]
 
 
 def _zeros() -> Sums:

@@ -5,7 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 import dash_mantine_components as dmc
+from dash import dcc, html
 from dash.development.base_component import ComponentType
+
+
+def question(prefix: str, title: str, *, keeps: str, does: str) -> dmc.Modal:
+    """A dialog that asks before something is deleted; ids begin with `prefix`.
+
+    `PREFIX-ask` is the dialog, `PREFIX-ask-text` its words, `PREFIX-chosen` a store of what was
+    chosen; `PREFIX-no` and `PREFIX-yes` are its buttons. `keeps`, `does`: what they say.
+    """
+    buttons = [
+        dmc.Button(keeps, id=f"{prefix}-no", variant="default"),
+        dmc.Button(does, id=f"{prefix}-yes", color="red", className="danger"),
+    ]
+    content = [
+        html.P(id=f"{prefix}-ask-text"),
+        dmc.Group(buttons, justify="flex-end"),
+        dcc.Store(id=f"{prefix}-chosen"),
+    ]
+    return dialog(f"{prefix}-ask", title, content)
 
 
 def dialog(

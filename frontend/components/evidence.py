@@ -44,7 +44,7 @@ LABELS = {
     "quota_used_gpus": "GPUs of the quota in use",
     "remaining_steps": "steps left",
     "restarting": "is restarting",
-    "rho_without_gpus": "finish-time fairness ρ without GPUs",
+    "rho_without_gpus": "finish-time fairness rho without GPUs",
     "runner_up_goodput_samples_per_second": "next best: goodput (effective samples/s)",
     "runner_up_gpu_count": "next best: GPUs",
     "runner_up_gpu_type": "next best: GPU type",

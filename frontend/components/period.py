@@ -87,7 +87,7 @@ def asked_period(
     if len(chosen) != 2 or chosen[0] is None or chosen[1] is None:
         return None
     first, last = chosen[0], chosen[1] + timedelta(days=1)
-    return {"cluster": cluster_id, "start": _midnight(first), "to": _midnight(last)}
+    return {"cluster": cluster_id, "start": _midnight(first), "end": _midnight(last)}
 
 
 def _midnight(day: date) -> str:

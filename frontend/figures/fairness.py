@@ -1,18 +1,29 @@
-"""Figures of a live cluster's fairness: rho by tenant, shares deserved and actual, Jain's index."""
+"""Figures of a live cluster's fairness: rho by tenant, shares deserved and actual, Jain's index.
+
+The tenants with the largest shares have lines of their own, all others one together. The page has
+one legend for all.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from frontend.figures.base import empty_figure, figure, rule, step_line
+from frontend.figures.base import empty_figure, figure, rule, step_line, thinned
 from frontend.figures.texts import escape
 from frontend.theme import DASHES, SERIES, palette
-from maat.api.fairness import SharePointOut, SharesOut, TenantRhoOut, TenantShareOut
+from maat.api.fairness import FEW_JOBS, SharePointOut, SharesOut, TenantRhoOut, TenantShareOut
 
 OTHERS = "other tenants"
+MOST_TENANTS = 5  # lines that a chart can tell apart, besides that of the others
+NAME_CHARACTERS = 20
+MARKS = 8  # of a line: they tell it from others without its colour
+SYMBOLS = "●■◆✚✖▲▼"
+"""What Plotly draws for its symbols 0 to 6, as letters of a legend."""
+_OPEN = 100  # added to a symbol of Plotly: the same one, not filled
+_DONE = "It shows once a job has ended and its rho is worked out."
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,21 +35,40 @@ class Look:
     symbol: int
 
 
-MOST_TENANTS = 6
-_DONE = "It shows once a job has ended and its ρ is worked out."
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A distribution of rho: `share` of the jobs have at most `rho`."""
+
+    tenant: str | None
+    jobs: int
+    rho: Sequence[float]
+    share: Sequence[float]
 
 
-def name_of(one: TenantRhoOut | TenantShareOut) -> str:
-    """The tenant's name; of those that the visitor may not see, what they are together."""
-    return OTHERS if one["tenant"] is None else one["tenant"]
+def name_of(tenant: str | None) -> str:
+    """The tenant's name; of all others together, what they are."""
+    return OTHERS if tenant is None else tenant
 
 
-def looks_of(tenants: Sequence[str | None], scheme: str | None) -> dict[str | None, Look]:
-    """The look of every tenant, the same in all figures of a page; all others together are grey."""
-    named = sorted({one for one in tenants if one is not None})
+def important(shares: SharesOut, rho: Sequence[TenantRhoOut]) -> list[str]:
+    """Return the tenants that have lines of their own: those of the largest shares, then jobs.
+
+    One more than MOST_TENANTS, where nobody would be left for the others.
+    """
+    whole = [] if shares["whole"] is None else shares["whole"]["tenants"]
+    by_share = sorted(whole, key=lambda o: (-max(o["actual"], o["deserved"]), -o["actual"]))
+    by_jobs = sorted(rho, key=lambda one: -one["figures"]["jobs"])
+    names = dict.fromkeys(one["tenant"] for one in (*by_share, *by_jobs))
+    named = [name for name in names if name is not None]
+    alone = len(named) <= MOST_TENANTS + 1 and len(names) == len(named)
+    return named if alone else named[:MOST_TENANTS]
+
+
+def looks_of(tenants: Sequence[str], scheme: str | None) -> dict[str | None, Look]:
+    """The look of every tenant, the same in all figures of a page; the others together are grey."""
     looks: dict[str | None, Look] = {
         name: Look(SERIES[i % len(SERIES)], DASHES[i % len(DASHES)], i % len(SERIES))
-        for i, name in enumerate(named)
+        for i, name in enumerate(sorted(tenants))
     }
     return looks | {None: Look(palette(scheme).muted, "longdash", len(SERIES))}
 
@@ -52,41 +82,40 @@ def rho_figure(
 ) -> go.Figure:
     """CDF: finish-time fairness rho x share of jobs, one line per tenant, with the rho = 1 rule.
 
-    Tenants of few jobs are points: a line would look too exact.
+    Tenants of few jobs are points: a line would look too exact. Without a look a tenant is one of
+    the others.
     """
     if not tenants:
         return empty_figure(scheme, "No finish-time fairness yet", _DONE, height=height)
-    drawn = figure(scheme, x="Finish-time fairness ρ", y="Share of jobs", height=height)
-    largest = sorted(tenants, key=lambda one: -one["figures"]["jobs"])[:MOST_TENANTS]
-    for one in sorted(largest, key=tenants.index):
-        look = looks[one["tenant"]]
-        x = [point["rho"] for point in one["cdf"]]
-        y = [point["share"] for point in one["cdf"]]
-        many = f"%{{y:.0%}} of {one['figures']['jobs']} jobs have ρ ≤ %{{x:.3g}}"
-        hover = f"{escape(name_of(one))}: {many}<extra></extra>"
-        if one["is_few"]:
+    drawn = figure(scheme, x="Finish-time fairness rho", y="Share of jobs", height=height)
+    for line in _lines(tenants, looks):
+        look = looks[line.tenant]
+        many = f"%{{y:.0%}} of {line.jobs} jobs have rho up to %{{x:.3g}}"
+        hover = f"{escape(name_of(line.tenant))}: {many}<extra></extra>"
+        if line.jobs < FEW_JOBS:
             trace = go.Scatter(
-                name=escape(name_of(one)),
-                x=x,
-                y=y,
+                name=_short(line.tenant),
+                x=line.rho,
+                y=line.share,
                 mode="markers",
                 marker={"size": 8, "color": look.colour, "symbol": look.symbol},
                 hovertemplate=hover,
             )
         else:
             trace = step_line(
-                name_of(one),
-                [x[0], *x],
-                [0.0, *y],
+                "",
+                [line.rho[0], *line.rho],
+                [0.0, *line.share],
                 colour=look.colour,
                 dash=look.dash,
                 hovertemplate=hover,
             )
+            _mark(trace, look, name=_short(line.tenant))
         drawn.add_trace(trace)
     drawn.update_yaxes(range=[0, 1.04], tickformat=".0%")
     drawn.update_xaxes(rangemode="tozero")
-    drawn.update_layout(showlegend=True, hovermode="closest", margin={"t": 40})
-    rule(drawn, scheme, x=1, text="ρ = 1")
+    drawn.update_layout(hovermode="closest")
+    rule(drawn, scheme, x=1, text="rho = 1")
     return drawn
 
 
@@ -95,7 +124,7 @@ def shares_figure(
 ) -> go.Figure:
     """Step lines: cluster time x share of the GPUs, per tenant: actual solid, deserved dotted.
 
-    The largest tenants; who holds least is left out where there are many.
+    Without a look a tenant is one of the others.
     """
     points, whole = found["points"], found["whole"]
     if whole is None or not whole["tenants"]:
@@ -106,25 +135,26 @@ def shares_figure(
             height=height,
         )
     drawn = figure(scheme, x="Cluster time", y="Share of GPUs in service", height=height)
-    largest = sorted(whole["tenants"], key=lambda one: -max(one["actual"], one["deserved"]))
-    for tenant in largest[:MOST_TENANTS]:
+    known = {one["tenant"] for one in whole["tenants"]}
+    others = [None] if known - looks.keys() or None in known else []
+    for tenant in (*sorted(name for name in known & looks.keys() if name is not None), *others):
+        look, name = looks[tenant], name_of(tenant)
         for what, dash, width in (("deserved", "dot", 1.5), ("actual", "solid", 2)):
-            values = [_share_of(point, tenant["tenant"], what) for point in points]
-            drawn.add_trace(
-                step_line(
-                    name_of(tenant) if what == "actual" else f"{name_of(tenant)}, deserved",
-                    [point["from"] for point in points] + [points[-1]["to"]],
-                    [*values, values[-1]],
-                    colour=looks[tenant["tenant"]].colour,
-                    dash=dash,
-                    width=width,
-                    legendgroup=name_of(tenant),
-                    showlegend=what == "actual",
-                    hovertemplate=f"%{{y:.0%}} {escape(name_of(tenant))}, {what}<extra></extra>",
-                )
+            values = [_share_of(point, tenant, what, looks) for point in points]
+            line = step_line(
+                "",
+                [point["from"] for point in points] + [points[-1]["to"]],
+                [*values, values[-1]],
+                colour=look.colour,
+                dash=dash,
+                width=width,
+                hovertemplate=f"%{{y:.0%}} {escape(name)}, {what}<extra></extra>",
             )
+            is_actual = what == "actual"
+            label = _short(tenant) if is_actual else f"{_short(tenant)}, deserved"
+            _mark(line, look, name=label, is_open=not is_actual)
+            drawn.add_trace(line)
     drawn.update_yaxes(rangemode="tozero", tickformat=".0%")
-    drawn.update_layout(showlegend=True, margin={"t": 40})
     return drawn
 
 
@@ -155,8 +185,54 @@ def jain_figure(found: SharesOut, *, scheme: str | None, height: int = 200) -> g
     return drawn
 
 
-def _share_of(point: SharePointOut, tenant: str | None, what: str) -> float:
-    shares: Mapping[str | None, TenantShareOut] = {one["tenant"]: one for one in point["tenants"]}
-    if tenant not in shares:
-        return 0.0
-    return shares[tenant]["deserved"] if what == "deserved" else shares[tenant]["actual"]
+def _share_of(
+    point: SharePointOut, tenant: str | None, what: str, looks: Mapping[str | None, Look]
+) -> float:
+    """Return a tenant's share; of None, the sum of those that have no line of their own."""
+    own: list[TenantShareOut] = [
+        one
+        for one in point["tenants"]
+        if one["tenant"] == tenant or (tenant is None and one["tenant"] not in looks)
+    ]
+    return sum(one["deserved"] if what == "deserved" else one["actual"] for one in own)
+
+
+def _lines(tenants: Sequence[TenantRhoOut], looks: Mapping[str | None, Look]) -> Iterator[_Line]:
+    """Yield the distribution of each tenant with a look, then that of all others together."""
+    rest = [one for one in tenants if one["tenant"] is None or one["tenant"] not in looks]
+    for one in tenants:
+        if one not in rest and one["cdf"]:
+            rho, share = ([point[key] for point in one["cdf"]] for key in ("rho", "share"))
+            yield _Line(one["tenant"], one["figures"]["jobs"], rho, share)
+    if any(one["cdf"] for one in rest):
+        yield _together(rest)
+
+
+def _together(tenants: Sequence[TenantRhoOut]) -> _Line:
+    """Return the distribution of the jobs of several tenants, as exact as theirs are."""
+    steps: list[tuple[float, float]] = []
+    for one in tenants:
+        before = 0.0
+        for point in one["cdf"]:
+            steps.append((point["rho"], (point["share"] - before) * one["figures"]["jobs"]))
+            before = point["share"]
+    steps.sort()
+    jobs, counted = sum(many for _, many in steps), 0.0
+    shares = []
+    for _, many in steps:
+        counted += many
+        shares.append(min(counted / jobs, 1.0))
+    kept = thinned(steps)
+    return _Line(None, round(jobs), [steps[i][0] for i in kept], [shares[i] for i in kept])
+
+
+def _mark(line: go.Scatter, look: Look, *, name: str, is_open: bool = False) -> None:
+    """Name a line, and put some of its tenant's symbols on it."""
+    symbol = look.symbol + (_OPEN if is_open else 0)
+    marker = {"symbol": symbol, "size": 7, "color": look.colour, "maxdisplayed": MARKS}
+    line.update(name=name, mode="lines+markers", marker=marker)
+
+
+def _short(tenant: str | None) -> str:
+    name = name_of(tenant)
+    return escape(name if len(name) <= NAME_CHARACTERS else f"{name[: NAME_CHARACTERS - 1]}…")

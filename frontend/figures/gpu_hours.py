@@ -1,4 +1,4 @@
-"""GPU hours: by day and for whom, by day and to what effect, and how far each GPU type was used."""
+"""GPU-hours: by day and for whom, by day and to what effect, and how far each GPU type was used."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from frontend.formatting import percent
 from frontend.theme import OKABE_ITO, SERIES, gpu_colour, palette, translucent
 from maat.api.usage import DayUse, TypeUse, UsageOut, UsageRow
 
-REST = "all others"
+REST = "others"
 MOST_DAYS_NAMED = 10
-PATTERNS = ("", "/", "x")  # where more rows stand in a bar than there are colours
+MOST_ROWS = 6  # of a bar, besides the others: as many as there are colours
+NAME_CHARACTERS = 14
+LEAST = 1e-6  # GPU-hours: less is a rounding of sums
 NOTHING_USED = (
     "No GPU was held in this period",
     "Choose a period in which jobs ran, or submit one.",
@@ -25,27 +27,28 @@ USEFUL, INEFFICIENT, LOST, RESTARTS = (OKABE_ITO[index] for index in (2, 4, 3, 1
 
 
 def hours_by_row_figure(found: UsageOut, *, scheme: str | None) -> go.Figure:
-    """Stacked bars: day x GPU hours allocated, one for each row of the report."""
-    rows = _drawn_rows(found)
+    """Stacked bars: day x GPU-hours allocated, one for each row of the report."""
+    rows, singles = _drawn_rows(found)
     if not rows:
         return empty_figure(scheme, *NOTHING_USED)
-    drawn = figure(scheme, x="Day (UTC, cluster time)", y="GPU hours allocated")
+    drawn = figure(scheme, x="Day (UTC, cluster time)", y="GPU-hours allocated")
     days = [day["day"] for day in found["days"]]
     for index, (name, hours) in enumerate(rows):
         colour = gpu_colour(name) if found["by"] == "gpu_type" else SERIES[index % len(SERIES)]
-        if name in (REST, "other tenants"):
-            colour = palette(scheme).drained
+        is_rest = index >= singles
         drawn.add_trace(
             go.Bar(
-                name=escape(name),
+                name=escape(
+                    name if len(name) <= NAME_CHARACTERS else f"{name[: NAME_CHARACTERS - 1]}…"
+                ),
                 x=days,
                 y=hours,
                 marker={
-                    "color": colour,
-                    "pattern": {"shape": PATTERNS[index // len(SERIES) % len(PATTERNS)]},
+                    "color": palette(scheme).drained if is_rest else colour,
+                    "pattern": {"shape": "/" if is_rest and name == REST else ""},
                     "line": {"width": 0},
                 },
-                hovertemplate="%{y:,.1f} GPU h " + escape(name) + "<extra></extra>",
+                hovertemplate="%{y:,.1f} GPU-h " + escape(name) + "<extra></extra>",
             )
         )
     _as_days(drawn, found["days"])
@@ -53,11 +56,11 @@ def hours_by_row_figure(found: UsageOut, *, scheme: str | None) -> go.Figure:
 
 
 def effect_figure(found: UsageOut, *, scheme: str | None) -> go.Figure:
-    """Stacked bars: day x GPU hours, parted into useful, inefficient, lost, restarts and idle."""
+    """Stacked bars: day x GPU-hours, parted into useful, inefficient, lost, restarts and idle."""
     days = found["days"]
     if not any(day["capacity_gpu_hours"] or day["figures"]["allocated_gpu_hours"] for day in days):
         return empty_figure(scheme, "No round was made in this period", "Choose a later period.")
-    drawn = figure(scheme, x="Day (UTC, cluster time)", y="GPU hours")
+    drawn = figure(scheme, x="Day (UTC, cluster time)", y="GPU-hours")
     idle = palette(scheme).free
     for name, hours, colour, pattern in (
         ("useful", [day["figures"]["useful_gpu_hours"] for day in days], USEFUL, ""),
@@ -76,7 +79,7 @@ def effect_figure(found: UsageOut, *, scheme: str | None) -> go.Figure:
                     "pattern": {"shape": pattern},
                     "line": {"width": 0},
                 },
-                hovertemplate="%{y:,.1f} GPU h " + name + "<extra></extra>",
+                hovertemplate="%{y:,.1f} GPU-h " + name + "<extra></extra>",
             )
         )
     _as_days(drawn, days)
@@ -84,11 +87,11 @@ def effect_figure(found: UsageOut, *, scheme: str | None) -> go.Figure:
 
 
 def utilisation_figure(types: Sequence[TypeUse], *, scheme: str | None) -> go.Figure:
-    """Stacked bars: GPU type x share of its GPU hours: allocated, idle for a reason, idle."""
+    """Stacked bars: GPU type x share of its GPU-hours: allocated, idle for a reason, idle."""
     known = [one for one in types if one["capacity_gpu_hours"] > 0]
     if not known:
         return empty_figure(scheme, "No round was made in this period", "Choose a later period.")
-    drawn = figure(scheme, x="GPU type", y="Share of GPU hours")
+    drawn = figure(scheme, x="GPU type", y="Share of GPU-hours")
     names = [one["gpu_type"] for one in known]
     ink = palette(scheme)
     parts: list[tuple[str, list[float], object, str]] = [
@@ -137,21 +140,29 @@ def utilisation_figure(types: Sequence[TypeUse], *, scheme: str | None) -> go.Fi
     return drawn
 
 
-def _drawn_rows(found: UsageOut) -> list[tuple[str, list[float]]]:
-    """Return the rows to draw: those with days, all others in one, and other tenants."""
-    rows = [
+def _drawn_rows(found: UsageOut) -> tuple[list[tuple[str, list[float]]], int]:
+    """Return the rows to draw, and how many of them are single ones.
+
+    After these come all others in one, and other tenants. Labels overlap: of them there is no sum.
+    """
+    known = [
         (row["name"], row["allocated_gpu_hours_by_day"])
         for row in found["rows"]
         if row["allocated_gpu_hours_by_day"] is not None
     ]
-    drawn = [(name, hours) for name, hours in rows if any(hours)]
+    drawn = [(name, hours) for name, hours in known if any(hours)]
+    if len(drawn) > MOST_ROWS + 1 or len(known) < len(found["rows"]):
+        drawn = drawn[:MOST_ROWS]
+    singles = len(drawn)
     others = found["others"]
+    if found["by"] != "label":
+        rest = _rest(found, [hours for _, hours in drawn], others)
+        if any(hours > LEAST for hours in rest):
+            drawn.append((REST, rest))
     of_others = None if others is None else others["allocated_gpu_hours_by_day"]
-    if len(rows) < len(found["rows"]) and found["by"] != "label":
-        drawn.append((REST, _rest(found, [hours for _, hours in rows], others)))
     if of_others is not None and any(of_others):
         drawn.append(("other tenants", of_others))
-    return drawn
+    return drawn, singles
 
 
 def _rest(

@@ -1,6 +1,6 @@
 """The five figures of a report for managers, from the rows of its document.
 
-They show the same rows as its PDF: the first ones, while the tables hold all.
+They show the same rows as its PDF: the first ones and the others together; the tables hold all.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from frontend.figures.base import empty_figure, figure, rule
 from frontend.figures.texts import escape
 from frontend.formatting import duration, number, percent
 from frontend.theme import SERIES, gpu_colour, palette
+from maat.api.report_rows import drawn_rows
 from maat.api.reports import Cell, Chart, FigureOut
 
-MOST_ROWS = 12
-SUMS = ("all tenants", "idle")
 ROW_PIXELS, FRAME_PIXELS = 44, 96
-NAME_CHARACTERS = 24
+NAME_CHARACTERS = 18
+WHY_NOT = "The answer above says why."
 
 
 def report_figure(of: FigureOut, *, scheme: str | None) -> go.Figure:
     """Draw a figure of a report; its axes say the units."""
     if not of["rows"]:
-        return empty_figure(scheme, "Nothing to draw", of["answer"], height=160)
+        return empty_figure(scheme, "Nothing to draw", WHY_NOT, height=160)
     return _DRAW[of["chart"]](of, scheme)
 
 
@@ -32,11 +32,10 @@ def _column(of: FigureOut, key: str) -> int:
     return next(i for i, column in enumerate(of["columns"]) if column["key"] == key)
 
 
-def _rows(of: FigureOut, keys: Sequence[str]) -> list[list[Cell]]:
-    """Return the rows to draw: those of single tenants or types that have one of these values."""
-    places = [_column(of, key) for key in keys]
-    single = [row for row in of["rows"] if row[0] not in SUMS]
-    return [row for row in single if any(row[place] is not None for place in places)][:MOST_ROWS]
+def left_out(of: FigureOut) -> int:
+    """Return how many rows the figure does not draw, where they cannot be summed up."""
+    keys = {"shares-and-rho": ("median", "p90"), "waits": ("median", "p90")}.get(of["chart"])
+    return 0 if keys is None else drawn_rows(of, keys)[1]
 
 
 def _short(name: Cell) -> str:
@@ -54,9 +53,9 @@ def _bars(
     scale: float = 1.0,
 ) -> go.Figure:
     """Draw one group of horizontal bars for each row, each with its value at its end."""
-    rows = _rows(of, keys)
+    rows, _ = drawn_rows(of, keys)
     if not rows:
-        return empty_figure(scheme, "Nothing to draw", of["answer"], height=160)
+        return empty_figure(scheme, "Nothing to draw", WHY_NOT, height=160)
     drawn = figure(scheme, x=x, y="", height=FRAME_PIXELS + ROW_PIXELS * len(rows))
     names = [_short(row[0]) for row in rows]
     for key, colour in zip(keys, SERIES, strict=False):
@@ -78,7 +77,9 @@ def _bars(
     drawn.update_yaxes(
         tickvals=list(range(len(rows))), ticktext=names, autorange="reversed", showgrid=False
     )
-    drawn.update_xaxes(showgrid=True, gridcolor=palette(scheme).line, rangemode="tozero")
+    drawn.update_xaxes(
+        showgrid=True, gridcolor=palette(scheme).line, rangemode="tozero", nticks=5, tickangle=0
+    )
     drawn.update_layout(
         barmode="group",
         hovermode="closest",
@@ -93,7 +94,7 @@ def _number(cell: Cell) -> float | None:
 
 
 def _fair(of: FigureOut, scheme: str | None) -> go.Figure:
-    drawn = _bars(of, scheme, ("median", "p90"), x="rho (1 is fair, above is worse)", say=number)
+    drawn = _bars(of, scheme, ("median", "p90"), x="rho (1 is fair)", say=number)
     if drawn.data:
         rule(drawn, scheme, x=1.0, text="")
     return drawn
@@ -133,7 +134,7 @@ def _hours(of: FigureOut, scheme: str | None) -> go.Figure:
 def _waits(of: FigureOut, scheme: str | None) -> go.Figure:
     keys = ("median", "p90")
     places = [_column(of, key) for key in keys]
-    values = [_number(row[place]) or 0.0 for row in _rows(of, keys) for place in places]
+    values = [_number(row[place]) or 0.0 for row in drawn_rows(of, keys)[0] for place in places]
     highest = max(values, default=0.0)
     scale, unit = (
         (3600.0, "h") if highest >= 7200 else (60.0, "min") if highest >= 120 else (1, "s")
@@ -146,16 +147,16 @@ def _costs(of: FigureOut, scheme: str | None) -> go.Figure:
     if any(row[place] is not None for row in of["rows"]):
         unit = of["columns"][place]["unit"]
         return _bars(of, scheme, ("cost",), x=f"Cost ({unit})" if unit else "Cost", say=number)
-    return _bars(of, scheme, ("held",), x="GPU-hours held", say=number)
+    return _bars(of, scheme, ("held",), x="GPU-hours allocated", say=number)
 
 
 def _values(of: FigureOut, scheme: str | None) -> go.Figure:
     drawn = _bars(
         of, scheme, ("value",), x="Worth of one more GPU (objective per round)", say=number
     )
-    rows = _rows(of, ("value",))
     if drawn.data:
-        drawn.data[0].marker.color = [gpu_colour(str(row[0])) for row in rows]
+        types = [str(row[0]) for row in drawn_rows(of, ("value",))[0]]
+        drawn.data[0].marker.color = [gpu_colour(name) for name in types]
     return drawn
 
 

@@ -95,7 +95,7 @@ def fairness_figure(
         return empty_figure(scheme, title, remedy, height=height)
     by = next(iter(runs.values()))["fairness_rule"]
     drawn = _cdf_figure(rho, x=f"Finish-time fairness {rho_by(by)}", scheme=scheme, height=height)
-    rule(drawn, scheme, x=1, text="ρ = 1")
+    rule(drawn, scheme, x=1, text="rho = 1")
     return drawn
 
 

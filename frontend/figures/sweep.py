@@ -27,7 +27,7 @@ METRICS: Mapping[str, tuple[str, str]] = {
     "restarts_per_job": ("Restarts per job", "Restarts per job"),
     "contention_mean": ("Contention", "Contention (jobs active)"),
     "unfair_fraction": ("Unfair fraction", "Share of jobs with {rho} > 1"),
-    "worst_rho": ("Worst ρ", "Largest finish-time fairness {rho}"),
+    "worst_rho": ("Worst rho", "Largest finish-time fairness {rho}"),
     "unfinished": ("Unfinished", "Jobs not finished"),
 }
 
@@ -43,7 +43,7 @@ def sweep_figure(
     rows = [row for row in sweep["rows"] if metric in row["mean"]]
     if not rows and sweep["rows"]:
         remedy = (
-            "No point has it: no job finished, or the rule of ρ is one that an earlier version "
+            "No point has it: no job finished, or the rule of rho is one that an earlier version "
             "did not compute."
         )
         return empty_figure(scheme, f"No {METRICS[metric][0]}", remedy, height=height)
@@ -67,7 +67,7 @@ def sweep_figure(
         rangemode="tozero", **({"tickformat": ".0%"} if metric == "unfair_fraction" else {})
     )
     if metric == "worst_rho":
-        rule(drawn, scheme, y=1, text="ρ = 1")
+        rule(drawn, scheme, y=1, text="rho = 1")
     # Lines stand a little beside each other at every value, so that no bar hides another.
     drawn.update_layout(
         scattermode="group",

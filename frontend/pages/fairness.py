@@ -33,14 +33,14 @@ from frontend.components.period import (
     register_period,
 )
 from frontend.figures.base import empty_figure, error_figure
-from frontend.figures.fairness import jain_figure, looks_of, rho_figure, shares_figure
+from frontend.figures.fairness import important, jain_figure, looks_of, rho_figure, shares_figure
 from frontend.formatting import clock
 from frontend.pages import fairness_parts as parts
 from frontend.routing import QueryValue, aria, click_target
 from frontend.shell import NO_CLUSTER
 from maat.api.fairness import FairnessOut
 from maat.client import calls
-from maat.client.calls import PeriodAsked, RawBody
+from maat.client.calls import period_fields
 from maat.vocabulary import FairnessState
 
 REFRESH_MILLISECONDS = 6000
@@ -71,7 +71,7 @@ def layout(**query: QueryValue) -> html.Div:
         "Shares of the GPUs, deserved and actual",
         [
             graph("fairness-shares", height=HEIGHT),
-            html.Div("Solid: held. Dotted: deserved.", className="hint"),
+            html.Div("Solid: actual. Dotted: deserved.", className="hint"),
         ],
         aside=definition("a deserved share", text_id="fairness-shares-definition"),
         className="span-6",
@@ -89,7 +89,10 @@ def layout(**query: QueryValue) -> html.Div:
             page_title("Fairness", *period_choice("fairness", query), again, note=note),
             *stores,
             html.Div(id="fairness-progress"),
-            html.Div([skeleton(84) for _ in range(4)], id="fairness-tiles", className="tiles"),
+            html.Div(
+                [skeleton(84) for _ in range(4)], id="fairness-tiles", className="tiles wrapping"
+            ),
+            html.Div(id="fairness-legend", style={"marginBottom": "8px"}),
             html.Div([cdf, shares, jain, worst], className="columns"),
         ]
     )
@@ -114,6 +117,7 @@ def register(app: Dash, api: Api) -> None:
             "again": Output("fairness-again", "children"),
             "progress": Output("fairness-progress", "children"),
             "tiles": Output("fairness-tiles", "children"),
+            "legend": Output("fairness-legend", "children"),
             "rho": Output("fairness-rho", "figure"),
             "few": Output("fairness-few", "children"),
             "definition": Output("fairness-definition", "children"),
@@ -172,14 +176,13 @@ async def show(
             )
     except Failure as error:
         return _failed(error, scheme)
-    shown = [one["tenant"] for one in found["tenants"]]
-    held = [] if shares["whole"] is None else [one["tenant"] for one in shares["whole"]["tenants"]]
-    looks = looks_of([*shown, *held], scheme)
+    looks = looks_of(important(shares, found["tenants"]), scheme)
     return {
         "note": f"{clock(found['period']['from'])} to {clock(found['period']['to'])}, cluster time",
         "again": _again(found, operation, may=MAY_ASK_AGAIN in me["permissions"]),
         "progress": parts.progress(found),
         "tiles": parts.tiles(found, cases, shares),
+        "legend": parts.legend(looks, found, shares),
         "rho": rho_figure(found["tenants"], looks, scheme=scheme, height=HEIGHT),
         "few": parts.few_notice(found),
         "definition": parts.definition_text(found),
@@ -204,7 +207,7 @@ def _again(found: FairnessOut, operation: str | None, *, may: bool) -> Component
         variant="default",
         size="xs",
         **click_target("fairness-pressed", action=words),
-        **aria(f"{words}: ρ of the jobs of this period"),
+        **aria(f"{words}: rho of the jobs of this period"),
     )
     return button
 
@@ -229,16 +232,11 @@ async def press(
                 words = notice("Stopping", "What is worked out by then stays.")
                 return {"operation": None, "notices": words}
             begun = await maat.send(
-                calls.recompute_fairness(body_of(asked), idempotency_key=uuid4().hex)
+                calls.recompute_fairness(period_fields(asked), idempotency_key=uuid4().hex)
             )
     except Failure as error:
         return {"notices": refusal(error)}
-    return {"operation": begun["id"], "notices": notice("Working ρ out again", begun["message"])}
-
-
-def body_of(asked: PeriodAsked) -> RawBody:
-    names = {"cluster": "cluster_id", "period": "period", "start": "from", "to": "to"}
-    return {names[name]: value for name, value in asked.items() if value is not None}
+    return {"operation": begun["id"], "notices": notice("Working rho out again", begun["message"])}
 
 
 def _without_cluster(scheme: str) -> Changes:
@@ -248,6 +246,7 @@ def _without_cluster(scheme: str) -> Changes:
         "note": "",
         "progress": None,
         "tiles": [_across(empty_state(title, remedy))],
+        "legend": None,
         "rho": figure,
         "shares": figure,
         "jain": figure,
@@ -262,6 +261,7 @@ def _failed(error: Exception, scheme: str) -> Changes:
         "again": None,
         "progress": None,
         "tiles": [_across(error_state(error))],
+        "legend": None,
         "rho": figure,
         "few": "",
         "shares": figure,

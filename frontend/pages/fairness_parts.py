@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import dash_mantine_components as dmc
 from dash import dcc, html
@@ -10,13 +11,15 @@ from dash.development.base_component import Component
 
 from frontend.components.cards import card, empty_state, tile
 from frontend.components.evidence import reason_words
-from frontend.figures.fairness import name_of
+from frontend.components.names import cut_name
+from frontend.figures.fairness import SYMBOLS, Look, name_of
 from frontend.formatting import ABSENT, clock, column, count, duration, number, percent, plural
 from frontend.routing import aria
 from maat.api.fairness import FairnessOut, JobFairnessOut, SharesOut, WhyOut
 from maat.vocabulary import FairnessState
 
 MOST_REASONS = 2
+MOST_NAMED = 4
 
 
 def tiles(
@@ -26,14 +29,14 @@ def tiles(
     case = worst[0] if worst else None
     jain = None if whole is None else whole["jain_index"]
     return [
-        tile("Median ρ", number(figures["median"]), f"mean {number(figures['mean'])}"),
+        tile("Median rho", number(figures["median"]), f"mean {number(figures['mean'])}"),
         tile(
             "Worse off than alone",
             percent(figures["unfair_share"]),
-            f"of {plural(figures['jobs'], 'job')}: ρ above 1",
+            f"of {plural(figures['jobs'], 'job')}: rho above 1",
         ),
         tile(
-            "Worst ρ",
+            "Worst rho",
             number(figures["worst"]),
             case["job_name"] if case and case["rho"] == figures["worst"] else "a job",
             href=f"/jobs/{case['job_id']}" if case else None,
@@ -49,25 +52,54 @@ def progress(found: FairnessOut) -> Component | None:
     lines: list[Component] = []
     if left:
         words = f"{count(total - left)} of {count(total)} worked out"
-        head = [html.Span("ρ is being worked out"), html.Span(words, className="caption")]
+        head = [html.Span("rho is being worked out"), html.Span(words, className="caption")]
         bar = dmc.Progress(
             value=100 * (total - left) / total, size="sm", mt=6, **aria("Jobs worked out")
         )
         lines += [dmc.Group(head, justify="space-between"), bar]
     lines += [
-        html.Div(f"{plural(one['jobs'], 'job')} without ρ: {one['sentence']}", className="hint")
+        html.Div(f"{plural(one['jobs'], 'job')} without rho: {one['sentence']}", className="hint")
         for one in found["without_rho"]
     ]
     if found["older_versions"]:
         many = plural(found["older_versions"], "job has", "jobs have")
-        lines.append(html.Div(f"{many} a ρ by an older version of the formula.", className="hint"))
+        lines.append(
+            html.Div(f"{many} a rho by an older version of the formula.", className="hint")
+        )
     return card(None, lines, mb=12) if lines else None
+
+
+def legend(looks: Mapping[str | None, Look], found: FairnessOut, shares: SharesOut) -> Component:
+    """Which colour and symbol stands for which tenant, in both charts."""
+    held = [] if shares["whole"] is None else shares["whole"]["tenants"]
+    shown = {one["tenant"] for one in (*found["tenants"], *held)}
+    named = sorted(name for name in looks if name is not None and name in shown)
+    hidden: Any = {"aria-hidden": "true"}
+    others = [None] if None in shown or shown - looks.keys() else []
+    return html.Div(
+        [
+            html.Span(
+                [
+                    html.Span(
+                        SYMBOLS[looks[name].symbol],
+                        style={"color": looks[name].colour},
+                        **hidden,
+                    ),
+                    " ",
+                    cut_name(name_of(name)),
+                ]
+            )
+            for name in (*named, *others)
+        ],
+        className="legend",
+    )
 
 
 def few_notice(found: FairnessOut) -> str:
     """Which tenants have too few jobs for a line, and how exact the lines are."""
-    few = [name_of(one) for one in found["tenants"] if one["is_few"]]
-    lines = [f"Points: fewer than 30 jobs ({', '.join(few)})."] if few else []
+    few = [name_of(one["tenant"]) for one in found["tenants"] if one["is_few"]]
+    named = [*few[:MOST_NAMED], *([f"{len(few) - MOST_NAMED} more"] if few[MOST_NAMED:] else [])]
+    lines = [f"Points: fewer than 30 jobs ({', '.join(named)})."] if few else []
     if error := found["quantile_error"]:
         lines.append(f"A long period is told from sums of days: lines and medians to {error:.0%}.")
     return " ".join(lines)
@@ -93,11 +125,11 @@ def shares_text(found: SharesOut) -> list[Component]:
 def worst_table(cases: Sequence[JobFairnessOut]) -> Component:
     if not cases:
         return empty_state(
-            "No job of yours has a ρ in this period",
+            "No job of yours has a rho in this period",
             "Choose another period, or wait until one has ended.",
         )
-    heads = ("Job", "Tenant", "ρ", "JCT", "Alone", "Why")
-    numbers = {"ρ", "JCT", "Alone"}
+    heads = ("Job", "Tenant", "rho", "JCT", "Alone", "Why")
+    numbers = {"rho", "JCT", "Alone"}
     head = [html.Th(name, className="number" if name in numbers else None) for name in heads]
     rho = column([one["rho"] for one in cases])
     rows = [_case(one, shown) for one, shown in zip(cases, rho, strict=True)]
@@ -115,11 +147,11 @@ def _case(one: JobFairnessOut, rho: str) -> html.Tr:
     return html.Tr(
         [
             html.Td(job),
-            html.Td(one["tenant"]),
+            html.Td(cut_name(one["tenant"])),
             html.Td(rho, className="number"),
             html.Td(duration(one["jct_seconds"]), className="number"),
             html.Td(duration(one["baseline_seconds"]), className="number"),
-            html.Td(why(one["why"]), className="wraps"),
+            html.Td(why(one["why"]), className="wraps wide"),
         ]
     )
 
@@ -134,4 +166,6 @@ def why(told: WhyOut | None) -> list[Component] | str:
         if one["seconds"] >= 1
     ]
     lines: list[Component] = [html.Div(told["sentence"])]
+    if told["cause_sentence"]:
+        lines.insert(0, html.Div(html.B(told["cause_sentence"])))
     return [*lines, html.Div("; ".join(reasons), className="caption")] if reasons else lines

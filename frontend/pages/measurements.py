@@ -22,7 +22,7 @@ from frontend.components.cards import (
     page_title,
     scrolls,
 )
-from frontend.components.dialogs import dialog
+from frontend.components.dialogs import question
 from frontend.components.files import NoText, file_box, texts_in
 from frontend.components.notices import notice, refusal
 from frontend.formatting import clock, plural
@@ -73,7 +73,9 @@ def layout(**_query: object) -> html.Div:
                 ],
                 className="columns",
             ),
-            _question(),
+            question(
+                "measurements", "Delete these measurements?", keeps="Keep them", does="Delete"
+            ),
             dcc.Store(id="measurements-pressed"),
         ]
     )
@@ -116,24 +118,6 @@ def _form() -> html.Div:
         ],
         className="form-stack",
         **submits("measurements-button"),
-    )
-
-
-def _question() -> dmc.Modal:
-    return dialog(
-        "measurements-ask",
-        "Delete these measurements?",
-        [
-            html.P(id="measurements-ask-text"),
-            dmc.Group(
-                [
-                    dmc.Button("Keep them", id="measurements-no", variant="default"),
-                    dmc.Button("Delete", id="measurements-yes", color="red", className="danger"),
-                ],
-                justify="flex-end",
-            ),
-            dcc.Store(id="measurements-chosen-id"),
-        ],
     )
 
 
@@ -210,7 +194,7 @@ def _register_deleting(app: Dash, api: Api) -> None:
         output={
             "asks": Output("measurements-ask", "opened"),
             "words": Output("measurements-ask-text", "children"),
-            "chosen": Output("measurements-chosen-id", "data"),
+            "chosen": Output("measurements-chosen", "data"),
         },
         inputs={"pressed": Input("measurements-pressed", "data")},
         prevent_initial_call=True,
@@ -228,7 +212,7 @@ def _register_deleting(app: Dash, api: Api) -> None:
             "_no": Input("measurements-no", "n_clicks"),
         },
         state={
-            "chosen": State("measurements-chosen-id", "data"),
+            "chosen": State("measurements-chosen", "data"),
             "changed": State("measurements-changed", "data"),
         },
         prevent_initial_call=True,

@@ -102,7 +102,7 @@ def _sensitivity_card(metric: str | None, rule: QueryValue) -> Component:
         **aria("Figure of merit"),
     )
     rules = [
-        html.Span("ρ by", className="caption"),
+        html.Span("rho by", className="caption"),
         fairness_rule.selector("sweep-rule", rule),
     ]
     content = [

@@ -9,11 +9,14 @@ from typing_extensions import TypedDict
 
 from maat.api.fields import Body, Moment, Timestamp
 from maat.api.periods import PeriodName, PeriodOut
-from maat.vocabulary import FairnessRule, FairnessState, WithoutRho
+from maat.vocabulary import FairnessRule, FairnessState, WithoutRho, WorseOff
 
 FEW_JOBS = 30
 """With fewer jobs a distribution is single points, and says little."""
 MOST_POINTS = 200
+MOST_TENANTS = 500
+FEW_POINTS, FEW_TENANTS = 60, 20
+"""What is answered unless more is asked for: an answer stays short, however many jobs there are."""
 MOST_JOBS = 500
 JobId = Annotated[str, Field(min_length=1, max_length=40)]
 
@@ -43,6 +46,7 @@ class RhoFiguresOut(TypedDict):
     jobs: int
     mean: float | None
     median: float | None
+    p90: Annotated[float | None, Field(description="Nine of ten jobs have at most this rho.")]
     worst: float | None
     unfair_share: Annotated[float | None, Field(description="Share of jobs with rho above 1.")]
 
@@ -50,7 +54,8 @@ class RhoFiguresOut(TypedDict):
 class TenantRhoOut(TypedDict):
     """The distribution of rho of a tenant's jobs.
 
-    `tenant` is null for all others together, whose names are not yours to see.
+    `tenant` is null for all others together: those whose names are not yours to see, and those
+    beyond the number of tenants that was asked for.
     """
 
     tenant: str | None
@@ -88,7 +93,12 @@ class FairnessOut(TypedDict):
         ),
     ]
     all: RhoFiguresOut
-    tenants: list[TenantRhoOut]
+    tenants: Annotated[
+        list[TenantRhoOut], Field(description="Those with most jobs, by name; then all others.")
+    ]
+    tenants_together: Annotated[
+        int, Field(description="Tenants that you may see and that stand together with the others.")
+    ]
     progress: FairnessProgressOut
     without_rho: list[ReasonCountOut]
     older_versions: Annotated[
@@ -105,7 +115,12 @@ class WaitReasonOut(TypedDict):
 
 
 class WhyOut(TypedDict):
-    """How a job's life was spent. The seconds of the parts sum to its JCT."""
+    """How a job's life was spent. The seconds of the parts sum to its JCT.
+
+    `held_gpus`: the mean number while it held any; null of jobs that ended before it was kept.
+    `share_gpus`: its equal share, GPUs of the cluster / mean number of active jobs. `cause`: what
+    took most of the time by which it was later than alone; null where it was not later.
+    """
 
     waiting_seconds: float
     profiling_seconds: float
@@ -115,6 +130,10 @@ class WhyOut(TypedDict):
     preemptions: int
     starts: int
     reasons: list[WaitReasonOut]
+    held_gpus: float | None
+    share_gpus: float | None
+    cause: WorseOff | None
+    cause_sentence: str | None
     sentence: str
 
 
@@ -148,7 +167,7 @@ class JobFairnessOut(TypedDict):
 class TenantShareOut(TypedDict):
     """What a tenant deserved, held and could have used, as shares of the GPUs in service.
 
-    `tenant` is null for all others together.
+    `tenant` is null for all others together, as in the distribution of rho.
     """
 
     tenant: str | None
@@ -183,6 +202,9 @@ class SharesOut(TypedDict):
     period: PeriodOut
     formula: str
     step_seconds: float
+    tenants_together: Annotated[
+        int, Field(description="Tenants that you may see and that stand together with the others.")
+    ]
     whole: SharePointOut | None
     points: list[SharePointOut]
 
@@ -190,7 +212,7 @@ class SharesOut(TypedDict):
 class RecomputeBody(Body):
     """Work rho out again, by the present formula: of the jobs named, or that ended in a period."""
 
-    cluster_id: Annotated[str, Field(max_length=200)] | None = Field(
+    cluster: Annotated[str, Field(max_length=200)] | None = Field(
         default=None, description="Id or name; default: the first cluster."
     )
     period: PeriodName | None = Field(default=None, strict=False)

@@ -48,12 +48,16 @@ Better = Literal["up", "down", "neither"]
 
 
 class ColumnOut(TypedDict):
-    """A column of a figure's table. `unit` is null for text and for numbers without one."""
+    """A column of a figure's table. `unit` is null for text and for numbers without one.
+
+    `adds`: the cells of several tenants together are their sum.
+    """
 
     key: str
     label: str
     unit: str | None
     is_text: bool
+    adds: bool
 
 
 class HeadlineOut(TypedDict):
@@ -80,7 +84,7 @@ class FigureOut(TypedDict):
     """A figure: its question, the answer worked out from the numbers, and the numbers.
 
     `rows`: one list of cells per row, in the order of `columns`; `shown`: the same as text, as
-    tables print it; `chart` says how they are drawn.
+    tables print it; the last `sum_rows` of them sum up others. `chart` says how they are drawn.
     `window`: of cluster time. `policy_versions`: which policies decided meanwhile. `caveats`: what
     a reader must know before using it.
     """
@@ -92,6 +96,7 @@ class FigureOut(TypedDict):
     columns: list[ColumnOut]
     rows: list[list[Cell]]
     shown: list[list[str]]
+    sum_rows: int
     formula: str
     window: str
     policy_versions: list[str]
@@ -141,6 +146,8 @@ class KeptReportOut(TypedDict):
     """A report that was made and kept: it never changes.
 
     `checksum`: SHA-256 of the document, its JSON without white space and with sorted keys.
+    `schedule`: the name of the schedule that made it; null of one made by hand, and once the
+    schedule is deleted.
     """
 
     id: str
@@ -152,6 +159,7 @@ class KeptReportOut(TypedDict):
     made_at: Timestamp
     checksum: str
     schedule_id: str | None
+    schedule: str | None
 
 
 class KeptReportWithDocument(KeptReportOut):

@@ -1,4 +1,4 @@
-"""Use and cost of a cluster: GPU hours, utilisation, waits, prices."""
+"""Use and cost of a cluster: GPU-hours, utilisation, waits, prices."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class WaitsOut(TypedDict):
 
 
 class UsageFigures(TypedDict):
-    """GPU hours and what they cost.
+    """GPU-hours and what they cost.
 
     allocated = profile + restart + used. used = lost + useful + what inefficiency takes.
     """
@@ -177,14 +177,14 @@ Day = Annotated[
 """A day in a request."""
 Price = Annotated[
     str,
-    Field(description="Per GPU hour: a decimal as text, such as 2.50."),
+    Field(description="Per GPU-hour: a decimal as text, such as 2.50."),
     AfterValidator(_price),
 ]
 Currency = Annotated[str, Field(description="ISO 4217, such as EUR."), AfterValidator(_currency)]
 
 
 class PriceBody(Body):
-    """What a GPU hour of a type costs from a day on.
+    """What a GPU-hour of a type costs from a day on.
 
     All prices of a cluster are in one currency.
     """

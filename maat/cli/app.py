@@ -182,13 +182,13 @@ COMMANDS = (
     ),
     Command(
         "usage",
-        "GPU hours of a period: allocated, used, useful, lost, and what they cost.",
+        "GPU-hours of a period: allocated, used, useful, lost, and what they cost.",
         "maat.cli.usage:usage",
     ),
-    Command("prices", "List what GPU hours cost, and from which day on.", "maat.cli.usage:prices"),
+    Command("prices", "List what GPU-hours cost, and from which day on.", "maat.cli.usage:prices"),
     Command(
         "price",
-        "Set what a GPU hour of a type costs from a day on. Earlier days cost what they cost.",
+        "Set what a GPU-hour of a type costs from a day on. Earlier days cost what they cost.",
         "maat.cli.usage:price",
     ),
     Command("unprice", "Remove a price: the one before it counts on.", "maat.cli.usage:unprice"),

@@ -27,15 +27,16 @@ if TYPE_CHECKING:
         RhoFiguresOut,
         SharesOut,
         TenantShareOut,
+        WhyOut,
     )
     from maat.client import Client
     from maat.client.calls import PeriodAsked
 
 _OTHERS = "other tenants"
-_TENANTS = ("tenant", "jobs", "mean", "median", "worst", "rho > 1")
+_TENANTS = ("tenant", "jobs", "mean", "median", "p90", "worst", "rho > 1")
 _WORST = ("job", "name", "tenant", "rho", "JCT h", "alone h", "why")
 _SHARES = ("tenant", "deserved", "actual", "could use")
-MOST_WORST = 500
+MOST_WORST = MOST_TENANTS = 500
 
 
 def fairness(
@@ -49,13 +50,17 @@ def fairness(
     start: Annotated[
         str | None, typer.Option("--from", help="Cluster time, such as 2026-11-20T00:00:00Z.")
     ] = None,
-    end: Annotated[
-        str | None, typer.Option("--until", help="Cluster time; default: now, after --from.")
-    ] = None,
+    end: Annotated[str | None, typer.Option("--to", help="Cluster time; default: now.")] = None,
     worst: Annotated[
         int,
         whole_option("--worst", least=1, most=MOST_WORST, help="Show so many of the worst jobs."),
     ] = 5,
+    most: Annotated[
+        int,
+        whole_option(
+            "--most", least=1, most=MOST_TENANTS, help="Show so many tenants, the largest ones."
+        ),
+    ] = 20,
     recompute: Annotated[
         bool, typer.Option("--recompute", help="Work rho of the period out again, then end.")
     ] = False,
@@ -68,9 +73,9 @@ def fairness(
         if recompute:
             _recompute(maat, asked, as_json)
             return
-        found = maat.fairness(**asked)
+        found = maat.fairness(points=0, most=most, **asked)
         cases = maat.worst_fairness(limit=worst, **asked)
-        shares = maat.shares(**asked)
+        shares = maat.shares(most=most, **asked)
     shown = [*_summary(found), *_worst_lines(cases), *_share_lines(shares)]
     show({"fairness": found, "worst": cases, "shares": shares}, as_json, "\n".join(shown))
 
@@ -98,20 +103,20 @@ def _asked(
             "names a period beside another one",
             field="week",
             value=True,
-            remedy="Give --week, or --period, or --from and --until.",
+            remedy="Give --week, or --period, or --from and --to.",
         )
     return {
         "cluster": cluster,
         "period": "this-week" if week else period,
         "start": start,
-        "to": end,
+        "end": end,
     }
 
 
 def _recompute(maat: Client, asked: PeriodAsked, as_json: bool) -> None:
-    names = {"cluster": "cluster_id", "period": "period", "start": "from", "to": "to"}
-    body = {names[name]: value for name, value in asked.items() if value is not None}
-    operation = maat.recompute_fairness(body)
+    from maat.client.calls import period_fields
+
+    operation = maat.recompute_fairness(period_fields(asked))
     text = f"{operation['id']}: {operation['message']} `maat fairness` shows what is ready."
     show(operation, as_json, text)
 
@@ -134,6 +139,10 @@ def _summary(found: FairnessOut) -> list[str]:
             for one in found["tenants"]
         ]
         lines += ["", table_of(_TENANTS, [*rows, _figures("all", found["all"], few=False)])]
+        if found["tenants_together"]:
+            lines.append(
+                f"{_OTHERS}: {found['tenants_together']} of yours to see; --most shows more"
+            )
         lines.append(f"{found['formula']['text']} (version {found['formula']['version']})")
         if any(one["is_few"] for one in found["tenants"]):
             lines.append("* few jobs: single cases rather than a distribution")
@@ -145,7 +154,7 @@ def _figures(name: str, figures: RhoFiguresOut, *, few: bool) -> list[str]:
     return [
         f"{name}*" if few else name,
         str(figures["jobs"]),
-        *(_number(figures[key]) for key in ("mean", "median", "worst")),
+        *(_number(figures[key]) for key in ("mean", "median", "p90", "worst")),
         "-" if unfair is None else f"{unfair:.0%}",
     ]
 
@@ -161,7 +170,7 @@ def _worst_lines(cases: list[JobFairnessOut]) -> list[str]:
             _number(one["rho"]),
             _hours(one["jct_seconds"]),
             _hours(one["baseline_seconds"]),
-            "" if one["why"] is None else one["why"]["sentence"],
+            "" if one["why"] is None else _why(one["why"]),
         ]
         for one in cases
     ]
@@ -198,9 +207,13 @@ def _job_lines(found: JobFairnessOut) -> list[str]:
         lines.append(f"  alone on {kind}: {_hours(seconds)} h")
     why = found["why"]
     if why is not None:
-        lines.append(why["sentence"])
+        lines.append(_why(why))
         lines += [f"  {_hours(r['seconds'])} h: {r['sentence']}" for r in why["reasons"]]
     return lines
+
+
+def _why(why: WhyOut) -> str:
+    return " ".join(part for part in (why["cause_sentence"], why["sentence"]) if part)
 
 
 def _number(value: float | None) -> str:

@@ -92,9 +92,9 @@ def _made(
 def _kept(
     maat: Client, cluster_id: str, asked: dict[str, Any], files: dict[str, Path | None], paper: str
 ) -> tuple[Any, dict[str, bytes]]:
-    names = {"period": "period", "start": "from", "end": "to", "tenant": "tenant"}
-    body = {names[name]: value for name, value in asked.items() if value is not None}
-    row = maat.make_report({"cluster": cluster_id, **body})
+    from maat.client.calls import period_fields
+
+    row = maat.make_report({"cluster": cluster_id, **period_fields(asked)})
     contents = {
         form: maat.kept_report_file(row["id"], form, paper=paper)
         for form, path in files.items()
@@ -113,9 +113,16 @@ def reports(
     with client_of(url) as maat:
         found = maat.reports(cluster=cluster_or_first(maat, cluster))
     rows = [
-        [one["id"], one["made_at"], one["tenant"] or "all tenants", one["title"]] for one in found
+        [
+            one["id"],
+            one["made_at"],
+            one["tenant"] or "all tenants",
+            one["schedule"] or ("deleted" if one["schedule_id"] else "-"),
+            one["title"],
+        ]
+        for one in found
     ]
-    show(found, as_json, table_of(("id", "made_at", "tenant", "title"), rows))
+    show(found, as_json, table_of(("id", "made_at", "tenant", "schedule", "title"), rows))
 
 
 def _period(flags: dict[str, bool], start: str | None, end: str | None) -> str | None:

@@ -1,4 +1,4 @@
-"""`maat usage`, `maat prices`, `maat price` and `maat unprice`: GPU hours and what they cost."""
+"""`maat usage`, `maat prices`, `maat price` and `maat unprice`: GPU-hours and what they cost."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def usage(
     ] = None,
     start: Annotated[
         str | None,
-        typer.Option("--from", help="Cluster time, such as 2026-11-01T00:00:00Z; with --to."),
+        typer.Option("--from", help="Cluster time, such as 2026-11-01T00:00:00Z."),
     ] = None,
     end: Annotated[str | None, typer.Option("--to", help="Cluster time; default: now.")] = None,
     cluster: Cluster = None,
@@ -42,7 +42,7 @@ def usage(
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
 ) -> None:
-    """GPU hours of a period: allocated, used, useful, lost, and what they cost."""
+    """GPU-hours of a period: allocated, used, useful, lost, and what they cost."""
     named = _period(week=week, month=month, period=period)
     if as_json and as_csv:
         raise ParameterError(
@@ -51,7 +51,7 @@ def usage(
     with client_of(url) as maat:
         found = maat.usage(
             cluster=cluster, by=by.value, period=None if named is None else named.value,
-            start=start, to=end,
+            start=start, end=end,
         )  # fmt: skip
     if as_csv:
         from maat.client.usage_csv import usage_csv
@@ -62,7 +62,7 @@ def usage(
 
 
 def prices(cluster: Cluster = None, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
-    """List what GPU hours cost, and from which day on."""
+    """List what GPU-hours cost, and from which day on."""
     with client_of(url) as maat:
         found = maat.prices(cluster_or_first(maat, cluster))
     columns = ("id", "gpu_type", "price_per_gpu_hour", "currency", "valid_from", "valid_until")
@@ -77,7 +77,7 @@ def prices(cluster: Cluster = None, url: Url = DEFAULT_URL, as_json: AsJson = Fa
 
 def price(
     gpu_type: Annotated[str, typer.Argument(help="GPU type.")],
-    amount: Annotated[str, typer.Argument(help="Per GPU hour, such as 2.50.")],
+    amount: Annotated[str, typer.Argument(help="Per GPU-hour, such as 2.50.")],
     currency: Annotated[str, typer.Argument(help="ISO 4217, such as EUR.")],
     valid_from: Annotated[
         str | None,
@@ -87,12 +87,12 @@ def price(
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
-    """Set what a GPU hour of a type costs from a day on. Earlier days cost what they cost."""
+    """Set what a GPU-hour of a type costs from a day on. Earlier days cost what they cost."""
     body: Any = {"gpu_type": gpu_type, "price_per_gpu_hour": amount, "currency": currency}
     body |= {} if valid_from is None else {"valid_from": valid_from}
     with client_of(url) as maat:
         made = maat.add_price(cluster_or_first(maat, cluster), body)
-    words = f"{made['price_per_gpu_hour']} {made['currency']} per GPU hour"
+    words = f"{made['price_per_gpu_hour']} {made['currency']} per GPU-hour"
     show(made, as_json, f"{made['id']}: {gpu_type} costs {words} from {made['valid_from']} on")
 
 
@@ -158,7 +158,7 @@ def _report(found: UsageOut) -> list[str]:
         for one in found["gpu_types"]
     ]
     of_types = ("gpu_type", "capacity", "allocated", "idle", "fragmented", "reserved idle", "use")
-    lines = [head, "", "GPU hours", table_of(columns, [*rows, total])]
+    lines = [head, "", "GPU-hours", table_of(columns, [*rows, total])]
     lines += ["", table_of(of_types, types)] if types else []
     return [*lines, *_waits(found), *_notes(found)]
 
@@ -188,4 +188,4 @@ def _notes(found: UsageOut) -> list[str]:
     hours = found["total"]["unpriced_gpu_hours"]
     if hours <= 0:
         return []
-    return [f"{hours:,.1f} GPU hours have no price: maat price GPU_TYPE 0.35 EUR"]
+    return [f"{hours:,.1f} GPU-hours have no price: maat price GPU_TYPE 0.35 EUR"]

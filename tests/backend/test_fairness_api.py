@@ -188,6 +188,7 @@ def test_the_distribution_of_each_tenant_has_its_figures_and_points(
         "jobs": 4,
         "mean": 1.25,
         "median": 1.25,
+        "p90": 2.0,
         "worst": 2.0,
         "unfair_share": 0.5,
     }
@@ -231,10 +232,33 @@ def test_many_jobs_are_few_points_that_keep_the_ends(client: TestClient, rows: R
                     rho=number / 100,
                 )
             )
-    (blue,) = read(client, FAIRNESS, **period(rows))["tenants"]
+    (blue,) = read(client, FAIRNESS, **period(rows), points=200)["tenants"]
     assert not blue["is_few"]
+    assert blue["figures"]["p90"] == 4.49
     assert len(blue["cdf"]) == 200
     assert (blue["cdf"][0]["rho"], blue["cdf"][-1]) == (0.0, {"rho": 4.99, "share": 1.0})
+
+
+def test_an_answer_grows_neither_with_jobs_nor_with_tenants(client: TestClient, rows: Rows) -> None:
+    for tenant, many in (("blue", 3), ("green", 1), ("red", 2)):
+        for number in range(many):
+            rows.job(tenant, 1.0 + number, held=2 * many)
+    rows.capacity(32)
+    found = read(client, FAIRNESS, **period(rows), most=1, points=2)
+    assert [(one["tenant"], one["figures"]["jobs"]) for one in found["tenants"]] == [
+        ("blue", 3),
+        (None, 3),
+    ]
+    assert found["tenants_together"] == 2
+    assert [one["rho"] for one in found["tenants"][0]["cdf"]] == [1.0, 3.0]
+    assert found["all"]["jobs"] == 6
+    without_lines = read(client, FAIRNESS, **period(rows), points=0)["tenants"]
+    assert [one["cdf"] for one in without_lines] == [[], [], []]
+    shares = read(client, f"{FAIRNESS}/shares", **period(rows), most=2)
+    assert [one["tenant"] for one in shares["whole"]["tenants"]] == ["blue", "red", None]
+    assert shares["tenants_together"] == 1
+    whole = read(client, f"{FAIRNESS}/shares", **period(rows))["whole"]
+    assert shares["whole"]["jain_index"] == whole["jain_index"]
 
 
 def test_progress_counts_every_job_that_ended_and_says_why_some_have_no_rho(
@@ -386,6 +410,7 @@ def test_what_cannot_be_asked_for_again_names_field_value_and_remedy(
         ({"from": "2001-01-02T00:00:00Z", "to": "2001-01-01T00:00:00Z"}, 422),
         ({"from": "1990-01-01T00:00:00Z", "to": "2001-01-01T00:00:00Z"}, 422),
         ({"week": "1"}, 422),
+        ({"cluster_id": "demo"}, 422),
         ({"cluster": "mars"}, 404),
     ],
 )

@@ -27,11 +27,13 @@ from backend.clusters.repository import all_clusters, get_cluster
 from backend.database import Database
 from backend.jobs.repository import SORT_KEYS, FoundJobs, JobFilters, count_by_state, find_jobs
 from backend.models import Job, JobCount, Tenant, User
+from backend.reports.jobs_facts import waiting_at
 from backend.settings import Settings
 from maat.vocabulary import JobState
 from worker.housekeeping import fold_job_counts
 
 SHORT, LONG = 3_000, 24_000
+NOW = 1e12  # seconds: later than all that was written
 SORTS = [f"{sign}{name}" for name in SORT_KEYS for sign in ("", "-")]
 FLAT: dict[str, JobFilters] = {
     "cluster": JobFilters(cluster="second"),
@@ -160,6 +162,20 @@ def scales(
     yield Scale(made[0], SHORT), Scale(made[1], LONG)
     for database in made:
         database.dispose()
+
+
+def test_a_report_counts_the_jobs_that_wait_without_reading_the_past(
+    scales: tuple[Scale, Scale],
+) -> None:
+    work = []
+    for scale in scales:
+        with scale.database.session_scope(writes=False) as session:
+            cluster, admin = all_clusters(session)[0], scale.principal(session, None)
+            with work_of(session) as spent:
+                assert waiting_at(session, admin, cluster.id, NOW)
+            work.append(sum(spent))
+    short, long = work
+    assert long <= 1.5 * short + 1000
 
 
 def test_no_list_and_no_count_grows_with_history(scales: tuple[Scale, Scale]) -> None:

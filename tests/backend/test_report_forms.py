@@ -14,10 +14,12 @@ import pytest
 from report_samples import MONDAY, WEEK, facts, fairness, use, waits
 
 from backend.periods import Period
+from backend.reports import words
 from backend.reports.builder import build_report
 from backend.reports.csv_form import csv_of
 from backend.reports.facts import PeriodFacts, PolicyDecided
 from backend.reports.pdf.document import Kept, pdf_of
+from maat.api.report_rows import drawn_rows, sum_rows
 from maat.api.reports import Paper, ReportOut
 
 KEPT = Kept("rep_1", "2026-11-16T06:00:00.000Z", "ab" * 32)
@@ -128,9 +130,31 @@ def test_a_name_of_two_hundred_letters_and_two_hundred_tenants_fit() -> None:
     report = build_report(facts(names))
     pdf = pdf_of(report)
     printed = text_of(pdf)
-    assert "more, in the CSV and JSON of this report" in printed
-    assert "more in the table" in printed
+    assert "188 others (in the CSV)" in printed
+    assert "more in the CSV" in printed
+    cost = report["figures"][3]
+    held = [row[1] for row in cost["rows"][12:200] if isinstance(row[1], float)]
+    assert plain(words.number(sum(held))) in printed, "of the others, what adds up"
     assert len([row for row in csv_rows(report) if row[0] == "cost"]) == 203
+
+
+@pytest.mark.parametrize(("tenants", "most"), [(1, 3), (6, 4), (60, 5), (200, 5)])
+def test_a_report_of_many_tenants_has_few_pages_and_its_sums_are_marked(
+    tenants: int, most: int
+) -> None:
+    report = build_report(facts([f"team-{n:03}" for n in range(tenants)]))
+    pages = pypdf.PdfReader(io.BytesIO(pdf_of(report, kept=KEPT))).pages
+    assert len(pages) <= most
+    assert [len(sum_rows(figure)) for figure in report["figures"]] == (
+        [0, 0, 0, 2, 0] if tenants == 1 else [1, 0, 1, 2, 0]
+    )
+
+
+def test_a_tenant_that_is_called_like_a_sum_is_no_sum() -> None:
+    report = build_report(facts(("idle", "all tenants", "vision")))
+    drawn, left_out = drawn_rows(report["figures"][3], ["cost"])
+    assert [row[0] for row in drawn] == ["idle", "all tenants", "vision"]
+    assert left_out == 0
 
 
 def test_a_young_cluster_has_a_report_that_says_what_is_not_known() -> None:
@@ -198,7 +222,7 @@ def test_a_tenants_sentences_tell_of_the_tenant() -> None:
     report = build_report(facts(tenant="vision", present=present, past=past))
     answers = {one["key"]: one["answer"] for one in report["figures"]}
     shown = {one["key"]: one["shown"] for one in report["headlines"]}
-    assert answers["fair"].startswith(f"Of 50\N{NO-BREAK SPACE}finished jobs, {shown['fair']}")
+    assert answers["fair"].startswith(f"Of 50\N{NO-BREAK SPACE}finished jobs, {shown['late']}")
     assert "1.75" in answers["fair"]
     assert f"half waited at most {shown['wait']}" in answers["waited"]
     assert f"cost {shown['cost']}" in answers["cost"]
@@ -241,7 +265,7 @@ def test_a_cost_without_a_price_says_so_wherever_it_stands() -> None:
     report = build_report(facts(present=PeriodFacts(part, waits(names), fairness(names), 702)))
     (headline,) = [one for one in report["headlines"] if one["key"] == "cost"]
     figure = report["figures"][3]
-    assert headline["label"] == "Cost of GPUs held, without a100"
+    assert headline["label"] == "Cost of allocated GPUs, without a100"
     assert (headline["before"], headline["change"]) == (None, None)
     assert "without those of a100, which have no price" in figure["answer"]
     assert "Cost, without a100" in [one["label"] for one in figure["columns"]]

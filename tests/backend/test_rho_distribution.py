@@ -27,6 +27,7 @@ def test_a_distribution_of_sums_is_that_of_its_jobs(days: list[list[float]], las
         pytest.approx(true["unfair_share"]),
     )
     assert told["mean"] == pytest.approx(true["mean"], abs=1e-6)
+    assert told["p90"] == pytest.approx(true["p90"], rel=1.0001 * ERROR)
     for one, other in zip(found.shown("x")["cdf"], exact.shown("x")["cdf"], strict=True):
         assert one["share"] == other["share"]
         assert one["rho"] == pytest.approx(other["rho"], rel=1.0001 * ERROR)
@@ -38,6 +39,7 @@ def test_no_job_has_no_figures() -> None:
         "jobs": 0,
         "mean": None,
         "median": None,
+        "p90": None,
         "worst": None,
         "unfair_share": None,
     }

@@ -99,7 +99,7 @@ def test_distributions_of_completion_time_and_fairness_have_a_line_for_each_poli
 ) -> None:
     for card, title in (
         ("simulation-jct", "JCT (hours)"),
-        ("simulation-rho", "Finish-time fairness ρ (mean-of-ratios)"),
+        ("simulation-rho", "Finish-time fairness rho (mean-of-ratios)"),
     ):
         lines = plotted(comparison, card)
         assert [line["name"] for line in lines] == ["sia + whole-node", "fifo + packed-sticky"]
@@ -211,15 +211,15 @@ def test_the_rule_of_fairness_is_chosen_beside_its_figure_and_kept_in_the_addres
     comparison.locator("#simulation-rule").click()
     comparison.get_by_role("option", name="share-of-type").click()
 
-    expect(comparison.locator("#simulation-fairness")).to_contain_text("Worst ρ (share-of-type)")
-    expect(comparison.locator("#contest-means")).to_contain_text("Worst ρ (share-of-type)")
+    expect(comparison.locator("#simulation-fairness")).to_contain_text("Worst rho (share-of-type)")
+    expect(comparison.locator("#contest-means")).to_contain_text("Worst rho (share-of-type)")
     expect(comparison.locator("#simulation-rule-words")).to_contain_text("By share-of-type:")
-    assert axes(comparison, "simulation-rho")[0] == "Finish-time fairness ρ (share-of-type)"
+    assert axes(comparison, "simulation-rho")[0] == "Finish-time fairness rho (share-of-type)"
     assert [line["x"] for line in plotted(comparison, "simulation-rho")] != before
     assert "rule=share-of-type" in comparison.url
 
     comparison.reload()
-    expect(comparison.locator("#simulation-fairness")).to_contain_text("Worst ρ (share-of-type)")
+    expect(comparison.locator("#simulation-fairness")).to_contain_text("Worst rho (share-of-type)")
     await_value(comparison, "simulation-rule", "share-of-type")
     assert visit.witness.errors == []
 
@@ -451,7 +451,7 @@ def test_a_sweep_goes_from_form_to_figure(laboratory: Any, inside: Any) -> None:
     assert axes(page, "sweep-figure") == ("Share of rigid jobs", "Mean JCT (hours)")
     expect(page.locator("#sweep-request")).to_contain_text("1.5 for cifar10")
     expect(page.locator("#sweep-request")).to_contain_text("pal")
-    choose(page, "#sweep-metric", "Worst ρ")
+    choose(page, "#sweep-metric", "Worst rho")
     wait_in_page(
         page,
         "document.querySelector('#sweep-figure .js-plotly-plot')"

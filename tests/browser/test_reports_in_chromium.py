@@ -87,6 +87,13 @@ def test_a_report_is_kept_and_deleted(server: Any, inside: Any) -> None:
         kept["id"], "pdf"
     )
     row.get_by_role("button", name="Delete").click()
+    asked = page.get_by_role("dialog", name="Delete this?")
+    expect(asked).to_contain_text(kept["title"])
+    asked.get_by_role("button", name="Keep it").click()
+    expect(asked).to_be_hidden()
+    assert len(server.client.reports()) == 1
+    row.get_by_role("button", name="Delete").click()
+    asked.get_by_role("button", name="Delete").click()
     expect(page.locator("#reports-kept .state-title")).to_be_visible()
     assert server.client.reports() == []
 
@@ -110,6 +117,8 @@ def test_a_schedule_is_added_stopped_and_deleted(server: Any, inside: Any) -> No
     listed.get_by_role("button", name="Stop the schedule Mondays").click()
     expect(listed).to_contain_text("stopped")
     listed.get_by_role("button", name="Delete the schedule Mondays").click()
+    asked = page.get_by_role("dialog", name="Delete this?")
+    asked.get_by_role("button", name="Delete").click()
     expect(listed.locator(".state-title")).to_have_text("No report by schedule")
     assert server.client.report_schedules() == []
 

@@ -115,7 +115,11 @@ def test_a_missing_price_is_asked_for_and_once_set_hours_cost_something(
     page.get_by_role("button", name="Set price").click()
 
     expect(page.locator("#usage-table")).to_contain_text("40.00 EUR")
+    expect(page.locator("#usage-table tfoot th")).to_have_text("Total")
     page.get_by_role("button", name="Remove the price of t4").click()
+    asked = page.get_by_role("dialog", name="Remove this price?")
+    expect(asked).to_contain_text("t4: 0.50 EUR per GPU-hour")
+    asked.get_by_role("button", name="Remove").click()
     expect(page.locator("#usage-prices")).to_contain_text("No price yet")
 
 

@@ -67,6 +67,9 @@ def test_rho_of_the_week_is_shown_with_the_worst_job_and_the_shares(
     found = json.loads(run("fairness", "--json"))
     assert found["fairness"]["all"]["jobs"] == 1
     assert found["worst"][0]["job_id"] == ended
+    why = found["worst"][0]["why"]
+    assert why["held_gpus"] >= 1
+    assert why["share_gpus"] > 1
     assert found["shares"]["whole"]["tenants"][0]["tenant"] == "default"
     one = run("rho", "over")
     assert "alone on t4" in one
@@ -95,6 +98,11 @@ def test_two_periods_at_once_and_unknown_ones_are_refused(run: Run, maat: Client
         run("fairness", "--period", "this-year")
     assert refused.value.status == 422
     assert "this-week" in str(refused.value)
+
+
+def test_the_end_of_a_period_is_named_as_in_every_command(run: Run) -> None:
+    days = ("--from", "2020-01-01T00:00:00Z", "--to", "2020-01-02T00:00:00Z")
+    assert "from 2020-01-01T00:00:00.000Z to 2020-01-02T00:00:00.000Z" in run("fairness", *days)
 
 
 def test_a_week_without_jobs_is_told_as_such(run: Run) -> None:

@@ -50,7 +50,7 @@ def test_a_week_by_tenant_is_a_table_with_a_total(run: Run) -> None:
     assert rows["total"][1] == "48.0"
     assert rows["t4"][1:4] == ["240.0", "48.0", "192.0"]
     assert "2 jobs first started, after a wait of: mean 1,800 s" in said
-    assert "48.0 GPU hours have no price" in said
+    assert "48.0 GPU-hours have no price" in said
 
 
 def test_csv_and_json_say_the_same_and_csv_runs_in_no_spreadsheet(run: Run) -> None:
@@ -66,7 +66,7 @@ def test_csv_and_json_say_the_same_and_csv_runs_in_no_spreadsheet(run: Run) -> N
 
 def test_a_price_is_set_counts_and_is_removed(run: Run) -> None:
     said = run("price", "t4", "0.35", "EUR", "--from", "2026-03-02")
-    assert "t4 costs 0.35 EUR per GPU hour from 2026-03-02 on" in said
+    assert "t4 costs 0.35 EUR per GPU-hour from 2026-03-02 on" in said
 
     assert "16.80 EUR" in run("usage", "--week")
     price_id = said.split(":")[0]

@@ -50,7 +50,7 @@ def test_the_worst_rho_stands_under_the_name_of_its_rule() -> None:
     sia = contestant("sia", 0.0)
     sia["figures"]["worst_rho"] = {"mean": 1.25, "deviation": None, "runs": 1}
 
-    assert texts(means(compared(sia, rule="share-of-type")))[0][-1] == "Worst ρ (share-of-type)"
+    assert texts(means(compared(sia, rule="share-of-type")))[0][-1] == "Worst rho (share-of-type)"
 
 
 def test_why_mean_and_ratio_differ_in_sign_stands_below_the_differences() -> None:

@@ -7,12 +7,19 @@ from typing import Any
 import pytest
 
 from frontend.components.period import DAYS, asked_period, period_choice, period_parameters
-from frontend.figures.fairness import OTHERS, jain_figure, looks_of, rho_figure, shares_figure
+from frontend.figures.fairness import (
+    OTHERS,
+    important,
+    jain_figure,
+    looks_of,
+    rho_figure,
+    shares_figure,
+)
 from frontend.pages import fairness_parts as parts
 from frontend.pages.job.fairness import parts_of
 from maat.vocabulary import FairnessState
 
-LOOKS = looks_of(["blue", "red", None], "light")
+LOOKS = looks_of(["blue", "red"], "light")
 
 
 def rho_of(tenant: str | None, many: int) -> Any:
@@ -59,6 +66,7 @@ def fairness_of(**by_state: int) -> Any:
 def case(**fields: Any) -> Any:
     why = {
         "sentence": "Of its life: 60% waiting.",
+        "cause_sentence": "Mostly because it held fewer GPUs than its equal share: 1 of 4.",
         "reasons": [{"code": "WAITING_CAPACITY", "sentence": "All are taken.", "seconds": 60.0}],
     }
     given = {
@@ -82,22 +90,24 @@ def case(**fields: Any) -> Any:
 
 def test_a_tenant_of_few_jobs_is_points_and_one_of_many_a_line() -> None:
     few, many = rho_figure([rho_of("blue", 4), rho_of("red", 40)], LOOKS, scheme="light").data
-    assert (few.mode, many.mode) == ("markers", "lines")
-    assert few.marker.symbol != LOOKS["red"].symbol
+    assert (few.mode, many.mode) == ("markers", "lines+markers")
+    assert few.marker.symbol != many.marker.symbol
     assert list(few.y) == [0.25, 0.5, 0.75, 1.0]
 
 
 def test_rho_of_one_is_drawn_and_the_axes_are_named() -> None:
     drawn = rho_figure([rho_of("blue", 40), rho_of(None, 40)], LOOKS, scheme="dark")
     assert [shape.x0 for shape in drawn.layout.shapes] == [1]
-    assert "ρ" in drawn.layout.xaxis.title.text
+    assert "rho" in drawn.layout.xaxis.title.text
     assert [trace.name for trace in drawn.data] == ["blue", OTHERS]
 
 
 def test_a_tenant_looks_the_same_wherever_it_stands_and_never_by_hue_alone() -> None:
-    assert looks_of(["red", "blue", "red", None], "light") == LOOKS
-    assert len({(look.colour, look.dash) for look in LOOKS.values()}) == 3
-    assert len({look.dash for look in LOOKS.values()}) == 3
+    assert looks_of(["red", "blue"], "light") == LOOKS
+    looks = looks_of([f"tenant-{n}" for n in range(6)], "dark").values()
+    for part in ("colour", "dash", "symbol"):
+        assert len({getattr(look, part) for look in looks if look.symbol < 6}) == 6
+    assert len({look.symbol for look in looks}) == 7
 
 
 def test_each_tenant_has_its_deserved_share_dotted_beside_the_actual_one() -> None:
@@ -111,6 +121,30 @@ def test_each_tenant_has_its_deserved_share_dotted_beside_the_actual_one() -> No
     assert by_look[OTHERS, "solid"] == [0.6, 0.5, 0.5]
     (index,) = jain_figure(found, scheme="light").data
     assert list(index.y) == [0.9, None, None]
+
+
+def test_of_many_tenants_the_largest_have_lines_and_the_others_one_together() -> None:
+    names = [f"t{n}" for n in range(9)]
+    held = {name: (0.1, (9 - n) / 45) for n, name in enumerate(names)}
+    found = shares_of(point(0, **held)) | {"whole": point(0, **held)}
+    rho = [rho_of(name, 40) for name in names]
+    looks = looks_of(important(found, rho), "light")
+    assert sorted(name for name in looks if name) == names[:5]
+
+    drawn = shares_figure(found, looks, scheme="light").data
+    assert [one.name for one in drawn[1::2]] == [*names[:5], OTHERS]
+    named = str(parts.legend(looks, fairness_of() | {"tenants": rho}, found))
+    assert all(name in named for name in (*names[:5], OTHERS))
+    assert not any(name in named for name in names[5:])
+    assert drawn[-1].y[0] == pytest.approx(sum(held[name][1] for name in names[5:]))
+    lines = rho_figure(rho, looks, scheme="light").data
+    assert [line.name for line in lines] == [*names[:5], OTHERS]
+    # All have the same jobs, so those of four together have the same distribution.
+    for axis in ("x", "y"):
+        assert list(lines[-1][axis])[4::4] == pytest.approx(list(lines[0][axis])[1:])
+
+    few = {name: held[name] for name in names[:6]}
+    assert len(important(shares_of(point(0, **few)) | {"whole": point(0, **few)}, rho[:6])) == 6
 
 
 @pytest.mark.parametrize(
@@ -135,16 +169,17 @@ def test_progress_is_told_until_all_jobs_are_worked_out() -> None:
         "quantile_error": 0.0,
     }
     shown = str(parts.progress(left))
-    assert "1 job without ρ: A fault of Maat." in shown
-    assert "2 jobs have a ρ by an older version" in shown
+    assert "1 job without rho: A fault of Maat." in shown
+    assert "2 jobs have a rho by an older version" in shown
 
 
 def test_the_worst_jobs_are_links_with_how_they_lived() -> None:
     shown = str(parts.worst_table([case(), case(rho=1.5, why=None)]))
     assert "/jobs/job_1" in shown
     assert "Of its life: 60% waiting." in shown
+    assert "held fewer GPUs than its equal share: 1 of 4." in shown
     assert "1 min waits for GPUs" in shown
-    assert "No job of yours has a ρ" in str(parts.worst_table([]))
+    assert "No job of yours has a rho" in str(parts.worst_table([]))
 
 
 def test_an_ended_job_says_its_rho_or_why_it_has_none() -> None:
@@ -158,7 +193,7 @@ def test_days_are_asked_for_with_the_last_one_whole() -> None:
     assert asked_period("c", DAYS, ["2026-11-20", "2026-11-22"]) == {
         "cluster": "c",
         "start": "2026-11-20T00:00:00+00:00",
-        "to": "2026-11-23T00:00:00+00:00",
+        "end": "2026-11-23T00:00:00+00:00",
     }
 
 

@@ -35,10 +35,10 @@ def test_an_address_that_names_no_rule_shows_the_mean_of_ratios(said: Any) -> No
 def test_the_name_of_the_rule_stands_at_the_axis_and_over_the_column_of_rho(rule: str) -> None:
     assert (
         fairness_figure(drawn(rule), scheme="light").layout.xaxis.title.text
-        == f"Finish-time fairness ρ ({rule})"
+        == f"Finish-time fairness rho ({rule})"
     )
     heads = [cell.children for cell in least_fair(drawn(rule)).children[0].children.children]
-    assert heads[1] == f"Worst ρ ({rule})"
+    assert heads[1] == f"Worst rho ({rule})"
 
 
 def test_a_rule_that_an_earlier_version_did_not_compute_is_said_to_be_missing() -> None:
@@ -51,5 +51,5 @@ def test_a_rule_that_an_earlier_version_did_not_compute_is_said_to_be_missing() 
     }
     empty = fairness_figure({"sia": run}, scheme="light")
     told = empty.layout.annotations[0].text.replace("<br>", " ")
-    assert "No ρ (share-of-type)" in told
+    assert "No rho (share-of-type)" in told
     assert "simulate again" in told

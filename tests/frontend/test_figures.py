@@ -86,7 +86,7 @@ UNITS = {
     "matrix": ("Configuration (GPU type, GPUs; nodes where more than one)", "Job"),
     "prices": ("Round", "Price (objective per GPU)"),
     "jct": ("JCT (hours)", "Share of jobs"),
-    "fairness": ("Finish-time fairness ρ (mean-of-ratios)", "Share of jobs"),
+    "fairness": ("Finish-time fairness rho (mean-of-ratios)", "Share of jobs"),
     "gpu_hours": ("GPU-hours", "Run"),
     "contention": ("Time (hours)", "Contention (jobs active)"),
     "model_hours": ("GPU-hours per job", "Run"),
@@ -276,7 +276,7 @@ def test_the_fairness_chart_has_the_rule_at_one() -> None:
     figure = FULL["fairness"]("light")
 
     assert [(shape.x0, shape.x1) for shape in figure.layout.shapes] == [(1, 1)]
-    assert figure.layout.annotations[0].text == "ρ = 1"
+    assert figure.layout.annotations[0].text == "rho = 1"
 
 
 def test_a_cdf_of_completion_times_reaches_only_the_share_of_the_jobs_that_finished() -> None:

@@ -100,6 +100,7 @@ def fill_of(world: World) -> Mapping[str, Sequence[str]]:
         "from": ["2020-01-01T00:00:00Z"],
         "to": ["2100-01-01T00:00:00Z"],
         "points": ["5"],
+        "most": ["1"],
         "period": ["this-week"],
         "by": ["tenant", "user", "gpu_type", "model", "label", "day"],
         "per_day": ["true"],

@@ -142,7 +142,9 @@ def test_policies_have_places_in_the_order_in_which_they_were_asked_for_and_name
 
 def test_shares_are_percentages_and_fairness_has_its_rule() -> None:
     assert sweep_figure(sweep(), "unfair_fraction", scheme="light").layout.yaxis.tickformat == ".0%"
-    assert sweep_figure(sweep(), "worst_rho", scheme="light").layout.annotations[0].text == "ρ = 1"
+    assert (
+        sweep_figure(sweep(), "worst_rho", scheme="light").layout.annotations[0].text == "rho = 1"
+    )
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -150,7 +152,7 @@ def test_figures_of_fairness_are_told_with_the_name_of_their_rule(rule: str) -> 
     shown = sweep(fairness_rule=rule)
     for metric in ("worst_rho", "unfair_fraction"):
         title = sweep_figure(shown, metric, scheme="light").layout.yaxis.title.text
-        assert f"ρ ({rule})" in title
+        assert f"rho ({rule})" in title
         assert json.dumps(title) in text_of(table(shown))
 
 

@@ -14,7 +14,7 @@ from backend.accounts.permissions import PERMISSIONS, Role
 from backend.clocktime import shown_day
 from backend.database import Database
 from backend.fairness import ended_reading
-from backend.fairness.ended_reading import succeeded_in
+from backend.fairness.ended_reading import EndedJobs
 from backend.fairness.formula import VERSION
 from backend.fairness.service import fairness
 from backend.models import Cluster, EndedDay, JobFairness, RhoDay
@@ -65,12 +65,13 @@ def told(database: Database, cluster_id: str, period: Period) -> FairnessOut:
     )
     with database.session_scope(writes=False) as session:
         cluster = session.get_one(Cluster, cluster_id)
-        return fairness(session, admin, cluster=cluster, period=period)
+        return fairness(EndedJobs(session, cluster, period), admin)
 
 
 def finished(database: Database, cluster_id: str, period: Period) -> int:
     with database.session_scope(writes=False) as session:
-        return succeeded_in(session, session.get_one(Cluster, cluster_id), period).total()
+        cluster = session.get_one(Cluster, cluster_id)
+        return EndedJobs(session, cluster, period).succeeded.total()
 
 
 @pytest.mark.both_databases

@@ -114,6 +114,9 @@ def test_rho_of_a_job_that_was_alone_is_near_one(database: Database) -> None:
     assert row.why is not None
     parts = sum(value for name, value in row.why.items() if name.endswith("_seconds"))
     assert parts == pytest.approx(row.jct_seconds)
+    hours, by_type = row.why["held_hours"], row.why["held_gpu_hours"]
+    assert 0 < hours * 3600 <= row.jct_seconds
+    assert hours <= sum(by_type.values()) <= 16 * hours
     assert row.shape == [["t4", 4, 2], ["a100", 8, 1]]
 
 

@@ -11,7 +11,7 @@ from sqlmodel import select
 
 from backend.database import Database
 from backend.marginal_values import service
-from backend.marginal_values.service import first_day_of, marginal_values, policy_spans
+from backend.marginal_values.service import marginal_values, policy_spans, sums_of_days
 from backend.models import Cluster, MarginalValueDay, Round
 from worker import housekeeping, live
 from worker.marginal_values import sum_prices
@@ -74,9 +74,7 @@ def test_a_price_counts_by_the_time_that_its_round_stands(
     assert row.value_seconds == pytest.approx(0.4 * 60)
     assert (row.used_seconds, row.capacity_seconds) == (6 * 240.0, 8 * 240.0)
     with database.session_scope(writes=False) as session:
-        (value,) = marginal_values(
-            session, cluster_id, first_day=EPOCH.date(), last_day=EPOCH.date()
-        )
+        (value,) = marginal_values(sums_of_days(session, cluster_id, EPOCH.date(), EPOCH.date()))
     assert value.mean_value == pytest.approx(0.4 / 3)
     assert value.positive_share == pytest.approx(1 / 3)
 
@@ -91,8 +89,8 @@ def test_rounds_that_are_not_summed_yet_count_all_the_same(
             sum_prices(database)
         with database.session_scope() as session:
             day = EPOCH.date()
-            values = marginal_values(session, cluster_id, first_day=day, last_day=day)
-            read.append((values, policy_spans(session, cluster_id, first_day=day, last_day=day)))
+            found = sums_of_days(session, cluster_id, day, day)
+            read.append((marginal_values(found), policy_spans(found)))
     assert read[0] == read[1]
     assert days(database)[0].rounds == 10
 
@@ -161,14 +159,9 @@ def test_rounds_of_policies_without_a_programme_have_no_price_and_none_is_invent
     )
     sum_prices(database)
     with database.session_scope(writes=False) as session:
-        by_policy = {
-            value.policy: value
-            for value in marginal_values(
-                session, cluster_id, first_day=EPOCH.date(), last_day=EPOCH.date()
-            )
-        }
-        spans = policy_spans(session, cluster_id, first_day=EPOCH.date(), last_day=EPOCH.date())
-        assert first_day_of(session, cluster_id) == EPOCH.date()
+        found = sums_of_days(session, cluster_id, EPOCH.date(), EPOCH.date())
+    by_policy = {value.policy: value for value in marginal_values(found)}
+    spans = policy_spans(found)
     assert by_policy["las"].mean_value is None
     assert by_policy["sia"].mean_value == pytest.approx(0.2)
     assert by_policy["sia"].priced_hours == pytest.approx(60 / 3600)

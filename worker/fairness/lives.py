@@ -1,4 +1,4 @@
-"""How a job's life was spent, from its events and the reasons of its waits. Pure."""
+"""How a job's life was spent, from its events, the reasons of its waits and its GPUs. Pure."""
 
 from __future__ import annotations
 
@@ -29,6 +29,25 @@ class At(NamedTuple):
 
     seconds: float
     what: str
+
+
+class Holding(NamedTuple):
+    """A span in which a job held GPUs, cluster seconds."""
+
+    gpu_type: str
+    gpus: int
+    begin: float
+    end: float
+
+
+def gpus_held(spans: Iterable[Holding]) -> dict[str, object]:
+    """Return for how long a job held GPUs, and their GPU-hours by type."""
+    hours, by_type = 0.0, defaultdict[str, float](float)
+    for span in spans:
+        length = max(span.end - span.begin, 0.0) / 3600
+        hours += length
+        by_type[span.gpu_type] += span.gpus * length
+    return {"held_hours": hours, "held_gpu_hours": dict(by_type)}
 
 
 def life_spent(

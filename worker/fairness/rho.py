@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
 from backend.fairness.formula import RULE, VERSION
 from backend.models import Cluster as ClusterRow
-from backend.models import Job, JobEvent, JobFairness, Node, WaitReason
+from backend.models import Job, JobAllocation, JobEvent, JobFairness, Node, WaitReason
 from maat.scheduling.belief import MemoisingFitter
 from maat.scheduling.believed_life import BelievedLife, believed_isolated_seconds
 from maat.scheduling.cluster import Cluster
@@ -22,7 +23,7 @@ from maat.scheduling.metrics import finish_time_fairness
 from maat.vocabulary import JobState, WithoutRho, WorkloadKind
 from worker.fairness.active import Away, contention_of, finished, pauses_of
 from worker.fairness.beliefs import Without, simulated_life, trained_life
-from worker.fairness.lives import At, life_spent
+from worker.fairness.lives import At, Holding, gpus_held, life_spent
 
 Shape = Sequence[Sequence[Any]]
 
@@ -69,7 +70,7 @@ def ended_jobs(session: Session, rows: Sequence[JobFairness]) -> list[Ended]:
                     contention,
                     shape,
                     _life(session, cluster, job, shape, fitter),
-                    _why(session, job) if row.why is None else row.why,
+                    _why(session, job, row.why),
                 )
             )
     return found
@@ -153,7 +154,29 @@ def _life(
         return without
 
 
-def _why(session: Session, job: Job) -> Mapping[str, Any]:
+def _why(session: Session, job: Job, known: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Return how the job's life was spent. `known`: what was stored of it earlier, and is kept."""
+    spent = _spent(session, job) if known is None else known
+    return spent if "held_hours" in spent else {**spent, **_held(session, job)}
+
+
+def _held(session: Session, job: Job) -> Mapping[str, Any]:
+    names = ("gpu_type", "gpu_count", "from_seconds", "to_seconds")
+    rows = session.execute(
+        sa.select(*(col(getattr(JobAllocation, name)) for name in names)).where(
+            col(JobAllocation.job_id) == job.id, ~col(JobAllocation.for_profile)
+        )
+    ).all()
+    if not rows:
+        return {}
+    end = finished(job)
+    return gpus_held(
+        Holding(gpu_type, gpus, since, end if until is None else until)
+        for gpu_type, gpus, since, until in rows
+    )
+
+
+def _spent(session: Session, job: Job) -> Mapping[str, Any]:
     changes = session.execute(
         select(JobEvent.cluster_seconds, JobEvent.state)
         .where(JobEvent.job_id == job.id, JobEvent.kind == EventKind.STATE.value)

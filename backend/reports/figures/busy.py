@@ -13,13 +13,14 @@ QUESTION = "Were we busy?"
 COLUMNS = (
     text("when", "From"),
     quantity("useful", "Useful", GPU_HOURS),
-    quantity("overhead", "Held, not useful", GPU_HOURS),
+    quantity("overhead", "Allocated, not useful", GPU_HOURS),
     quantity("idle", "Idle", GPU_HOURS),
     quantity("capacity", "Capacity", GPU_HOURS),
 )
 FORMULA = (
-    "Capacity = GPUs in service x time. Held = GPUs that jobs had x time. Useful = held, less "
-    "restarts and repeated work, x statistical efficiency. Idle = capacity - held."
+    "Capacity = GPUs in service x time. Allocated = GPUs that jobs held x time. Useful = "
+    "allocated, less restarts and repeated work, x statistical efficiency. Idle = capacity - "
+    "allocated."
 )
 
 
@@ -58,14 +59,15 @@ def _answer(use: Use, before: Use | None) -> str:
     hours = use.hours
     share = hours.allocated / hours.capacity
     parts = [
-        f"Jobs held {words.percent(share)} of {words.hours(hours.capacity)}; "
+        f"Utilisation was {words.percent(share)} of {words.hours(hours.capacity)}; "
         f"{words.percent(hours.useful / hours.capacity)} of the capacity did useful work."
     ]
     wasted = hours.allocated - hours.useful
     if hours.allocated > 0:
         parts.append(
-            f"{words.hours(hours.idle)} stood idle, and {words.hours(max(wasted, 0.0))} were held "
-            "without use: restarts, repeated work and batches larger than learning needs."
+            f"{words.hours(hours.idle)} stood idle, and {words.hours(max(wasted, 0.0))} were "
+            "allocated and not useful: restarts, repeated work and batches larger than learning "
+            "needs."
         )
     if before is not None and before.hours.capacity > 0:
         past = before.hours.allocated / before.hours.capacity

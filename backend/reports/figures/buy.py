@@ -19,7 +19,7 @@ _COLUMNS = (
     text("policy", "Policy"),
     quantity("value", "Worth of one more", "objective per round"),
     quantity("scarce", "Time it was scarce", SHARE),
-    quantity("used", "In use", SHARE),
+    quantity("used", "Utilisation", SHARE),
     quantity("capacity", "GPUs"),
     quantity("price", "Price"),
     quantity("value_per_cost", "Worth / price"),
@@ -99,7 +99,7 @@ def _answer(values: Sequence[TypeValue]) -> str:
         full = max(values, key=lambda one: one.used_share)
         return (
             f"The programme cannot say: {words.listed(names)} solves none, so GPUs have no price. "
-            f"Fullest was {full.gpu_type}, in use for {words.percent(full.used_share)} of its time."
+            f"Fullest was {full.gpu_type}, of a utilisation of {words.percent(full.used_share)}."
         )
     return " ".join(_of_policy(list(of)) for of in _by_policy(priced))
 
@@ -150,8 +150,8 @@ def _for_money(values: Sequence[TypeValue], best: TypeValue) -> Iterator[str]:
     top = max(wanted, key=lambda one: _per_cost(one) or 0.0)
     same = "the same type" if top is best else top.gpu_type
     yield (
-        f"For its price per hour, {same} gives most; it was in use for "
-        f"{words.percent(top.used_share)} of its time, and scarce "
+        f"For its price per hour, {same} gives most; its utilisation was "
+        f"{words.percent(top.used_share)}, and it was scarce "
         f"{words.percent(top.positive_share)} of the time."
     )
 

@@ -11,9 +11,11 @@ from maat.api.reports import Cell, ColumnOut, FigureOut
 
 QUESTION = "What did it cost?"
 FORMULA = (
-    "Cost = GPU-hours held x price per hour of the GPU's type. Idle = (capacity - held) x price. "
+    "Cost = GPU-hours allocated x price per hour of the GPU's type. Idle = (capacity - allocated) "
+    "x price. "
     "Useful hours as under “Were we busy?”."
 )
+SUMS = 2  # the last rows: all tenants, and idle
 
 
 def cost(facts: Facts) -> FigureOut:
@@ -26,6 +28,7 @@ def cost(facts: Facts) -> FigureOut:
         chart="costs",
         columns=_columns(use),
         rows=[] if use is None else list(_rows(use)),
+        sum_rows=0 if use is None else SUMS,
         formula=use.cost_formula if use and use.cost_formula else FORMULA,
         caveats=[] if use is None else list(_caveats(use)),
     )
@@ -35,10 +38,12 @@ def _columns(use: Use | None) -> list[ColumnOut]:
     unit = None if use is None else use.currency
     return [
         text("tenant", "Tenant"),
-        quantity("held", "Held", GPU_HOURS),
-        quantity("useful", "Useful", GPU_HOURS),
-        quantity("cost", words.without("Cost", () if use is None else use.unpriced), unit),
-        quantity("share", "Share of cost", "share"),
+        quantity("held", "Allocated", GPU_HOURS, adds=True),
+        quantity("useful", "Useful", GPU_HOURS, adds=True),
+        quantity(
+            "cost", words.without("Cost", () if use is None else use.unpriced), unit, adds=True
+        ),
+        quantity("share", "Share of cost", "share", adds=True),
     ]
 
 
@@ -69,10 +74,10 @@ def _answer(use: Use | None, before: Use | None, tenant: str | None) -> str:
     own = use.of(tenant)
     if own.cost is None:
         return (
-            f"No price is known, so the cost is shown in hours: jobs held "
-            f"{words.hours(own.allocated)}."
+            f"No price is known, so the cost is shown in hours: {words.hours(own.allocated)} were "
+            "allocated."
         )
-    told = f"The GPUs that jobs held cost {words.money(own.cost, use.currency)}"
+    told = f"The GPUs that were allocated cost {words.money(own.cost, use.currency)}"
     left_out = f", without those of {words.listed(use.unpriced)}, which have no price"
     parts = [f"{told}{left_out if use.unpriced else ''}."]
     if own.useful > 0 and not use.unpriced:
@@ -94,5 +99,5 @@ def _caveats(use: Use) -> Iterator[str]:
     if use.unpriced:
         yield (
             f"{words.listed(list(use.unpriced))}: without a price, and left out of the cost. "
-            "An administrator can set it under Usage and cost."
+            "An admin of the cluster can set it under Usage & cost."
         )

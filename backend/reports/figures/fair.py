@@ -13,17 +13,17 @@ from maat.api.reports import Cell, FigureOut
 QUESTION = "Were we fair?"
 COLUMNS = (
     text("tenant", "Tenant"),
-    quantity("jobs", "Finished jobs", JOBS),
+    quantity("jobs", "Finished jobs", JOBS, adds=True),
     quantity("median", "Median rho"),
     quantity("p90", "90th percentile of rho"),
     quantity("worst", "Worst rho"),
     quantity("late", "Jobs with rho above 1", SHARE),
-    quantity("deserved", "Deserved share", SHARE),
-    quantity("actual", "Actual share", SHARE),
+    quantity("deserved", "Deserved share", SHARE, adds=True),
+    quantity("actual", "Actual share", SHARE, adds=True),
 )
 FORMULA = (
     "Finish-time fairness rho = time that the job took / time that it would have taken alone on "
-    "its fair part of the cluster. Up to 1 is fair; 2 means twice as long."
+    "an equal share of the cluster. Up to 1 is fair; 2 means twice as long."
 )
 FAIR, UNEVEN = 1.0, 1.5
 NEAR = 0.03  # of a share: nearer than this counts as deserved
@@ -38,14 +38,15 @@ def fair(facts: Facts) -> FigureOut:
         _answer(facts),
         chart="shares-and-rho",
         columns=COLUMNS,
-        rows=[] if found is None else [_row(one) for one in _shown(found)],
+        rows=[] if found is None else [_row(one) for one in (*found.tenants, *_sums(found))],
+        sum_rows=0 if found is None else len(_sums(found)),
         formula=found.formula if found and found.formula else FORMULA,
         caveats=[] if found is None else list(_caveats(found, facts.tenant)),
     )
 
 
-def _shown(found: Fairness) -> list[TenantFairness]:
-    return [*found.tenants, *([found.all] if len(found.tenants) != 1 else [])]
+def _sums(found: Fairness) -> list[TenantFairness]:
+    return [found.all] if len(found.tenants) != 1 else []
 
 
 def _row(one: TenantFairness) -> list[Cell]:
@@ -65,13 +66,13 @@ def _answer(facts: Facts) -> str:
     every = found.of(tenant)
     late = every.late or 0.0
     parts = [
-        f"Of {words.counted(every.jobs, 'finished job')}, {words.percent(1 - late)} finished no "
-        "later than on a fair part of the cluster of their own."
+        f"Of {words.counted(every.jobs, 'finished job')}, {words.percent(late)} were worse off "
+        "than alone on an equal share of the cluster (rho above 1)."
     ]
     if every.worst is not None and every.worst > FAIR:
         parts.append(
-            f"The worst took {words.number(every.worst)} times as long; nine of ten at most "
-            f"{words.number(every.p90)} times."
+            f"The worst took {words.number(every.worst)} times as long as alone; nine of ten at "
+            f"most {words.number(every.p90)} times."
         )
     parts += _between_tenants(found) if tenant is None else []
     parts += _shares(found if tenant is None else replace(found, tenants=[every]), _free(facts))
@@ -131,8 +132,8 @@ def _shares(found: Fairness, free: float) -> Iterator[str]:
 def _compared(difference: float) -> str:
     if abs(difference) < 0.02:
         return "That is about as in the period before."
-    word = "More" if difference > 0 else "Fewer"
-    return f"{word} jobs were late than in the period before ({words.points(difference)})."
+    word = "more" if difference > 0 else "fewer"
+    return f"These are {word} than in the period before ({words.points(difference)})."
 
 
 def _caveats(found: Fairness, tenant: str | None) -> Iterator[str]:

@@ -12,11 +12,12 @@ GPU_HOURS, SECONDS, SHARE, JOBS = "GPU-hours", "s", "share", "jobs"
 
 
 def text(key: str, label: str) -> ColumnOut:
-    return ColumnOut(key=key, label=label, unit=None, is_text=True)
+    return ColumnOut(key=key, label=label, unit=None, is_text=True, adds=False)
 
 
-def quantity(key: str, label: str, unit: str | None = None) -> ColumnOut:
-    return ColumnOut(key=key, label=label, unit=unit, is_text=False)
+def quantity(key: str, label: str, unit: str | None = None, *, adds: bool = False) -> ColumnOut:
+    """A column of numbers. `adds`: the cells of several tenants together are their sum."""
+    return ColumnOut(key=key, label=label, unit=unit, is_text=False, adds=adds)
 
 
 def cell(value: float | None, digits: int = 6) -> float | None:
@@ -44,6 +45,7 @@ def figure(
     chart: Chart,
     columns: Sequence[ColumnOut],
     rows: Sequence[Sequence[Cell]],
+    sum_rows: int = 0,
     formula: str,
     caveats: Sequence[str] = (),
 ) -> FigureOut:
@@ -58,6 +60,7 @@ def figure(
             [shown(column, value) for column, value in zip(columns, row, strict=True)]
             for row in rows
         ],
+        sum_rows=sum_rows,
         formula=formula,
         window=window(facts),
         policy_versions=[version(one.policy, one.version) for one in facts.policies],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from backend.reports import words
 from backend.reports.facts import OTHERS, Facts, TenantWait, Waits
 from backend.reports.figures.parts import JOBS, SECONDS, cell, few, figure, quantity, text
@@ -10,14 +12,14 @@ from maat.api.reports import Cell, FigureOut
 QUESTION = "Who waited?"
 COLUMNS = (
     text("tenant", "Tenant"),
-    quantity("jobs", "Jobs that began", JOBS),
+    quantity("jobs", "Jobs started", JOBS, adds=True),
     quantity("median", "Median wait", SECONDS),
     quantity("p90", "90th percentile", SECONDS),
     quantity("longest", "Longest wait", SECONDS),
-    quantity("waiting", "Waiting at the end", JOBS),
+    quantity("waiting", "Waiting at the end", JOBS, adds=True),
 )
 FORMULA = (
-    "Wait = first time on GPUs - time of submission, of jobs that began in the period. Half of "
+    "Wait = first time on GPUs - time of submission, of jobs started in the period. Half of "
     "them waited no longer than the median, nine of ten no longer than the 90th percentile."
 )
 ALIKE = 0.05  # of the median before: a smaller change counts as none
@@ -26,9 +28,8 @@ SLOW = 1.5  # times the median of all: a tenant is named as one that waited long
 
 def waited(facts: Facts) -> FigureOut:
     waits = facts.present.waits
-    shown: list[TenantWait] = (
-        [] if waits is None else [*waits.tenants, *([waits.all] if len(waits.tenants) != 1 else [])]
-    )
+    tenants: Sequence[TenantWait] = [] if waits is None else waits.tenants
+    sums = [] if waits is None or len(tenants) == 1 else [waits.all]
     return figure(
         facts,
         "waited",
@@ -36,11 +37,12 @@ def waited(facts: Facts) -> FigureOut:
         _answer(waits, facts.past.waits, facts.tenant),
         chart="waits",
         columns=COLUMNS,
-        rows=[_row(one) for one in shown],
+        rows=[_row(one) for one in (*tenants, *sums)],
+        sum_rows=len(sums),
         formula=waits.formula if waits and waits.formula else FORMULA,
         caveats=[]
         if waits is None
-        else [*waits.notes, *few(waits.of(facts.tenant).jobs, "began in the period")],
+        else [*waits.notes, *few(waits.of(facts.tenant).jobs, "started in the period")],
     )
 
 
@@ -60,11 +62,13 @@ def _answer(waits: Waits | None, before: Waits | None, tenant: str | None) -> st
     if waits is None or waits.of(tenant).jobs == 0:
         still = 0 if waits is None else waits.of(tenant).waiting
         if still:
-            return f"No job began in this period; {words.counted(still, 'job')} waited at its end."
-        return "Nobody: no job began in this period, and none waited at its end."
+            return (
+                f"No job started in this period; {words.counted(still, 'job')} waited at its end."
+            )
+        return "Nobody: no job started in this period, and none waited at its end."
     every = waits.of(tenant)
     parts = [
-        f"Of {words.counted(every.jobs, 'job')} that began, half waited at most "
+        f"Of {words.counted(every.jobs, 'job')} that started, half waited at most "
         f"{words.duration(every.median)}, and one in ten longer than {words.duration(every.p90)}; "
         f"the longest wait was {words.duration(every.longest)}."
     ]

@@ -12,11 +12,10 @@ from reportlab.pdfbase.pdfmetrics import stringWidth
 
 from backend.reports import words
 from backend.reports.pdf.style import BOLD, INK, LIGHT, LINE, MUTED, PLAIN, SHADES, printable
+from maat.api.report_rows import drawn_rows
 from maat.api.reports import Cell, Chart, ColumnOut, FigureOut
 
-MOST_ROWS = 12  # bars that a figure shows; the table and the CSV have all
 NAME_CHARACTERS = 24
-ALL = ("all tenants", "idle")  # rows that sum the others: figures leave them out
 IN_CELLS = ("s", "share", "jobs")  # units that the cells' own words say
 _SMALL, _LABEL = 7.5, 8.0
 Words = Callable[[float], str]
@@ -38,9 +37,7 @@ def drawing_of(figure: FigureOut, width: float) -> Drawing | None:
 
 def _bars(figure: FigureOut, keys: Sequence[str], *, name: str) -> Bars:
     columns = {column["key"]: index for index, column in enumerate(figure["columns"])}
-    rows = [row for row in figure["rows"] if row[columns[name]] not in ALL]
-    rows = [row for row in rows if any(row[columns[key]] is not None for key in keys)]
-    shown = rows[:MOST_ROWS]
+    shown, left_out = drawn_rows(figure, keys)
     labels = [
         label_of(column) for key in keys for column in figure["columns"] if column["key"] == key
     ]
@@ -50,7 +47,7 @@ def _bars(figure: FigureOut, keys: Sequence[str], *, name: str) -> Bars:
             (label, [_value(row[columns[key]]) for row in shown])
             for key, label in zip(keys, labels, strict=True)
         ],
-        len(rows) - len(shown),
+        left_out,
     )
 
 
@@ -204,7 +201,7 @@ def _horizontal(
 
 
 def _and_more(unit: str, left_out: int) -> str:
-    return unit if not left_out else f"{unit}; {left_out} more in the table"
+    return unit if not left_out else f"{unit}; {left_out} more in the CSV"
 
 
 def _style_bars(chart: VerticalBarChart, series: int, *, turned: bool = False) -> None:

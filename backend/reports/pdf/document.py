@@ -23,11 +23,11 @@ from reportlab.platypus import (
 )
 
 from backend.reports.pdf import style
-from backend.reports.pdf.charts import ALL, drawing_of, label_of
+from backend.reports.pdf.charts import drawing_of
+from backend.reports.pdf.tables import TABLE, table_of
 from maat.api.reports import FigureOut, HeadlineOut, Paper, ReportOut
 
 MARGIN, FOOT = 18 * mm, 14 * mm
-MOST_ROWS = 25  # of a printed table; CSV and JSON have all
 
 
 @dataclass(frozen=True)
@@ -147,68 +147,22 @@ def _tile(one: HeadlineOut) -> list[Flowable]:
 
 
 def _figure(figure: FigureOut, width: float) -> Iterator[Flowable]:
-    parts: list[Flowable] = [
+    """Lay out a figure: its chart stays with the question; its table goes over pages as needed."""
+    head: list[Flowable] = [
         _Heading(figure["question"]),
         Paragraph(style.markup(figure["answer"]), style.ANSWER),
     ]
     drawn = drawing_of(figure, width)
     if drawn is not None:
-        parts.append(drawn)
+        head.append(drawn)
+    yield KeepTogether(head)
     if figure["rows"]:
-        parts += [Spacer(1, 2 * mm), _table(figure, width)]
-    parts += [Spacer(1, 1.5 * mm), *_caveats(figure["caveats"]), *_source(figure)]
-    yield CondPageBreak(60 * mm)
-    yield KeepTogether(parts)  # split only where a page does not hold it
+        yield Spacer(1, 2 * mm)
+        yield table_of(figure, width)
+    yield Spacer(1, 1.5 * mm)
+    yield from _caveats(figure["caveats"])
+    yield KeepTogether(_source(figure))
     yield Spacer(1, 5 * mm)
-
-
-def _table(figure: FigureOut, width: float) -> Table:
-    columns = figure["columns"]
-    shown = _printed(figure)
-    head = [
-        Paragraph(
-            style.markup(label_of(column)),
-            style.CELL_BOLD if column["is_text"] else style.FIGURE_CELL_BOLD,
-        )
-        for column in columns
-    ]
-    rows = [
-        [
-            Paragraph(style.markup(cell), style.CELL if column["is_text"] else style.FIGURE_CELL)
-            for column, cell in zip(columns, row, strict=True)
-        ]
-        for row in shown
-    ]
-    wide = [1.9 if column["is_text"] else 1.0 for column in columns]
-    table = Table(
-        [head, *rows], colWidths=[width * part / sum(wide) for part in wide], repeatRows=1
-    )
-    table.setStyle(TableStyle(_TABLE))
-    return table
-
-
-_TABLE: list[Any] = [
-    ("LINEBELOW", (0, 0), (-1, 0), 0.8, style.INK),
-    ("LINEBELOW", (0, 1), (-1, -1), 0.3, style.LINE),
-    ("VALIGN", (0, 0), (-1, 0), "BOTTOM"),
-    ("VALIGN", (0, 1), (-1, -1), "TOP"),
-    ("TOPPADDING", (0, 0), (-1, -1), 2.5),
-    ("BOTTOMPADDING", (0, 0), (-1, -1), 2.5),
-    ("LEFTPADDING", (0, 0), (-1, -1), 2),
-    ("RIGHTPADDING", (0, 0), (-1, -1), 2),
-]
-
-
-def _printed(figure: FigureOut) -> list[list[str]]:
-    """Return the rows that are printed: the first ones and those that sum up."""
-    rows = figure["shown"]
-    if len(rows) <= MOST_ROWS:
-        return rows
-    sums = [row for row in rows if row[0] in ALL]
-    single = [row for row in rows if row[0] not in ALL]
-    kept = single[: MOST_ROWS - len(sums) - 1]
-    more = f"{len(single) - len(kept)} more, in the CSV and JSON of this report"
-    return [*kept, [more, *[""] * (len(figure["columns"]) - 1)], *sums]
 
 
 def _caveats(caveats: Sequence[str]) -> list[Flowable]:
@@ -243,13 +197,13 @@ def _about(report: ReportOut, width: float, kept: Kept | None) -> Iterator[Flowa
         cells = [[Paragraph(name, style.CELL_BOLD) for name in names]]
         cells += [[Paragraph(style.markup(cell), style.CELL) for cell in row] for row in rows]
         table = Table(cells, colWidths=[width / 6] * 6, repeatRows=1)
-        table.setStyle(TableStyle(_TABLE))
+        table.setStyle(TableStyle(TABLE))
         parts += [table, Spacer(1, 2 * mm)]
     told = [
         "Times are the cluster's own, shown in UTC. The letters behind a policy's name are the "
         "digest of its parameters.",
         f"Written by Maat {report['maat_version']} at cluster time {report['as_of'][:16]}.",
-        *(f"{one['label']}: {one['formula']}" for one in report["headlines"]),
+        " ".join(f"{one['label']}: {one['formula']}" for one in report["headlines"]),
     ]
     if kept:
         told.append(

@@ -18,7 +18,7 @@ from maat.client import ApiError
 from maat.vocabulary import FairnessState
 
 _WHAT = (
-    "ρ is the job's JCT over its JCT alone on an equal share of the cluster, by the throughput "
+    "rho is the job's JCT over its JCT alone on an equal share of the cluster, by the throughput "
     "and efficiency that were measured of it. Above 1, an equal share would have been better. "
     "The page Fairness has the formula."
 )
@@ -76,7 +76,7 @@ def parts_of(found: JobFairnessOut) -> list[Component]:
         for kind, seconds in (found["isolated_seconds"] or {}).items()
     ]
     pairs: list[tuple[str, ComponentType]] = [
-        ("ρ", number(found["rho"])),
+        ("rho", number(found["rho"])),
         ("JCT", duration(found["jct_seconds"])),
         ("Alone, on average", duration(found["baseline_seconds"])),
         ("Alone, by type", html.Div(alone)),

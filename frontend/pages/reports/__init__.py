@@ -7,6 +7,7 @@ from dash import Dash
 from frontend.addresses import add_page, anything
 from frontend.api import Api
 from frontend.components.period import period_parameters, register_period
+from frontend.pages.reports.deleting import register_deleting
 from frontend.pages.reports.kept import register_kept
 from frontend.pages.reports.layout import PAGE, layout
 from frontend.pages.reports.schedules import register_schedules
@@ -27,3 +28,4 @@ def register(app: Dash, api: Api) -> None:
     register_shown(app, api)
     register_kept(app, api)
     register_schedules(app, api)
+    register_deleting(app, api)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TypedDict
 from uuid import uuid4
 
 import dash_mantine_components as dmc
@@ -14,7 +13,7 @@ from dash.development.base_component import Component
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import empty_state, error_state
-from frontend.components.notices import notice, refusal
+from frontend.components.notices import notice
 from frontend.formatting import clock
 from frontend.pages.reports.layout import asked_of
 from frontend.pages.reports.shown import FORMS, MAY_MANAGE
@@ -22,19 +21,9 @@ from frontend.routing import aria, click_target
 from frontend.shell import NO_CLUSTER
 from maat.api.reports import KeptReportOut
 from maat.client import calls
-from maat.client.calls import PREFIX, RawBody
+from maat.client.calls import PREFIX, period_fields
 
 SHOWN = 50
-
-
-class Pressed(TypedDict, total=False):
-    """A press of a button of a row: of a kept report, or of a schedule."""
-
-    at: int
-    action: str
-    report: str
-    schedule: str
-    version: str
 
 
 def register_kept(app: Dash, api: Api) -> None:
@@ -97,11 +86,7 @@ async def keep(
     asked = asked_of(period, days)
     if not clicks or not asked:
         return NOTHING
-    names = {"start": "from", "end": "to"}
-    body: RawBody = {names.get(name, name): value for name, value in asked.items()}
-    body["cluster"] = cluster_id
-    if tenant:
-        body["tenant"] = tenant
+    body = {"cluster": cluster_id, **period_fields(asked), **({"tenant": tenant} if tenant else {})}
     try:
         async with api.visitor() as maat:
             made = await maat.send(calls.make_report(body, idempotency_key=uuid4().hex))
@@ -109,15 +94,6 @@ async def keep(
         return {"problem": error_state(error)}
     words = notice("Report kept", f"{made['title']} will not change any more.")
     return {"problem": None, "changed": changed + 1, "notices": words}
-
-
-async def delete(api: Api, pressed: Pressed) -> Changes:
-    try:
-        async with api.visitor() as maat:
-            await maat.send(calls.delete_report(pressed["report"]))
-    except Failure as error:
-        return {"notices": refusal(error)}
-    return {"changed": pressed["at"], "notices": notice("Report deleted")}
 
 
 def kept_table(kept: Sequence[KeptReportOut], *, may: bool) -> Component:
@@ -137,12 +113,17 @@ def kept_table(kept: Sequence[KeptReportOut], *, may: bool) -> Component:
 
 def _row(one: KeptReportOut, *, may: bool) -> html.Tr:
     whose = one["tenant"] or "all tenants"
-    by = "by schedule" if one["schedule_id"] else "by hand"
+    of_schedule = (
+        f"by the schedule {one['schedule']}" if one["schedule"] else "by a deleted schedule"
+    )
+    by = of_schedule if one["schedule_id"] else "by hand"
     delete_it = dmc.Button(
         "Delete",
         variant="subtle",
         size="compact-xs",
-        **click_target("reports-pressed", action="delete-report", report=one["id"]),
+        **click_target(
+            "reports-pressed", action="delete-report", name=one["title"], report=one["id"]
+        ),
         **aria(f"Delete the report {one['title']}"),
     )
     return html.Tr(

@@ -10,6 +10,7 @@ from dash.development.base_component import Component
 
 from frontend.components.cards import card, page_title, scrolls, skeleton
 from frontend.components.period import asked_period, period_choice
+from frontend.pages.reports.deleting import delete_dialog
 from frontend.pages.reports.schedule_form import schedule_dialog
 from frontend.routing import QueryValue, aria, query_value
 
@@ -35,6 +36,7 @@ def layout(tenant: QueryValue = None, **query: QueryValue) -> html.Div:
                 className="columns no-print",
             ),
             schedule_dialog(),
+            delete_dialog(),
             dcc.Store(id="reports-pressed"),
             dcc.Store(id="reports-changed", data=0),
         ]
@@ -80,5 +82,4 @@ def asked_of(period: str, days: Sequence[str | None] | None) -> dict[str, str]:
     asked = asked_period("", period, days)
     if asked is None:
         return {}
-    names = {"period": "period", "start": "start", "to": "end"}
-    return {names[name]: str(value) for name, value in asked.items() if name in names}
+    return {name: str(value) for name, value in asked.items() if name != "cluster"}

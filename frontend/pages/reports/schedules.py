@@ -17,8 +17,7 @@ from frontend.components.notices import notice, refusal
 from frontend.components.states import state_chip
 from frontend.formatting import clock, plural
 from frontend.forms import FormValues, errors_by_field
-from frontend.pages.reports import kept
-from frontend.pages.reports.kept import Pressed
+from frontend.pages.reports.deleting import Pressed
 from frontend.pages.reports.schedule_form import EVERY, FIELDS
 from frontend.pages.reports.shown import MAY_MANAGE
 from frontend.routing import aria, click_target
@@ -189,13 +188,10 @@ async def act(api: Api, *, pressed: Pressed | None) -> Changes:
     """Do what the pressed button of a row says."""
     if not pressed:
         return NOTHING
-    if pressed["action"] == "delete-report":
-        return await kept.delete(api, pressed)
     told = {
         "deliver": "The report is made now; the list shows whether it arrived.",
         "stop": "No further report is made until it goes on.",
         "resume": "It goes on.",
-        "delete": "Kept reports stay.",
     }
     if pressed["action"] not in told:
         return NOTHING
@@ -211,8 +207,6 @@ async def _do(maat: AsyncClient, pressed: Pressed) -> None:
     schedule = pressed["schedule"]
     if pressed["action"] == "deliver":
         await maat.send(calls.deliver_report(schedule, idempotency_key=uuid4().hex))
-    elif pressed["action"] == "delete":
-        await maat.send(calls.unschedule_report(schedule))
     else:
         changes = {"active": pressed["action"] == "resume"}
         version = int(pressed["version"])
@@ -273,7 +267,7 @@ def _buttons(one: ScheduleOut) -> Component:
                 variant="subtle",
                 size="compact-xs",
                 **click_target(
-                    "reports-pressed", action=action, schedule=one["id"], version=version
+                    "reports-pressed", action=action, name=name, schedule=one["id"], version=version
                 ),
                 **aria(label),
             )

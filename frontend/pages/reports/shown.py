@@ -19,14 +19,15 @@ from frontend.components.cards import (
     graph,
 )
 from frontend.components.period import period_inputs
-from frontend.figures.report import report_figure, shares_figure
+from frontend.figures.report import left_out, report_figure, shares_figure
 from frontend.formatting import clock
 from frontend.pages.reports.layout import HIDDEN, PAGE, asked_of
 from frontend.routing import aria, in_browser, path_to
 from frontend.shell import NO_CLUSTER
+from maat.api.report_rows import single_rows
 from maat.api.reports import FigureOut, HeadlineOut, ReportOut
 from maat.client import calls
-from maat.client.calls import PREFIX
+from maat.client.calls import PREFIX, period_fields
 
 FORMS = (("pdf", "PDF"), ("csv", "CSV"), ("json", "JSON"))
 SEES_ALL = ("cluster_admin", "auditor")
@@ -109,7 +110,7 @@ def _without(title: str, remedy: str) -> Changes:
 def tenants_in(found: ReportOut, offered: Sequence[dict[str, str]]) -> list[dict[str, str]]:
     """Return the tenants to choose from: those that a report of all has named so far."""
     cost = next(one for one in found["figures"] if one["key"] == "cost")
-    named = {str(row[0]) for row in cost["rows"]} - {"all tenants", "idle", "other tenants"}
+    named = {str(row[0]) for row in single_rows(cost)} - {"other tenants"}
     known = named | {one["value"] for one in offered or []}
     if found["tenant"]:
         known.add(found["tenant"])
@@ -118,8 +119,7 @@ def tenants_in(found: ReportOut, offered: Sequence[dict[str, str]]) -> list[dict
 
 def files_of(cluster_id: str, asked: dict[str, str]) -> list[Component]:
     """Return links to the report as PDF, CSV and JSON, and a button that prints the page."""
-    names = {"start": "from", "end": "to"}
-    query = {names.get(name, name): value for name, value in asked.items()}
+    query = {name: str(value) for name, value in period_fields(asked).items()}
     links: list[Component] = [
         html.A(
             label,
@@ -195,7 +195,10 @@ def _figures(of: FigureOut, scheme: str) -> Component:
     drawn = [_graph(f"report-{of['key']}", report_figure(of, scheme=scheme))]
     if of["chart"] == "shares-and-rho" and of["rows"]:
         drawn.append(_graph("report-shares", shares_figure(of, scheme=scheme)))
-    return html.Div(drawn, className="report-figures")
+    parts: list[Component] = [html.Div(drawn, className="report-figures")]
+    if more := left_out(of):
+        parts.append(html.Div(f"{more} more tenants are in the numbers.", className="hint"))
+    return html.Div(parts)
 
 
 def _graph(graph_id: str, figure: object) -> Component:
@@ -213,16 +216,28 @@ def _table(of: FigureOut) -> Component:
             ]
         )
     )
+    singles = len(single_rows(of))
     rows = [
         html.Tr(
             [
-                html.Td(cell, className="wraps" if column["is_text"] else "number")
+                _cell(cell, column["is_text"], is_sum=at >= singles)
                 for column, cell in zip(of["columns"], row, strict=True)
             ]
         )
-        for row in of["shown"]
+        for at, row in enumerate(of["shown"])
     ]
-    return html.Table([head, html.Tbody(rows)], className="plain-table")
+    parts = [head, html.Tbody(rows[:singles])]
+    if rows[singles:]:
+        parts.append(html.Tfoot(rows[singles:]))
+    return html.Table(parts, className="plain-table")
+
+
+def _cell(text: str, is_text: bool, *, is_sum: bool) -> Component:
+    """A cell; the first of a row that sums up others is its heading."""
+    name = "wraps" if is_text else "number"
+    if is_sum and is_text:
+        return html.Th(text, scope="row", className=name)
+    return html.Td(text, className=name)
 
 
 def _caveats(caveats: Sequence[str]) -> Component:

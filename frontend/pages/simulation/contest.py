@@ -45,7 +45,7 @@ FIGURES = (
     ("avg_queueing_hours", "Queueing delay (h)", 3),
     ("avg_waiting_hours", "Waiting in all (h)", 3),
     ("contention_mean", "Contention", 1),
-    (WORST_RHO, "Worst ρ", 2),
+    (WORST_RHO, "Worst rho", 2),
 )
 UNFINISHED = ("unfinished", "Unfinished", 1)  # a mean over runs
 BASES = {

@@ -145,7 +145,7 @@ def unfinished_words(runs: Mapping[str, DrawnRun]) -> list[html.Div]:
 
 
 def fairness_words(rule: FairnessRule) -> str:
-    return f"{fairness_rule.meaning(rule)} Right of ρ = 1: worse off than alone."
+    return f"{fairness_rule.meaning(rule)} Right of rho = 1: worse off than alone."
 
 
 def least_fair(runs: Mapping[str, DrawnRun]) -> Component:
@@ -175,7 +175,7 @@ def least_fair(runs: Mapping[str, DrawnRun]) -> Component:
     heads = [
         html.Th("Run"),
         html.Th(f"Worst {rho}", className="number"),
-        html.Th("Unfair jobs (ρ > 1)", className="number"),
-        html.Th("Worst off (ρ)"),
+        html.Th("Unfair jobs (rho > 1)", className="number"),
+        html.Th("Worst off (rho)"),
     ]
     return html.Table([html.Thead(html.Tr(heads)), html.Tbody(rows)], className="plain-table")

@@ -1,4 +1,4 @@
-"""Use and cost: GPU hours of a period, by whom and to what effect, waits, and prices."""
+"""Use and cost: GPU-hours of a period, by whom and to what effect, waits, and prices."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from dash.development.base_component import Component
 
 from frontend.components.cards import card, graph, page_title, scrolls, skeleton
 from frontend.components.period import period_choice
-from frontend.pages.usage.prices import price_dialog
+from frontend.pages.usage.prices import price_dialog, remove_dialog
 from frontend.routing import QueryValue, aria, query_value
 from maat.api.usage import FORMULAS
 
@@ -41,10 +41,13 @@ def layout(by: QueryValue = None, **query: QueryValue) -> html.Div:
                 mb=8,
             ),
             html.Div(id="usage-told"),
-            html.Div([skeleton(84) for _ in range(TILES)], id="usage-tiles", className="tiles"),
+            html.Div(
+                [skeleton(84) for _ in range(TILES)], id="usage-tiles", className="tiles wrapping"
+            ),
             html.Div(_charts(), className="columns"),
             html.Div(_tables(), className="columns", style={"marginTop": "12px"}),
             price_dialog(),
+            remove_dialog(),
             dcc.Download(id="usage-file"),
             dcc.Store(id="usage-in-url"),
             dcc.Store(id="usage-prices-changed"),
@@ -69,13 +72,13 @@ def _way(by: str) -> Component:
 def _charts() -> list[Component]:
     return [
         card(
-            "GPU hours allocated by day",
+            "GPU-hours allocated by day",
             graph("usage-rows-chart", height=320),
             className="span-7",
         ),
         card("Utilisation by GPU type", graph("usage-types-chart", height=320), className="span-5"),
         card(
-            "What became of all GPU hours",
+            "What became of all GPU-hours",
             graph("usage-effect-chart", height=320),
             className="span-12",
         ),

@@ -15,7 +15,7 @@ from maat.api.usage import TypeUse, UsageOut, UsageRow, WaitsOut
 
 
 def hours(value: float) -> str:
-    """GPU hours with one decimal, whole from a thousand on."""
+    """GPU-hours with one decimal, whole from a thousand on."""
     return f"{value:,.0f}" if value >= 1000 else f"{value:,.1f}"
 
 
@@ -31,17 +31,16 @@ def tiles(found: UsageOut) -> list[Component]:
     total, waits = found["total"], found["waits"]
     capacity = sum(one["capacity_gpu_hours"] for one in found["gpu_types"])
     allocated, used = total["allocated_gpu_hours"], total["used_gpu_hours"]
-    kept = used - total["lost_gpu_hours"]
     idle = sum(one["idle_gpu_hours"] for one in found["gpu_types"])
     return [
-        tile("Allocated (GPU h)", hours(allocated), _of(allocated, capacity, "of all GPU hours")),
-        tile("Used (GPU h)", hours(used), f"{hours(total['restart_gpu_hours'])} in restarts"),
+        tile("Allocated (GPU-h)", hours(allocated), _of(allocated, capacity, "utilisation")),
+        tile("Used (GPU-h)", hours(used), f"{hours(total['restart_gpu_hours'])} in restarts"),
         tile(
-            "Useful (GPU h)",
+            "Useful (GPU-h)",
             hours(total["useful_gpu_hours"]),
-            _of(total["useful_gpu_hours"], kept, "efficiency"),
+            _of(total["useful_gpu_hours"], allocated, "of allocated"),
         ),
-        tile("Idle (GPU h)", hours(idle), f"{hours(total['lost_gpu_hours'])} lost to failures"),
+        tile("Idle (GPU-h)", hours(idle), f"{hours(total['lost_gpu_hours'])} lost to failures"),
         tile("Cost", money(total["cost"], found["currency"]), _price_note(found)),
         tile(
             "Median wait",
@@ -64,8 +63,8 @@ def _price_note(found: UsageOut) -> str:
 
 def _wait_note(waits: WaitsOut) -> str:
     if waits["p90_seconds"] is None:
-        return "no job was first started"
-    return f"p90 {duration(waits['p90_seconds'])}"
+        return "no job started"
+    return f"90th percentile {duration(waits['p90_seconds'])}"
 
 
 def rows_table(found: UsageOut) -> Component:
@@ -85,7 +84,7 @@ def rows_table(found: UsageOut) -> Component:
         "Cost",
         "Jobs started",
         "Median wait",
-        "p90 wait",
+        "90th percentile",
     )
     total = UsageRow(
         name="Total",
@@ -93,17 +92,15 @@ def rows_table(found: UsageOut) -> Component:
         waits=found["waits"],
         allocated_gpu_hours_by_day=None,
     )
-    note = "GPU hours. A job counts for each of its labels, so these rows do not add up."
+    note = "GPU-hours. A job counts for each of its labels, so these rows do not add up."
     notes = [html.Div(note, className="hint")] if found["by"] == "label" else []
     return html.Div(
         [
             *notes,
             _table(
                 heads,
-                [
-                    *(_row(row, found["currency"]) for row in rows),
-                    _row(total, found["currency"], is_total=True),
-                ],
+                [_row(row, found["currency"]) for row in rows],
+                total=_row(total, found["currency"], is_total=True),
             ),
         ]
     )
@@ -112,7 +109,7 @@ def rows_table(found: UsageOut) -> Component:
 def types_table(types: Sequence[TypeUse], currency: str | None) -> Component:
     if not types:
         return empty_state("No round was made in this period", "Choose a later period.")
-    heads = ("", "GPU hours", "Utilisation", "Idle", "Fragmented", "Reserved, idle", "Price per h")
+    heads = ("", "GPU-hours", "Utilisation", "Idle", "Fragmented", "Reserved, idle", "Price per h")
     return _table(heads, [_type_row(one, currency) for one in types])
 
 
@@ -130,8 +127,8 @@ def _row(row: UsageRow, currency: str | None, *, is_total: bool = False) -> html
         ABSENT if waits is None else duration(waits["median_seconds"]),
         ABSENT if waits is None else duration(waits["p90_seconds"]),
     ]
-    name = html.B(row["name"]) if is_total else cut_name(row["name"])
-    return html.Tr([html.Td(name), *(html.Td(cell, className="number") for cell in cells)])
+    name = html.Th(row["name"], scope="row") if is_total else html.Td(cut_name(row["name"]))
+    return html.Tr([name, *(html.Td(cell, className="number") for cell in cells)])
 
 
 def _type_row(one: TypeUse, currency: str | None) -> html.Tr:
@@ -155,14 +152,13 @@ def _with_cost(gpu_hours: float, cost: str | None, currency: str | None) -> Comp
     return html.Div(lines)
 
 
-def _table(heads: Sequence[str], rows: Sequence[html.Tr]) -> html.Table:
+def _table(
+    heads: Sequence[str], rows: Sequence[html.Tr], *, total: html.Tr | None = None
+) -> html.Table:
+    """A table; the row of the total is its foot."""
     first, *others = heads
-    return html.Table(
-        [
-            html.Thead(
-                html.Tr([html.Th(first), *(html.Th(head, className="number") for head in others)])
-            ),
-            html.Tbody(list(rows)),
-        ],
-        className="plain-table pinned",
-    )
+    head = [html.Th(first), *(html.Th(head, className="number") for head in others)]
+    parts = [html.Thead(html.Tr(head)), html.Tbody(list(rows))]
+    if total is not None:
+        parts.append(html.Tfoot(total))
+    return html.Table(parts, className="plain-table pinned")

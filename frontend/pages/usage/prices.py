@@ -12,8 +12,8 @@ from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
-from frontend.callbacks import NOTHING, NOTICES, Changes, answer
-from frontend.components.dialogs import dialog
+from frontend.callbacks import NOTHING, NOTICES, Changes, answer, is_press_of
+from frontend.components.dialogs import dialog, question
 from frontend.components.notices import notice, refusal
 from frontend.components.states import gpu_chip
 from frontend.forms import FormValues, errors_by_field
@@ -23,21 +23,23 @@ from maat.client import calls
 from maat.client.errors import FieldProblem
 
 MAY_PRICE = "clusters:write"
+REMOVE = "usage-price-remove"
 FIELDS = ("gpu_type", "price_per_gpu_hour", "currency", "valid_from")
 _LABELS = {
     "gpu_type": ("GPU type", "t4"),
-    "price_per_gpu_hour": ("Price per GPU hour", "0.35"),
+    "price_per_gpu_hour": ("Price per GPU-hour", "0.35"),
     "currency": ("Currency", "EUR"),
     "valid_from": ("From this day on (UTC)", "today, or 2026-11-01"),
 }
 
 
 class Pressed(TypedDict):
-    """A press of the button that removes a price."""
+    """A press of the button that removes a price. `told`: which one it is, in words."""
 
     at: int
     price: str
     version: str
+    told: str
 
 
 def field_id(name: str) -> str:
@@ -75,6 +77,10 @@ def price_dialog() -> dmc.Modal:
     return dialog("usage-price-ask", "Set a price", form)
 
 
+def remove_dialog() -> dmc.Modal:
+    return question(REMOVE, "Remove this price?", keeps="Keep it", does="Remove")
+
+
 def add_button(may: bool) -> dmc.Button | None:
     if not may:
         return None
@@ -90,7 +96,7 @@ def add_button(may: bool) -> dmc.Button | None:
 def prices_table(prices: Sequence[PriceOut], *, may: bool) -> Component:
     """All prices, newest of each type first; with buttons for who may remove them."""
     if not prices:
-        asks = "Set what a GPU hour costs" if may else "Ask an admin of the cluster for them"
+        asks = "Set what a GPU-hour costs" if may else "Ask an admin of the cluster for them"
         return html.Div(f"No price yet: hours are shown without costs. {asks}.", className="hint")
     ordered = sorted(prices, key=lambda one: one["valid_from"], reverse=True)
     ordered.sort(key=lambda one: one["gpu_type"])
@@ -99,12 +105,17 @@ def prices_table(prices: Sequence[PriceOut], *, may: bool) -> Component:
 
 def _row(one: PriceOut, *, may: bool) -> html.Tr:
     until = f" until {one['valid_until']}" if one["valid_until"] else " on"
-    what = f"{one['price_per_gpu_hour']} {one['currency']} per GPU hour"
+    what = f"{one['price_per_gpu_hour']} {one['currency']} per GPU-hour"
     button = dmc.Button(
         "Remove",
         variant="subtle",
         size="compact-xs",
-        **click_target("usage-price-removed", price=one["id"], version=str(one["version"])),
+        **click_target(
+            "usage-price-removed",
+            price=one["id"],
+            version=str(one["version"]),
+            told=f"{one['gpu_type']}: {what}, from {one['valid_from']}{until}.",
+        ),
         **aria(f"Remove the price of {one['gpu_type']} from {one['valid_from']}"),
     )
     counts = html.B(what) if one["is_valid_now"] else what
@@ -145,14 +156,33 @@ def register(app: Dash, api: Api) -> None:
     )
     answer(
         app,
+        ask,
+        output={
+            "asks": Output(f"{REMOVE}-ask", "opened"),
+            "words": Output(f"{REMOVE}-ask-text", "children"),
+            "chosen": Output(f"{REMOVE}-chosen", "data"),
+        },
+        inputs={"pressed": Input("usage-price-removed", "data")},
+        prevent_initial_call=True,
+    )
+    answer(
+        app,
         partial(remove, api),
         output={
+            "asks": Output(f"{REMOVE}-ask", "opened", allow_duplicate=True),
             "changed": Output("usage-prices-changed", "data", allow_duplicate=True),
             "notices": NOTICES,
         },
-        inputs={"pressed": Input("usage-price-removed", "data")},
-        state={"cluster_id": State("cluster-select", "value")},
+        inputs={
+            "_yes": Input(f"{REMOVE}-yes", "n_clicks"),
+            "_no": Input(f"{REMOVE}-no", "n_clicks"),
+        },
+        state={
+            "cluster_id": State("cluster-select", "value"),
+            "chosen": State(f"{REMOVE}-chosen", "data"),
+        },
         prevent_initial_call=True,
+        running=[(Output(f"{REMOVE}-yes", "loading"), True, False)],
     )
 
 
@@ -174,7 +204,7 @@ async def set_price(
         beside, above = errors_by_field(error, _place, empty_name="")
         errors = {name: beside.get(name, "") for name in FIELDS}
         return {"errors": errors, "problem": above, "key": uuid4().hex}
-    words = f"{made['gpu_type']}: {made['price_per_gpu_hour']} {made['currency']} per GPU hour"
+    words = f"{made['gpu_type']}: {made['price_per_gpu_hour']} {made['currency']} per GPU-hour"
     return {
         "asks": False,
         "problem": None,
@@ -185,17 +215,31 @@ async def set_price(
     }
 
 
-async def remove(api: Api, *, pressed: Pressed | None, cluster_id: str) -> Changes:
+async def ask(*, pressed: Pressed | None) -> Changes:
+    """Ask whether to remove the price whose button was pressed."""
     if not pressed:
         return NOTHING
-    version = int(pressed["version"])
+    words = (
+        f"{pressed['told']} Its days, past ones too, then cost what the price before it says; "
+        "without one their hours have no price."
+    )
+    return {"asks": True, "words": words, "chosen": pressed}
+
+
+async def remove(
+    api: Api, *, _yes: int | None, _no: int | None, cluster_id: str, chosen: Pressed | None
+) -> Changes:
+    """Close the dialog, and remove the price if that was confirmed."""
+    if not is_press_of(f"{REMOVE}-yes") or not chosen:
+        return {"asks": False}
+    version = int(chosen["version"])
     try:
         async with api.visitor() as maat:
-            await maat.send(calls.remove_price(cluster_id, pressed["price"], version=version))
+            await maat.send(calls.remove_price(cluster_id, chosen["price"], version=version))
     except Failure as error:
-        return {"notices": refusal(error)}
+        return {"asks": False, "notices": refusal(error)}
     words = "The price before it counts on."
-    return {"changed": pressed["at"], "notices": notice("Price removed", words)}
+    return {"asks": False, "changed": chosen["at"], "notices": notice("Price removed", words)}
 
 
 def _place(problem: FieldProblem) -> str | None:

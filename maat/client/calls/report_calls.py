@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import TypedDict, Unpack
 
@@ -43,35 +44,49 @@ class ReportAsked(TypedDict, total=False):
 
 
 class PeriodAsked(TypedDict, total=False):
-    """The cluster and the period of a report: a name of PeriodName, or two moments."""
+    """The cluster and the period: a name of PeriodName, or from `start` to `end` (cluster time)."""
 
     cluster: str | None
     period: str | None
     start: str | None
-    to: str | None
+    end: str | None
 
 
-def _of_period(asked: PeriodAsked, **more: object) -> dict[str, object]:
-    given = dict(asked)
-    return given_of(**{"from": given.pop("start", None), **given, **more})
+def period_fields(asked: Mapping[str, object]) -> dict[str, object]:
+    """Return what is asked as the API names it: `start` and `end` are called `from` and `to`."""
+    names = {"start": "from", "end": "to"}
+    given = {names.get(name, name): value for name, value in asked.items()}
+    return given_of(**{name: _word(value) for name, value in given.items()})
 
 
-def fairness(**asked: Unpack[PeriodAsked]) -> Call[FairnessOut]:
-    """rho of the jobs that ended in a period, by tenant."""
-    return Call("GET", path_of("fairness"), _of_period(asked))
+def fairness(
+    *, points: int | None = None, most: int | None = None, **asked: Unpack[PeriodAsked]
+) -> Call[FairnessOut]:
+    """rho of the jobs that ended in a period, by tenant.
+
+    `points`: most points of a distribution. `most`: tenants with a row of their own.
+    """
+    query = period_fields({**asked, "points": points, "most": most})
+    return Call("GET", path_of("fairness"), query)
 
 
 def worst_fairness(
     *, limit: int | None = None, cursor: str | None = None, **asked: Unpack[PeriodAsked]
 ) -> Call[Page[JobFairnessOut]]:
     """The jobs of the largest rho."""
-    query = _of_period(asked, limit=limit, cursor=cursor)
+    query = period_fields({**asked, "limit": limit, "cursor": cursor})
     return Call("GET", path_of("fairness", "worst"), query)
 
 
-def shares(*, points: int | None = None, **asked: Unpack[PeriodAsked]) -> Call[SharesOut]:
-    """Shares of the tenants, deserved and actual, over a period."""
-    return Call("GET", path_of("fairness", "shares"), _of_period(asked, points=points))
+def shares(
+    *, points: int | None = None, most: int | None = None, **asked: Unpack[PeriodAsked]
+) -> Call[SharesOut]:
+    """Shares of the tenants, deserved and actual, over a period.
+
+    `points`: most spans. `most`: tenants with a share of their own.
+    """
+    query = period_fields({**asked, "points": points, "most": most})
+    return Call("GET", path_of("fairness", "shares"), query)
 
 
 def recompute_fairness(
@@ -100,7 +115,7 @@ def usage(
 
     `by`: what the rows are. `per_day`: also their allocated hours by day.
     """
-    return Call("GET", path_of("usage"), _of_period(asked, by=by, per_day=per_day))
+    return Call("GET", path_of("usage"), period_fields({**asked, "by": by, "per_day": per_day}))
 
 
 def prices(cluster_id: str) -> Call[Page[PriceOut]]:
@@ -132,7 +147,7 @@ def remove_price(cluster_id: str, price_id: str, *, version: int) -> Call[None]:
 
 def report(cluster_id: str, **asked: Unpack[ReportAsked]) -> Call[ReportOut]:
     """A report of a period, made now and not kept."""
-    return Call("GET", path_of("clusters", cluster_id, "report"), _asked(asked))
+    return Call("GET", path_of("clusters", cluster_id, "report"), period_fields(asked))
 
 
 def report_file(
@@ -143,7 +158,7 @@ def report_file(
     **asked: Unpack[ReportAsked],
 ) -> Call[bytes]:
     """The same as PDF, CSV or JSON."""
-    query = {**_asked(asked), **given_of(paper=_word(paper))}
+    query = period_fields({**asked, "paper": paper})
     return Call(
         "GET", path_of("clusters", cluster_id, "report", _word(form)), query, headers=_ANY_FORM
     )
@@ -221,13 +236,5 @@ def retry_report_delivery(schedule_id: str, delivery_id: str) -> Call[DeliveryOu
 _ANY_FORM = {"Accept": "*/*"}
 
 
-def _word(value: StrEnum | str | None) -> str | None:
+def _word(value: object) -> object:
     return value.value if isinstance(value, StrEnum) else value
-
-
-def _asked(asked: ReportAsked) -> dict[str, object]:
-    """Return the query of a report; `start` and `end` are called `from` and `to`."""
-    names = {"period": "period", "start": "from", "end": "to", "tenant": "tenant"}
-    given = {names[name]: value for name, value in asked.items()}
-    period = given.get("period")
-    return given_of(**(given | {"period": period.value if isinstance(period, StrEnum) else period}))
