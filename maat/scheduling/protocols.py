@@ -5,7 +5,8 @@ The data that flows between the parts is in rounds.py; loop.py calls them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from maat.scheduling.events import Event
@@ -20,11 +21,31 @@ from maat.scheduling.rounds import (
 )
 
 
+@dataclass(frozen=True)
+class Order:
+    """In which order a policy grants jobs what they request.
+
+    Attributes:
+        rows: Numbers of the jobs, first come first.
+        types: The GPU types that a job may have, as the policy tries them.
+        keep_running: Whether running jobs keep their GPUs before others are considered.
+        blocks: Whether jobs behind one that does not fit wait.
+    """
+
+    rows: Sequence[int]
+    types: Callable[[int], Sequence[int]]
+    keep_running: bool
+    blocks: bool
+
+
 class Policy(Protocol):
     """Decides how much each job gets.
 
     `default_round_seconds`: the interval of rounds when nothing else gives one. A policy that
     chooses GPU counts, instead of granting what jobs request, sets `chooses_gpu_counts` to True.
+    If it does not use every count that a job declares, it also has `useful_counts(round_input)`:
+    the counts that it would grant in this round, by job and GPU type, ascending. A policy that
+    grants along an order has `order(round_input)`, an `Order`.
     """
 
     default_round_seconds: ClassVar[float]
