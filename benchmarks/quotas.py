@@ -28,9 +28,11 @@ from maat.workloads.generators import generate
 from maat.workloads.workloads import Workload
 
 DAY = 86_400.0
-WEIGHTS = {"blue": 1.0, "green": 2.0, "red": 4.0, "grey": 1.0}
-JOB_SHARES = {"blue": 0.2, "green": 0.3, "red": 0.48, "grey": 0.02}
-JOBS_PER_HOUR = 40
+WEIGHTS = {"blue": 1.0, "green": 2.0, "red": 4.0, "grey": 1.0, "white": 1.0}
+JOB_SHARES = {"blue": 0.14, "green": 0.24, "red": 0.49, "grey": 0.12, "white": 0.01}
+JOBS_PER_HOUR = 30
+WORK_SCALE = 2.0
+WAITING_HOURS = 4.0  # of arrivals that wait already when the day begins
 MOST_GPUS = 64  # of a job that does not say
 CLUSTER = "t4=6x4,rtx=3x8,a100=2x8"
 SHARE_COLUMNS = {
@@ -47,10 +49,11 @@ SHARE_POLICIES = ("sia", "las", "fifo")
 COST_POLICIES = ("sia", "las", "fifo")
 TIMES = 9
 SHARE_NOTES = [
-    f"A simulated day on {CLUSTER}: {JOBS_PER_HOUR} jobs an hour, more than it can run. Shares are "
-    "of the GPU time in use; deserved: weighted max-min of the GPUs in use at every moment.",
-    "off: actual / deserved - 1. grey wants little: most of the time less than its weight would "
-    "give it.",
+    f"A simulated day on {CLUSTER}: {JOBS_PER_HOUR} jobs an hour, each of {WORK_SCALE:g} times the "
+    f"usual work, more than it can run; those of {WAITING_HOURS:g} hours wait when it begins.",
+    "Shares are of the GPU time in use; deserved: weighted max-min of the GPUs in use at every "
+    "moment, by what jobs declare.",
+    "off: actual / deserved - 1. white seldom has a job; the others always do.",
 ]
 COST_NOTES = [
     f"CPU seconds of plan_round and all reasons, medians of {TIMES} pairs of rounds. ratio: median "
@@ -73,12 +76,23 @@ COST_COLUMNS = {
 
 
 def workload(hours: float, *, seed: int = 0) -> Workload:
-    """Jobs of four tenants: three want more than their shares, grey little."""
-    drawn = generate("philly", jobs=int(JOBS_PER_HOUR * hours), hours=hours, seed=seed)
+    """Jobs of five tenants: white wants little, the others more than their shares all the time."""
+    drawn = generate(
+        "philly",
+        jobs=int(JOBS_PER_HOUR * (WAITING_HOURS + hours)),
+        hours=WAITING_HOURS + hours,
+        seed=seed,
+        work_scale=WORK_SCALE,
+    )
     rng = np.random.default_rng(seed)
     tenants = rng.choice(list(JOB_SHARES), p=list(JOB_SHARES.values()), size=len(drawn))
     jobs = tuple(
-        replace(job, tenant=str(tenant)) for job, tenant in zip(drawn.jobs, tenants, strict=True)
+        replace(
+            job,
+            tenant=str(tenant),
+            submit_seconds=max(job.submit_seconds - WAITING_HOURS * 3600.0, 0.0),
+        )
+        for job, tenant in zip(drawn.jobs, tenants, strict=True)
     )
     return replace(drawn, jobs=jobs)
 
