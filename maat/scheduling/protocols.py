@@ -5,8 +5,7 @@ The data that flows between the parts is in rounds.py; loop.py calls them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
 from maat.scheduling.events import Event
@@ -19,23 +18,6 @@ from maat.scheduling.rounds import (
     RoundResult,
     StoredState,
 )
-
-
-@dataclass(frozen=True)
-class Order:
-    """In which order a policy grants jobs what they request.
-
-    Attributes:
-        rows: Numbers of the jobs, first come first.
-        types: The GPU types that a job may have, as the policy tries them.
-        keep_running: Whether running jobs keep their GPUs before others are considered.
-        blocks: Whether jobs behind one that does not fit wait.
-    """
-
-    rows: Sequence[int]
-    types: Callable[[int], Sequence[int]]
-    keep_running: bool
-    blocks: bool
 
 
 class Policy(Protocol):

@@ -9,8 +9,7 @@ from typing import ClassVar
 from maat.scheduling.parameters import knob
 from maat.scheduling.policies.ordering import HeadOfLine, in_order, order_of, walk
 from maat.scheduling.policies.requests import requests
-from maat.scheduling.protocols import Order
-from maat.scheduling.rounds import Decision, RoundInput
+from maat.scheduling.rounds import Decision, Order, RoundInput
 
 
 @dataclass(frozen=True)

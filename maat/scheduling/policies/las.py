@@ -15,8 +15,7 @@ from maat.scheduling.policies.ordering import (
     walk,
 )
 from maat.scheduling.policies.requests import requests
-from maat.scheduling.protocols import Order
-from maat.scheduling.rounds import Decision, RoundInput
+from maat.scheduling.rounds import Decision, Order, RoundInput
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,7 @@ from maat.scheduling.free_capacity import exceeds, free_places, never_fits, wait
 from maat.scheduling.job import Job, JobId
 from maat.scheduling.limits import Limit, LimitKind
 from maat.scheduling.policies.requests import Requests
-from maat.scheduling.protocols import Order
-from maat.scheduling.rounds import Decision, Grant, PolicyState, RoundInput
+from maat.scheduling.rounds import Decision, Grant, Order, PolicyState, RoundInput
 from maat.scheduling.solving.report import SolveReport
 
 AHEAD = "jobs before it in the policy's order"

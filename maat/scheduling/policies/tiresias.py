@@ -18,8 +18,7 @@ from maat.scheduling.policies.ordering import (
     walk,
 )
 from maat.scheduling.policies.requests import requests
-from maat.scheduling.protocols import Order
-from maat.scheduling.rounds import Decision, PolicyState, RoundInput
+from maat.scheduling.rounds import Decision, Order, PolicyState, RoundInput
 
 # Service is a sum of floats: a decision ends this many seconds early, and a threshold counts as met
 # when this much service is missing.

@@ -21,7 +21,7 @@ class Wish(NamedTuple):
 
     `rank`: of its class. `counts`: the GPU counts that it could have, by type, ascending. `types`:
     those of which it could be dealt some. `in_order`: whether it takes the first of them that has
-    room; else its tenant is dealt the type of which it has least.
+    room; else one that its tenant holds, or the one of which least is gone.
     """
 
     job: int
@@ -33,11 +33,14 @@ class Wish(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """GPUs of a type with which a job has `count` of it, beside those set aside for its tenant."""
+    """GPUs with which a job has `then` of a type.
+
+    `gpus` of them are taken from what is left; the others were set aside for its tenant.
+    """
 
     gpus: int
     gpu_type: int
-    count: int
+    then: int
     wish: Wish
 
 
@@ -107,10 +110,10 @@ class Hand:
             self.waiting.popleft()
         else:
             before = heapq.heappop(self._growing[t])[1]
-        self.spare[t] -= piece.count - before - piece.gpus
+        self.spare[t] -= piece.then - before - piece.gpus
         self.given[t] += piece.gpus
         self.room[t] -= piece.gpus
-        self.grow(piece.wish, t, piece.count)
+        self.grow(piece.wish, t, piece.then)
 
     def claim(self, gpu_type: int) -> int:
         """Return how many GPUs of a type it holds and was not yet dealt."""

@@ -113,7 +113,7 @@ class _Division:
         total = self.given.sum(axis=1) + self._beside
         dealt = self._dealer.deal(hands, total=total, places=self._places())
         for piece in dealt:
-            self._counts.setdefault(piece.wish.job, {})[piece.gpu_type] = piece.count
+            self._counts.setdefault(piece.wish.job, {})[piece.gpu_type] = piece.then
         self.given = np.array([hand.given for hand in hands], dtype=np.int64)
         self._spare = np.array([hand.spare for hand in hands], dtype=np.int64)
         return bool(dealt)
@@ -124,7 +124,7 @@ class _Division:
     def _places(self) -> IntArray:
         """The places that are left of each type, shape (T,); none of types without contention."""
         left = np.maximum(self._teams.capacity - self.given.sum(axis=0), 0)
-        return left * self._teams.contended
+        return np.where(self._teams.contended, left, 0)
 
 
 def _hands(teams: Teams, *, given: IntArray, held: IntArray, spare: IntArray) -> list[Hand]:

@@ -14,11 +14,11 @@ import numpy as np
 from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
 from maat.scheduling.job import JobId
 from maat.scheduling.owed import TURN_SECONDS, Owed
-from maat.scheduling.protocols import Order, Policy
+from maat.scheduling.protocols import Policy
 from maat.scheduling.quotas import TenantQuota
 from maat.scheduling.quotas.dealing import Wish
 from maat.scheduling.quotas.demand import Demand, demand_of, held_by_type
-from maat.scheduling.rounds import Grant, RoundInput
+from maat.scheduling.rounds import Grant, Order, RoundInput
 from maat.vocabulary import PRIORITIES, priority_class
 
 NO_CEILING = np.iinfo(np.int32).max
