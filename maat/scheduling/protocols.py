@@ -25,6 +25,9 @@ class Policy(Protocol):
 
     `default_round_seconds`: the interval of rounds when nothing else gives one. A policy that
     chooses GPU counts, instead of granting what jobs request, sets `chooses_gpu_counts` to True.
+    If it does not use every count that a job declares, it also has `useful_counts(round_input)`:
+    the counts that it would grant in this round, by job and GPU type, ascending. A policy that
+    grants along an order has `order(round_input)`, an `Order`.
     """
 
     default_round_seconds: ClassVar[float]

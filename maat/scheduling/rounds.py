@@ -132,6 +132,23 @@ class RoundInput:
 
 
 @dataclass(frozen=True)
+class Order:
+    """In which order a policy grants jobs what they request.
+
+    Attributes:
+        rows: Numbers of the jobs, first come first.
+        types: The GPU types that a job may have, as the policy tries them.
+        keep_running: Whether running jobs keep their GPUs before others are considered.
+        blocks: Whether jobs behind one that does not fit wait.
+    """
+
+    rows: Sequence[int]
+    types: Callable[[int], Sequence[int]]
+    keep_running: bool
+    blocks: bool
+
+
+@dataclass(frozen=True)
 class Decision:
     """Grants in order of placement priority, with reasons, report and state.
 

@@ -137,9 +137,7 @@ def test_every_policy_keeps_quotas_and_decides_the_same_again(
         claim(result.decision, result.round_input)
     # A second decision lends what the policy itself left idle in the first: the first is the one
     # that must leave room for guarantees.
-    rows = quota_limits(
-        round_input, chooses_counts=bool(getattr(policy, "chooses_gpu_counts", False))
-    )
+    rows = quota_limits(round_input, policy)
     first = policy.allocate(replace(round_input, limits=round_input.limits + rows))
     nobody_is_kept_below_its_guarantee_by_what_others_borrow(first, round_input)
 
@@ -188,9 +186,8 @@ def lower_ones_hold_nothing_that_a_waiting_job_was_offered(
     In the first decision of the round these classes leave all that it could use. It waits there
     too: what it lacks is not what they hold.
     """
-    chooses = bool(getattr(policy, "chooses_gpu_counts", False))
     drawn = replace(round_input, limits=tuple(x for x in round_input.limits if not is_row(x)))
-    rows = quota_limits(drawn, chooses_counts=chooses)
+    rows = quota_limits(drawn, policy)
     first = policy.allocate(replace(drawn, limits=drawn.limits + rows)).grants
     for job in waiting(decision, round_input):
         for gpu_type in round_input.cluster.type_names:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 from scheduling.examples import belief, job, round_of, spec
@@ -17,6 +17,9 @@ from maat.scheduling.loop import plan_round
 from maat.scheduling.owed import Owed
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES, suiting_placer
+from maat.scheduling.policies.las import Las
+from maat.scheduling.policies.ordering import grant_chosen
+from maat.scheduling.policies.requests import requests
 from maat.scheduling.quotas import TenantQuota, check_quotas
 from maat.scheduling.quotas.rounds import quota_limits
 from maat.scheduling.rounds import Decision, PolicyState, RoundInput
@@ -134,6 +137,77 @@ def test_a_share_is_named_as_one() -> None:
         "Held by your team's share of 8 t4 in this round: 8 in use.",
         "Jobs that have had less service hold all GPUs that it could use.",
     }
+
+
+@dataclass(frozen=True)
+class LasWithout(Las):
+    """LAS, but for one job, for which it has no GPUs whatever is free."""
+
+    left_out: str = ""
+
+    def allocate(self, round_input: RoundInput) -> Decision:
+        wanted, found = requests(round_input), super().allocate(round_input)
+        names = round_input.cluster.type_index
+        chosen = [
+            (row, names[found.grants[job.id].gpu_type])
+            for row, job in enumerate(round_input.jobs)
+            if job.id in found.grants and job.id != self.left_out
+        ]
+        grants, reasons = grant_chosen(round_input, wanted, chosen)
+        return replace(found, grants=grants, reasons=reasons)
+
+
+def test_a_job_that_the_policy_turned_down_is_not_told_that_a_quota_holds_it() -> None:
+    """Its GPUs are dealt to b then: a's row becomes 0, but that is not why it waits."""
+    quotas = (TenantQuota(tenant="a"), TenantQuota(tenant="b"))
+    full = round_of(CLUSTER, *many("a", 1, gpus=4), *many("b", 20), quotas=quotas)
+    policy = LasWithout(left_out="a-0")
+    decision = plan_round(full, policy, PLACERS.build("packed-sticky")).decision
+    assert gpus_by_tenant(decision, full) == {"b": 16}
+    reason = decision.reasons["a-0"]
+    assert reason.primary is ReasonCode.BEHIND_IN_ORDER
+    assert "quota" not in reason.sentence
+
+
+def test_a_ceiling_is_the_reason_even_if_idle_gpus_are_dealt_again() -> None:
+    """Of 16 GPUs a may have 2 and b 12; the 4 of c, which is turned down, are dealt again."""
+    quotas = tuple(TenantQuota(tenant=t, ceiling={"t4": n}) for t, n in (("a", 2), ("b", 12)))
+    jobs = (*many("a", 3, gpus=2), *many("b", 20), *many("c", 1, gpus=4))
+    full = round_of(CLUSTER, *jobs, quotas=quotas)
+    decision = plan_round(full, LasWithout(left_out="c-0"), PLACERS.build("packed-sticky")).decision
+    assert gpus_by_tenant(decision, full) == {"a": 2, "b": 12}
+    waiting = [j.id for j in full.jobs if j.id.startswith("a") and j.id not in decision.grants]
+    assert len(waiting) == 2
+    assert {decision.reasons[name].sentence for name in waiting} == {
+        "Held by your team's quota of 2 t4: 2 in use."
+    }
+
+
+def elastic(name: str, tenant: str, *, held: tuple[int, ...] = (), most: int = 8) -> Job:
+    """A job of which the policy chooses the GPU count, on any type."""
+    known = belief(t4=0.1, rtx=0.1, a100=0.1)
+    return job(spec(name, tenant=tenant, max_gpus=most), known, held=held, started_at=0.0)
+
+
+def test_a_single_job_may_use_all_of_its_tenant_s_share_on_one_type() -> None:
+    """Half of 24 GPUs is a's: 4 of each type would be no more than 4 for its one job."""
+    quotas = (TenantQuota(tenant="a"), TenantQuota(tenant="b"))
+    cluster = Cluster.parse("t4=1x8,rtx=1x8,a100=1x8")
+    others = [elastic(f"b-{i}", "b") for i in range(30)]
+    full = round_of(cluster, elastic("a-0", "a", held=(8, 9, 10, 11)), *others, quotas=quotas)
+    decision = decided("sia", full)
+    assert (decision.grants["a-0"].gpu_type, decision.grants["a-0"].gpu_count) == ("rtx", 8)
+    assert gpus_by_tenant(decision, full) == {"a": 8, "b": 16}
+
+
+def test_what_jobs_could_use_is_what_sia_would_grant_them_in_this_round() -> None:
+    """A job doubles at most: no other tenant waits for GPUs that it could only use later."""
+    quotas = (TenantQuota(tenant="a"), TenantQuota(tenant="b"))
+    cluster = Cluster.parse("t4=2x8")
+    new, old = elastic("a-0", "a", most=16), elastic("b-0", "b", held=tuple(range(8)))
+    two = round_of(cluster, replace(new, belief=belief(peak=1, t4=0.1)), old, quotas=quotas)
+    assert quota_limits(two, POLICIES.build("sia")) == ()
+    assert quota_limits(two) != ()
 
 
 @pytest.mark.parametrize("policy", POLICIES.names)

@@ -23,17 +23,20 @@ WEIGHTS = {"blue": 1.0, "green": 2.0, "red": 2.0}
 BY_WEIGHT = tuple(TenantQuota(tenant=name, weight=weight) for name, weight in WEIGHTS.items())
 
 
-def endless(policy: str, *, gpus: str, jobs: int, each: int, rounds: int = 240) -> Scenario:
-    """Long jobs of three tenants, each of which could use the whole cluster."""
+def endless(policy: str, *, gpus: str, jobs: int, each: int | None, rounds: int = 240) -> Scenario:
+    """Long jobs of three tenants, each of which could use the whole cluster.
+
+    `each`: the GPUs of each job; None leaves them to the policy.
+    """
     trace = tuple(
         TraceJob(
             name=f"{tenant}-{i}",
             submit_seconds=0.0,
             model="bert",
-            gpu_count=each,
+            gpu_count=each or 1,
             max_gpus=each,
-            batch_size=24 * each,
-            adaptivity=Adaptivity.RIGID,
+            batch_size=None if each is None else 24 * each,
+            adaptivity=Adaptivity.ADAPTIVE if each is None else Adaptivity.RIGID,
             work_scale=50.0,
             tenant=tenant,
         )
@@ -64,6 +67,13 @@ def gpu_seconds(result: SimulationResult) -> Counter[str]:
 def test_over_eight_hours_shares_are_within_3_percent_of_the_weights(policy: str) -> None:
     """Seven GPUs by 1:2:2 are 1.4, 2.8 and 2.8: no round can give that, eight hours can."""
     held = gpu_seconds(simulate(endless(policy, gpus="a100=1x7", jobs=8, each=1)))
+    for tenant, weight in WEIGHTS.items():
+        assert held[tenant] / held.total() == pytest.approx(weight / 5.0, rel=0.03)
+
+
+def test_jobs_whose_counts_sia_chooses_hold_shares_on_several_gpu_types() -> None:
+    """A job has GPUs of one type, and doubles: 20 by 1:2:2 are no sums of such steps by type."""
+    held = gpu_seconds(simulate(endless("sia", gpus="t4=2x4,a100=3x4", jobs=2, each=None)))
     for tenant, weight in WEIGHTS.items():
         assert held[tenant] / held.total() == pytest.approx(weight / 5.0, rel=0.03)
 

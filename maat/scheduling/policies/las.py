@@ -11,10 +11,11 @@ from maat.scheduling.policies.ordering import (
     ServiceUnit,
     attained_service,
     in_order,
+    order_of,
     walk,
 )
 from maat.scheduling.policies.requests import requests
-from maat.scheduling.rounds import Decision, RoundInput
+from maat.scheduling.rounds import Decision, Order, RoundInput
 
 
 @dataclass(frozen=True)
@@ -34,18 +35,19 @@ class Las:
     default_round_seconds: ClassVar[float] = 300.0  # PAL, which runs LAS on Blox: 300
     name: str = "las"
 
-    def allocate(self, round_input: RoundInput) -> Decision:
+    def order(self, round_input: RoundInput) -> Order:
+        """Return the order in which jobs are granted what they request."""
         served = {
             row: (attained_service(job, self.service), job.spec.submitted_at)
             for row, job in enumerate(round_input.jobs)
         }
-        order = in_order(served)
+        return order_of(requests(round_input), in_order(served), self.head_of_line)
+
+    def allocate(self, round_input: RoundInput) -> Decision:
         return walk(
             round_input,
             requests(round_input),
-            order,
-            head_of_line=self.head_of_line,
-            keep_running=False,
+            self.order(round_input),
             state=round_input.state,
             held_by="jobs that have had less service",
         )

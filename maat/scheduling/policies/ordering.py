@@ -14,7 +14,7 @@ from maat.scheduling.free_capacity import exceeds, free_places, never_fits, wait
 from maat.scheduling.job import Job, JobId
 from maat.scheduling.limits import Limit, LimitKind
 from maat.scheduling.policies.requests import Requests
-from maat.scheduling.rounds import Decision, Grant, PolicyState, RoundInput
+from maat.scheduling.rounds import Decision, Grant, Order, PolicyState, RoundInput
 from maat.scheduling.solving.report import SolveReport
 
 AHEAD = "jobs before it in the policy's order"
@@ -53,36 +53,33 @@ def attained_service(job: Job, unit: ServiceUnit) -> float:
 def walk(
     round_input: RoundInput,
     wanted: Requests,
-    order: Sequence[int],
+    order: Order,
     *,
-    head_of_line: HeadOfLine,
-    keep_running: bool,
     state: PolicyState,
     order_stands_until: float = -math.inf,
     held_by: str = AHEAD,
 ) -> Decision:
-    """Grant along `order` (row numbers) while there is room.
+    """Grant along `order` while there is room.
 
     Args:
-        keep_running: If True, running jobs keep their GPUs before others are considered.
         order_stands_until: Cluster time until which the order does not depend on the jobs'
             progress. The decision stands until then, unless it depends on a goodput.
         held_by: Which jobs hold the GPUs that another waits for, in the policy's own words.
     """
     walker = Walker(round_input, wanted, held_by)
     jobs = round_input.jobs
-    if keep_running:
-        for row in order:
+    if order.keep_running:
+        for row in order.rows:
             if jobs[row].allocation is not None:
                 walker.offer(row)
     blocked, waiting_tenants = False, set[str]()
-    for row in order:
+    for row in order.rows:
         if jobs[row].id in walker.grants:
             continue
         tenant = jobs[row].spec.tenant
         if blocked or tenant in waiting_tenants or not walker.offer(row):
             walker.refuse(row)
-            if head_of_line is HeadOfLine.BLOCK and walker.could_ever_run(row):
+            if order.blocks and walker.could_ever_run(row):
                 if walker.waits_for_quota(row):
                     waiting_tenants.add(tenant)
                 else:
@@ -91,6 +88,13 @@ def walk(
     return Decision(
         walker.grants, SolveReport(), walker.reasons, state=state, stands_until=stands_until
     )
+
+
+def order_of(
+    wanted: Requests, rows: Sequence[int], head_of_line: HeadOfLine, *, keep_running: bool = False
+) -> Order:
+    """Return the order in which `rows` are granted what they request."""
+    return Order(rows, wanted.types_in_order, keep_running, head_of_line is HeadOfLine.BLOCK)
 
 
 def grant_chosen(

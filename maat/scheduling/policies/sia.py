@@ -142,7 +142,30 @@ class Sia:
 
     def allocate(self, round_input: RoundInput) -> Decision:
         """Return at most one configuration per job; pinned jobs keep theirs."""
-        return self.decide(round_input, round_input.once("sia", lambda: self._matrix(round_input)))
+        return self.decide(round_input, self._matrix_of(round_input))
+
+    def useful_counts(self, round_input: RoundInput) -> list[list[list[int]]]:
+        """Return the GPU counts that a job would take in this round, by job and type, ascending.
+
+        Each is worth more than leaving the job idle, and more than any smaller one.
+        """
+        matrix = self._matrix_of(round_input)
+        value, pairs = self._value(round_input, matrix), matrix.pairs
+        found: list[list[list[int]]] = [
+            [[] for _ in round_input.cluster.type_names] for _ in round_input.jobs
+        ]
+        columns = (pairs.job, pairs.gpu_type, pairs.gpu_count, value)
+        last, best = (-1, -1), 0.0
+        for j, t, count, worth in zip(*(column.tolist() for column in columns), strict=True):
+            if (j, t) != last:
+                last, best = (j, t), 0.0
+            if worth > best and count:
+                found[j][t].append(count)
+                best = worth
+        return found
+
+    def _matrix_of(self, round_input: RoundInput) -> GoodputMatrix:
+        return round_input.once("sia", lambda: self._matrix(round_input))
 
     def _matrix(self, round_input: RoundInput) -> GoodputMatrix:
         table = table_for(round_input.cluster, round_input.jobs)

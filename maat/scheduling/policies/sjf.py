@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from maat.scheduling.parameters import knob
-from maat.scheduling.policies.ordering import HeadOfLine, by_remaining_time, walk
+from maat.scheduling.policies.ordering import HeadOfLine, by_remaining_time, order_of, walk
 from maat.scheduling.policies.requests import requests
-from maat.scheduling.rounds import Decision, RoundInput
+from maat.scheduling.rounds import Decision, Order, RoundInput
 
 
 @dataclass(frozen=True)
@@ -23,14 +23,16 @@ class Sjf:
     default_round_seconds: ClassVar[float] = 60.0
     name: str = "sjf"
 
-    def allocate(self, round_input: RoundInput) -> Decision:
+    def order(self, round_input: RoundInput) -> Order:
+        """Return the order in which jobs are granted what they request."""
         wanted = requests(round_input)
+        return order_of(wanted, by_remaining_time(wanted), self.head_of_line, keep_running=True)
+
+    def allocate(self, round_input: RoundInput) -> Decision:
         return walk(
             round_input,
-            wanted,
-            by_remaining_time(wanted),
-            head_of_line=self.head_of_line,
-            keep_running=True,
+            requests(round_input),
+            self.order(round_input),
             state=round_input.state,
             held_by="shorter jobs, and jobs that run already,",
         )

@@ -10,9 +10,15 @@ from typing import Any, ClassVar
 from maat.scheduling.errors import ParameterError
 from maat.scheduling.job import Job, JobId
 from maat.scheduling.parameters import knob, parameter_hash
-from maat.scheduling.policies.ordering import HeadOfLine, ServiceUnit, attained_service, walk
+from maat.scheduling.policies.ordering import (
+    HeadOfLine,
+    ServiceUnit,
+    attained_service,
+    order_of,
+    walk,
+)
 from maat.scheduling.policies.requests import requests
-from maat.scheduling.rounds import Decision, PolicyState, RoundInput
+from maat.scheduling.rounds import Decision, Order, PolicyState, RoundInput
 
 # Service is a sum of floats: a decision ends this many seconds early, and a threshold counts as met
 # when this much service is missing.
@@ -75,7 +81,17 @@ class Tiresias:
             )
         return levels
 
-    def allocate(self, round_input: RoundInput) -> Decision:
+    def order(self, round_input: RoundInput) -> Order:
+        """Return the order in which jobs are granted what they request."""
+        return self._order(round_input, self._queues(round_input))
+
+    def _order(self, round_input: RoundInput, queues: _Queues) -> Order:
+        row_of = {job.id: row for row, job in enumerate(round_input.jobs)}
+        rows = [row_of[job_id] for queue in queues.queues for job_id in queue]
+        return order_of(requests(round_input), rows, self.head_of_line)
+
+    def _queues(self, round_input: RoundInput) -> _Queues:
+        """Return the queues as they are in this round."""
         memory = round_input.state.for_owner(self.name, parameter_hash(self))
         levels = self.levels()
         queues = _Queues.recall(memory.data, round_input.jobs, many=len(levels) + 1)
@@ -83,17 +99,18 @@ class Tiresias:
             self._demote(job, queues, levels)
             if self.promote_after > 0:
                 self._promote(job, queues, now=round_input.now)
-        row_of = {job.id: row for row, job in enumerate(round_input.jobs)}
-        order = [row_of[job_id] for queue in queues.queues for job_id in queue]
+        return queues
+
+    def allocate(self, round_input: RoundInput) -> Decision:
+        memory = round_input.state.for_owner(self.name, parameter_hash(self))
+        queues = self._queues(round_input)
         state = PolicyState(memory.owner, memory.parameter_hash, queues.remembered())
         return walk(
             round_input,
             requests(round_input),
-            order,
-            head_of_line=self.head_of_line,
-            keep_running=False,
+            self._order(round_input, queues),
             state=state,
-            order_stands_until=self._stands_until(round_input, queues, levels),
+            order_stands_until=self._stands_until(round_input, queues, self.levels()),
             held_by="jobs of higher queues, which have had less service,",
         )
 

@@ -1,12 +1,14 @@
-"""Deals the GPUs of one type to tenants by weight, in pieces that their jobs can use.
+"""Deals GPUs to tenants by weight, in pieces that their jobs can use.
 
-Knows no limits and no policy: rounds.py makes rows of what is dealt.
+Knows no limits and no policy: rows.py makes rows of what is dealt.
 """
 
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_right
 from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -14,51 +16,150 @@ from maat.scheduling.arrays import FloatArray, IntArray
 from maat.scheduling.owed import TURN_SECONDS
 
 
-class Piece(NamedTuple):
-    """GPUs for one job. `job` is None for GPUs beyond what a job needs at least."""
+class Wish(NamedTuple):
+    """What a job of a team could be dealt.
 
-    gpus: int
-    rank: int
-    job: int | None = None
-
-
-@dataclass
-class Want:
-    """What a tenant could still use of a GPU type.
-
-    Attributes:
-        pieces: GPUs that each next job needs at least, its class and its number; the first comes
-            first.
-        more: GPUs that jobs could use beyond these, one by one, by class.
+    `rank`: of its class. `counts`: the GPU counts that it could have, by type, ascending. `types`:
+    those of which it could be dealt some. `in_order`: whether it takes the first of them that has
+    room; else one that its tenant holds, or the one of which least is gone.
     """
 
-    pieces: deque[Piece] = field(default_factory=deque)
-    more: dict[int, int] = field(default_factory=dict)
-    _passed: list[Piece] = field(default_factory=list)
+    job: int
+    team: int
+    rank: int
+    counts: Sequence[Sequence[int]]
+    types: Sequence[int]
+    in_order: bool = False
 
-    def next_piece(self, room: int) -> Piece | None:
-        """Take and return the next piece of at most `room` GPUs.
 
-        Larger ones are passed over: the room of a deal only shrinks.
-        """
-        while self.pieces:
-            piece = self.pieces.popleft()
-            if piece.gpus <= room:
-                return piece
-            self._passed.append(piece)
-        for kind in sorted(self.more, reverse=True):
-            if self.more[kind] > 0 and room > 0:
-                self.more[kind] -= 1
-                return Piece(1, kind)
-        return None
+class Piece(NamedTuple):
+    """GPUs with which a job has `then` of a type.
 
-    def give_back(self) -> None:
-        """Offer what was passed over again, in another deal."""
-        self.pieces.extendleft(reversed(self._passed))
-        self._passed.clear()
+    `gpus` of them are taken from what is left; the others were set aside for its tenant.
+    """
+
+    gpus: int
+    gpu_type: int
+    then: int
+    wish: Wish
+
+
+class Table(NamedTuple):
+    """The places of each type: how many there are, are left, and are held but not yet dealt."""
+
+    capacity: list[int]
+    left: list[int]
+    claimed: list[int]
 
 
 @dataclass
+class Hand:
+    """One tenant: what its jobs could be dealt next, and what it was dealt.
+
+    Attributes:
+        waiting: Jobs that were dealt nothing; the first comes first.
+        blocks: Whether jobs behind one that does not fit wait.
+        held, given, room: By type: GPUs that it holds, was dealt, and may still be dealt.
+        spare: By type: GPUs of those that it was dealt that no job has.
+    """
+
+    held: list[int]
+    given: list[int]
+    room: list[int]
+    spare: list[int]
+    blocks: bool = False
+    waiting: deque[Wish] = field(default_factory=deque)
+    _growing: dict[int, list[tuple[int, int, int, Wish]]] = field(default_factory=dict)
+    _dealt: int = 0
+
+    def grow(self, wish: Wish, gpu_type: int, count: int) -> None:
+        """Let a job that has so many GPUs of a type be dealt more of it."""
+        counts = wish.counts[gpu_type]
+        if count < counts[-1]:
+            self._dealt += 1
+            heap = self._growing.setdefault(gpu_type, [])
+            heapq.heappush(heap, (-wish.rank, count, self._dealt, wish))
+
+    def next_piece(self, table: Table) -> Piece | None:
+        """Return the next piece that fits the tenant's room and what is left; None if none does.
+
+        What every job needs at least comes first. What does not fit is not offered again: both
+        only shrink.
+        """
+        while self.waiting:
+            wish = self.waiting[0]
+            t = self._type_for(wish, table)
+            if t is not None:
+                gpus = wish.counts[t][0]
+                return Piece(max(gpus - self.spare[t], 0), t, gpus, wish)
+            if self.blocks:
+                return None
+            self.waiting.popleft()
+        steps = list(self._steps(table.left))
+        if len(steps) < 2:
+            return steps[0] if steps else None
+        return min(
+            steps,
+            key=lambda step: (-step.wish.rank, self._filled(step.gpu_type, step.gpus, table)),
+        )
+
+    def take(self, piece: Piece) -> None:
+        """Note that the piece that `next_piece` returned was dealt."""
+        t, before = piece.gpu_type, 0
+        if self.waiting:
+            self.waiting.popleft()
+        else:
+            before = heapq.heappop(self._growing[t])[1]
+        self.spare[t] -= piece.then - before - piece.gpus
+        self.given[t] += piece.gpus
+        self.room[t] -= piece.gpus
+        self.grow(piece.wish, t, piece.then)
+
+    def claim(self, gpu_type: int) -> int:
+        """Return how many GPUs of a type it holds and was not yet dealt."""
+        return max(self.held[gpu_type] - self.given[gpu_type], 0)
+
+    def stays(self, piece: Piece) -> bool:
+        """Return whether the tenant holds the piece already."""
+        return self.given[piece.gpu_type] + piece.gpus <= self.held[piece.gpu_type]
+
+    def _steps(self, left: Sequence[int]) -> Iterator[Piece]:
+        """The next step of a job of each type: of the highest class, of the fewest GPUs."""
+        for t, heap in self._growing.items():
+            while heap:
+                _, count, _, wish = heap[0]
+                then = wish.counts[t][bisect_right(wish.counts[t], count)]
+                gpus = max(then - count - self.spare[t], 0)
+                if gpus <= min(self.room[t], left[t]):
+                    yield Piece(gpus, t, then, wish)
+                    break
+                heapq.heappop(heap)
+
+    def _type_for(self, wish: Wish, table: Table) -> int | None:
+        """Return the type of which a job that waits is dealt what it needs at least."""
+        best: tuple[float, int] | None = None
+        for t in wish.types:
+            gpus = max(wish.counts[t][0] - self.spare[t], 0)
+            if gpus <= self.room[t] and gpus <= table.left[t]:
+                if wish.in_order:
+                    return t
+                key = (self._filled(t, gpus, table), t)
+                best = key if best is None else min(best, key)
+        return None if best is None else best[1]
+
+    def _filled(self, t: int, gpus: int, table: Table) -> float:
+        """Return how much of a type is gone, to choose between types: the least comes first.
+
+        That is the tenant's part of it, and what others have or hold. Below zero for what the
+        tenant holds.
+        """
+        part = (self.given[t] - self.spare[t]) / table.capacity[t]
+        if self.given[t] + gpus <= self.held[t]:
+            return part - 1.0
+        return part + 1.0 - (table.left[t] - table.claimed[t]) / table.capacity[t]
+
+
+@dataclass(frozen=True)
 class Dealer:
     """Who comes next: the tenant whose GPUs, less what it is owed, are the fewest by its weight.
 
@@ -69,54 +170,45 @@ class Dealer:
 
     Attributes:
         weights, owed: Shape (K,); owed in GPU-seconds.
-        total: Shape (K,), the GPUs dealt of all types so far.
-        jobs: The jobs to which a piece was dealt.
+        capacity: Shape (T,), places.
     """
 
     weights: FloatArray
     owed: FloatArray
-    total: IntArray
-    jobs: set[int] = field(default_factory=set)
+    capacity: IntArray
 
-    def deal(
-        self,
-        wants: list[Want],
-        *,
-        given: IntArray,
-        room: IntArray,
-        held: IntArray,
-        places: int,
-    ) -> list[dict[int, int]]:
-        """Deal at most `places` places; return what each tenant got, by class.
+    def deal(self, hands: Sequence[Hand], *, total: IntArray, places: IntArray) -> list[Piece]:
+        """Deal at most `places`, (T,), to K hands; return the pieces in order.
 
-        `given`, `room`, `held`, shape (K,): what each tenant has of this type before, what it may
-        still get, and what it holds at present.
+        `total`, shape (K,): the GPUs of all types that each tenant has before.
         """
-        got: list[dict[int, int]] = [{} for _ in wants]
-        mine, left = given.tolist(), room.tolist()
+        table = Table(self.capacity.tolist(), places.tolist(), _claimed(hands, len(places)))
+        has, weights, owed = total.tolist(), self.weights.tolist(), self.owed.tolist()
         heap: list[tuple[float, int, Piece]] = []
+        dealt: list[Piece] = []
 
         def offer(k: int) -> None:
-            piece = wants[k].next_piece(min(left[k], places))
+            piece = hands[k].next_piece(table)
             if piece is not None:
-                stays = piece.gpus if mine[k] + piece.gpus <= int(held[k]) else 0
-                key = ((int(self.total[k]) - stays) * TURN_SECONDS - self.owed[k]) / self.weights[k]
-                heapq.heappush(heap, (float(key), k, piece))
+                counted = has[k] - (piece.gpus if hands[k].stays(piece) else 0)
+                key = (counted * TURN_SECONDS - owed[k]) / weights[k]
+                heapq.heappush(heap, (key, k, piece))
 
-        for k in range(len(wants)):
+        for k in range(len(hands)):
             offer(k)
-        while heap and places > 0:
+        while heap:
             _, k, piece = heapq.heappop(heap)
-            count = piece.gpus
-            if count <= places:
-                got[k][piece.rank] = got[k].get(piece.rank, 0) + count
-                mine[k] += count
-                left[k] -= count
-                places -= count
-                self.total[k] += count
-                if piece.job is not None:
-                    self.jobs.add(piece.job)
+            t = piece.gpu_type
+            if piece.gpus <= table.left[t]:
+                table.claimed[t] -= hands[k].claim(t)
+                hands[k].take(piece)
+                table.claimed[t] += hands[k].claim(t)
+                table.left[t] -= piece.gpus
+                has[k] += piece.gpus
+                dealt.append(piece)
             offer(k)
-        for want in wants:
-            want.give_back()
-        return got
+        return dealt
+
+
+def _claimed(hands: Sequence[Hand], types: int) -> list[int]:
+    return [sum(hand.claim(t) for hand in hands) for t in range(types)]

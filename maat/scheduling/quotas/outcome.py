@@ -11,8 +11,8 @@ import numpy as np
 from maat.scheduling.arrays import BoolArray, IntArray
 from maat.scheduling.job import JobId
 from maat.scheduling.owed import Owed, deserved, owed_after
-from maat.scheduling.quotas.dealing import Dealer
-from maat.scheduling.quotas.rows import Rows, rows_with, wants
+from maat.scheduling.quotas.dividing import dealt_of_idle
+from maat.scheduling.quotas.rows import Rows, rows_with
 from maat.scheduling.quotas.teams import CLASSES, Teams
 
 IDLE_SHARE = 0.02
@@ -49,23 +49,11 @@ class Outcome:
     def lacking(self) -> IntArray:
         """The GPUs that each job could use next, shape (J, T); zero for none.
 
-        What a job without GPUs needs at least, or one replica more of a job whose count the policy
-        chooses.
+        What a job without GPUs needs at least, or what one with GPUs lacks to its next count.
         """
         teams, with_gpus = self.teams, np.any(self.got, axis=1, keepdims=True)
-        lacking = np.where(with_gpus | teams.pinned[:, None], 0, teams.demand.least)
-        if not teams.chooses_counts:
-            return lacking
-        grows = (self.got > 0) & (self.got < teams.demand.most) & ~teams.pinned[:, None]
-        return np.where(grows, self._replicas, lacking)
-
-    @cached_property
-    def _replicas(self) -> IntArray:
-        cluster, jobs = self.teams.round_input.cluster, self.teams.round_input.jobs
-        return np.array(
-            [[job.spec.replica_gpus(name) for name in cluster.type_names] for job in jobs],
-            dtype=np.int64,
-        ).reshape(self.got.shape)
+        lacking = np.where(with_gpus, teams.demand.further(self.got), teams.demand.least)
+        return np.where(teams.pinned[:, None], 0, lacking)
 
     @cached_property
     def full(self) -> BoolArray:
@@ -112,22 +100,7 @@ class Outcome:
         held_back = self.full & (self.lacking <= self.idle)
         if not held_back.any():
             return None
-        pieces = self.lacking * held_back
-        most = np.where(self.got > 0, teams.demand.most - self.got, teams.demand.most)
-        more = (most - pieces) * held_back if teams.chooses_counts else np.zeros_like(pieces)
-        dealt = np.zeros((*self.used.shape, len(CLASSES)), dtype=np.int64)
-        dealer = Dealer(teams.weights, teams.owed, self.used.sum(axis=1))
-        for t in np.flatnonzero(held_back.any(axis=0)).tolist():
-            got = dealer.deal(
-                wants(teams, pieces, more, t),
-                given=self.used[:, t],
-                room=np.maximum(teams.ceiling[:, t] - self.used[:, t], 0),
-                held=np.zeros(len(teams.names), dtype=np.int64),
-                places=int(self.idle[t]),
-            )
-            for k, by_class in enumerate(got):
-                for rank, count in by_class.items():
-                    dealt[k, t, rank] = count
+        dealt = dealt_of_idle(teams, self.got, held_back=held_back, idle=self.idle)
         return rows_with(teams, self.got, dealt)
 
     def owed_after(self, now: float, placed: Mapping[JobId, Sequence[int]]) -> Owed:

@@ -16,22 +16,31 @@ from maat.scheduling.quotas.outcome import Outcome
 from maat.vocabulary import priority_class
 
 QUOTA_CODES = (ReasonCode.WAITING_QUOTA, ReasonCode.EXCEEDS_QUOTA_LIMIT)
+_OF_ROWS = (*QUOTA_CODES, ReasonCode.GRANTED, ReasonCode.PINNED)
 
 
 @dataclass(frozen=True)
 class QuotaReasons(Mapping[JobId, Reasons]):
-    """A policy's reasons; those that name a row of a quota say how full it is."""
+    """A policy's reasons; those that name a row of a quota say how full it is.
+
+    Rows of a second decision are drawn around what the first one granted. Where the first one
+    turned a job down, and no row did, its reason is the true one: `earlier`, None for the first.
+    """
 
     of_policy: Mapping[JobId, Reasons]
     outcome: Outcome
     limits: tuple[Limit, ...]
+    earlier: Mapping[JobId, Reasons] | None = None
 
     def __getitem__(self, job_id: JobId) -> Reasons:
         reason = self.of_policy[job_id]
         row = self._rows.get(str(reason.evidence.get("binding_limit")))
         if row is None or reason.primary not in QUOTA_CODES:
             return reason
-        return self._described(reason, row)
+        before = None if self.earlier is None else self.earlier[job_id]
+        if before is not None and before.primary not in _OF_ROWS and not self._at_ceiling(row):
+            return before
+        return self._described(reason, row, before)
 
     def __iter__(self) -> Iterator[JobId]:
         return iter(self.of_policy)
@@ -47,7 +56,7 @@ class QuotaReasons(Mapping[JobId, Reasons]):
     def _team_of(self) -> Mapping[str | None, int]:
         return {name: k for k, name in enumerate(self.outcome.teams.names)}
 
-    def _described(self, reason: Reasons, row: Limit) -> Reasons:
+    def _described(self, reason: Reasons, row: Limit, before: Reasons | None) -> Reasons:
         if row.below_priority is not None:
             evidence = {**reason.evidence, "higher_class": priority_class(row.below_priority)}
             return Reasons(ReasonCode.BEHIND_IN_ORDER, evidence)
@@ -55,15 +64,26 @@ class QuotaReasons(Mapping[JobId, Reasons]):
         if k is None or row.gpu_type is None:
             return reason
         t = teams.round_input.cluster.type_index[row.gpu_type]
-        at_ceiling = row.places >= teams.ceiling[k, t]
+        at_ceiling = self._at_ceiling(row)
         code = reason.primary if at_ceiling else ReasonCode.WAITING_QUOTA
+        share = row.places
+        if before is not None and before.evidence.get("quota_gpu_type") == row.gpu_type:
+            share = max(share, int(before.evidence["quota_gpus"] or 0))
         return Reasons(
             code,
             {
                 **reason.evidence,
                 "quota_gpu_type": row.gpu_type,
-                "quota_gpus": row.places,
+                "quota_gpus": share,
                 "quota_used_gpus": int(self.outcome.used[k, t]),
                 "quota_by_weight": int(not at_ceiling),
             },
         )
+
+    def _at_ceiling(self, row: Limit) -> bool:
+        """Return whether a team's row is its ceiling, and not what it was dealt."""
+        teams, k = self.outcome.teams, self._team_of.get(row.tenant)
+        if k is None or row.gpu_type is None or row.below_priority is not None:
+            return False
+        t = teams.round_input.cluster.type_index[row.gpu_type]
+        return bool(row.places >= teams.ceiling[k, t])

@@ -22,13 +22,13 @@ MOST_DEALS = 3
 """Times that a policy decides one round, while idle GPUs are dealt again."""
 
 
-def quota_limits(round_input: RoundInput, *, chooses_counts: bool = True) -> tuple[Limit, ...]:
+def quota_limits(round_input: RoundInput, policy: Policy | None = None) -> tuple[Limit, ...]:
     """Return the limits that quotas and priority classes set before the policy decides.
 
     Pure. Quotas, cluster, jobs and what they hold and are owed are those of the round.
-    `chooses_counts`: whether the policy chooses GPU counts, or gives every job what it requests.
+    `policy`: the one that decides; None for one that chooses GPU counts.
     """
-    teams = teams_of(round_input, chooses_counts=chooses_counts)
+    teams = teams_of(round_input, policy)
     return () if teams is None else limits_of(teams, first_rows(teams))
 
 
@@ -59,30 +59,28 @@ class Decided:
 
 def decide(round_input: RoundInput, policy: Policy) -> Decided:
     """Return the policy's decision under quotas and classes."""
-    chooses_counts = bool(getattr(policy, "chooses_gpu_counts", False))
-    teams = teams_of(round_input, chooses_counts=chooses_counts)
+    kept = replace(round_input, worked_out=WorkedOut())
+    teams = teams_of(kept, policy)
     if teams is None:
         return Decided(round_input, policy.allocate(round_input))
-    kept = replace(round_input, worked_out=WorkedOut())
     limited, decision, outcome = _best_deal(kept, policy, teams)
-    limited = replace(limited, worked_out=None)
-    reasons = QuotaReasons(decision.reasons, outcome, limited.limits)
-    return Decided(limited, replace(decision, reasons=reasons), outcome)
+    return Decided(replace(limited, worked_out=None), decision, outcome)
 
 
 def _best_deal(
     round_input: RoundInput, policy: Policy, teams: Teams
 ) -> tuple[RoundInput, Decision, Outcome]:
-    limited, decision, outcome = _decided(round_input, policy, teams, first_rows(teams))
+    best = _decided(round_input, policy, teams, first_rows(teams))
     for _ in range(MOST_DEALS - 1):
+        _, decision, outcome = best
         rows = outcome.rows_for_idle()
         if rows is None:
             break
-        again = _decided(round_input, policy, teams, rows, before=outcome)
+        again = _decided(round_input, policy, teams, rows, before=(decision, outcome))
         if again[2].used.sum() <= outcome.used.sum():
             break
-        limited, decision, outcome = again
-    return limited, decision, outcome
+        best = again
+    return best
 
 
 def _decided(
@@ -91,9 +89,13 @@ def _decided(
     teams: Teams,
     rows: Rows,
     *,
-    before: Outcome | None = None,
+    before: tuple[Decision, Outcome] | None = None,
 ) -> tuple[RoundInput, Decision, Outcome]:
+    """Return a decision under these rows. `before`: the one before in the same round."""
     limits = round_input.limits + limits_of(teams, rows)
     limited = replace(round_input, limits=limits)
     decision = policy.allocate(limited)
-    return limited, decision, Outcome(teams, rows, teams.granted(decision.grants), before)
+    earlier, last = (None, None) if before is None else (before[0].reasons, before[1])
+    outcome = Outcome(teams, rows, teams.granted(decision.grants), last)
+    reasons = QuotaReasons(decision.reasons, outcome, limits, earlier)
+    return limited, replace(decision, reasons=reasons), outcome

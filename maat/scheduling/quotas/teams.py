@@ -14,9 +14,11 @@ import numpy as np
 from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
 from maat.scheduling.job import JobId
 from maat.scheduling.owed import TURN_SECONDS, Owed
+from maat.scheduling.protocols import Policy
 from maat.scheduling.quotas import TenantQuota
+from maat.scheduling.quotas.dealing import Wish
 from maat.scheduling.quotas.demand import Demand, demand_of, held_by_type
-from maat.scheduling.rounds import Grant, RoundInput
+from maat.scheduling.rounds import Grant, Order, RoundInput
 from maat.vocabulary import PRIORITIES, priority_class
 
 NO_CEILING = np.iinfo(np.int32).max
@@ -37,10 +39,10 @@ class Teams:
         weights: Shape (K,).
         guaranteed, ceiling: Shape (K, T), places.
         owed: Shape (K,), GPU-seconds.
+        policy_order: That in which the policy grants; None if it has none.
     """
 
     round_input: RoundInput
-    chooses_counts: bool
     names: tuple[str | None, ...]
     team: IntArray
     rank: IntArray
@@ -51,6 +53,7 @@ class Teams:
     guaranteed: IntArray
     ceiling: IntArray
     owed: FloatArray
+    policy_order: Order | None = None
 
     @property
     def capacity(self) -> IntArray:
@@ -111,16 +114,42 @@ class Teams:
     def order(self) -> IntArray:
         """The jobs in the order in which GPUs are set aside for them, shape (J,).
 
-        Higher classes first, then running ones, then by submission.
+        Higher classes first, then in the policy's order. If it has none, running ones, then by
+        submission.
         """
-        submitted = np.array([job.spec.submitted_at for job in self.round_input.jobs])
-        waits = ~np.any(self.held > 0, axis=1)
-        order: IntArray = np.lexsort((submitted, waits, -self.rank))
+        waits, policy = ~np.any(self.held > 0, axis=1), self.policy_order
+        if policy is None:
+            place = np.argsort(
+                [job.spec.submitted_at for job in self.round_input.jobs], kind="stable"
+            )
+        else:
+            place = np.array(policy.rows, dtype=np.int64)
+            waits &= policy.keep_running
+        after = np.empty_like(place)
+        after[place] = np.arange(len(place))
+        order: IntArray = np.lexsort((after, waits, -self.rank))
         return order
 
+    @cached_property
+    def wishes(self) -> list[Wish]:
+        """What each job that is not pinned could use, in the order of `order`."""
+        counts, team, rank = self.demand.counts, self.team.tolist(), self.rank.tolist()
+        fits = ((self.demand.least > 0) & (self.demand.least <= self.ceiling[self.team])).tolist()
+        policy, every = self.policy_order, range(len(self.capacity))
+        found = []
+        for j in self.order[~self.pinned[self.order]].tolist():
+            offered = every if policy is None else policy.types(j)
+            types = [t for t in offered if fits[j][t]]
+            if types:
+                found.append(Wish(j, team[j], rank[j], counts[j], types, policy is not None))
+        return found
 
-def teams_of(round_input: RoundInput, *, chooses_counts: bool) -> Teams | None:
-    """Return the teams; None if neither quotas nor classes limit anything in this round."""
+
+def teams_of(round_input: RoundInput, policy: Policy | None) -> Teams | None:
+    """Return the teams; None if neither quotas nor classes limit anything in this round.
+
+    `policy`: the one that decides; None for one that chooses GPU counts.
+    """
     jobs = round_input.jobs
     rank = np.array([_RANK[priority_class(job.spec.priority)] for job in jobs], dtype=np.int64)
     if not jobs or (not round_input.quotas and (rank == rank[0]).all()):
@@ -130,13 +159,13 @@ def teams_of(round_input: RoundInput, *, chooses_counts: bool) -> Teams | None:
     types = round_input.cluster.type_names
     names = tuple(None if quota is None else quota.tenant for quota in quotas)
     capacity = int(round_input.cluster.capacity.sum())
+    order_of = getattr(policy, "order", None)
     return Teams(
         round_input=round_input,
-        chooses_counts=chooses_counts,
         names=names,
         team=team,
         rank=rank,
-        demand=demand_of(round_input, chooses_counts=chooses_counts),
+        demand=demand_of(round_input, policy),
         held=held,
         pinned=np.array([job.id in round_input.pinned for job in jobs], dtype=bool),
         weights=np.array([1.0 if quota is None else quota.weight for quota in quotas]),
@@ -148,6 +177,7 @@ def teams_of(round_input: RoundInput, *, chooses_counts: bool) -> Teams | None:
             np.bincount(team, held.sum(axis=1), len(names)).astype(np.float64),
             most=capacity * TURN_SECONDS,
         ),
+        policy_order=order_of(round_input) if order_of is not None else None,
     )
 
 

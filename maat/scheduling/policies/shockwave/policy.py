@@ -17,7 +17,7 @@ import numpy as np
 from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
 from maat.scheduling.job import JobId
 from maat.scheduling.parameters import knob, parameter_hash
-from maat.scheduling.policies.ordering import HeadOfLine, walk
+from maat.scheduling.policies.ordering import HeadOfLine, order_of, walk
 from maat.scheduling.policies.requests import requests
 from maat.scheduling.policies.shockwave.packing import earliest, share_packed
 from maat.scheduling.policies.shockwave.regime_forecast import Forecast, forecast, longest_first
@@ -135,13 +135,11 @@ class Shockwave:
             or round_input.round_number - memory.first_round >= self._plan_lasts
         ):
             memory, report = self._plan(round_input, expected, memory, capacity)
-        order = _order(round_input, expected, memory)
+        wanted, rows = requests(round_input), _order(round_input, expected, memory)
         decision = walk(
             round_input,
-            requests(round_input),
-            order,
-            head_of_line=HeadOfLine.BACKFILL,
-            keep_running=False,
+            wanted,
+            order_of(wanted, rows, HeadOfLine.BACKFILL),
             held_by="jobs that the plan has in this round",
             state=replace(state, data=memory.data()),
         )
