@@ -35,6 +35,7 @@ _KINDS = {
     "res": TargetKind.RESERVATION,
     "pri": TargetKind.PRICE,
     "rsc": TargetKind.REPORT_SCHEDULE,
+    "whk": TargetKind.WEBHOOK,
     "job": TargetKind.JOB,
 }
 

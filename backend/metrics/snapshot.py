@@ -22,6 +22,7 @@ from backend.moments import moment_of
 from backend.operations.models import Operation, OperationState
 from backend.reports.models import ReportDelivery
 from backend.rounds.models import OutboxMessage, Round
+from backend.webhooks.models import WebhookDelivery
 from maat.vocabulary import JobState
 
 _WAITING = (JobState.SUBMITTED, JobState.PENDING, JobState.PREEMPTED)
@@ -244,9 +245,15 @@ def _work(session: Session, now: datetime) -> list[Work]:
         .where(col(ReportDelivery.state).in_(_OPEN))
         .group_by(col(ReportDelivery.state))
     )
+    messages = (
+        select(WebhookDelivery.state, func.count(), func.min(WebhookDelivery.created_at))
+        .where(col(WebhookDelivery.finished_at).is_(None))
+        .group_by(col(WebhookDelivery.state))
+    )
     rows: list[tuple[str, str, int, datetime]] = [
         *session.exec(operations).all(),
         *(("report-delivery", *row) for row in session.exec(deliveries)),
+        *(("webhook-delivery", *row) for row in session.exec(messages)),
     ]
     return [
         Work(kind, state, int(count), max((now - oldest).total_seconds(), 0.0))
