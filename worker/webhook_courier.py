@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
@@ -72,7 +73,7 @@ class Courier:
 
     def _serve_due(self) -> None:
         for webhook_id in due_webhooks(self._database):
-            self._begin(webhook_id, lambda chosen=webhook_id: self._serve(chosen))
+            self._begin(webhook_id, partial(self._serve, webhook_id))
 
     def _serve(self, webhook_id: str) -> None:
         end = time.monotonic() + SERVING_SECONDS
@@ -89,9 +90,7 @@ class Courier:
                 return
             self._under_way.add(name)
         # The process need not wait for it to end: what was claimed is claimed again.
-        threading.Thread(
-            target=self._done, args=(name, work), name="webhooks", daemon=True
-        ).start()
+        threading.Thread(target=self._done, args=(name, work), name="webhooks", daemon=True).start()
 
     def wait(self) -> None:
         """Wait until nothing is under way."""
@@ -251,4 +250,4 @@ def _open() -> tuple[Condition, ...]:
 def _sends(now: object) -> tuple[Condition, ...]:
     """Select webhooks to which messages may go now."""
     rests = col(Webhook.rests_until)
-    return (col(Webhook.active), sa.or_(rests.is_(None), rests <= now))
+    return (sa.and_(col(Webhook.active), sa.or_(rests.is_(None), rests <= now)),)

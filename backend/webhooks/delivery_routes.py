@@ -28,7 +28,7 @@ router = APIRouter(prefix="/webhooks/{webhook_id}", tags=["webhooks"], route_cla
     status_code=202,
     response_model=WebhookDeliveryOut,
 )
-def test_webhook(
+def send_webhook_test(
     session: SessionDep,
     settings: SettingsDep,
     principal: Manager,

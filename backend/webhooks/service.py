@@ -32,7 +32,8 @@ def check_url(url: str, settings: Settings) -> None:
     try:
         checked_target(url, to_private=settings.webhooks_to_private_addresses)
     except RefusedAddress as refused:
-        raise _invalid("/url", "bad_url", str(refused), "Give an address that this machine reaches.")
+        remedy = "Give an address that this machine reaches."
+        raise _invalid("/url", "bad_url", str(refused), remedy) from None
 
 
 def add_webhook(

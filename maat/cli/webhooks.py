@@ -80,7 +80,7 @@ def change(
 ) -> None:
     """Change a webhook's name, URL, events or cluster. It is yours from then on."""
     given = {"name": name, "url": to, "events": _events(event) if event else None}
-    body = {field: value for field, value in given.items() if value is not None}
+    body: dict[str, Any] = {field: value for field, value in given.items() if value is not None}
     if cluster is not None:
         body["cluster"] = None if cluster == _ALL else cluster
     if not body:
@@ -119,7 +119,7 @@ def remove(webhook: WebhookId, url: Url = DEFAULT_URL) -> None:
 def send_test(webhook: WebhookId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Send a message, to see whether it arrives."""
     with client_of(url) as maat:
-        made = maat.test_webhook(webhook)
+        made = maat.send_webhook_test(webhook)
     words = f"{made['id']} is on its way: `maat webhooks deliveries {webhook}` says what came of it"
     show(made, as_json, words)
 

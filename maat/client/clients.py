@@ -203,7 +203,7 @@ class _Methods:
     change_webhook = _Method(calls.change_webhook)
     remove_webhook = _Method(calls.remove_webhook)
     rotate_webhook_secret = _Method(calls.rotate_webhook_secret)
-    test_webhook = _Method(calls.test_webhook)
+    send_webhook_test = _Method(calls.send_webhook_test)
     webhook_deliveries = _Method(calls.webhook_deliveries, _items)
     webhook_delivery = _Method(calls.webhook_delivery)
     redeliver = _Method(calls.redeliver)

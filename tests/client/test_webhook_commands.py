@@ -43,9 +43,7 @@ def test_a_webhook_is_made_changed_paused_tested_and_removed(run: Run, maat: Cli
     with pytest.raises(ApiError, match="paused"):
         run("test", webhook_id)
     run("resume", webhook_id)
-    changed = json.loads(
-        run("change", webhook_id, "--event", "all", "--cluster", "demo", "--json")
-    )
+    changed = json.loads(run("change", webhook_id, "--event", "all", "--cluster", "demo", "--json"))
     assert (len(changed["events"]), changed["cluster"]) == (14, "demo")
     assert json.loads(run("change", webhook_id, "--cluster", "all", "--json"))["cluster"] is None
     with pytest.raises(ParameterError, match="are missing"):
@@ -66,5 +64,5 @@ def test_an_admin_makes_one_of_the_deployment(run: Run, maat: Client) -> None:
     run("create", "all", "--to", URL, "--event", "cluster.fault", "--deployment")
     assert maat.webhooks()[0]["tenant"] is None
     assert "(all)" in run("list")
-    with pytest.raises(ApiError, match=r"job\.ended"):
+    with pytest.raises(ApiError, match="/events/0: Input should be"):
         run("create", "wrong", "--to", URL, "--event", "job.ended")

@@ -1,4 +1,7 @@
-"""The page of those who run a service: accounts, quotas, webhooks, health, changes. A module per card."""
+"""The page of those who run a service: accounts, quotas, webhooks, health and changes.
+
+A module per card.
+"""
 
 from __future__ import annotations
 

@@ -165,9 +165,7 @@ async def show_webhooks(api: Api, *, _live: object, _changed: int) -> Changes:
     return {"webhooks": webhook_table(found, may=may), "add": add if may else None}
 
 
-async def show_messages(
-    api: Api, *, _live: object, _changed: int, webhook: str | None
-) -> Changes:
+async def show_messages(api: Api, *, _live: object, _changed: int, webhook: str | None) -> Changes:
     if not webhook:
         return {"part": HIDDEN}
     try:
@@ -211,7 +209,7 @@ async def act_on_webhook(api: Api, *, pressed: Pressed | None) -> Changes:
 async def _do(maat: AsyncClient, pressed: Pressed) -> None:
     webhook = pressed["webhook"]
     if pressed["action"] == "test":
-        await maat.test_webhook(webhook, idempotency_key=uuid4().hex)
+        await maat.send_webhook_test(webhook, idempotency_key=uuid4().hex)
     elif pressed["action"] == "delete":
         await maat.remove_webhook(webhook)
     elif pressed["action"] == "redeliver":

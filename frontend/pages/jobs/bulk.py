@@ -69,9 +69,7 @@ def bulk_dialog() -> list[Component]:
     )
     content = [
         dmc.Select(id="jobs-bulk-action", data=choices, **chosen),
-        html.Div(
-            priority_field("jobs-bulk-priority"), id="jobs-bulk-priority-box", style=_HIDDEN
-        ),
+        html.Div(priority_field("jobs-bulk-priority"), id="jobs-bulk-priority-box", style=_HIDDEN),
         html.Div(labels, id="jobs-bulk-labels-box", style=_HIDDEN),
         html.Div(id="jobs-bulk-preview", className="hint", role="status"),
         dmc.Group(buttons, justify="flex-end"),

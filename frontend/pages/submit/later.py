@@ -17,8 +17,8 @@ from dash.development.base_component import Component
 from frontend.callbacks import Changes, answer
 from frontend.components.cards import folded
 from frontend.components.deadline import deadline_body, deadline_field, wrong_deadline
-from frontend.forms import FormValues, Told, still_wrong
 from frontend.formatting import count, plural
+from frontend.forms import FormValues, Told, still_wrong
 from frontend.problems import friendly_message
 from frontend.routing import path_to
 from maat.api.jobs import MAX_ARRAY_INDEX, MAX_BATCH_JOBS, MOST_NEEDS, JobBody

@@ -15,7 +15,6 @@ from frontend.components.notices import notice
 from frontend.formatting import plural
 from frontend.forms import FormValues, Told, errors_by_field, still_wrong
 from frontend.pages.submit.fields import HIDDEN, SHOWN
-from frontend.pages.submit.model import EMPTY_NAME, Capacity
 from frontend.pages.submit.later import (
     LATER,
     indices_of,
@@ -27,6 +26,7 @@ from frontend.pages.submit.later import (
     submit_all,
     unfinished_later,
 )
+from frontend.pages.submit.model import EMPTY_NAME, Capacity
 from frontend.pages.submit.run_fields import run_id
 from frontend.pages.submit.run_model import (
     FIELDS,

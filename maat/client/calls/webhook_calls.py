@@ -57,7 +57,7 @@ def rotate_webhook_secret(
     return Call("POST", path, headers=keyed_by(idempotency_key))
 
 
-def test_webhook(
+def send_webhook_test(
     webhook_id: str, *, idempotency_key: str | None = None
 ) -> Call[WebhookDeliveryOut]:
     """Send a message now, to see whether it arrives."""
