@@ -10,7 +10,7 @@ from uuid import uuid4
 from dash import Dash, Input, Output, State
 
 from frontend.api import Api, Failure
-from frontend.callbacks import NOTHING, NOTICES, Changes, answer, as_inputs
+from frontend.callbacks import NOTHING, NOTICES, Changes, Sources, answer, as_inputs
 from frontend.components.notices import notice
 from frontend.formatting import plural
 from frontend.forms import FormValues, Told, errors_by_field, still_wrong
@@ -109,6 +109,22 @@ def _register_submission(app: Dash, api: Api) -> None:
         prevent_initial_call=True,
         running=[(Output("submit-run-button", "loading"), True, False)],
     )
+    _register_try(app, api, state)
+    plain = [name for name in FIELDS if name not in ("secrets", "adaptivity")]
+    answer(
+        app,
+        tell,
+        output={
+            **{name: Output(run_id(name), "error") for name in plain},
+            "adaptivity": Output(run_id("adaptivity") + "-error", "children"),
+            "secrets": Output(f"{ROWS}-error", "children"),
+        },
+        inputs={"told": Input("submit-run-told", "data"), **as_inputs(state)},
+        prevent_initial_call=True,
+    )
+
+
+def _register_try(app: Dash, api: Api, state: Sources) -> None:
     answer(
         app,
         partial(try_it, api),
@@ -127,18 +143,6 @@ def _register_submission(app: Dash, api: Api) -> None:
         },
         prevent_initial_call=True,
         running=[(Output("submit-run-try", "loading"), True, False)],
-    )
-    plain = [name for name in FIELDS if name not in ("secrets", "adaptivity")]
-    answer(
-        app,
-        tell,
-        output={
-            **{name: Output(run_id(name), "error") for name in plain},
-            "adaptivity": Output(run_id("adaptivity") + "-error", "children"),
-            "secrets": Output(f"{ROWS}-error", "children"),
-        },
-        inputs={"told": Input("submit-run-told", "data"), **as_inputs(state)},
-        prevent_initial_call=True,
     )
 
 
