@@ -110,6 +110,7 @@ def _measured(kind: str, ended: int) -> list[dict[str, Cell]]:
                 url,
                 folder,
                 options=("--log-level", "error", "--no-access-log", "--http", "httptools"),
+                log=folder / "api.log",
                 metrics_seconds=0,
                 reads_per_minute=0,
                 changes_per_minute=0,
