@@ -304,6 +304,8 @@ def _store(
         if candidate.array is not None:
             candidate.job.array_id, candidate.job.array_index = candidate.array
         jobs.append(candidate.job)
+    if not jobs:
+        return jobs
     session.add_all(jobs)
     session.flush()
     session.connection().execute(sa.insert(JobEvent), [_submitted(job) for job in jobs])
