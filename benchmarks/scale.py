@@ -53,7 +53,7 @@ COLUMNS = {
     "cpu": "Maat, CPU ms",
     "bare_cpu": "bare, CPU ms",
     "cpu_ratio": "CPU ratio",
-    "flat": "x the shorter history",
+    "flat": "CPU x the shorter history",
 }
 NOTES = [
     f"{ACTIVE:,} active jobs and {TENANTS} tenants; one client on a keep-alive connection asks "
@@ -209,10 +209,10 @@ def _with_driver(url: str) -> str:
 
 
 def _with_flatness(rows: list[dict[str, Cell]]) -> list[dict[str, Cell]]:
-    """Add to the rows of the longer history how much longer they take than of the shorter."""
-    shorter = {row["route"]: row["maat"] for row in rows if row["history"] == HISTORIES[0]}
+    """Add to the rows of the longer history how much more CPU they take than of the shorter."""
+    shorter = {row["route"]: row["cpu"] for row in rows if row["history"] == HISTORIES[0]}
     for row in rows:
-        before, now = shorter[row["route"]], row["maat"]
+        before, now = shorter[row["route"]], row["cpu"]
         if row["history"] != HISTORIES[0] and isinstance(before, float) and isinstance(now, float):
             row["flat"] = now / before
     return rows
