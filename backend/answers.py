@@ -21,8 +21,13 @@ def answer_of(kind: type[Answer], row: object, **computed: object) -> Answer:
     names = kind.__annotations__
     if not computed.keys() <= names.keys():
         raise TypeError(f"{kind.__name__} has no {sorted(computed.keys() - names.keys())}")
+    # What is loaded of a row is in its dictionary, without the cost of an attribute of a table.
+    loaded = getattr(row, "__dict__", {})
     values = {
-        name: computed[name] if name in computed else _plain(getattr(row, name)) for name in names
+        name: computed[name]
+        if name in computed
+        else _plain(loaded[name] if name in loaded else getattr(row, name))
+        for name in names
     }
     return cast(Answer, values)
 

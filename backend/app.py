@@ -65,6 +65,8 @@ from backend.web.problem_responses import install_problem_handlers
 from backend.web.proxies import TrustedProxies
 from backend.web.safe_methods import SafeMethods
 from backend.web.security_headers import SecurityHeaders
+from backend.webhooks.delivery_routes import router as webhook_deliveries
+from backend.webhooks.routes import router as webhooks
 
 PREFIX = "/api/v1"
 ROUTERS: tuple[APIRouter, ...] = (
@@ -94,6 +96,8 @@ ROUTERS: tuple[APIRouter, ...] = (
     fairness,
     reports,
     report_schedules,
+    webhooks,
+    webhook_deliveries,
     usage,
     operations,
     events,

@@ -48,6 +48,7 @@ from backend.rounds.models import OutboxMessage, Round
 from backend.simulations.models import Simulation, SimulationRun
 from backend.sweeps.models import Sweep, SweepMember, SweepPoint
 from backend.usage.models import CapacityDay, GpuPrice, SummedDay, UsageDay, WaitDay
+from backend.webhooks.models import Webhook, WebhookDelivery, WebhookNotice
 
 metadata = SQLModel.metadata
 
@@ -111,6 +112,9 @@ __all__ = [
     "User",
     "WaitDay",
     "WaitReason",
+    "Webhook",
+    "WebhookDelivery",
+    "WebhookNotice",
     "WorkerHeartbeat",
     "metadata",
 ]

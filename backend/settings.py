@@ -60,6 +60,7 @@ class Settings(BaseSettings):
     keep_allocations_days: float = Field(400.0, ge=2)
     keep_events_days: float = Field(400.0, ge=2)
     keep_audit_days: float = Field(1100.0, ge=1)
+    keep_deliveries_days: float = Field(30.0, ge=2)
     reports_folder: str = ""
     webhooks_to_private_addresses: bool = False
     webhook_seconds: float = Field(10.0, gt=0, le=60)

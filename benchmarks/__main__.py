@@ -23,6 +23,7 @@ from benchmarks import pages as pages_benchmark
 from benchmarks import pollux as pollux_benchmark
 from benchmarks import quotas as quotas_benchmark
 from benchmarks import round as round_benchmark
+from benchmarks import scale as scale_benchmark
 from benchmarks import shares as shares_benchmark
 from benchmarks import simulate as simulate_benchmark
 from benchmarks import solve as solve_benchmark
@@ -106,6 +107,10 @@ def _lists(_: argparse.Namespace) -> Sequence[Figures]:
     return lists_benchmark.measure()
 
 
+def _scale(_: argparse.Namespace) -> Sequence[Figures]:
+    return scale_benchmark.measure()
+
+
 def _agent(_: argparse.Namespace) -> Sequence[Figures]:
     return agent_benchmark.measure()
 
@@ -135,6 +140,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "load": _load,
     "bodies": _bodies,
     "lists": _lists,
+    "scale": _scale,
     "agent": _agent,
     "agent_gpu": _agent_gpu,
     "training": _training,

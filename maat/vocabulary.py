@@ -96,8 +96,33 @@ class TargetKind(StrEnum):
     RESERVATION = "reservation"
     PRICE = "price"
     REPORT_SCHEDULE = "report-schedule"
+    WEBHOOK = "webhook"
     JOB = "job"
     NONE = "none"
+
+
+class WebhookEvent(StrEnum):
+    """What a webhook can be told.
+
+    JOB_STARTED: it got its first GPUs. JOB_DEADLINE: a round found that it will miss its deadline.
+    JOB_CHECKPOINT: it could not save, or a checkpoint was damaged. REPORT_READY: a report was kept.
+    CLUSTER_FAULT: the engine of a cluster does not answer. NODE_FAULT: a node cannot be used.
+    """
+
+    JOB_SUBMITTED = "job.submitted"
+    JOB_STARTED = "job.started"
+    JOB_PREEMPTED = "job.preempted"
+    JOB_PAUSED = "job.paused"
+    JOB_SUCCEEDED = "job.succeeded"
+    JOB_FAILED = "job.failed"
+    JOB_CANCELLED = "job.cancelled"
+    JOB_DEADLINE = "job.deadline"
+    JOB_CHECKPOINT = "job.checkpoint"
+    REPORT_READY = "report.ready"
+    CLUSTER_FAULT = "cluster.fault"
+    CLUSTER_RECOVERED = "cluster.recovered"
+    NODE_FAULT = "node.fault"
+    NODE_RECOVERED = "node.recovered"
 
 
 class Adaptivity(StrEnum):

@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 import os
-import re
 import tempfile
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-import httpx
 
 from backend.models import Report, ReportSchedule
 from backend.reports.forms import ReportFile, file_of_kept
 from backend.secret_key import SecretError, secret_key
 from backend.settings import Settings
-from backend.webhooks.addresses import PrivateAddress, RefusedAddress, Target, checked_target
-from backend.webhooks.signing import signed_headers
 from maat.api.fields import rfc3339
 from maat.api.reports import Paper, ReportForm
+from worker.webhook_posting import Undelivered, post_signed
+
+__all__ = ["Delivered", "Undelivered", "envelope", "send_to_webhook", "write_to_folder"]
 
 EVENT_TYPE, ENVELOPE = "report.made", 1
-
-
-class Undelivered(Exception):
-    """A report did not arrive. `final`: trying again would not help."""
-
-    def __init__(self, message: str, *, status: int | None = None, final: bool = False) -> None:
-        super().__init__(message)
-        self.status, self.final = status, final
 
 
 @dataclass(frozen=True)
@@ -101,20 +89,10 @@ def send_to_webhook(
     """
     try:
         secret = secret_key(settings).decrypted(schedule.secret or b"")
-        target = checked_target(
-            schedule.url or "", to_private=settings.webhooks_to_private_addresses
-        )
     except SecretError:
         raise Undelivered("The secret cannot be read: give it again.", final=True) from None
-    except RefusedAddress as refused:
-        is_final = isinstance(refused, PrivateAddress)
-        raise Undelivered(str(refused), final=is_final) from None
     body = envelope(schedule, report, event_id)
-    headers = signed_headers(secret, body, event_id=event_id, timestamp=int(time.time()))
-    status = _post(target, body, headers, seconds=settings.webhook_seconds)
-    if not 200 <= status < 300:
-        moved = " Redirects are not followed." if 300 <= status < 400 else ""
-        raise Undelivered(f"The webhook answered {status}.{moved}", status=status)
+    status = post_signed(schedule.url or "", body, [secret], settings, event_id=event_id)
     return Delivered(f"The webhook answered {status}.", status=status)
 
 
@@ -141,43 +119,3 @@ def envelope(schedule: ReportSchedule, report: Report, event_id: str) -> bytes:
         ],
     }
     return json.dumps(message, separators=(",", ":")).encode()
-
-
-def _post(target: Target, body: bytes, headers: dict[str, str], *, seconds: float) -> int:
-    """Send a message and return the status; the answer's body is not read. Raises Undelivered."""
-    try:
-        return asyncio.run(asyncio.wait_for(_posted(target, body, headers, seconds), seconds))
-    except TimeoutError:
-        raise Undelivered(f"The webhook did not answer within {seconds:g} s.") from None
-    except httpx.HTTPError as error:
-        raise Undelivered(f"The webhook cannot be reached: {_why(error)}.") from None
-
-
-async def _posted(target: Target, body: bytes, headers: dict[str, str], seconds: float) -> int:
-    """Send to the address that was checked, under the name that the URL has."""
-    url = httpx.URL(target.url)
-    named = url.netloc.decode("ascii")
-    more = {
-        "Host": named,
-        "Content-Type": "application/json",
-        "User-Agent": "Maat",
-        **headers,
-    }
-    # The environment may name a proxy, and a proxy would look the name up again.
-    async with (
-        httpx.AsyncClient(trust_env=False, follow_redirects=False, timeout=seconds) as client,
-        client.stream(
-            "POST",
-            url.copy_with(host=target.address),
-            content=body,
-            headers=more,
-            extensions={"sni_hostname": target.host},
-        ) as answer,
-    ):
-        return answer.status_code
-
-
-def _why(error: httpx.HTTPError) -> str:
-    """Say why in few words, without the address that was looked up."""
-    words = re.sub(r"[^A-Za-z]+", " ", type(error).__name__)
-    return {"ConnectError": "no connection, or its certificate is not valid"}.get(words, words)

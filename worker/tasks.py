@@ -26,12 +26,14 @@ from worker import (
     retention,
     simulations,
     sweeps,
+    webhook_keeping,
 )
 from worker.app import DISPATCH_SECONDS, EXPIRES_SECONDS, TICK_SECONDS, app
 from worker.fairness import days
 from worker.fairness import requests as fairness_requests
 from worker.fairness import work as fairness
 from worker.training.awaited import watch
+from worker.webhook_courier import Courier
 
 
 @lru_cache(maxsize=1)
@@ -40,9 +42,14 @@ def database() -> Database:
     return Database.of(get_settings())
 
 
+@lru_cache(maxsize=1)
+def courier() -> Courier:
+    return Courier(database(), get_settings())
+
+
 @app.task(name="maat.tick")  # type: ignore[untyped-decorator]
 def tick() -> None:
-    """Request the round of every cluster that is due, and a look at what runs."""
+    """Request the round of every cluster that is due, a look at what runs, and messages."""
     allowed = get_settings().allow_commands
     for cluster_id in live.due_clusters(database(), allow_commands=allowed):
         step_cluster.apply_async((cluster_id,), expires=EXPIRES_SECONDS)
@@ -50,6 +57,7 @@ def tick() -> None:
         _look_at(cluster_id)
     for delivery_id in reports.due_deliveries(database()):
         deliver_report.delay(delivery_id)
+    courier().call()
 
 
 @app.task(name="maat.step_cluster")  # type: ignore[untyped-decorator]
@@ -134,6 +142,8 @@ def keep_house() -> None:
     housekeeping.prune_idempotency_keys(database(), hours=get_settings().idempotency_keep_hours)
     housekeeping.prune_reports(database(), days=get_settings().keep_reports_days)
     housekeeping.prune_audit(database(), days=get_settings().keep_audit_days)
+    webhook_keeping.give_up(database())
+    webhook_keeping.prune(database(), days=get_settings().keep_deliveries_days)
     housekeeping.prune_sign_ins(database(), get_settings())
     housekeeping.prune_logs(database(), get_settings())
     housekeeping.fold_job_counts(database())

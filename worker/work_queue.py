@@ -28,6 +28,7 @@ from backend.models import (
     ReportDelivery,
     SimulationRun,
     SweepPoint,
+    WebhookDelivery,
 )
 
 log = logging.getLogger(__name__)
@@ -40,7 +41,9 @@ SEND_AGAIN_SECONDS = 60.0  # a message that has waited this long behind other wo
 AHEAD_SECONDS = 20.0
 
 Condition = sa.ColumnElement[bool]
-Row = TypeVar("Row", JobFairness, Operation, ReportDelivery, SimulationRun, SweepPoint)
+Row = TypeVar(
+    "Row", JobFairness, Operation, ReportDelivery, SimulationRun, SweepPoint, WebhookDelivery
+)
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,12 @@ class WorkQueue(Generic[Row]):
         first = sa.select(self._key).where(*where, self._claimable(utc_now())).limit(1)
         with database.session_scope(writes=False) as session:
             return session.connection().execute(first).first() is not None
+
+    def is_worked_on(self, session: Session, *where: Condition) -> bool:
+        """Return whether a living worker works on one of these rows."""
+        running = col(self._table.state) == OperationState.RUNNING
+        first = sa.select(self._key).where(*where, running, ~self._stale(utc_now())).limit(1)
+        return session.connection().execute(first).first() is not None
 
     def join(self, session: Session, key: str) -> Claim | None:
         """Share a row with other workers; return None if it has ended."""

@@ -8,6 +8,7 @@ from typing import Protocol
 from sqlmodel import Session, col, select
 
 from backend.accounts.models import Tenant, User
+from backend.accounts.principals import Principal
 
 
 class Belongs(Protocol):
@@ -15,12 +16,27 @@ class Belongs(Protocol):
     tenant_id: str
 
 
-def names_of(session: Session, rows: Sequence[Belongs]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the names of the owners and of the tenants of these rows, by id."""
-    owners = session.exec(
-        select(User.id, User.name).where(col(User.id).in_({row.owner_id for row in rows}))
+def names_of(
+    session: Session, rows: Sequence[Belongs], *, asking: Principal | None = None
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the names of the owners and of the tenants of these rows, by id.
+
+    `asking`: whose own names are known, and are not looked up.
+    """
+    owners, tenants = {row.owner_id for row in rows}, {row.tenant_id for row in rows}
+    known = ({}, {}) if asking is None else _own(asking)
+    return (
+        {**_found(session, User, owners - known[0].keys()), **known[0]},
+        {**_found(session, Tenant, tenants - known[1].keys()), **known[1]},
     )
-    tenants = session.exec(
-        select(Tenant.id, Tenant.name).where(col(Tenant.id).in_({row.tenant_id for row in rows}))
-    )
-    return dict(owners.all()), dict(tenants.all())
+
+
+def _own(principal: Principal) -> tuple[dict[str, str], dict[str, str]]:
+    return {principal.user_id: principal.user_name}, {principal.tenant_id: principal.tenant_name}
+
+
+def _found(session: Session, table: type[User] | type[Tenant], wanted: set[str]) -> dict[str, str]:
+    if not wanted:
+        return {}
+    named = select(table.id, table.name).where(col(table.id).in_(wanted))
+    return dict(session.exec(named).all())

@@ -25,6 +25,8 @@ class Permission(StrEnum):
     ROUNDS_READ = "rounds:read"
     REPORTS_READ = "reports:read"
     REPORTS_MANAGE = "reports:manage"  # keep and delete reports, and their schedules
+    WEBHOOKS_READ = "webhooks:read"
+    WEBHOOKS_MANAGE = "webhooks:manage"
     SIMULATIONS_READ = "simulations:read"
     SIMULATIONS_RUN = "simulations:run"
     MEASUREMENTS_READ = "measurements:read"
@@ -40,7 +42,14 @@ class Permission(StrEnum):
     METRICS_READ = "metrics:read"
 
 
-_OF_MANAGERS = frozenset({Permission.USERS_READ, Permission.TENANTS_READ, Permission.AUDIT_READ})
+_OF_MANAGERS = frozenset(
+    {
+        Permission.USERS_READ,
+        Permission.TENANTS_READ,
+        Permission.AUDIT_READ,
+        Permission.WEBHOOKS_READ,
+    }
+)
 _OF_OPERATORS = frozenset({Permission.METRICS_READ})
 _READ_ALL = frozenset(p for p in Permission if p.value.endswith(":read")) | {
     Permission.ACCOUNT_MANAGE
@@ -65,6 +74,7 @@ PERMISSIONS: Mapping[Role, frozenset[Permission]] = {
         Permission.USERS_MANAGE,
         Permission.TOKENS_MANAGE,
         Permission.REPORTS_MANAGE,
+        Permission.WEBHOOKS_MANAGE,
     },
     Role.CLUSTER_ADMIN: frozenset(Permission),
     Role.AUDITOR: _READ_ALL,

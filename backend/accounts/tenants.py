@@ -82,8 +82,8 @@ def remove_tenant(session: Session, principal: Principal, named: str, if_match: 
             session.flush()
     except IntegrityError:
         raise Conflict(
-            f"The tenant {tenant.name} has users, jobs, simulations or quotas, which would be "
-            "lost: close it instead."
+            f"The tenant {tenant.name} has users, jobs, simulations, webhooks or quotas, which "
+            "would be lost: close it instead."
         ) from None
     _record(session, principal, "remove tenant", tenant, shown_tenant(tenant), {})
 

@@ -171,8 +171,8 @@ def _delete_user(session: Session, user: User) -> None:
             session.flush()
     except IntegrityError:
         raise Conflict(
-            f"{user.name} owns jobs, simulations, measurements or schedules of reports, which "
-            "would be lost: deactivate the user instead."
+            f"{user.name} owns jobs, simulations, measurements, webhooks or schedules of reports, "
+            "which would be lost: deactivate the user instead."
         ) from None
 
 

@@ -53,3 +53,12 @@ def name_is_taken(session: Session, name: str) -> bool:
         session.exec(select(func.count()).select_from(Cluster).where(Cluster.name == name)).one()
         > 0
     )
+
+
+def all_gpus_of(session: Session, cluster_id: str) -> dict[str, int]:
+    """Count the GPUs by type in order of the nodes, those out of service too."""
+    columns = select(Node.gpu_type, Node.gpu_count).where(Node.cluster_id == cluster_id)
+    found: dict[str, int] = {}
+    for gpu_type, count in session.exec(columns.order_by(col(Node.position))):
+        found[gpu_type] = found.get(gpu_type, 0) + count
+    return found

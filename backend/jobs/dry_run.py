@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sqlmodel import Session
+import sqlalchemy as sa
+from sqlmodel import Session, col, func, select
 
 from backend.accounts.identity import Principal
 from backend.clocktime import cluster_seconds
@@ -22,6 +23,9 @@ from maat.api.job_answers import DryRunOut, RunsOnOut, StartOut
 from maat.api.jobs import JobBody
 from maat.models.catalog import load_catalog
 from maat.scheduling.job import JobSpec
+from maat.vocabulary import JobState
+
+WAITING = (JobState.SUBMITTED, JobState.PENDING, JobState.PREEMPTED)
 
 
 def try_submission(
@@ -34,6 +38,7 @@ def try_submission(
     job = row_of(body, principal, cluster, submitted_seconds=cluster_seconds(cluster, now))
     capacity = capacity_by_type(nodes_of(session, cluster.id), usable_only=False)
     tried, start = finder.start_of_new(session, job)
+    waiting, ahead = _waiting(session, job)
     return DryRunOut(
         dry_run=True,
         cluster_id=cluster.id,
@@ -41,8 +46,22 @@ def try_submission(
         runs_on=_runs_on(_spec(body, job, capacity), capacity),
         forecast="not-tried" if not tried else "waits" if start is None else "starts",
         starts_with=None if start is None else _shown(start),
+        waiting=waiting,
+        position=ahead + 1,
         sentence=_sentence(tried, start),
     )
+
+
+def _waiting(session: Session, job: Job) -> tuple[int, int]:
+    """Count the jobs that wait on the job's cluster, and those of them at least as urgent."""
+    urgent = func.count(sa.case((col(Job.priority) >= job.priority, 1)))
+    waits = (
+        col(Job.cluster_id) == job.cluster_id,
+        col(Job.finished_seconds).is_(None),
+        col(Job.state).in_([state.value for state in WAITING]),
+    )
+    waiting, ahead = session.exec(select(func.count(), urgent).where(*waits)).one()
+    return int(waiting), int(ahead)
 
 
 def _spec(body: JobBody, job: Job, capacity: Mapping[str, int]) -> JobSpec:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import cast
 
 from sqlmodel import Session
@@ -49,13 +50,19 @@ _HELD = frozenset({ReasonCode.GRANTED, ReasonCode.PINNED})
 
 @dataclass(frozen=True)
 class _ClusterFacts:
+    """What the jobs of a cluster share. Its nodes are read if one of them holds GPUs."""
+
+    session: Session
     cluster: Cluster
     now: float
-    node_of_gpu: Sequence[int]
+
+    @cached_property
+    def node_of_gpu(self) -> Sequence[int]:
+        return node_of_gpu(nodes_of(self.session, self.cluster.id))
 
 
 def show_jobs(session: Session, principal: Principal, jobs: Sequence[Job]) -> list[JobOut]:
-    owners, tenants = names_of(session, jobs)
+    owners, tenants = names_of(session, jobs, asking=principal)
     facts = {
         cluster_id: _facts(session, cluster_id)
         for cluster_id in dict.fromkeys(job.cluster_id for job in jobs)
@@ -126,11 +133,7 @@ def show_event(event: JobEvent, cluster: Cluster) -> JobEventOut:
 
 def _facts(session: Session, cluster_id: str) -> _ClusterFacts:
     cluster = session.get_one(Cluster, cluster_id)
-    return _ClusterFacts(
-        cluster,
-        cluster_seconds(cluster, moment_of(session)),
-        node_of_gpu(nodes_of(session, cluster_id)),
-    )
+    return _ClusterFacts(session, cluster, cluster_seconds(cluster, moment_of(session)))
 
 
 def _show(job: Job, facts: _ClusterFacts, sight: Sight, *, owner: str, tenant: str) -> JobOut:
@@ -158,7 +161,7 @@ def _show(job: Job, facts: _ClusterFacts, sight: Sight, *, owner: str, tenant: s
         wait_seconds=_wait_seconds(job, facts.now),
         priority_class=priority_class(job.priority),
         gpu_hours=job.gpu_seconds / 3600,
-        allocation=_allocation(job, facts.node_of_gpu),
+        allocation=_allocation(job, facts),
         reason=show_reason(job, sight),
     )
 
@@ -178,11 +181,11 @@ def _wait_seconds(job: Job, now: float) -> float:
     return max(end - job.submitted_seconds - job.unwaited_seconds, 0.0)
 
 
-def _allocation(job: Job, owner: Sequence[int]) -> AllocationOut | None:
+def _allocation(job: Job, facts: _ClusterFacts) -> AllocationOut | None:
     if not job.gpus or job.gpu_type is None:
         return None
     batch = None if job.batch is None else cast(BatchPlanOut, job.batch)
-    nodes = count_nodes(owner, job.gpus)
+    nodes = count_nodes(facts.node_of_gpu, job.gpus)
     return AllocationOut(
         gpu_type=job.gpu_type, gpu_count=len(job.gpus), node_count=nodes, gpus=job.gpus, batch=batch
     )

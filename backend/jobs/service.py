@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+import sqlalchemy as sa
 from pydantic import ValidationError
 from sqlmodel import Session
 
 from backend.accounts.identity import Principal
 from backend.accounts.permissions import Permission
 from backend.audit.changes import Change, actor_of, record
-from backend.clocktime import cluster_seconds, seconds_at
+from backend.clocktime import cluster_seconds, seconds_at, utc_now
 from backend.clusters.models import Cluster
-from backend.clusters.repository import all_clusters, get_cluster, nodes_of
-from backend.clusters.topology import capacity_by_type
+from backend.clusters.repository import all_clusters, all_gpus_of, get_cluster
 from backend.commands.service import store_commands
 from backend.commands.spec import UNKNOWN_WORK
 from backend.ids import new_id
@@ -48,7 +48,8 @@ class Candidate:
     """One job of a submission: its body or its errors, and later its row.
 
     `needs`: what it waits for: ids of jobs, and places of others of the submission.
-    `array`: the array of which it is a part, and its index.
+    `array`: the array of which it is a part, and its index. `cluster`: of its row; while it is
+    referred to, its session need not read it again.
     """
 
     index: int
@@ -58,6 +59,7 @@ class Candidate:
     job: Job | None = None
     needs: list[str | int] = field(default_factory=list)
     array: tuple[str, int] | None = None
+    cluster: Cluster | None = None
 
     @property
     def usable(self) -> bool:
@@ -252,9 +254,7 @@ class Submission:
                 first_cluster(self._session) if named is None else get_cluster(self._session, named)
             )
             self._clusters[named] = cluster
-            self._capacity[cluster.id] = capacity_by_type(
-                nodes_of(self._session, cluster.id), usable_only=False
-            )
+            self._capacity[cluster.id] = all_gpus_of(self._session, cluster.id)
             self._ceilings[cluster.id] = ceilings_of(
                 self._session, cluster.id, self._principal.tenant_id
             )
@@ -296,7 +296,7 @@ def _store(
         body = candidate.body
         if body is None or body.cluster_id is None:
             raise ValueError("only what `check` found usable can be stored")
-        cluster = session.get_one(Cluster, body.cluster_id)
+        cluster = candidate.cluster = session.get_one(Cluster, body.cluster_id)
         candidate.job = row_of(
             body, principal, cluster, submitted_seconds=cluster_seconds(cluster, now)
         )
@@ -304,10 +304,11 @@ def _store(
         if candidate.array is not None:
             candidate.job.array_id, candidate.job.array_index = candidate.array
         jobs.append(candidate.job)
+    if not jobs:
+        return jobs
     session.add_all(jobs)
     session.flush()
-    session.add_all(_submitted(job) for job in jobs)
-    session.flush()
+    session.connection().execute(sa.insert(JobEvent), [_submitted(job) for job in jobs])
     store_dependencies(session, candidates)
     runs = [(c.job.id, c.body.run) for c in candidates if c.job and c.body and c.body.run]
     if runs:
@@ -325,6 +326,10 @@ def row_of(
         **body.model_dump(exclude={"run", "after", "deadline"}),
         deadline_seconds=None if body.deadline is None else seconds_at(cluster, body.deadline),
         id=new_id("job"),
+        # A factory of a default costs more than its value.
+        after=[],
+        reason_evidence={},
+        created_at=utc_now(),
         owner_id=principal.user_id,
         tenant_id=principal.tenant_id,
         state=JobState.SUBMITTED.value,
@@ -339,14 +344,15 @@ def _work_of(body: JobBody) -> float:
     return load_catalog()[body.model].work * body.work_scale
 
 
-def _submitted(job: Job) -> JobEvent:
-    return JobEvent(
-        job_id=job.id,
-        cluster_id=job.cluster_id,
-        cluster_seconds=job.submitted_seconds,
-        kind=EventKind.STATE.value,
-        state=JobState.SUBMITTED.value,
-    )
+def _submitted(job: Job) -> dict[str, object]:
+    return {
+        "job_id": job.id,
+        "cluster_id": job.cluster_id,
+        "cluster_seconds": job.submitted_seconds,
+        "kind": EventKind.STATE.value,
+        "state": JobState.SUBMITTED.value,
+        "data": {},
+    }
 
 
 def _parsed(index: int, raw: Any, *, most_errors: int) -> Candidate:

@@ -16,12 +16,14 @@ from sqlmodel import Session, col, func, select
 from backend.attempts.models import AttemptRow
 from backend.clocktime import cluster_seconds
 from backend.clusters.models import Cluster, Node
+from backend.columns import WithoutIndex
 from backend.health.models import WorkerHeartbeat
 from backend.jobs.models import Job, JobCount, JobEvent
 from backend.moments import moment_of
 from backend.operations.models import Operation, OperationState
 from backend.reports.models import ReportDelivery
 from backend.rounds.models import OutboxMessage, Round
+from backend.webhooks.models import WebhookDelivery
 from maat.vocabulary import JobState
 
 _WAITING = (JobState.SUBMITTED, JobState.PENDING, JobState.PREEMPTED)
@@ -90,7 +92,7 @@ def take_snapshot(session: Session) -> Snapshot:
     rounds = {row.cluster_id: row for row in session.execute(_last_rounds())}
     jobs = _jobs(session)
     nodes = _nodes(session)
-    active = {row.cluster_id: row for row in session.execute(_active())}
+    active = _active(session)
     attempts = _attempts(session)
     outbox = _outbox(session)
     found = []
@@ -107,7 +109,7 @@ def take_snapshot(session: Session) -> Snapshot:
                 jobs=jobs.get(cluster.id, {}),
                 gpus=nodes.get(cluster.id, ({}, {}))[0],
                 drained=nodes.get(cluster.id, ({}, {}))[1],
-                active=_waits(active.get(cluster.id), cluster_seconds(cluster, now)),
+                active=_waits(active.get(cluster.id, ()), cluster_seconds(cluster, now)),
                 attempts=attempts.get(cluster.id, {}),
                 changes_to_apply=outbox.get(cluster.id, 0),
                 last=None if last is None else _round(last, now.wall),
@@ -199,29 +201,39 @@ def _nodes(session: Session) -> dict[str, tuple[dict[str, int], dict[str, int]]]
     return found
 
 
-def _active() -> Any:
-    waits = col(Job.state).in_([state.value for state in _WAITING])
-    since = sa.case((waits, col(Job.submitted_seconds)))
-    return (
+def _active(session: Session) -> dict[str, list[Any]]:
+    """Return the unfinished jobs of every cluster, summed up by state.
+
+    Sums by state cost less than sums over the states that wait, which compare each job's. The index
+    of unfinished jobs finds them; those of all jobs by state would lead through the history.
+    """
+    since = col(Job.submitted_seconds)
+    statement = (
         sa.select(
             col(Job.cluster_id),
+            col(Job.state),
+            func.count().label("jobs"),
             func.sum(col(Job.restarts)).label("restarts"),
-            func.count(since).label("waiting"),
             func.min(since).label("first"),
             func.sum(since).label("total"),
         )
         .where(col(Job.finished_seconds).is_(None))
-        .group_by(col(Job.cluster_id))
+        .group_by(WithoutIndex(col(Job.cluster_id)), WithoutIndex(col(Job.state)))
     )
+    found: dict[str, list[Any]] = {}
+    for row in session.execute(statement):
+        found.setdefault(row.cluster_id, []).append(row)
+    return found
 
 
-def _waits(row: Any, now: float) -> Active:
-    if row is None:
-        return Active(0, 0, 0.0, 0.0)
-    if not row.waiting:
-        return Active(int(row.restarts), 0, 0.0, 0.0)
-    total = max(now * row.waiting - row.total, 0.0)
-    return Active(int(row.restarts), int(row.waiting), max(now - row.first, 0.0), total)
+def _waits(rows: Sequence[Any], now: float) -> Active:
+    restarts = sum(int(row.restarts) for row in rows)
+    waiting = [row for row in rows if row.state in _WAITING]
+    count = sum(int(row.jobs) for row in waiting)
+    if not count:
+        return Active(restarts, 0, 0.0, 0.0)
+    longest = max(now - min(row.first for row in waiting), 0.0)
+    return Active(restarts, count, longest, max(now * count - sum(r.total for r in waiting), 0.0))
 
 
 def _outbox(session: Session) -> dict[str, int]:
@@ -244,9 +256,15 @@ def _work(session: Session, now: datetime) -> list[Work]:
         .where(col(ReportDelivery.state).in_(_OPEN))
         .group_by(col(ReportDelivery.state))
     )
+    messages = (
+        select(WebhookDelivery.state, func.count(), func.min(WebhookDelivery.created_at))
+        .where(col(WebhookDelivery.finished_at).is_(None))
+        .group_by(col(WebhookDelivery.state))
+    )
     rows: list[tuple[str, str, int, datetime]] = [
         *session.exec(operations).all(),
         *(("report-delivery", *row) for row in session.exec(deliveries)),
+        *(("webhook-delivery", *row) for row in session.exec(messages)),
     ]
     return [
         Work(kind, state, int(count), max((now - oldest).total_seconds(), 0.0))

@@ -26,7 +26,12 @@ from backend.reports.service import names_by_id
 from backend.secret_key import secret_key
 from backend.settings import Settings
 from backend.web.conditional import check_version
-from backend.webhooks.addresses import RefusedAddress, checked_url, is_literal_private
+from backend.webhooks.addresses import (
+    RefusedAddress,
+    checked_url,
+    is_literal_private,
+    without_path,
+)
 from maat.api.fields import rfc3339
 from maat.api.reports import (
     Channel,
@@ -217,7 +222,7 @@ def show_schedules(
             row,
             cluster=clusters[row.cluster_id],
             tenant=None if row.tenant_id is None else tenants[row.tenant_id],
-            url=row.url if whole or row.url is None else _without_path(row.url),
+            url=row.url if whole or row.url is None else without_path(row.url),
             has_secret=row.secret is not None,
         )
         for row in rows
@@ -233,19 +238,13 @@ def _written(row: ReportSchedule) -> Shown:
     """Return what is written down of a schedule: of its URL, only the host; of its secret, none."""
     names = ("name", "cluster_id", "every", "hour", "channel", "forms", "paper", "active")
     shown = {name: getattr(row, name) for name in names}
-    return {**shown, "url": None if row.url is None else _without_path(row.url)}
+    return {**shown, "url": None if row.url is None else without_path(row.url)}
 
 
 def _record(
     session: Session, action: str, row: ReportSchedule, before: Shown, after: Shown
 ) -> None:
     record(session, Change(asker(), action, row.id, before, after, row.tenant_id))
-
-
-def _without_path(url: str) -> str:
-    """Return a URL without what may be secret in it."""
-    parts = checked_url(url)
-    return f"{parts.scheme}://{parts.hostname}/…"
 
 
 def _check_channel(body: ScheduleBody, settings: Settings) -> None:

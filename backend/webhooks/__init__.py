@@ -1,1 +1,4 @@
-"""Messages to other services: which addresses are allowed, and how a message is signed."""
+"""Webhooks: what they are told of, which addresses are allowed, and how a message is signed.
+
+The worker sends the messages.
+"""

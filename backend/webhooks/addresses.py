@@ -92,6 +92,12 @@ def checked_target(url: str, *, to_private: bool, look_up: LookUp | None = None)
     return Target(url, host, port, parts.scheme, found[0])
 
 
+def without_path(url: str) -> str:
+    """Return a URL without what may be secret in it."""
+    parts = checked_url(url)
+    return f"{parts.scheme}://{parts.hostname}/…"
+
+
 def is_public(address: str) -> bool:
     """Return whether an address belongs to the public internet."""
     try:

@@ -199,6 +199,14 @@ class DryRunOut(TypedDict):
         Field(description="What the next round would do, by a round that was not carried out."),
     ]
     starts_with: StartOut | None
+    waiting: Annotated[int, Field(description="Jobs that wait on the cluster now, of all tenants.")]
+    position: Annotated[
+        int,
+        Field(
+            description="Its place among them, from 1: by priority, then by submission. A policy "
+            "may go by other things."
+        ),
+    ]
     sentence: str
 
 

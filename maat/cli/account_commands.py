@@ -1,4 +1,4 @@
-"""The commands of `maat users`, `tenants`, `tokens` and `db`, listed without their code."""
+"""The commands of `maat users`, `tenants`, `tokens`, `webhooks` and `db`, without their code."""
 
 from __future__ import annotations
 
@@ -66,6 +66,47 @@ ACCOUNT_NOUNS = {
                 "revoke",
                 "Revoke a token, and those that were made with it.",
                 "maat.cli.tokens:revoke",
+            ),
+        ),
+    ),
+    "webhooks": (
+        "Webhooks: what happens to jobs, reports and clusters, posted to a URL.",
+        (
+            Command("list", "List webhooks, oldest first.", "maat.cli.webhooks:list_webhooks"),
+            Command(
+                "create",
+                "Make a webhook and print its secret. It is shown only once.",
+                "maat.cli.webhooks:create",
+            ),
+            Command(
+                "change",
+                "Change a webhook's name, URL, events or cluster.",
+                "maat.cli.webhooks:change",
+            ),
+            Command(
+                "pause",
+                "Pause a webhook: it is told of nothing, and not later either.",
+                "maat.cli.webhooks:pause",
+            ),
+            Command("resume", "Tell a paused webhook again.", "maat.cli.webhooks:resume"),
+            Command("remove", "Delete a webhook with its messages.", "maat.cli.webhooks:remove"),
+            Command(
+                "test", "Send a message, to see whether it arrives.", "maat.cli.webhooks:send_test"
+            ),
+            Command(
+                "rotate-secret",
+                "Give a webhook a new secret and print it. It is shown only once.",
+                "maat.cli.webhooks:rotate_secret",
+            ),
+            Command(
+                "deliveries",
+                "List the messages of a webhook, newest first; or print one.",
+                "maat.cli.webhooks:deliveries",
+            ),
+            Command(
+                "redeliver",
+                "Send a message once more, with the same id.",
+                "maat.cli.webhooks:redeliver",
             ),
         ),
     ),

@@ -247,7 +247,8 @@ def dry_run_lines(found: DryRunOut) -> list[str]:
         f"  {one['gpu_type']}: from {one['least_gpus']} of {one['cluster_gpus']} GPUs"
         for one in found["runs_on"]
     ]
-    return [found["sentence"], "It could run on", *types]
+    place = f"{found['waiting']} jobs wait there now; by priority, then by submission, it would be "
+    return [found["sentence"], f"{place}number {found['position']}", "It could run on", *types]
 
 
 def _cluster_of_commands(maat: Client) -> str:

@@ -17,12 +17,15 @@ OWNERS = 4
 UNDER_WAY = 40
 
 
-def fill(session: Session, jobs: int) -> None:
-    """Insert `jobs` jobs, of which UNDER_WAY are unfinished.
+def fill(
+    session: Session, jobs: int, *, under_way: int = UNDER_WAY, other_tenants: int = 2
+) -> None:
+    """Insert `jobs` jobs, of which `under_way` are unfinished.
 
     Values repeat by different primes, so that no two columns rise together.
     """
-    cluster, tenants, owners = _cluster(session), _tenants(session), _owners(session)
+    tenants = _tenants(session, other_tenants)
+    cluster, owners = _cluster(session), _owners(session)
     sqlite = session.get_bind().dialect.name == "sqlite"
     numbers = (
         "WITH RECURSIVE numbers(n) AS "
@@ -30,7 +33,7 @@ def fill(session: Session, jobs: int) -> None:
         if sqlite
         else f"WITH numbers AS (SELECT n FROM generate_series(0, {jobs - 1}) AS n)"
     )
-    ended = f"n >= {UNDER_WAY}"
+    ended = f"n >= {under_way}"
     unfinished = _one_of(("pending", "running"), "n")
     columns = {
         "id": f"'job_' || {_padded('n', sqlite)}",
@@ -90,8 +93,9 @@ def _cluster(session: Session) -> tuple[str, ...]:
     return first.id, second.id
 
 
-def _tenants(session: Session) -> tuple[str, ...]:
-    others = [Tenant(name=name) for name in ("blue", "red")]
+def _tenants(session: Session, others_wanted: int) -> tuple[str, ...]:
+    names = ["blue", "red", *(f"tenant-{number}" for number in range(3, others_wanted + 1))]
+    others = [Tenant(name=name) for name in names[:others_wanted]]
     session.add_all(others)
     session.flush()
     return (

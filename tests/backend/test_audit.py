@@ -73,6 +73,12 @@ WRITTEN = {
     "createReportSchedule": "schedule report",
     "changeReportSchedule": "change schedule of reports",
     "deleteReportSchedule": "remove schedule of reports",
+    "createWebhook": "make webhook",
+    "changeWebhook": "change webhook",
+    "deleteWebhook": "remove webhook",
+    "rotateWebhookSecret": "rotate secret of webhook",
+    "testWebhook": "test webhook",
+    "redeliverWebhookDelivery": "send message of webhook again",
 }
 HAS_ITS_OWN_ROW = "the row that it makes says who and when"
 CHANGES_NO_ROW_OF_OTHERS = "it changes nothing but work that can be done again"
@@ -191,6 +197,23 @@ def change_clusters(client: TestClient) -> None:
     done(client.delete(at))
 
 
+def change_webhooks(client: TestClient) -> None:
+    body = {
+        "name": "pager",
+        "url": "https://93.184.216.34/hook/path-with-a-key",
+        "events": ["job.failed"],
+    }
+    made = done(client.post(f"{API}/webhooks", json=body))
+    at = f"{API}/webhooks/{made['id']}"
+    done(client.patch(at, json={"events": ["job.failed"]}, headers={"If-Match": "*"}))
+    done(client.post(f"{at}/actions/rotate-secret"))
+    asked = client.post(f"{at}/actions/test")
+    assert asked.status_code == 202, asked.text
+    again = client.post(f"{at}/deliveries/{asked.json()['id']}/actions/redeliver")
+    assert again.status_code == 202, again.text
+    done(client.delete(at))
+
+
 def change_jobs(client: TestClient) -> None:
     body = {"name": "train", "model": "bert"}
     job = done(client.post(f"{API}/jobs", json=body))
@@ -212,6 +235,7 @@ def test_each_of_them_is_found_with_who_did_it_when_and_in_which_request(
 ) -> None:
     change_accounts(client, app)
     change_clusters(client)
+    change_webhooks(client)
     change_jobs(client)
     found = records(client)
     assert {one["action"] for one in found} >= set(WRITTEN.values())

@@ -173,6 +173,7 @@ def test_the_document_says_which_actions_honour_a_version(app: FastAPI) -> None:
         "setQuota",
         "removeQuota",
         "changeReportSchedule",
+        "changeWebhook",
         "removeTenant",
         "removeUser",
         "cancelJob",

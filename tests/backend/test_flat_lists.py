@@ -26,6 +26,7 @@ from backend.bootstrap_data import ensure_defaults
 from backend.clusters.repository import all_clusters, get_cluster
 from backend.database import Database
 from backend.jobs.repository import SORT_KEYS, FoundJobs, JobFilters, count_by_state, find_jobs
+from backend.metrics.snapshot import take_snapshot
 from backend.models import Job, JobCount, Tenant, User
 from backend.reports.jobs_facts import waiting_at
 from backend.settings import Settings
@@ -92,6 +93,11 @@ class Scale:
             found = self.found(session, filters, tenant)
             with work_of(session) as spent:
                 count_by_state(session, found)
+        return sum(spent)
+
+    def of_scrape(self) -> int:
+        with self.database.session_scope(writes=False) as session, work_of(session) as spent:
+            take_snapshot(session)
         return sum(spent)
 
 
@@ -211,6 +217,7 @@ def test_no_list_and_no_count_grows_with_history(scales: tuple[Scale, Scale]) ->
             short.of_counts(JobFilters(), tenant=tenant),
             long.of_counts(JobFilters(), tenant=tenant),
         )
+    compare("a scrape", short.of_scrape(), long.of_scrape())
     assert grown == {}
     # That the measure can tell: a search by a part of names does look at every job.
     assert (

@@ -99,7 +99,13 @@ def lists(client: TestClient) -> list[str]:
         )
     ]
     schedule = client.get("/api/v1/report-schedules").json()["items"][0]["id"]
-    ids = {"{job_id}": job, "{cluster_id}": "demo", "{schedule_id}": schedule}
+    webhook = client.get("/api/v1/webhooks").json()["items"][0]["id"]
+    ids = {
+        "{job_id}": job,
+        "{cluster_id}": "demo",
+        "{schedule_id}": schedule,
+        "{webhook_id}": webhook,
+    }
     for name, value in ids.items():
         found = [path.replace(name, value) for path in found]
     return found
@@ -177,8 +183,10 @@ def filled_lists(client: TestClient) -> dict[str, list[Any]]:
         "url": "https://hooks.example.com/",
         "secret": "s" * 16,
     }
+    webhook = {"name": "w", "url": "https://93.184.216.34/", "events": ["job.failed"]}
     reservation = {"gpu_type": "t4", "gpu_count": 1, "tenant": "default"}
     for number in range(2):
+        client.post("/api/v1/webhooks", json=webhook).raise_for_status()
         client.post("/api/v1/jobs", json={"name": f"j{number}", "model": "bert"}).raise_for_status()
         client.post(
             "/api/v1/clusters", json={"name": f"c{number}", "shape": "t4=2x1"}
@@ -191,6 +199,9 @@ def filled_lists(client: TestClient) -> dict[str, list[Any]]:
     for _ in range(2):
         deliver = f"/api/v1/report-schedules/{made['id']}/actions/deliver"
         client.post(deliver).raise_for_status()
+    (hook, *_) = client.get("/api/v1/webhooks").json()["items"]
+    for _ in range(2):
+        client.post(f"/api/v1/webhooks/{hook['id']}/actions/test").raise_for_status()
     found = {}
     for path in lists(client):
         cursor = client.get(path, params={"limit": 1}).json()["next_cursor"]

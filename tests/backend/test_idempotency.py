@@ -85,7 +85,8 @@ def making_routes(app: FastAPI) -> set[str]:
 
     Actions such as pause, drain and cancel have the same effect twice as once, and an agent numbers
     its reports. A second sign-in makes a second session. A new token's answer holds its secret, so
-    it is not kept for a repeated request: test_tokens_api.py.
+    it is not kept for a repeated request: test_tokens_api.py. So does a new webhook's:
+    test_webhooks_api.py.
     An action on many jobs makes nothing either: test_bulk_api.py.
     """
     document = app.openapi()["paths"]
@@ -93,7 +94,7 @@ def making_routes(app: FastAPI) -> set[str]:
         path.removeprefix("/api/v1")
         for path, operations in document.items()
         if "post" in operations and "/actions/" not in path and not path.endswith("/reports")
-    } - {"/sessions", "/tokens", "/me/password", "/jobs:bulk"}
+    } - {"/sessions", "/tokens", "/webhooks", "/me/password", "/jobs:bulk"}
 
 
 def rows_stored(database: Database) -> dict[str, int]:

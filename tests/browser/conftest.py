@@ -118,7 +118,12 @@ def running(arguments: list[str], environment: dict[str, str], log: Path) -> Ite
 def serving(folder: Path, *, demo: bool) -> Iterator[Server]:
     port = free_port()
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MAAT_")}
-    environment = {**kept, "MAAT_DATA_DIR": str(folder), "MAAT_DEMO": str(demo).lower()}
+    environment = {
+        **kept,
+        "MAAT_DATA_DIR": str(folder),
+        "MAAT_DEMO": str(demo).lower(),
+        "MAAT_WEBHOOKS_TO_PRIVATE_ADDRESSES": "true",  # receivers of tests are here
+    }
     settings = Settings(_env_file=None, data_dir=folder, database_url="", demo=demo)
     database = Database.of(settings)
     ensure_defaults(database, settings)

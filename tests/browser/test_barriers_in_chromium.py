@@ -32,6 +32,7 @@ PAGES = {
     "/account": "#account-facts dl",
     "/admin": "#admin-users table",
     "/admin?tab=quotas": "#admin-quota-types table",
+    "/admin?tab=webhooks": "#admin-webhooks .state-title, #admin-webhooks table",
     "/admin?tab=health": "#admin-health:not(:empty)",
     "/admin?tab=audit": "#admin-audit table",
     "/sign-in": "#sign-in-button",

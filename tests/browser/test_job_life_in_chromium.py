@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from playwright.sync_api import expect
+
+from browser.pages import await_value
 
 pytestmark = pytest.mark.needs_chromium
 
@@ -33,3 +36,66 @@ def test_all_jobs_of_a_filter_are_paused_after_a_preview(server: Any, inside: An
     page.locator("#jobs-bulk-yes").click()
     expect(page.get_by_text("Pausing: 3 jobs")).to_be_visible()
     assert all(server.client.job(job["id"])["pause_requested"] for job in jobs)
+
+
+def test_a_job_that_lives_is_edited_on_its_page(server: Any, inside: Any) -> None:
+    job = server.client.submit_job({"name": "to-edit", "model": "imagenet"})
+    page = inside.follow(f"{server.url}/jobs/{job['id']}")
+    page.locator("#job-edit-open").click()
+    expect(page.locator("#job-edit-name")).to_have_value("to-edit")
+    page.locator("#job-edit-name").fill("edited")
+    page.locator("#job-edit-deadline").fill("some day")
+    await_value(page, "job-edit-deadline", "some day")
+    page.locator("#job-edit-save").click()
+    expect(page.get_by_text("Write date and time")).to_be_visible()
+    page.locator("#job-edit-deadline").fill("2036-12-01 08:00")
+    await_value(page, "job-edit-deadline", "2036-12-01 08:00")
+    page.locator("#job-edit-labels").fill("team=vision")
+    page.keyboard.press("Enter")
+    page.locator("#job-edit-save").click()
+    expect(page.get_by_text("edited changed")).to_be_visible()
+    found = server.client.job(job["id"])
+    assert (found["name"], found["labels"]) == ("edited", {"team": "vision"})
+    assert found["deadline"] == "2036-12-01T08:00:00.000Z"
+
+
+def test_jobs_of_a_filter_get_another_priority(server: Any, inside: Any) -> None:
+    body = {"model": "imagenet", "labels": {"rank": "low"}}
+    jobs = [server.client.submit_job({"name": f"rank-{n}", **body}) for n in range(2)]
+    page = inside.follow(f"{server.url}/jobs?label=rank%3Dlow")
+    page.locator("#jobs-bulk").click()
+    page.locator("#jobs-bulk-action").click()
+    page.get_by_role("option", name="Give another priority").click()
+    page.locator("#jobs-bulk-priority").click()
+    page.get_by_role("option", name="High").click()
+    expect(page.locator("#jobs-bulk-preview")).to_contain_text("It changes 2 jobs.")
+    page.locator("#jobs-bulk-yes").click()
+    expect(page.get_by_text("Changed: 2 jobs")).to_be_visible()
+    assert {server.client.job(job["id"])["priority"] for job in jobs} == {10}
+
+
+def test_an_array_with_a_deadline_is_tried_and_submitted(server: Any, inside: Any) -> None:
+    first = server.client.submit_job({"name": "prepare", "model": "imagenet"})
+    page = inside.follow(f"{server.url}/submit")
+    page.locator("#submit-name").fill("sweep")
+    page.locator("#submit-later summary").click()
+    page.locator("#submit-array").fill("0-2-4")
+    await_value(page, "submit-array", "0-2-4")
+    page.locator("#submit-try").click()
+    expect(page.get_by_text("Write 0-9 or 0, 3, 7")).to_be_visible()
+    page.locator("#submit-array").fill("0-2")
+    await_value(page, "submit-array", "0-2")
+    page.locator("#submit-after").fill(first["id"])
+    page.keyboard.press("Enter")
+    page.locator("#submit-deadline").fill("2036-12-01 08:00")
+    await_value(page, "submit-deadline", "2036-12-01 08:00")
+    page.locator("#submit-try").click()
+    expect(page.locator("#submit-tried")).to_contain_text("Tried, not submitted")
+    expect(page.locator("#submit-tried")).to_contain_text("Each of the 3 jobs")
+    assert server.client.jobs(q="sweep[")["items"] == []
+    page.locator("#submit-button").click()
+    expect(page).to_have_url(re.compile(r"/jobs\?.*q=arr_"))
+    found = server.client.jobs(q="sweep[")["items"]
+    assert sorted(job["name"] for job in found) == ["sweep[0]", "sweep[1]", "sweep[2]"]
+    assert {job["deadline"] for job in found} == {"2036-12-01T08:00:00.000Z"}
+    assert all(job["after"] == [first["id"]] for job in found)

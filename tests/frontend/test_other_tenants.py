@@ -69,6 +69,8 @@ def fill_of(world: World) -> Mapping[str, Sequence[str]]:
         "operation_id": both["operations"],
         "report_id": both["reports"],
         "schedule_id": both["schedules"],
+        "webhook_id": both["webhooks"],
+        "delivery_id": both["messages"],
         "form": ["csv", "json", "pdf"],
         "paper": ["letter"],
         "slug": ["not-found"],
@@ -128,7 +130,7 @@ def fill_of(world: World) -> Mapping[str, Sequence[str]]:
 
 def secrets_of(world: World) -> list[str]:
     work = ("simulations", "runs", "sweeps", "operations")
-    hidden = ("jobs", "measurements", "reports", "schedules", *work)
+    hidden = ("jobs", "measurements", "reports", "schedules", "webhooks", "messages", *work)
     return [SECRET, *(one for noun in hidden for one in world.red[noun])]
 
 
@@ -162,6 +164,7 @@ def pages_of(world: World) -> list[str]:
         "/account",
         "/admin",
         "/admin?tab=quotas",
+        "/admin?tab=webhooks",
         "/admin?tab=health",
         "/admin?tab=audit",
         "/sign-in",
@@ -200,6 +203,7 @@ def walk_pages(world: World, user: str, *, press: bool) -> Iterator[Seen]:
         "operation": world.red["operations"][0],
         "report": world.red["reports"][0],
         "schedule": world.red["schedules"][0],
+        "webhook": world.red["webhooks"][0],
         "version": "1",
         "name": "x",
         "user": f"{SECRET} viewer",

@@ -274,6 +274,14 @@ def _keep_reports(manager: TestClient, whose: dict[str, list[str]], word: str) -
     made = _made(manager.post(f"{API}/report-schedules", json=schedule))
     _made(manager.post(f"{API}/report-schedules/{made['id']}/actions/deliver"))
     whose["reports"], whose["schedules"] = [kept["id"]], [made["id"]]
+    hook = {
+        "name": f"{word} pager",
+        "url": f"https://93.184.216.34/{word}",
+        "events": ["job.failed"],
+    }
+    webhook = _made(manager.post(f"{API}/webhooks", json=hook))
+    sent = _made(manager.post(f"{API}/webhooks/{webhook['id']}/actions/test"))
+    whose["webhooks"], whose["messages"] = [webhook["id"]], [sent["id"]]
 
 
 def _do_work(world: World) -> None:

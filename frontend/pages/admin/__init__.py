@@ -1,4 +1,7 @@
-"""The page of those who run a service: accounts, quotas, health and changes. A module per card."""
+"""The page of those who run a service: accounts, quotas, webhooks, health and changes.
+
+A module per card.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,22 @@ from dash import Dash, html
 from frontend.addresses import add_page, among
 from frontend.api import Api
 from frontend.components.cards import link_button, page_title
-from frontend.pages.admin import audit, health, quotas, tenants, tokens, users, weights
+from frontend.pages.admin import (
+    audit,
+    health,
+    quotas,
+    tenants,
+    tokens,
+    users,
+    webhooks,
+    weights,
+)
 from frontend.routing import QueryValue, query_value
 
 TABS = {
     "accounts": ("Accounts", (users, tenants, tokens)),
     "quotas": ("Quotas", (quotas, weights)),
+    "webhooks": ("Webhooks", (webhooks,)),
     "health": ("Health", (health,)),
     "audit": ("Audit", (audit,)),
 }

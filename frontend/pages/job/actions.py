@@ -58,8 +58,26 @@ def register(app: Dash, api: Api) -> None:
 def buttons(job: JobOut) -> html.Div:
     """The way to a job like it, and the buttons that act on it while it lives."""
     way = path_to("/submit", cluster=job["cluster_id"], like=job["id"])
-    parts = [link_button("Submit another like it", way), *_pause_button(job), *_cancel_button(job)]
+    parts = [
+        link_button("Submit another like it", way),
+        *_edit_button(job),
+        *_pause_button(job),
+        *_cancel_button(job),
+    ]
     return html.Div(parts, className="actions")
+
+
+def _edit_button(job: JobOut) -> list[Component]:
+    if job["state"] in FINAL_STATES:
+        return []
+    button = dmc.Button(
+        "Edit",
+        id="job-edit-open",
+        variant="default",
+        size="xs",
+        **click_target("job-edit-pressed", action="edit"),
+    )
+    return [button]
 
 
 def _pause_button(job: JobOut) -> list[Component]:

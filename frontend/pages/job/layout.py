@@ -7,6 +7,7 @@ from dash import dcc, html
 
 from frontend.components.cards import card, graph, scrolls, skeleton
 from frontend.components.dialogs import dialog
+from frontend.pages.job.editing import edit_dialog
 from frontend.pages.job.fairness import fairness_card
 from frontend.pages.job.run import run_cards
 from frontend.routing import QueryValue, cluster_store, query_value, title_store
@@ -26,10 +27,13 @@ def layout(job_id: QueryValue = "", **_query: object) -> html.Div:
             dcc.Store(id="job-cancel-pressed"),
             dcc.Store(id="job-pause-pressed"),
             dcc.Store(id="job-changed"),
+            dcc.Store(id="job-edit-pressed"),
+            dcc.Store(id="job-edit-before"),
             dmc.Group(head, justify="space-between", className="page-head"),
             _cards(),
             run_cards(),
             _cancel_dialog(),
+            edit_dialog(),
         ]
     )
 

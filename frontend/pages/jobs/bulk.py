@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -13,7 +14,9 @@ from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer, is_press_of
 from frontend.components.cards import error_state
 from frontend.components.dialogs import dialog
+from frontend.components.labels import labels_of, wrong_labels
 from frontend.components.notices import notice, refusal
+from frontend.components.priority import priority_field
 from frontend.components.states import FINAL_STATES, JOB_STATES, state_chip
 from frontend.formatting import plural
 from frontend.pages.jobs.blocks import Filters
@@ -26,14 +29,20 @@ _ACTIONS = {
     "pause": "Pause: give GPUs back and wait",
     "hold": "Hold: keep those without GPUs from starting",
     "resume": "Resume: back into the queue",
+    "priority": "Give another priority",
+    "label": "Set or remove labels",
     "cancel": "Cancel: end for good",
 }
 _DONE = {
     "pause": ("Pausing", "The next round takes their GPUs."),
     "hold": ("Held", "They do not start until they are released."),
     "resume": ("In the queue", "The next round considers them again."),
+    "priority": ("Changed", "The next round sees their priority."),
+    "label": ("Changed", "They have the labels now."),
     "cancel": ("Cancelling", "They stop at the next round."),
 }
+_HIDDEN = {"display": "none"}
+_WITHOUT = "-"  # before the key of a label that is removed
 _SHOWN = 8
 
 
@@ -48,8 +57,20 @@ def bulk_dialog() -> list[Component]:
         dmc.Button("Leave them", id="jobs-bulk-no", variant="default"),
         dmc.Button("Do it", id="jobs-bulk-yes", disabled=True, className="danger", color="red"),
     ]
+    labels = dmc.TagsInput(
+        id="jobs-bulk-labels",
+        label="Labels",
+        description="key=value sets a label, -key removes one. Others stay.",
+        placeholder="team=vision, then Enter",
+        value=[],
+        clearable=True,
+        splitChars=[",", " "],
+        inputWrapperOrder=["label", "input", "description", "error"],
+    )
     content = [
         dmc.Select(id="jobs-bulk-action", data=choices, **chosen),
+        html.Div(priority_field("jobs-bulk-priority"), id="jobs-bulk-priority-box", style=_HIDDEN),
+        html.Div(labels, id="jobs-bulk-labels-box", style=_HIDDEN),
         html.Div(id="jobs-bulk-preview", className="hint", role="status"),
         dmc.Group(buttons, justify="flex-end"),
     ]
@@ -69,10 +90,15 @@ def register(app: Dash, api: Api) -> None:
             "told": Output("jobs-bulk-preview", "children"),
             "count": Output("jobs-bulk-count", "data"),
             "off": Output("jobs-bulk-yes", "disabled"),
+            "priority_box": Output("jobs-bulk-priority-box", "style"),
+            "labels_box": Output("jobs-bulk-labels-box", "style"),
+            "wrong": Output("jobs-bulk-labels", "error"),
         },
         inputs={
             "_open": Input("jobs-bulk", "n_clicks"),
             "action": Input("jobs-bulk-action", "value"),
+            "priority": Input("jobs-bulk-priority", "value"),
+            "labels": Input("jobs-bulk-labels", "value"),
             "_no": Input("jobs-bulk-no", "n_clicks"),
         },
         state={
@@ -91,6 +117,8 @@ def register(app: Dash, api: Api) -> None:
         inputs={"_yes": Input("jobs-bulk-yes", "n_clicks")},
         state={
             "action": State("jobs-bulk-action", "value"),
+            "priority": State("jobs-bulk-priority", "value"),
+            "labels": State("jobs-bulk-labels", "value"),
             "count": State("jobs-bulk-count", "data"),
             "filters": State("jobs-filters", "data"),
             "cluster_id": State("cluster-select", "value"),
@@ -105,6 +133,8 @@ async def preview(
     *,
     _open: int | None,
     action: str,
+    priority: str | None,
+    labels: list[str] | None,
     _no: int | None,
     filters: Filters,
     cluster_id: str | None,
@@ -114,13 +144,22 @@ async def preview(
         return {"opened": False}
     if not _open:
         return NOTHING
+    shown: dict[str, object] = {
+        "opened": True,
+        "priority_box": {} if action == "priority" else _HIDDEN,
+        "labels_box": {} if action == "label" else _HIDDEN,
+        "wrong": wrong_changes(labels) if action == "label" else "",
+    }
+    if action == "label" and (shown["wrong"] or not labels):
+        return {**shown, "told": "Say which labels.", "count": None, "off": True}
+    body = _body(action, filters, cluster_id, priority=priority, labels=labels)
     try:
         async with api.visitor() as maat:
-            found = await maat.change_jobs(_body(action, filters, cluster_id) | {"dry_run": True})
+            found = await maat.change_jobs(body | {"dry_run": True})
     except Failure as error:
-        return {"opened": True, "told": error_state(error), "count": None, "off": True}
+        return {**shown, "told": error_state(error), "count": None, "off": True}
     return {
-        "opened": True,
+        **shown,
         "told": preview_words(found),
         "count": found["count"],
         "off": found["count"] == 0,
@@ -132,6 +171,8 @@ async def act(
     *,
     _yes: int | None,
     action: str,
+    priority: str | None,
+    labels: list[str] | None,
     count: int | None,
     filters: Filters,
     cluster_id: str | None,
@@ -141,8 +182,8 @@ async def act(
         return NOTHING
     try:
         async with api.visitor() as maat:
-            body = _body(action, filters, cluster_id) | {"expected_count": count}
-            changed = await maat.change_jobs(body)
+            body = _body(action, filters, cluster_id, priority=priority, labels=labels)
+            changed = await maat.change_jobs(body | {"expected_count": count})
     except Failure as error:
         return {"notices": refusal(error)}
     title, words = _DONE[action]
@@ -152,14 +193,43 @@ async def act(
     }
 
 
-def _body(action: str, filters: Filters, cluster_id: str | None) -> dict[str, Any]:
+def _body(
+    action: str,
+    filters: Filters,
+    cluster_id: str | None,
+    *,
+    priority: str | None = None,
+    labels: Sequence[str] | None = None,
+) -> dict[str, Any]:
     """The request; without any filter all living jobs are meant, and said so by their states."""
     found: dict[str, Any] = {name: value for name, value in filters.items() if value}
     states = found.get("state", _LIVING)
     found["state"] = [state for state in states if state in _LIVING] or list(states)
     if cluster_id and cluster_id != NO_CLUSTER:
         found["cluster"] = cluster_id
-    return {"action": action, "filter": found}
+    what: dict[str, Any] = {}
+    if action == "priority" and priority is not None:
+        what["priority"] = int(priority)
+    if action == "label":
+        what["labels"] = label_changes(labels)
+    return {"action": action, "filter": found, **what}
+
+
+def label_changes(texts: Sequence[str] | None) -> dict[str, str | None]:
+    """Return what the field holds as labels to set; None for a key that is removed."""
+    given = list(texts or ())
+    sets = labels_of([text for text in given if not text.startswith(_WITHOUT)])
+    gone = {text.removeprefix(_WITHOUT): None for text in given if text.startswith(_WITHOUT)}
+    return {**sets, **gone}
+
+
+def wrong_changes(texts: Sequence[str] | None) -> str:
+    """Return what is wrong with what the field holds; nothing if the service takes it."""
+    given = list(texts or ())
+    # A key that is removed looks like one that is set.
+    as_set = [f"{t.removeprefix(_WITHOUT)}=x" if t.startswith(_WITHOUT) else t for t in given]
+    wrong = wrong_labels(as_set)
+    return "A key comes twice: keep one." if wrong.startswith("A key") else wrong
 
 
 def preview_words(found: BulkOut) -> list[Component]:

@@ -8,6 +8,7 @@ from dash.development.base_component import Component
 
 from frontend.components.labels import labels_field
 from frontend.components.priority import priority_field
+from frontend.pages.submit.later import later_fields
 from frontend.pages.submit.model import ADAPTIVITY, FIELDS, KINDS, LABELS, meaningless
 from frontend.routing import submits
 from maat.api.jobs import JobBody
@@ -55,6 +56,7 @@ def job_fields(*, replaces: bool) -> html.Div:
     ]
     button = [
         dmc.Button("Submit job", id="submit-button", n_clicks=0),
+        dmc.Button("Try it", id="submit-try", variant="default", n_clicks=0),
         html.Span("Enter submits", className="hint"),
     ]
     return html.Div(
@@ -71,7 +73,9 @@ def job_fields(*, replaces: bool) -> html.Div:
             ),
             *_rest_fields(),
             _row(*(_number(name) for name in FIELDS if name not in LAID_OUT)),
+            later_fields("submit"),
             dmc.Group(button, gap=12, mt=4),
+            html.Div(id="submit-tried"),
         ],
         className="form-stack",
         **submits("submit-button"),

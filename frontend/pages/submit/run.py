@@ -10,11 +10,22 @@ from uuid import uuid4
 from dash import Dash, Input, Output, State
 
 from frontend.api import Api, Failure
-from frontend.callbacks import NOTHING, NOTICES, Changes, answer, as_inputs
+from frontend.callbacks import NOTHING, NOTICES, Changes, Sources, answer, as_inputs
 from frontend.components.notices import notice
 from frontend.formatting import plural
 from frontend.forms import FormValues, Told, errors_by_field, still_wrong
 from frontend.pages.submit.fields import HIDDEN, SHOWN
+from frontend.pages.submit.later import (
+    LATER,
+    indices_of,
+    later_body,
+    later_place,
+    later_sources,
+    of_job,
+    register_later,
+    submit_all,
+    unfinished_later,
+)
 from frontend.pages.submit.model import EMPTY_NAME, Capacity
 from frontend.pages.submit.run_fields import run_id
 from frontend.pages.submit.run_model import (
@@ -30,9 +41,11 @@ from frontend.pages.submit.run_model import (
     unfinished,
 )
 from frontend.pages.submit.run_secrets import ROWS, register_secrets, secret_sources
+from frontend.pages.submit.trying import tried
 from frontend.shell import NO_CLUSTER
 from frontend.theme import gpu_order
-from maat.client import calls
+from maat.client import ApiError
+from maat.client.errors import FieldProblem
 from maat.vocabulary import ExecutorKind
 
 _BOXES = (*SHAPED, "profile")
@@ -66,6 +79,7 @@ def register(app: Dash, api: Api) -> None:
 
 
 def _register_submission(app: Dash, api: Api) -> None:
+    register_later(app, "submit-run", told="submit-run-told")
     state: dict[str, Any] = {
         "values": {
             **{name: State(run_id(name), "value") for name in FIELDS if name != "secrets"},
@@ -80,6 +94,7 @@ def _register_submission(app: Dash, api: Api) -> None:
             "told": Output("submit-run-told", "data"),
             "problem": Output("submit-run-problem", "children"),
             "open": Output("submit-run-more", "open"),
+            "later_open": Output("submit-run-later", "open"),
             "go": Output("navigate", "href", allow_duplicate=True),
             "notices": NOTICES,
             "key": Output("submit-key", "data", allow_duplicate=True),
@@ -87,12 +102,14 @@ def _register_submission(app: Dash, api: Api) -> None:
         inputs={"clicks": Input("submit-run-button", "n_clicks")},
         state={
             **state,
+            "later": later_sources("submit-run", State),
             "cluster_id": State("cluster-select", "value"),
             "key": State("submit-key", "data"),
         },
         prevent_initial_call=True,
         running=[(Output("submit-run-button", "loading"), True, False)],
     )
+    _register_try(app, api, state)
     plain = [name for name in FIELDS if name not in ("secrets", "adaptivity")]
     answer(
         app,
@@ -104,6 +121,28 @@ def _register_submission(app: Dash, api: Api) -> None:
         },
         inputs={"told": Input("submit-run-told", "data"), **as_inputs(state)},
         prevent_initial_call=True,
+    )
+
+
+def _register_try(app: Dash, api: Api, state: Sources) -> None:
+    answer(
+        app,
+        partial(try_it, api),
+        output={
+            "told": Output("submit-run-told", "data", allow_duplicate=True),
+            "problem": Output("submit-run-problem", "children", allow_duplicate=True),
+            "open": Output("submit-run-more", "open", allow_duplicate=True),
+            "later_open": Output("submit-run-later", "open", allow_duplicate=True),
+            "tried": Output("submit-run-tried", "children"),
+        },
+        inputs={"clicks": Input("submit-run-try", "n_clicks")},
+        state={
+            **state,
+            "later": later_sources("submit-run", State),
+            "cluster_id": State("cluster-select", "value"),
+        },
+        prevent_initial_call=True,
+        running=[(Output("submit-run-try", "loading"), True, False)],
     )
 
 
@@ -147,6 +186,7 @@ async def submit(
     clicks: int | None,
     values: FormValues,
     secrets: Mapping[str, list[str | None]],
+    later: FormValues,
     cluster_id: str | None,
     key: str,
 ) -> Changes:
@@ -154,28 +194,65 @@ async def submit(
     if not clicks:
         return NOTHING
     filled = {**values, "secrets": secrets_of(secrets["names"], secrets["values"])}
-    wrong = unfinished(filled)
+    wrong = unfinished(filled) | unfinished_later(later)
     if wrong:
-        return {**_told(filled, {}, wrong), "problem": None}
+        return {**_told(filled, later, {}, wrong), "problem": None}
     try:
         async with api.visitor() as maat:
             body = body_of(filled, cluster_id=cluster_id)
-            job = await maat.send(calls.submit_job(body, idempotency_key=key))
+            where, what = await submit_all(maat, body, later, key=key)
     except Failure as error:
-        beside, above = errors_by_field(error, place_of, empty_name=EMPTY_NAME)
-        return {**_told(filled, beside, beside), "problem": above, "key": uuid4().hex}
+        return {**_refusal(error, filled, later), "key": uuid4().hex}
     return {
         "told": None,
         "problem": None,
-        "go": f"/jobs/{job['id']}",
-        "notices": notice(f"{job['name']} submitted", "The next round considers it."),
+        "go": where,
+        "notices": notice(what, "The next round considers it."),
     }
 
 
-def _told(filled: FormValues, refused: Mapping[str, str], wrong: Mapping[str, str]) -> Changes:
+async def try_it(
+    api: Api,
+    *,
+    clicks: int | None,
+    values: FormValues,
+    secrets: Mapping[str, list[str | None]],
+    later: FormValues,
+    cluster_id: str | None,
+) -> Changes:
+    """Say what the submission would make, or what is wrong with it."""
+    if not clicks:
+        return NOTHING
+    filled = {**values, "secrets": secrets_of(secrets["names"], secrets["values"])}
+    wrong = unfinished(filled) | unfinished_later(later)
+    if wrong:
+        return {**_told(filled, later, {}, wrong), "problem": None, "tried": None}
+    body = {**body_of(filled, cluster_id=cluster_id), **later_body(later)}
+    found = await tried(api, body, jobs=len(indices_of(later["array"]) or [0]))
+    if isinstance(found, ApiError):
+        return {**_refusal(found, filled, later), "tried": None}
+    return {"told": None, "problem": None, "tried": found}
+
+
+def _refusal(error: Exception, filled: FormValues, later: FormValues) -> Changes:
+    beside, above = errors_by_field(error, _place, empty_name=EMPTY_NAME)
+    return {**_told(filled, later, beside, beside), "problem": above}
+
+
+def _place(problem: FieldProblem) -> str | None:
+    (inner,) = of_job([problem])
+    return later_place(inner) or place_of(inner)
+
+
+def _told(
+    filled: FormValues, later: FormValues, refused: Mapping[str, str], wrong: Mapping[str, str]
+) -> Changes:
     """Return what was told, and unfold the fields that are folded where one of them is wrong."""
     opened = {"open": True} if FOLDED & wrong.keys() else {}
-    return {"told": Told(values=shown_values(filled), errors=dict(refused)), **opened}
+    if wrong.keys() & set(LATER):
+        opened["later_open"] = True
+    told = Told(values={**shown_values(filled), **later}, errors=dict(refused))
+    return {"told": told, **opened}
 
 
 async def tell(

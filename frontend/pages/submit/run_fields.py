@@ -13,6 +13,7 @@ from frontend.components.labels import labels_field
 from frontend.components.priority import priority_field
 from frontend.forms import described
 from frontend.pages.submit.fields import HIDDEN, SHOWN
+from frontend.pages.submit.later import later_fields
 from frontend.pages.submit.run_model import (
     ADAPTS,
     MORE_OF_JOB,
@@ -63,6 +64,7 @@ def _fields() -> html.Div:
     numbers = html.Div([_boxed(name) for name in SHAPED], className="form-row")
     button = [
         dmc.Button("Submit command", id="submit-run-button", n_clicks=0),
+        dmc.Button("Try it", id="submit-run-try", variant="default", n_clicks=0),
         html.Span("Enter submits", className="hint"),
     ]
     return html.Div(
@@ -86,7 +88,9 @@ def _fields() -> html.Div:
             numbers,
             html.Div(_profile(), id=run_id("profile") + "-box"),
             folded("More", _more(), box_id="submit-run-more"),
+            later_fields("submit-run"),
             dmc.Group(button, gap=12, mt=4),
+            html.Div(id="submit-run-tried"),
         ],
         className="form-stack",
         **submits("submit-run-button"),

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TypedDict
+from typing import Any, TypedDict
 from uuid import uuid4
 
 from dash import Dash, Input, Output, State
 
 from frontend.api import Api, Failure
-from frontend.callbacks import NOTICES, Changes, answer
+from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import error_state
 from frontend.components.notices import notice
 from frontend.forms import FormValues, Told
 from frontend.pages.submit.fields import error_id, field_id
+from frontend.pages.submit.later import (
+    indices_of,
+    later_body,
+    later_place,
+    later_sources,
+    of_job,
+    refused_later,
+    register_later,
+    submit_all,
+    unfinished_later,
+)
 from frontend.pages.submit.model import (
     FIELDS,
     Capacity,
@@ -24,7 +35,10 @@ from frontend.pages.submit.model import (
     still_wrong,
     unfinished,
 )
-from maat.client import ApiError, calls
+from frontend.pages.submit.trying import tried
+from maat.client import ApiError
+from maat.client.calls import RawBody
+from maat.client.errors import FieldProblem
 
 
 class Like(TypedDict):
@@ -35,29 +49,49 @@ class Like(TypedDict):
 
 
 def register(app: Dash, api: Api) -> None:
+    register_later(app, "submit", told="submit-told")
+    state: dict[str, Any] = {
+        "values": {name: State(field_id(name), "value") for name in FIELDS},
+        "later": later_sources("submit", State),
+        "preemptible": State("submit-preemptible", "checked"),
+        "cluster_id": State("cluster-select", "value"),
+        "models": State("submit-models", "data"),
+        "capacity": State("submit-capacity", "data"),
+    }
     answer(
         app,
         partial(submit, api),
         output={
             "told": Output("submit-told", "data"),
             "problem": Output("submit-problem", "children"),
+            "open": Output("submit-later", "open"),
             "go": Output("navigate", "href", allow_duplicate=True),
             "notices": NOTICES,
             "key": Output("submit-key", "data", allow_duplicate=True),
         },
         inputs={"clicks": Input("submit-button", "n_clicks")},
         state={
-            "values": {name: State(field_id(name), "value") for name in FIELDS},
-            "preemptible": State("submit-preemptible", "checked"),
-            "cluster_id": State("cluster-select", "value"),
-            "models": State("submit-models", "data"),
-            "capacity": State("submit-capacity", "data"),
+            **state,
             "like": State("submit-like", "data"),
             "replace": State("submit-replace", "checked"),
             "key": State("submit-key", "data"),
         },
         prevent_initial_call=True,
         running=[(Output("submit-button", "loading"), True, False)],
+    )
+    answer(
+        app,
+        partial(try_it, api),
+        output={
+            "told": Output("submit-told", "data", allow_duplicate=True),
+            "problem": Output("submit-problem", "children", allow_duplicate=True),
+            "open": Output("submit-later", "open", allow_duplicate=True),
+            "tried": Output("submit-tried", "children"),
+        },
+        inputs={"clicks": Input("submit-try", "n_clicks")},
+        state=state,
+        prevent_initial_call=True,
+        running=[(Output("submit-try", "loading"), True, False)],
     )
     answer(
         app,
@@ -80,6 +114,7 @@ async def submit(
     *,
     clicks: int | None,
     values: FormValues,
+    later: FormValues,
     preemptible: bool,
     cluster_id: str | None,
     models: list[Model],
@@ -92,34 +127,83 @@ async def submit(
     unsaid = {"told": None, "problem": None}
     if not clicks:
         return unsaid
-    model = named_model(models, values["model"])
-    if unfinished(values, model, capacity):
-        return {**unsaid, "told": {"values": values, "errors": {}}}
-    own_batch = None if model is None else model["initial_batch_size"]
-    body = body_of(values, preemptible=preemptible, cluster_id=cluster_id, own_batch=own_batch)
+    wrong = _unfinished(values, later, models, capacity)
+    if wrong is not None:
+        return {**unsaid, **wrong}
+    body = _body(values, models, preemptible=preemptible, cluster_id=cluster_id)
     try:
         async with api.visitor() as maat:
-            job = await maat.send(calls.submit_job(body, idempotency_key=key))
+            where, what = await submit_all(maat, body, later, key=key)
             if like["job"] and like["remedy"] and replace:
                 await maat.cancel_job(like["job"])
     except Failure as error:
-        return {**_refusal(error, values), "key": uuid4().hex}
+        return {**_refusal(error, values, later), "key": uuid4().hex}
     return {
         **unsaid,
-        "go": f"/jobs/{job['id']}",
-        "notices": notice(f"{job['name']} submitted", "The next round considers it."),
+        "go": where,
+        "notices": notice(what, "The next round considers it."),
     }
 
 
-def _refusal(error: Exception, values: FormValues) -> Changes:
+async def try_it(
+    api: Api,
+    *,
+    clicks: int | None,
+    values: FormValues,
+    later: FormValues,
+    preemptible: bool,
+    cluster_id: str | None,
+    models: list[Model],
+    capacity: Capacity | None,
+) -> Changes:
+    """Say what the submission would make, or what is wrong with it."""
+    if not clicks:
+        return NOTHING
+    wrong = _unfinished(values, later, models, capacity)
+    if wrong is not None:
+        return {**wrong, "problem": None, "tried": None}
+    body = _body(values, models, preemptible=preemptible, cluster_id=cluster_id)
+    indices = indices_of(later["array"]) or [0]
+    found = await tried(api, {**body, **later_body(later)}, jobs=len(indices))
+    if isinstance(found, ApiError):
+        return {**_refusal(found, values, later), "tried": None}
+    return {"told": None, "problem": None, "tried": found}
+
+
+def _unfinished(
+    values: FormValues, later: FormValues, models: list[Model], capacity: Capacity | None
+) -> Changes | None:
+    """Return what to show of what is wrong in the form; None if nothing is."""
+    beside = unfinished_later(later)
+    if not beside and not unfinished(values, named_model(models, values["model"]), capacity):
+        return None
+    told = {"told": {"values": {**values, **later}, "errors": {}}}
+    return {**told, "open": True} if beside else told
+
+
+def _body(
+    values: FormValues, models: list[Model], *, preemptible: bool, cluster_id: str | None
+) -> RawBody:
+    model = named_model(models, values["model"])
+    own_batch = None if model is None else model["initial_batch_size"]
+    return body_of(values, preemptible=preemptible, cluster_id=cluster_id, own_batch=own_batch)
+
+
+def _refusal(error: Exception, values: FormValues, later: FormValues) -> Changes:
     """Return what is wrong beside its field, and above the form what belongs to no field."""
-    problems = error.errors if isinstance(error, ApiError) else ()
-    beside = refused(problems)
-    all_placed = beside and len(beside) == len({problem.field for problem in problems})
+    problems = of_job(error.errors) if isinstance(error, ApiError) else []
+    below = refused_later(problems)
+    beside = {**refused(problems), **below}
+    all_placed = beside and len(beside) == len({_name(problem) for problem in problems})
     return {
-        "told": {"values": values, "errors": beside},
+        "told": {"values": {**values, **later}, "errors": beside},
         "problem": None if all_placed else error_state(error),
+        **({"open": True} if below else {}),
     }
+
+
+def _name(problem: FieldProblem) -> str:
+    return later_place(problem) or problem.field
 
 
 async def tell(

@@ -1,0 +1,189 @@
+"""The dialog that changes a job that lives: its name, priority, labels and deadline."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import dash_mantine_components as dmc
+from dash import Dash, Input, Output, State, html
+
+from frontend.api import Api, Failure
+from frontend.callbacks import NOTHING, NOTICES, Changes, answer
+from frontend.components.cards import error_state
+from frontend.components.deadline import deadline_body, deadline_field, wrong_deadline
+from frontend.components.dialogs import dialog
+from frontend.components.labels import label_texts, labels_field, labels_of, wrong_labels
+from frontend.components.notices import notice
+from frontend.components.priority import priority_choices, priority_field
+from frontend.formatting import parse_time
+from frontend.forms import FormValues, errors_by_field
+from frontend.pages.job.actions import Pressed
+from frontend.routing import submits
+from maat.api.job_answers import JobOut
+from maat.client.calls import RawBody
+from maat.client.errors import FieldProblem
+
+FIELDS = ("name", "priority", "labels", "deadline")
+FIXED = "All else of a job is fixed once it was submitted: submit another like it instead."
+EMPTY_NAME = "Give the job a name."
+
+
+def field_id(name: str) -> str:
+    return f"job-edit-{name}"
+
+
+def edit_dialog() -> dmc.Modal:
+    form = html.Div(
+        [
+            html.Div(id="job-edit-problem"),
+            dmc.TextInput(id=field_id("name"), label="Name", value="", withAsterisk=True),
+            priority_field(field_id("priority")),
+            labels_field(field_id("labels")),
+            deadline_field(field_id("deadline")),
+            html.Div(FIXED, className="hint"),
+            dmc.Group([dmc.Button("Save", id="job-edit-save", n_clicks=0)], mt=4),
+        ],
+        className="form-stack",
+        **submits("job-edit-save"),
+    )
+    return dialog("job-edit", "Edit this job", form)
+
+
+def register(app: Dash, api: Api) -> None:
+    values = {name: Output(field_id(name), "value") for name in FIELDS}
+    answer(
+        app,
+        partial(open_edit, api),
+        output={
+            "opened": Output("job-edit", "opened", allow_duplicate=True),
+            "values": values,
+            "priorities": Output(field_id("priority"), "data"),
+            "errors": {
+                name: Output(field_id(name), "error", allow_duplicate=True) for name in FIELDS
+            },
+            "problem": Output("job-edit-problem", "children", allow_duplicate=True),
+            "before": Output("job-edit-before", "data"),
+        },
+        inputs={"pressed": Input("job-edit-pressed", "data")},
+        state={"job_id": State("job-id", "data")},
+        prevent_initial_call=True,
+    )
+    answer(
+        app,
+        partial(save, api),
+        output={
+            "opened": Output("job-edit", "opened"),
+            "errors": {name: Output(field_id(name), "error") for name in FIELDS},
+            "problem": Output("job-edit-problem", "children"),
+            "changed": Output("job-changed", "data", allow_duplicate=True),
+            "notices": NOTICES,
+        },
+        inputs={"clicks": Input("job-edit-save", "n_clicks")},
+        state={
+            "values": {name: State(field_id(name), "value") for name in FIELDS},
+            "before": State("job-edit-before", "data"),
+            "job_id": State("job-id", "data"),
+        },
+        prevent_initial_call=True,
+        running=[(Output("job-edit-save", "loading"), True, False)],
+    )
+
+
+async def open_edit(api: Api, *, pressed: Pressed | None, job_id: str) -> Changes:
+    """Show what the job has now in the dialog."""
+    if not pressed:
+        return NOTHING
+    try:
+        async with api.visitor() as maat:
+            job = await maat.job(job_id)
+    except Failure as error:
+        return {"opened": True, "problem": error_state(error), "before": None}
+    return {
+        "opened": True,
+        "values": values_of(job),
+        "priorities": priority_choices(job["priority"]),
+        "errors": dict.fromkeys(FIELDS, ""),
+        "problem": None,
+        "before": values_of(job),
+    }
+
+
+def values_of(job: JobOut) -> dict[str, object]:
+    """Return what the fields hold of a job."""
+    moment = parse_time(job["deadline"])
+    return {
+        "name": job["name"],
+        "priority": str(job["priority"]),
+        "labels": label_texts(job["labels"]),
+        "deadline": "" if moment is None else moment.strftime("%Y-%m-%d %H:%M:%S"),
+    }
+
+
+async def save(
+    api: Api,
+    *,
+    clicks: int | None,
+    values: FormValues,
+    before: FormValues | None,
+    job_id: str,
+) -> Changes:
+    """Change what differs from what the dialog showed; say beside the fields what is wrong."""
+    if not clicks or before is None:
+        return NOTHING
+    wrong = unfinished(values)
+    if wrong:
+        return {"errors": _beside(wrong), "problem": None}
+    body = changes_of(values, before)
+    if not body:
+        return {"opened": False}
+    try:
+        async with api.visitor() as maat:
+            # Rounds change the version all the time; only what differs in the dialog is sent.
+            version = (await maat.job(job_id))["version"]
+            job = await maat.change_job(job_id, body, version=version)
+    except Failure as error:
+        beside, above = errors_by_field(error, _place, empty_name=EMPTY_NAME)
+        return {"errors": _beside(beside), "problem": above}
+    return {
+        "opened": False,
+        "errors": _beside({}),
+        "problem": None,
+        "changed": clicks,
+        "notices": notice(f"{job['name']} changed", "The next round follows it."),
+    }
+
+
+def unfinished(values: FormValues) -> dict[str, str]:
+    """Return what the form itself sees to be wrong, by field."""
+    found = {
+        "name": "" if (values["name"] or "").strip() else EMPTY_NAME,
+        "labels": wrong_labels(values["labels"]),
+        "deadline": wrong_deadline(values["deadline"]),
+    }
+    return {name: words for name, words in found.items() if words}
+
+
+def changes_of(values: FormValues, before: FormValues) -> RawBody:
+    """Return the body of what differs from what the dialog showed."""
+    given = {
+        "name": (values["name"] or "").strip(),
+        "priority": int(values["priority"]),
+        "labels": labels_of(values["labels"]),
+        "deadline": deadline_body(values["deadline"]),
+    }
+    shown = {
+        "name": before["name"],
+        "priority": int(before["priority"]),
+        "labels": labels_of(before["labels"]),
+        "deadline": deadline_body(before["deadline"]),
+    }
+    return {name: value for name, value in given.items() if value != shown[name]}
+
+
+def _beside(errors: dict[str, str]) -> dict[str, str]:
+    return {name: errors.get(name, "") for name in FIELDS}
+
+
+def _place(problem: FieldProblem) -> str | None:
+    name = problem.pointer.strip("/").split("/")[0]
+    return name if name in FIELDS else None
