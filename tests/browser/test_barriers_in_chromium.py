@@ -31,6 +31,7 @@ PAGES = {
     "/reports": ".report-section .main-svg",
     "/account": "#account-facts dl",
     "/admin": "#admin-users table",
+    "/admin?tab=clusters": "#admin-nodes table",
     "/admin?tab=quotas": "#admin-quota-types table",
     "/admin?tab=health": "#admin-health:not(:empty)",
     "/admin?tab=audit": "#admin-audit table",

@@ -28,7 +28,7 @@ from backend.app import PREFIX, ROUTERS
 from frontend.shell import NAVIGATION
 
 FAR = "http://maat.example"
-TABS = ["/admin?tab=quotas", "/admin?tab=audit"]
+TABS = ["/admin?tab=clusters", "/admin?tab=quotas", "/admin?tab=audit"]
 PAGES = [path for _, path, _ in NAVIGATION] + [*TABS, "/account", "/sign-in"]
 READERS = (Role.VIEWER, Role.AUDITOR)
 # Written by who reads: when a token was last used; that they signed out elsewhere.

@@ -1,4 +1,4 @@
-"""The page of those who run a service: accounts, quotas, health and changes. A module per card."""
+"""The page of those who run a service, in tabs: a module for each card."""
 
 from __future__ import annotations
 
@@ -7,11 +7,24 @@ from dash import Dash, html
 from frontend.addresses import add_page, among
 from frontend.api import Api
 from frontend.components.cards import link_button, page_title
-from frontend.pages.admin import audit, health, quotas, tenants, tokens, users, weights
+from frontend.pages.admin import (
+    audit,
+    clusters,
+    health,
+    new_cluster,
+    nodes,
+    policy,
+    quotas,
+    tenants,
+    tokens,
+    users,
+    weights,
+)
 from frontend.routing import QueryValue, query_value
 
 TABS = {
     "accounts": ("Accounts", (users, tenants, tokens)),
+    "clusters": ("Clusters", (clusters, nodes, policy, new_cluster)),
     "quotas": ("Quotas", (quotas, weights)),
     "health": ("Health", (health,)),
     "audit": ("Audit", (audit,)),
