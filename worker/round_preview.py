@@ -9,7 +9,6 @@ as JSON: worker/previews.py starts it, and ends it if the preview is cancelled.
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -41,7 +40,6 @@ from worker.live_cluster import FixedClock, restoration_of
 from worker.live_snapshot import snapshot_of
 from worker.tried_rounds import Rules, observed, played, stored_state, unapplied
 
-POLITENESS = 5  # of the program: rounds go first
 _PARTS = ("policy", "policy_parameters", "placer", "placer_parameters", "round_seconds")
 
 
@@ -163,7 +161,6 @@ def _side(row: ClusterRow, result: RoundResult, changes: Mapping[JobId, Change])
 
 def main(preview_id: str) -> None:
     set_pdeathsig("SIGKILL")  # nobody would read it
-    os.nice(POLITENESS)
     with Database.of(get_settings()).session_scope(writes=False) as session:
         result: Any = preview_of(session, session.get_one(RoundPreview, preview_id))
     json.dump(result, sys.stdout)

@@ -35,7 +35,7 @@ def node_effect(effect: NodeEffectOut, *, table_id: str) -> list[Component]:
 
 
 def _row(job: MovedJobOut) -> html.Tr:
-    moves = f"moves, or waits; restart {duration(job['restart_seconds'])}"
+    moves = f"moves or waits; restart {duration(job['restart_seconds'])}"
     cells = [
         cut_name(job["job_name"]),
         "–" if job["tenant"] is None else cut_name(job["tenant"]),

@@ -172,7 +172,7 @@ def test_a_preview_shows_both_rounds_and_what_becomes_of_each_job() -> None:
         jobs_left_out=2,
     )  # fmt: skip
     said = str(preview_view(preview_in("succeeded", result)))
-    for words in ("fifo with", "sia with", "stays on 4 × t4", "moves to 1 × a100", "2 more jobs"):
+    for words in ("fifo", "sia", "stays on 4 × t4", "moves to 1 × a100", "2 more jobs"):
         assert words in said
     assert "4 of 8 GPUs are in use before it" in said
     assert "Restarts of running jobs" in said

@@ -16,7 +16,7 @@ from frontend.routing import aria, click_target, path_to
 from maat.api.clusters import ClusterOut, ClusterStateOut, NodeOut
 
 SHOWN_NODES = 100
-_JOBS_SHOWN = 3
+_JOBS_SHOWN = 2
 _EXECUTORS = {
     "simulated": "simulated",
     "local": "commands, on this machine",
@@ -172,4 +172,4 @@ def _node_buttons(node: NodeOut, *, is_last: bool) -> Component:
         )
         for action, words in actions
     ]
-    return html.Div(buttons, className="row-buttons")
+    return dmc.Group(buttons, gap=0, wrap="nowrap", justify="flex-end")

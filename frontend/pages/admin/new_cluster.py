@@ -47,7 +47,7 @@ def _form() -> html.Div:
     executors = [{"value": kind.value, "label": words} for kind, words in EXECUTORS.items()]
     shape = dmc.TextInput(
         id=field_id("shape"),
-        label="Nodes (GPU type = nodes × GPUs)",
+        label="Nodes by GPU type",
         placeholder="t4=6x4,a100=2x8",
         value="",
     )
@@ -84,7 +84,7 @@ def _form() -> html.Div:
         ),
         dmc.NumberInput(
             id=field_id("round_seconds"),
-            label="Seconds between two rounds",
+            label="Round every (s)",
             value="",
             placeholder="the policy's own",
             clampBehavior="none",

@@ -114,7 +114,7 @@ def _dialog() -> dmc.Modal:
         html.Div(id="admin-node-problem"),
         dmc.Group(buttons, justify="flex-end"),
     ]
-    return dialog("admin-node", "Node", dmc.Stack(content, gap=12), size="lg")
+    return dialog("admin-node", "Node", dmc.Stack(content, gap=12), size="xl")
 
 
 def register(app: Dash, api: Api) -> None:

@@ -13,7 +13,7 @@ from dash import Dash, Input, Output, State, ctx, dcc, html
 
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, Sources, answer, is_press_of
-from frontend.components.cards import card, error_state
+from frontend.components.cards import card, error_state, folded
 from frontend.components.notices import notice, refusal
 from frontend.components.parameter_fields import (
     ROUND,
@@ -61,7 +61,11 @@ def cards() -> html.Div:
         [
             html.Div(id=f"{PREFIX}-problem"),
             html.Div(row, className="form-row wide"),
-            html.Div(id=f"{PREFIX}-parameters", className="form-stack"),
+            folded(
+                "Parameters, and the interval of rounds",
+                html.Div(id=f"{PREFIX}-parameters", className="form-stack"),
+                box_id=f"{PREFIX}-parameters-box",
+            ),
             dmc.Group(
                 [
                     dmc.Button("Preview the next round", id=f"{PREFIX}-preview", n_clicks=0),
@@ -135,6 +139,7 @@ def register(app: Dash, api: Api) -> None:
             "problem": Output(f"{PREFIX}-problem", "children"),
             "errors": {name: Output(f"{PREFIX}-{name}", "error") for name in FIELDS},
             "parameters": Output(every(PREFIX), "error"),
+            "open": Output(f"{PREFIX}-parameters-box", "open"),
             "result": Output(f"{PREFIX}-result", "children"),
             "apply": Output(f"{PREFIX}-apply-box", "style"),
             "off": Output(f"{PREFIX}-tick", "disabled"),
@@ -301,9 +306,11 @@ def _place(values: FormValues, problem: FieldProblem) -> str | None:
 
 
 def _beside(given: Typed, errors: Mapping[str, str]) -> dict[str, object]:
+    told = errors_of(given, errors)
     return {
         "errors": {name: errors.get(name, "") for name in FIELDS},
-        "parameters": errors_of(given, errors),
+        "parameters": told,
+        **({"open": True} if any(told) else {}),
     }
 
 

@@ -61,7 +61,8 @@ def _result(result: PreviewResultOut) -> list[Component]:
         f"{count(result['gpus_in_service'])} GPUs are in use before it."
     )
     both = scrolls("admin-policy-sides", _sides(result), label="Both rounds")
-    title = html.H3("What the next round would do", className="card-title")
+    words = "What the next round would do"
+    title = html.H3(words, className="card-title", style={"marginTop": 12})
     return [title, html.P(now), both, *_jobs(result)]
 
 
@@ -78,11 +79,12 @@ def _sides(result: PreviewResultOut) -> Component:
         )
         for name in gpu_order(sides[0]["gpus_by_type"])
     ]
-    decides = _row("Decides", *(f"{side['policy']} with {side['placer']}" for side in sides))
+    policy = _row("Policy", *(side["policy"] for side in sides))
+    placer = _row("Placer", *(side["placer"] for side in sides))
     settings = _row("Parameters", *(_parameters(side) for side in sides))
     pace = _row("Round every", *(f"{number(side['round_seconds'])} s" for side in sides))
     took = _row("Deciding took", *(f"{number(side['seconds'], 2)} s" for side in sides))
-    body = html.Tbody([decides, settings, pace, *rows[:1], *types, *rows[1:], took])
+    body = html.Tbody([policy, placer, settings, pace, *rows[:1], *types, *rows[1:], took])
     return html.Table([head(("", *columns), columns), body], className="plain-table")
 
 
@@ -92,7 +94,7 @@ def _row(words: str, *cells: str) -> html.Tr:
 
 def _parameters(side: RoundSideOut) -> str:
     given = {**side["policy_parameters"], **side["placer_parameters"]}
-    return ", ".join(f"{name} {value}" for name, value in given.items()) or "the default ones"
+    return ", ".join(f"{name} {value}" for name, value in given.items()) or "default"
 
 
 def _cell(side: RoundSideOut, key: str) -> str:
