@@ -135,6 +135,12 @@ def walk(world: World, client: TestClient) -> list[Seen]:
         "guaranteed": "1",
         "ceiling": "",
         "version": "1",
+        "gpus": "4",
+        "cluster": world.cluster_id,
+        "round_seconds": "60.0",
+        "speed": "1.0",
+        "keep_rounds": "100",
+        "paused": "",
     }
     return [one for path in pages_of(world) for one in Page(client, path, settings, said).run()]
 

@@ -172,4 +172,5 @@ def _node_buttons(node: NodeOut, *, is_last: bool) -> Component:
         )
         for action, words in actions
     ]
-    return dmc.Group(buttons, gap=0, wrap="nowrap", justify="flex-end")
+    group: Component = dmc.Group(buttons, gap=0, wrap="nowrap", justify="flex-end")
+    return group
