@@ -48,7 +48,7 @@ from maat.client import calls
 from maat.vocabulary import ExecutorKind
 
 NO_NODE = "No node yet"
-_ADD_NODES = "Add nodes: POST /api/v1/clusters/{id}/nodes."
+_ADD_NODES = "Add nodes on the page Admin, or with maat add-nodes."
 _WAITS_FOR_SLURM = (
     "Slurm's nodes appear within seconds. If none does, see whether the worker runs, and whether "
     "sinfo lists nodes with GPUs there; the worker's log says what it was answered."
@@ -57,7 +57,7 @@ _WAITS_FOR_GPUS = (
     "This machine's GPUs appear within seconds. If none does, see whether the worker runs, and "
     "what nvidia-smi -L says on its machine. GPUs in MIG mode are left out."
 )
-NO_CLUSTER_YET = ("No cluster yet", "Create one with POST /api/v1/clusters.")
+NO_CLUSTER_YET = ("No cluster yet", "Make one on the page Admin, or with maat create-cluster.")
 DONE = {
     "drain": DRAINED,
     "restore": "Node back in service",

@@ -131,6 +131,11 @@ def test_no_dialog_has_a_grave_barrier(server: Any, inside: Tab) -> None:
     assert grave_ones_in_the_dialog(page) == []
     page.keyboard.press("Escape")
 
+    inside.follow(f"{server.url}/admin?tab=clusters")
+    page.get_by_role("button", name="Drain: ").first.click()
+    assert grave_ones_in_the_dialog(page) == []
+    page.keyboard.press("Escape")
+
     inside.follow(f"{server.url}/measurements")
     page.get_by_role("button", name="Delete the measurements in the dialog").click()
     assert grave_ones_in_the_dialog(page) == []

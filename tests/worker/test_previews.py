@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from live_samples import job, make_cluster, make_owner, set_time, submit
 from sqlmodel import Session, select
+from training_samples import TrainingCluster
 
 from backend.clocktime import utc_now
 from backend.clusters.repository import get_cluster
 from backend.database import Database
 from backend.models import Cluster, Node, Operation, OperationState, RoundPreview
+from backend.settings import Settings
 from maat.api.previews import PreviewResultOut
 from worker import housekeeping, live, previews
 from worker.round_preview import preview_of
@@ -116,6 +119,26 @@ def _drain(session: Session, name: str) -> None:
     node = session.exec(select(Node).where(Node.name == name)).one()
     node.drained_gpus = list(range(node.gpu_count))
     session.add(node)
+
+
+def test_commands_are_previewed_without_an_order_to_any_of_them(
+    database: Database, tmp_path: Path
+) -> None:
+    settings = Settings(_env_file=None, data_dir=tmp_path / "data", allow_commands=True)
+    cluster = TrainingCluster(database, settings, tmp_path)
+    first = cluster.submit("/bin/sleep", "600", gpu_count=8, profile=False)
+    assert cluster.decide() is not None
+    second = cluster.submit("/bin/sleep", "600", gpu_count=4, profile=False)
+    third = cluster.submit("/bin/sleep", "600", gpu_count=8, profile=False)
+    result = previewed(database, asked(database, cluster.cluster_id, policy="srtf"))
+    assert [len(cluster.attempts(job_id)) for job_id in (first, second, third)] == [1, 0, 0]
+    (told,) = result["jobs"]
+    assert told["job_id"] == second
+    assert cluster.decide() == result["round_number"]
+    (attempt,) = cluster.attempts(second)
+    fate = told["as_it_stands"]
+    assert (attempt.gpu_type, attempt.gpu_count) == (fate["gpu_type"], fate["gpu_count"])
+    assert result["as_it_stands"]["gpus_in_use"] == 12
 
 
 def test_a_preview_is_played_by_a_process_and_changes_nothing_else(database: Database) -> None:
