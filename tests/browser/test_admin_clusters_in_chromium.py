@@ -64,7 +64,8 @@ def test_a_cluster_is_made_after_what_was_wrong_stood_beside_its_field(
 def test_a_drain_says_first_who_is_moved_and_who_holds_it_up(
     managed: Server, inside: Any, rows: Database
 ) -> None:
-    for name, gpus, preemptible in (("mover", [0, 1], True), ("stayer", [2], False)):
+    held = (("mover", [0, 1], True), ("stayer", [2], False), ("last", [63], True))
+    for name, gpus, preemptible in held:
         body = {"name": name, "model": "bert", "preemptible": preemptible, "cluster_id": "demo"}
         job_id = managed.client.submit_job(
             body | {"cluster_id": managed.client.cluster("demo")["id"]}
@@ -88,6 +89,13 @@ def test_a_drain_says_first_who_is_moved_and_who_holds_it_up(
     expect(node).to_contain_text("drained")
     page.get_by_role("button", name="Undrain: t4-0").click()
     expect(node).to_contain_text("in service")
+
+    page.get_by_role("button", name="GPUs: a100-1").click()
+    page.locator("#admin-node-count").fill("4")
+    expect(dialog.locator("tr", has_text="last")).to_contain_text("restart")
+    page.locator("#admin-node-yes").click()
+    expect(dialog).to_contain_text("GPU 4 is in service. Drain it first.")
+    page.keyboard.press("Escape")
 
     page = inside.follow(f"{managed.url}/cluster")
     page.get_by_role("button", name="drain t4-0").click()

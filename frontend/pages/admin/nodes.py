@@ -29,6 +29,7 @@ from maat.client.calls import RawBody
 NEW = ("gpu_type", "gpu_count", "count", "name")
 _NONE = ("No node yet", "Add nodes below; those of Slurm or of this machine appear by themselves.")
 _ASKED = {"drain": "Drain", "remove": "Remove", "resize": "Set GPUs"}
+_RESIZE = "GPUs that go must be drained, and nobody may hold them: drain the node first."
 _DONE = {
     "drain": ("Node drained", "its jobs move at the next round."),
     "restore": ("Node in service", "the next round may use it."),
@@ -103,6 +104,7 @@ def _dialog() -> dmc.Modal:
         min=1,
         allowDecimal=False,
         clampBehavior="none",
+        debounce=300,
     )
     buttons = [
         dmc.Button("Leave it", id="admin-node-no", variant="default", n_clicks=0),
@@ -153,6 +155,7 @@ def register(app: Dash, api: Api) -> None:
         running=[(Output("admin-new-node-add", "loading"), True, False)],
     )
     _register_dialog(app, api)
+    _register_count(app, api)
 
 
 def _register_dialog(app: Dash, api: Api) -> None:
@@ -195,6 +198,23 @@ def _register_dialog(app: Dash, api: Api) -> None:
         },
         prevent_initial_call=True,
         running=[(Output("admin-node-yes", "loading"), True, False)],
+    )
+
+
+def _register_count(app: Dash, api: Api) -> None:
+    answer(
+        app,
+        partial(try_count, api),
+        output={
+            "effect": Output("admin-node-effect", "children", allow_duplicate=True),
+            "problem": Output("admin-node-problem", "children", allow_duplicate=True),
+        },
+        inputs={"count": Input("admin-node-count", "value")},
+        state={
+            "pressed": State("admin-node-pressed", "data"),
+            "cluster_id": State("cluster-select", "value"),
+        },
+        prevent_initial_call=True,
     )
 
 
@@ -290,8 +310,7 @@ async def ask(api: Api, *, pressed: Pressed | None, cluster_id: str) -> Changes:
         "problem": None,
     }
     if action == "resize":
-        words = "GPUs that go must be drained, and nobody may hold them: drain the node first."
-        return {**changes, "effect": html.P(words)}
+        return {**changes, "effect": html.P(_RESIZE)}
     try:
         async with api.visitor() as maat:
             effect = await _tried(maat, cluster_id, pressed)
@@ -304,6 +323,24 @@ async def _tried(maat: AsyncClient, cluster_id: str, pressed: Pressed) -> NodeEf
     if pressed["action"] == "remove":
         return await maat.try_node_removal(cluster_id, pressed["node"])
     return await maat.try_drain(cluster_id, pressed["node"])
+
+
+async def try_count(
+    api: Api, *, count: int | str | None, pressed: Pressed | None, cluster_id: str
+) -> Changes:
+    """Say who holds the GPUs that another number of them would take."""
+    if not pressed or pressed["action"] != "resize" or wrong_count(count):
+        return NOTHING
+    if float(str(count)) >= int(pressed["gpus"]):
+        return {"effect": html.P(_RESIZE), "problem": None}
+    try:
+        async with api.visitor() as maat:
+            changes = {"gpu_count": count}
+            effect = await maat.try_node_change(cluster_id, pressed["node"], changes)
+    except Failure as error:
+        return {"effect": None, "problem": error_state(error)}
+    shown = [html.P(_RESIZE), *node_effect(effect, table_id="admin-node-jobs")]
+    return {"effect": shown, "problem": None}
 
 
 async def _restore(api: Api, pressed: Pressed, cluster_id: str) -> Changes:
