@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from frontend.components.node_effect import node_effect
-from frontend.pages.admin import clusters, new_cluster, nodes, policy
+from frontend.pages.admin import clusters, new_cluster, node_dialog, nodes, policy
 from frontend.pages.admin.cluster_rows import cluster_table, node_state_words
 from frontend.pages.admin.policy_preview import preview_view
 from maat.api.clusters import ClusterBody, ClusterChanges, MovedJobOut, NodeEffectOut, NodeOut
@@ -77,8 +77,8 @@ def test_a_change_of_a_cluster_sends_only_what_differs() -> None:
 def test_new_nodes_need_a_type_and_counts() -> None:
     values = {"gpu_type": "", "gpu_count": "", "count": 0, "name": ""}
     assert set(nodes.unfinished(values)) == {"gpu_type", "gpu_count", "count"}
-    assert nodes.wrong_count(1.5) == "Give a whole number."
-    assert nodes.wrong_count(8) == ""
+    assert node_dialog.wrong_count(1.5) == "Give a whole number."
+    assert node_dialog.wrong_count(8) == ""
 
 
 def test_a_node_says_how_much_of_it_is_drained() -> None:
