@@ -1,20 +1,18 @@
-"""The policy of a live cluster: chosen, tried on the next round, applied as it was tried."""
+"""The policy of a live cluster: chosen, and tried on the next round."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
 from functools import partial
-from typing import TypedDict
 from uuid import uuid4
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, ctx, dcc, html
+from dash import Dash, Input, Output, State, dcc, html
 
 from frontend.api import Api, Failure
-from frontend.callbacks import NOTHING, NOTICES, Changes, Sources, answer, is_press_of
-from frontend.components.cards import card, error_state, folded
-from frontend.components.notices import notice, refusal
+from frontend.callbacks import NOTHING, Changes, Sources, answer
+from frontend.components.cards import card, folded
 from frontend.components.parameter_fields import (
     ROUND,
     Chosen,
@@ -28,28 +26,18 @@ from frontend.components.parameter_fields import (
 )
 from frontend.forms import FormValues, errors_by_field
 from frontend.pages.admin.clusters import MAY_CHANGE
-from frontend.pages.admin.policy_preview import UNENDED, preview_view
+from frontend.pages.admin.policy_preview import preview_view
+from frontend.pages.admin.policy_result import HIDDEN, PREFIX, SHOWN, Asked, register_result
 from frontend.routing import submits
 from frontend.shell import NO_CLUSTER
 from maat.api.clusters import ClusterOut
 from maat.api.policies import DescribedOut
-from maat.client import ApiError, AsyncClient, calls
+from maat.client import AsyncClient, calls
 from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
 
-PREFIX = "admin-policy"
 FIELDS = ("policy", "placer")
 EVERY_MILLISECONDS = 500
-_CHANGED = 412
-_HIDDEN, _SHOWN = {"display": "none"}, {"display": ""}
-
-
-class Asked(TypedDict):
-    """The preview that is shown: its id, its cluster, and the change that it tries."""
-
-    preview: str
-    cluster: str
-    operation: str
 
 
 def cards() -> html.Div:
@@ -74,7 +62,7 @@ def cards() -> html.Div:
                         id=f"{PREFIX}-cancel",
                         variant="default",
                         n_clicks=0,
-                        style=_HIDDEN,
+                        style=HIDDEN,
                     ),
                 ],
                 gap=8,
@@ -84,7 +72,7 @@ def cards() -> html.Div:
             html.Div(
                 dmc.Button("Apply this change", id=f"{PREFIX}-apply", n_clicks=0),
                 id=f"{PREFIX}-apply-box",
-                style=_HIDDEN,
+                style=HIDDEN,
             ),
         ],
         id=f"{PREFIX}-form",
@@ -149,63 +137,28 @@ def register(app: Dash, api: Api) -> None:
         prevent_initial_call=True,
         running=[(Output(f"{PREFIX}-preview", "loading"), True, False)],
     )
-    _register_result(app, api)
-
-
-def _register_result(app: Dash, api: Api) -> None:
-    answer(
-        app,
-        partial(follow, api),
-        output={
-            "result": Output(f"{PREFIX}-result", "children", allow_duplicate=True),
-            "cancel": Output(f"{PREFIX}-cancel", "style"),
-            "apply": Output(f"{PREFIX}-apply-box", "style", allow_duplicate=True),
-            "off": Output(f"{PREFIX}-tick", "disabled", allow_duplicate=True),
-            "notices": NOTICES,
-        },
-        inputs={
-            "_tick": Input(f"{PREFIX}-tick", "n_intervals"),
-            "_cancels": Input(f"{PREFIX}-cancel", "n_clicks"),
-        },
-        state={"asked": State(f"{PREFIX}-asked", "data")},
-        prevent_initial_call=True,
-    )
-    answer(
-        app,
-        partial(apply_change, api),
-        output={
-            "result": Output(f"{PREFIX}-result", "children", allow_duplicate=True),
-            "apply": Output(f"{PREFIX}-apply-box", "style", allow_duplicate=True),
-            "problem": Output(f"{PREFIX}-problem", "children", allow_duplicate=True),
-            "changed": Output("admin-clusters-changed", "data", allow_duplicate=True),
-            "notices": NOTICES,
-        },
-        inputs={"clicks": Input(f"{PREFIX}-apply", "n_clicks")},
-        state={"asked": State(f"{PREFIX}-asked", "data")},
-        prevent_initial_call=True,
-        running=[(Output(f"{PREFIX}-apply", "loading"), True, False)],
-    )
+    register_result(app, api)
 
 
 async def offer_policies(api: Api, *, cluster_id: str | None) -> Changes:
     """Offer what there is, beginning with what the cluster has; forget a preview of another."""
     if not cluster_id or cluster_id == NO_CLUSTER:
-        return {"form": _HIDDEN}
+        return {"form": HIDDEN}
     try:
         async with api.visitor() as maat:
             me, cluster = await asyncio.gather(maat.me(), maat.cluster(cluster_id))
             policies, placers = await _described(maat)
     except Failure:
-        return {"form": _HIDDEN}
+        return {"form": HIDDEN}
     may = MAY_CHANGE in me["permissions"]
     return {
         "policies": [{"value": one["name"], "label": one["title"]} for one in policies],
         "placers": [{"value": one["name"], "label": one["title"]} for one in placers],
         "policy": cluster["policy"],
         "placer": cluster["placer"],
-        "form": _SHOWN if may else _HIDDEN,
+        "form": SHOWN if may else HIDDEN,
         "result": None,
-        "apply": _HIDDEN,
+        "apply": HIDDEN,
     }
 
 
@@ -270,7 +223,7 @@ async def preview(
             "problem": above,
             "key": uuid4().hex,
             "result": None,
-            "apply": _HIDDEN,
+            "apply": HIDDEN,
         }
     shown = Asked(preview=asked["id"], cluster=asked["cluster_id"], operation=asked["operation_id"])
     return {
@@ -279,7 +232,7 @@ async def preview(
         "key": uuid4().hex,
         "problem": None,
         "result": preview_view(asked),
-        "apply": _HIDDEN,
+        "apply": HIDDEN,
         "off": False,
     }
 
@@ -311,50 +264,4 @@ def _beside(given: Typed, errors: Mapping[str, str]) -> dict[str, object]:
         "errors": {name: errors.get(name, "") for name in FIELDS},
         "parameters": told,
         **({"open": True} if any(told) else {}),
-    }
-
-
-async def follow(api: Api, *, _tick: int, _cancels: int | None, asked: Asked | None) -> Changes:
-    """Show how far the preview is, and its result; or cancel it."""
-    if not asked:
-        return {"off": True}
-    try:
-        async with api.visitor() as maat:
-            if ctx.triggered_id == f"{PREFIX}-cancel" and is_press_of(f"{PREFIX}-cancel"):
-                await maat.cancel_operation(asked["operation"])
-            found = await maat.round_preview(asked["cluster"], asked["preview"])
-    except Failure as error:
-        return {"notices": refusal(error), "off": True, "cancel": _HIDDEN}
-    if found["state"] in UNENDED:
-        return {"result": preview_view(found), "cancel": _SHOWN}
-    done = found["result"] is not None
-    return {
-        "result": preview_view(found),
-        "cancel": _HIDDEN,
-        "apply": _SHOWN if done else _HIDDEN,
-        "off": True,
-    }
-
-
-async def apply_change(api: Api, *, clicks: int | None, asked: Asked | None) -> Changes:
-    """Apply what was tried, unless the cluster was changed since."""
-    if not clicks or not asked:
-        return NOTHING
-    try:
-        async with api.visitor() as maat:
-            tried = await maat.round_preview(asked["cluster"], asked["preview"])
-            version = tried["cluster_version"]
-            changed = await maat.change_cluster(asked["cluster"], tried["request"], version=version)
-    except Failure as error:
-        if isinstance(error, ApiError) and error.status == _CHANGED:
-            words = "Somebody has changed the cluster since this preview: preview again."
-            return {"problem": html.P(["⚠ ", words], role="alert"), "apply": _HIDDEN}
-        return {"problem": error_state(error)}
-    words = f"{changed['name']}: {changed['policy']} with {changed['placer']} decides from now on."
-    return {
-        "result": None,
-        "apply": _HIDDEN,
-        "problem": None,
-        "changed": clicks,
-        "notices": notice("Policy changed", words),
     }
