@@ -39,11 +39,13 @@ from backend.metrics.routes import at_root as metrics_at_root
 from backend.metrics.routes import router as metrics
 from backend.metrics.service import Metrics
 from backend.models_catalog.routes import router as models_catalog
+from backend.occupancy.node_routes import router as node_changes
 from backend.occupancy.routes import router as occupancy
 from backend.operations.routes import router as operations
 from backend.pages.calls import PageCallGuard, ParsedCall
 from backend.pages.refreshes import SharedRefreshes
 from backend.policies.routes import router as policies
+from backend.previews.routes import router as previews
 from backend.queue import Queue, celery_queue
 from backend.quotas.routes import router as quotas
 from backend.reports.routes import router as reports
@@ -85,6 +87,8 @@ ROUTERS: tuple[APIRouter, ...] = (
     reporting,
     clusters,
     occupancy,
+    node_changes,
+    previews,
     reservations,
     quotas,
     rounds,

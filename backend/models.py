@@ -41,6 +41,7 @@ from backend.jobs.models import (
 from backend.marginal_values.models import MarginalValueDay, SummedRounds
 from backend.measurements.models import Measurement, MeasurementFiles, MeasurementUse
 from backend.operations.models import Operation, OperationState
+from backend.previews.models import RoundPreview
 from backend.quotas.models import GpuQuota
 from backend.reports.models import Report, ReportDelivery, ReportSchedule
 from backend.reservations.models import ClusterReservation
@@ -96,6 +97,7 @@ __all__ = [
     "ReportSchedule",
     "RhoDay",
     "Round",
+    "RoundPreview",
     "ShareDay",
     "SharingSample",
     "SignInTries",

@@ -17,8 +17,10 @@ RUN_SIMULATION = "maat.run_simulation"
 RUN_SWEEP_POINT = "maat.run_sweep_point"
 WORK_OUT_FAIRNESS = "maat.work_out_fairness"
 DELIVER_REPORT = "maat.deliver_report"
+PREVIEW_ROUND = "maat.preview_round"
 ROUNDS_QUEUE = "rounds"
 SIMULATIONS_QUEUE = "simulations"
+_BESIDE_ROUNDS = frozenset({PREVIEW_ROUND})  # somebody waits for them: no simulation goes first
 _PATIENCE_SECONDS = 2.0
 
 # The embedded broker's transport, by name like the tasks: it belongs to the worker, and only a
@@ -46,9 +48,8 @@ class CeleryQueue:
         self._app = app
 
     def send(self, task: str, *arguments: str) -> None:
-        self._app.send_task(
-            task, args=arguments, queue=SIMULATIONS_QUEUE, ignore_result=True, retry=False
-        )
+        queue = ROUNDS_QUEUE if task in _BESIDE_ROUNDS else SIMULATIONS_QUEUE
+        self._app.send_task(task, args=arguments, queue=queue, ignore_result=True, retry=False)
 
     def waiting(self) -> Mapping[str, int]:
         with self._app.connection_for_read() as connection:

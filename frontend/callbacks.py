@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
-from typing import TypeAlias, cast
+from typing import Literal, TypeAlias, cast
 
 from dash import Dash, Input, Output, State, ctx, no_update
 
@@ -37,7 +37,7 @@ def answer(
     inputs: Sources,
     state: Sources | None = None,
     running: Running | None = None,
-    prevent_initial_call: bool = False,
+    prevent_initial_call: bool | Literal["initial_duplicate"] = False,
 ) -> None:
     """Call `function` whenever one of `inputs` changes, and set the outputs that it names.
 

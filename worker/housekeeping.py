@@ -31,10 +31,12 @@ from backend.models import (
     Cluster,
     IdempotencyKey,
     Job,
+    Operation,
     OutboxMessage,
     Report,
     ReportDelivery,
     Round,
+    RoundPreview,
 )
 from backend.moments import moment_of
 from backend.reports.service import forget
@@ -50,6 +52,7 @@ from backend.usage.days import (
 log = logging.getLogger(__name__)
 
 AT_ONCE = 500  # rows per transaction, to keep it short
+KEEP_PREVIEWS_DAYS = 1.0
 SUMMING_SECONDS = 20.0
 """Wall time after which the days that are left wait for the next run: rounds wait too."""
 
@@ -139,6 +142,22 @@ def prune_reports(database: Database, *, days: float) -> int:
             forget(session, found)
             wanted = sa.delete(ReportDelivery).where(col(ReportDelivery.id).in_(over))
             session.connection().execute(wanted)
+    return len(found)
+
+
+def prune_previews(database: Database) -> int:
+    """Delete previews of rounds that are older than a day, with their operations."""
+    before = utc_now() - timedelta(days=KEEP_PREVIEWS_DAYS)
+    old = sa.select(col(RoundPreview.id), col(RoundPreview.operation_id)).where(
+        col(RoundPreview.created_at) < before
+    )
+    with database.session_scope(writes=False) as session:
+        found = session.execute(old.limit(AT_ONCE)).all()
+    if found:
+        with database.session_scope() as session:
+            previews, operations = zip(*found, strict=True)
+            session.execute(sa.delete(RoundPreview).where(col(RoundPreview.id).in_(previews)))
+            session.execute(sa.delete(Operation).where(col(Operation.id).in_(operations)))
     return len(found)
 
 

@@ -14,29 +14,23 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sqlmodel import Session, col, select
+from sqlmodel import Session, select
 
 from backend.clusters.topology import capacity_by_type
 from backend.ids import new_id
 from backend.jobs.remedies import Room, Stage, Start
 from backend.models import Cluster as ClusterRow
-from backend.models import ClusterRuntime, OutboxMessage, Round
 from backend.models import Job as JobRow
+from backend.models import Round
 from backend.reservations.repository import tenant_names
-from maat.scheduling.events import Event
 from maat.scheduling.job import Job
-from maat.scheduling.loop import RoundLoop
 from maat.scheduling.rounds import Changes, ClusterState, RoundResult, StoredState
 from maat.vocabulary import JobState
-from worker.changes_json import changes_from_json
-from worker.cluster_parts import cluster_parts
 from worker.executors import EXECUTORS
-from worker.executors.numbering import renumbered_changes
 from worker.executors.protocol import LiveExecutor, News, Restoration
 from worker.live_cluster import FixedClock, restoration_of
 from worker.live_snapshot import Snapshot, snapshot_of
-from worker.pauses import without_paused
-from worker.round_rows import policy_state_from_json
+from worker.tried_rounds import Rules, observed, played, stored_state, unapplied
 
 
 class LiveRehearsal:
@@ -57,8 +51,8 @@ class LiveRehearsal:
         return LiveStage(
             snapshot,
             job,
-            _stored(session, cluster),
-            _unapplied(session, cluster),
+            stored_state(session, cluster),
+            unapplied(session, cluster),
             _last_round_seconds(session, cluster),
             entry.restore,
             entry.seconds_until_seen(),
@@ -120,12 +114,8 @@ class LiveStage:
         """The other jobs at that moment, with the changes of the last round applied."""
         begin = self._restoration
         cancelled = [*begin.news.cancelled, self.job.id]
-        executor = self.restore(replace(begin, news=replace(begin.news, cancelled=cancelled)))
-        for changes in self.unapplied:
-            executor.apply(
-                changes if begin.numbers is None else renumbered_changes(changes, begin.numbers)
-            )
-        return without_paused(executor.observe(), begin.news.paused).state
+        without = replace(begin, news=replace(begin.news, cancelled=cancelled))
+        return observed(self.restore, without, self.unapplied)
 
     @cached_property
     def _without_it(self) -> RoundResult:
@@ -141,58 +131,9 @@ class LiveStage:
     def _restoration(self) -> Restoration:
         return restoration_of(self.snapshot, FixedClock(self._when))
 
-    def _round(self, observed: ClusterState) -> RoundResult:
-        row, store = self.snapshot.cluster, _Unwritten(self.stored)
-        policy, placer = cluster_parts(row)
-        RoundLoop(
-            policy=policy,
-            placer=placer,
-            executor=_Standing(observed),
-            store=store,
-            clock=FixedClock(self._when),
-            reservations=self.snapshot.reservations,
-            quotas=self.snapshot.quotas,
-            round_seconds=row.round_seconds,
-        ).step()
-        return store.planned
-
-
-class _Unwritten:
-    """A store that keeps a round in memory and writes nothing.
-
-    It reports that another worker came first, so that the loop applies nothing.
-    """
-
-    planned: RoundResult
-
-    def __init__(self, stored: StoredState) -> None:
-        self._stored = stored
-
-    def load(self) -> StoredState:
-        return self._stored
-
-    def commit(self, result: RoundResult, observed: ClusterState) -> bool:
-        self.planned = result
-        return False
-
-    def unapplied(self) -> Sequence[Changes]:
-        return ()
-
-    def applied(self, changes: Changes, events: Sequence[Event]) -> None:
-        """Do nothing: no changes were applied."""
-
-
-@dataclass(frozen=True)
-class _Standing:
-    """An executor that shows one state and does nothing."""
-
-    state: ClusterState
-
-    def observe(self) -> ClusterState:
-        return self.state
-
-    def apply(self, changes: Changes) -> Sequence[Event]:
-        return ()
+    def _round(self, state: ClusterState) -> RoundResult:
+        rules = Rules(self.stored, self.snapshot.reservations, self.snapshot.quotas)
+        return played(self.snapshot.cluster, state, rules, at=self._when)
 
 
 def _declared(row: JobRow, changes: Mapping[str, Any], *, at: float) -> JobRow:
@@ -205,26 +146,6 @@ def _declared(row: JobRow, changes: Mapping[str, Any], *, at: float) -> JobRow:
         "gpu_type": None,
     }
     return JobRow(**(row.model_dump() | dict(changes) | fresh))
-
-
-def _stored(session: Session, cluster: ClusterRow) -> StoredState:
-    runtime = session.get(ClusterRuntime, cluster.id)
-    if runtime is None:
-        return StoredState(cluster.next_round_number)
-    states = (
-        policy_state_from_json(runtime.policy_state),
-        policy_state_from_json(runtime.placer_state),
-    )
-    return StoredState(cluster.next_round_number, *states)
-
-
-def _unapplied(session: Session, cluster: ClusterRow) -> list[Changes]:
-    """Return the changes of a round just committed, or whose worker was killed."""
-    waiting = (OutboxMessage.cluster_id == cluster.id, col(OutboxMessage.applied_at).is_(None))
-    return [
-        changes_from_json(message.payload)
-        for message in session.exec(select(OutboxMessage).where(*waiting))
-    ]
 
 
 def _last_round_seconds(session: Session, cluster: ClusterRow) -> float:

@@ -10,6 +10,7 @@ from functools import lru_cache, partial
 from backend.database import Database
 from backend.queue import (
     DELIVER_REPORT,
+    PREVIEW_ROUND,
     RUN_SIMULATION,
     RUN_SWEEP_POINT,
     WORK_OUT_FAIRNESS,
@@ -22,6 +23,7 @@ from worker import (
     live,
     live_commands,
     marginal_values,
+    previews,
     reports,
     retention,
     simulations,
@@ -88,7 +90,7 @@ def _look_at(cluster_id: str) -> None:
 
 @app.task(name="maat.dispatch")  # type: ignore[untyped-decorator]
 def dispatch() -> None:
-    """Send the simulations, points of sweeps and deliveries of reports that have no worker."""
+    """Send what has no worker: simulations, points of sweeps, deliveries of reports, previews."""
     for simulation_id, runs in simulations.waiting_simulations(database()):
         for _ in range(runs):
             run_simulation.delay(simulation_id)
@@ -100,6 +102,14 @@ def dispatch() -> None:
         run_sweep_point.delay(key)
     for delivery_id in reports.waiting_deliveries(database()):
         deliver_report.delay(delivery_id)
+    for preview_id in previews.waiting_previews(database()):
+        preview_round.delay(preview_id)
+
+
+@app.task(name=PREVIEW_ROUND)  # type: ignore[untyped-decorator]
+def preview_round(preview_id: str) -> None:
+    """Play the next round twice, for somebody who waits: beside the rounds, in another process."""
+    previews.begin(database(), preview_id)
 
 
 @app.task(name=RUN_SIMULATION)  # type: ignore[untyped-decorator]
@@ -144,6 +154,7 @@ def keep_house() -> None:
     housekeeping.prune_audit(database(), days=get_settings().keep_audit_days)
     webhook_keeping.give_up(database())
     webhook_keeping.prune(database(), days=get_settings().keep_deliveries_days)
+    housekeeping.prune_previews(database())
     housekeeping.prune_sign_ins(database(), get_settings())
     housekeeping.prune_logs(database(), get_settings())
     housekeeping.fold_job_counts(database())

@@ -1,18 +1,18 @@
-"""Routes of clusters and their nodes."""
+"""Routes of clusters, and of the nodes that they have. occupancy/ changes nodes that jobs use."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Response
-from sqlmodel import col, select
+from sqlmodel import Session, col, select
 
 from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
 from backend.clusters import service
 from backend.clusters.models import Cluster, Node
 from backend.clusters.repository import get_cluster, get_node
-from backend.clusters.resources import show_cluster, show_node
+from backend.clusters.resources import show_cluster, show_clusters, show_node
 from backend.idempotency import Answer, KeyHeader, Once, answer_once, answer_prepared
 from backend.pagination import Order, PageAsked, paginate
 from backend.web.bodies import NODES_BYTES, takes_bytes
@@ -23,7 +23,6 @@ from maat.api.clusters import (
     ClusterBody,
     ClusterChanges,
     ClusterOut,
-    NodeChanges,
     NodeOut,
     NodesBody,
 )
@@ -52,7 +51,7 @@ def list_clusters(
             cursor=asked.cursor,
         )
     )
-    return found.shown(show_cluster)
+    return Page(items=show_clusters(session, found.items), next_cursor=found.next_cursor)
 
 
 @router.post("", operation_id="createCluster", status_code=201, response_model=ClusterOut)
@@ -71,7 +70,7 @@ def create_cluster(
         cluster = service.store_cluster(session, prepared)
         return Answer(
             201,
-            show_cluster(cluster),
+            show_cluster(session, cluster),
             {"Location": f"/api/v1/clusters/{cluster.id}", "ETag": _tag(cluster)},
         )
 
@@ -89,7 +88,7 @@ def create_cluster(
 @router.get("/{cluster_id}", operation_id="getCluster")
 def read_cluster(session: SessionDep, _: Reader, cluster_id: str, response: Response) -> ClusterOut:
     """By id or by name."""
-    return _shown(get_cluster(session, cluster_id), response)
+    return _shown(session, get_cluster(session, cluster_id), response)
 
 
 @router.patch("/{cluster_id}", operation_id="changeCluster")
@@ -108,7 +107,7 @@ def change_cluster(
     """
     with reading() as before:
         service.check_changes(before, cluster_id, body)
-    return _shown(service.change_cluster(session, cluster_id, body, if_match), response)
+    return _shown(session, service.change_cluster(session, cluster_id, body, if_match), response)
 
 
 @router.post("/{cluster_id}/actions/pause", operation_id="pauseCluster")
@@ -116,14 +115,14 @@ def pause_cluster(
     session: SessionDep, _: Writer, cluster_id: str, response: Response, if_match: IfMatch = None
 ) -> ClusterOut:
     """Stop cluster time: no rounds and no progress until it is resumed."""
-    return _shown(service.set_paused(session, cluster_id, True, if_match), response)
+    return _shown(session, service.set_paused(session, cluster_id, True, if_match), response)
 
 
 @router.post("/{cluster_id}/actions/resume", operation_id="resumeCluster")
 def resume_cluster(
     session: SessionDep, _: Writer, cluster_id: str, response: Response, if_match: IfMatch = None
 ) -> ClusterOut:
-    return _shown(service.set_paused(session, cluster_id, False, if_match), response)
+    return _shown(session, service.set_paused(session, cluster_id, False, if_match), response)
 
 
 @router.get("/{cluster_id}/nodes", operation_id="listNodes")
@@ -184,48 +183,9 @@ def read_node(
     return _shown_node(get_node(session, get_cluster(session, cluster_id).id, node_id), response)
 
 
-@router.patch("/{cluster_id}/nodes/{node_id}", operation_id="changeNode")
-def change_node(
-    session: SessionDep,
-    _: Writer,
-    cluster_id: str,
-    node_id: str,
-    body: NodeChanges,
-    response: Response,
-    if_match: IfMatch = None,
-) -> NodeOut:
-    """Set which GPUs of a node may not be used. Needs If-Match."""
-    return _shown_node(service.change_node(session, cluster_id, node_id, body, if_match), response)
-
-
-@router.post("/{cluster_id}/nodes/{node_id}/actions/drain", operation_id="drainNode")
-def drain_node(
-    session: SessionDep,
-    _: Writer,
-    cluster_id: str,
-    node_id: str,
-    response: Response,
-    if_match: IfMatch = None,
-) -> NodeOut:
-    """Take the whole node out of service: the next round moves its jobs away."""
-    return _shown_node(service.set_drained(session, cluster_id, node_id, True, if_match), response)
-
-
-@router.post("/{cluster_id}/nodes/{node_id}/actions/restore", operation_id="restoreNode")
-def restore_node(
-    session: SessionDep,
-    _: Writer,
-    cluster_id: str,
-    node_id: str,
-    response: Response,
-    if_match: IfMatch = None,
-) -> NodeOut:
-    return _shown_node(service.set_drained(session, cluster_id, node_id, False, if_match), response)
-
-
-def _shown(cluster: Cluster, response: Response) -> ClusterOut:
+def _shown(session: Session, cluster: Cluster, response: Response) -> ClusterOut:
     response.headers["ETag"] = _tag(cluster)
-    return show_cluster(cluster)
+    return show_cluster(session, cluster)
 
 
 def _tag(cluster: Cluster) -> str:

@@ -6,7 +6,7 @@ Checks requests against the engine's own rules; commits nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -15,14 +15,12 @@ from sqlmodel import Session
 from backend.clocktime import reanchor
 from backend.clusters.changes import (
     record_cluster,
-    record_node,
     record_nodes,
     shown_cluster,
-    shown_node,
 )
 from backend.clusters.executor_checks import checked_executor
 from backend.clusters.models import Cluster, Node
-from backend.clusters.repository import get_cluster, get_node, name_is_taken, nodes_of
+from backend.clusters.repository import get_cluster, name_is_taken, nodes_of
 from backend.clusters.topology import engine_cluster
 from backend.moments import moment_of
 from backend.problems import Conflict, FieldError, Invalid, invalid_input
@@ -33,7 +31,6 @@ from maat.api.clusters import (
     ClusterBody,
     ClusterChanges,
     NodeBody,
-    NodeChanges,
 )
 from maat.scheduling import cluster as engine
 from maat.scheduling.errors import ClusterError, InputError, ParameterError
@@ -95,7 +92,7 @@ def check_changes(session: Session, cluster_id: str, changes: ClusterChanges) ->
 
     Building a policy may load its code first.
     """
-    _wanted_parts(
+    wanted_parts(
         get_cluster(session, cluster_id), changes.model_dump(exclude_unset=True, exclude_none=True)
     )
 
@@ -107,7 +104,7 @@ def change_cluster(
     cluster = get_cluster(session, cluster_id, lock=True)
     check_version(if_match, cluster.version, cluster.latest_round)
     given = changes.model_dump(exclude_unset=True, exclude_none=True)
-    given |= _wanted_parts(cluster, given)
+    given |= wanted_parts(cluster, given)
     if given.get("name", cluster.name) != cluster.name and name_is_taken(session, given["name"]):
         raise Conflict(f"There is already a cluster named {given['name']!r}.")
     changed = {name: value for name, value in given.items() if value != getattr(cluster, name)}
@@ -122,7 +119,7 @@ def change_cluster(
     return cluster
 
 
-def _wanted_parts(cluster: Cluster, given: dict[str, Any]) -> dict[str, Any]:
+def wanted_parts(cluster: Cluster, given: dict[str, Any]) -> dict[str, Any]:
     """Return policy and placer after the change, checked. Raises Invalid.
 
     A new policy or placer starts with its own default parameters.
@@ -170,36 +167,11 @@ def add_found_nodes(session: Session, cluster_id: str, bodies: Sequence[NodeBody
 def _add_nodes(session: Session, cluster: Cluster, bodies: Sequence[NodeBody]) -> list[Node]:
     present = nodes_of(session, cluster.id)
     nodes = _expanded(bodies, present=present)
-    _check_whole([*present, *nodes])
+    check_whole([*present, *nodes])
     _add(session, cluster, nodes, first_position=len(present))
     save_changed(session, cluster)
     record_nodes(session, cluster, nodes)
     return nodes
-
-
-def change_node(
-    session: Session, cluster_id: str, node_id: str, changes: NodeChanges, if_match: str | None
-) -> Node:
-    cluster = get_cluster(session, cluster_id, lock=True)
-    node = get_node(session, cluster.id, node_id)
-    check_version(if_match, node.version)
-    return _drain(session, cluster, node, changes.drained_gpus, action="change node")
-
-
-def set_drained(
-    session: Session, cluster_id: str, node_id: str, drained: bool, if_match: str | None
-) -> Node:
-    """Drain every GPU of a node, or return all to service. Idempotent.
-
-    The next round moves the jobs that run there.
-    """
-    cluster = get_cluster(session, cluster_id, lock=True)
-    node = get_node(session, cluster.id, node_id)
-    gpus = list(range(node.gpu_count)) if drained else []
-    if gpus != node.drained_gpus:
-        check_version_if_sent(if_match, node.version)
-    action = "drain node" if drained else "restore node"
-    return _drain(session, cluster, node, gpus, action=action)
 
 
 def check_parts(
@@ -261,13 +233,13 @@ def _declared_nodes(body: ClusterBody) -> list[Node]:
             parsed = engine.Cluster.parse(body.shape, max_gpus=MAX_CLUSTER_GPUS)
         except ClusterError as error:
             raise invalid_input(error, "/shape") from None
-        _check_size(len(parsed.nodes), parsed.gpu_count, "/shape")
+        check_size(len(parsed.nodes), parsed.gpu_count, "/shape")
         return [
             Node(cluster_id="", name=n.id, gpu_type=n.gpu_type, gpu_count=n.gpu_count, position=0)
             for n in parsed.nodes
         ]
     nodes = _expanded(body.nodes or [], present=[])
-    _check_whole(nodes)
+    check_whole(nodes)
     return nodes
 
 
@@ -279,7 +251,7 @@ def _expanded(bodies: Sequence[NodeBody], *, present: Sequence[Node]) -> list[No
     gpus = sum(node.gpu_count for node in present) + sum(
         body.count * body.gpu_count for body in bodies
     )
-    _check_size(len(present) + sum(body.count for body in bodies), gpus, "/nodes")
+    check_size(len(present) + sum(body.count for body in bodies), gpus, "/nodes")
     counts = dict(Counter(node.gpu_type for node in present))
     nodes = []
     for body in bodies:
@@ -306,7 +278,7 @@ def _expanded(bodies: Sequence[NodeBody], *, present: Sequence[Node]) -> list[No
     return nodes
 
 
-def _check_size(nodes: int, gpus: int, pointer: str) -> None:
+def check_size(nodes: int, gpus: int, pointer: str) -> None:
     """Raise Invalid for a cluster too large to show on its page or in an answer."""
     for count, most, noun in ((nodes, MAX_NODES, "nodes"), (gpus, MAX_CLUSTER_GPUS, "GPUs")):
         if count > most:
@@ -320,7 +292,7 @@ def _check_size(nodes: int, gpus: int, pointer: str) -> None:
             )
 
 
-def _check_whole(nodes: Sequence[Node]) -> None:
+def check_whole(nodes: Sequence[Node]) -> None:
     """Raise Invalid if the engine rejects these nodes as a cluster."""
     try:
         engine_cluster(nodes)
@@ -333,32 +305,6 @@ def _add(session: Session, cluster: Cluster, nodes: Sequence[Node], *, first_pos
         node.cluster_id, node.position = cluster.id, position
     session.add_all(nodes)
     session.flush()
-
-
-def _drain(
-    session: Session, cluster: Cluster, node: Node, gpus: Iterable[int], *, action: str
-) -> Node:
-    drained = sorted(set(gpus))
-    if cluster.executor == ExecutorKind.SLURM and len(drained) not in (0, node.gpu_count):
-        message = "Slurm chooses the GPUs on a node: single ones cannot be left out."
-        remedy = "Drain the whole node, or take the GPU out of Slurm's gres.conf."
-        raise Invalid(
-            message, errors=[FieldError("/drained_gpus", "all_or_none", message, remedy, drained)]
-        )
-    if drained and drained[-1] >= node.gpu_count:
-        message = "The node does not have one of these GPUs."
-        remedy = f"Use indices 0 to {node.gpu_count - 1}."
-        raise Invalid(
-            message, errors=[FieldError("/drained_gpus", "no_such_gpu", message, remedy, drained)]
-        )
-    if drained != node.drained_gpus:
-        before = shown_node(node)
-        node.drained_gpus = drained
-        node.version += 1
-        session.add(node)
-        save_changed(session, cluster)
-        record_node(session, action, node, before)
-    return node
 
 
 def save_changed(session: Session, cluster: Cluster, **values: object) -> Cluster:

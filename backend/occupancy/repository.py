@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -39,6 +39,18 @@ def holders(session: Session, cluster_id: str) -> Sequence[tuple[str, str, str, 
         (job_id, name, tenant, list(gpus or ()))
         for job_id, name, tenant, gpus in session.exec(statement)
     ]
+
+
+def jobs_on(session: Session, cluster_id: str, gpus: Collection[int]) -> list[tuple[Job, str]]:
+    """Return the jobs that hold one of these GPUs, each with its tenant's name, oldest first."""
+    statement = (
+        select(Job, Tenant.name)
+        .join(Tenant, col(Tenant.id) == col(Job.tenant_id))
+        .where(*_holding(cluster_id))
+        .order_by(col(Job.id))
+    )
+    wanted = set(gpus)
+    return [(job, name) for job, name in session.exec(statement) if wanted & set(job.gpus or ())]
 
 
 def held_by_tenant(session: Session, cluster_id: str) -> Mapping[tuple[str, str], int]:

@@ -1,4 +1,4 @@
-"""Routes of a cluster's state, and of removing its unused nodes."""
+"""The route of a cluster's state."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
 from backend.clusters.models import Cluster
 from backend.clusters.repository import get_cluster, nodes_of
-from backend.occupancy import service
 from backend.occupancy.repository import holders
 from backend.occupancy.state import Holder, cluster_state
 from backend.rounds.repository import latest_at
 from backend.sight import OTHER_JOB, sight_of
-from backend.web.conditional import IfMatch
 from backend.web.dependencies import SessionDep
 from backend.web.strict_json import StrictRoute
 from maat.api.clusters import ClusterStateOut
@@ -24,7 +22,6 @@ from maat.api.clusters import ClusterStateOut
 router = APIRouter(prefix="/clusters", tags=["clusters"], route_class=StrictRoute)
 
 Reader = Annotated[Principal, Depends(require(Permission.CLUSTERS_READ))]
-Writer = Annotated[Principal, Depends(require(Permission.CLUSTERS_WRITE))]
 
 
 @router.get("/{cluster_id}/state", operation_id="getClusterState")
@@ -38,17 +35,6 @@ def read_state(session: SessionDep, principal: Reader, cluster_id: str) -> Clust
         _holder_of(session, cluster, principal),
         as_of_seconds=latest_at(session, cluster.id),
     )
-
-
-@router.delete("/{cluster_id}/nodes/{node_id}", operation_id="deleteNode", status_code=204)
-def delete_node(
-    session: SessionDep, _: Writer, cluster_id: str, node_id: str, if_match: IfMatch = None
-) -> None:
-    """Delete the last node, which must be drained and idle.
-
-    The other GPUs keep their numbers.
-    """
-    service.delete_node(session, cluster_id, node_id, if_match)
 
 
 def _holder_of(session: Session, cluster: Cluster, principal: Principal) -> dict[int, Holder]:

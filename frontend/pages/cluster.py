@@ -20,6 +20,13 @@ from frontend.components.cluster_map import (
     nodes_grid,
     register_cluster_map,
 )
+from frontend.components.drain_dialog import (
+    DRAINED,
+    asked_first,
+    drain_dialog,
+    drain_outputs,
+    register_drain,
+)
 from frontend.components.grid import placeholder_id
 from frontend.components.notices import notice, refusal
 from frontend.components.states import gpu_chip
@@ -41,7 +48,7 @@ from maat.client import calls
 from maat.vocabulary import ExecutorKind
 
 NO_NODE = "No node yet"
-_ADD_NODES = "Add nodes: POST /api/v1/clusters/{id}/nodes."
+_ADD_NODES = "Add nodes on the page Admin, or with maat add-nodes."
 _WAITS_FOR_SLURM = (
     "Slurm's nodes appear within seconds. If none does, see whether the worker runs, and whether "
     "sinfo lists nodes with GPUs there; the worker's log says what it was answered."
@@ -50,9 +57,9 @@ _WAITS_FOR_GPUS = (
     "This machine's GPUs appear within seconds. If none does, see whether the worker runs, and "
     "what nvidia-smi -L says on its machine. GPUs in MIG mode are left out."
 )
-NO_CLUSTER_YET = ("No cluster yet", "Create one with POST /api/v1/clusters.")
+NO_CLUSTER_YET = ("No cluster yet", "Make one on the page Admin, or with maat create-cluster.")
 DONE = {
-    "drain": "Node drained: its jobs move at the next round",
+    "drain": DRAINED,
     "restore": "Node back in service",
     "pause": "Cluster paused",
     "resume": "Cluster runs on",
@@ -90,6 +97,7 @@ def layout(**_query: object) -> html.Div:
                 className="columns",
             ),
             reservation_dialog(),
+            drain_dialog("cluster"),
             dcc.Store(id="cluster-pressed"),
             dcc.Store(id="cluster-acted"),
         ]
@@ -107,6 +115,7 @@ def register(app: Dash, api: Api) -> None:
         takes={"node": anything},
     )
     register_reservations(app, api)
+    register_drain(app, api, "cluster")
     register_cluster_map(app, "cluster", grid_id="cluster-nodes")
     answer(
         app,
@@ -131,7 +140,11 @@ def register(app: Dash, api: Api) -> None:
     answer(
         app,
         partial(act, api),
-        output={"acted": Output("cluster-acted", "data"), "notices": NOTICES},
+        output={
+            "acted": Output("cluster-acted", "data"),
+            "notices": NOTICES,
+            **drain_outputs("cluster"),
+        },
         inputs={"pressed": Input("cluster-pressed", "data")},
         state={"cluster_id": State("cluster-select", "value")},
         prevent_initial_call=True,
@@ -237,12 +250,19 @@ def _pause_button(cluster: ClusterOut) -> dmc.Button:
 
 
 async def act(api: Api, *, pressed: Pressed | None, cluster_id: str) -> Changes:
-    """Pause or resume the cluster, drain or restore one of its nodes."""
+    """Pause or resume the cluster, drain or restore one of its nodes.
+
+    Before jobs are moved, say which.
+    """
     if not pressed:
         return NOTHING
     action, node = pressed["action"], pressed.get("node")
     try:
         async with api.visitor() as maat:
+            if node and action == "drain":
+                effect = await maat.try_drain(cluster_id, node)
+                if effect["jobs"]:
+                    return asked_first(effect, prefix="cluster")
             if node:
                 await maat.send(calls.act_on_node(cluster_id, node, action))
             else:

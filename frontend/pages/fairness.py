@@ -240,7 +240,7 @@ async def press(
 
 
 def _without_cluster(scheme: str) -> Changes:
-    title, remedy = "No cluster yet", "Create one with POST /api/v1/clusters."
+    title, remedy = "No cluster yet", "Make one on the page Admin, or with maat create-cluster."
     figure = empty_figure(scheme, title, remedy)
     return {
         "note": "",

@@ -311,7 +311,7 @@ TILES = (_gpus_tile, _running_tile, _pending_tile, _wait_tile, _succeeded_tile, 
 def _without_cluster(scheme: str) -> Changes:
     title, remedy = (
         "No cluster yet",
-        "Create one with POST /api/v1/clusters, or start Maat with `make up`.",
+        "Make one on the page Admin, or start Maat with `make up`.",
     )
     way = html.A("Open the API reference", href="/docs", className="button-link primary")
     steps: Sequence[str | Component] = [remedy, html.Br(), "Then submit a job, or add demo jobs."]

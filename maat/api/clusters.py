@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 from typing_extensions import TypedDict
 
 from maat.api.fields import Body, GpuTypeName, NameInAddresses, Parameters, RoundSeconds, Timestamp
@@ -110,9 +110,20 @@ class ClusterChanges(Body):
 
 
 class NodeChanges(Body):
-    """GPUs of a node to take out of service, by their numbers on the node."""
+    """Changes of a node. Fields left out stay unchanged.
 
-    drained_gpus: GpuIndices
+    `drained_gpus`: all of its GPUs that are out of service, by their numbers on the node.
+    `gpu_count`: how many GPUs it has, of the cluster's last node.
+    """
+
+    drained_gpus: GpuIndices | None = None
+    gpu_count: Annotated[int, Field(ge=1, le=MAX_GPUS_PER_NODE)] | None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> NodeChanges:
+        if self.drained_gpus is None and self.gpu_count is None:
+            raise ValueError("The change is empty: give drained_gpus or gpu_count")
+        return self
 
 
 class NodesBody(Body):
@@ -135,6 +146,44 @@ class NodeOut(TypedDict):
     version: int
 
 
+class MovedJobOut(TypedDict):
+    """A job that holds GPUs out of service. Counts are GPUs.
+
+    `may_move`: the next round may take them; otherwise it keeps them until it ends.
+    `restart_seconds`: checkpoint, stop, start and restore, as estimated.
+    """
+
+    job_id: Annotated[
+        str,
+        Field(description="For another tenant's job, a key of this answer such as `other-1`."),
+    ]
+    job_name: str
+    tenant: str | None
+    state: str
+    gpu_type: str
+    gpu_count: Annotated[int, Field(description="All that it holds.")]
+    gpus_here: Annotated[int, Field(description="Those of them that are out of service.")]
+    may_move: bool
+    restart_seconds: float
+
+
+class NodeEffectOut(TypedDict):
+    """What a change of a node would mean for jobs (`dry_run`): nothing was changed.
+
+    `gpus`: the numbers on the node of all GPUs that would then be out of service, or gone.
+    `restart_gpu_seconds`: what the restarts of the jobs that move cost together.
+    """
+
+    dry_run: bool
+    cluster_id: str
+    node: str
+    gpus: list[int]
+    jobs: list[MovedJobOut]
+    held_up_by: Annotated[int, Field(description="Jobs that cannot be moved.")]
+    restart_gpu_seconds: float
+    sentence: str
+
+
 class ClusterOut(TypedDict):
     """`speed`: cluster seconds per wall second. `now`: cluster time at this moment."""
 
@@ -153,6 +202,8 @@ class ClusterOut(TypedDict):
         str | None, Field(description="Why its engine does not answer; null while it does.")
     ]
     keep_rounds: int
+    node_count: int
+    gpu_count: Annotated[int, Field(description="All GPUs, drained ones included.")]
     latest_round: int | None
     now: Timestamp
     created_at: Timestamp

@@ -14,6 +14,7 @@ import typer
 from maat import __version__
 from maat.cli import token
 from maat.cli.account_commands import ACCOUNT_NOUNS
+from maat.cli.cluster_commands import CLUSTER_COMMANDS
 from maat.cli.lazy_commands import Command, add_lazily
 from maat.cli.numbers import whole_option
 from maat.scheduling.errors import InputError, MaatError
@@ -114,25 +115,7 @@ COMMANDS = (
     Command(
         "release", "Release a held job: the same as `maat resume`.", "maat.cli.pausing:release"
     ),
-    Command("clusters", "List clusters with their policy.", "maat.cli.clusters:clusters"),
-    Command(
-        "create-cluster",
-        "Create a cluster. Its time begins now.",
-        "maat.cli.clusters:create_cluster",
-    ),
-    Command(
-        "reserve",
-        "Reserve GPUs of a running cluster for a tenant or a job.",
-        "maat.cli.reservations:reserve",
-    ),
-    Command(
-        "reservations", "List the reservations of a cluster.", "maat.cli.reservations:reservations"
-    ),
-    Command(
-        "unreserve",
-        "Remove a reservation: from the next round, any job may get its GPUs.",
-        "maat.cli.reservations:unreserve",
-    ),
+    *CLUSTER_COMMANDS,
     Command(
         "quotas",
         "List quotas: what each tenant is guaranteed, may hold at most, and holds now.",

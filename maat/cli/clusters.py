@@ -18,7 +18,18 @@ def clusters(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """List clusters with their policy."""
     with client_of(url) as maat:
         found = maat.clusters()
-    columns = ("id", "name", "executor", "policy", "placer", "round_seconds", "speed", "paused")
+    columns = (
+        "id",
+        "name",
+        "executor",
+        "policy",
+        "placer",
+        "node_count",
+        "gpu_count",
+        "round_seconds",
+        "speed",
+        "paused",
+    )
     rows = [[str(cluster.get(column, "")) for column in columns] for cluster in found]
     show(found, as_json, table_of(columns, rows))
 

@@ -105,6 +105,8 @@ MAY = {
     "drainNode": "---a-",
     "restoreNode": "---a-",
     "deleteNode": "---a-",
+    "previewRound": "---a-",
+    "getRoundPreview": "---a-",
     "reserveGpus": "---a-",
     "deleteReservation": "---a-",
     "listRounds": "vsmau",

@@ -31,6 +31,7 @@ PAGES = {
     "/reports": ".report-section .main-svg",
     "/account": "#account-facts dl",
     "/admin": "#admin-users table",
+    "/admin?tab=clusters": "#admin-nodes table",
     "/admin?tab=quotas": "#admin-quota-types table",
     "/admin?tab=webhooks": "#admin-webhooks .state-title, #admin-webhooks table",
     "/admin?tab=health": "#admin-health:not(:empty)",
@@ -128,6 +129,11 @@ def test_no_dialog_has_a_grave_barrier(server: Any, inside: Tab) -> None:
 
     inside.follow(f"{server.url}/jobs/{server.client.jobs(q='long-1')['items'][0]['id']}")
     page.click("#job-cancel")
+    assert grave_ones_in_the_dialog(page) == []
+    page.keyboard.press("Escape")
+
+    inside.follow(f"{server.url}/admin?tab=clusters")
+    page.get_by_role("button", name="Drain: ").first.click()
     assert grave_ones_in_the_dialog(page) == []
     page.keyboard.press("Escape")
 

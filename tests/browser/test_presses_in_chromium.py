@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from browser.pages import press_while_redrawn, wait_in_page, without_beats
 from maat.client import calls
@@ -35,6 +35,14 @@ def test_a_simulation_is_cancelled(server: Any, inside: Any) -> None:
         page.locator(".page-head .state, #simulation-actions .caption", has_text="cancel").first
     ).to_be_visible()
     assert server.client.operation(made["operation_id"])["cancel_requested"]
+
+
+def agree_if_asked(page: Page) -> None:
+    """Drain the node all the same, if jobs hold it."""
+    agrees = page.locator("#cluster-drain-yes")
+    agrees.or_(page.get_by_role("button", name="restore ")).first.wait_for()
+    if agrees.is_visible():
+        agrees.click()
 
 
 def test_what_was_pressed_shows_at_once(server: Any, tab: Any) -> None:
@@ -72,6 +80,7 @@ def test_what_was_pressed_shows_at_once(server: Any, tab: Any) -> None:
     ).to_be_visible()
     page = tab.follow(f"{server.url}/cluster?cluster={server.cluster_id}")
     page.get_by_role("button", name="drain ").first.click()
+    agree_if_asked(page)
     page.get_by_role("button", name="restore ").click()
     expect(page.get_by_role("button", name="restore ")).to_have_count(0)
     page.get_by_role("button", name="Pause cluster").click()
@@ -86,6 +95,7 @@ def test_a_node_is_drained_and_restored_and_the_cluster_paused(server: Any, insi
     before = drains.count()
 
     press_while_redrawn(page, "[aria-label^='drain ']", "cluster-drawing.data")
+    agree_if_asked(page)
     expect(page.get_by_role("button", name="restore ")).to_have_count(1)
     press_while_redrawn(page, "[aria-label^='restore ']", "cluster-drawing.data")
     expect(drains).to_have_count(before)

@@ -28,7 +28,7 @@ from backend.app import PREFIX, ROUTERS
 from frontend.shell import NAVIGATION
 
 FAR = "http://maat.example"
-TABS = ["/admin?tab=quotas", "/admin?tab=audit"]
+TABS = ["/admin?tab=clusters", "/admin?tab=quotas", "/admin?tab=audit"]
 PAGES = [path for _, path, _ in NAVIGATION] + [*TABS, "/account", "/sign-in"]
 READERS = (Role.VIEWER, Role.AUDITOR)
 # Written by who reads: when a token was last used; that they signed out elsewhere.
@@ -135,6 +135,12 @@ def walk(world: World, client: TestClient) -> list[Seen]:
         "guaranteed": "1",
         "ceiling": "",
         "version": "1",
+        "gpus": "4",
+        "cluster": world.cluster_id,
+        "round_seconds": "60.0",
+        "speed": "1.0",
+        "keep_rounds": "100",
+        "paused": "",
     }
     return [one for path in pages_of(world) for one in Page(client, path, settings, said).run()]
 

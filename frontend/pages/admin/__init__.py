@@ -1,7 +1,4 @@
-"""The page of those who run a service: accounts, quotas, webhooks, health and changes.
-
-A module per card.
-"""
+"""The page of those who run a service, in tabs: a module for each card."""
 
 from __future__ import annotations
 
@@ -12,18 +9,22 @@ from frontend.api import Api
 from frontend.components.cards import link_button, page_title
 from frontend.pages.admin import (
     audit,
+    clusters,
     health,
+    new_cluster,
+    nodes,
+    policy,
     quotas,
     tenants,
     tokens,
     users,
-    webhooks,
     weights,
 )
 from frontend.routing import QueryValue, query_value
 
 TABS = {
     "accounts": ("Accounts", (users, tenants, tokens)),
+    "clusters": ("Clusters", (clusters, nodes, policy, new_cluster)),
     "quotas": ("Quotas", (quotas, weights)),
     "webhooks": ("Webhooks", (webhooks,)),
     "health": ("Health", (health,)),

@@ -200,9 +200,7 @@ def shown(
 def _without_cluster() -> Changes:
     return {
         **_NONE,
-        "told": empty_state(
-            "No cluster yet", "Create one with POST /api/v1/clusters; its jobs show here."
-        ),
+        "told": empty_state("No cluster yet", "Make one on the page Admin; its jobs show here."),
     }
 
 

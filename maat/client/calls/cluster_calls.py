@@ -1,9 +1,10 @@
-"""Calls about clusters: nodes, reservations, quotas and rounds."""
+"""Calls about clusters: reservations, quotas, rounds, and previews of rounds."""
 
 from __future__ import annotations
 
-from maat.api.clusters import ClusterBody, ClusterChanges, ClusterOut, ClusterStateOut, NodeOut
+from maat.api.clusters import ClusterBody, ClusterChanges, ClusterOut, ClusterStateOut
 from maat.api.fields import Page
+from maat.api.previews import RoundPreviewBody, RoundPreviewOut
 from maat.api.quotas import QuotaBody, QuotaOut, QuotaPage
 from maat.api.reservations import ReservationBody, ReservationOut
 from maat.api.rounds import RoundDetailOut, RoundOut, TimelineOut
@@ -49,6 +50,22 @@ def act_on_cluster(cluster_id: str, action: str, *, version: int | None = None) 
     )
 
 
+def preview_round(
+    cluster_id: str, body: RoundPreviewBody | Fields, *, idempotency_key: str | None = None
+) -> Call[RoundPreviewOut]:
+    """Ask what the next round would do after a change; follow it with `round_preview`."""
+    return Call(
+        "POST",
+        path_of("clusters", cluster_id, "previews"),
+        body=as_json(body),
+        headers=keyed_by(idempotency_key),
+    )
+
+
+def round_preview(cluster_id: str, preview_id: str) -> Call[RoundPreviewOut]:
+    return Call("GET", path_of("clusters", cluster_id, "previews", preview_id))
+
+
 def cluster_state(cluster_id: str) -> Call[ClusterStateOut]:
     return Call("GET", path_of("clusters", cluster_id, "state"))
 
@@ -60,24 +77,6 @@ def timeline(
         "GET",
         path_of("clusters", cluster_id, "timeline"),
         given_of(**{"from": start, "to": end, "points": points}),
-    )
-
-
-def nodes(cluster_id: str, *, limit: int = 500, cursor: str | None = None) -> Call[Page[NodeOut]]:
-    return Call(
-        "GET", path_of("clusters", cluster_id, "nodes"), given_of(limit=limit, cursor=cursor)
-    )
-
-
-def act_on_node(
-    cluster_id: str, node_id: str, action: str, *, version: int | None = None
-) -> Call[NodeOut]:
-    """Act on a node. `version`: refused unless the node has this version."""
-    headers = {} if version is None else version_of(version)
-    return Call(
-        "POST",
-        path_of("clusters", cluster_id, "nodes", node_id, "actions", action),
-        headers=headers,
     )
 
 

@@ -1,0 +1,120 @@
+"""Previews of rounds: what the next round would do after a change of the cluster."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from maat.api.clusters import MAX_NODES
+from maat.api.fields import Body, Name, Parameters, RoundSeconds, Timestamp
+from maat.api.operations import OperationState
+
+MOST_PREVIEWED_JOBS = 500
+
+Fate = Literal["start", "resume", "rescale", "migrate", "preempt", "keep", "wait"]
+
+
+class RoundPreviewBody(Body):
+    """What to change, as a PATCH of the cluster would. Fields left out stay as they are.
+
+    A new policy or placer begins with its own default parameters.
+    """
+
+    policy: Annotated[str, Field(max_length=100)] | None = None
+    policy_parameters: Parameters | None = None
+    placer: Annotated[str, Field(max_length=100)] | None = None
+    placer_parameters: Parameters | None = None
+    round_seconds: RoundSeconds | None = None
+    drained_nodes: Annotated[list[Name], Field(max_length=MAX_NODES)] = Field(
+        default_factory=list, description="Ids or names of nodes that would be drained as well."
+    )
+
+
+class JobFateOut(TypedDict):
+    """What a round does to a job, and what the job holds after it; null and 0 if nothing."""
+
+    fate: Fate
+    gpu_type: str | None
+    gpu_count: int
+
+
+class PreviewedJobOut(TypedDict):
+    """A job, what it holds now, and what either round does to it."""
+
+    job_id: Annotated[
+        str,
+        Field(description="For another tenant's job, a key of this answer such as `other-1`."),
+    ]
+    job_name: str
+    tenant: str | None
+    gpu_type: str | None
+    gpu_count: int
+    as_it_stands: JobFateOut
+    with_change: JobFateOut
+
+
+class RoundSideOut(TypedDict):
+    """One of the two rounds: what decides, and what follows.
+
+    `starts` and `stops` count jobs that get their first GPUs, or lose all; `resumes` those that go
+    on after a stop; `resizes` those whose GPU count changes; `moves` those that get other GPUs.
+    `restarts`: running jobs that would save, stop and start again: `resizes` and `moves`.
+    `seconds`: CPU seconds of deciding and placing.
+    """
+
+    policy: str
+    policy_parameters: dict[str, Any]
+    placer: str
+    placer_parameters: dict[str, Any]
+    round_seconds: float
+    gpus_in_use: int
+    gpus_by_type: dict[str, int]
+    jobs_with_gpus: int
+    jobs_waiting: int
+    starts: int
+    resumes: int
+    stops: int
+    resizes: int
+    moves: int
+    restarts: int
+    seconds: float
+
+
+class PreviewResultOut(TypedDict):
+    """Both rounds, played on the same jobs at the same moment, and the jobs that they change.
+
+    `jobs`: first those that the two rounds treat differently; `jobs_left_out`: how many more there
+    are. `gpus_in_use`: held now, before either round.
+    """
+
+    round_number: int
+    at: Timestamp
+    gpus_in_use: int
+    gpus_in_service: int
+    as_it_stands: RoundSideOut
+    with_change: RoundSideOut
+    jobs_treated_differently: int
+    jobs: list[PreviewedJobOut]
+    jobs_left_out: int
+
+
+class RoundPreviewOut(TypedDict):
+    """A preview. Follow and cancel its operation.
+
+    `cluster_version`: the cluster's when it was asked for: send it as If-Match with the change, and
+    the change is refused if somebody else has changed the cluster since. `result` is null until it
+    has succeeded; `error` is a problem document if it failed.
+    """
+
+    id: str
+    cluster_id: str
+    operation_id: str
+    state: OperationState
+    cluster_version: int
+    request: dict[str, Any]
+    result: PreviewResultOut | None
+    message: str
+    error: dict[str, Any] | None
+    created_at: Timestamp

@@ -1,0 +1,56 @@
+"""The commands of clusters, their nodes and reservations, for the list of all commands."""
+
+from __future__ import annotations
+
+from maat.cli.lazy_commands import Command
+
+CLUSTER_COMMANDS = (
+    Command("clusters", "List clusters with their policy.", "maat.cli.clusters:clusters"),
+    Command(
+        "create-cluster",
+        "Create a cluster. Its time begins now.",
+        "maat.cli.clusters:create_cluster",
+    ),
+    Command(
+        "change-cluster",
+        "Change a cluster; with --dry-run, only say what the next round would do then.",
+        "maat.cli.change_cluster:change_cluster",
+    ),
+    Command(
+        "nodes",
+        "List the nodes of a cluster: GPUs, which are out of service, and who holds them.",
+        "maat.cli.nodes:nodes",
+    ),
+    Command(
+        "add-nodes", "Add nodes to a cluster, after those that it has.", "maat.cli.nodes:add_nodes"
+    ),
+    Command(
+        "drain",
+        "Take a node, or some of its GPUs, out of service: the next round moves its jobs.",
+        "maat.cli.nodes:drain",
+    ),
+    Command("undrain", "Return all GPUs of a node to service.", "maat.cli.nodes:undrain"),
+    Command(
+        "resize-node",
+        "Say how many GPUs the last node of a cluster has. Those that go must be drained and idle.",
+        "maat.cli.nodes:resize_node",
+    ),
+    Command(
+        "remove-node",
+        "Remove the last node of a cluster, which must be drained and idle.",
+        "maat.cli.nodes:remove_node",
+    ),
+    Command(
+        "reserve",
+        "Reserve GPUs of a running cluster for a tenant or a job.",
+        "maat.cli.reservations:reserve",
+    ),
+    Command(
+        "reservations", "List the reservations of a cluster.", "maat.cli.reservations:reservations"
+    ),
+    Command(
+        "unreserve",
+        "Remove a reservation: from the next round, any job may get its GPUs.",
+        "maat.cli.reservations:unreserve",
+    ),
+)

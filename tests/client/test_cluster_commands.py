@@ -1,0 +1,132 @@
+"""`maat nodes`, `drain`, `change-cluster` and what belongs to them, against the service itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from sqlmodel import col, select
+from typer.testing import CliRunner
+
+from backend.models import Job, RoundPreview
+from maat.cli import change_cluster
+from maat.cli.app import app as commands
+from maat.client import ApiError, Client
+from maat.scheduling.errors import ParameterError
+from worker.previews import run_preview
+
+Run = Callable[..., str]
+
+
+@pytest.fixture
+def run(maat: Client, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """What a command prints. `said`: what is typed into it."""
+    monkeypatch.setattr(Client, "close", lambda _: None)
+    monkeypatch.setattr("maat.client.Client", lambda *_, **__: maat)
+
+    def invoke(*arguments: str, said: str | None = None) -> str:
+        done = CliRunner().invoke(commands, arguments, input=said, catch_exceptions=False)
+        assert done.exit_code == (1 if said == "n\n" else 0), done.output
+        return done.output
+
+    return invoke
+
+
+@pytest.fixture
+def held(maat: Client, app: FastAPI) -> str:
+    """A job that may not be preempted and holds a GPU of t4-0."""
+    job = maat.submit_job({"name": "stays", "model": "bert", "preemptible": False})
+    with app.state.database.session_scope() as session:
+        row = session.get_one(Job, job["id"])
+        row.state, row.gpu_type, row.gpus = "running", "t4", [1]
+    return job["id"]
+
+
+def test_nodes_are_listed_with_who_holds_them(run: Run, held: str) -> None:
+    head, first, *_ = run("nodes").splitlines()
+    assert head.split() == ["name", "gpu_type", "GPUs", "in", "use", "drained", "state", "jobs"]
+    assert first.split() == ["t4-0", "t4", "4", "1", "0", "in", "service", "stays"]
+    assert len(json.loads(run("nodes", "--json"))) == 11
+
+
+def test_a_drain_says_who_is_moved_and_asks_before(run: Run, maat: Client, held: str) -> None:
+    tried = run("drain", "t4-0", "--dry-run")
+    assert "1 job may not be preempted" in tried
+    assert f"  {held}  stays  1 of 1 x t4  cannot be moved" in tried
+    left = run("drain", "t4-0", said="n\n")
+    assert "drain t4-0?" in left
+    assert maat.node("demo", "t4-0")["drained_gpus"] == []
+    assert "t4-0 is drained: 2 of 4 GPUs" in run(
+        "drain", "t4-0", "--gpu", "2", "--gpu", "3", "--yes"
+    )
+    assert "t4-0 is drained: 4 of 4 GPUs" in run("drain", "t4-0", "--yes")
+    assert "drained" in run("nodes").splitlines()[1]
+    assert run("undrain", "t4-0") == "t4-0 is back in service\n"
+
+
+def test_nodes_are_added_resized_and_removed(run: Run, maat: Client) -> None:
+    assert run("add-nodes", "--gpu-type", "t4", "--gpus", "4", "--count", "2") == (
+        "added: t4-6, t4-7\n"
+    )
+    assert run("resize-node", "t4-7", "--gpus", "8") == "t4-7 has 8 GPUs\n"
+    assert "nothing moves" in run("resize-node", "t4-7", "--gpus", "4", "--dry-run")
+    assert "nothing moves" in run("remove-node", "t4-7", "--dry-run")
+    with pytest.raises(ApiError, match="Drain it first"):
+        run("remove-node", "t4-7")
+    run("drain", "t4-7")
+    assert run("remove-node", "t4-7") == "t4-7 is removed\n"
+    assert maat.cluster("demo")["node_count"] == 12
+
+
+def test_a_cluster_is_changed_and_parameters_of_the_same_policy_are_kept(
+    run: Run, maat: Client
+) -> None:
+    run("change-cluster", "demo", "--set", "p=-1", "--round-seconds", "30")
+    said = run("change-cluster", "demo", "--set", "tolerance=0.05", "--name", "lab")
+    assert said == "lab has sia with whole-node, a round every 30 s\n"
+    changed = maat.cluster("lab")
+    assert changed["policy_parameters"] == {"p": -1, "tolerance": 0.05}
+    run("change-cluster", "lab", "--policy", "fifo")
+    assert maat.cluster("lab")["policy_parameters"] == {}
+    with pytest.raises(ParameterError, match="change"):
+        run("change-cluster", "lab")
+
+
+def test_a_dry_run_shows_both_rounds_and_changes_nothing(
+    run: Run, maat: Client, app: FastAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = app.state.database
+    maat.submit_job({"name": "first", "model": "cifar10"})
+
+    def play(_seconds: float) -> None:
+        newest = select(RoundPreview.id).order_by(col(RoundPreview.id).desc())
+        with database.session_scope(writes=False) as session:
+            preview_id = session.exec(newest).first()
+        run_preview(database, str(preview_id))
+
+    monkeypatch.setattr(change_cluster.time, "sleep", play)
+    said = run("change-cluster", "demo", "--policy", "fifo", "--dry-run")
+    assert said.splitlines()[0] == "Now 0 of 64 GPUs are in use."
+    assert "sia with whole-node" in said
+    assert "fifo with whole-node" in said
+    assert "Both rounds treat every job alike." in said  # it is being profiled
+    assert maat.cluster("demo")["policy"] == "sia"
+
+
+def test_ctrl_c_cancels_the_preview(
+    run: Run, maat: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_seconds: float) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(change_cluster.time, "sleep", interrupted)
+    preview = maat.preview_round("demo", {"policy": "fifo"})
+    with pytest.raises(KeyboardInterrupt):
+        change_cluster.awaited(maat, preview)
+    assert maat.round_preview("demo", preview["id"])["state"] == "cancelled"
+    monkeypatch.undo()
+    with pytest.raises(change_cluster.NoPreview, match="Cancelled before it began"):
+        change_cluster.awaited(maat, maat.round_preview("demo", preview["id"]))

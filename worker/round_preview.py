@@ -1,0 +1,170 @@
+"""The next round of a live cluster, as it stands and after a change, side by side.
+
+Both are played on the same jobs at the same moment. As a program it prints the result of a preview
+as JSON: worker/previews.py starts it, and ends it if the preview is cancelled.
+
+    python -m worker.round_preview PREVIEW
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from celery.platforms import set_pdeathsig
+from sqlmodel import Session
+
+from backend.attempts.comparisons import measured_interference
+from backend.clocktime import shown_at
+from backend.database import Database
+from backend.models import Cluster as ClusterRow
+from backend.models import RoundPreview
+from backend.settings import get_settings
+from maat.api.previews import (
+    MOST_PREVIEWED_JOBS,
+    JobFateOut,
+    PreviewedJobOut,
+    PreviewResultOut,
+    RoundSideOut,
+)
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.job import JobId
+from maat.scheduling.rounds import Change, ChangeKind, ClusterState, RoundResult
+from worker.executors import EXECUTORS
+from worker.live_cluster import FixedClock, restoration_of
+from worker.live_snapshot import snapshot_of
+from worker.tried_rounds import Rules, observed, played, stored_state, unapplied
+
+_PARTS = ("policy", "policy_parameters", "placer", "placer_parameters", "round_seconds")
+
+
+def preview_of(session: Session, preview: RoundPreview) -> PreviewResultOut | None:
+    """Play both rounds; return None if the cluster has no node any more."""
+    cluster, wanted = session.get_one(ClusterRow, preview.cluster_id), preview.wanted
+    snapshot = snapshot_of(session, cluster)
+    if snapshot is None:
+        return None
+    rules = Rules(
+        stored_state(session, cluster),
+        snapshot.reservations,
+        snapshot.quotas,
+        measured_interference(session, cluster.id),
+    )
+    begin = restoration_of(snapshot, FixedClock(snapshot.now))
+    state = observed(EXECUTORS[cluster.executor].restore, begin, unapplied(session, cluster))
+    changed = ClusterRow(**cluster.model_dump() | {name: wanted[name] for name in _PARTS})
+    drained = replace(state, cluster=_without(state.cluster, wanted["drained_nodes"]))
+    rounds = (
+        played(cluster, state, rules, at=snapshot.now),
+        played(changed, drained, rules, at=snapshot.now),
+    )
+    return _compared(state, (cluster, changed), rounds, at=shown_at(cluster, snapshot.now))
+
+
+def _without(cluster: Cluster, drained: Collection[str]) -> Cluster:
+    if not drained:
+        return cluster
+    nodes = [
+        replace(node, drained=frozenset(range(node.gpu_count))) if node.id in drained else node
+        for node in cluster.nodes
+    ]
+    return replace(cluster, nodes=tuple(nodes))
+
+
+def _compared(
+    state: ClusterState,
+    rows: tuple[ClusterRow, ClusterRow],
+    rounds: tuple[RoundResult, RoundResult],
+    *,
+    at: str,
+) -> PreviewResultOut:
+    changes = [_changes(result) for result in rounds]
+    jobs = [
+        PreviewedJobOut(
+            job_id=job.id,
+            job_name="",
+            tenant=None,
+            gpu_type=None if job.allocation is None else job.allocation.gpu_type,
+            gpu_count=0 if job.allocation is None else job.allocation.gpu_count,
+            as_it_stands=_fate(job.id, rounds[0], changes[0]),
+            with_change=_fate(job.id, rounds[1], changes[1]),
+        )
+        for job in state.jobs
+        if job.id in changes[0] or job.id in changes[1]
+    ]
+    jobs.sort(key=lambda job: (not _differs(job), job["job_id"]))
+    held = {gpu for job in state.jobs if job.allocation for gpu in job.allocation.gpus}
+    return PreviewResultOut(
+        round_number=rounds[0].round_number,
+        at=at,
+        gpus_in_use=len(held),
+        gpus_in_service=int(np.count_nonzero(state.cluster.gpu_available)),
+        as_it_stands=_side(rows[0], rounds[0], changes[0]),
+        with_change=_side(rows[1], rounds[1], changes[1]),
+        jobs_treated_differently=sum(map(_differs, jobs)),
+        jobs=jobs[:MOST_PREVIEWED_JOBS],
+        jobs_left_out=max(len(jobs) - MOST_PREVIEWED_JOBS, 0),
+    )
+
+
+def _differs(job: PreviewedJobOut) -> bool:
+    return job["as_it_stands"] != job["with_change"]
+
+
+def _changes(result: RoundResult) -> dict[JobId, Change]:
+    """Return what the round changes of which GPUs jobs hold, by job."""
+    items = result.changes.items
+    return {change.job_id: change for change in items if change.kind is not ChangeKind.BATCH}
+
+
+def _fate(job_id: JobId, result: RoundResult, changes: Mapping[JobId, Change]) -> JobFateOut:
+    change = changes.get(job_id)
+    gpus = result.placement.placement.by_job.get(job_id, ())
+    if not gpus:
+        return JobFateOut(fate="wait" if change is None else "preempt", gpu_type=None, gpu_count=0)
+    cluster = result.round_input.cluster
+    kind = cluster.type_names[cluster.gpu_type_of[gpus[0]]]
+    fate = "keep" if change is None else change.kind.value
+    return JobFateOut(fate=fate, gpu_type=kind, gpu_count=len(gpus))  # type: ignore[typeddict-item]
+
+
+def _side(row: ClusterRow, result: RoundResult, changes: Mapping[JobId, Change]) -> RoundSideOut:
+    kinds = Counter(change.kind for change in changes.values())
+    placement, cluster = result.placement.placement, result.round_input.cluster
+    used = np.unique(placement.gpus)
+    by_type = Counter(cluster.type_names[kind] for kind in cluster.gpu_type_of[used].tolist())
+    with_gpus = len(placement.job_ids)
+    return RoundSideOut(
+        policy=row.policy,
+        policy_parameters=row.policy_parameters,
+        placer=row.placer,
+        placer_parameters=row.placer_parameters,
+        round_seconds=row.round_seconds,
+        gpus_in_use=len(used),
+        gpus_by_type={name: by_type[name] for name in cluster.type_names},
+        jobs_with_gpus=with_gpus,
+        jobs_waiting=len(result.round_input.jobs) - with_gpus,
+        starts=kinds[ChangeKind.START],
+        resumes=kinds[ChangeKind.RESUME],
+        stops=kinds[ChangeKind.PREEMPT],
+        resizes=kinds[ChangeKind.RESCALE],
+        moves=kinds[ChangeKind.MIGRATE],
+        restarts=kinds[ChangeKind.RESCALE] + kinds[ChangeKind.MIGRATE],
+        seconds=result.seconds.total,
+    )
+
+
+def main(preview_id: str) -> None:
+    set_pdeathsig("SIGKILL")  # nobody would read it
+    with Database.of(get_settings()).session_scope(writes=False) as session:
+        result: Any = preview_of(session, session.get_one(RoundPreview, preview_id))
+    json.dump(result, sys.stdout)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
