@@ -288,7 +288,7 @@ def _check_url(url: str, settings: Settings) -> None:
             "private_address",
             "The URL leads to this machine or into a private network.",
             "Give a public one, or ask the operator to set MAAT_WEBHOOKS_TO_PRIVATE_ADDRESSES.",
-            _without_path(url),
+            without_path(url),
         )
 
 

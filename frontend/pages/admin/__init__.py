@@ -18,6 +18,7 @@ from frontend.pages.admin import (
     tenants,
     tokens,
     users,
+    webhooks,
     weights,
 )
 from frontend.routing import QueryValue, query_value
