@@ -27,6 +27,12 @@ from backend.fairness.models import (
     ShareDay,
     WaitReason,
 )
+from backend.forecasts.models import (
+    ClusterForecast,
+    ForecastPromise,
+    JobForecastRow,
+    WhatIf,
+)
 from backend.health.models import WorkerHeartbeat
 from backend.idempotency_models import IdempotencyKey
 from backend.jobs.models import (
@@ -59,12 +65,14 @@ __all__ = [
     "BrowserSession",
     "CapacityDay",
     "Cluster",
+    "ClusterForecast",
     "ClusterReservation",
     "ClusterRuntime",
     "EndedBelief",
     "EndedDay",
     "ExecutorJob",
     "ExecutorSamples",
+    "ForecastPromise",
     "GpuHold",
     "GpuPrice",
     "GpuQuota",
@@ -79,6 +87,7 @@ __all__ = [
     "JobEvent",
     "JobFairness",
     "JobFit",
+    "JobForecastRow",
     "JobMemory",
     "JobPause",
     "JobSecret",
@@ -111,6 +120,7 @@ __all__ = [
     "User",
     "WaitDay",
     "WaitReason",
+    "WhatIf",
     "WorkerHeartbeat",
     "metadata",
 ]

@@ -14,29 +14,28 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sqlmodel import Session, col, select
+from sqlmodel import Session, select
 
 from backend.clusters.topology import capacity_by_type
 from backend.ids import new_id
 from backend.jobs.remedies import Room, Stage, Start
 from backend.models import Cluster as ClusterRow
-from backend.models import ClusterRuntime, OutboxMessage, Round
 from backend.models import Job as JobRow
+from backend.models import Round
 from backend.reservations.repository import tenant_names
 from maat.scheduling.events import Event
 from maat.scheduling.job import Job
 from maat.scheduling.loop import RoundLoop
 from maat.scheduling.rounds import Changes, ClusterState, RoundResult, StoredState
 from maat.vocabulary import JobState
-from worker.changes_json import changes_from_json
 from worker.cluster_parts import cluster_parts
 from worker.executors import EXECUTORS
 from worker.executors.numbering import renumbered_changes
 from worker.executors.protocol import LiveExecutor, News, Restoration
+from worker.last_round import stored_by_rounds, unapplied_changes
 from worker.live_cluster import FixedClock, restoration_of
 from worker.live_snapshot import Snapshot, snapshot_of
 from worker.pauses import without_paused
-from worker.round_rows import policy_state_from_json
 
 
 class LiveRehearsal:
@@ -57,8 +56,8 @@ class LiveRehearsal:
         return LiveStage(
             snapshot,
             job,
-            _stored(session, cluster),
-            _unapplied(session, cluster),
+            stored_by_rounds(session, cluster),
+            unapplied_changes(session, cluster),
             _last_round_seconds(session, cluster),
             entry.restore,
             entry.seconds_until_seen(),
@@ -205,26 +204,6 @@ def _declared(row: JobRow, changes: Mapping[str, Any], *, at: float) -> JobRow:
         "gpu_type": None,
     }
     return JobRow(**(row.model_dump() | dict(changes) | fresh))
-
-
-def _stored(session: Session, cluster: ClusterRow) -> StoredState:
-    runtime = session.get(ClusterRuntime, cluster.id)
-    if runtime is None:
-        return StoredState(cluster.next_round_number)
-    states = (
-        policy_state_from_json(runtime.policy_state),
-        policy_state_from_json(runtime.placer_state),
-    )
-    return StoredState(cluster.next_round_number, *states)
-
-
-def _unapplied(session: Session, cluster: ClusterRow) -> list[Changes]:
-    """Return the changes of a round just committed, or whose worker was killed."""
-    waiting = (OutboxMessage.cluster_id == cluster.id, col(OutboxMessage.applied_at).is_(None))
-    return [
-        changes_from_json(message.payload)
-        for message in session.exec(select(OutboxMessage).where(*waiting))
-    ]
 
 
 def _last_round_seconds(session: Session, cluster: ClusterRow) -> float:

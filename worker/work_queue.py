@@ -22,6 +22,7 @@ from sqlmodel import Session, col
 from backend.clocktime import utc_now
 from backend.database import Database
 from backend.models import (
+    ClusterForecast,
     JobFairness,
     Operation,
     OperationState,
@@ -40,7 +41,9 @@ SEND_AGAIN_SECONDS = 60.0  # a message that has waited this long behind other wo
 AHEAD_SECONDS = 20.0
 
 Condition = sa.ColumnElement[bool]
-Row = TypeVar("Row", JobFairness, Operation, ReportDelivery, SimulationRun, SweepPoint)
+Row = TypeVar(
+    "Row", ClusterForecast, JobFairness, Operation, ReportDelivery, SimulationRun, SweepPoint
+)
 
 
 @dataclass(frozen=True)

@@ -106,6 +106,43 @@ def forecast(
     return summed_up(present, played[CENTRAL], played[CENTRAL + 1 :], paces)
 
 
+def side_by_side(
+    before: Present,
+    after: Present,
+    unknown: Unknown,
+    *,
+    fitter: Fitter,
+    draws: int = LEAST_DRAWS,
+    least: int = 1,
+    pacing: Pacing = PACING,
+    look: Callable[[], object] = lambda: None,
+    progress: Callable[[int], object] = lambda _: None,
+    has_time: Callable[[], bool] = lambda: True,
+) -> tuple[Forecast, Forecast]:
+    """Play both states in the same draws, one draw after the other.
+
+    The central draw is played of `after` alone. After `least` draws, as many more up to `draws` as
+    there is time for. `look` and `progress` are as in `forecast`; it counts the draws of both.
+    Raises OutOfTime.
+    """
+    sides = [Drawing(state, unknown, fitter) for state in (before, after)]
+    central = play(after, sides[1].draw(CENTRAL), pacing=pacing, fitter=fitter, look=look)
+    pairs: list[list[Played]] = []
+    for number in range(CENTRAL + 1, draws + 1):
+        if len(pairs) >= least and not has_time():
+            break
+        pair = []
+        for state, drawing in zip((before, after), sides, strict=True):
+            drawn = drawing.draw(number)
+            pair.append(play(state, drawn, pacing=pacing, fitter=fitter, look=look))
+            progress(2 * len(pairs) + len(pair))
+        pairs.append(pair)
+    return (
+        summed_up(before, Played({}, {}, {}, 0), [first for first, _ in pairs], {}),
+        summed_up(after, central, [second for _, second in pairs], {}),
+    )
+
+
 def summed_up(
     present: Present,
     central: Played,
@@ -125,7 +162,7 @@ def summed_up(
             quantiles(_times(draws, job_id, "ends"), now),
             tuple(central.spans.get(job_id, ())),
             None if begun is None or end is None else end - begun,
-            paces[job_id],
+            paces.get(job_id),
         )
     return Forecast(now, jobs, central, tuple(draws))
 

@@ -86,6 +86,7 @@ UNWRITTEN = {
     "deleteMeasurement": CHANGES_NO_ROW_OF_OTHERS,
     "requestSimulation": HAS_ITS_OWN_ROW,
     "requestSweep": HAS_ITS_OWN_ROW,
+    "askForecast": HAS_ITS_OWN_ROW,
     "cancelOperation": CHANGES_NO_ROW_OF_OTHERS,
     "recomputeFairness": CHANGES_NO_ROW_OF_OTHERS,
     "skipJobFairness": CHANGES_NO_ROW_OF_OTHERS,

@@ -54,6 +54,7 @@ MAKING: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "/jobs:batch": ({"jobs": [BODY, BODY]}, {"jobs": [BODY]}),
     "/jobs:array": ({"job": BODY, "count": 2}, {"job": BODY, "count": 3}),
     "/jobs:demo": ({"count": 3}, {"count": 4}),
+    "/forecasts": ({"job": BODY}, {"job": BODY | {"name": "other"}}),
     "/tenants": ({"name": "vision"}, {"name": "speech"}),
     "/users": ({"name": "ann"}, {"name": "bob"}),
     "/clusters": ({"name": "new", "shape": "t4=1x4"}, {"name": "newer", "shape": "t4=1x4"}),
@@ -120,7 +121,11 @@ def test_a_repeated_request_gets_the_first_answer_and_has_no_second_effect(
     stored, sent = rows_stored(database), list(queue.sent)
     again = client.post(address, json=body, headers=KEY)
     assert first.status_code == (
-        207 if body is PARTIAL else 202 if path in ("/simulations", "/sweeps") else 201
+        207
+        if body is PARTIAL
+        else 202
+        if path in ("/simulations", "/sweeps", "/forecasts")
+        else 201
     ), first.text
     assert (again.status_code, again.json()) == (first.status_code, first.json())
     assert [again.headers.get(name) for name in ("Location", "ETag")] == [
