@@ -27,7 +27,7 @@ from backend.queue import ANSWER_WHAT_IF, Queue
 from backend.tenancy import find_owned
 from maat.api.forecasts import ClusterChangesBody, ForecastBody
 from maat.api.jobs import JobBody
-from maat.vocabulary import MAX_GPUS
+from maat.api.simulations import MAX_SIMULATED_GPUS
 
 KIND = "forecast"
 PLAYED = 18
@@ -150,9 +150,9 @@ def _unknown_nodes(nodes: Sequence[Node], changes: ClusterChangesBody) -> Iterat
 def _too_many_gpus(nodes: Sequence[Node], changes: ClusterChangesBody) -> Iterator[FieldError]:
     there = sum(node.gpu_count for node in nodes)
     more = sum(body.gpu_count * body.count for body in changes.add_nodes)
-    if there + more > MAX_GPUS:
-        message = "The cluster would have more GPUs than Maat accepts."
-        remedy = f"Add at most {MAX_GPUS - there} GPUs."
+    if there + more > MAX_SIMULATED_GPUS:
+        message = "The cluster would have more GPUs than Maat simulates."
+        remedy = f"Add at most {max(MAX_SIMULATED_GPUS - there, 0)} GPUs."
         yield FieldError("/changes/add_nodes", "too_many_gpus", message, remedy, more)
 
 
