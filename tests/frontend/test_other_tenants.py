@@ -304,6 +304,10 @@ REACHED = {
         "/fairness/worst",
         "/fairness/shares",
         "/jobs/{job_id}/fairness",
+        "/jobs/{job_id}/forecast",
+        "/forecasts",
+        "/forecasts/{forecast_id}",
+        "/calibration",
     )
 }
 TOLD_BY_ROUTES = {
@@ -336,6 +340,8 @@ TOLD_BY_ROUTES = {
         "/fairness/worst",
         "/fairness/shares",
         "/jobs/{job_id}/fairness",
+        "/forecasts",
+        "/forecasts/{forecast_id}",
     )
 }
 TOLD_BY_PAGES = {
