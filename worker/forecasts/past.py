@@ -50,24 +50,23 @@ def unknown_of(
 def _recent(session: Session, cluster_id: str, now: float) -> tuple[list[JobRow], float]:
     """Return the jobs that came in the last day, and the seconds for which they stand.
 
-    A younger cluster's whole life, at least an hour. Of very many, the newest.
+    That is a day, for a younger cluster too: jobs that came at once, when it began, are no rate. Of
+    very many, the newest stand for the time since the first of them.
     """
-    mine = JobRow.cluster_id == cluster_id
     rows = list(
         session.exec(
             select(JobRow)
-            .where(mine, col(JobRow.submitted_seconds) > now - DAY_SECONDS)
+            .where(
+                JobRow.cluster_id == cluster_id, col(JobRow.submitted_seconds) > now - DAY_SECONDS
+            )
             .order_by(col(JobRow.submitted_seconds).desc(), col(JobRow.id))
             .limit(MOST_ARRIVALS)
         )
     )
-    if not rows:
-        return [], DAY_SECONDS
-    oldest = select(JobRow.submitted_seconds).where(mine).order_by(col(JobRow.submitted_seconds))
-    since = session.exec(oldest.limit(1)).one()
-    if len(rows) == MOST_ARRIVALS:
-        since = max(since, rows[-1].submitted_seconds)
-    return rows, min(max(now - since, LEAST_WINDOW_SECONDS), DAY_SECONDS)
+    if len(rows) < MOST_ARRIVALS:
+        return rows, DAY_SECONDS
+    since = now - rows[-1].submitted_seconds
+    return rows, min(max(since, LEAST_WINDOW_SECONDS), DAY_SECONDS)
 
 
 def _ended(session: Session, cluster_id: str) -> list[Ended]:
