@@ -129,7 +129,9 @@ def deliver_report(delivery_id: str) -> None:
 @app.task(name=FORECAST_CLUSTER)  # type: ignore[untyped-decorator]
 def forecast_cluster(cluster_id: str) -> None:
     """Forecast the jobs of a cluster after a round; questions of people go first."""
-    forecasts.work_out(database(), cluster_id, must_stop=lambda: what_if.is_asked(database()))
+    forecasts.work_out_if_due(
+        database(), cluster_id, must_stop=lambda: what_if.is_asked(database())
+    )
 
 
 @app.task(name=ANSWER_WHAT_IF)  # type: ignore[untyped-decorator]

@@ -57,9 +57,9 @@ def forecast(
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
-    """Show when a job starts and ends, or what would happen to all jobs. Changes nothing.
+    """Show when a job starts and ends, or what a change of the cluster would do to all jobs.
 
-    For a job that is not submitted yet: maat submit ... --forecast.
+    Nothing is changed. For a job that is not submitted yet: maat submit ... --forecast.
     """
     changes = _changes(drain or [], add or [], policy, placer)
     if (job is None) == (not changes):

@@ -21,15 +21,17 @@ from backend.models import (
     OperationState,
     WhatIf,
 )
+from backend.settings import Settings
 from maat.forecasting.draws import CENTRAL, Drawing
 from maat.forecasting.forecast import LEAST_DRAWS
 from maat.forecasting.play import play
 from maat.scheduling.belief import MemoisingFitter
-from maat.vocabulary import Adaptivity, PromiseKind
+from maat.vocabulary import Adaptivity, JobState, PromiseKind
 from worker import live
 from worker.forecasts import what_if, work
 from worker.forecasts.past import unknown_of
 from worker.forecasts.reading import Reading, read
+from worker.retention import forget_jobs
 
 
 def step_at(database: Database, cluster_id: str, *times: float) -> None:
@@ -248,6 +250,36 @@ def test_a_forecast_gives_way_to_a_question(
     row = row_of(database, cluster_id)
     assert row.state == OperationState.FAILED
     assert forecasts_of(database) == {}
+    assert promises_of(database) == []
+
+
+def test_a_second_message_of_the_same_round_finds_nothing_to_do(database: Database) -> None:
+    cluster_id = make_fifo(database)
+    submit_rigid(database, cluster_id)
+    step_at(database, cluster_id, 30.0)
+
+    assert work.work_out_if_due(database, cluster_id, must_stop=lambda: False) is not None
+    first = row_of(database, cluster_id).finished_at
+    assert work.work_out_if_due(database, cluster_id, must_stop=lambda: False) is None
+    assert row_of(database, cluster_id).finished_at == first
+
+
+def test_promises_go_with_the_events_of_a_job(database: Database) -> None:
+    cluster_id = make_fifo(database)
+    ended = submit_rigid(database, cluster_id)
+    step_at(database, cluster_id, 30.0)
+    work.work_out(database, cluster_id)
+    with database.session_scope() as session:
+        row = session.get_one(Job, ended)
+        row.state, row.finished_seconds = JobState.SUCCEEDED.value, 100.0
+        session.add(row)
+    settings = Settings(_env_file=None, keep_events_days=2)
+
+    set_time(database, cluster_id, 86_400.0)
+    forget_jobs(database, settings)
+    assert len(promises_of(database)) == 1
+    set_time(database, cluster_id, 3 * 86_400.0)
+    forget_jobs(database, settings)
     assert promises_of(database) == []
 
 

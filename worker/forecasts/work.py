@@ -32,8 +32,9 @@ log = logging.getLogger(__name__)
 DRAWS = 29
 """The 27th of 29 values is a P90: another one exceeds it with probability 1 / 10."""
 RUN_SECONDS = 10.0
-"""No other draw begins after this time, once there are LEAST_DRAWS."""
+"""No other draw begins after so many CPU seconds, once there are LEAST_DRAWS."""
 MOST_SECONDS = 60.0
+"""CPU seconds after which a forecast ends without a result: a busy machine ends none."""
 REST = 3.0
 FAULT_SECONDS = 20.0
 LOOK_SECONDS = 0.5
@@ -70,6 +71,15 @@ def _has_rested(since: timedelta, seconds: float) -> bool:
     return passed < 0 or passed >= REST * seconds
 
 
+def work_out_if_due(
+    database: Database, cluster_id: str, *, must_stop: Callable[[], bool]
+) -> Forecast | None:
+    """Work it out unless another message did since this one was sent."""
+    if cluster_id not in due_clusters(database):
+        return None
+    return work_out(database, cluster_id, must_stop=must_stop)
+
+
 def work_out(
     database: Database, cluster_id: str, *, must_stop: Callable[[], bool] = lambda: False
 ) -> Forecast | None:
@@ -80,7 +90,7 @@ def work_out(
     claim = _claim(database, cluster_id)
     if claim is None:
         return None
-    begun = time.monotonic()
+    begun = time.process_time()
     values: dict[str, object] = {"detail": None}
     found, reading = None, None
     try:
@@ -91,18 +101,20 @@ def work_out(
                 values["round_number"] = reading.round_number
                 found = worked_out(reading, look=_looking(begun, must_stop))
     except OutOfTime:
-        values["detail"] = f"It took longer than {MOST_SECONDS:g} s, or was put off."
+        values["detail"] = f"It took longer than {MOST_SECONDS:g} CPU s, or was put off."
     except Exception as error:
         log.exception("the forecast of cluster %s could not be worked out", cluster_id)
         values["detail"] = type(error).__name__
         begun -= FAULT_SECONDS  # it would most often fail again
-    _store(database, claim, found, reading, values | {"compute_seconds": time.monotonic() - begun})
+    _store(
+        database, claim, found, reading, values | {"compute_seconds": time.process_time() - begun}
+    )
     return found
 
 
 def worked_out(reading: Reading, *, look: Callable[[], object]) -> Forecast:
     """Play the draws of a reading. Raises OutOfTime, and what a policy raises."""
-    begun, present = time.monotonic(), reading.present()
+    begun, present = time.process_time(), reading.present()
     return forecast(
         present,
         reading.unknown,
@@ -111,7 +123,7 @@ def worked_out(reading: Reading, *, look: Callable[[], object]) -> Forecast:
         least=LEAST_DRAWS,
         pacing=pacing_of(present),
         look=look,
-        has_time=lambda: time.monotonic() - begun < RUN_SECONDS,
+        has_time=lambda: time.process_time() - begun < RUN_SECONDS,
     )
 
 
@@ -143,12 +155,12 @@ def _queue_again(session: Session, cluster_id: str) -> None:
 
 
 def _looking(begun: float, must_stop: Callable[[], bool]) -> Callable[[], None]:
-    next_look = begun + LOOK_SECONDS
+    next_look = time.monotonic() + LOOK_SECONDS
 
     def look() -> None:
         nonlocal next_look
         now = time.monotonic()
-        if now - begun > MOST_SECONDS:
+        if time.process_time() - begun > MOST_SECONDS:
             raise OutOfTime
         if now > next_look:
             next_look = now + LOOK_SECONDS
