@@ -1,7 +1,8 @@
 """A week in a played cluster: how often what was promised came in time.
 
-What is forecast knows what a scheduler knows: fitted step times, gradients, how jobs of the model
-went, and the arrivals of the last day. The truth of the week is used to play it alone.
+A forecast knows fitted step times, gradients, how jobs of the model went, what the catalog publishes
+of a model of which no job has ended, and the arrivals of the last day. It knows neither the jobs to
+come nor by how much training is slower than its steps.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ NOTES = [
     "One forecast of all jobs every two hours, by the live policy, 9 draws; promises of the first "
     "day are not counted. A promise counts once its time has come, whether the job has ended.",
     "submission: the first forecast of a job. later: all others. error: of the P50 of the "
-    "time left, relative. What is forecast does not know the truth of the week.",
+    "time left, relative. What is forecast knows neither the jobs to come nor by how much "
+    "training is slower than its steps; step times of a model are as published until one has ended.",
 ]
 
 

@@ -19,7 +19,7 @@ class ClusterForecast(SQLModel, table=True):
 
     `state`: queued, running, succeeded or failed; `detail`: why it failed. `round_number`: the last
     round that it follows; `made_seconds`: cluster time, `draws`: how many were played.
-    `compute_seconds`: the CPU time that it took. `started_at`, `heartbeat_at`, `finished_at` are wall time.
+    `compute_seconds`: the CPU time that it took. The moments (`*_at`) are wall time.
     """
 
     __tablename__ = "cluster_forecasts"
