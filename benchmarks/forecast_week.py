@@ -1,8 +1,8 @@
 """A week in a played cluster: how often what was promised came in time.
 
-A forecast knows fitted step times, gradients, how jobs of the model went, what the catalog publishes
-of a model of which no job has ended, and the arrivals of the last day. It knows neither the jobs to
-come nor by how much training is slower than its steps.
+A forecast knows fitted step times, gradients, how jobs of the model went, what the catalog
+publishes of a model of which no job has ended, and the arrivals of the last day. It knows neither
+the jobs to come nor by how much training is slower than its steps.
 """
 
 from __future__ import annotations
@@ -52,8 +52,9 @@ NOTES = [
     "One forecast of all jobs every two hours, by the live policy, 9 draws; promises of the first "
     "day are not counted. A promise counts once its time has come, whether the job has ended.",
     "submission: the first forecast of a job. later: all others. error: of the P50 of the "
-    "time left, relative. What is forecast knows neither the jobs to come nor by how much "
-    "training is slower than its steps; step times of a model are as published until one has ended.",
+    "time left, relative. A forecast knows neither the jobs to come nor by how much",
+    "training is slower than its steps; step times of a model are as published until a job of it "
+    "has ended.",
 ]
 
 

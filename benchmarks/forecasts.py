@@ -38,7 +38,7 @@ COLUMNS = {
 NOTES = [
     "wall: from the row of the question to its stored answer; CPU: of the worker's process. What "
     "is fitted once per process was fitted before.",
-    "An answer begins no other pair of draws after 3.5 s. after a round: up to 29 draws within 10 "
+    "An answer begins no other pair of draws after 3 s. after a round: up to 29 draws within 10 "
     "CPU s, then it rests three times as long.",
 ]
 QUESTIONS: Mapping[str, Mapping[str, Any]] = {

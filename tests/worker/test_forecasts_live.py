@@ -353,7 +353,8 @@ def test_a_drained_node_puts_off_what_ran_on_it(database: Database) -> None:
     what_if.answer(database, forecast_id)
 
     operation, result = answered(database, forecast_id)
-    assert (operation.state, operation.done) == (OperationState.SUCCEEDED, 18.0)
+    assert operation.state == OperationState.SUCCEEDED
+    assert operation.done == 2 * result["draws"] >= 2 * what_if.LEAST_PAIRS
     assert len(result["slowed"]) == 1
     job_id, p50, _, share = result["slowed"][0]
     assert job_id in {held, second}

@@ -34,9 +34,9 @@ from worker.work_queue import Claim
 
 MOST_SECONDS = 60.0  # of CPU
 MOST_SLOWED = 200
-ANSWER_SECONDS = 3.5
+ANSWER_SECONDS = 3.0
 """No other pair of draws begins after this time, once there are LEAST_PAIRS."""
-LEAST_PAIRS = 4
+LEAST_PAIRS = 3
 
 
 class _Cancelled(Exception):
