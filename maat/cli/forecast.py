@@ -215,14 +215,13 @@ def _slowed_row(row: Any) -> tuple[str, ...]:
 
 
 def _side_row(name: str, side: SideOut) -> tuple[str, ...]:
-    return (
-        name,
-        str(side["jobs"]),
-        _duration(side["mean_start_seconds"]),
-        _duration(side["mean_end_seconds"]),
-        _duration(side["last_end_seconds"]),
-        str(side["later"]),
-    )
+    times = (side["mean_start_seconds"], side["mean_end_seconds"], side["last_end_seconds"])
+    return (name, str(side["jobs"]), *map(_mean, times), str(side["later"]))
+
+
+def _mean(seconds: float | None) -> str:
+    """`-` where there is nothing to take a mean of: no job waits, or none has an end."""
+    return "-" if seconds is None else _duration(seconds)
 
 
 def _duration(seconds: float | None) -> str:

@@ -86,6 +86,8 @@ def test_a_job_is_forecast_before_it_is_submitted(run: Run, maat: Client, app: F
     assert "It would start in about" in shown
     assert "and end in about" in shown
     assert "No other job ends earlier or later." in shown
+    (before,) = [line for line in shown.splitlines() if line.startswith("as it is")]
+    assert before.split()[3:] == ["0", "-", "-", "-", "0"]
     assert maat.jobs()["items"] == []
 
 
