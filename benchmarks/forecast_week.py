@@ -203,7 +203,7 @@ def measure(
     policies: Sequence[str] = ("sia", "fifo"),
     *,
     days: float = 7.0,
-    jobs_per_hour: float = 8.0,
+    jobs_per_hour: float = 14.0,
     every_hours: float = 2.0,
     seed: int = 1,
 ) -> Figures:
