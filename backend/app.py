@@ -24,6 +24,7 @@ from backend.database import Database
 from backend.events.hub import Hub
 from backend.events.routes import router as events
 from backend.fairness.routes import router as fairness
+from backend.forecasts.routes import router as forecasts
 from backend.health.monitor import HealthMonitor
 from backend.health.readiness import Readiness
 from backend.health.routes import at_root as health_at_root
@@ -97,6 +98,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     measurements,
     simulations,
     sweeps,
+    forecasts,
     fairness,
     reports,
     report_schedules,

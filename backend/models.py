@@ -27,6 +27,12 @@ from backend.fairness.models import (
     ShareDay,
     WaitReason,
 )
+from backend.forecasts.models import (
+    ClusterForecast,
+    ForecastPromise,
+    JobForecastRow,
+    WhatIf,
+)
 from backend.health.models import WorkerHeartbeat
 from backend.idempotency_models import IdempotencyKey
 from backend.jobs.models import (
@@ -61,12 +67,14 @@ __all__ = [
     "BrowserSession",
     "CapacityDay",
     "Cluster",
+    "ClusterForecast",
     "ClusterReservation",
     "ClusterRuntime",
     "EndedBelief",
     "EndedDay",
     "ExecutorJob",
     "ExecutorSamples",
+    "ForecastPromise",
     "GpuHold",
     "GpuPrice",
     "GpuQuota",
@@ -81,6 +89,7 @@ __all__ = [
     "JobEvent",
     "JobFairness",
     "JobFit",
+    "JobForecastRow",
     "JobMemory",
     "JobPause",
     "JobSecret",
@@ -117,6 +126,7 @@ __all__ = [
     "Webhook",
     "WebhookDelivery",
     "WebhookNotice",
+    "WhatIf",
     "WorkerHeartbeat",
     "metadata",
 ]

@@ -18,9 +18,22 @@ RUN_SWEEP_POINT = "maat.run_sweep_point"
 WORK_OUT_FAIRNESS = "maat.work_out_fairness"
 DELIVER_REPORT = "maat.deliver_report"
 PREVIEW_ROUND = "maat.preview_round"
+FORECAST_CLUSTER = "maat.forecast_cluster"
+ANSWER_WHAT_IF = "maat.answer_what_if"
 ROUNDS_QUEUE = "rounds"
 SIMULATIONS_QUEUE = "simulations"
-_BESIDE_ROUNDS = frozenset({PREVIEW_ROUND})  # somebody waits for them: no simulation goes first
+FORECASTS_QUEUE = "forecasts"
+QUEUES = (ROUNDS_QUEUE, SIMULATIONS_QUEUE, FORECASTS_QUEUE)
+QUEUE_OF = {
+    PREVIEW_ROUND: ROUNDS_QUEUE,  # somebody waits for it: no simulation goes first
+    RUN_SIMULATION: SIMULATIONS_QUEUE,
+    RUN_SWEEP_POINT: SIMULATIONS_QUEUE,
+    WORK_OUT_FAIRNESS: SIMULATIONS_QUEUE,
+    DELIVER_REPORT: SIMULATIONS_QUEUE,
+    FORECAST_CLUSTER: FORECASTS_QUEUE,
+    ANSWER_WHAT_IF: FORECASTS_QUEUE,
+}
+"""The queue of each task that is sent."""
 _PATIENCE_SECONDS = 2.0
 
 # The embedded broker's transport, by name like the tasks: it belongs to the worker, and only a
@@ -48,14 +61,15 @@ class CeleryQueue:
         self._app = app
 
     def send(self, task: str, *arguments: str) -> None:
-        queue = ROUNDS_QUEUE if task in _BESIDE_ROUNDS else SIMULATIONS_QUEUE
-        self._app.send_task(task, args=arguments, queue=queue, ignore_result=True, retry=False)
+        self._app.send_task(
+            task, args=arguments, queue=QUEUE_OF[task], ignore_result=True, retry=False
+        )
 
     def waiting(self) -> Mapping[str, int]:
         with self._app.connection_for_read() as connection:
             connection.ensure_connection(max_retries=1, interval_start=0, timeout=_PATIENCE_SECONDS)
             channel = connection.default_channel
-            return {name: _messages(channel, name) for name in (ROUNDS_QUEUE, SIMULATIONS_QUEUE)}
+            return {name: _messages(channel, name) for name in QUEUES}
 
 
 def _messages(channel: Any, queue: str) -> int:

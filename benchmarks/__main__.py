@@ -16,6 +16,8 @@ from benchmarks import agent as agent_benchmark
 from benchmarks import agent_gpu as agent_gpu_benchmark
 from benchmarks import bodies as bodies_benchmark
 from benchmarks import fits as fits_benchmark
+from benchmarks import forecast_week as forecast_week_benchmark
+from benchmarks import forecasts as forecasts_benchmark
 from benchmarks import lists as lists_benchmark
 from benchmarks import live_round as live_round_benchmark
 from benchmarks import load as load_benchmark
@@ -123,6 +125,14 @@ def _training(_: argparse.Namespace) -> Sequence[Figures]:
     return training_benchmark.measure()
 
 
+def _forecasts(_: argparse.Namespace) -> Sequence[Figures]:
+    return [forecasts_benchmark.measure()]
+
+
+def _forecast_week(_: argparse.Namespace) -> Sequence[Figures]:
+    return [forecast_week_benchmark.measure()]
+
+
 def _usage(_: argparse.Namespace) -> Sequence[Figures]:
     return usage_benchmark.measure()
 
@@ -145,6 +155,8 @@ BENCHMARKS: dict[str, Benchmark] = {
     "agent_gpu": _agent_gpu,
     "training": _training,
     "usage": _usage,
+    "forecasts": _forecasts,
+    "forecast_week": _forecast_week,
 }
 
 

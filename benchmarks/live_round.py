@@ -58,7 +58,7 @@ def measure(database_url: str | None, *, jobs: Sequence[int] = JOBS, stored: int
     collect_less_often()  # as the worker does
     rows: list[dict[str, Cell]] = []
     for count in jobs:
-        with _sqlite() as database:
+        with sqlite_database() as database:
             rows += _rows(database, count, stored)
     if database_url is not None:
         rows += _rows(Database(database_url), jobs[0], stored)
@@ -164,7 +164,8 @@ def filled_cluster(database: Database, count: int) -> str:
 
 
 @contextmanager
-def _sqlite() -> Iterator[Database]:
+def sqlite_database() -> Iterator[Database]:
+    """Open an empty database in a folder that is deleted afterwards."""
     with tempfile.TemporaryDirectory(prefix="maat-bench-") as folder:
         database = Database(f"sqlite:///{Path(folder, 'maat.db')}")
         try:

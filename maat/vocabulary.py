@@ -351,3 +351,13 @@ class WithoutRho(StrEnum):
     TIME_LIMIT = "time-limit"
     FAULT = "fault"
     SKIPPED = "skipped"
+
+
+class PromiseKind(StrEnum):
+    """When a forecast was made that is kept.
+
+    SUBMISSION: the first one of a job. HOURLY: the first one of an hour of cluster time.
+    """
+
+    SUBMISSION = "submission"
+    HOURLY = "hourly"

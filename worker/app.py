@@ -2,6 +2,7 @@
 
     celery -A worker.app worker -Q rounds           the rounds
     celery -A worker.app worker -Q simulations      the policy laboratory
+    celery -A worker.app worker -Q forecasts        forecasts: one process, so one core at most
     celery -A worker.app beat                       sends the periodic tasks: run exactly one
 
 The tasks are elsewhere. There is no result backend: the database holds what a task did. A message
@@ -17,15 +18,7 @@ from celery.platforms import set_pdeathsig
 from celery.signals import after_setup_logger, beat_embedded_init, worker_init
 
 from backend.logs import formatter
-from backend.queue import (
-    DELIVER_REPORT,
-    ROUNDS_QUEUE,
-    RUN_SIMULATION,
-    RUN_SWEEP_POINT,
-    SIMULATIONS_QUEUE,
-    WORK_OUT_FAIRNESS,
-    broker_configuration,
-)
+from backend.queue import QUEUE_OF, ROUNDS_QUEUE, broker_configuration
 from backend.settings import Settings, get_settings
 from maat.garbage import collect_less_often
 from worker.beat import every
@@ -46,12 +39,7 @@ def create_app(settings: Settings) -> Celery:
     app.conf.update(broker_configuration(settings))
     app.conf.update(
         task_default_queue=ROUNDS_QUEUE,
-        task_routes={
-            RUN_SIMULATION: {"queue": SIMULATIONS_QUEUE},
-            DELIVER_REPORT: {"queue": SIMULATIONS_QUEUE},
-            RUN_SWEEP_POINT: {"queue": SIMULATIONS_QUEUE},
-            WORK_OUT_FAIRNESS: {"queue": SIMULATIONS_QUEUE},
-        },
+        task_routes={task: {"queue": queue} for task, queue in QUEUE_OF.items()},
         task_acks_late=True,
         task_reject_on_worker_lost=True,
         task_ignore_result=True,

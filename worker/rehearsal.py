@@ -28,9 +28,10 @@ from maat.scheduling.rounds import Changes, ClusterState, RoundResult, StoredSta
 from maat.vocabulary import JobState
 from worker.executors import EXECUTORS
 from worker.executors.protocol import LiveExecutor, News, Restoration
+from worker.last_round import stored_by_rounds, unapplied_changes
 from worker.live_cluster import FixedClock, restoration_of
 from worker.live_snapshot import Snapshot, snapshot_of
-from worker.tried_rounds import Rules, observed, played, stored_state, unapplied
+from worker.tried_rounds import Rules, observed, played
 
 
 class LiveRehearsal:
@@ -51,8 +52,8 @@ class LiveRehearsal:
         return LiveStage(
             snapshot,
             job,
-            stored_state(session, cluster),
-            unapplied(session, cluster),
+            stored_by_rounds(session, cluster),
+            unapplied_changes(session, cluster),
             _last_round_seconds(session, cluster),
             entry.restore,
             entry.seconds_until_seen(),

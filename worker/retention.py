@@ -1,4 +1,4 @@
-"""Deletes what is known of single jobs long after they ended: allocations, readings and events.
+"""Deletes what is known of single jobs long after they ended: allocations, events, promises.
 
 Sums by the day stay. Nothing is deleted of which a sum is still to be made.
 """
@@ -14,7 +14,15 @@ from sqlmodel import Session, col, func, select
 from backend.clocktime import cluster_seconds, shown_day
 from backend.clusters.repository import all_clusters
 from backend.database import Database
-from backend.models import AllocationReading, Cluster, Job, JobAllocation, JobEvent, ShareDay
+from backend.models import (
+    AllocationReading,
+    Cluster,
+    ForecastPromise,
+    Job,
+    JobAllocation,
+    JobEvent,
+    ShareDay,
+)
 from backend.moments import moment_of
 from backend.periods import period_of
 from backend.settings import Settings
@@ -28,6 +36,7 @@ _TIME: dict[Any, Any] = {
     JobAllocation: JobAllocation.to_seconds,
     AllocationReading: AllocationReading.at_seconds,
     JobEvent: JobEvent.cluster_seconds,
+    ForecastPromise: ForecastPromise.made_seconds,
 }
 """The time of a row: an index finds the oldest of a cluster by it."""
 
@@ -46,6 +55,7 @@ def forget_jobs(database: Database, settings: Settings) -> int:
         gone += _delete(database, AllocationReading, cluster.id, before=spans)
         events = now - settings.keep_events_days * _DAY
         gone += _delete(database, JobEvent, cluster.id, before=events)
+        gone += _delete(database, ForecastPromise, cluster.id, before=events)
     return gone
 
 

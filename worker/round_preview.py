@@ -36,9 +36,10 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.job import JobId
 from maat.scheduling.rounds import Change, ChangeKind, ClusterState, RoundResult
 from worker.executors import EXECUTORS
+from worker.last_round import stored_by_rounds, unapplied_changes
 from worker.live_cluster import FixedClock, restoration_of
 from worker.live_snapshot import snapshot_of
-from worker.tried_rounds import Rules, observed, played, stored_state, unapplied
+from worker.tried_rounds import Rules, observed, played
 
 _PARTS = ("policy", "policy_parameters", "placer", "placer_parameters", "round_seconds")
 
@@ -50,13 +51,15 @@ def preview_of(session: Session, preview: RoundPreview) -> PreviewResultOut | No
     if snapshot is None:
         return None
     rules = Rules(
-        stored_state(session, cluster),
+        stored_by_rounds(session, cluster),
         snapshot.reservations,
         snapshot.quotas,
         measured_interference(session, cluster.id),
     )
     begin = restoration_of(snapshot, FixedClock(snapshot.now))
-    state = observed(EXECUTORS[cluster.executor].restore, begin, unapplied(session, cluster))
+    state = observed(
+        EXECUTORS[cluster.executor].restore, begin, unapplied_changes(session, cluster)
+    )
     changed = ClusterRow(**cluster.model_dump() | {name: wanted[name] for name in _PARTS})
     drained = replace(state, cluster=_without(state.cluster, wanted["drained_nodes"]))
     rounds = (

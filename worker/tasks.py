@@ -9,7 +9,9 @@ from functools import lru_cache, partial
 
 from backend.database import Database
 from backend.queue import (
+    ANSWER_WHAT_IF,
     DELIVER_REPORT,
+    FORECAST_CLUSTER,
     PREVIEW_ROUND,
     RUN_SIMULATION,
     RUN_SWEEP_POINT,
@@ -34,6 +36,8 @@ from worker.app import DISPATCH_SECONDS, EXPIRES_SECONDS, TICK_SECONDS, app
 from worker.fairness import days
 from worker.fairness import requests as fairness_requests
 from worker.fairness import work as fairness
+from worker.forecasts import what_if
+from worker.forecasts import work as forecasts
 from worker.training.awaited import watch
 from worker.webhook_courier import Courier
 
@@ -104,6 +108,10 @@ def dispatch() -> None:
         deliver_report.delay(delivery_id)
     for preview_id in previews.waiting_previews(database()):
         preview_round.delay(preview_id)
+    for forecast_id in what_if.waiting_questions(database()):
+        answer_what_if.delay(forecast_id)
+    for cluster_id in forecasts.due_clusters(database()):
+        forecast_cluster.apply_async((cluster_id,), expires=DISPATCH_SECONDS)
 
 
 @app.task(name=PREVIEW_ROUND)  # type: ignore[untyped-decorator]
@@ -134,6 +142,20 @@ def work_out_fairness() -> None:
 def deliver_report(delivery_id: str) -> None:
     """Make and send a report by schedule: once, however often this is asked."""
     reports.deliver(database(), get_settings(), delivery_id)
+
+
+@app.task(name=FORECAST_CLUSTER)  # type: ignore[untyped-decorator]
+def forecast_cluster(cluster_id: str) -> None:
+    """Forecast the jobs of a cluster after a round; questions of people go first."""
+    forecasts.work_out_if_due(
+        database(), cluster_id, must_stop=lambda: what_if.is_asked(database())
+    )
+
+
+@app.task(name=ANSWER_WHAT_IF)  # type: ignore[untyped-decorator]
+def answer_what_if(forecast_id: str) -> None:
+    """Answer what would happen: once, however often this is asked."""
+    what_if.answer(database(), forecast_id)
 
 
 @app.task(name="maat.demo")  # type: ignore[untyped-decorator]

@@ -8,22 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sqlmodel import Session, col, select
-
 from backend.models import Cluster as ClusterRow
-from backend.models import ClusterRuntime, OutboxMessage
 from maat.scheduling.events import Event
 from maat.scheduling.loop import RoundLoop
 from maat.scheduling.quotas import TenantQuota
 from maat.scheduling.reservations import Reservation
 from maat.scheduling.rounds import Changes, ClusterState, RoundResult, StoredState
-from worker.changes_json import changes_from_json
 from worker.cluster_parts import cluster_parts
 from worker.executors.numbering import renumbered_changes
 from worker.executors.protocol import LiveExecutor, Restoration
 from worker.live_cluster import FixedClock
 from worker.pauses import without_paused
-from worker.round_rows import policy_state_from_json
 
 
 @dataclass(frozen=True)
@@ -66,26 +61,6 @@ def observed(
             changes if begin.numbers is None else renumbered_changes(changes, begin.numbers)
         )
     return without_paused(executor.observe(), begin.news.paused).state
-
-
-def stored_state(session: Session, cluster: ClusterRow) -> StoredState:
-    runtime = session.get(ClusterRuntime, cluster.id)
-    if runtime is None:
-        return StoredState(cluster.next_round_number)
-    states = (
-        policy_state_from_json(runtime.policy_state),
-        policy_state_from_json(runtime.placer_state),
-    )
-    return StoredState(cluster.next_round_number, *states)
-
-
-def unapplied(session: Session, cluster: ClusterRow) -> list[Changes]:
-    """Return the changes of a round just committed, or whose worker was killed."""
-    waiting = (OutboxMessage.cluster_id == cluster.id, col(OutboxMessage.applied_at).is_(None))
-    return [
-        changes_from_json(message.payload)
-        for message in session.exec(select(OutboxMessage).where(*waiting))
-    ]
 
 
 class _Unwritten:

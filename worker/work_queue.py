@@ -22,6 +22,7 @@ from sqlmodel import Session, col
 from backend.clocktime import utc_now
 from backend.database import Database
 from backend.models import (
+    ClusterForecast,
     JobFairness,
     Operation,
     OperationState,
@@ -42,7 +43,14 @@ AHEAD_SECONDS = 20.0
 
 Condition = sa.ColumnElement[bool]
 Row = TypeVar(
-    "Row", JobFairness, Operation, ReportDelivery, SimulationRun, SweepPoint, WebhookDelivery
+    "Row",
+    ClusterForecast,
+    JobFairness,
+    Operation,
+    ReportDelivery,
+    SimulationRun,
+    SweepPoint,
+    WebhookDelivery,
 )
 
 

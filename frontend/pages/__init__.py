@@ -6,6 +6,7 @@
 from frontend.pages import (
     account,
     admin,
+    calibration,
     cluster,
     fairness,
     job,
@@ -31,6 +32,7 @@ PAGES = (
     job,
     submit,
     rounds,
+    calibration,
     usage,
     fairness,
     simulate,

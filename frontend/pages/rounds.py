@@ -103,6 +103,7 @@ def layout(number: QueryValue = LATEST, page: QueryValue = None, **_query: objec
             title_store("round"),
             page_title(
                 "Rounds",
+                link_button("Calibration", "/calibration"),
                 link_button("Latest round", "/rounds"),
                 note=html.Span(id="round-note", className="caption"),
             ),

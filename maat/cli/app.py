@@ -73,6 +73,16 @@ COMMANDS = (
         "maat.cli.jobs:explain",
     ),
     Command(
+        "forecast",
+        "Show when a job starts and ends, or what a change of the cluster would do to all jobs.",
+        "maat.cli.forecast:forecast",
+    ),
+    Command(
+        "calibration",
+        "Show what forecasts were worth: how often what was promised came in time.",
+        "maat.cli.forecast:calibration",
+    ),
+    Command(
         "cancel",
         "Cancel a job: it ends and cannot go on. A command is asked to save first.",
         "maat.cli.pausing:cancel",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maat.cli.command_line import RunOptions, run_body
+from maat.cli.forecast import answer_question
 from maat.cli.lazy_commands import words_after_dashes
 from maat.cli.numbers import number_option, whole_option
 from maat.cli.option_groups import takes_groups
@@ -160,6 +161,13 @@ def submit(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only check it and say what would be made.")
     ] = False,
+    forecast: Annotated[
+        bool,
+        typer.Option(
+            "--forecast",
+            help="Only ask when it would start and end, and whom it would slow down.",
+        ),
+    ] = False,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
@@ -210,6 +218,9 @@ def submit(
         if dry_run:
             found = maat.try_job(body)
             show(found, as_json, "\n".join(dry_run_lines(found)))
+            return
+        if forecast:
+            answer_question(maat, {"job": body}, as_json)
             return
         if array is not None:
             made = maat.submit_array(

@@ -1,8 +1,8 @@
 """`maat up`: the whole service from one command.
 
 Starts processes and keeps them alive; imports neither backend nor worker. Steps: lock the data
-folder -> listen -> migrate and fill -> API, worker (rounds), beat, simulator -> print the address
--> supervise.
+folder -> listen -> migrate and fill -> API, worker (rounds), beat, simulator, forecaster -> print
+the address -> supervise.
 """
 
 from __future__ import annotations
@@ -142,10 +142,9 @@ def child_environment(
 def child_specs(
     place: Place, environment: dict[str, str], listener: socket.socket
 ) -> list[ChildSpec]:
-    """Return the processes to start: API, worker and beat, and simulator.
+    """Return the processes to start: API, worker and beat, simulator and forecaster.
 
-    The worker makes the rounds; the simulator is separate, so that a long simulation never delays
-    one.
+    The worker makes the rounds; the others are separate, so that long work never delays one.
     """
     celery = (sys.executable, "-m", "celery", "-A", "worker.app")
     worker = (*celery, "worker", "--loglevel=WARNING", "--without-mingle", "--without-gossip")
@@ -191,6 +190,13 @@ def child_specs(
             # it again after the next start.
             {**environment, "REMAP_SIGTERM": "SIGQUIT"},
             place.logs / "simulator.log",
+        ),
+        # One process below the priority of all others: one core at most.
+        ChildSpec(
+            "forecaster",
+            ("nice", "-n", "10", *worker, "-Q", "forecasts", "-n", "forecasts@%h", "--pool=solo"),
+            {**environment, "REMAP_SIGTERM": "SIGQUIT"},
+            place.logs / "forecaster.log",
         ),
     ]
 

@@ -93,6 +93,7 @@ UNWRITTEN = {
     "requestSimulation": HAS_ITS_OWN_ROW,
     "requestSweep": HAS_ITS_OWN_ROW,
     "previewRound": HAS_ITS_OWN_ROW,
+    "askForecast": HAS_ITS_OWN_ROW,
     "cancelOperation": CHANGES_NO_ROW_OF_OTHERS,
     "recomputeFairness": CHANGES_NO_ROW_OF_OTHERS,
     "skipJobFairness": CHANGES_NO_ROW_OF_OTHERS,

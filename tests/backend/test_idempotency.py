@@ -54,6 +54,7 @@ MAKING: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "/jobs:batch": ({"jobs": [BODY, BODY]}, {"jobs": [BODY]}),
     "/jobs:array": ({"job": BODY, "count": 2}, {"job": BODY, "count": 3}),
     "/jobs:demo": ({"count": 3}, {"count": 4}),
+    "/forecasts": ({"job": BODY}, {"job": BODY | {"name": "other"}}),
     "/tenants": ({"name": "vision"}, {"name": "speech"}),
     "/users": ({"name": "ann"}, {"name": "bob"}),
     "/clusters": ({"name": "new", "shape": "t4=1x4"}, {"name": "newer", "shape": "t4=1x4"}),
@@ -121,7 +122,7 @@ def test_a_repeated_request_gets_the_first_answer_and_has_no_second_effect(
     first = client.post(address, json=body, headers=KEY)
     stored, sent = rows_stored(database), list(queue.sent)
     again = client.post(address, json=body, headers=KEY)
-    later = ("/simulations", "/sweeps", "/clusters/{cluster_id}/previews")
+    later = ("/simulations", "/sweeps", "/forecasts", "/clusters/{cluster_id}/previews")
     assert first.status_code == (207 if body is PARTIAL else 202 if path in later else 201), (
         first.text
     )

@@ -272,7 +272,7 @@ def test_messages_that_wait_are_counted_in_the_embedded_broker(tmp_path: Path) -
     queue = celery_queue(Settings(_env_file=None, data_dir=tmp_path))
     queue.send("maat.run_simulation", "sim_1")
     queue.send("maat.run_simulation", "sim_2")
-    assert queue.waiting() == {"rounds": 0, "simulations": 2}
+    assert queue.waiting() == {"rounds": 0, "simulations": 2, "forecasts": 0}
 
 
 def test_open_streams_and_the_slowest_of_them_are_told(

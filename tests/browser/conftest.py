@@ -186,8 +186,9 @@ def server(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture(scope="module")
 def laboratory(server: Server) -> Iterator[Server]:
-    """The same service, with a worker that plays simulations and points of sweeps."""
-    with running(worker_of("simulations"), server.environment, server.folder / "simulations.log"):
+    """The same service, with a worker that plays simulations and sweeps, and that forecasts."""
+    queues = "simulations,forecasts"
+    with running(worker_of(queues), server.environment, server.folder / "simulations.log"):
         yield server
 
 

@@ -66,6 +66,7 @@ def fill_of(world: World) -> Mapping[str, Sequence[str]]:
             world.blue["runs"][2],
         ],
         "sweep_id": both["sweeps"],
+        "forecast_id": both["forecasts"],
         "operation_id": both["operations"],
         "report_id": both["reports"],
         "schedule_id": both["schedules"],
@@ -109,7 +110,7 @@ def fill_of(world: World) -> Mapping[str, Sequence[str]]:
         "label": [f"team={SECRET}"],
         "price_id": [world.price_id],
         "over": ["true"],
-        "kind": ["interference"],
+        "kind": ["interference", "submission"],
         "baseline": ["1"],
         "fairness_rule": ["mean-of-ratios", "share-of-type"],
         "runs": [world.red["runs"][0], world.blue["runs"][2]],
@@ -131,7 +132,16 @@ def fill_of(world: World) -> Mapping[str, Sequence[str]]:
 
 def secrets_of(world: World) -> list[str]:
     work = ("simulations", "runs", "sweeps", "operations")
-    hidden = ("jobs", "measurements", "reports", "schedules", "webhooks", "messages", *work)
+    hidden = (
+        "jobs",
+        "forecasts",
+        "measurements",
+        "reports",
+        "schedules",
+        "webhooks",
+        "messages",
+        *work,
+    )
     return [SECRET, *(one for noun in hidden for one in world.red[noun])]
 
 
@@ -160,6 +170,7 @@ def pages_of(world: World) -> list[str]:
         "/reports",
         "/reports?from=2020-01-01&to=2020-02-01",
         "/fairness",
+        "/calibration",
         "/fairness?from=2020-01-01&to=2020-02-01",
         *(f"/usage?by={by}" for by in ("tenant", "user", "gpu_type", "model", "label", "day")),
         "/account",
@@ -315,6 +326,10 @@ REACHED = {
         "/fairness/worst",
         "/fairness/shares",
         "/jobs/{job_id}/fairness",
+        "/jobs/{job_id}/forecast",
+        "/forecasts",
+        "/forecasts/{forecast_id}",
+        "/calibration",
     )
 }
 TOLD_BY_ROUTES = {
@@ -347,6 +362,8 @@ TOLD_BY_ROUTES = {
         "/fairness/worst",
         "/fairness/shares",
         "/jobs/{job_id}/fairness",
+        "/forecasts",
+        "/forecasts/{forecast_id}",
     )
 }
 TOLD_BY_PAGES = {

@@ -20,10 +20,20 @@ from backend.app import create_app
 from backend.bootstrap_data import ensure_defaults
 from backend.clocktime import utc_now
 from backend.database import Database
-from backend.models import Cluster, Job, Round, SimulationRun, SweepPoint
+from backend.models import (
+    Cluster,
+    ForecastPromise,
+    Job,
+    Round,
+    SimulationRun,
+    SweepPoint,
+    WhatIf,
+)
 from backend.settings import Settings
 from frontend import app as composition
 from worker.fairness.work import work_out
+from worker.forecasts.what_if import answer
+from worker.forecasts.work import work_out as forecast_jobs
 from worker.live import step_cluster
 from worker.simulations import run_simulation
 from worker.sweeps import run_point
@@ -259,7 +269,14 @@ def _ask_for_work(
     whose["simulations"] = [one["id"] for one in made]
     whose["runs"] = [run["id"] for one in made for run in one["runs"]]
     whose["sweeps"] = [one["id"] for one in swept]
-    whose["operations"] = [one["operation_id"] for one in (*made, *swept)]
+    changes = {"policy": "fifo", "drain_nodes": ["t4-0"]}
+    job = {"name": f"{word} new", "model": "bert"}
+    asked = [
+        _made(client.post(f"{API}/forecasts", json=body))
+        for body in ({"changes": changes}, {"job": job})
+    ]
+    whose["forecasts"] = [one["id"] for one in asked]
+    whose["operations"] = [one["operation_id"] for one in (*made, *swept, *asked)]
 
 
 def _keep_reports(manager: TestClient, whose: dict[str, list[str]], word: str) -> None:
@@ -293,6 +310,11 @@ def _do_work(world: World) -> None:
         run_point(world.database, key)
     while work_out(world.database):
         pass
+    forecast_jobs(world.database, world.cluster_id)
+    for forecast_id in world.red["forecasts"] + world.blue["forecasts"]:
+        answer(world.database, forecast_id)
     with world.database.session_scope(writes=False) as session:
         assert set(session.exec(select(SimulationRun.state))) == {"succeeded"}
+        assert all(session.exec(select(WhatIf.result)))
+        assert session.exec(select(ForecastPromise)).all()
         assert set(session.exec(select(SweepPoint.state))) == {"succeeded"}

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from backend.queue import QUEUES
 from backend.settings import Settings
 from worker.app import create_app
 
@@ -22,7 +23,16 @@ def services() -> dict[str, dict[str, Any]]:
 
 
 def test_the_deployment_has_its_parts(services: dict[str, dict[str, Any]]) -> None:
-    assert set(services) == {"postgres", "redis", "migrate", "api", "worker", "simulator", "beat"}
+    assert set(services) == {
+        "postgres",
+        "redis",
+        "migrate",
+        "api",
+        "worker",
+        "simulator",
+        "forecaster",
+        "beat",
+    }
 
 
 def test_every_service_that_stays_up_says_whether_it_is_healthy(
@@ -44,7 +54,7 @@ def test_every_service_waits_until_what_it_needs_is_healthy_or_has_ended_well(
             assert how["condition"] == (
                 "service_completed_successfully" if other in ENDS else "service_healthy"
             )
-    for name in ("api", "worker", "simulator", "beat"):
+    for name in ("api", "worker", "simulator", "forecaster", "beat"):
         assert set(services[name]["depends_on"]) == {"postgres", "redis", "migrate"}
 
 
@@ -58,14 +68,24 @@ def test_only_the_services_without_a_name_or_port_of_their_own_are_scaled(
 def test_together_the_workers_serve_every_queue(services: dict[str, dict[str, Any]]) -> None:
     served = {
         services[name]["command"][services[name]["command"].index("-Q") + 1]
-        for name in ("worker", "simulator")
+        for name in ("worker", "simulator", "forecaster")
     }
-    assert served == {"rounds", "simulations"}
+    assert served == set(QUEUES)
 
 
 def test_one_beat_and_no_worker_that_beats_too(services: dict[str, dict[str, Any]]) -> None:
     assert "beat" in services["beat"]["command"]
-    assert all("-B" not in services[name]["command"] for name in ("worker", "simulator"))
+    assert all(
+        "-B" not in services[name]["command"] for name in ("worker", "simulator", "forecaster")
+    )
+
+
+def test_forecasts_take_one_core_at_most_below_the_priority_of_rounds(
+    services: dict[str, dict[str, Any]],
+) -> None:
+    command = services["forecaster"]["command"]
+    assert command[:3] == ["nice", "-n", "10"]
+    assert "--concurrency=1" in command
 
 
 def test_periodic_messages_outlive_a_minute_between_the_clocks_of_two_machines() -> None:
@@ -122,7 +142,7 @@ def test_redis_has_a_password_and_its_health_asks_with_it(
     command = services["redis"]["command"]
     assert command[command.index("--requirepass") + 1] == password
     assert services["redis"]["environment"]["REDISCLI_AUTH"] == password
-    for name in ("migrate", "api", "worker", "simulator", "beat"):
+    for name in ("migrate", "api", "worker", "simulator", "forecaster", "beat"):
         assert services[name]["environment"]["MAAT_BROKER_URL"].startswith(f"redis://:{password}@")
 
 
@@ -140,7 +160,7 @@ def test_what_must_outlive_a_container_is_on_a_volume_that_belongs_to_maat(
 ) -> None:
     declared = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["volumes"]
     dockerfile = (ROOT / "Dockerfile").read_text()
-    for name in ("migrate", "api", "worker", "simulator", "beat"):
+    for name in ("migrate", "api", "worker", "simulator", "forecaster", "beat"):
         mounts = dict(volume.split(":") for volume in services[name]["volumes"])
         assert set(mounts) == {"data", "reports", "backups"} <= set(declared)
         assert services[name]["environment"]["MAAT_REPORTS_FOLDER"].endswith(

@@ -6,7 +6,7 @@ from dash import Dash
 
 from frontend.addresses import add_page
 from frontend.api import Api
-from frontend.pages.job import actions, belief, callbacks, editing, fairness, run
+from frontend.pages.job import actions, belief, callbacks, editing, fairness, forecast, run
 from frontend.pages.job.layout import layout
 from frontend.routing import register_cluster, register_title
 
@@ -23,3 +23,4 @@ def register(app: Dash, api: Api) -> None:
     run.register(app, api)
     belief.register(app, api)
     fairness.register(app, api)
+    forecast.register(app, api)

@@ -9,6 +9,7 @@ from frontend.components.cards import card, graph, scrolls, skeleton
 from frontend.components.dialogs import dialog
 from frontend.pages.job.editing import edit_dialog
 from frontend.pages.job.fairness import fairness_card
+from frontend.pages.job.forecast import forecast_card
 from frontend.pages.job.run import run_cards
 from frontend.routing import QueryValue, cluster_store, query_value, title_store
 
@@ -44,6 +45,7 @@ def _cards() -> html.Div:
         card("GPUs and batch size over time", graph("job-timeline", height=340)),
     ]
     right = [
+        forecast_card(),
         card("Now", html.Div(skeleton(180), id="job-now")),
         fairness_card(),
         card("Asked for", html.Div(skeleton(150), id="job-spec")),

@@ -12,7 +12,7 @@ from dash import Dash, Input, Output, dcc, html
 from frontend.addresses import add_page, anything
 from frontend.api import Api
 from frontend.components.cards import card, page_title
-from frontend.pages.submit import filling, offers, preview, run, run_filling, submission
+from frontend.pages.submit import filling, forecast, offers, preview, run, run_filling, submission
 from frontend.pages.submit.fields import job_fields
 from frontend.pages.submit.run_fields import run_columns
 from frontend.routing import QueryValue, in_browser, query_value
@@ -22,6 +22,7 @@ def layout(like: QueryValue = None, remedy: QueryValue = None, **_query: object)
     cards = [
         card("Job", job_fields(replaces=bool(remedy)), className="span-5"),
         preview.preview_card(),
+        forecast.forecast_card(),
     ]
     return html.Div(
         [
@@ -54,6 +55,7 @@ def register(app: Dash, api: Api) -> None:
     offers.register(app, api)
     preview.register(app, api)
     submission.register(app, api)
+    forecast.register(app, api)
     filling.register(app, api)
     run.register(app, api)
     run_filling.register(app, api)

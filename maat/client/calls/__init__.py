@@ -56,6 +56,13 @@ from maat.client.calls.core import (
     RawBody,
     as_json,
 )
+from maat.client.calls.forecast_calls import (
+    ask_forecast,
+    calibration,
+    forecast,
+    forecasts,
+    job_forecast,
+)
 from maat.client.calls.job_calls import (
     JobFilters,
     add_demo_jobs,
@@ -170,12 +177,12 @@ from maat.client.calls.webhook_calls import (
 )
 
 __all__ = [
+    "PREFIX",
     "Answer",
     "AuditFilters",
     "Call",
     "Fields",
     "JobFilters",
-    "PREFIX",
     "PeriodAsked",
     "Query",
     "RawBody",
@@ -187,10 +194,12 @@ __all__ = [
     "add_price",
     "allocations",
     "as_json",
+    "ask_forecast",
     "attempts",
     "audit",
     "audit_file",
     "belief",
+    "calibration",
     "cancel_job",
     "cancel_operation",
     "change_cluster",
@@ -224,6 +233,8 @@ __all__ = [
     "fairness",
     "fidelities",
     "figures",
+    "forecast",
+    "forecasts",
     "goodput",
     "gradients",
     "health",
@@ -231,6 +242,7 @@ __all__ = [
     "job",
     "job_command",
     "job_fairness",
+    "job_forecast",
     "jobs",
     "kept_report",
     "kept_report_file",

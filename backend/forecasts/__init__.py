@@ -1,0 +1,1 @@
+"""Forecasts: when jobs start and end, what changes would do, and what promises were worth."""

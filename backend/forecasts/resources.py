@@ -1,0 +1,168 @@
+"""Forecasts as the API answers them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from backend.answers import answer_of
+from backend.clocktime import ClusterTimes, shown_at
+from backend.forecasts.models import JobForecastRow, WhatIf
+from backend.jobs.models import Job
+from backend.operations.models import Operation
+from backend.sight import Sight
+from maat.api.forecasts import (
+    ForecastOut,
+    ForecastTimes,
+    HeldOut,
+    JobForecastOut,
+    QuantilesOut,
+    SideOut,
+    SlowedOut,
+)
+from maat.vocabulary import JobState
+
+_COMING = "Not forecast yet: one is made within a round or two."
+_PAUSED = "It is paused: it starts after somebody resumes it."
+_ENDED = "It has ended."
+
+
+def show_job_forecast(
+    job: Job, row: JobForecastRow | None, cluster: ClusterTimes
+) -> JobForecastOut:
+    """Show the latest forecast of a job, or why there is none."""
+    without = _without(job, row)
+    if without is not None or row is None:
+        state, sentence = without or ("coming", _COMING)
+        return _bare(job, state, sentence)
+    times = show_times(vars(row), row.made_seconds, cluster)
+    return JobForecastOut(
+        job_id=job.id,
+        state="made",
+        made_at=shown_at(cluster, row.made_seconds),
+        round_number=row.round_number,
+        draws=row.draws,
+        times=times,
+        sentence=sentence_of(times),
+    )
+
+
+def _without(job: Job, row: JobForecastRow | None) -> tuple[Any, str] | None:
+    if job.finished_seconds is not None:
+        return "ended", _ENDED
+    if job.state == JobState.PAUSED or job.pause_requested:
+        return "paused", _PAUSED
+    return ("coming", _COMING) if row is None else None
+
+
+def _bare(job: Job, state: Any, sentence: str) -> JobForecastOut:
+    return JobForecastOut(
+        job_id=job.id,
+        state=state,
+        made_at=None,
+        round_number=None,
+        draws=None,
+        times=None,
+        sentence=sentence,
+    )
+
+
+def show_times(values: Mapping[str, Any], made: float, cluster: ClusterTimes) -> ForecastTimes:
+    """Show the quantiles of a job. `values`: as the columns of JobForecastRow."""
+    start = None if values["holds_gpus"] else _quantiles(values, "start", made, cluster)
+    return ForecastTimes(
+        start=start,
+        end=_quantiles(values, "end", made, cluster),
+        allocations=[
+            HeldOut(from_at=shown_at(cluster, at), gpu_type=kind, gpu_count=count)
+            for at, kind, count in values["spans"]
+        ],
+    )
+
+
+def _quantiles(
+    values: Mapping[str, Any], what: str, made: float, cluster: ClusterTimes
+) -> QuantilesOut:
+    p50, p90 = values[f"{what}_p50"], values[f"{what}_p90"]
+    return QuantilesOut(
+        p50_at=None if p50 is None else shown_at(cluster, p50),
+        p90_at=None if p90 is None else shown_at(cluster, p90),
+        p50_seconds=None if p50 is None else p50 - made,
+        p90_seconds=None if p90 is None else p90 - made,
+    )
+
+
+def sentence_of(times: ForecastTimes) -> str:
+    """Return start and end in words."""
+    end = _about("Ends" if times["start"] is None else "It ends", times["end"])
+    return end if times["start"] is None else f"{_about('Starts', times['start'])} {end}"
+
+
+def _about(verb: str, when: QuantilesOut) -> str:
+    if when["p50_at"] is None:
+        return f"{verb} later than in 14 days, or never."
+    late = "no P90 within 14 days" if when["p90_at"] is None else f"by {_clock(when['p90_at'])} UTC"
+    return f"{verb} about {_clock(when['p50_at'])} ({late}, at P90)."
+
+
+def _clock(shown: str) -> str:
+    """Return date and time to the minute."""
+    return shown[:16].replace("T", " ")
+
+
+def show_question(
+    asked: WhatIf,
+    operation: Operation,
+    cluster: ClusterTimes,
+    names: Mapping[str, str],
+    sight: Sight,
+) -> ForecastOut:
+    """Show a question. `names`: of jobs by id; those of other tenants are anonymous."""
+    result = asked.result
+    made = None if result is None else result["made_seconds"]
+    computed: dict[str, Any] = dict.fromkeys(
+        ("made_at", "draws", "job", "slowed", "before", "after")
+    )
+    if result is not None and made is not None:
+        job = result["job"]
+        computed = {
+            "made_at": shown_at(cluster, made),
+            "draws": result["draws"],
+            "job": None if job is None else show_times(job, made, cluster),
+            "slowed": _slowed(result["slowed"], names, sight),
+            "before": _side(result["before"]),
+            "after": _side(result["after"]),
+        }
+    return answer_of(
+        ForecastOut,
+        asked,
+        state=operation.state,
+        error=operation.error,
+        request={name: asked.request.get(name) for name in ("job", "changes")},
+        **computed,
+    )
+
+
+def _side(values: Mapping[str, Any]) -> SideOut:
+    return SideOut(
+        jobs=values["jobs"],
+        later=values["later"],
+        mean_start_seconds=values["mean_start_seconds"],
+        mean_end_seconds=values["mean_end_seconds"],
+        last_end_seconds=values["last_end_seconds"],
+    )
+
+
+def _slowed(
+    rows: Sequence[Sequence[Any]], names: Mapping[str, str], sight: Sight
+) -> list[SlowedOut]:
+    return [
+        SlowedOut(
+            job_id=sight.job(job_id),
+            name=names.get(job_id) if sight.may_see(job_id) else None,
+            p50_seconds=p50,
+            p90_seconds=p90,
+            share=share,
+        )
+        for job_id, p50, p90, share in rows
+    ]

@@ -1,0 +1,162 @@
+"""Accepts questions what would happen, and finds forecasts. Commits nothing.
+
+The worker answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlmodel import Session, col, select
+
+from backend.accounts.identity import Principal
+from backend.clocktime import cluster_seconds
+from backend.clusters.models import Cluster, Node
+from backend.clusters.repository import get_cluster, nodes_of
+from backend.clusters.service import check_parts
+from backend.database import after_commit
+from backend.forecasts.models import JobForecastRow, WhatIf
+from backend.jobs.service import checked_job, first_cluster, row_of
+from backend.moments import moment_of
+from backend.operations.models import Operation
+from backend.operations.service import begin_operation
+from backend.problems import FieldError, Invalid, NotFound
+from backend.queue import ANSWER_WHAT_IF, Queue
+from backend.tenancy import find_owned
+from maat.api.forecasts import ClusterChangesBody, ForecastBody
+from maat.api.jobs import JobBody
+from maat.api.simulations import MAX_SIMULATED_GPUS
+
+KIND = "forecast"
+PLAYED = 18
+"""Futures that an answer plays at most: nine of the cluster as it is, the same nine as asked."""
+
+
+@dataclass(frozen=True)
+class PreparedQuestion:
+    """A checked question, ready to store.
+
+    `request`: the body, the row of the job as it would be stored, and what it waits for; what the
+    job runs is not kept, since it may hold secrets.
+    """
+
+    cluster_id: str
+    request: dict[str, Any]
+
+
+def prepare_question(
+    session: Session, principal: Principal, body: ForecastBody
+) -> PreparedQuestion:
+    """Check a question. Raises Invalid naming what cannot be used, and NotFound for a cluster."""
+    cluster = _cluster(session, body)
+    nodes = nodes_of(session, cluster.id)
+    if not nodes:
+        raise NotFound("The cluster has no nodes yet: nothing can be foretold of it.")
+    request: dict[str, Any] = {"changes": None, "job": None, "row": None}
+    if body.changes is not None:
+        _check_changes(cluster, nodes, body.changes)
+        request["changes"] = body.changes.model_dump(mode="json", exclude_unset=True)
+    if body.job is not None:
+        request |= _with_job(session, principal, cluster, body.job)
+    return PreparedQuestion(cluster.id, request)
+
+
+def store_question(
+    session: Session, principal: Principal, prepared: PreparedQuestion, queue: Queue
+) -> WhatIf:
+    owner: dict[str, Any] = {"owner_id": principal.user_id, "tenant_id": principal.tenant_id}
+    operation = Operation(
+        kind=KIND, total=float(PLAYED), unit="futures", message="Waiting for a worker.", **owner
+    )
+    asked = WhatIf(
+        cluster_id=prepared.cluster_id, request=prepared.request, operation_id="", **owner
+    )
+    begin_operation(session, operation, asked, result_url="/api/v1/forecasts")
+    after_commit(session, lambda: queue.send(ANSWER_WHAT_IF, asked.id))
+    return asked
+
+
+def get_question(session: Session, principal: Principal, forecast_id: str) -> WhatIf:
+    """Find a question. Raises NotFound for another tenant's too."""
+    return find_owned(session, principal, WhatIf, forecast_id, noun="forecast")
+
+
+def forecasts_of(session: Session, job_ids: Sequence[str]) -> dict[str, JobForecastRow]:
+    """Return the latest forecasts of these jobs, by id: of those that have one."""
+    wanted = select(JobForecastRow).where(col(JobForecastRow.job_id).in_(job_ids))
+    return {row.job_id: row for row in session.exec(wanted)}
+
+
+def _cluster(session: Session, body: ForecastBody) -> Cluster:
+    of_job = None if body.job is None else body.job.cluster_id
+    named = body.cluster_id or of_job
+    cluster = first_cluster(session) if named is None else get_cluster(session, named)
+    if of_job is not None and get_cluster(session, of_job).id != cluster.id:
+        message = "The job names another cluster than the question."
+        error = FieldError(
+            "/job/cluster_id", "other_cluster", message, "Name one of them only.", of_job
+        )
+        raise Invalid(message, errors=[error])
+    return cluster
+
+
+def _with_job(
+    session: Session, principal: Principal, cluster: Cluster, body: JobBody
+) -> dict[str, Any]:
+    job = body.model_copy(update={"cluster_id": cluster.id, "external_id": None})
+    try:
+        (candidate,) = checked_job(session, principal, job)
+    except Invalid as problem:
+        raise Invalid(problem.detail, errors=[_below("/job", e) for e in problem.errors]) from None
+    now = cluster_seconds(cluster, moment_of(session))
+    row = row_of(job, principal, cluster, submitted_seconds=now)
+    return {
+        "job": job.model_dump(mode="json", exclude_unset=True, exclude={"run"}),
+        "row": row.model_dump(mode="json", exclude={"created_at"}),
+        "tenant": principal.tenant_name,
+        "work": None if job.run is None else job.run.total_samples,
+        "after": [need for need in candidate.needs if isinstance(need, str)],
+    }
+
+
+def _check_changes(cluster: Cluster, nodes: Sequence[Node], changes: ClusterChangesBody) -> None:
+    errors = [*_unknown_nodes(nodes, changes), *_too_many_gpus(nodes, changes)]
+    if errors:
+        raise Invalid(errors[0].message, errors=errors)
+    policy = changes.policy or cluster.policy
+    parameters = cluster.policy_parameters if changes.policy is None else changes.policy_parameters
+    try:
+        check_parts(policy, parameters, changes.placer, changes.placer_parameters)
+    except Invalid as problem:
+        errors = [_below("/changes", error) for error in problem.errors]
+        raise Invalid(problem.detail, errors=errors) from None
+
+
+def _unknown_nodes(nodes: Sequence[Node], changes: ClusterChangesBody) -> Iterator[FieldError]:
+    known = {node.name for node in nodes}
+    for index, name in enumerate(changes.drain_nodes):
+        if name not in known:
+            yield FieldError(
+                f"/changes/drain_nodes/{index}",
+                "no_such_node",
+                "The cluster has no node of this name.",
+                f"Use some of: {', '.join(sorted(known)[:20])}.",
+                name,
+            )
+
+
+def _too_many_gpus(nodes: Sequence[Node], changes: ClusterChangesBody) -> Iterator[FieldError]:
+    there = sum(node.gpu_count for node in nodes)
+    more = sum(body.gpu_count * body.count for body in changes.add_nodes)
+    if there + more > MAX_SIMULATED_GPUS:
+        message = "The cluster would have more GPUs than Maat simulates."
+        remedy = f"Add at most {max(MAX_SIMULATED_GPUS - there, 0)} GPUs."
+        yield FieldError("/changes/add_nodes", "too_many_gpus", message, remedy, more)
+
+
+def _below(pointer: str, error: FieldError) -> FieldError:
+    return FieldError(
+        f"{pointer}{error.pointer}", error.code, error.message, error.remedy, error.value
+    )

@@ -1,0 +1,122 @@
+"""Calibration: what forecasts promised, beside what happened."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from dash import Dash, Input, Output, dcc, html
+from dash.development.base_component import Component
+
+from frontend.addresses import add_page
+from frontend.api import Api, Failure, error_message
+from frontend.callbacks import NOTHING, Changes, answer
+from frontend.components.cards import card, graph, link_button, page_title, scrolls, skeleton
+from frontend.figures.base import error_figure
+from frontend.figures.calibration import LEAST_PROMISES, promised_figure, reliability_figure
+from frontend.formatting import percent
+from frontend.routing import QueryValue
+from frontend.shell import NO_CLUSTER
+from maat.api.forecasts import CalibrationBinOut, CalibrationOut
+
+REFRESH_MILLISECONDS = 15_000
+HEIGHT = 340
+_WHAT = (
+    "At its submission, and every hour, each job is promised a start and an end: the P50, and the "
+    "P90, which is to hold in nine of ten cases. A promise counts once its time has come. Jobs "
+    "that failed or were cancelled are left out."
+)
+
+
+def layout(**_query: QueryValue) -> html.Div:
+    cards = [
+        card(
+            "How often promises were held",
+            graph("calibration-held", height=HEIGHT),
+            className="span-6",
+        ),
+        card(
+            "Promised and actual ends",
+            graph("calibration-ends", height=HEIGHT),
+            className="span-6",
+        ),
+        card(
+            "By quantile",
+            scrolls("calibration-bins", skeleton(120), label="Promises by quantile"),
+            className="span-12",
+        ),
+    ]
+    return html.Div(
+        [
+            page_title("Calibration", link_button("Rounds", "/rounds")),
+            html.Div(_WHAT, className="hint"),
+            dcc.Interval(id="calibration-refresh", interval=REFRESH_MILLISECONDS),
+            html.Div(cards, className="columns"),
+        ]
+    )
+
+
+def register(app: Dash, api: Api) -> None:
+    add_page(
+        __name__,
+        path="/calibration",
+        name="Calibration",
+        title="Calibration",
+        order=6,
+        layout=layout,
+        takes={},
+    )
+    answer(
+        app,
+        partial(show, api),
+        output={
+            "held": Output("calibration-held", "figure"),
+            "ends": Output("calibration-ends", "figure"),
+            "bins": Output("calibration-bins", "children"),
+        },
+        inputs={
+            "_often": Input("calibration-refresh", "n_intervals"),
+            "cluster_id": Input("cluster-select", "value"),
+            "scheme": Input("scheme", "data"),
+        },
+    )
+
+
+async def show(api: Api, *, _often: object, cluster_id: str | None, scheme: str | None) -> Changes:
+    if not scheme or cluster_id is None:
+        return NOTHING
+    named = None if cluster_id == NO_CLUSTER else cluster_id
+    try:
+        async with api.visitor() as maat:
+            found = await maat.calibration(cluster=named)
+    except Failure as error:
+        failed = error_figure(scheme, *error_message(error), height=HEIGHT)
+        return {"held": failed, "ends": failed, "bins": ""}
+    return {
+        "held": reliability_figure(found["bins"], scheme=scheme, height=HEIGHT),
+        "ends": promised_figure(found["promises"], scheme=scheme, height=HEIGHT),
+        "bins": bins_table(found),
+    }
+
+
+def bins_table(found: CalibrationOut) -> Component:
+    """The shares as a table, and how many promises would say something."""
+    head = html.Tr([html.Th(name) for name in ("Promise", "Quantile", "Come due", "Held")])
+    rows = [_row(one) for one in found["bins"]]
+    few = min(one["promises"] for one in found["bins"]) < LEAST_PROMISES
+    note = f"A share of fewer than {LEAST_PROMISES} promises says little." if few else ""
+    return html.Div(
+        [
+            html.Table([html.Thead(head), html.Tbody(rows)], className="plain"),
+            html.Div(note, className="hint"),
+        ]
+    )
+
+
+def _row(one: CalibrationBinOut) -> html.Tr:
+    cells = (
+        f"{one['quantity']} of a job",
+        f"P{100 * one['quantile']:.0f}",
+        str(one["promises"]),
+        percent(one["held"]),
+    )
+    return html.Tr([html.Td(cell) for cell in cells])

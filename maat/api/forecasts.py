@@ -1,0 +1,184 @@
+"""Forecasts: when jobs start and end, and what changes would do."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+from typing_extensions import TypedDict
+
+from maat.api.clusters import NodeBody
+from maat.api.fields import Body, Parameters, Timestamp
+from maat.api.jobs import JobBody
+from maat.api.operations import OperationState
+
+MOST_CHANGED_NODES = 1000
+NamedPart = Annotated[str, Field(min_length=1, max_length=100)]
+
+
+class ClusterChangesBody(Body):
+    """What would be different of a cluster from now on."""
+
+    drain_nodes: Annotated[list[NamedPart], Field(max_length=MOST_CHANGED_NODES)] = Field(
+        default_factory=list, title="Drain nodes", description="Names of nodes."
+    )
+    add_nodes: Annotated[list[NodeBody], Field(max_length=MOST_CHANGED_NODES)] = Field(
+        default_factory=list, title="Add nodes"
+    )
+    policy: NamedPart | None = Field(default=None, title="Policy")
+    policy_parameters: Parameters = Field(default_factory=dict)
+    placer: NamedPart | None = Field(
+        default=None, title="Placer", description="Default: the cluster's, or the policy's own."
+    )
+    placer_parameters: Parameters = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> ClusterChangesBody:
+        if not self.model_fields_set:
+            raise ValueError("Nothing is changed: give drain_nodes, add_nodes, policy or placer")
+        if self.policy_parameters and self.policy is None:
+            raise ValueError("There are policy_parameters without a policy: name the policy")
+        if self.placer_parameters and self.placer is None:
+            raise ValueError("There are placer_parameters without a placer: name the placer")
+        return self
+
+
+class ForecastBody(Body):
+    """A question: what if this job were submitted now, or the cluster were changed?"""
+
+    cluster_id: Annotated[str, Field(max_length=200)] | None = Field(
+        default=None, description="Id or name; default: the job's, or the first cluster."
+    )
+    job: JobBody | None = Field(default=None, description="A job that is not submitted yet.")
+    changes: ClusterChangesBody | None = None
+
+    @model_validator(mode="after")
+    def _asks_something(self) -> ForecastBody:
+        if self.job is None and self.changes is None:
+            raise ValueError("Nothing is asked: give job, changes or both")
+        return self
+
+
+class QuantilesOut(TypedDict):
+    """A time that is not known: with probability 1/2 it is not after P50, with 9/10 not after P90.
+
+    Seconds count from `made_at`, in cluster time. Null: later than 14 days, or never.
+    """
+
+    p50_at: Timestamp | None
+    p90_at: Timestamp | None
+    p50_seconds: float | None
+    p90_seconds: float | None
+
+
+class HeldOut(TypedDict):
+    """From then on, in the most ordinary course, the job holds these GPUs; none: it waits."""
+
+    from_at: Timestamp
+    gpu_type: str | None
+    gpu_count: int
+
+
+class ForecastTimes(TypedDict):
+    """When a job starts and ends. `start` is null if it holds GPUs: it has started."""
+
+    start: QuantilesOut | None
+    end: QuantilesOut
+    allocations: list[HeldOut]
+
+
+class JobForecastOut(TypedDict):
+    """The latest forecast of a job.
+
+    `state`: `made`, or why there is none: the job has `ended`, is `paused`, or the forecast is
+    `coming`. `sentence` says the same.
+    """
+
+    job_id: str
+    state: Literal["made", "coming", "paused", "ended"]
+    made_at: Timestamp | None
+    round_number: int | None
+    draws: int | None
+    times: ForecastTimes | None
+    sentence: str
+
+
+class SlowedOut(TypedDict):
+    """How much later a job ends than without the change, seconds; negative: earlier.
+
+    P50 and P90 of the differences; `share`: in how many draws it ends later, 0-1. `name`: null for
+    another tenant's job.
+    """
+
+    job_id: str
+    name: str | None
+    p50_seconds: float
+    p90_seconds: float
+    share: float
+
+
+class SideOut(TypedDict):
+    """All jobs that have not ended, by P50. `later`: how many have no end within 14 days.
+
+    Means are of those that have one.
+    """
+
+    jobs: int
+    later: int
+    mean_start_seconds: float | None
+    mean_end_seconds: float | None
+    last_end_seconds: float | None
+
+
+class ForecastOut(TypedDict):
+    """A question and its answer, which is null until it is worked out.
+
+    `job`: the times of the job that was asked for. `slowed`: who ends later or earlier, most first.
+    `before` and `after`: all jobs, without and with what was asked.
+    """
+
+    id: str
+    cluster_id: str
+    operation_id: str
+    state: OperationState
+    request: dict[str, Any]
+    made_at: Timestamp | None
+    draws: int | None
+    job: ForecastTimes | None
+    slowed: list[SlowedOut] | None
+    before: SideOut | None
+    after: SideOut | None
+    error: dict[str, Any] | None
+    created_at: Timestamp
+
+
+class CalibrationBinOut(TypedDict):
+    """Promises whose time has come, of one quantity. `held`: the share that came in time, 0-1."""
+
+    quantity: Literal["start", "end"]
+    quantile: float
+    promises: int
+    held: float | None
+
+
+class PromiseOut(TypedDict):
+    """A promise beside what happened. Seconds count from the promise; null: not known."""
+
+    job_id: str
+    kind: Literal["submission", "hourly"]
+    made_at: Timestamp
+    start_p50_seconds: float | None
+    start_p90_seconds: float | None
+    start_seconds: float | None
+    end_p50_seconds: float | None
+    end_p90_seconds: float | None
+    end_seconds: float | None
+
+
+class CalibrationOut(TypedDict):
+    """What promises were worth: of the jobs that ended last, and that the reader may see."""
+
+    cluster_id: str
+    jobs: int
+    bins: list[CalibrationBinOut]
+    promises: list[PromiseOut]

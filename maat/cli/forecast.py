@@ -1,0 +1,233 @@
+"""`maat forecast` and `maat calibration`: when jobs start and end, and what changes would do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, job_id_of, show, table_of
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.errors import MaatError, ParameterError
+from maat.vocabulary import PromiseKind
+
+if TYPE_CHECKING:
+    from maat.api.forecasts import (
+        CalibrationOut,
+        ForecastOut,
+        ForecastTimes,
+        JobForecastOut,
+        QuantilesOut,
+        SideOut,
+    )
+    from maat.client import Client
+
+MOST_SLOWED = 10
+_LOOK_SECONDS, _QUIET_SECONDS = 0.2, 1.0
+_SIDES = ("", "jobs", "mean start", "mean end", "last end", "later than 14 days")
+_SLOWED = ("job", "ends later by", "at P90", "in draws")
+
+
+def forecast(
+    job: Annotated[
+        str | None,
+        typer.Argument(help="The job's id; or its name, if no other job has it."),
+    ] = None,
+    drain: Annotated[
+        list[str] | None,
+        typer.Option("--drain", metavar="NODE", help="What if this node is drained? Repeatable."),
+    ] = None,
+    add: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--add", metavar="SHAPE", help="What if nodes are added, such as a100=2x8? Repeatable."
+        ),
+    ] = None,
+    policy: Annotated[
+        str | None, typer.Option(help="What if this policy decides from now on?")
+    ] = None,
+    placer: Annotated[
+        str | None, typer.Option(help="What if this placer places from now on?")
+    ] = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="Cluster id or name; default: the first.")
+    ] = None,
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Show when a job starts and ends, or what a change of the cluster would do to all jobs.
+
+    Nothing is changed. For a job that is not submitted yet: maat submit ... --forecast.
+    """
+    changes = _changes(drain or [], add or [], policy, placer)
+    if (job is None) == (not changes):
+        raise ParameterError(
+            "is missing" if job is None else "is given beside a change of the cluster",
+            field="job",
+            value=job,
+            remedy="Name a job; or ask what if, with --drain, --add, --policy or --placer.",
+        )
+    with client_of(url) as maat:
+        if job is not None:
+            found = maat.job_forecast(job_id_of(maat, job))
+            show(found, as_json, "\n".join(job_lines(found)))
+            return
+        named = {} if cluster is None else {"cluster_id": cluster}
+        answer_question(maat, {"changes": changes, **named}, as_json)
+
+
+def calibration(
+    cluster: Annotated[
+        str | None, typer.Option(help="Cluster id or name; default: the first.")
+    ] = None,
+    kind: Annotated[
+        PromiseKind | None, typer.Option(help="Promises of these moments; default: all.")
+    ] = None,
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Show what forecasts were worth: how often what was promised came in time."""
+    with client_of(url) as maat:
+        found = maat.calibration(cluster=cluster, kind=None if kind is None else kind.value)
+    show(found, as_json, "\n".join(calibration_lines(found)))
+
+
+def answer_question(maat: Client, body: dict[str, Any], as_json: bool) -> None:
+    """Ask, follow the operation, and print the answer. Ctrl+C cancels it.
+
+    Raises MaatError if it fails or is cancelled.
+    """
+    asked = maat.ask_forecast(body)
+    try:
+        _wait(maat, asked["operation_id"])
+    except KeyboardInterrupt:
+        maat.cancel_operation(asked["operation_id"])
+        raise MaatError("The forecast was cancelled.") from None
+    found = maat.forecast(asked["id"])
+    if found["state"] != "succeeded":
+        detail = (found["error"] or {}).get("detail", "It was cancelled.")
+        raise MaatError(f"There is no forecast: {detail}")
+    show(found, as_json, "\n".join(answer_lines(found)))
+
+
+def _wait(maat: Client, operation_id: str) -> None:
+    """Wait until the operation has ended; beyond a second, tell how far it is."""
+    begun, told = time.monotonic(), ""
+    while True:
+        operation = maat.operation(operation_id)
+        if operation["state"] not in ("queued", "running"):
+            return
+        if time.monotonic() - begun > _QUIET_SECONDS and operation["message"] != told:
+            told = operation["message"]
+            typer.echo(told, err=True)
+        time.sleep(_LOOK_SECONDS)
+
+
+def _changes(
+    drain: Sequence[str], add: Sequence[str], policy: str | None, placer: str | None
+) -> dict[str, Any]:
+    nodes = [
+        {"gpu_type": node.gpu_type, "gpu_count": node.gpu_count}
+        for shape in add
+        for node in Cluster.parse(shape).nodes
+    ]
+    given: dict[str, Any] = {
+        "drain_nodes": list(drain),
+        "add_nodes": nodes,
+        "policy": policy,
+        "placer": placer,
+    }
+    return {name: value for name, value in given.items() if value}
+
+
+def job_lines(found: JobForecastOut) -> list[str]:
+    """Return the forecast of a job in words, with the GPUs it would hold."""
+    lines = [found["sentence"]]
+    if found["times"] is not None:
+        lines += [
+            *_allocations(found["times"]),
+            f"From {found['draws']} draws, {found['made_at']}.",
+        ]
+    return lines
+
+
+def answer_lines(found: ForecastOut) -> list[str]:
+    """Return the answer to a question in words and tables."""
+    lines = [] if found["job"] is None else _times_lines(found["job"])
+    slowed = found["slowed"] or []
+    if slowed:
+        lines += [table_of(_SLOWED, [_slowed_row(row) for row in slowed[:MOST_SLOWED]])]
+    else:
+        lines.append("No other job ends earlier or later.")
+    if len(slowed) > MOST_SLOWED:
+        lines.append(f"and {len(slowed) - MOST_SLOWED} other jobs: --json has all.")
+    if found["before"] is not None and found["after"] is not None:
+        rows = [_side_row("as it is", found["before"]), _side_row("as asked", found["after"])]
+        lines += ["", table_of(_SIDES, rows)]
+    return [*lines, f"From {found['draws']} draws of each, by P50."]
+
+
+def calibration_lines(found: CalibrationOut) -> list[str]:
+    """Return the shares of promises that were held, as a table."""
+    rows = [
+        (
+            one["quantity"],
+            f"P{one['quantile'] * 100:.0f}",
+            str(one["promises"]),
+            "-" if one["held"] is None else f"{100 * one['held']:.0f} %",
+        )
+        for one in found["bins"]
+    ]
+    return [table_of(("promise", "quantile", "come due", "held"), rows)]
+
+
+def _times_lines(times: ForecastTimes) -> list[str]:
+    lines = []
+    if times["start"] is not None:
+        lines.append(f"It would start {_when(times['start'])},")
+    lines.append(f"{'and end' if lines else 'It would end'} {_when(times['end'])}.")
+    return [*lines, *_allocations(times)]
+
+
+def _when(quantiles: QuantilesOut) -> str:
+    p50, p90 = (_duration(quantiles["p50_seconds"]), _duration(quantiles["p90_seconds"]))
+    return f"in about {p50}, with probability 0.9 in at most {p90}"
+
+
+def _allocations(times: ForecastTimes) -> list[str]:
+    return [
+        f"  from {one['from_at']}: "
+        + (f"{one['gpu_count']} × {one['gpu_type']}" if one["gpu_count"] else "no GPUs")
+        for one in times["allocations"]
+    ]
+
+
+def _slowed_row(row: Any) -> tuple[str, ...]:
+    name = row["job_id"] if row["name"] is None else f"{row['name']} ({row['job_id']})"
+    return (
+        name,
+        _duration(row["p50_seconds"]),
+        _duration(row["p90_seconds"]),
+        f"{100 * row['share']:.0f} %",
+    )
+
+
+def _side_row(name: str, side: SideOut) -> tuple[str, ...]:
+    times = (side["mean_start_seconds"], side["mean_end_seconds"], side["last_end_seconds"])
+    return (name, str(side["jobs"]), *map(_mean, times), str(side["later"]))
+
+
+def _mean(seconds: float | None) -> str:
+    """`-` where there is nothing to take a mean of: no job waits, or none has an end."""
+    return "-" if seconds is None else _duration(seconds)
+
+
+def _duration(seconds: float | None) -> str:
+    """`1.5 h`, `12 min`, `-30 s`; `more than 14 days` for None."""
+    if seconds is None:
+        return "more than 14 days"
+    if abs(seconds) < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if abs(seconds) < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,155 @@
+"""Draws of what a forecast does not know: the pace of jobs, and the jobs to come.
+
+Every draw has a number, and every job a sequence of its own in it: two states that are compared
+draw the same for the jobs that both have.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import count
+from statistics import median
+from zlib import crc32
+
+import numpy as np
+
+from maat.forecasting.history import History
+from maat.forecasting.play import Arrival, Draw, Life
+from maat.forecasting.present import Present
+from maat.forecasting.truths import BelievedTruth, unseen_job
+from maat.scheduling.belief import Fitter
+from maat.scheduling.job import Job, JobId, JobSpec
+
+CENTRAL = 0
+"""The number of the draw in which all goes as believed, and the last day's jobs come again."""
+PRIOR_PACE, PRIOR_SPREAD = 1.2, 0.3
+"""Median of a pace of which nothing is known, and standard deviation of its logarithm.
+
+Loading data, evaluation and checkpoints come on top of measured steps.
+"""
+PRIOR_WEIGHT = 4
+"""Ended jobs that the prior counts as."""
+UNKNOWN_SECONDS = 3600.0
+UNKNOWN_SPREAD = 1.0
+"""Median, and spread of the logarithm, of the seconds of a job of which nothing is known."""
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """What is not known of a cluster's future. `unknown_work`: what stands for unknown work."""
+
+    history: History
+    seed: int = 0
+    unknown_work: float = math.inf
+
+
+class Drawing:
+    """Draws for one present state. Beliefs are fitted once, for all draws."""
+
+    def __init__(self, present: Present, unknown: Unknown, fitter: Fitter) -> None:
+        self._present, self._unknown, self._fitter = present, unknown, fitter
+        known = {one.job.id: one.job for one in present.jobs}
+        self._jobs = known | {one.spec.id: unseen_job(one.spec) for one in present.waiting}
+        self._truths = {job_id: self._truth(job) for job_id, job in self._jobs.items()}
+        self._coming: dict[int, BelievedTruth] = {}
+
+    def draw(self, number: int) -> Draw:
+        """Return a draw by its number; CENTRAL is the one without chance."""
+        lives = {job_id: self._life(job, number) for job_id, job in self._jobs.items()}
+        return Draw(lives, self._arrivals(number))
+
+    def central_pace(self, job_id: JobId) -> float | None:
+        """Return the pace of a job in the central draw; None if its work is not known."""
+        job = self._jobs[job_id]
+        known = self._is_known(job.spec, self._truths[job_id])
+        return self._pace(job, self._truths[job_id], None) if known else None
+
+    def _truth(self, job: Job) -> BelievedTruth:
+        past = self._unknown.history.life_of(job.spec)
+        types = self._present.cluster.type_names
+        return BelievedTruth(job, types, past=past, fitter=self._fitter)
+
+    def _life(self, job: Job, number: int) -> Life:
+        truth, rng = self._truths[job.id], self._sequence(number, job.id)
+        pace = self._pace(job, truth, None if number == CENTRAL else rng)
+        return Life(truth.at_pace(pace), job.spec.restart_seconds)
+
+    def _pace(self, job: Job, truth: BelievedTruth, rng: np.random.Generator | None) -> float:
+        spec = job.spec
+        if self._is_known(spec, truth):
+            paces = self._unknown.history.paces_of(spec)
+            if rng is None:
+                return median(paces) if len(paces) >= PRIOR_WEIGHT else PRIOR_PACE
+            return _drawn(paces, rng, prior=_prior(PRIOR_PACE, PRIOR_SPREAD))
+        ran = self._unknown.history.run_seconds_of(spec)
+        seconds = _seconds_left(ran, sum(job.attained_gpu_seconds.values()), spec, rng)
+        return seconds * _rate(truth, spec) / max(job.remaining_work, 1e-9)
+
+    def _is_known(self, spec: JobSpec, truth: BelievedTruth) -> bool:
+        return truth.is_measured and spec.work < self._unknown.unknown_work
+
+    def _arrivals(self, number: int) -> Iterator[Arrival]:
+        """Yield the jobs to come, in order: those of the last day again, day by day.
+
+        Each comes in every day as often as a Poisson variable of mean 1 says, at its time of the
+        day; in the central draw once.
+        """
+        past = sorted(enumerate(self._unknown.history.arrivals), key=lambda one: -one[1].ago)
+        for period in count(1) if past else ():
+            since = self._present.now + period * self._unknown.history.window_seconds
+            rng = self._sequence(number, f"arrivals-{period}")
+            times = rng.poisson(1.0, len(past)).tolist()
+            for (index, arrival), drawn in zip(past, times, strict=True):
+                for again in range(1 if number == CENTRAL else drawn):
+                    job_id = f"arrival-{period}-{index}-{again}"
+                    spec = replace(arrival.spec, id=job_id, submitted_at=since - arrival.ago)
+                    life = self._life_of_arrival(spec, index, None if number == CENTRAL else rng)
+                    yield Arrival(spec, life)
+
+    def _life_of_arrival(self, spec: JobSpec, index: int, rng: np.random.Generator | None) -> Life:
+        job = unseen_job(spec)
+        truth = self._coming.get(index)
+        if truth is None:
+            truth = self._coming[index] = self._truth(job)
+        return Life(truth.at_pace(self._pace(job, truth, rng)), spec.restart_seconds)
+
+    def _sequence(self, number: int, name: str) -> np.random.Generator:
+        return np.random.default_rng((self._unknown.seed, number, crc32(name.encode())))
+
+
+def _prior(middle: float, spread: float) -> Callable[[np.random.Generator], float]:
+    return lambda rng: middle * math.exp(spread * rng.standard_normal())
+
+
+def _drawn(
+    past: list[float], rng: np.random.Generator, *, prior: Callable[[np.random.Generator], float]
+) -> float:
+    """Draw from n past values with probability n / (n + PRIOR_WEIGHT), else from the prior."""
+    believed, chosen, index = prior(rng), rng.random(), rng.random()
+    if chosen * (len(past) + PRIOR_WEIGHT) >= len(past):
+        return believed
+    return past[int(index * len(past))]
+
+
+def _seconds_left(
+    ran: list[float], gpu_seconds: float, spec: JobSpec, rng: np.random.Generator | None
+) -> float:
+    """Return the seconds left of a job whose work nobody knows: those of jobs that ran longer."""
+    elapsed = gpu_seconds / max(spec.requested_gpus, 1)
+    longer = sorted(seconds - elapsed for seconds in ran if seconds > elapsed)
+    if rng is None:
+        return longer[len(longer) // 2] if longer else UNKNOWN_SECONDS
+    return max(_drawn(longer, rng, prior=_prior(UNKNOWN_SECONDS, UNKNOWN_SPREAD)), 1.0)
+
+
+def _rate(truth: BelievedTruth, spec: JobSpec) -> float:
+    """Return effective samples per second on what the job asks for, on its fastest type."""
+    total, asked = spec.requested_batch_size, spec.requested_gpus
+    rates = []
+    for kind in spec.memory:
+        if spec.may_use(kind):
+            replicas = max(asked // spec.replica_gpus(kind), 1)
+            rates.append(total / truth.step(kind, (asked,), -(-total // replicas)).step_seconds)
+    return max(rates, default=1.0)

@@ -1,0 +1,310 @@
+"""Plays one draw of the future: the live policy in the simulator, from the present state on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from maat.forecasting.present import Present, PresentJob
+from maat.models.truth import Truth
+from maat.scheduling.belief import Fitter, TypeBelief
+from maat.scheduling.events import Event
+from maat.scheduling.job import JobId, JobSpec
+from maat.scheduling.loop import RoundLoop
+from maat.scheduling.rounds import Changes, ClusterState, RoundResult, StoredState
+from maat.scheduling.standing import RoundGrid, RoundsAhead, stands_until
+from maat.simulation.engine import JumpingClock
+from maat.simulation.executor import SimulatedExecutor, epoch_ends
+from maat.simulation.job_ledger import JobLedger
+from maat.simulation.job_snapshot import JobSnapshot
+from maat.simulation.simulated_job import SimulatedJob, shape_of
+from maat.simulation.slowdowns import UnequalGpus
+
+HORIZON_SECONDS = 14 * 86_400.0
+MOST_ROUNDS = 20_000
+_STEPS = 10  # after so many, the distance of rounds is looked at again
+
+
+@dataclass(frozen=True)
+class Life:
+    """What a job truly is in a draw. `work_scale`: share of the truth's training."""
+
+    truth: Truth
+    restart_seconds: float
+    work_scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A job that may be submitted later, at `spec.submitted_at`."""
+
+    spec: JobSpec
+    life: Life
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One draw of what is unknown: the life of every job that has not ended, and later jobs.
+
+    `arrivals`: in order of their submission; they need not end.
+    """
+
+    lives: Mapping[JobId, Life]
+    arrivals: Iterable[Arrival] = ()
+
+
+@dataclass(frozen=True)
+class Pacing:
+    """How often a draw decides. With both at 0, in every round, as the live cluster does.
+
+    `resolution`: rounds are as far apart as this share of the time from now; between them jobs go
+    on. `standing`: a decision stands for this share, unless a job ends or comes.
+    """
+
+    resolution: float = 0.0
+    standing: float = 0.0
+
+
+@dataclass(frozen=True)
+class Span:
+    """From `at` (cluster seconds) on, the job holds these GPUs; 0 for none."""
+
+    at: float
+    gpu_type: str | None
+    gpu_count: int
+
+
+@dataclass(frozen=True)
+class Played:
+    """What became of the jobs that had not ended. Cluster seconds; missing: not within the draw.
+
+    `starts`: when a job that held no GPUs first got some. `spans`: changes of what it holds.
+    """
+
+    starts: Mapping[JobId, float]
+    ends: Mapping[JobId, float]
+    spans: Mapping[JobId, Sequence[Span]]
+    rounds: int
+
+
+def play(
+    present: Present,
+    draw: Draw,
+    *,
+    pacing: Pacing = Pacing(),
+    fitter: Fitter | None = None,
+    horizon_seconds: float = HORIZON_SECONDS,
+    look: Callable[[], object] = lambda: None,
+) -> Played:
+    """Play until every job of the present has ended, or can never run, or the horizon is reached.
+
+    `fitter`: one with a memory, if many draws fit the same samples. `look` is called before every
+    round; what it raises ends the draw. Raises ContractViolation if the policy breaks a rule.
+    """
+    return _Player(present, draw, pacing, fitter).play(horizon_seconds, look)
+
+
+class _Player:
+    def __init__(self, present: Present, draw: Draw, pacing: Pacing, fitter: Fitter | None) -> None:
+        self._present, self._draw, self._pacing = present, draw, pacing
+        self._clock = JumpingClock()
+        self._clock.sleep_until(present.now)
+        cluster = present.cluster
+        self._executor = SimulatedExecutor(
+            cluster,
+            self._clock,
+            present.fidelity,
+            fitter=fitter,
+            slowdowns=(UnequalGpus(cluster),) if cluster.scores else (),
+        )
+        self._left = set(present.job_ids)
+        self._following = {one.spec.id: one for one in present.waiting if one.after & self._left}
+        self._store = _Notes(present.state, self._left.copy())
+        self._arrivals = iter(draw.arrivals)
+        self._coming = next(self._arrivals, None)
+        self._begin()
+
+    def _begin(self) -> None:
+        present, known = self._present, dict[JobId, tuple[JobSnapshot, Mapping[str, TypeBelief]]]()
+        for one in present.jobs:
+            self._submit(one.job.spec, self._draw.lives[one.job.id])
+            snapshot = _snapshot(one, self._draw.lives[one.job.id], present)
+            known[one.job.id] = (snapshot, one.job.belief.by_type)
+        for waiting in present.waiting:
+            if waiting.spec.id not in self._following:
+                self._submit(waiting.spec, self._draw.lives[waiting.spec.id])
+        self._executor.resume(present.now, known)
+
+    def _submit(self, spec: JobSpec, life: Life) -> None:
+        self._executor.submit(
+            spec, life.truth, restart_seconds=life.restart_seconds, work_scale=life.work_scale
+        )
+
+    def _bring(self, until: float) -> None:
+        """Submit the jobs that are to come until then."""
+        while self._coming is not None and self._coming.spec.submitted_at <= until:
+            self._submit(self._coming.spec, self._coming.life)
+            self._coming = next(self._arrivals, None)
+
+    def play(self, horizon_seconds: float, look: Callable[[], object]) -> Played:
+        at, end, rounds = self._present.next_round_at, self._present.now + horizon_seconds, 0
+        while self._left and at <= end and rounds < MOST_ROUNDS:
+            look()
+            rounds += 1
+            self._clock.sleep_until(at)
+            self._bring(at)
+            grid = RoundGrid(at, self._gap(at))
+            stepped = self._loop(grid.round_seconds).step()
+            self._left -= self._executor.finished.keys()
+            self._release()
+            if stepped is not None and self._is_stuck(*stepped):
+                break
+            at = grid.time(1) if stepped is None else self._next(grid, stepped[0])
+        return self._played(rounds)
+
+    def _gap(self, at: float) -> float:
+        """Seconds to the next possible round: a multiple of the cluster's own interval."""
+        interval = self._present.round_seconds
+        away = self._pacing.resolution * (at - self._present.now)
+        return interval * max(math.floor(away / interval), 1)
+
+    def _next(self, grid: RoundGrid, result: RoundResult) -> float:
+        """Let jobs live on; return the time of the next round that must decide."""
+        own = self._pacing.standing * (grid.begin - self._present.now)
+        until = stands_until(result, self._present.reservations) if self._pacing.standing else 0.0
+        end = min(max(grid.begin + own, until), self._present.now + HORIZON_SECONDS)
+        at, ended = grid.time(1), len(self._executor.finished)
+        while at < end:
+            steps = RoundGrid(at, self._gap(at))
+            stop = min(end, steps.time(_STEPS))
+            self._bring(stop)
+            skipped = self._executor.pass_over(RoundsAhead(steps, 0, stop))
+            at = steps.time(skipped)
+            if skipped == 0 or len(self._executor.finished) != ended:
+                break
+        return at
+
+    def _loop(self, round_seconds: float) -> RoundLoop:
+        present = self._present
+        return RoundLoop(
+            policy=present.policy,
+            placer=present.placer,
+            executor=self._executor,
+            store=self._store,
+            clock=self._clock,
+            round_seconds=round_seconds,
+            reservations=present.reservations,
+            quotas=present.quotas,
+            interference=present.interference,
+            projection=present.projection,
+            seed=present.seed,
+        )
+
+    def _release(self) -> None:
+        """Submit the jobs that follow others, once those have ended."""
+        for job_id in [
+            job_id for job_id, one in self._following.items() if not one.after & self._left
+        ]:
+            self._submit(self._following.pop(job_id).spec, self._draw.lives[job_id])
+
+    def _is_stuck(self, result: RoundResult, observed: ClusterState) -> bool:
+        """Whether no later round can differ: nothing runs, and nothing is to come."""
+        waits = any(one.end > observed.now for one in self._present.reservations)
+        holds = bool(result.placement.placement.job_ids)
+        return not holds and not observed.jobs_to_come and not waits and not self._more_to_come
+
+    @property
+    def _more_to_come(self) -> bool:
+        to_come = self._executor.unfinished - self._executor.jobs.keys()
+        return self._coming is not None or bool(to_come)
+
+    def _played(self, rounds: int) -> Played:
+        mine = set(self._present.job_ids)
+        ends = {
+            job_id: job.finished_at
+            for job_id, job in self._executor.finished.items()
+            if job_id in mine and job.finished_at is not None
+        }
+        held = {one.job.id for one in self._present.jobs if one.job.allocation is not None}
+        starts = {
+            job_id: first
+            for job_id, spans in self._store.spans.items()
+            if job_id not in held and (first := _first_start(spans)) is not None
+        }
+        return Played(starts, ends, dict(self._store.spans), rounds)
+
+
+class _Notes:
+    """The round store of a draw: the state of policy and placer, and what changed for whom."""
+
+    def __init__(self, state: StoredState, jobs: set[JobId]) -> None:
+        self._state, self._jobs = state, jobs
+        self.spans: dict[JobId, list[Span]] = {}
+
+    def load(self) -> StoredState:
+        return self._state
+
+    def commit(self, result: RoundResult, observed: ClusterState) -> bool:
+        self._state = StoredState(
+            result.round_number + 1, result.decision.state, result.placement.state
+        )
+        for change in result.changes.items:
+            if change.after != change.before and change.job_id in self._jobs:
+                after = change.after
+                kind, count = (None, 0) if after is None else (after.gpu_type, after.gpu_count)
+                self.spans.setdefault(change.job_id, []).append(Span(observed.now, kind, count))
+        return True
+
+    def unapplied(self) -> Sequence[Changes]:
+        return ()
+
+    def applied(self, changes: Changes, events: Sequence[Event]) -> None:
+        """Keep nothing: the executor knows how its jobs stand."""
+
+
+def _first_start(spans: Sequence[Span]) -> float | None:
+    return next((span.at for span in spans if span.gpu_count), None)
+
+
+def _snapshot(one: PresentJob, life: Life, present: Present) -> JobSnapshot:
+    """Return the job as the executor restores it: all that it needs is in what rounds see."""
+    job = one.job
+    ends = epoch_ends(life.truth, life.work_scale, ())
+    done = max(ends[-1] - job.remaining_work, 0.0)
+    held = job.allocation
+    ledger = JobLedger(
+        waiting_since=present.now if held is None else None,
+        done_work=done,
+        saved_work=done,
+        epoch=_epoch(done, ends),
+        restart_left=one.restart_left,
+        restarts=job.restarts,
+        started_at=job.started_at,
+        gpu_seconds=dict(job.attained_gpu_seconds),
+    )
+    owner: list[int] = present.cluster.gpu_node.tolist()
+    first = present.fidelity.fullest_node_first
+    return JobSnapshot(
+        ledger=ledger,
+        allocation=held,
+        shape=() if held is None else shape_of(held.gpus, owner, fullest_first=first),
+        fixed_plan=one.fixed_plan,
+        plan=one.plan,
+        goodput=0.0,
+        pace=1.0,
+        applied_round=-1,
+        gradient=job.belief.gradient,
+        peak_replica_count=job.belief.peak_replica_count,
+    )
+
+
+def _epoch(done: float, ends: Sequence[float]) -> int:
+    """Return the epoch in which a job is that has not ended."""
+    return next((i for i, end in enumerate(ends) if done < end), len(ends) - 1)
+
+
+def present_jobs(jobs: Mapping[JobId, SimulatedJob]) -> Iterator[PresentJob]:
+    """Yield simulated jobs as those of a present state."""
+    for job in jobs.values():
+        yield PresentJob(job.as_seen(), job.ledger.restart_left, job.plan, job.fixed_plan)

@@ -1,0 +1,267 @@
+"""Forecasts in the API: of jobs, questions what would happen, and what promises were worth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlmodel import Session, select
+
+from backend.accounts.permissions import Role
+from backend.database import Database
+from backend.forecasts.calibration import Kept, held
+from backend.models import (
+    Cluster,
+    ForecastPromise,
+    Job,
+    JobForecastRow,
+    Operation,
+    WhatIf,
+)
+from maat.vocabulary import JobState, PromiseKind
+
+FORECASTS = "/api/v1/forecasts"
+BODY = {"name": "one", "model": "cifar10"}
+
+
+def submit(client: TestClient, **fields: Any) -> dict[str, Any]:
+    answer = client.post("/api/v1/jobs", json=BODY | fields)
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+def keep_forecast(session: Session, job_id: str, **fields: Any) -> None:
+    job = session.get_one(Job, job_id)
+    values = {
+        "round_number": 3,
+        "made_seconds": 100.0,
+        "draws": 29,
+        "holds_gpus": False,
+        "start_p50": 700.0,
+        "start_p90": 1900.0,
+        "end_p50": 4300.0,
+        "end_p90": None,
+        "spans": [[700.0, "t4", 4], [1300.0, None, 0]],
+    }
+    session.add(JobForecastRow(job_id=job_id, cluster_id=job.cluster_id, **values | fields))
+
+
+def end(session: Session, job_id: str, *, started: float, finished: float) -> None:
+    job = session.get_one(Job, job_id)
+    job.state = JobState.SUCCEEDED.value
+    job.started_seconds, job.finished_seconds = started, finished
+    session.add(job)
+
+
+# ---- of a job
+
+
+def test_a_job_tells_when_it_starts_and_ends(client: TestClient, database: Database) -> None:
+    job = submit(client)
+    with database.session_scope() as session:
+        keep_forecast(session, job["id"])
+        epoch = session.exec(select(Cluster)).one().epoch
+
+    found = client.get(f"/api/v1/jobs/{job['id']}/forecast").json()
+
+    assert (found["state"], found["round_number"], found["draws"]) == ("made", 3, 29)
+    times = found["times"]
+    assert (times["start"]["p50_seconds"], times["start"]["p90_seconds"]) == (600.0, 1800.0)
+    assert (times["end"]["p50_seconds"], times["end"]["p90_at"]) == (4200.0, None)
+    assert [one["gpu_count"] for one in times["allocations"]] == [4, 0]
+    assert "no P90 within 14 days" in found["sentence"]
+    assert found["made_at"] > epoch.isoformat()
+
+
+def test_a_job_that_holds_gpus_tells_its_end_alone(client: TestClient, database: Database) -> None:
+    job = submit(client)
+    with database.session_scope() as session:
+        keep_forecast(session, job["id"], holds_gpus=True, start_p50=None, start_p90=None)
+
+    found = client.get(f"/api/v1/jobs/{job['id']}/forecast").json()
+
+    assert found["times"]["start"] is None
+    assert found["sentence"].startswith("Ends about ")
+
+
+def test_a_job_without_a_forecast_says_why(client: TestClient, database: Database) -> None:
+    job = submit(client)
+    address = f"/api/v1/jobs/{job['id']}/forecast"
+    assert client.get(address).json()["state"] == "coming"
+
+    paused = client.post(f"/api/v1/jobs/{job['id']}/actions/pause", headers={"If-Match": "*"})
+    assert paused.is_success, paused.text
+    with database.session_scope() as session:
+        keep_forecast(session, job["id"])
+    assert client.get(address).json()["state"] == "paused"
+
+    with database.session_scope() as session:
+        end(session, job["id"], started=1.0, finished=2.0)
+    assert client.get(address).json()["state"] == "ended"
+
+
+# ---- what if
+
+
+def test_a_question_is_an_operation_and_stores_no_job(
+    client: TestClient, queue: Any, database: Database
+) -> None:
+    answer = client.post(FORECASTS, json={"job": BODY | {"gpu_count": 8, "max_gpus": 8}})
+
+    assert answer.status_code == 202, answer.text
+    asked = answer.json()
+    assert queue.sent == [("maat.answer_what_if", asked["id"])]
+    operation = client.get(answer.headers["Location"]).json()
+    assert (operation["kind"], operation["state"]) == ("forecast", "queued")
+    assert operation["result_url"] == f"{FORECASTS}/{asked['id']}"
+    with database.session_scope(writes=False) as session:
+        assert session.exec(select(Job)).all() == []
+        stored = session.get_one(WhatIf, asked["id"]).request
+    assert stored["row"]["gpu_count"] == 8
+    assert client.post(f"{answer.headers['Location']}/actions/cancel").json()["state"] == (
+        "cancelled"
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({}, ""),
+        ({"changes": {}}, "/changes"),
+        ({"job": BODY | {"model": "gpt-9"}}, "/job/model"),
+        ({"job": BODY | {"min_gpus": 5000}}, "/job/min_gpus"),
+        ({"changes": {"drain_nodes": ["t4-0", "nowhere"]}}, "/changes/drain_nodes/1"),
+        ({"changes": {"policy": "wishful"}}, "/changes/policy"),
+        ({"changes": {"policy": "sia", "policy_parameters": {"p": "x"}}}, "/changes/policy_para"),
+        ({"changes": {"policy_parameters": {"p": 1}}}, "/changes"),
+        ({"changes": {"placer": "anywhere"}}, "/changes/placer"),
+        (
+            {"changes": {"add_nodes": [{"gpu_type": "t4", "gpu_count": 64, "count": 5000}]}},
+            "/changes/add_nodes",
+        ),
+    ],
+)
+def test_what_cannot_be_asked_is_named(
+    client: TestClient, queue: Any, body: dict[str, Any], pointer: str
+) -> None:
+    answer = client.post(FORECASTS, json=body)
+
+    assert answer.status_code == 422, answer.text
+    assert answer.json()["errors"][0]["pointer"].startswith(pointer)
+    assert queue.sent == []
+
+
+def test_an_unknown_cluster_is_not_found(client: TestClient) -> None:
+    body = {"cluster_id": "nowhere", "changes": {"policy": "fifo"}}
+    assert client.post(FORECASTS, json=body).status_code == 404
+
+
+def test_an_answer_names_no_job_of_another_tenant(
+    client: TestClient, client_as: Any, database: Database
+) -> None:
+    visitor = client_as(Role.SUBMITTER, tenant="blue")
+    mine, theirs = visitor.post("/api/v1/jobs", json=BODY).json(), submit(client, name="secret")
+    asked = visitor.post(FORECASTS, json={"changes": {"policy": "fifo"}}).json()
+    side = {
+        "jobs": 2,
+        "later": 0,
+        "mean_start_seconds": None,
+        "mean_end_seconds": 5.0,
+        "last_end_seconds": 9.0,
+    }
+    with database.session_scope() as session:
+        row = session.get_one(WhatIf, asked["id"])
+        row.result = {
+            "made_seconds": 1.0,
+            "draws": 9,
+            "job": None,
+            "slowed": [[theirs["id"], 60.0, 90.0, 1.0], [mine["id"], -60.0, 0.0, 0.0]],
+            "before": side,
+            "after": side,
+        }
+        session.add(row)
+        operation = session.get_one(Operation, row.operation_id)
+        operation.state = "succeeded"
+        session.add(operation)
+
+    found = visitor.get(f"{FORECASTS}/{asked['id']}").json()
+
+    assert [(one["job_id"], one["name"]) for one in found["slowed"]] == [
+        ("other-1", None),
+        (mine["id"], "one"),
+    ]
+    assert theirs["id"] not in visitor.get(FORECASTS).text
+    stranger = client_as(Role.SUBMITTER, tenant="red")
+    assert stranger.get(f"{FORECASTS}/{asked['id']}").status_code == 404
+    assert stranger.get(f"/api/v1/jobs/{mine['id']}/forecast").status_code == 404
+
+
+def test_secrets_of_a_command_are_not_kept(client: TestClient, database: Database) -> None:
+    run = {"argv": ["true"], "cwd": "/tmp", "secret_env": {"TOKEN": "hush"}}
+    client.post(FORECASTS, json={"job": BODY | {"run": run}})
+    with database.session_scope(writes=False) as session:
+        assert "hush" not in str([one.request for one in session.exec(select(WhatIf))])
+
+
+# ---- what promises were worth
+
+
+def promise(**fields: Any) -> ForecastPromise:
+    values: dict[str, Any] = {
+        "job_id": "job_x",
+        "cluster_id": "clu_x",
+        "kind": PromiseKind.SUBMISSION.value,
+        "made_seconds": 0.0,
+        "holds_gpus": False,
+        "start_p50": 50.0,
+        "start_p90": 100.0,
+        "end_p50": 500.0,
+        "end_p90": 900.0,
+    }
+    return ForecastPromise(**values | fields)
+
+
+def test_a_promise_counts_once_its_time_has_come() -> None:
+    fast = Kept(promise(), 40.0, 450.0)
+    slow = Kept(promise(), 120.0, None)
+    young = Kept(promise(made_seconds=990.0, end_p90=1800.0, end_p50=1500.0), 995.0, 999.0)
+
+    assert held([fast, slow, young], "end", 0.9, now=1000.0) == [True, False]
+    assert held([fast, slow, young], "end", 0.5, now=1000.0) == [True, False]
+    assert held([fast, slow], "start", 0.9, now=1000.0) == [True, False]
+
+
+def test_a_promise_of_a_job_that_has_begun_tells_nothing_of_starts() -> None:
+    holds = Kept(promise(holds_gpus=True), 0.0, 400.0)
+    preempted = Kept(promise(made_seconds=300.0), 100.0, 400.0)
+    assert held([holds, preempted], "start", 0.9, now=1000.0) == []
+    assert held([holds, preempted], "end", 0.9, now=1000.0) == [True, True]
+
+
+def test_the_calibration_counts_the_jobs_that_one_may_see(
+    client: TestClient, client_as: Any, database: Database
+) -> None:
+    visitor = client_as(Role.VIEWER, tenant="blue")
+    job, failed = submit(client), submit(client)
+    with database.session_scope() as session:
+        cluster = session.exec(select(Cluster)).one()
+        cluster.anchor_seconds = 5000.0
+        session.add(cluster)
+        for one in (job, failed):
+            end(session, one["id"], started=60.0, finished=450.0)
+            session.add(promise(job_id=one["id"], cluster_id=cluster.id))
+        session.get_one(Job, failed["id"]).state = JobState.FAILED.value
+
+    found = client.get("/api/v1/calibration").json()
+
+    assert found["jobs"] == 1
+    assert {(one["quantity"], one["quantile"]): one["held"] for one in found["bins"]} == {
+        ("start", 0.5): 0.0,
+        ("start", 0.9): 1.0,
+        ("end", 0.5): 1.0,
+        ("end", 0.9): 1.0,
+    }
+    assert [one["end_seconds"] for one in found["promises"]] == [450.0]
+    assert visitor.get("/api/v1/calibration").json()["jobs"] == 0
+    assert client.get("/api/v1/calibration?kind=hourly").json()["jobs"] == 0

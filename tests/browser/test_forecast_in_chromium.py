@@ -1,0 +1,41 @@
+"""Browser tests of forecasts: before a job is submitted, and on its page, by a real worker."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from browser.conftest import wait_until
+from maat.client import calls
+
+pytestmark = pytest.mark.needs_chromium
+
+
+def test_a_job_is_forecast_before_it_is_submitted_and_then_on_its_page(
+    laboratory: Any, tab: Any
+) -> None:
+    page = tab.open(f"{laboratory.url}/submit")
+    page.wait_for_selector("#submit-preview .scatterlayer .trace", state="attached")
+    page.locator("#submit-max-gpus").fill("8")
+    page.locator("#submit-max-gpus").press("Tab")
+    page.locator("#submit-forecast-ask").click()
+
+    shown = page.locator("#submit-forecast")
+    expect(shown).to_contain_text(re.compile(r"Ends about .* at P90"), timeout=60_000)
+    expect(shown).to_contain_text("Who is slowed")
+    expect(page.locator("#submit-forecast-cancel")).to_be_hidden()
+
+    job_id = laboratory.client.submit_job({"name": "foretold", "model": "imagenet"})["id"]
+
+    def is_made() -> bool:
+        return laboratory.client.send(calls.job_forecast(job_id))["state"] == "made"
+
+    wait_until(is_made, "the forecast of a job")
+    page = tab.open(f"{laboratory.url}/jobs/{job_id}")
+    expect(page.locator("#job-forecast")).to_contain_text(re.compile(r"Ends about .* at P90"))
+    expect(page.locator("#job-forecast")).to_contain_text("draws, as of")
+    assert tab.witness.errors == []
+    assert tab.witness.foreign == []

@@ -1,0 +1,138 @@
+"""`maat forecast`, `maat submit --forecast` and `maat calibration`, answered by the worker."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+
+import pytest
+from fastapi import FastAPI
+from sqlmodel import select
+from typer.testing import CliRunner
+
+from backend.app import provide
+from backend.clocktime import utc_now
+from backend.database import Database
+from backend.models import Cluster
+from backend.queue import ANSWER_WHAT_IF
+from maat.cli.app import app as commands
+from maat.client import Client
+from maat.scheduling.errors import MaatError, ParameterError
+from worker.forecasts import what_if, work
+from worker.live import step_cluster
+
+Run = Callable[..., str]
+
+
+class WorkerAtOnce:
+    """A queue whose worker answers a question as soon as it is asked."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self._app = app
+
+    def send(self, task: str, *arguments: str) -> None:
+        if task == ANSWER_WHAT_IF:
+            what_if.answer(self._app.state.database, *arguments)
+
+    def waiting(self) -> Mapping[str, int]:
+        return {}
+
+
+@pytest.fixture
+def run(maat: Client, app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> Run:
+    provide(app, app.state.settings, queue=WorkerAtOnce(app))
+    monkeypatch.setattr(Client, "close", lambda _: None)
+    monkeypatch.setattr("maat.client.Client", lambda *_, **__: maat)
+
+    def invoke(*arguments: str) -> str:
+        done = CliRunner().invoke(commands, arguments, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    return invoke
+
+
+def go_to(database: Database, seconds: float) -> str:
+    """Make a round at this cluster time, and forecast."""
+    with database.session_scope() as session:
+        cluster = session.exec(select(Cluster)).one()
+        cluster.speed, cluster.anchor_seconds = 1e-9, seconds
+        cluster.anchor_wall = utc_now()
+        session.add(cluster)
+    step_cluster(database, cluster.id)
+    work.work_out(database, cluster.id)
+    return cluster.id
+
+
+def test_a_job_tells_when_it_ends(run: Run, maat: Client, app: FastAPI) -> None:
+    job = maat.submit_job({"name": "mine", "model": "ncf", "work_scale": 0.5})
+    assert "Not forecast yet" in run("forecast", "mine")
+    go_to(app.state.database, 60.0)
+
+    shown = run("forecast", "mine")
+
+    assert "Ends about " in shown
+    assert " at P90" in shown
+    found = json.loads(run("forecast", job["id"], "--json"))
+    assert found["state"] == "made"
+    assert found["times"]["end"]["p90_seconds"] >= found["times"]["end"]["p50_seconds"] > 0
+
+
+def test_a_job_is_forecast_before_it_is_submitted(run: Run, maat: Client, app: FastAPI) -> None:
+    go_to(app.state.database, 60.0)
+
+    shown = run("submit", "new", "--model", "ncf", "--max-gpus", "8", "--forecast")
+
+    assert "It would start in about" in shown
+    assert "and end in about" in shown
+    assert "No other job ends earlier or later." in shown
+    (before,) = [line for line in shown.splitlines() if line.startswith("as it is")]
+    assert before.split()[3:] == ["0", "-", "-", "-", "0"]
+    assert maat.jobs()["items"] == []
+
+
+def test_changes_of_the_cluster_are_shown_side_by_side(
+    run: Run, maat: Client, app: FastAPI
+) -> None:
+    rigid = {"adaptivity": "rigid", "gpu_count": 16, "batch_size": 512, "gpu_types": ["a100"]}
+    for name in ("first", "second"):
+        maat.submit_job({"name": name, "model": "cifar10", "work_scale": 0.3, **rigid})
+    go_to(app.state.database, 60.0)
+
+    more = json.loads(run("forecast", "--add", "a100=2x8", "--json"))
+    assert [one["p50_seconds"] < 0 for one in more["slowed"]] == [True]
+    assert more["after"]["mean_end_seconds"] < more["before"]["mean_end_seconds"]
+
+    shown = run("forecast", "--drain", "a100-0", "--policy", "srtf")
+    for words in ("ends later by", "as it is", "as asked", "later than 14 days", "first"):
+        assert words in shown
+
+
+def test_what_cannot_be_asked_ends_with_its_remedy(run: Run) -> None:
+    with pytest.raises(ParameterError, match="Name a job; or ask what if"):
+        run("forecast")
+    with pytest.raises(ParameterError, match="beside a change"):
+        run("forecast", "mine", "--policy", "fifo")
+    with pytest.raises(Exception, match="no node of this name"):
+        run("forecast", "--drain", "nowhere")
+
+
+def test_a_question_that_fails_says_why(
+    run: Run, app: FastAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ValueError("broken")
+
+    monkeypatch.setattr(what_if, "side_by_side", broken)
+    with pytest.raises(MaatError, match="because of a fault of Maat"):
+        run("forecast", "--policy", "fifo")
+
+
+def test_the_calibration_is_a_table(run: Run, maat: Client, app: FastAPI) -> None:
+    maat.submit_job({"name": "mine", "model": "ncf", "work_scale": 0.1})
+    for seconds in range(60, 1800, 120):
+        go_to(app.state.database, float(seconds))
+    shown = run("calibration", "--kind", "submission")
+    assert "come due" in shown
+    (row,) = [line for line in shown.splitlines() if line.startswith("end") and "P90" in line]
+    assert row.split()[2] == "1"

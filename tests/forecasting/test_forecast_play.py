@@ -1,0 +1,193 @@
+"""A draw from a present state: exact where nothing is unknown, and close where it hurries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from maat.forecasting.play import Draw, Life, Pacing, Played, play, present_jobs
+from maat.forecasting.present import Present, WaitingJob
+from maat.models.truth import BoundedTruth
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.loop import RoundLoop
+from maat.scheduling.policies import POLICIES
+from maat.scheduling.rounds import StoredState
+from maat.simulation.engine import JumpingClock
+from maat.simulation.executor import SimulatedExecutor
+from maat.simulation.record import Recorder
+from maat.simulation.scenario import Scenario
+from maat.simulation.world import World
+from maat.simulation.world_models import catalog_models
+from maat.workloads.generators import generate
+
+CLUSTER = "t4=4x4,rtx=2x8,a100=1x8"
+
+
+class PlayedCluster:
+    """A played cluster that is stopped between two rounds, and can go on."""
+
+    def __init__(self, policy: str) -> None:
+        workload = generate("philly", jobs=14, hours=0.4, seed=3, work_scale=0.5)
+        placer = "whole-node" if policy == "sia" else "packed-sticky"
+        scenario = Scenario(
+            workload, catalog_models(), Cluster.parse(CLUSTER), policy=policy, placer=placer
+        )
+        self.world = World.of(scenario)
+        self.clock = JumpingClock()
+        self.executor = SimulatedExecutor(
+            self.world.cluster, self.clock, self.world.fidelity, slowdowns=self.world.slowdowns
+        )
+        self.lives: dict[str, Life] = {}
+        for job in self.world.submissions:
+            self.executor.submit(
+                job.spec,
+                job.truth,
+                restart_seconds=job.restart_seconds,
+                work_scale=job.work_scale,
+            )
+            self.lives[job.spec.id] = Life(job.truth, job.restart_seconds, job.work_scale)
+        self.store = Recorder(
+            self.world.scenario_with_scores,
+            self.executor,
+            None,
+            placer_state=self.world.placer_state,
+        )
+        self.loop = RoundLoop(
+            policy=self.world.policy,
+            placer=self.world.placer,
+            executor=self.executor,
+            store=self.store,
+            clock=self.clock,
+            round_seconds=self.world.round_seconds,
+            projection=self.world.projection,
+        )
+        self.number = 0
+
+    def go_on(self, *, rounds: int) -> None:
+        for _ in range(rounds):
+            self.clock.sleep_until(self.number * self.loop.round_seconds)
+            self.loop.step()
+            self.number += 1
+
+    def present(self) -> Present:
+        jobs = tuple(present_jobs(self.executor.jobs))
+        seen = {one.job.id for one in jobs} | self.executor.finished.keys()
+        return Present(
+            now=self.clock.now(),
+            next_round_at=self.number * self.loop.round_seconds,
+            round_seconds=self.loop.round_seconds,
+            cluster=self.world.cluster,
+            policy=self.world.policy,
+            placer=self.world.placer,
+            jobs=jobs,
+            waiting=tuple(
+                WaitingJob(one.spec) for one in self.world.submissions if one.spec.id not in seen
+            ),
+            state=self.store.load(),
+            projection=self.world.projection,
+            fidelity=self.world.fidelity,
+        )
+
+
+@cache
+def halfway(policy: str) -> tuple[Present, Mapping[str, Life], Mapping[str, tuple[float, float]]]:
+    """A present with running, waiting and coming jobs, and what then becomes of them."""
+    cluster = PlayedCluster(policy)
+    cluster.go_on(rounds=round(1200 / cluster.loop.round_seconds))
+    present = cluster.present()
+    while cluster.executor.unfinished and cluster.number < 5000:
+        cluster.go_on(rounds=10)
+    became = {
+        job_id: (job.ledger.started_at or -1.0, job.ledger.finished_at or -1.0)
+        for job_id, job in cluster.executor.finished.items()
+    }
+    return present, cluster.lives, became
+
+
+def slower(life: Life, factor: float) -> Life:
+    return replace(life, truth=BoundedTruth(life.truth, largest={}, slowdown=factor))
+
+
+@pytest.mark.parametrize("policy", ["sia", "fifo", "tiresias", "gavel"])
+def test_a_draw_of_the_truth_is_what_then_happens(policy: str) -> None:
+    present, lives, became = halfway(policy)
+    assert present.jobs
+    assert present.waiting
+
+    played = play(present, Draw(lives))
+
+    assert dict(played.ends) == pytest.approx(
+        {job_id: became[job_id][1] for job_id in present.job_ids}, abs=1e-3
+    )
+    waited = {one.job.id for one in present.jobs if one.job.started_at is None}
+    waited |= {one.spec.id for one in present.waiting}
+    assert {job_id: played.starts[job_id] for job_id in waited} == pytest.approx(
+        {job_id: became[job_id][0] for job_id in waited}
+    )
+
+
+@pytest.mark.parametrize("policy", ["sia", "fifo"])
+def test_fewer_rounds_give_nearly_the_same_ends(policy: str) -> None:
+    present, lives, _ = halfway(policy)
+    long = Draw({job_id: slower(life, 15.0) for job_id, life in lives.items()})
+
+    exact, hurried = play(present, long), play(present, long, pacing=Pacing(0.05, 0.25))
+
+    assert hurried.rounds < exact.rounds / 3
+    errors = [
+        abs(hurried.ends[job_id] - exact.ends[job_id]) / (exact.ends[job_id] - present.now)
+        for job_id in present.job_ids
+    ]
+    assert sum(errors) / len(errors) < 0.15
+
+
+def test_a_job_that_follows_another_starts_after_its_end() -> None:
+    present, lives, _ = halfway("fifo")
+    first, last = present.jobs[0].job, present.waiting[-1]
+    follows = replace(last, after=frozenset({first.id}))
+    changed = replace(present, waiting=(*present.waiting[:-1], follows))
+
+    played = play(changed, Draw(lives))
+
+    assert played.starts[last.spec.id] >= played.ends[first.id]
+
+
+def test_a_job_that_never_fits_ends_the_draw_without_an_end() -> None:
+    present, lives, _ = halfway("fifo")
+    spec = replace(present.waiting[0].spec, id="huge", gpu_count=8, gpu_types=("a100",))
+    only = replace(
+        present,
+        jobs=(),
+        waiting=(WaitingJob(spec),),
+        cluster=Cluster.parse("t4=1x4,a100=1x4"),
+        state=StoredState(),
+    )
+
+    played: Played = play(only, Draw({"huge": lives[present.waiting[0].spec.id]}))
+
+    assert (played.starts, played.ends) == ({}, {})
+    assert played.rounds < 100
+
+
+def test_what_looks_may_end_a_draw() -> None:
+    present, lives, _ = halfway("fifo")
+
+    def look() -> None:
+        raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        play(present, Draw(lives), look=look)
+
+
+def test_every_policy_can_be_played_on_from_the_present() -> None:
+    present, lives, _ = halfway("fifo")
+    for name in ("srtf", "las", "optimus", "themis"):
+        played = play(
+            replace(present, policy=POLICIES.build(name, {}), state=StoredState(21)),
+            Draw(lives),
+            pacing=Pacing(0.05, 0.25),
+        )
+        assert played.ends.keys() == set(present.job_ids)

@@ -1,0 +1,276 @@
+"""Draws, quantiles, and two states side by side, on jobs whose times can be counted by hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+
+import pytest
+
+from maat.forecasting.changes import with_job, with_nodes, with_policy
+from maat.forecasting.draws import CENTRAL, PRIOR_PACE, Drawing, Unknown
+from maat.forecasting.forecast import (
+    LEAST_DRAWS,
+    Forecast,
+    OutOfTime,
+    Quantiles,
+    forecast,
+    order_statistic,
+    slowed,
+)
+from maat.forecasting.history import Ended, History, PastArrival, PastLife
+from maat.forecasting.play import Pacing
+from maat.forecasting.present import Present, WaitingJob
+from maat.forecasting.published import published_life
+from maat.forecasting.truths import PARTS, BelievedTruth, unseen_job
+from maat.scheduling.belief import GradientStatistics, MemoisingFitter
+from maat.scheduling.cluster import Cluster, Node
+from maat.scheduling.errors import ClusterError
+from maat.scheduling.fitting import Sample
+from maat.scheduling.job import JobSpec, MemoryLimits
+from maat.scheduling.placement import PLACERS
+from maat.scheduling.policies import POLICIES
+from maat.vocabulary import Adaptivity
+
+FITTER = MemoisingFitter()
+LIFE = PastLife({"t4": tuple(Sample(1, 1, batch, batch / 10, 0.0) for batch in (10, 20, 30))})
+"""Ten samples a second on one GPU."""
+
+
+def job(job_id: str, *, seconds: float = 1000.0, **changes: object) -> JobSpec:
+    """A rigid job on one t4 that takes so long at its step times."""
+    values: dict[str, object] = {
+        "model": "m",
+        "submitted_at": 0.0,
+        "work": 10.0 * seconds,
+        "initial_batch_size": 10,
+        "max_batch_size": 10,
+        "batch_size": 10,
+        "gpu_count": 1,
+        "adaptivity": Adaptivity.RIGID,
+        "memory": {"t4": MemoryLimits(1, 30)},
+        "restart_seconds": 0.0,
+        **changes,
+    }
+    return JobSpec(id=job_id, **values)  # type: ignore[arg-type]
+
+
+def present(*specs: JobSpec, cluster: str = "t4=1x1") -> Present:
+    return Present(
+        now=0.0,
+        next_round_at=0.0,
+        round_seconds=10.0,
+        cluster=Cluster.parse(cluster),
+        policy=POLICIES.build("fifo", {}),
+        placer=PLACERS.build("packed-sticky", {}),
+        waiting=tuple(WaitingJob(spec) for spec in specs),
+    )
+
+
+def unknown(paces: Sequence[float] = (1.0,) * 100, **changes: object) -> Unknown:
+    """By default all jobs have gone as believed."""
+    ended = [Ended("local", "m", 1000.0, pace) for pace in paces]
+    values: dict[str, object] = {"lives": {(None, "m"): LIFE}, "ended": ended, **changes}
+    return Unknown(History(**values))  # type: ignore[arg-type]
+
+
+def made(state: Present, of: Unknown, *, draws: int = LEAST_DRAWS) -> Forecast:
+    return forecast(state, of, fitter=FITTER, draws=draws, pacing=Pacing(0.0, 0.5))
+
+
+# ---- quantiles
+
+
+def test_quantiles_are_order_statistics_that_cover_a_further_value() -> None:
+    values = [float(v) for v in range(1, 10)]
+    assert order_statistic(values, 0.5) == 5.0
+    assert order_statistic(values, 0.9) == 9.0
+    assert order_statistic([*values, math.inf], 0.9) == math.inf
+    assert order_statistic([], 0.5) == math.inf
+
+
+def test_jobs_in_a_queue_start_one_after_the_other() -> None:
+    found = made(present(job("a"), job("b")), unknown())
+
+    assert found.jobs["a"].start == Quantiles(20.0, 20.0)  # after its profile
+    first, second = found.jobs["a"].end, found.jobs["b"].start
+    assert first.p50 == pytest.approx(1020, rel=0.05)
+    assert second is not None
+    assert second.p50 == pytest.approx(1030, rel=0.05)
+
+
+def test_the_p90_is_as_wide_as_the_paces_of_jobs_that_ended() -> None:
+    narrow = made(present(job("a")), unknown([1.0] * 300), draws=19).jobs["a"].end
+    wide = made(present(job("a")), unknown([1.0] * 150 + [3.0] * 150), draws=19).jobs["a"].end
+
+    assert narrow.p90 == pytest.approx(1020, rel=0.1)
+    assert wide.p90 == pytest.approx(3020, rel=0.1)
+
+
+def test_without_history_the_prior_counts() -> None:
+    drawing = Drawing(present(job("a")), unknown(()), FITTER)
+    paces = [drawing.draw(n).lives["a"].truth.slowdown for n in range(1, 200)]
+
+    assert drawing.draw(CENTRAL).lives["a"].truth.slowdown == PRIOR_PACE
+    assert sorted(paces)[100] == pytest.approx(PRIOR_PACE, rel=0.1)
+
+
+def test_the_paces_of_the_owner_count_before_those_of_others() -> None:
+    ended = [Ended("local", "m", 1.0, 1.5)] * 5 + [Ended("ann", "m", 1.0, 9.0)] * 50
+    history = History(ended=ended)
+
+    assert set(history.paces_of(job("a"))) == {1.5}
+    assert len(history.paces_of(job("a", owner="bob"))) == 55
+
+
+# ---- what is drawn
+
+
+def test_a_draw_depends_on_its_number_and_the_job_alone() -> None:
+    of = unknown([1.0, 2.0, 3.0])
+    alone = Drawing(present(job("a")), of, FITTER)
+    beside = Drawing(present(job("b"), job("a")), of, FITTER)
+
+    for number in range(5):
+        one, other = alone.draw(number).lives["a"], beside.draw(number).lives["a"]
+        assert one.truth.slowdown == other.truth.slowdown
+
+
+def test_the_arrivals_of_the_last_day_come_again_every_day() -> None:
+    past = [PastArrival(job("x"), 3600.0), PastArrival(job("y"), 7200.0)]
+    drawing = Drawing(present(job("a")), unknown(arrivals=past), FITTER)
+
+    central = list(islice(drawing.draw(CENTRAL).arrivals, 4))
+    assert [one.spec.submitted_at / 3600 for one in central] == [22.0, 23.0, 46.0, 47.0]
+
+    drawn = [
+        sum(1 for _ in takewhile_before(drawing.draw(n).arrivals, 10 * 86_400.0))
+        for n in range(1, 30)
+    ]
+    assert sum(drawn) / len(drawn) == pytest.approx(20, rel=0.15)
+    assert len(set(drawn)) > 3
+
+
+def takewhile_before(arrivals: object, until: float) -> list[object]:
+    found = []
+    for one in arrivals:  # type: ignore[attr-defined]
+        if one.spec.submitted_at >= until:
+            break
+        found.append(one)
+    return found
+
+
+def test_work_that_nobody_knows_takes_as_long_as_jobs_that_ran_longer() -> None:
+    ended = [Ended("local", "m", seconds) for seconds in (100.0, 2000.0, 2000.0, 2000.0, 2000.0)]
+    of = Unknown(History(ended=ended * 40), unknown_work=1e9)
+
+    found = made(present(job("a", work=1e9)), of).jobs["a"]
+
+    assert found.end.p50 == pytest.approx(2020, rel=0.1)
+    assert found.pace is None
+
+
+# ---- what a job is taken to be
+
+
+def test_a_jobs_own_step_times_count_before_those_of_a_past_life() -> None:
+    seen = unseen_job(job("a"))
+    own = seen.belief.with_samples("t4", [Sample(1, 1, 10, 5.0, 0.0)], fitter=FITTER)
+
+    slow = BelievedTruth(replace(seen, belief=own), ["t4"], past=None, fitter=FITTER)
+    past = BelievedTruth(seen, ["t4"], past=LIFE, fitter=FITTER)
+
+    assert slow.step("t4", (1,), 10).step_seconds == pytest.approx(5.0, rel=0.01)
+    assert past.step("t4", (1,), 10).step_seconds == pytest.approx(1.0, rel=0.01)
+    assert not BelievedTruth(seen, ["t4"], past=None, fitter=FITTER).is_measured
+
+
+def test_gradients_follow_a_past_life_and_agree_with_what_was_measured() -> None:
+    curve = tuple((s, GradientStatistics(1.0, 10.0 * s)) for s in (0.0, 1.0))
+    seen = unseen_job(job("a"))
+    measured = replace(seen.belief, gradient=GradientStatistics(1.0, 10.0))
+    half = replace(seen, belief=measured, remaining_work=seen.spec.work / 2)
+
+    truth = BelievedTruth(half, ["t4"], past=replace(LIFE, gradients=curve), fitter=FITTER)
+
+    assert truth.gradient(PARTS - 1, 10).variance == pytest.approx(19.0)
+    assert truth.gradient(0, 10).variance == pytest.approx(1.0)
+
+
+def test_published_lives_are_those_of_the_catalog() -> None:
+    life = published_life("bert")
+    assert life is not None
+    assert "a100" in life.samples
+    assert published_life("no-such-model") is None
+
+
+# ---- side by side
+
+
+def test_a_new_job_slows_those_behind_it_and_no_others() -> None:
+    state, of = present(job("a"), job("b", submitted_at=100.0)), unknown()
+    before = made(state, of)
+
+    after = made(with_job(state, job("new", submitted_at=50.0, seconds=500.0)), of)
+
+    (one,) = [found for found in slowed(before, after) if found.p50]
+    assert one.job_id == "b"
+    assert one.p50 == pytest.approx(500, rel=0.1)
+    assert one.share == 1.0
+
+
+def test_more_nodes_bring_ends_forward_and_drained_ones_put_them_off() -> None:
+    state, of = present(job("a"), job("b"), cluster="t4=2x1"), unknown()
+    before = made(state, of)
+
+    less = made(with_nodes(state, drained=["t4-1"]), of)
+    assert [one.job_id for one in slowed(before, less) if one.p50 > 0] == ["b"]
+
+    one_node = present(job("a"), job("b"))
+    more = made(with_nodes(one_node, added=[Node("new", "t4", 1)]), of)
+    (found,) = [one for one in slowed(made(one_node, of), more) if one.p50]
+    assert found.p50 == pytest.approx(-1010, rel=0.05)
+
+
+def test_a_node_of_a_taken_name_is_refused() -> None:
+    with pytest.raises(ClusterError):
+        with_nodes(present(), added=[Node("t4-0", "t4", 1)])
+
+
+def test_another_policy_orders_the_queue_anew() -> None:
+    state = present(job("long", seconds=2000.0), job("short", submitted_at=1.0, seconds=100.0))
+    of = unknown()
+
+    after = made(
+        with_policy(state, POLICIES.build("srtf", {}), PLACERS.build("packed-sticky", {})), of
+    )
+
+    found = {one.job_id: one.p50 for one in slowed(made(state, of), after)}
+    assert found["short"] < 0 < found["long"]
+
+
+# ---- time
+
+
+def test_a_forecast_out_of_time_keeps_the_draws_that_were_played() -> None:
+    calls = 0
+
+    def look() -> None:
+        nonlocal calls
+        calls += 1
+        if calls > 40:
+            raise OutOfTime
+
+    state, of = present(job("a")), unknown()
+    found = forecast(state, of, fitter=FITTER, draws=1000, pacing=Pacing(0.1, 1.0), look=look)
+    assert 1 <= len(found.draws) < 40
+
+    with pytest.raises(OutOfTime):
+        forecast(state, of, fitter=FITTER, draws=1000, least=LEAST_DRAWS, look=look)
+
+
+def test_a_forecast_without_time_ends_after_the_least_draws() -> None:
+    found = forecast(present(job("a")), unknown(), fitter=FITTER, draws=50, has_time=lambda: False)
+    assert len(found.draws) == LEAST_DRAWS

@@ -1,0 +1,81 @@
+"""What pages say of forecasts: times in words, who is slowed, and the figures of calibration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from frontend.components.forecast import about, slowed_lines, words
+from frontend.figures.calibration import promised_figure, reliability_figure
+from frontend.pages.job.forecast import parts_of as job_parts
+from frontend.pages.submit.forecast import parts_of as submit_parts
+
+
+def when(p50: str | None, p90: str | None) -> Any:
+    return {"p50_at": p50, "p90_at": p90, "p50_seconds": 1.0, "p90_seconds": 2.0}
+
+
+EARLY, LATE, NEXT_DAY = (
+    "2026-11-20T14:20:30Z",
+    "2026-11-20T15:05:00Z",
+    "2026-11-21T01:00:00Z",
+)
+
+
+def times(start: Any = None) -> Any:
+    held = {"from_at": EARLY, "gpu_type": "a100", "gpu_count": 8}
+    none = {"from_at": LATE, "gpu_type": None, "gpu_count": 0}
+    return {"start": start, "end": when(EARLY, NEXT_DAY), "allocations": [held, none]}
+
+
+def test_a_time_names_its_day_once() -> None:
+    assert about(when(EARLY, LATE)) == "about 20 Nov 14:20 (by 15:05 at P90)"
+    assert about(when(EARLY, NEXT_DAY)) == "about 20 Nov 14:20 (by 21 Nov 01:00 at P90)"
+    assert about(when(EARLY, None)) == "about 20 Nov 14:20 (later than in 14 days at P90)"
+    assert about(when(None, None)) == "later than in 14 days"
+
+
+def test_a_job_that_runs_tells_its_end_alone() -> None:
+    assert words(times()).startswith("Ends about 20 Nov 14:20")
+    assert words(times(when(EARLY, LATE))).startswith("Starts about 20 Nov 14:20 (by 15:05")
+
+
+def test_a_job_without_a_forecast_says_why() -> None:
+    found: Any = {"times": None, "sentence": "It is paused.", "draws": None, "made_at": None}
+    assert "It is paused." in str(job_parts(found))
+    made = {"times": times(), "draws": 29, "made_at": EARLY, "round_number": 7}
+    shown = str(job_parts(made))  # type: ignore[arg-type]
+    assert "From 29 draws" in shown
+    assert "after round 7" in shown
+
+
+def test_who_is_slowed_is_named_unless_another_tenants() -> None:
+    slow: Any = {"job_id": "job_1", "name": "mine", "p50_seconds": 600.0, "p90_seconds": 1200.0}
+    fast: Any = {"job_id": "other-1", "name": None, "p50_seconds": -60.0, "p90_seconds": -60.0}
+    shown = str(slowed_lines([slow | {"share": 1.0}, fast | {"share": 0.0}]))
+    assert "mine ends 10 min (20 min at P90) later" in shown
+    assert "another tenant's job ends 1 min (1 min at P90) earlier" in shown
+    many = [slow | {"share": 1.0}] * 20
+    assert "and 12 other jobs" in str(slowed_lines(many))
+    assert "No other job" in str(slowed_lines([]))
+
+
+def test_a_cancelled_question_has_no_times() -> None:
+    found: Any = {"job": None, "slowed": None, "draws": None}
+    assert "cancelled" in str(submit_parts(found))
+    whole: Any = {"job": times(when(EARLY, LATE)), "slowed": [], "draws": 9}
+    assert "From 9 draws" in str(submit_parts(whole))
+
+
+def test_figures_of_calibration_have_an_empty_state_and_draw_what_is_known() -> None:
+    due = {"quantity": "end", "quantile": 0.9, "promises": 40, "held": 0.9}
+    none = {"quantity": "start", "quantile": 0.9, "promises": 0, "held": None}
+    empty = reliability_figure([none], scheme="light")  # type: ignore[list-item]
+    assert not empty.data
+    drawn = reliability_figure([due, none], scheme="dark")  # type: ignore[list-item]
+    assert [list(trace.y) for trace in drawn.data] == [[0.0, 1.0], [], [0.9]]
+
+    promise: Any = {"end_p50_seconds": 3600.0, "end_seconds": 7200.0}
+    unknown: Any = {"end_p50_seconds": None, "end_seconds": 1.0}
+    ends = promised_figure([promise, unknown], scheme="light")
+    assert (list(ends.data[1].x), list(ends.data[1].y)) == ([1.0], [2.0])
+    assert not promised_figure([unknown], scheme="light").data

@@ -1,0 +1,417 @@
+"""Forecasts of a live cluster: they come true, are kept, give way, and outlive a killed worker."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from live_samples import job, jobs_of, make_cluster, make_owner, set_time, submit
+from sqlmodel import col, select
+
+from backend.clocktime import utc_now
+from backend.database import Database
+from backend.models import (
+    Cluster,
+    ClusterForecast,
+    ForecastPromise,
+    Job,
+    JobForecastRow,
+    Operation,
+    OperationState,
+    WhatIf,
+)
+from backend.settings import Settings
+from maat.forecasting.draws import CENTRAL, Drawing
+from maat.forecasting.forecast import LEAST_DRAWS
+from maat.forecasting.play import play
+from maat.scheduling.belief import MemoisingFitter
+from maat.vocabulary import Adaptivity, JobState, PromiseKind
+from worker import live
+from worker.forecasts import what_if, work
+from worker.forecasts.past import unknown_of
+from worker.forecasts.reading import Reading, read
+from worker.retention import forget_jobs
+
+
+def step_at(database: Database, cluster_id: str, *times: float) -> None:
+    for seconds in times:
+        set_time(database, cluster_id, seconds)
+        assert live.step_cluster(database, cluster_id) is not None
+
+
+def reading_of(database: Database, cluster_id: str) -> Reading:
+    with database.session_scope(writes=False) as session:
+        found = read(session, session.get_one(Cluster, cluster_id))
+    assert found is not None
+    return found
+
+
+def forecasts_of(database: Database) -> dict[str, JobForecastRow]:
+    with database.session_scope(writes=False) as session:
+        return {row.job_id: row for row in session.exec(select(JobForecastRow))}
+
+
+def promises_of(database: Database) -> list[ForecastPromise]:
+    with database.session_scope(writes=False) as session:
+        return list(session.exec(select(ForecastPromise).order_by(col(ForecastPromise.id))))
+
+
+def row_of(database: Database, cluster_id: str) -> ClusterForecast:
+    with database.session_scope(writes=False) as session:
+        return session.get_one(ClusterForecast, cluster_id)
+
+
+def make_fifo(database: Database) -> str:
+    return make_cluster(database, policy="fifo", placer="packed-sticky")
+
+
+def submit_rigid(database: Database, cluster_id: str, *, gpus: int = 8, **fields: Any) -> str:
+    """Of 8 GPUs: on the A100 alone, so that a second one waits for the first."""
+    values = {
+        "adaptivity": Adaptivity.RIGID.value,
+        "gpu_count": gpus,
+        "batch_size": 512,
+        "gpu_types": ["a100"],
+        **fields,
+    }
+    return submit(database, cluster_id, **values)[0]
+
+
+# ---- the present, and what comes of it
+
+
+def test_the_central_draw_comes_true_but_for_the_pace(database: Database) -> None:
+    cluster_id = make_fifo(database)
+    first = submit_rigid(database, cluster_id)
+    second = submit_rigid(database, cluster_id, submitted_seconds=1.0)
+    step_at(database, cluster_id, 10.0, 70.0, 130.0)
+
+    reading = reading_of(database, cluster_id)
+    present = reading.present()
+    assert {one.job.id for one in present.jobs} == {first, second}
+    assert present.next_round_at == 180.0
+    drawing = Drawing(present, reading.unknown, MemoisingFitter())
+    played = play(present, drawing.draw(CENTRAL))
+
+    at = 130.0
+    while any(row.finished_seconds is None for row in jobs_of(database, cluster_id)):
+        at += 60.0
+        set_time(database, cluster_id, at)
+        live.step_cluster(database, cluster_id)
+    for job_id in (first, second):
+        actual = job(database, job_id)
+        assert actual.finished_seconds is not None
+        assert played.ends[job_id] == pytest.approx(actual.finished_seconds, rel=0.45)
+    waited = job(database, second).started_seconds
+    assert waited == pytest.approx(played.starts[second], rel=0.45)
+
+
+def test_jobs_that_nobody_can_foretell_are_left_out(database: Database) -> None:
+    cluster_id = make_fifo(database)
+    running, paused = submit_rigid(database, cluster_id), submit_rigid(database, cluster_id)
+    cancelled = submit_rigid(database, cluster_id)
+    with database.session_scope() as session:
+        for job_id, field in ((paused, "pause_requested"), (cancelled, "cancel_requested")):
+            row = session.get_one(Job, job_id)
+            setattr(row, field, True)
+            session.add(row)
+
+    assert reading_of(database, cluster_id).present().job_ids == (running,)
+
+
+def test_a_cluster_without_nodes_has_no_present(database: Database) -> None:
+    with database.session_scope() as session:
+        bare = Cluster(name="bare", policy="fifo", placer="packed-sticky", round_seconds=60.0)
+        session.add(bare)
+        session.flush()
+        assert read(session, bare) is None
+
+
+# ---- after rounds
+
+
+def test_a_forecast_is_due_after_a_round_and_kept_for_every_job(database: Database) -> None:
+    cluster_id = make_fifo(database)
+    assert work.due_clusters(database) == []
+    first = submit_rigid(database, cluster_id)
+    second = submit_rigid(database, cluster_id, submitted_seconds=1.0)
+    step_at(database, cluster_id, 30.0)
+    assert work.due_clusters(database) == [cluster_id]
+
+    found = work.work_out(database, cluster_id)
+
+    assert found is not None
+    assert len(found.draws) >= LEAST_DRAWS
+    rows, row = forecasts_of(database), row_of(database, cluster_id)
+    assert rows.keys() == {first, second}
+    assert rows[first].holds_gpus
+    late = rows[second]
+    assert late.start_p50 is not None
+    assert late.end_p50 is not None
+    assert late.end_p90 is not None
+    assert late.made_seconds < late.start_p50 < late.end_p50 <= late.end_p90
+    assert late.spans[0][1:] == ["a100", 8]
+    assert (row.state, row.round_number) == (OperationState.SUCCEEDED, 1)
+    assert work.due_clusters(database) == []
+
+
+def test_promises_are_made_at_submission_and_once_an_hour(database: Database) -> None:
+    cluster_id = make_fifo(database)
+    submit_rigid(database, cluster_id, work_scale=50.0)
+    for at in (30.0, 90.0, 3610.0, 3670.0):
+        step_at(database, cluster_id, at)
+        work.work_out(database, cluster_id)
+
+    found = promises_of(database)
+
+    assert [one.kind for one in found] == [PromiseKind.SUBMISSION, PromiseKind.HOURLY]
+    assert [round(one.made_seconds) for one in found] == [30, 3610]
+    assert found[0].run_seconds is not None
+    assert found[0].pace is not None
+
+
+def test_how_jobs_went_becomes_the_pace_of_those_to_come(database: Database) -> None:
+    cluster_id = make_fifo(database)
+    first = submit_rigid(database, cluster_id)
+    step_at(database, cluster_id, 30.0)
+    work.work_out(database, cluster_id)
+    (promise,) = promises_of(database)
+    at = 30.0
+    while job(database, first).finished_seconds is None:
+        at += 60.0
+        step_at(database, cluster_id, at)
+
+    (ended,) = reading_of(database, cluster_id).unknown.history.ended
+
+    row = job(database, first)
+    assert row.finished_seconds is not None
+    assert promise.run_seconds is not None
+    took = row.finished_seconds - promise.made_seconds
+    assert ended.pace == pytest.approx((promise.pace or 0) * took / promise.run_seconds, rel=0.01)
+    life = reading_of(database, cluster_id).unknown.history.lives[row.owner_id, "cifar10"]
+    assert set(life.samples) >= {"a100"}
+    assert life.gradients
+
+
+def test_the_arrivals_of_the_last_day_are_read(database: Database) -> None:
+    cluster_id = make_fifo(database)
+    submit_rigid(database, cluster_id)
+    submit_rigid(database, cluster_id, submitted_seconds=90_000.0)
+    set_time(database, cluster_id, 100_000.0)
+    reading = reading_of(database, cluster_id)
+
+    with database.session_scope(writes=False) as session:
+        history = unknown_of(
+            session, session.get_one(Cluster, cluster_id), 100_000.0, reading.specs, ()
+        ).history
+
+    assert [round(one.ago) for one in history.arrivals] == [10_000]
+    assert history.window_seconds == 86_400.0
+
+
+# ---- one worker at a time, and none that blocks
+
+
+def test_two_workers_do_not_work_at_one_cluster(database: Database) -> None:
+    cluster_id = make_fifo(database)
+    submit_rigid(database, cluster_id)
+    step_at(database, cluster_id, 30.0)
+    claim = work._claim(database, cluster_id)
+
+    assert claim is not None
+    assert work.work_out(database, cluster_id) is None
+
+
+def test_what_a_killed_worker_had_begun_another_one_finishes(database: Database) -> None:
+    cluster_id = make_fifo(database)
+    submit_rigid(database, cluster_id)
+    step_at(database, cluster_id, 30.0)
+    assert work._claim(database, cluster_id) is not None
+    with database.session_scope() as session:
+        row = session.get_one(ClusterForecast, cluster_id)
+        row.heartbeat_at = utc_now() - timedelta(seconds=60)
+        session.add(row)
+
+    assert work.work_out(database, cluster_id) is not None
+    assert row_of(database, cluster_id).state == OperationState.SUCCEEDED
+
+
+def test_a_forecast_gives_way_to_a_question(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster_id = make_fifo(database)
+    submit_rigid(database, cluster_id)
+    step_at(database, cluster_id, 30.0)
+    monkeypatch.setattr(work, "LOOK_SECONDS", 0.0)
+
+    assert work.work_out(database, cluster_id, must_stop=lambda: True) is None
+
+    row = row_of(database, cluster_id)
+    assert row.state == OperationState.FAILED
+    assert forecasts_of(database) == {}
+    assert promises_of(database) == []
+
+
+def test_a_second_message_of_the_same_round_finds_nothing_to_do(database: Database) -> None:
+    cluster_id = make_fifo(database)
+    submit_rigid(database, cluster_id)
+    step_at(database, cluster_id, 30.0)
+
+    assert work.work_out_if_due(database, cluster_id, must_stop=lambda: False) is not None
+    first = row_of(database, cluster_id).finished_at
+    assert work.work_out_if_due(database, cluster_id, must_stop=lambda: False) is None
+    assert row_of(database, cluster_id).finished_at == first
+
+
+def test_promises_go_with_the_events_of_a_job(database: Database) -> None:
+    cluster_id = make_fifo(database)
+    ended = submit_rigid(database, cluster_id)
+    step_at(database, cluster_id, 30.0)
+    work.work_out(database, cluster_id)
+    with database.session_scope() as session:
+        row = session.get_one(Job, ended)
+        row.state, row.finished_seconds = JobState.SUCCEEDED.value, 100.0
+        session.add(row)
+    settings = Settings(_env_file=None, keep_events_days=2)
+
+    set_time(database, cluster_id, 86_400.0)
+    forget_jobs(database, settings)
+    assert len(promises_of(database)) == 1
+    set_time(database, cluster_id, 3 * 86_400.0)
+    forget_jobs(database, settings)
+    assert promises_of(database) == []
+
+
+def test_it_rests_three_times_as_long_as_it_worked(database: Database) -> None:
+    cluster_id = make_fifo(database)
+    submit_rigid(database, cluster_id, work_scale=50.0)
+    step_at(database, cluster_id, 30.0)
+    work.work_out(database, cluster_id)
+    step_at(database, cluster_id, 90.0)
+    with database.session_scope() as session:
+        row = session.get_one(ClusterForecast, cluster_id)
+        row.compute_seconds = 100.0
+        session.add(row)
+    assert work.due_clusters(database) == []
+
+    with database.session_scope() as session:
+        row = session.get_one(ClusterForecast, cluster_id)
+        row.finished_at = utc_now() - timedelta(seconds=301)
+        session.add(row)
+    assert work.due_clusters(database) == [cluster_id]
+
+
+def test_a_policy_that_fails_costs_the_forecast_and_no_more(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster_id = make_fifo(database)
+    submit_rigid(database, cluster_id)
+    step_at(database, cluster_id, 30.0)
+
+    def broken(*_: object, **__: object) -> None:
+        raise ValueError("the policy is broken")
+
+    monkeypatch.setattr(work, "forecast", broken)
+
+    assert work.work_out(database, cluster_id) is None
+    row = row_of(database, cluster_id)
+    assert (row.state, row.detail) == (OperationState.FAILED, "ValueError")
+    assert work.due_clusters(database) == []  # until the next round
+
+
+# ---- what if
+
+
+def ask(database: Database, cluster_id: str, **request: Any) -> str:
+    """Store a question as the service does."""
+    owner, tenant = make_owner(database)
+    mine = {"owner_id": owner, "tenant_id": tenant}
+    with database.session_scope() as session:
+        operation = Operation(kind=what_if.KIND, total=18.0, **mine)
+        session.add(operation)
+        session.flush()
+        asked = WhatIf(cluster_id=cluster_id, operation_id=operation.id, request=request, **mine)
+        session.add(asked)
+        session.flush()
+        return asked.id
+
+
+def answered(database: Database, forecast_id: str) -> tuple[Operation, Any]:
+    with database.session_scope(writes=False) as session:
+        asked = session.get_one(WhatIf, forecast_id)
+        return session.get_one(Operation, asked.operation_id), asked.result
+
+
+def test_a_drained_node_puts_off_what_ran_on_it(database: Database) -> None:
+    cluster_id = make_fifo(database)
+    held = submit_rigid(database, cluster_id, gpus=4, batch_size=256, gpu_types=["t4"])
+    second = submit_rigid(database, cluster_id, gpus=4, batch_size=256, gpu_types=["t4"])
+    step_at(database, cluster_id, 30.0)
+
+    forecast_id = ask(database, cluster_id, changes={"drain_nodes": ["t4-0"]})
+    what_if.answer(database, forecast_id)
+
+    operation, result = answered(database, forecast_id)
+    assert operation.state == OperationState.SUCCEEDED
+    assert operation.done == 2 * result["draws"] >= 2 * what_if.LEAST_PAIRS
+    assert len(result["slowed"]) == 1
+    job_id, p50, _, share = result["slowed"][0]
+    assert job_id in {held, second}
+    assert p50 > 60
+    assert share == 1.0
+    assert result["after"]["last_end_seconds"] > result["before"]["last_end_seconds"]
+
+
+def test_another_policy_and_more_nodes_are_played_side_by_side(database: Database) -> None:
+    cluster_id = make_fifo(database)
+    long = submit_rigid(database, cluster_id, work_scale=3.0)
+    short = submit_rigid(database, cluster_id, submitted_seconds=1.0, work_scale=0.1)
+    step_at(database, cluster_id, 30.0)
+
+    forecast_id = ask(database, cluster_id, changes={"policy": "srtf"})
+    what_if.answer(database, forecast_id)
+    _, result = answered(database, forecast_id)
+    by_job = {row[0]: row[1] for row in result["slowed"]}
+    assert by_job[short] < 0 < by_job[long]
+
+    more = {"add_nodes": [{"gpu_type": "a100", "gpu_count": 8, "count": 2}]}
+    forecast_id = ask(database, cluster_id, changes=more)
+    what_if.answer(database, forecast_id)
+    _, result = answered(database, forecast_id)
+    assert {row[0]: row[1] for row in result["slowed"]}[short] < 0
+
+
+def test_a_cancelled_question_stops_and_has_no_answer(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster_id = make_fifo(database)
+    submit_rigid(database, cluster_id)
+    step_at(database, cluster_id, 30.0)
+    forecast_id = ask(database, cluster_id, changes={"policy": "srtf"})
+    monkeypatch.setattr(what_if, "LOOK_SECONDS", 0.0)
+    with database.session_scope() as session:
+        operation = session.get_one(Operation, answered(database, forecast_id)[0].id)
+        operation.cancel_requested = True
+        session.add(operation)
+
+    what_if.answer(database, forecast_id)
+
+    operation, result = answered(database, forecast_id)
+    assert (operation.state, result) == (OperationState.CANCELLED, None)
+
+
+def test_a_question_without_a_worker_is_sent_again_and_answered_once(database: Database) -> None:
+    cluster_id = make_fifo(database)
+    submit_rigid(database, cluster_id)
+    step_at(database, cluster_id, 30.0)
+    forecast_id = ask(database, cluster_id, changes={"policy": "srtf"})
+
+    assert what_if.is_asked(database)
+    assert what_if.waiting_questions(database) == [forecast_id]
+    assert what_if.waiting_questions(database) == []
+    what_if.answer(database, forecast_id)
+    first = answered(database, forecast_id)
+    what_if.answer(database, forecast_id)
+    assert answered(database, forecast_id) == first
+    assert not what_if.is_asked(database)

@@ -1,0 +1,30 @@
+"""How finely the draws of a cluster are played, by its size: a large one's rounds take longer."""
+
+from __future__ import annotations
+
+from maat.forecasting.forecast import PACING
+from maat.forecasting.play import Pacing
+from maat.forecasting.present import Present
+
+_FINE = 200
+"""Up to so many jobs, draws are played as finely as is useful."""
+QUICK = Pacing(resolution=0.2, standing=0.5)
+COARSEST = Pacing(resolution=1.0, standing=2.0)
+
+
+def pacing_of(present: Present) -> Pacing:
+    """Return the pacing: coarser in proportion to the jobs beyond a number."""
+    return _coarser(PACING, present)
+
+
+def quick_pacing_of(present: Present) -> Pacing:
+    """Return the pacing of an answer that somebody waits for."""
+    return _coarser(QUICK, present)
+
+
+def _coarser(pacing: Pacing, present: Present) -> Pacing:
+    factor = max(len(present.job_ids) / _FINE, 1.0)
+    return Pacing(
+        min(pacing.resolution * factor, COARSEST.resolution),
+        min(pacing.standing * factor, COARSEST.standing),
+    )

@@ -1,0 +1,68 @@
+"""Jobs' rows as the scheduler knows them, of clusters of any executor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from sqlmodel import Session, col, select
+
+from backend.commands.spec import command_spec
+from backend.jobs.declarations import declaration_of
+from backend.models import Cluster as ClusterRow
+from backend.models import Job as JobRow
+from backend.models import JobCommand
+from backend.models import Node as NodeRow
+from backend.reservations.repository import tenant_names
+from maat.scheduling.errors import InputError
+from maat.scheduling.job import JobId, JobSpec
+from worker.job_spec import job_spec
+
+_AT_ONCE = 5000  # ids: databases limit the parameters of a statement
+
+
+@dataclass(frozen=True)
+class Specs:
+    """`work`: of commands, the effective samples that were said, by job."""
+
+    runs_commands: bool
+    gpu_types: Sequence[str]
+    tenants: dict[str, str] = field(default_factory=dict)
+    work: dict[JobId, float | None] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, session: Session, cluster: ClusterRow, nodes: Sequence[NodeRow], jobs: Iterable[JobRow]
+    ) -> Specs:
+        specs = cls(cluster.runs_commands, list(dict.fromkeys(node.gpu_type for node in nodes)))
+        specs.know(session, list(jobs))
+        return specs
+
+    def know(self, session: Session, jobs: Sequence[JobRow]) -> None:
+        """Read what is needed of more jobs."""
+        missing = [job.tenant_id for job in jobs if job.tenant_id not in self.tenants]
+        self.tenants.update(tenant_names(session, missing))
+        ids = [job.id for job in jobs if job.id not in self.work] if self.runs_commands else []
+        for first in range(0, len(ids), _AT_ONCE):
+            some = ids[first : first + _AT_ONCE]
+            rows = select(JobCommand.job_id, JobCommand.total_samples).where(
+                col(JobCommand.job_id).in_(some)
+            )
+            self.work.update(dict(session.exec(rows).all()))
+
+    def spec(self, row: JobRow) -> JobSpec | None:
+        """Return the spec of a known job; None if it can never run."""
+        try:
+            if not self.runs_commands:
+                return job_spec(row, tenant=self.tenants[row.tenant_id])
+            return command_spec(
+                declaration_of(row),
+                id=row.id,
+                submitted_at=row.submitted_seconds,
+                gpu_types=self.gpu_types,
+                work=self.work.get(row.id),
+                owner=row.owner_id,
+                tenant=self.tenants[row.tenant_id],
+            )
+        except (InputError, KeyError):  # of a catalog that has changed since
+            return None

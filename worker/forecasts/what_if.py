@@ -1,0 +1,258 @@
+"""Answers what would happen: two states side by side, in the same draws. Knows no broker."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from sqlmodel import Session, col, select
+
+from backend.database import Database
+from backend.forecasts.service import KIND, PLAYED
+from backend.models import Cluster, Operation, OperationState, WhatIf
+from backend.models import Job as JobRow
+from backend.problems import InternalError, Problem, invalid_input
+from maat.api.clusters import NodeBody
+from maat.api.forecasts import ClusterChangesBody
+from maat.forecasting.changes import with_job, with_nodes, with_policy
+from maat.forecasting.forecast import Forecast, OutOfTime, side_by_side, slowed
+from maat.forecasting.present import Present
+from maat.scheduling.cluster import Node
+from maat.scheduling.errors import InputError
+from maat.scheduling.job import JobId
+from maat.scheduling.placement import PLACERS
+from maat.scheduling.policies import POLICIES, parameters_beside, suiting_placer
+from worker.executors.simulated_state import fit_once
+from worker.forecasts.keeping import columns_of, spans_of
+from worker.forecasts.pacing import quick_pacing_of
+from worker.forecasts.reading import Reading, read
+from worker.forecasts.work import LOOK_SECONDS, log
+from worker.operations import OPERATIONS, finish, is_cancel_requested, join, waiting_operations
+from worker.work_queue import Claim
+
+MOST_SECONDS = 60.0  # of CPU
+MOST_SLOWED = 200
+ANSWER_SECONDS = 3.0
+"""No other pair of draws begins after this time, once there are LEAST_PAIRS."""
+LEAST_PAIRS = 3
+
+
+class _Cancelled(Exception):
+    """Somebody asked the operation to stop."""
+
+
+def waiting_questions(database: Database) -> list[str]:
+    """Return the questions without a worker; they count as sent from now on."""
+    operations = waiting_operations(database, kind=KIND)
+    if not operations:
+        return []
+    with database.session_scope(writes=False) as session:
+        mine = select(WhatIf.id).where(col(WhatIf.operation_id).in_(operations))
+        return list(session.exec(mine.order_by(col(WhatIf.id))))
+
+
+def is_asked(database: Database) -> bool:
+    """Return whether a question waits: it goes before the forecasts of rounds."""
+    with database.session_scope(writes=False) as session:
+        queued = (Operation.kind == KIND, Operation.state == OperationState.QUEUED.value)
+        return session.exec(select(Operation.id).where(*queued).limit(1)).first() is not None
+
+
+def answer(database: Database, forecast_id: str) -> None:
+    """Work a question out and store the answer; do nothing if it has one."""
+    with database.session_scope(writes=False) as session:
+        asked = session.get(WhatIf, forecast_id)
+    if asked is None or not join(database, asked.operation_id):
+        return
+    claim = Claim(asked.operation_id)
+    result, state, error, message = None, OperationState.SUCCEEDED, None, "Done."
+    try:
+        with OPERATIONS.working_on(database, claim):
+            result = _worked_out(database, asked)
+    except _Cancelled:
+        state, message = OperationState.CANCELLED, "Cancelled."
+    except OutOfTime:
+        state, message = OperationState.FAILED, "It took too long."
+        error = _problem(
+            InternalError(f"The forecast took longer than {MOST_SECONDS:g} CPU s."), asked
+        )
+    except InputError as wrong:
+        state, message = OperationState.FAILED, "It cannot be asked."
+        error = _problem(invalid_input(wrong, f"/changes/{wrong.field}"), asked)
+    except Exception:
+        log.exception("the question %s could not be answered", asked.id)
+        state, message = OperationState.FAILED, "Failed."
+        error = _problem(
+            InternalError(
+                "The forecast failed because of a fault of Maat; the worker's log has the details."
+            ),
+            asked,
+        )
+    _store(database, asked, result, state, message=message, error=error)
+
+
+def _worked_out(database: Database, asked: WhatIf) -> dict[str, Any]:
+    with database.session_scope(writes=False) as session:
+        reading = read(session, session.get_one(Cluster, asked.cluster_id))
+    if reading is None:
+        raise InputError(
+            "has no nodes", field="cluster_id", value=asked.cluster_id, remedy="Add a node first."
+        )
+    present = reading.present()
+    changed, job_id = _changed(reading, present, asked.request)
+    look = _looking(database, asked)
+
+    begun = time.monotonic()
+    before, after = side_by_side(
+        present,
+        changed,
+        reading.unknown,
+        fitter=fit_once,
+        least=LEAST_PAIRS,
+        pacing=quick_pacing_of(present),
+        look=look,
+        progress=lambda played: _tell(database, asked, played),
+        has_time=lambda: time.monotonic() - begun < ANSWER_SECONDS,
+    )
+    return _result(before, after, job_id)
+
+
+def _changed(
+    reading: Reading, present: Present, request: Mapping[str, Any]
+) -> tuple[Present, JobId | None]:
+    """Return the state as asked for, and the id of the job that was asked for."""
+    if request.get("changes") is not None:
+        present = _with_changes(reading, present, ClusterChangesBody(**request["changes"]))
+    if request.get("row") is None:
+        return present, None
+    row = JobRow(**request["row"])
+    reading.specs.tenants.setdefault(row.tenant_id, request["tenant"])
+    reading.specs.work[row.id] = request["work"]
+    spec = reading.specs.spec(row)
+    if spec is None:
+        raise InputError(
+            "can never run here", field="model", value=row.model, remedy="Name another model."
+        )
+    needs = frozenset(request["after"]) & frozenset(present.job_ids)
+    return with_job(present, replace(spec, submitted_at=present.now), after=needs), row.id
+
+
+def _with_changes(reading: Reading, present: Present, changes: ClusterChangesBody) -> Present:
+    taken = {node.id for node in present.cluster.nodes}
+    added = list(_nodes(changes.add_nodes, taken))
+    if changes.drain_nodes or added:
+        present = with_nodes(present, drained=changes.drain_nodes, added=added)
+    if changes.policy is None and changes.placer is None:
+        return present
+    row = reading.snapshot.cluster
+    policy = changes.policy or row.policy
+    parameters = row.policy_parameters if changes.policy is None else changes.policy_parameters
+    placer = changes.placer or (row.placer if changes.policy is None else suiting_placer(policy))
+    beside = parameters_beside(PLACERS.entry(placer), policy)
+    return with_policy(
+        present,
+        POLICIES.build(policy, {**beside, **parameters}),
+        PLACERS.build(placer, changes.placer_parameters),
+    )
+
+
+def _nodes(bodies: list[NodeBody], taken: set[str]) -> list[Node]:
+    """Return new nodes under names of their own."""
+    found: list[Node] = []
+    for body in bodies:
+        for _ in range(body.count):
+            number = len(found)
+            while (name := f"added-{number}") in taken:
+                number += 1
+            taken.add(name)
+            found.append(Node(name, body.gpu_type, body.gpu_count))
+    return found
+
+
+def _result(before: Forecast, after: Forecast, job_id: JobId | None) -> dict[str, Any]:
+    """Return the answer as it is kept: cluster seconds, jobs by id."""
+    job = None
+    if job_id is not None:
+        found = after.jobs[job_id]
+        job = {**columns_of(found, after.now), "spans": spans_of(found)}
+    later = [
+        [one.job_id, _finite(one.p50), _finite(one.p90), one.share]
+        for one in slowed(before, after)
+        if max(abs(one.p50), abs(one.p90)) >= 1.0
+    ]
+    return {
+        "made_seconds": after.now,
+        "draws": min(len(before.draws), len(after.draws)),
+        "job": job,
+        "slowed": later[:MOST_SLOWED] + later[MOST_SLOWED:][-MOST_SLOWED:],
+        "before": _side(before),
+        "after": _side(after),
+    }
+
+
+def _finite(seconds: float) -> float:
+    """Return a difference for which there is a number: beyond the horizon it is the horizon's."""
+    most = 14 * 86_400.0
+    return min(max(seconds, -most), most)
+
+
+def _side(found: Forecast) -> dict[str, Any]:
+    starts = [one.start.p50 for one in found.jobs.values() if one.start is not None]
+    known = [start for start in starts if start is not None]
+    ends = [one.end.p50 for one in found.jobs.values() if one.end.p50 is not None]
+    return {
+        "jobs": len(found.jobs),
+        "later": len(found.jobs) - len(ends),
+        "mean_start_seconds": sum(known) / len(known) if known else None,
+        "mean_end_seconds": sum(ends) / len(ends) if ends else None,
+        "last_end_seconds": max(ends, default=None),
+    }
+
+
+def _looking(database: Database, asked: WhatIf) -> Callable[[], None]:
+    begun, next_look = time.process_time(), time.monotonic()
+
+    def look() -> None:
+        nonlocal next_look
+        now = time.monotonic()
+        if time.process_time() - begun > MOST_SECONDS:
+            raise OutOfTime
+        if now > next_look:
+            next_look = now + LOOK_SECONDS
+            if is_cancel_requested(database, asked.operation_id):
+                raise _Cancelled
+
+    return look
+
+
+def _tell(database: Database, asked: WhatIf, done: int) -> None:
+    with database.session_scope() as session:
+        message = f"{done} of {PLAYED} futures played at most."
+        OPERATIONS.beat(session, Claim(asked.operation_id), done=float(done), message=message)
+
+
+def _store(
+    database: Database,
+    asked: WhatIf,
+    result: dict[str, Any] | None,
+    state: OperationState,
+    *,
+    message: str,
+    error: dict[str, Any] | None,
+) -> None:
+    with database.session_scope() as session:
+        _keep(session, asked.id, result)
+        finish(session, asked.operation_id, state, message=message, error=error)
+
+
+def _keep(session: Session, forecast_id: str, result: dict[str, Any] | None) -> None:
+    row = session.get_one(WhatIf, forecast_id)
+    row.result = result
+    session.add(row)
+    session.flush()
+
+
+def _problem(problem: Problem, asked: WhatIf) -> dict[str, Any]:
+    return problem.as_json(instance=f"/api/v1/operations/{asked.operation_id}", request_id="")
