@@ -57,7 +57,7 @@ def no_tenant_has_more_than_its_ceiling(decision: Decision, round_input: RoundIn
 
 
 def nobody_is_kept_below_its_guarantee_by_what_others_borrow(
-    decision: Decision, round_input: RoundInput
+    decision: Decision, round_input: RoundInput, policy: Policy
 ) -> None:
     """What a waiting job needs within the guarantee is idle, or others hold it by right.
 
@@ -69,7 +69,7 @@ def nobody_is_kept_below_its_guarantee_by_what_others_borrow(
         for gpu_type, capacity in zip(cluster.type_names, cluster.capacity.tolist(), strict=True):
             mine = has[job.spec.tenant, gpu_type]
             room = quotas[job.spec.tenant].guaranteed.get(gpu_type, 0) - mine
-            need = least(job, gpu_type)
+            need = least(job, gpu_type, policy)
             if not 0 < need <= room or need > cluster.usable_gpus[cluster.type_index[gpu_type]]:
                 continue
             idle = capacity - sum(has[tenant, gpu_type] for tenant in quotas)
@@ -85,12 +85,12 @@ def waiting(decision: Decision, round_input: RoundInput) -> list[Job]:
     return [job for job in round_input.jobs if job.id not in decision.grants]
 
 
-def least(job: Job, gpu_type: str) -> int:
-    """The fewest GPUs of a type that any policy could give the job; zero if none."""
+def least(job: Job, gpu_type: str, policy: Policy) -> int:
+    """The fewest GPUs of a type that the policy could give the job; zero if none."""
     if not job.spec.may_use(gpu_type):
         return 0
     unit = job.spec.replica_gpus(gpu_type)
-    if job.spec.is_rigid:
+    if job.spec.is_rigid or not getattr(policy, "chooses_gpu_counts", False):
         return job.spec.requested_gpus if job.spec.requested_gpus % unit == 0 else 0
     return -(-max(job.spec.requested_gpus, 1) // unit) * unit
 
@@ -139,7 +139,7 @@ def test_every_policy_keeps_quotas_and_decides_the_same_again(
     # that must leave room for guarantees.
     rows = quota_limits(round_input, policy)
     first = policy.allocate(replace(round_input, limits=round_input.limits + rows))
-    nobody_is_kept_below_its_guarantee_by_what_others_borrow(first, round_input)
+    nobody_is_kept_below_its_guarantee_by_what_others_borrow(first, round_input, policy)
 
     copy = pickle.loads(pickle.dumps(round_input))  # noqa: S301 - our own bytes
     again = plan_round(copy, policy, placer)
@@ -198,7 +198,7 @@ def lower_ones_hold_nothing_that_a_waiting_job_was_offered(
                 and job_id not in round_input.pinned
                 and is_lower(round_input.job_by_id[job_id], job, round_input)
             )
-            if 0 < least(job, gpu_type) <= lower:
+            if 0 < least(job, gpu_type, policy) <= lower:
                 assert job.id not in first
 
 
