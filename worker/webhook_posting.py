@@ -35,14 +35,14 @@ def post_signed(
         is_final = isinstance(refused, PrivateAddress)
         raise Undelivered(str(refused), final=is_final) from None
     headers = signed_headers(secrets, body, event_id=event_id, timestamp=int(time.time()))
-    status = _post(target, body, headers, seconds=settings.webhook_seconds)
+    status = post(target, body, headers, seconds=settings.webhook_seconds)
     if not 200 <= status < 300:
         moved = " Redirects are not followed." if 300 <= status < 400 else ""
         raise Undelivered(f"The webhook answered {status}.{moved}", status=status)
     return status
 
 
-def _post(target: Target, body: bytes, headers: dict[str, str], *, seconds: float) -> int:
+def post(target: Target, body: bytes, headers: dict[str, str], *, seconds: float) -> int:
     """Send a message and return the status; the answer's body is not read. Raises Undelivered."""
     try:
         return asyncio.run(asyncio.wait_for(_posted(target, body, headers, seconds), seconds))

@@ -18,7 +18,7 @@ from report_receiver import receiving
 
 from backend.webhooks import addresses
 from backend.webhooks.addresses import RefusedAddress, checked_target, is_public
-from worker.report_channels import Undelivered, _post
+from worker.webhook_posting import Undelivered, post
 
 HERE = ("127.0.0.1",)
 
@@ -110,7 +110,7 @@ def test_a_message_goes_to_the_address_that_was_checked_under_the_name_of_the_ur
     with receiving() as receiver:
         url = receiver.url("hooks.example.com")
         target = checked_target(url, to_private=True, look_up=look_up)
-        assert _post(target, b"{}", {}, seconds=10.0) == 204
+        assert post(target, b"{}", {}, seconds=10.0) == 204
     assert look_up.asked == ["hooks.example.com"]
     ((headers, _, path),) = receiver.received
     assert headers["Host"] == f"hooks.example.com:{receiver.port}"
@@ -120,7 +120,7 @@ def test_a_message_goes_to_the_address_that_was_checked_under_the_name_of_the_ur
 def test_a_redirect_is_answered_and_not_followed() -> None:
     with receiving(307) as receiver:
         target = checked_target(receiver.url(), to_private=True)
-        assert _post(target, b"{}", {}, seconds=10.0) == 307
+        assert post(target, b"{}", {}, seconds=10.0) == 307
     assert len(receiver.received) == 1
 
 
@@ -129,7 +129,7 @@ def test_a_receiver_that_never_answers_is_given_up() -> None:
         receiver.hold.clear()
         target = checked_target(receiver.url(), to_private=True)
         with pytest.raises(Undelivered, match=r"within 0\.3 s"):
-            _post(target, b"{}", {}, seconds=0.3)
+            post(target, b"{}", {}, seconds=0.3)
 
 
 def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path: Path) -> Non
         url = receiver.url("hooks.example.com", "https")
         target = checked_target(url, to_private=True, look_up=answering(*HERE))
         with pytest.raises(Undelivered, match="certificate"):
-            _post(target, b"{}", {}, seconds=10.0)
+            post(target, b"{}", {}, seconds=10.0)
     assert receiver.received == []
 
 
