@@ -14,7 +14,7 @@
     const OF_ROUNDS = /^\/(cluster|jobs(\/.+)?|rounds(\/[^/]+)?)?$/;
     /* Some of what pages show changes without an event: all tabs ask for it at the same moments. */
     const REFRESH_MILLISECONDS = 30000;
-    const BETWEEN_MILLISECONDS = 3000, REST_MILLISECONDS = 200;
+    const BETWEEN_MILLISECONDS = 5000, REST_MILLISECONDS = 200;
     let lastAnswer = Date.now();
     let refreshedAt = 0, due = null, waiting = null;
     let beatsAstray = 0;

@@ -112,8 +112,8 @@ def test_a_cluster_without_a_node_says_so_and_what_to_do() -> None:
 @pytest.mark.parametrize(
     ("executor", "parameters", "says"),
     [
-        ("simulated", {}, "POST /api/v1/clusters"),
-        ("local", {}, "POST /api/v1/clusters"),
+        ("simulated", {}, "maat add-nodes"),
+        ("local", {}, "maat add-nodes"),
         ("local", {"gpus": "found"}, "nvidia-smi -L"),
         ("slurm", {"shared_dir": "/shared"}, "sinfo"),
     ],
