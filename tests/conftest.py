@@ -16,7 +16,6 @@ from slurm_cluster import NoSlurm, SlurmCluster
 from small_disk import SmallDisk
 
 BROWSER = "tests/browser/"
-MIDDLE_OF_BROWSER = "tests/browser/test_l"  # as much time before as after
 SLOW = (BROWSER, "tests/faults/", "tests/agent/", "tests/worker/", "tests/backend/")
 _HALVED = {Path(__file__).parent / folder for folder in ("backend", "worker", "faults")}
 _TWINS = {"sqlite": "postgresql", "embedded": "deployed"}
@@ -110,7 +109,7 @@ def _done_by_the_other_database(items: list[pytest.Item]) -> Iterator[pytest.Ite
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Browser tests go to two workers, in halves that share a service and a Chromium."""
+    """All browser tests go to one worker, for they share a service and a Chromium."""
     if config.getoption("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling
@@ -120,9 +119,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class Scheduling(LoadFileScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             file: str = super()._split_scope(nodeid)
-            if not file.startswith(BROWSER):
-                return file
-            return BROWSER + ("first half" if file < MIDDLE_OF_BROWSER else "second half")
+            return BROWSER if file.startswith(BROWSER) else file
 
     return Scheduling(config, log)
 

@@ -65,6 +65,7 @@ def test_the_loop_of_a_library_is_measured_before_it_clips(
     assert found["phi"] == pytest.approx(1, abs=0.15)
 
 
+@pytest.mark.long
 def test_two_replicas_measure_the_noise_that_there_is(new_run: Callable[..., Run]) -> None:
     run = new_run(script=ROOT / "benchmarks/agent_noise.py")
     assert run.attempt(2) == {"0": 0, "1": 0}, run.logs()

@@ -65,6 +65,7 @@ def test_a_job_on_1_2_and_1_replicas_goes_the_way_of_one_that_never_moves(
     ReportBody.model_validate({k: v for k, v in moved.report().items() if k != "at"})
 
 
+@pytest.mark.long
 def test_a_plan_of_the_server_is_followed_by_all_and_a_stop_ends_them_saved(
     new_run: NewRun,
 ) -> None:

@@ -21,8 +21,6 @@ from backend.database import Database
 from backend.settings import Settings
 from benchmarks.real_server import PATIENCE_SECONDS, Server, serving
 
-pytestmark = pytest.mark.both_databases
-
 CLIENTS = 60
 THREADS = 4
 JOBS, HEALTH, CALL = "/api/v1/jobs", "/api/v1/health", "/_dash-update-component"

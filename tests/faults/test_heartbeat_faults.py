@@ -47,6 +47,7 @@ def test_a_worker_shows_life_by_name_and_queues_until_it_is_killed(
         wait_until(lambda: last_sign(database) != silent, "a sign of the dead", seconds=7.0)
 
 
+@pytest.mark.long
 def test_the_service_is_ready_while_its_worker_lives(
     worker: Worker, database_url: str, tmp_path: Path
 ) -> None:

@@ -102,6 +102,7 @@ def test_a_command_that_is_killed_is_started_again_and_ends(service: Service) ->
     assert service.attempts(job_id)[0]["exit_codes"] == {"0": -9}
 
 
+@pytest.mark.long
 def test_maat_says_at_its_end_what_trains_on(service: Service) -> None:
     job_id = service.submit("exec sleep 600")
     service.await_state(job_id, "running")

@@ -261,7 +261,7 @@ def test_a_job_that_takes_too_long_fails_by_the_time_limit_and_others_are_done(
         return rho_of(given, look=look)  # type: ignore[arg-type]
 
     monkeypatch.setattr(work, "rho_of", slowly)
-    while work.work_out(database, job_seconds=0.05):
+    while work.work_out(database, job_seconds=0.5):
         pass
     found = rows(database)
     assert (found[slow].state, found[slow].reason) == ("failed", WithoutRho.TIME_LIMIT)

@@ -21,7 +21,7 @@ from worker.engines.local import LocalEngine
 from worker.engines.protocol import EngineNode, Order, Phase, Refused, Unreachable
 
 NODES = (EngineNode("t4-0", "t4", 4, up=True), EngineNode("cpu/0 a", "cpu", 2, up=True))
-WAITS = ("/bin/sh", "-c", "echo ready; setsid sleep 1000 & sleep 1000")
+WAITS = ("/bin/sh", "-c", "setsid sleep 1000 & sleep 1000 & echo ready; wait")
 
 
 def _until(holds: Callable[[], object]) -> None:
