@@ -78,7 +78,7 @@ def snapshot_of(session: Session, cluster: ClusterRow) -> Snapshot | None:
 
 
 def news_of(session: Session, cluster: ClusterRow, known: Mapping[JobId, int]) -> News | None:
-    """Read the news; return None if a known job was ended, or declared anew, from outside.
+    """Read the news; return None if somebody ended a known job or changed its declaration.
 
     `known`: the version of each job's declaration.
     """

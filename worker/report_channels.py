@@ -16,7 +16,7 @@ from backend.secret_key import SecretError, secret_key
 from backend.settings import Settings
 from maat.api.fields import rfc3339
 from maat.api.reports import Paper, ReportForm
-from worker.webhook_posting import Undelivered, post_signed
+from worker.webhooks.posting import Undelivered, post_signed
 
 __all__ = ["Delivered", "Undelivered", "envelope", "send_to_webhook", "write_to_folder"]
 

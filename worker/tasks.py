@@ -30,7 +30,6 @@ from worker import (
     retention,
     simulations,
     sweeps,
-    webhook_keeping,
 )
 from worker.app import DISPATCH_SECONDS, EXPIRES_SECONDS, TICK_SECONDS, app
 from worker.fairness import days
@@ -39,7 +38,8 @@ from worker.fairness import work as fairness
 from worker.forecasts import what_if
 from worker.forecasts import work as forecasts
 from worker.training.awaited import watch
-from worker.webhook_courier import Courier
+from worker.webhooks import keeping as webhook_keeping
+from worker.webhooks.courier import Courier
 
 
 @lru_cache(maxsize=1)

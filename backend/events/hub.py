@@ -104,7 +104,7 @@ class Hub:
             self._feed = None
             for subscription in self._subscriptions:
                 subscription.is_over = True
-                subscription.put(Batch((), feed.position))  # whoever waits learns of it
+                subscription.put(Batch((), feed.position))  # wakes streams that wait for a batch
 
     async def _news(self, feed: Feed) -> list[Change]:
         """Return the changes; none while the database does not answer. The next look finds them."""

@@ -239,7 +239,7 @@ class Steps:
 
 
 def _without_path(error: Exception) -> str:
-    """Return an error's words, the same ones for each file: what is told anew makes an event."""
+    """Return an error's words without the file: each new text would make another event."""
     if isinstance(error, OSError) and error.strerror is not None:
         return error.strerror
     return str(error).partition("\n")[0][:200].rstrip(".")

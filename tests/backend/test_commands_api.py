@@ -39,8 +39,8 @@ def here(client: TestClient) -> TestClient:
 def test_a_command_is_cloned_once_its_secrets_are_given_again(here: TestClient) -> None:
     run = {**RUN, "env": {"A": "1"}, "secret_env": {"KEY": "hush-hush"}}
     first = here.post(JOBS, json={**RIGID, "run": run}).json()["id"]
-    anew = {"run": {"secret_env": {"KEY": "other"}, "max_retries": 7}}
-    made = here.post(f"{JOBS}/{first}/actions/clone", json={"changes": anew})
+    changes = {"run": {"secret_env": {"KEY": "other"}, "max_retries": 7}}
+    made = here.post(f"{JOBS}/{first}/actions/clone", json={"changes": changes})
     assert made.status_code == 201, made.text
     shown = here.get(f"{JOBS}/{made.json()['id']}/command").json()
     assert (shown["argv"], shown["env"], shown["max_retries"]) == (RUN["argv"], {"A": "1"}, 7)

@@ -250,7 +250,7 @@ def test_what_a_tenant_is_owed_gives_it_the_gpu_that_cannot_be_shared() -> None:
 
 
 def test_what_is_owed_grows_by_what_a_round_could_not_give() -> None:
-    """One GPU for two: whoever has it owes the other half of it, by the second."""
+    """Two tenants share one GPU: the one that holds it owes the other half of its time."""
     quotas = (TenantQuota(tenant="a"), TenantQuota(tenant="b"))
     one = round_of(Cluster.parse("t4=1x1"), asks("b-0", "b"), asks("a-0", "a"), quotas=quotas)
     first = decided("las", one)

@@ -1,4 +1,4 @@
-"""Jobs that start after others: they wait apart, start in time, and are held if that is in vain."""
+"""Jobs that start after others: they wait, start when those succeed, and are held if one fails."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from report_receiver import receiving
 
 from backend.webhooks import addresses
 from backend.webhooks.addresses import RefusedAddress, checked_target, is_public
-from worker.webhook_posting import Undelivered, post
+from worker.webhooks.posting import Undelivered, post
 
 HERE = ("127.0.0.1",)
 

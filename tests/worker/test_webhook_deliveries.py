@@ -36,9 +36,10 @@ from backend.secret_key import secret_key
 from backend.settings import Settings
 from backend.webhooks.signing import signature
 from maat.vocabulary import WebhookEvent
-from worker import live, webhook_keeping
-from worker.webhook_courier import Courier, due_webhooks, send_next
-from worker.webhook_notices import take_notices
+from worker import live
+from worker.webhooks import keeping
+from worker.webhooks.courier import Courier, due_webhooks, send_next
+from worker.webhooks.notices import take_notices
 
 pytestmark = pytest.mark.both_databases
 
@@ -296,17 +297,17 @@ def test_a_message_is_given_up_when_its_time_is_over(
             late = {"until": utc_now() - timedelta(seconds=1)}
             one = sa.update(WebhookDelivery).where(col(WebhookDelivery.number) == 1)
             session.execute(one.values(**late))
-        assert webhook_keeping.give_up(database) == 1
+        assert keeping.give_up(database) == 1
         gone, waits = messages(database)
         assert (gone.state, waits.state) == ("failed", "queued")
         assert gone.message == (
             "The webhook answered 500. It was given up: its time was over before it arrived."
         )
-        assert webhook_keeping.prune(database, days=1.0) == 0
+        assert keeping.prune(database, days=1.0) == 0
         with database.session_scope() as session:
             old = utc_now() - timedelta(days=40)
             session.execute(sa.update(WebhookDelivery).values(finished_at=old))
-        assert webhook_keeping.prune(database, days=30.0) == 2
+        assert keeping.prune(database, days=30.0) == 2
     assert len(receiver.received) == 1
 
 
@@ -314,8 +315,8 @@ KILLED = """
 import sys
 from backend.database import Database
 from backend.settings import Settings
-from worker.webhook_courier import send_next
-from worker.webhook_notices import take_notices
+from worker.webhooks.courier import send_next
+from worker.webhooks.notices import take_notices
 settings = Settings(_env_file=None)
 database = Database.of(settings)
 take_notices(database, settings)

@@ -15,7 +15,7 @@ from backend.database import Database
 from backend.models import Webhook, WebhookNotice
 from backend.settings import Settings
 from backend.webhooks.deliveries import add_message
-from worker.webhook_messages import told_of
+from worker.webhooks.messages import told_of
 
 AT_ONCE = 200  # notices per transaction, to keep it short
 

@@ -28,8 +28,8 @@ from backend.models import OperationState, Webhook, WebhookDelivery
 from backend.problems import Unauthenticated
 from backend.secret_key import SecretError, secret_key
 from backend.settings import Settings
-from worker.webhook_notices import AT_ONCE, are_there, take_notices
-from worker.webhook_posting import Undelivered, post_signed
+from worker.webhooks.notices import AT_ONCE, are_there, take_notices
+from worker.webhooks.posting import Undelivered, post_signed
 from worker.work_queue import Claim, Condition, WorkQueue
 
 log = logging.getLogger(__name__)

@@ -1,0 +1,1 @@
+"""Messages of webhooks: notices of events become messages, which are sent, signed and kept."""
