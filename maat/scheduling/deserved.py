@@ -17,8 +17,8 @@ def max_min_shares(demand: FloatArray, weights: FloatArray, capacity: FloatArray
 
     The level rises for all alike; who has all that it asks for leaves the rest to the others.
 
-    `demand`, (E, K): GPUs that a tenant's jobs could use, D_k. `weights`, (K,): w_k, above zero.
-    `capacity`, (E,): GPUs in service, N.
+    `demand`, (E, K): GPUs that a tenant's jobs could use, D_k. `weights`, (K,) or (E, K): w_k,
+    above zero. `capacity`, (E,): GPUs in service, N.
     """
     moments, tenants = demand.shape
     if not tenants:
@@ -27,7 +27,7 @@ def max_min_shares(demand: FloatArray, weights: FloatArray, capacity: FloatArray
     order = np.argsort(full_at, axis=1, kind="stable")
     levels = np.take_along_axis(full_at, order, axis=1)
     asked = np.take_along_axis(demand, order, axis=1)
-    weight = weights[order]
+    weight = np.take_along_axis(np.broadcast_to(weights, demand.shape), order, axis=1)
     # Before tenant i in this order is full, those before it are, and the others share the rest.
     given = np.cumsum(asked, axis=1) - asked
     sharing = np.cumsum(weight[:, ::-1], axis=1)[:, ::-1]

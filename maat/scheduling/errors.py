@@ -19,6 +19,8 @@ class InputError(MaatError):
     Names field, value, remedy, and where the input stood.
     """
 
+    row_word = "row"
+
     def __init__(
         self,
         problem: str,
@@ -44,7 +46,8 @@ class InputError(MaatError):
     def __str__(self) -> str:
         place = "" if self.source is None else self.source
         if self.row is not None:
-            place = f"{place}, row {self.row}" if place else f"row {self.row}"
+            row = f"{self.row_word} {self.row}"
+            place = f"{place}, {row}" if place else row
         shown = "" if self.value is None else f" (got {_shown(self.value)})"
         return f"{place}{': ' if place else ''}{self.field}: {self.problem}{shown}. {self.remedy}"
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 
 
 class ReasonCode(StrEnum):
@@ -34,6 +35,8 @@ class ReasonCode(StrEnum):
     NOT_YET_CONSIDERED = "NOT_YET_CONSIDERED"
 
 
+_SAME = 1e-6  # relative: as close as a solver tells two values apart
+
 _SENTENCES: Mapping[ReasonCode, str] = {
     ReasonCode.GRANTED: "It has what the policy chose for it.",
     ReasonCode.PINNED: (
@@ -59,7 +62,7 @@ _SENTENCES: Mapping[ReasonCode, str] = {
     ReasonCode.WAITING_QUOTA: "Its tenant already holds all that its quota allows.",
     ReasonCode.WAITING_RESERVATION: "GPUs that it could use are reserved for others.",
     ReasonCode.WAITING_CAPACITY: (
-        "Jobs that make better use of them hold all GPUs that it could use."
+        "Jobs that make at least as good use of them hold all GPUs that it could use."
     ),
     ReasonCode.FRAGMENTED: "Enough GPUs are free, but not together.",
     ReasonCode.BEHIND_IN_ORDER: "Jobs ahead of it in the policy's order hold the GPUs.",
@@ -81,10 +84,15 @@ _SENTENCES: Mapping[ReasonCode, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Reasons:
-    """The primary reason and the numbers behind it, units in their names."""
+    """The primary reason and the numbers behind it, units in their names.
+
+    `also`: what holds besides, the most structural first; filled when a round is recorded
+    (other_reasons.py).
+    """
 
     primary: ReasonCode
     evidence: Mapping[str, float | int | str | None] = field(default_factory=dict)
+    also: tuple[Reasons, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -107,6 +115,10 @@ class DeferredReasons(Mapping[str, Reasons]):
         """Set a reason that `work_out` computes; it must give the same at any time."""
         self._known[job_id] = work_out
 
+    def add(self, job_id: str, evidence: Mapping[str, float | int | str | None]) -> None:
+        """Add evidence to a reason, which stays as it is otherwise and is not computed for it."""
+        self._known[job_id] = partial(_with, self._known[job_id], evidence)
+
     def __getitem__(self, job_id: str) -> Reasons:
         found = self._known[job_id]
         if not isinstance(found, Reasons):
@@ -118,6 +130,13 @@ class DeferredReasons(Mapping[str, Reasons]):
 
     def __len__(self) -> int:
         return len(self._known)
+
+
+def _with(
+    reasons: Reasons | Callable[[], Reasons], evidence: Mapping[str, float | int | str | None]
+) -> Reasons:
+    known = reasons if isinstance(reasons, Reasons) else reasons()
+    return replace(known, evidence={**known.evidence, **evidence})
 
 
 def sentence_of(code: str, evidence: Mapping[str, object]) -> str:
@@ -139,6 +158,11 @@ def sentence_of(code: str, evidence: Mapping[str, object]) -> str:
             )
         case ReasonCode.WAITING_CAPACITY if isinstance(by := evidence.get("held_by"), str):
             return f"{by[:1].upper()}{by[1:]} hold all GPUs that it could use."
+        case ReasonCode.WAITING_CAPACITY if _is_worth_more(evidence):
+            return (
+                "Jobs that it cannot replace hold all GPUs that it could use: they start or "
+                "restart, may not be preempted, or would lose more than it would gain."
+            )
         case ReasonCode.NOT_YET_CONSIDERED if isinstance(why := evidence.get("reason"), str):
             ended = f"Its attempt {evidence.get('attempt')} ended: {why}".strip()
             return f"{ended} The next round considers it again."
@@ -148,6 +172,11 @@ def sentence_of(code: str, evidence: Mapping[str, object]) -> str:
             return (
                 f"Jobs of its tenant of class {evidence['higher_class']} or above come first: "
                 "they could use the GPUs that it lacks."
+            )
+        case ReasonCode.BEHIND_IN_ORDER if _are_free(evidence):
+            return (
+                "Jobs ahead of it in the policy's order wait too. GPUs are free for it, but it "
+                "does not overtake them."
             )
         case ReasonCode.DEPENDENCY_FAILED if isinstance(evidence.get("job"), str):
             return (
@@ -160,6 +189,19 @@ def sentence_of(code: str, evidence: Mapping[str, object]) -> str:
             return _held_back(_SENTENCES[reason], evidence)
         case reason:
             return _SENTENCES[reason]
+
+
+def _is_worth_more(evidence: Mapping[str, object]) -> bool:
+    """Return whether the GPUs would gain more by this job than their price says that they gain."""
+    value, price = evidence.get("value"), evidence.get("price")
+    if not isinstance(value, int | float) or not isinstance(price, int | float):
+        return False
+    return value > price + _SAME * max(abs(value), abs(price), 1.0)
+
+
+def _are_free(evidence: Mapping[str, object]) -> bool:
+    free, needed = evidence.get("free_gpus"), evidence.get("needed_gpus")
+    return isinstance(free, int) and isinstance(needed, int) and free >= needed > 0
 
 
 def _reserved(sentence: str, limit: object) -> str:
@@ -206,7 +248,7 @@ def _held_back(sentence: str, evidence: Mapping[str, object]) -> str:
 def _follows(job: str, count: object) -> str:
     more = count - 1 if isinstance(count, int) else 0
     others = "" if more < 1 else " and 1 other" if more == 1 else f" and {more} others"
-    return f"It waits until job {job}{others} {'has' if more < 1 else 'have'} succeeded."
+    return f"It waits until {job}{others} {'has' if more < 1 else 'have'} succeeded."
 
 
 def _idle(sentence: str, given: object, above: object) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,7 +11,9 @@ from maat.scheduling.arrays import IntArray
 from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.job import Job
 from maat.scheduling.limits import Limit, LimitKind
-from maat.scheduling.rounds import RoundInput
+
+if TYPE_CHECKING:
+    from maat.scheduling.rounds import RoundInput
 
 
 def free_places(round_input: RoundInput) -> IntArray:

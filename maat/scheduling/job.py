@@ -77,6 +77,11 @@ def declared(source: object) -> dict[str, Any]:
     return {name: getattr(source, name) for name in DECLARED}
 
 
+UNKNOWN_WORK = 1e9 + 0.5
+"""Effective samples of a job until its owner or its script says: others look shorter. No whole
+number: what somebody says is one."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSpec(JobDeclaration):
     """A declaration completed by what is known of the model, as policies see it.
@@ -112,6 +117,11 @@ class JobSpec(JobDeclaration):
     locality_penalty: float = 1.0
     regimes: DeclaredRegimes | None = None
     shares_as: str | None = None
+
+    @property
+    def work_is_known(self) -> bool:
+        """Whether `work` was said by its owner, its script or the catalog."""
+        return self.work != UNKNOWN_WORK
 
     def __post_init__(self) -> None:
         for name in ("work", "submitted_at", "restart_seconds", "weight"):

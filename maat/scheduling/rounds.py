@@ -26,6 +26,7 @@ from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Allocation, Job, JobId
 from maat.scheduling.limits import Limit, LimitIndex
 from maat.scheduling.matrix import GoodputMatrix
+from maat.scheduling.other_reasons import with_others
 from maat.scheduling.quotas import TenantQuota
 from maat.scheduling.solving.report import SolveReport
 from maat.scheduling.worked_out import WorkedOut
@@ -273,6 +274,11 @@ class RoundResult:
         The placer's reason counts if it could not place a grant, otherwise the policy's.
         """
         return {**self.decision.reasons, **self.placement.unplaced}
+
+    @cached_property
+    def explained(self) -> Mapping[JobId, Reasons]:
+        """Return the reasons with what holds besides: for the record, as no round needs it."""
+        return with_others(self.round_input, self.decision.grants, self.reasons)
 
     @property
     def round_number(self) -> int:

@@ -27,7 +27,7 @@ from maat.scheduling.rounds import Decision, RoundInput
         ("tiresias", "Jobs of higher queues, which have had less service, hold all"),
         ("gandiva", "Jobs whose turn it is hold all"),
         ("shockwave", "Jobs that the plan has in this round hold all"),
-        ("sia", "Jobs that make better use of them hold all"),
+        ("sia", "Jobs that make at least as good use of them hold all"),
     ],
 )
 def test_each_policy_says_in_its_own_words_who_holds_the_gpus(policy: str, says: str) -> None:

@@ -199,3 +199,21 @@ def test_a_reservation_that_keeps_a_job_out_is_named_by_its_holders() -> None:
         sentence_of(ReasonCode.WAITING_CAPACITY.value, stored)
         == Reasons(ReasonCode.WAITING_CAPACITY).sentence
     )
+
+
+def test_who_holds_the_gpus_is_not_said_to_use_them_better_than_the_prices_tell() -> None:
+    def said(value: float, price: float) -> str:
+        return sentence_of(ReasonCode.WAITING_CAPACITY.value, {"value": value, "price": price})
+
+    assert "at least as good use" in said(0.39289321881, 0.39289321898)
+    assert "at least as good use" in said(0.1, 0.3)
+    assert "may not be preempted" in said(0.1, 0.0)
+
+
+def test_a_job_that_gpus_are_free_for_is_not_said_to_lack_them() -> None:
+    def said(free: int) -> str:
+        evidence = {"needed_gpus": 4, "free_gpus": free}
+        return sentence_of(ReasonCode.BEHIND_IN_ORDER.value, evidence)
+
+    assert "GPUs are free for it" in said(4)
+    assert "hold the GPUs" in said(3)

@@ -16,6 +16,7 @@ from maat.scheduling.free_capacity import exceeds, free_places, never_fits, wait
 from maat.scheduling.job import Job, JobId
 from maat.scheduling.limits import Limit, LimitKind
 from maat.scheduling.matrix import GoodputMatrix
+from maat.scheduling.moving import with_moves
 from maat.scheduling.rounds import Grant, RoundInput
 from maat.scheduling.solving.report import SolveReport
 
@@ -102,13 +103,28 @@ class AssignmentReasons(Mapping[JobId, Reasons]):
         net = self._net(start, end)
         others = [i for i in range(end - start) if start + i != mine]
         runner_up = start + max(others, key=lambda i: net[i]) if others else None
-        return Reasons(
-            ReasonCode.GRANTED,
-            {
-                **self._described(mine, ""),
-                **({} if runner_up is None else self._described(runner_up, "runner_up_")),
-            },
-        )
+        evidence = {
+            **self._described(mine, ""),
+            **({} if runner_up is None else self._beside(runner_up, "runner_up_")),
+            **self._beside(self._alone(start, end), "alone_"),
+        }
+        return Reasons(ReasonCode.GRANTED, with_moves(job, evidence))
+
+    def _alone(self, start: int, end: int) -> int:
+        """Return the pair of most value to a job among those that no limit forbids by itself."""
+        columns = self._columns.limit[int(self.matrix.pairs.job[start])]
+        too_large = (self._columns.taken[start:end] > self._places[columns]).any(axis=1)
+        return start + int(np.argmax(np.where(too_large, -np.inf, self.value[start:end])))
+
+    def _beside(self, pair: int, prefix: str) -> dict[str, float | int | str | None]:
+        """Describe a pair that a job did not get, and name the limit whose price counts most."""
+        columns = self._columns.limit[int(self.matrix.pairs.job[pair])]
+        paid = self._columns.taken[pair] * self._prices[columns]
+        dearest = int(np.argmax(paid)) if len(paid) else 0
+        described = self._described(pair, prefix)
+        if len(paid) and paid[dearest] > 0:
+            described[f"{prefix}limit"] = self.round_input.limits[int(columns[dearest])].name
+        return described
 
     def _waiting(self, job: Job, start: int, end: int) -> Reasons:
         """Return why a job got nothing.

@@ -168,9 +168,7 @@ def _decision(walker: Walker, together: Sequence[Unit]) -> Decision:
     grants, reasons = walker.grants, walker.reasons
     for one, other in ((unit[i], unit[1 - i]) for unit in together for i in (0, 1)):
         grants[one.id] = replace(grants[one.id], share_with=(other.id,))
-        reasons[one.id] = replace(
-            reasons[one.id], evidence={**reasons[one.id].evidence, "shares_with": other.id}
-        )
+        reasons.add(one.id, {"shares_with": other.id})
     return Decision(grants, SolveReport(), reasons)
 
 

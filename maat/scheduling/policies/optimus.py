@@ -17,6 +17,7 @@ from maat.scheduling.efficiency import efficiency
 from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Job, JobId, JobSpec
+from maat.scheduling.moving import with_moves
 from maat.scheduling.policies.ordering import Walker
 from maat.scheduling.policies.requests import Requests, declared_plans
 from maat.scheduling.rounds import Decision, Grant, RoundInput
@@ -181,7 +182,13 @@ class _Task:
         }
         if self._now is not None:
             evidence["step_seconds"] = self._now
-        return Reasons(ReasonCode.GRANTED, evidence)
+        if self._next is not None and self.count + self.unit <= self.most:
+            evidence |= {
+                "runner_up_gpu_type": self.gpu_type,
+                "runner_up_gpu_count": self.count + self.unit,
+                "runner_up_step_seconds": self._next,
+            }
+        return Reasons(ReasonCode.GRANTED, with_moves(self.job, evidence))
 
     def _seconds(self, count: int) -> float | None:
         """Return the seconds of an optimiser step at the requested batch size.

@@ -13,6 +13,7 @@ from maat.scheduling.explain import DeferredReasons, ReasonCode, Reasons
 from maat.scheduling.free_capacity import exceeds, free_places, never_fits, waiting_for
 from maat.scheduling.job import Job, JobId
 from maat.scheduling.limits import Limit, LimitKind
+from maat.scheduling.moving import with_moves
 from maat.scheduling.policies.requests import Requests
 from maat.scheduling.rounds import Decision, Grant, Order, PolicyState, RoundInput
 from maat.scheduling.solving.report import SolveReport
@@ -108,7 +109,7 @@ def grant_chosen(
 
     Pinned grants come first. The choice must keep the limits already.
     """
-    walker = Walker(round_input, wanted, held_by)
+    walker = Walker(round_input, wanted, held_by, takes_first_with_room=False)
     for row, gpu_type in chosen:
         walker.take(row, gpu_type)
     for row, job in enumerate(round_input.jobs):
@@ -125,12 +126,21 @@ class _Need(NamedTuple):
 
 
 class Walker:
-    """The grants given so far in a round, and the places left by limit."""
+    """The grants given so far in a round, and the places left by limit.
+
+    `takes_first_with_room`: whether a job that is alone gets the first type in its order.
+    """
 
     def __init__(
-        self, round_input: RoundInput, wanted: Requests, held_by: str | None = None
+        self,
+        round_input: RoundInput,
+        wanted: Requests,
+        held_by: str | None = None,
+        *,
+        takes_first_with_room: bool = True,
     ) -> None:
         self._input, self._wanted, self._held_by = round_input, wanted, held_by
+        self._takes_first = takes_first_with_room
         self.free: list[int] = free_places(round_input).tolist()
         self._needs: dict[tuple[int, int], _Need] = {}
         self.grants: dict[JobId, Grant] = dict(round_input.pinned)
@@ -261,12 +271,44 @@ class Walker:
         for r in need.limits:
             self.free[r] -= count
         self.grants[job.id] = Grant(name, count, batch=self._wanted.plan(row, t))
-        evidence: dict[str, float | int | str | None] = {"gpu_type": name, "gpu_count": count}
+        self.reasons.defer(job.id, partial(self._granted, row, t))
+
+    def _granted(self, row: int, t: int) -> Reasons:
+        """Return why a job has what it was granted, as the walk has left things in the end."""
+        job, order = self._input.jobs[row], self._types_in_order(row)
+        evidence: dict[str, float | int | str | None] = {
+            **self._described(row, t, ""),
+            "by_request": 1,
+        }
+        possible = [kind for kind in order if not self._too_small(row, kind)]
+        before = possible.index(t) + 1 if self._takes_first and t in possible else 0
+        after = [kind for kind in possible[before:] if kind != t]
+        if after:
+            evidence |= self._beside(row, after[0], "runner_up_")
+        if possible and self._takes_first:
+            evidence |= self._beside(row, possible[0], "alone_")
+        return Reasons(ReasonCode.GRANTED, with_moves(job, evidence))
+
+    def _described(self, row: int, t: int, prefix: str) -> dict[str, float | int | str | None]:
+        evidence: dict[str, float | int | str | None] = {
+            f"{prefix}gpu_type": self._input.cluster.type_names[t],
+            f"{prefix}gpu_count": self._need(row, t).gpus,
+        }
         if self._wanted.evaluated:
-            evidence["goodput_samples_per_second"] = float(
+            evidence[f"{prefix}goodput_samples_per_second"] = float(
                 self._wanted.pairs.goodput[self._wanted.pair_of[row, t]]
             )
-        self.reasons[job.id] = Reasons(ReasonCode.GRANTED, evidence)
+        return evidence
+
+    def _beside(self, row: int, t: int, prefix: str) -> dict[str, float | int | str | None]:
+        """Describe a type that a job did not get: how much of it is free in the end."""
+        need = self._need(row, t)
+        free = min((self.free[r] for r in need.limits), default=0)
+        lacking = next((r for r in need.limits if self.free[r] < need.gpus), None)
+        described = {**self._described(row, t, prefix), f"{prefix}free_gpus": max(free, 0)}
+        if lacking is not None:
+            described[f"{prefix}limit"] = self._input.limits[lacking].name
+        return described
 
     def _most_free(self, row: int) -> int:
         free = [

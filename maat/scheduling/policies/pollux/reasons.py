@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from maat.scheduling.arrays import FloatArray
 from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.free_capacity import exceeds, never_fits, waiting_for
 from maat.scheduling.job import Job, JobId
 from maat.scheduling.limits import Limit
+from maat.scheduling.moving import with_moves
 from maat.scheduling.policies.pollux.homogeneous_view import AllocationOptions
 from maat.scheduling.rounds import Grant, RoundInput
 
@@ -49,8 +51,36 @@ def reasons_of(
                 speedup[j, min(grant.gpu_count, speedup.shape[1] - 1), spread]
             ),
         }
-        reasons[job.id] = Reasons(ReasonCode.GRANTED, evidence)
+        usable = round_input.cluster.usable_gpus[round_input.cluster.type_index[grant.gpu_type]]
+        possible = speedup[j, : int(usable) + 1]
+        evidence |= _alone(grant.gpu_type, possible, goodput[job.id], evidence)
+        reasons[job.id] = Reasons(ReasonCode.GRANTED, with_moves(job, evidence))
     return reasons
+
+
+def _alone(
+    gpu_type: str,
+    speedup: FloatArray,
+    goodput: float | None,
+    evidence: Mapping[str, float | int | str | None],
+) -> dict[str, float | int | str | None]:
+    """Describe the count of most speedup to a job, on one node or several, whatever others want.
+
+    `speedup`, (C + 1, 2): of the job on the type that it was granted. The search compares whole
+    allocations of all jobs, so that no single job has a runner-up.
+    """
+    count = int(speedup.max(axis=1).argmax())
+    now = evidence["speedup_over_fair_share"]
+    if not count:
+        return {}
+    known = goodput is not None and isinstance(now, float) and now > 0
+    return {
+        "alone_gpu_type": gpu_type,
+        "alone_gpu_count": count,
+        "alone_goodput_samples_per_second": float(goodput * speedup[count].max() / now)
+        if known
+        else None,
+    }
 
 
 def _waiting(

@@ -12,7 +12,6 @@ from typing import ClassVar
 import numpy as np
 
 from maat.scheduling.arrays import FloatArray
-from maat.scheduling.explain import Reasons
 from maat.scheduling.parameters import knob, parameter_hash
 from maat.scheduling.policies.isolated import IsolatedRule, IsolatedTimes, Speeds, ThroughputUnit
 from maat.scheduling.policies.ordering import grant_chosen
@@ -223,9 +222,7 @@ def _decision(
         evidence = {"time_share": float(shares.x[v]), "priority": float(chosen.priority[v])}
         for job_id in (first, *second):
             partner = {"shares_with": second[0] if job_id == first else first} if second else {}
-            reasons[job_id] = Reasons(
-                reasons[job_id].primary, {**reasons[job_id].evidence, **evidence, **partner}
-            )
+            reasons.add(job_id, {**evidence, **partner})
         for job_id in second:
             grants[job_id] = replace(
                 grants[job_id], share_with=(first,), shared_gpus=grants[job_id].gpu_count

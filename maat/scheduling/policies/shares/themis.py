@@ -15,7 +15,6 @@ from typing import ClassVar
 import numpy as np
 
 from maat.scheduling.arrays import BoolArray, FloatArray
-from maat.scheduling.explain import Reasons
 from maat.scheduling.job import JobId
 from maat.scheduling.parameters import knob, parameter_hash
 from maat.scheduling.policies.isolated import IsolatedRule, IsolatedTimes, Speeds
@@ -298,5 +297,5 @@ def _decision(
         }
         if v in parts:
             evidence |= {"rho_without_gpus": float(bids.rho[row]), "part_kept": parts[v]}
-        reasons[job_id] = Reasons(reasons[job_id].primary, {**reasons[job_id].evidence, **evidence})
+        reasons.add(job_id, evidence)
     return Decision(grants, outcome.report, reasons, state=state)
