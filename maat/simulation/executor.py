@@ -334,13 +334,16 @@ class SimulatedExecutor:
             state = JobState.STARTING if first else JobState.RESTARTING
         return [Event(now, job.spec.id, EventKind.STATE, state, data)]
 
-    def _profile(self, job: SimulatedJob) -> None:
-        """Give the agent the samples that the profiling mode reveals."""
+    def _profile(self, job: SimulatedJob, *, but: Collection[str] = ()) -> None:
+        """Give the agent the samples that the profiling mode reveals.
+
+        `but`: types of which it has some; others are new to the cluster, or to what it may use.
+        """
         mode = self._fidelity.profiling
         if mode is ProfilingMode.NO_PROFILE:
             return
         for kind in self.cluster.type_names:
-            if job.spec.may_use(kind):
+            if job.spec.may_use(kind) and kind not in but:
                 samples = revealed_samples(job, kind, mode, self.cluster)
                 if samples:
                     job.agent.learn(kind, samples, fitter=self._fitter)
@@ -393,6 +396,8 @@ class SimulatedExecutor:
                 snapshot, by_type = known
                 snapshot.restore(job, by_type)
                 self.jobs[job.spec.id] = job
+                if job.allocation is None:
+                    self._profile(job, but=by_type.keys())
         self._to_come, self._ids_to_come = waiting, {entry[2].spec.id for entry in waiting}
 
 

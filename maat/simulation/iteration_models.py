@@ -1,4 +1,4 @@
-"""Models known only by the time of an iteration: those of PAL's traces.
+"""Models known only by the time of an iteration: those of PAL's traces, and jobs as recorded.
 
 A job is a number of iterations on a number of GPUs.
 """
@@ -11,15 +11,15 @@ from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 
+from maat.models.gpu_types import GPU_TYPES
 from maat.models.truth import Shape, StepTime
 from maat.scheduling.belief import GradientStatistics
 from maat.scheduling.job import JobSpec, MemoryLimits
 from maat.simulation.fidelity import Fidelity
-from maat.simulation.world_models import Model, catalog_models
+from maat.simulation.world_models import DEFAULT_RESTART_SECONDS, Model, catalog_models
 from maat.vocabulary import Adaptivity
+from maat.workloads.recorded import MOST_RECORDED_GPUS, RECORDED
 from maat.workloads.workloads import TraceJob
-
-MOST_GPUS = 4096
 
 
 class IterationTruth:
@@ -30,7 +30,7 @@ class IterationTruth:
     """
 
     initial_batch_size = 1
-    max_batch_size = MOST_GPUS
+    max_batch_size = MOST_RECORDED_GPUS
     epoch_ends: Sequence[float] = (1.0,)
     slowdown = 1.0
 
@@ -102,6 +102,24 @@ def iteration_models() -> Mapping[str, Model]:
 
 
 @cache
+def recorded_model() -> Model:
+    """Return the model of jobs that are replayed as recorded: a second of it takes a second.
+
+    It takes as long on every GPU type that has a name: a trace binds its jobs to the type that they
+    ran on, where it says it.
+    """
+    memory = {name: MemoryLimits(1, 1, fills_gpu=False) for name in GPU_TYPES}
+    return IterationModel(
+        name=RECORDED,
+        truth=IterationTruth(1.0, GPU_TYPES),
+        restart_seconds=DEFAULT_RESTART_SECONDS,
+        memory=memory,
+        gpus_per_replica={},
+        reference_throughput=dict.fromkeys(memory, 1.0),
+    )
+
+
+@cache
 def shipped_models() -> Mapping[str, Model]:
-    """Return all models that Maat ships: the catalog's, and the iteration models."""
-    return {**catalog_models(), **iteration_models()}
+    """Return all that Maat ships: the catalog's, the iteration models, and jobs as recorded."""
+    return {**catalog_models(), **iteration_models(), RECORDED: recorded_model()}
