@@ -38,11 +38,10 @@ UNKNOWN_SPREAD = 1.0
 
 @dataclass(frozen=True)
 class Unknown:
-    """What is not known of a cluster's future. `unknown_work`: what stands for unknown work."""
+    """What is not known of a cluster's future."""
 
     history: History
     seed: int = 0
-    unknown_work: float = math.inf
 
 
 class Drawing:
@@ -54,6 +53,7 @@ class Drawing:
         self._jobs = known | {one.spec.id: unseen_job(one.spec) for one in present.waiting}
         self._truths = {job_id: self._truth(job) for job_id, job in self._jobs.items()}
         self._coming: dict[int, BelievedTruth] = {}
+        self._paces: dict[tuple[str, str], list[float]] = {}
 
     def draw(self, number: int) -> Draw:
         """Return a draw by its number; CENTRAL is the one without chance."""
@@ -79,7 +79,7 @@ class Drawing:
     def _pace(self, job: Job, truth: BelievedTruth, rng: np.random.Generator | None) -> float:
         spec = job.spec
         if self._is_known(spec, truth):
-            paces = self._unknown.history.paces_of(spec)
+            paces = self._paces_of(spec)
             if rng is None:
                 return median(paces) if len(paces) >= PRIOR_WEIGHT else PRIOR_PACE
             return _drawn(paces, rng, prior=_prior(PRIOR_PACE, PRIOR_SPREAD))
@@ -87,8 +87,16 @@ class Drawing:
         seconds = _seconds_left(ran, sum(job.attained_gpu_seconds.values()), spec, rng)
         return seconds * _rate(truth, spec) / max(job.remaining_work, 1e-9)
 
+    def _paces_of(self, spec: JobSpec) -> list[float]:
+        """Return what History says, which goes through all jobs that ended, once for each group."""
+        group = (spec.owner, spec.model)
+        found = self._paces.get(group)
+        if found is None:
+            found = self._paces[group] = self._unknown.history.paces_of(spec)
+        return found
+
     def _is_known(self, spec: JobSpec, truth: BelievedTruth) -> bool:
-        return truth.is_measured and spec.work < self._unknown.unknown_work
+        return truth.is_measured and spec.work_is_known
 
     def _arrivals(self, number: int) -> Iterator[Arrival]:
         """Yield the jobs to come, in order: those of the last day again, day by day.

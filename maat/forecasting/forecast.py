@@ -12,8 +12,11 @@ from maat.forecasting.present import Present
 from maat.scheduling.belief import Fitter
 from maat.scheduling.job import JobId
 
-PACING = Pacing(resolution=0.05, standing=0.25)
-"""A round per 5 % of the time from now: what comes late is known less exactly than that."""
+PACING = Pacing(resolution=0.05, standing=0.25, played_seconds=24 * 3600.0)
+"""A round per 5 % of the time from now: what comes late is known less exactly than that.
+
+A day is played: jobs that have run for half of it then go on as they did.
+"""
 LEAST_DRAWS = 9
 """The largest of nine draws is a P90: the next value exceeds it with probability 1 / 10."""
 
@@ -114,33 +117,53 @@ def side_by_side(
     fitter: Fitter,
     draws: int = LEAST_DRAWS,
     least: int = 1,
+    central: bool = True,
     pacing: Pacing = PACING,
     look: Callable[[], object] = lambda: None,
     progress: Callable[[int], object] = lambda _: None,
+    so_far: Callable[[Forecast, Forecast], object] = lambda *_: None,
     has_time: Callable[[], bool] = lambda: True,
 ) -> tuple[Forecast, Forecast]:
     """Play both states in the same draws, one draw after the other.
 
-    The central draw is played of `after` alone. After `least` draws, as many more up to `draws` as
-    there is time for. `look` and `progress` are as in `forecast`; it counts the draws of both.
-    Raises OutOfTime.
+    After `least` draws, as many more up to `draws` as there is time for. `central`: play the
+    central draw too, of `after` alone, once there is a first pair; otherwise, and until then, the
+    first draw stands for it. `look` and `progress` are as in `forecast`; it counts the draws of
+    both. `so_far` is given what the pairs played until then say, from the first one on. After
+    OutOfTime the pairs that are played count. Raises OutOfTime before the first.
     """
-    sides = [Drawing(state, unknown, fitter) for state in (before, after)]
-    central = play(after, sides[1].draw(CENTRAL), pacing=pacing, fitter=fitter, look=look)
-    pairs: list[list[Played]] = []
+    states = (before, after)
+    sides = [Drawing(state, unknown, fitter) for state in states]
+
+    def played(side: int, number: int) -> Played:
+        drawn = sides[side].draw(number)
+        return play(states[side], drawn, pacing=pacing, fitter=fitter, look=look)
+
+    def summary() -> tuple[Forecast, Forecast]:
+        first, second = ([pair[side] for pair in pairs] for side in (0, 1))
+        return (
+            summed_up(before, Played({}, {}, {}, 0), first, {}),
+            summed_up(after, middle or second[0], second, {}),
+        )
+
+    pairs: list[tuple[Played, Played]] = []
+    middle: Played | None = None
     for number in range(CENTRAL + 1, draws + 1):
         if len(pairs) >= least and not has_time():
             break
-        pair = []
-        for state, drawing in zip((before, after), sides, strict=True):
-            drawn = drawing.draw(number)
-            pair.append(play(state, drawn, pacing=pacing, fitter=fitter, look=look))
-            progress(2 * len(pairs) + len(pair))
-        pairs.append(pair)
-    return (
-        summed_up(before, Played({}, {}, {}, 0), [first for first, _ in pairs], {}),
-        summed_up(after, central, [second for _, second in pairs], {}),
-    )
+        try:
+            as_it_is = played(0, number)
+            progress(2 * len(pairs) + 1)
+            pairs.append((as_it_is, played(1, number)))
+            progress(2 * len(pairs))
+            so_far(*summary())
+            if central and middle is None:
+                middle = played(1, CENTRAL)
+        except OutOfTime:
+            if not pairs:
+                raise
+            break
+    return summary()
 
 
 def summed_up(

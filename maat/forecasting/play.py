@@ -59,11 +59,14 @@ class Pacing:
     """How often a draw decides. With both at 0, in every round, as the live cluster does.
 
     `resolution`: rounds are as far apart as this share of the time from now; between them jobs go
-    on. `standing`: a decision stands for this share, unless a job ends or comes.
+    on. `standing`: a decision stands for this share, unless a job ends or comes. After
+    `played_seconds`, and whenever that time has doubled, a draw ends if all jobs that are left have
+    run since half of it: they go on at their mean speed since then.
     """
 
     resolution: float = 0.0
     standing: float = 0.0
+    played_seconds: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,14 @@ def play(
     return _Player(present, draw, pacing, fitter).play(horizon_seconds, look)
 
 
+@dataclass(frozen=True)
+class _Done:
+    """The work that jobs had done which had begun, after so many seconds of a draw."""
+
+    played: float
+    work: Mapping[JobId, float]
+
+
 class _Player:
     def __init__(self, present: Present, draw: Draw, pacing: Pacing, fitter: Fitter | None) -> None:
         self._present, self._draw, self._pacing = present, draw, pacing
@@ -123,6 +134,7 @@ class _Player:
         self._store = _Notes(present.state, self._left.copy())
         self._arrivals = iter(draw.arrivals)
         self._coming = next(self._arrivals, None)
+        self._halfway: _Done | None = None
         self._begin()
 
     def _begin(self) -> None:
@@ -149,8 +161,12 @@ class _Player:
 
     def play(self, horizon_seconds: float, look: Callable[[], object]) -> Played:
         at, end, rounds = self._present.next_round_at, self._present.now + horizon_seconds, 0
+        foreseen: Mapping[JobId, float] = {}
         while self._left and at <= end and rounds < MOST_ROUNDS:
             look()
+            foreseen = self._foreseen(end)
+            if foreseen:
+                break
             rounds += 1
             self._clock.sleep_until(at)
             self._bring(at)
@@ -161,7 +177,37 @@ class _Player:
             if stepped is not None and self._is_stuck(*stepped):
                 break
             at = grid.time(1) if stepped is None else self._next(grid, stepped[0])
-        return self._played(rounds)
+        return self._played(rounds, foreseen)
+
+    def _foreseen(self, until: float) -> Mapping[JobId, float]:
+        """Return the ends of all jobs that are left, at their speed in the last half of the time.
+
+        Infinite: later than `until`. Empty while one of them has not run in all of that half.
+        """
+        now = self._executor.now
+        played = now - self._present.now
+        if self._halfway is None:
+            if 2 * played >= self._pacing.played_seconds:
+                self._halfway = self._done(now)
+            return {}
+        if played < self._pacing.played_seconds or played < 2 * self._halfway.played:
+            return {}
+        before, self._halfway = self._halfway, self._done(now)
+        ends: dict[JobId, float] = {}
+        for job_id in self._left:
+            job, done = self._executor.jobs.get(job_id), before.work.get(job_id)
+            gained = 0.0 if job is None or done is None else job.ledger.done_work - done
+            if job is None or gained <= 0:
+                return {}
+            seconds = played - before.played
+            at = now + (job.total_work - job.ledger.done_work) * seconds / gained
+            ends[job_id] = at if at <= until else math.inf
+        return ends
+
+    def _done(self, now: float) -> _Done:
+        jobs = self._executor.jobs.items()
+        begun = {i: one.ledger.done_work for i, one in jobs if one.ledger.started_at is not None}
+        return _Done(now - self._present.now, begun)
 
     def _gap(self, at: float) -> float:
         """Seconds to the next possible round: a multiple of the cluster's own interval."""
@@ -219,9 +265,9 @@ class _Player:
         to_come = self._executor.unfinished - self._executor.jobs.keys()
         return self._coming is not None or bool(to_come)
 
-    def _played(self, rounds: int) -> Played:
+    def _played(self, rounds: int, foreseen: Mapping[JobId, float]) -> Played:
         mine = set(self._present.job_ids)
-        ends = {
+        ends = {job_id: at for job_id, at in foreseen.items() if at < math.inf} | {
             job_id: job.finished_at
             for job_id, job in self._executor.finished.items()
             if job_id in mine and job.finished_at is not None

@@ -144,6 +144,25 @@ def test_fewer_rounds_give_nearly_the_same_ends(policy: str) -> None:
     assert sum(errors) / len(errors) < 0.15
 
 
+def test_a_draw_ends_early_once_the_speed_of_all_that_are_left_is_known() -> None:
+    present, lives, _ = halfway("sia")
+    long = Draw({job_id: slower(life, 15.0) for job_id, life in lives.items()})
+
+    exact, early = play(present, long), play(present, long, pacing=Pacing(played_seconds=3600.0))
+
+    assert early.rounds < exact.rounds
+    assert early.ends.keys() == exact.ends.keys()
+    soon = {job_id for job_id, at in exact.ends.items() if at <= present.now + 3600.0}
+    assert {job_id: early.ends[job_id] for job_id in soon} == {
+        job_id: exact.ends[job_id] for job_id in soon
+    }
+    errors = [
+        abs(early.ends[job_id] - exact.ends[job_id]) / (exact.ends[job_id] - present.now)
+        for job_id in present.job_ids
+    ]
+    assert sum(errors) / len(errors) < 0.15
+
+
 def test_a_job_that_follows_another_starts_after_its_end() -> None:
     present, lives, _ = halfway("fifo")
     first, last = present.jobs[0].job, present.waiting[-1]

@@ -29,7 +29,7 @@ from maat.scheduling.belief import GradientStatistics, MemoisingFitter
 from maat.scheduling.cluster import Cluster, Node
 from maat.scheduling.errors import ClusterError
 from maat.scheduling.fitting import Sample
-from maat.scheduling.job import JobSpec, MemoryLimits
+from maat.scheduling.job import UNKNOWN_WORK, JobSpec, MemoryLimits
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.vocabulary import Adaptivity
@@ -164,12 +164,18 @@ def takewhile_before(arrivals: object, until: float) -> list[object]:
 
 def test_work_that_nobody_knows_takes_as_long_as_jobs_that_ran_longer() -> None:
     ended = [Ended("local", "m", seconds) for seconds in (100.0, 2000.0, 2000.0, 2000.0, 2000.0)]
-    of = Unknown(History(ended=ended * 40), unknown_work=1e9)
+    of = Unknown(History(ended=ended * 40))
 
-    found = made(present(job("a", work=1e9)), of).jobs["a"]
+    found = made(present(job("a", work=UNKNOWN_WORK)), of).jobs["a"]
 
     assert found.end.p50 == pytest.approx(2020, rel=0.1)
     assert found.pace is None
+
+
+def test_work_that_is_known_to_be_very_much_takes_its_time() -> None:
+    assert made(present(job("a", work=2e9)), unknown()).jobs["a"].end.p50 is None
+    nobody_knows = made(present(job("a", work=UNKNOWN_WORK)), unknown()).jobs["a"]
+    assert nobody_knows.end.p50 == pytest.approx(1020, rel=0.1)
 
 
 # ---- what a job is taken to be
