@@ -15,8 +15,11 @@ from maat import __version__
 from maat.cli import token
 from maat.cli.account_commands import ACCOUNT_NOUNS
 from maat.cli.cluster_commands import CLUSTER_COMMANDS
-from maat.cli.lazy_commands import Command, add_lazily
+from maat.cli.import_commands import IMPORT_NOUNS
+from maat.cli.lazy_commands import EXIT_CODES, Command, add_lazily
 from maat.cli.numbers import whole_option
+from maat.cli.service import AsJson, show
+from maat.cli.terminal_text import without_controls
 from maat.scheduling.errors import InputError, MaatError
 
 COMMANDS = (
@@ -34,6 +37,11 @@ COMMANDS = (
         "sweep",
         "Vary one or two settings of a simulation and print the figures over seeds.",
         "maat.cli.sweep:sweep_command",
+    ),
+    Command(
+        "replay",
+        "Play a cluster's last hours again under other policies, and compare them job by job.",
+        "maat.cli.replay:replay",
     ),
     Command(
         "autoscale",
@@ -66,10 +74,15 @@ COMMANDS = (
         "Show what was learnt of a job: step times by GPU type, the parts of a restart, profiles.",
         "maat.cli.belief:belief",
     ),
+    Command(
+        "top",
+        "Show who runs where, who waits and why, and the next round, as they change.",
+        "maat.cli.top:top",
+    ),
     Command("jobs", "List jobs, newest first.", "maat.cli.jobs:jobs"),
     Command(
         "explain",
-        "Explain a job's allocation, and what its owner could request instead.",
+        "Explain why a job waits or has what it has, and do what helps.",
         "maat.cli.jobs:explain",
     ),
     Command(
@@ -214,6 +227,7 @@ DEMOS = (
 app = typer.Typer(
     name="maat",
     help="Maat schedules deep-learning training jobs on GPU clusters of mixed types.",
+    epilog=EXIT_CODES,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -236,7 +250,7 @@ def demo_commands() -> None:
 
 app.add_typer(demos, name="demo")
 app.add_typer(token.app, name="token")
-for noun, (title, entries) in ACCOUNT_NOUNS.items():
+for noun, (title, entries) in (ACCOUNT_NOUNS | IMPORT_NOUNS).items():
     of_noun = typer.Typer(help=title, no_args_is_help=True, pretty_exceptions_enable=False)
     of_noun.callback(help=title)(lambda: None)
     for command in entries:
@@ -288,9 +302,9 @@ def up_command(
 
 
 @app.command("version")
-def version() -> None:
+def version(as_json: AsJson = False) -> None:
     """Print the version."""
-    typer.echo(__version__)
+    show({"version": __version__}, as_json, __version__)
 
 
 def run() -> None:
@@ -315,8 +329,9 @@ def _end_call(failed: Exception) -> None:
 
     if isinstance(failed, ApiError):
         lines = [
-            str(failed),
-            *(f"  {field}: {sentence}" for field, sentence in failed.by_field.items()),
+            failed.summary,
+            *(f"  {error.place}: {error.full_sentence}" for error in failed.errors),
+            *([failed.next_step] if failed.next_step else []),
         ]
         _end("\n".join(lines), 2 if failed.status < 500 else 1)
     if isinstance(failed, Unreachable):
@@ -327,5 +342,5 @@ def _end_call(failed: Exception) -> None:
 
 
 def _end(message: str, code: int) -> None:
-    typer.echo(f"maat: {message}", err=True)
+    typer.echo(f"maat: {without_controls(message)}", err=True)
     sys.exit(code)

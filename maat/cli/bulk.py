@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from maat.cli.completion import job_names
 from maat.cli.service import client_of, job_id_of, show
 from maat.scheduling.errors import ParameterError
 
@@ -21,7 +22,10 @@ _MOST_SHOWN = 10
 
 JobMeant = Annotated[
     str | None,
-    typer.Argument(help="The job's id; or its name, if no other job has it. Or options below."),
+    typer.Argument(
+        help="The job's id; or its name, if no other job has it. Or options below.",
+        autocompletion=job_names,
+    ),
 ]
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from maat.cli.following import followed
 from maat.cli.numbers import number_option
 from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, show, table_of
 from maat.scheduling.errors import MaatError, ParameterError
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from maat.api.previews import JobFateOut, PreviewResultOut, RoundPreviewOut, RoundSideOut
     from maat.client import Client
 
-_LOOK_SECONDS = 0.3
 _MOST_SHOWN = 20
-_UNENDED = ("queued", "running")
 _COUNTS = {
     "gpus_in_use": "GPUs in use",
     "jobs_with_gpus": "jobs with GPUs",
@@ -110,16 +108,11 @@ def _parameters(
 
 def awaited(maat: Client, preview: RoundPreviewOut) -> RoundPreviewOut:
     """Wait for a preview; on Ctrl+C, cancel it. Raises NoPreview if there is no result."""
-    try:
-        while preview["state"] in _UNENDED:
-            time.sleep(_LOOK_SECONDS)
-            preview = maat.round_preview(preview["cluster_id"], preview["id"])
-    except KeyboardInterrupt:
-        maat.cancel_operation(preview["operation_id"])
-        raise
-    if preview["result"] is None:
-        raise NoPreview(preview["message"])
-    return preview
+    followed(maat, preview["operation_id"])
+    found = maat.round_preview(preview["cluster_id"], preview["id"])
+    if found["result"] is None:
+        raise NoPreview(found["message"])
+    return found
 
 
 def preview_lines(preview: RoundPreviewOut) -> list[str]:

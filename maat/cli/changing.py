@@ -9,13 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
+from maat.cli.as_it_is import change_as_it_is
 from maat.cli.bulk import JobMeant, JobsMeant, act
-from maat.cli.numbers import whole_option
 from maat.cli.option_groups import takes_groups
+from maat.cli.priority import read_priority
 from maat.cli.service import DEFAULT_URL, AsJson, JobNamed, Url, client_of, job_id_of, show
 from maat.cli.submit import labels_of
 from maat.scheduling.errors import ParameterError
-from maat.vocabulary import MAX_PRIORITY
 
 
 @takes_groups
@@ -25,13 +25,24 @@ def change(
     name: Annotated[str | None, typer.Option(help="Its new name.")] = None,
     priority: Annotated[
         int | None,
-        whole_option(
-            "--priority", least=-MAX_PRIORITY, most=MAX_PRIORITY, help="Its new priority."
+        typer.Option(
+            parser=read_priority,
+            metavar="CLASS",
+            help="Its new priority: low, normal, high or urgent; or a number from -1000 to 1000.",
         ),
     ] = None,
     deadline: Annotated[
         str | None,
         typer.Option(metavar="DATE", help="Its new deadline, in cluster time; or none."),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="FIELD=VALUE",
+            help="What it asks for while it holds no GPUs, such as min_gpus=2 or "
+            'gpu_types=["t4","a100"]; null takes it away. May be repeated.',
+        ),
     ] = None,
     set_label: Annotated[
         list[str] | None,
@@ -46,17 +57,24 @@ def change(
     given = {key: value for key, value in given.items() if value is not None}
     if deadline is not None:
         given["deadline"] = None if deadline == "none" else deadline
+    given |= changes_of(set_ or [])
     if not given:
-        remedy = "Give --name, --priority, --deadline or --set-label."
+        remedy = "Give --name, --priority, --deadline, --set or --set-label."
         raise ParameterError("is missing", field="change", remedy=remedy)
     if job is not None and not meant.dry_run:
         with client_of(url) as maat:
-            now = maat.job(job_id_of(maat, job))
-            wanted = {**given, **({"labels": {**now["labels"], **labels}} if labels else {})}
-            changed = maat.change_job(now["id"], wanted, version=now["version"])
+            job_id = job_id_of(maat, job)
+            changed = change_as_it_is(
+                lambda: maat.job(job_id),
+                lambda now: maat.change_job(
+                    job_id,
+                    {**given, **({"labels": {**now["labels"], **labels}} if labels else {})},
+                    version=now["version"],
+                ),
+            )
         show(changed, as_json, f"{changed['id']} is changed")
         return
-    if len(given) > 1 or given.keys() & {"name", "deadline"}:
+    if len(given) > 1 or set_ or given.keys() & {"name", "deadline"}:
         remedy = "Of many jobs change --priority or --set-label, one at a time."
         raise ParameterError("is too much at once", field="change", remedy=remedy)
     action = "priority" if priority is not None else "label"

@@ -13,6 +13,8 @@ from typing import Annotated
 
 import typer
 
+from maat.cli.service import AsJson
+
 DataDir = Annotated[
     Path,
     typer.Option(
@@ -25,9 +27,10 @@ DataDir = Annotated[
 def backup(
     file: Annotated[Path, typer.Argument(help="The file to write.")],
     data_dir: DataDir = Path("var"),
+    as_json: AsJson = False,
 ) -> None:
     """Write the whole database to one file, while Maat runs."""
-    _run(data_dir, "backup", str(file))
+    _run(data_dir, as_json, "backup", str(file))
 
 
 def restore(
@@ -36,9 +39,10 @@ def restore(
         bool, typer.Option("--force", help="Replace all that is in the database.")
     ] = False,
     data_dir: DataDir = Path("var"),
+    as_json: AsJson = False,
 ) -> None:
     """Write a backup into an empty database, while Maat is stopped."""
-    _run(data_dir, "restore", str(file), *(["--force"] if force else []))
+    _run(data_dir, as_json, "restore", str(file), *(["--force"] if force else []))
 
 
 def check(
@@ -46,15 +50,25 @@ def check(
         Path | None, typer.Argument(help="A backup; default: the database itself.")
     ] = None,
     data_dir: DataDir = Path("var"),
+    as_json: AsJson = False,
 ) -> None:
     """Check that the database, or a backup, is whole."""
-    _run(data_dir, "check", *([] if file is None else [str(file)]))
+    _run(data_dir, as_json, "check", *([] if file is None else [str(file)]))
 
 
-def _run(data_dir: Path, *arguments: str) -> None:
+def _run(data_dir: Path, as_json: bool, *arguments: str) -> None:
     done = subprocess.run(
-        (sys.executable, "-m", "backend.backups", *arguments),
+        (
+            sys.executable,
+            "-m",
+            "backend.backups",
+            *(["--json"] if as_json else []),
+            *arguments,
+        ),
         env={**os.environ, "MAAT_DATA_DIR": str(data_dir.resolve())},
+        stdout=subprocess.PIPE,
+        text=True,
         check=False,
     )
+    typer.echo(done.stdout, nl=False)
     raise typer.Exit(done.returncode)

@@ -1,51 +1,48 @@
-"""An explanation as `maat explain` prints it, with the commands for each remedy."""
+"""An explanation as `maat explain` prints it, with the command for each remedy."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from maat.api.job_answers import ExplanationOut, JobOut
+    from maat.api.job_answers import ExplanationOut, JobOut, Remedy
 
-# Field of a job -> option of `maat submit`.
-_OPTIONS = {
-    "model": "--model",
-    "cluster_id": "--cluster",
-    "adaptivity": "--adaptivity",
-    "gpu_count": "--gpus",
-    "min_gpus": "--min-gpus",
-    "max_gpus": "--max-gpus",
-    "batch_size": "--batch-size",
-    "max_batch_size": "--max-batch-size",
-    "work_scale": "--work-scale",
-    "workload_kind": "--kind",
-    "promised_seconds": "--promised-seconds",
-    "gpu_types": "--gpu-type",
-}
+NO_PRESS = "wait"
+"""The action of remedies for which there is nothing to do."""
 
 
 def explanation_lines(job: JobOut, explanation: ExplanationOut) -> list[str]:
-    """Return sentence, evidence, last lines of a failure, and remedies with their commands."""
+    """Return what holds, why it has what it has, the numbers, and remedies with their commands."""
     primary = explanation["primary"]
-    shown = [
+    lines = [primary["sentence"]]
+    if explanation["choice"]:
+        lines += [] if job["finished_at"] is None else ["As of its last round:"]
+        lines += [f"  {sentence}" for sentence in explanation["choice"]["sentences"]]
+    lines += [f"Also: {other['sentence']}" for other in explanation["reasons"][1:]]
+    if waited := explanation["waited"]:
+        at = "" if waited["as_of_round"] is None else f", as of round {waited['as_of_round']}"
+        lines.append(f"Before, it waited{at}: {waited['sentence']}")
+    lines += [
         f"  {name.replace('_', ' ')}: {value}"
         for name, value in primary["evidence"].items()
         if value is not None
     ]
-    written = [f"  | {line}" for line in explanation["last_lines"]]
-    lines = [primary["sentence"], *shown, *written]
+    lines += [f"  | {line}" for line in explanation["last_lines"]]
     if job["deadline"] is not None:
         lines.append(deadline_words(job))
     for remedy in explanation["remedies"]:
-        lines.append(f"- {remedy['sentence']}")
-        if remedy["changes"]:
-            again = shlex.join(
-                ["maat", "submit", job["name"], *_options({**job, **remedy["changes"]})]
-            )
-            lines.append(f"    {again} && maat cancel {job['id']}")
+        lines += _remedy_lines(job, remedy)
     return lines
+
+
+def _remedy_lines(job: JobOut, remedy: Remedy) -> Iterator[str]:
+    yield f"- {remedy['sentence']}"
+    for name, value in remedy["changes"].items():
+        yield f"    {name}: {remedy['before'].get(name)} -> {value}"
+    if remedy["action"] != NO_PRESS and remedy["permitted"]:
+        yield f"    {shlex.join(['maat', 'explain', job['id'], '--apply', remedy['code']])}"
 
 
 def deadline_words(job: JobOut) -> str:
@@ -60,21 +57,3 @@ def deadline_words(job: JobOut) -> str:
     }
     outlook = words.get(job["deadline_outlook"] or "")
     return f"Deadline {job['deadline']}{f': {outlook}' if outlook else ''}."
-
-
-def _options(declared: Mapping[str, Any]) -> list[str]:
-    """Return the options of `maat submit`, without those at their defaults."""
-    defaults = {
-        "min_gpus": 1,
-        "work_scale": 1.0,
-        "workload_kind": "training",
-        "adaptivity": "adaptive",
-    }
-    words = []
-    for field, option in _OPTIONS.items():
-        value = declared[field]
-        if value is None or defaults.get(field) == value:
-            continue
-        for one in value if isinstance(value, list) else [value]:
-            words += [option, f"{one:g}" if isinstance(one, float) else str(one)]
-    return words if declared["preemptible"] else [*words, "--no-preemptible"]

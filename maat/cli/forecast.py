@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from maat.cli.completion import job_names
+from maat.cli.following import followed
 from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, job_id_of, show, table_of
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import MaatError, ParameterError
@@ -22,18 +23,20 @@ if TYPE_CHECKING:
         QuantilesOut,
         SideOut,
     )
+    from maat.api.operations import OperationOut
     from maat.client import Client
 
 MOST_SLOWED = 10
-_LOOK_SECONDS, _QUIET_SECONDS = 0.2, 1.0
 _SIDES = ("", "jobs", "mean start", "mean end", "last end", "later than 14 days")
-_SLOWED = ("job", "ends later by", "at P90", "in draws")
+_SLOWED = ("job", "ends later by", "at {}", "in draws")
 
 
 def forecast(
     job: Annotated[
         str | None,
-        typer.Argument(help="The job's id; or its name, if no other job has it."),
+        typer.Argument(
+            help="The job's id; or its name, if no other job has it.", autocompletion=job_names
+        ),
     ] = None,
     drain: Annotated[
         list[str] | None,
@@ -97,14 +100,17 @@ def calibration(
 def answer_question(maat: Client, body: dict[str, Any], as_json: bool) -> None:
     """Ask, follow the operation, and print the answer. Ctrl+C cancels it.
 
-    Raises MaatError if it fails or is cancelled.
+    What the first draw says is told before, as progress is. Raises MaatError if it fails or is
+    cancelled.
     """
     asked = maat.ask_forecast(body)
-    try:
-        _wait(maat, asked["operation_id"])
-    except KeyboardInterrupt:
-        maat.cancel_operation(asked["operation_id"])
-        raise MaatError("The forecast was cancelled.") from None
+    told, first = Told(), FirstAnswer(maat, asked["id"])
+
+    def tell(operation: OperationOut) -> None:
+        told.tell(operation)
+        first.tell()
+
+    followed(maat, asked["operation_id"], tell=tell)
     found = maat.forecast(asked["id"])
     if found["state"] != "succeeded":
         detail = (found["error"] or {}).get("detail", "It was cancelled.")
@@ -112,17 +118,32 @@ def answer_question(maat: Client, body: dict[str, Any], as_json: bool) -> None:
     show(found, as_json, "\n".join(answer_lines(found)))
 
 
-def _wait(maat: Client, operation_id: str) -> None:
-    """Wait until the operation has ended; beyond a second, tell how far it is."""
-    begun, told = time.monotonic(), ""
-    while True:
-        operation = maat.operation(operation_id)
-        if operation["state"] not in ("queued", "running"):
+class Told:
+    """Tells how far an operation is, each time that it is further."""
+
+    def __init__(self) -> None:
+        self._last = ""
+
+    def tell(self, operation: OperationOut) -> None:
+        if operation["message"] != self._last:
+            self._last = operation["message"]
+            typer.echo(self._last, err=True)
+
+
+class FirstAnswer:
+    """Tells the first answer to a question, as soon as there is one."""
+
+    def __init__(self, maat: Client, forecast_id: str) -> None:
+        self._maat, self._id, self._is_told = maat, forecast_id, False
+
+    def tell(self) -> None:
+        if self._is_told:
             return
-        if time.monotonic() - begun > _QUIET_SECONDS and operation["message"] != told:
-            told = operation["message"]
-            typer.echo(told, err=True)
-        time.sleep(_LOOK_SECONDS)
+        found = self._maat.forecast(self._id)
+        if found["draws"]:
+            self._is_told = True
+            lines = ["", "A first answer; a better one follows.", *answer_lines(found), ""]
+            typer.echo("\n".join(lines), err=True)
 
 
 def _changes(
@@ -155,10 +176,14 @@ def job_lines(found: JobForecastOut) -> list[str]:
 
 def answer_lines(found: ForecastOut) -> list[str]:
     """Return the answer to a question in words and tables."""
-    lines = [] if found["job"] is None else _times_lines(found["job"])
+    from maat.api.forecasts import late_quantile
+
+    draws = found["draws"] or 0
+    lines = [] if found["job"] is None else _times_lines(found["job"], draws)
     slowed = found["slowed"] or []
     if slowed:
-        lines += [table_of(_SLOWED, [_slowed_row(row) for row in slowed[:MOST_SLOWED]])]
+        heads = tuple(head.format(late_quantile(draws)) for head in _SLOWED)
+        lines += [table_of(heads, [_slowed_row(row) for row in slowed[:MOST_SLOWED]])]
     else:
         lines.append("No other job ends earlier or later.")
     if len(slowed) > MOST_SLOWED:
@@ -166,7 +191,7 @@ def answer_lines(found: ForecastOut) -> list[str]:
     if found["before"] is not None and found["after"] is not None:
         rows = [_side_row("as it is", found["before"]), _side_row("as asked", found["after"])]
         lines += ["", table_of(_SIDES, rows)]
-    return [*lines, f"From {found['draws']} draws of each, by P50."]
+    return [*lines, f"From {draws} draw{'' if draws == 1 else 's'} of each, by P50."]
 
 
 def calibration_lines(found: CalibrationOut) -> list[str]:
@@ -183,17 +208,19 @@ def calibration_lines(found: CalibrationOut) -> list[str]:
     return [table_of(("promise", "quantile", "come due", "held"), rows)]
 
 
-def _times_lines(times: ForecastTimes) -> list[str]:
+def _times_lines(times: ForecastTimes, draws: int) -> list[str]:
     lines = []
     if times["start"] is not None:
-        lines.append(f"It would start {_when(times['start'])},")
-    lines.append(f"{'and end' if lines else 'It would end'} {_when(times['end'])}.")
+        lines.append(f"It would start {_when(times['start'], draws)},")
+    lines.append(f"{'and end' if lines else 'It would end'} {_when(times['end'], draws)}.")
     return [*lines, *_allocations(times)]
 
 
-def _when(quantiles: QuantilesOut) -> str:
+def _when(quantiles: QuantilesOut, draws: int) -> str:
+    from maat.api.forecasts import p90_probability
+
     p50, p90 = (_duration(quantiles["p50_seconds"]), _duration(quantiles["p90_seconds"]))
-    return f"in about {p50}, with probability 0.9 in at most {p90}"
+    return f"in about {p50}, with probability {p90_probability(draws):.2g} in at most {p90}"
 
 
 def _allocations(times: ForecastTimes) -> list[str]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+import json
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from maat.api.job_words import state_in_words
-from maat.cli.explanation import explanation_lines
+from maat.cli.as_it_is import change_as_it_is
+from maat.cli.explanation import NO_PRESS, explanation_lines
 from maat.cli.numbers import whole_option
 from maat.cli.service import (
     DEFAULT_URL,
@@ -21,8 +25,17 @@ from maat.cli.service import (
     show,
     table_of,
 )
+from maat.scheduling.errors import ParameterError
 
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from maat.api.job_answers import ExplanationOut, JobOut, JobPage, Remedy
+    from maat.client import Client
+
+_COLUMNS = ("id", "name", "model", "state", "gpu_type", "gpu_count", "progress", "reason")
 _MOST_CHARACTERS = {"name": 40, "model": 24}
+_TIME = "in cluster time, such as 2026-11-20T08:00:00Z"
 
 
 def jobs(
@@ -38,33 +51,131 @@ def jobs(
     cluster: Annotated[
         str | None, typer.Option(help="Only jobs of this cluster, by its id or name.")
     ] = None,
+    tenant: Annotated[
+        list[str] | None, typer.Option(help="Only jobs of this tenant. May be repeated.")
+    ] = None,
+    owner: Annotated[str | None, typer.Option(help="Only jobs of this user.")] = None,
     array: Annotated[str | None, typer.Option(help="Only jobs of the array with this id.")] = None,
+    submitted_after: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help=f"Only jobs submitted then or later, {_TIME}."),
+    ] = None,
+    submitted_before: Annotated[
+        str | None, typer.Option(metavar="TIME", help=f"Only jobs submitted before then, {_TIME}.")
+    ] = None,
     limit: Annotated[
         int, whole_option("--limit", least=1, most=MAX_LISTED, help="How many, newest first.")
     ] = 20,
+    watch: Annotated[
+        bool,
+        typer.Option(
+            "--watch",
+            help="Show the list again when a job changes, until q or Ctrl+C. With --json, one "
+            "line each time.",
+        ),
+    ] = False,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
     """List jobs, newest first."""
     with client_of(url) as maat:
-        page = maat.jobs(
-            cluster=cluster, state=state or [], label=label or [], array=array, limit=limit
+        read = partial(
+            maat.jobs,
+            cluster=cluster,
+            state=state or [],
+            label=label or [],
+            tenant=tenant or [],
+            owner=owner,
+            array=array,
+            submitted_after=submitted_after,
+            submitted_before=submitted_before,
+            limit=limit,
         )
-    columns = ("id", "name", "model", "state", "gpu_type", "gpu_count", "progress", "reason")
-    rows = [[_shortened(_cell(job, column), column) for column in columns] for job in page["items"]]
-    show(page, as_json, table_of(columns, rows))
+        if watch:
+            _watch(read, maat, url, cluster, as_json)
+            return
+        page = read()
+    show(page, as_json, _table(page))
+
+
+def _watch(
+    read: Callable[[], JobPage], maat: Client, url: str, cluster: str | None, as_json: bool
+) -> None:
+    from maat.cli.live.changes import Changes
+    from maat.cli.live.screen import Watched, print_changes, show_changes
+
+    cluster_id = None if cluster is None else maat.cluster(cluster)["id"]
+    with client_of(url) as listening:
+        watched = Watched(Changes(listening, ("rounds", "jobs"), cluster_id), read)
+        if as_json:
+            print_changes(watched, lambda page: typer.echo(json.dumps(page)))
+        elif sys.stdout.isatty():
+            show_changes(watched, _picture)
+        else:
+            print_changes(watched, lambda page: typer.echo(f"{_table(page)}\n"))
+
+
+def _picture(page: JobPage, away: str | None, lines: int) -> Text:
+    """Return the list as far as it fits, below why it may be old."""
+    from rich.text import Text
+
+    known = [*([] if away is None else [away]), *_table(page).splitlines()]
+    return Text("\n".join(known[:lines]), no_wrap=True, overflow="ellipsis")
+
+
+def _table(page: JobPage) -> str:
+    rows = [[_shortened(_cell(job, name), name) for name in _COLUMNS] for job in page["items"]]
+    return table_of(_COLUMNS, rows)
 
 
 def explain(
     job: JobNamed,
+    apply: Annotated[
+        str | None,
+        typer.Option(metavar="REMEDY", help="Do what this remedy says, such as lower_min_gpus."),
+    ] = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
-    """Explain a job's allocation, and what its owner could request instead."""
+    """Explain why a job waits or has what it has, and do what helps."""
     with client_of(url) as maat:
         job_id = job_id_of(maat, job)
         shown, found = maat.job(job_id), maat.explanation(job_id)
+        if apply is not None:
+            remedy = _remedy_named(apply, found)
+            changed = _press(maat, shown, remedy)
+            show(changed, as_json, f"{job_id}: {remedy['sentence']}")
+            return
     show(found, as_json, "\n".join(explanation_lines(shown, found)))
+
+
+def _remedy_named(code: str, explanation: ExplanationOut) -> Remedy:
+    """Return the remedy of this code. Raises ParameterError."""
+    offered = [one for one in explanation["remedies"] if one["action"] != NO_PRESS]
+    found = next((one for one in offered if one["code"] == code), None)
+    if found is None:
+        known = ", ".join(one["code"] for one in offered)
+        remedy = f"Use one of: {known}." if known else "There is none for this job now."
+        raise ParameterError("is no remedy of it", field="--apply", value=code, remedy=remedy)
+    return found
+
+
+def _press(maat: Client, job: JobOut, remedy: Remedy) -> Any:
+    match remedy["action"]:
+        case "resume" | "release":
+            return maat.resume_job(job["id"])
+        case "change-tenant":
+            return change_as_it_is(
+                lambda: maat.tenant(job["tenant"])["version"],
+                lambda version: maat.change_tenant(
+                    job["tenant"], remedy["changes"], version=version
+                ),
+            )
+        case _:
+            return change_as_it_is(
+                lambda: maat.job(job["id"])["version"],
+                lambda version: maat.change_job(job["id"], remedy["changes"], version=version),
+            )
 
 
 def _shortened(cell: str, column: str) -> str:

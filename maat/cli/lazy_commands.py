@@ -13,6 +13,10 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
+EXIT_CODES = (
+    "Exit codes: 0 fine, 1 failed or not so, 2 bad input or refused, 130 interrupted. "
+    "docs/using.md says more."
+)
 _WORDS = "maat.words"
 
 
@@ -65,7 +69,7 @@ def add_lazily(app: typer.Typer, command: Command) -> None:
                 add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich"
             )
             kind = _WithWords if command.takes_words else TyperCommand
-            alone.command(command.name, cls=kind)(command.function())
+            alone.command(command.name, cls=kind, epilog=EXIT_CODES)(command.function())
             return typer.main.get_command(alone).make_context(
                 info_name, args, parent=parent, **extra
             )

@@ -71,11 +71,12 @@ def upload_measurement(
 def delete_measurement(
     measurement_id: Annotated[str, typer.Argument(help="The measurement's id.")],
     url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
 ) -> None:
     """Delete uploaded measurements. Simulations that use them keep them."""
     with client_of(url) as maat:
         maat.delete_measurement(measurement_id)
-    typer.echo(f"{measurement_id} is deleted")
+    show({"removed": measurement_id}, as_json, f"{measurement_id} is deleted")
 
 
 def _text_of(path: Path) -> str:

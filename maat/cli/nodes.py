@@ -31,11 +31,19 @@ Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before.")]
 _COLUMNS = ("name", "gpu_type", "GPUs", "in use", "drained", "state", "jobs")
 
 
-def nodes(cluster: Cluster = None, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+def nodes(
+    cluster: Cluster = None,
+    as_of: Annotated[
+        int | None,
+        whole_option("--round", least=1, most=999_999_999, help="Who held them after this round."),
+    ] = None,
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
     """List the nodes of a cluster: GPUs, which are out of service, and who holds them."""
     with client_of(url) as maat:
         where = cluster_or_first(maat, cluster)
-        found, state = every_node(maat, where), maat.cluster_state(where)
+        found, state = every_node(maat, where), maat.cluster_state(where, round=as_of)
     show(found, as_json, table_of(_COLUMNS, _rows(found, state)))
 
 

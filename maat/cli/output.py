@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from maat.cli.tables import drawn
+from maat.csv_output import defused
 from maat.laboratory.figures import Figure
 from maat.scheduling.errors import InputError, MaatError
 
@@ -131,12 +132,16 @@ def _is_part_of(path: Path, given: Path) -> bool:
 
 
 def write_csv(path: Path, header: Iterable[object], rows: Iterable[Iterable[Any]]) -> None:
-    """Write a CSV file. Raises MaatError if it cannot be completed."""
+    """Write a CSV file that a spreadsheet opens without running what stands in it.
+
+    Raises MaatError if it cannot be completed.
+    """
     try:
         with path.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(header)
-            writer.writerows(rows)
+            for row in rows:
+                writer.writerow([defused(cell) if isinstance(cell, str) else cell for cell in row])
     except OSError as failed:
         raise MaatError(
             f"csv: {path} cannot be written ({failed.strerror}). Give a file where there is space."

@@ -95,14 +95,22 @@ def quota(
 
 
 def unquota(
-    tenant: OfTenant, gpu_type: GpuType, cluster: Cluster = None, url: Url = DEFAULT_URL
+    tenant: OfTenant,
+    gpu_type: GpuType,
+    cluster: Cluster = None,
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
 ) -> None:
     """Remove a quota: nothing of the type is then guaranteed or bounded."""
     with client_of(url) as maat:
         where = cluster_or_first(maat, cluster)
         known = maat.quota(where, tenant, gpu_type)
         maat.remove_quota(where, tenant, gpu_type, version=known["version"])
-    typer.echo(f"The quota of {known['tenant']} on {gpu_type} is removed")
+    show(
+        {"removed": known},
+        as_json,
+        f"The quota of {known['tenant']} on {gpu_type} is removed",
+    )
 
 
 def weight(

@@ -84,12 +84,14 @@ def report_schedules(
 
 
 def unschedule_report(
-    schedule: Annotated[str, typer.Argument(help="The schedule's id.")], url: Url = DEFAULT_URL
+    schedule: Annotated[str, typer.Argument(help="The schedule's id.")],
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
 ) -> None:
     """Delete a schedule of reports. Kept reports stay."""
     with client_of(url) as maat:
         maat.unschedule_report(schedule)
-    typer.echo(f"{schedule} is deleted")
+    show({"removed": schedule}, as_json, f"{schedule} is deleted")
 
 
 def _channel(folder: bool, webhook: str | None, variable: str) -> dict[str, str]:

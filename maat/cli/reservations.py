@@ -85,8 +85,9 @@ def unreserve(
         str | None, typer.Option(help="Cluster id or name; default: the first.")
     ] = None,
     url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
 ) -> None:
     """Remove a reservation: from the next round, any job may get its GPUs."""
     with client_of(url) as maat:
         maat.remove_reservation(cluster_or_first(maat, cluster), reservation_id)
-    typer.echo(f"{reservation_id} is removed")
+    show({"removed": reservation_id}, as_json, f"{reservation_id} is removed")

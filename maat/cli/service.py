@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from maat.cli.completion import job_names
+from maat.cli.terminal_text import in_one_line, without_controls
 from maat.scheduling.errors import ParameterError
 from maat.vocabulary import MAX_TEXT
 
@@ -19,7 +21,12 @@ if TYPE_CHECKING:
 
 Url = Annotated[str, typer.Option("--url", envvar="MAAT_URL", help="Address of the service.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-JobNamed = Annotated[str, typer.Argument(help="The job's id; or its name, if no other job has it.")]
+JobNamed = Annotated[
+    str,
+    typer.Argument(
+        help="The job's id; or its name, if no other job has it.", autocompletion=job_names
+    ),
+]
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 MAX_LISTED = 500  # by the service, in one answer
@@ -87,10 +94,12 @@ def cluster_or_first(maat: Client, named: str | None) -> str:
 
 
 def show(data: object, as_json: bool, text: str) -> None:
-    typer.echo(json.dumps(data, indent=2) if as_json else text)
+    typer.echo(json.dumps(data, indent=2) if as_json else without_controls(text))
 
 
 def table_of(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return lines of cells in columns. No cell breaks its line or steers the terminal."""
+    rows = [[in_one_line(cell) for cell in row] for row in rows]
     widths = [max([len(c), *(len(row[i]) for row in rows)]) for i, c in enumerate(columns)]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from maat.cli import job_file
 from maat.cli.command_line import RunOptions, run_body
+from maat.cli.completion import model_names
 from maat.cli.forecast import answer_question
 from maat.cli.lazy_commands import words_after_dashes
 from maat.cli.numbers import number_option, whole_option
@@ -31,12 +35,18 @@ def submit(
     context: typer.Context,
     options: RunOptions,
     name: Annotated[
-        str | None, typer.Argument(help="A name for the job; of a command: default its model.")
+        str | None,
+        typer.Argument(
+            metavar="NAME|FILE",
+            help="A name for the job; of a command: default its model. Or a YAML file that says "
+            "all of it, with the fields of the REST API, such as job.yaml.",
+        ),
     ] = None,
     model: Annotated[
         str | None,
         typer.Option(
-            help="Model of the catalog to train; of a command: any name, default its script's."
+            help="Model of the catalog to train; of a command: any name, default its script's.",
+            autocompletion=model_names,
         ),
     ] = None,
     adaptivity: Annotated[
@@ -172,6 +182,13 @@ def submit(
     as_json: AsJson = False,
 ) -> None:
     """Submit a job to a running Maat: a model of the catalog, or a command after --."""
+    how = _How(dry_run, forecast, array, idempotency_key, as_json)
+    if name is not None and job_file.is_job_file(name):
+        path = Path(name)
+        file = job_file.read(context, path)
+        with job_file.refusals_by_line(path, file), client_of(url) as maat:
+            _send(maat, file.body, how)
+        return
     argv = words_after_dashes(context)
     run = None
     if argv is None:
@@ -211,27 +228,44 @@ def submit(
         "preemptible": preemptible,
     }
     body: Any = always | {k: v for k, v in given.items() if v is not None}
+    if cluster is not None:
+        body |= {"cluster_id": cluster}
     with client_of(url) as maat:
-        if run is not None and cluster is None:
-            cluster = _cluster_of_commands(maat)
-        body |= {} if cluster is None else {"cluster_id": cluster}
-        if dry_run:
-            found = maat.try_job(body)
-            show(found, as_json, "\n".join(dry_run_lines(found)))
-            return
-        if forecast:
-            answer_question(maat, {"job": body}, as_json)
-            return
-        if array is not None:
-            made = maat.submit_array(
-                body, indices=indices_of(array), idempotency_key=idempotency_key
-            )
-            first = made["items"][0]["job"]
-            words = f"{made['created']} jobs: array {first['array_id'] if first else ''}"
-            show(made, as_json, words)
-            return
-        job = maat.submit_job(body, idempotency_key=idempotency_key)
-    show(job, as_json, f"{job['id']} is {job['state']}")
+        _send(maat, body, how)
+
+
+@dataclass(frozen=True)
+class _How:
+    """What is done with a job besides submitting it once."""
+
+    dry_run: bool
+    forecast: bool
+    array: str | None
+    idempotency_key: str | None
+    as_json: bool
+
+
+def _send(maat: Client, body: Any, how: _How) -> None:
+    """Submit a job as it was asked for, and print what came of it."""
+    if body.get("run") is not None and body.get("cluster_id") is None:
+        body = {**body, "cluster_id": _cluster_of_commands(maat)}
+    if how.dry_run:
+        found = maat.try_job(body)
+        show(found, how.as_json, "\n".join(dry_run_lines(found)))
+        return
+    if how.forecast:
+        answer_question(maat, {"job": body}, how.as_json)
+        return
+    if how.array is not None:
+        made = maat.submit_array(
+            body, indices=indices_of(how.array), idempotency_key=how.idempotency_key
+        )
+        first = made["items"][0]["job"]
+        words = f"{made['created']} jobs: array {first['array_id'] if first else ''}"
+        show(made, how.as_json, words)
+        return
+    job = maat.submit_job(body, idempotency_key=how.idempotency_key)
+    show(job, how.as_json, f"{job['id']} is {job['state']}")
 
 
 def indices_of(given: str) -> list[int]:

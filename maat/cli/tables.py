@@ -10,8 +10,10 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from maat.cli.terminal_text import in_one_line
+
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, RenderableType
     from rich.table import Table
     from rich.text import Text
 
@@ -27,6 +29,7 @@ def drawn(names: Sequence[str], figures: Sequence[str], rows: Sequence[Sequence[
     the columns of words.
     """
     on = _console()
+    rows = [[in_one_line(cell) for cell in row] for row in rows]
     columns = [list(column) for column in zip(*rows, strict=True)] or [
         [] for _ in (*names, *figures)
     ]
@@ -46,6 +49,17 @@ def drawn(names: Sequence[str], figures: Sequence[str], rows: Sequence[Sequence[
                 table.add_row(*_plain([*row[: len(names)], *(row[len(names) + n] for n in part)]))
             on.print(table)
     return captured.get().removesuffix("\n")
+
+
+def plain_text(picture: RenderableType) -> str:
+    """Return a picture as lines of text without colours."""
+    from rich.console import Console
+
+    on = _console()
+    plain = Console(width=on.width, color_system=None, force_terminal=False)
+    with plain.capture() as captured:
+        plain.print(picture)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines()).rstrip("\n")
 
 
 def _console() -> Console:

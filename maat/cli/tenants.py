@@ -35,33 +35,34 @@ def rename(
     tenant: Named,
     name: Annotated[str, typer.Argument(help="Its new name.")],
     url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
 ) -> None:
     """Rename a tenant."""
     with client_of(url) as maat:
         version = maat.tenant(tenant)["version"]
         changed = maat.change_tenant(tenant, {"name": name}, version=version)
-    typer.echo(f"{tenant} is {changed['name']} now")
+    show(changed, as_json, f"{tenant} is {changed['name']} now")
 
 
-def close(tenant: Named, url: Url = DEFAULT_URL) -> None:
+def close(tenant: Named, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Close a tenant: nobody of it is let in, what it has stays."""
-    _set_closed(tenant, True, url)
+    _set_closed(tenant, True, url, as_json)
 
 
-def reopen(tenant: Named, url: Url = DEFAULT_URL) -> None:
+def reopen(tenant: Named, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Open a closed tenant again."""
-    _set_closed(tenant, False, url)
+    _set_closed(tenant, False, url, as_json)
 
 
-def remove(tenant: Named, url: Url = DEFAULT_URL) -> None:
+def remove(tenant: Named, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Remove a tenant that has nothing."""
     with client_of(url) as maat:
         maat.remove_tenant(tenant)
-    typer.echo(f"{tenant} is removed")
+    show({"removed": tenant}, as_json, f"{tenant} is removed")
 
 
-def _set_closed(tenant: str, closed: bool, url: str) -> None:
+def _set_closed(tenant: str, closed: bool, url: str, as_json: bool) -> None:
     with client_of(url) as maat:
         version = maat.tenant(tenant)["version"]
         changed = maat.change_tenant(tenant, {"closed": closed}, version=version)
-    typer.echo(f"{changed['name']} is {changed['state']}")
+    show(changed, as_json, f"{changed['name']} is {changed['state']}")

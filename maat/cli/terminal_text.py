@@ -12,6 +12,7 @@ _SEQUENCES = re.compile(
     "|\x1b[ -/]*[0-OQ-WYZ\\\\`-~]"  # a reset, a character set
 )
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_TURNING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")  # the order of letters
 
 
 class TerminalText:
@@ -36,6 +37,25 @@ class TerminalText:
         """Return what is still held back."""
         held, self._held = self._held, ""
         return _shown(held)
+
+
+def without_controls(text: str) -> str:
+    """Return lines of a whole text without what steers the terminal or turns the order of letters.
+
+    Line feeds and tabs stay. What turns letters is shown as its number: a terminal would let it
+    turn what stands beside the text.
+    """
+    whole = TerminalText()
+    shown = whole.add(text) + whole.end()
+    return _TURNING.sub(
+        lambda found: f"\\u{ord(found[0]):04x}",
+        shown.replace("\r", "\N{SYMBOL FOR CARRIAGE RETURN}"),
+    )
+
+
+def in_one_line(text: str) -> str:
+    """Return a cell of a table, such as a name: also line feeds and tabs are shown as signs."""
+    return re.sub("[\t\n]", lambda found: _sign(found[0]), without_controls(text))
 
 
 def _shown(text: str) -> str:

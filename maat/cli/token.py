@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from maat.cli.numbers import number_option
+from maat.cli.service import AsJson, show
 from maat.scheduling.errors import InputError
 
 MAX_DAYS = 36_500.0
@@ -50,6 +51,7 @@ def create(
             help="The data folder of `maat up`. MAAT_DATABASE_URL, if set, takes precedence.",
         ),
     ] = Path("var"),
+    as_json: AsJson = False,
 ) -> None:
     """Make a token and print it.
 
@@ -59,9 +61,16 @@ def create(
     expiry = () if days is None else ("--days", str(days))
     arguments = (sys.executable, "-m", "backend.new_token", "--user", user, "--name", name, *expiry)
     made = subprocess.run(
-        arguments, env={**os.environ, "MAAT_DATA_DIR": str(data_dir.resolve())}, check=False
+        arguments,
+        env={**os.environ, "MAAT_DATA_DIR": str(data_dir.resolve())},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
     )
-    raise typer.Exit(made.returncode)
+    if made.returncode:
+        raise typer.Exit(made.returncode)
+    secret = made.stdout.strip()
+    show({"token": secret}, as_json, secret)
 
 
 def _require_database(data_dir: Path) -> None:

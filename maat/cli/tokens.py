@@ -73,8 +73,9 @@ def create(
 def revoke(
     token_id: Annotated[str, typer.Argument(help="The token's id, from `maat tokens list`.")],
     url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
 ) -> None:
     """Revoke a token, and those that were made with it."""
     with client_of(url) as maat:
         maat.revoke_token(token_id)
-    typer.echo(f"{token_id} is revoked")
+    show({"revoked": token_id}, as_json, f"{token_id} is revoked")

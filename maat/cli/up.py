@@ -191,10 +191,10 @@ def child_specs(
             {**environment, "REMAP_SIGTERM": "SIGQUIT"},
             place.logs / "simulator.log",
         ),
-        # One process below the priority of all others: one core at most.
+        # One process: one core at most. Forecasts after rounds lower their own priority.
         ChildSpec(
             "forecaster",
-            ("nice", "-n", "10", *worker, "-Q", "forecasts", "-n", "forecasts@%h", "--pool=solo"),
+            (*worker, "-Q", "forecasts", "-n", "forecasts@%h", "--pool=solo"),
             {**environment, "REMAP_SIGTERM": "SIGQUIT"},
             place.logs / "forecaster.log",
         ),

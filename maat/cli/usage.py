@@ -100,13 +100,14 @@ def unprice(
     price_id: Annotated[str, typer.Argument(help="The price's id: see maat prices.")],
     cluster: Cluster = None,
     url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
 ) -> None:
     """Remove a price: the one before it counts on."""
     with client_of(url) as maat:
         where = cluster_or_first(maat, cluster)
         known = maat.price(where, price_id)
         maat.remove_price(where, price_id, version=known["version"])
-    typer.echo(f"{price_id} is removed")
+    show({"removed": known}, as_json, f"{price_id} is removed")
 
 
 def _period(*, week: bool, month: bool, period: PeriodName | None) -> PeriodName | None:

@@ -98,26 +98,28 @@ def change(
     show(changed, as_json, f"{changed['name']} is a {changed['role']}{state}")
 
 
-def set_password(user: Named, password_stdin: Stdin = False, url: Url = DEFAULT_URL) -> None:
+def set_password(
+    user: Named, password_stdin: Stdin = False, url: Url = DEFAULT_URL, as_json: AsJson = False
+) -> None:
     """Give a person another password; their sessions end."""
     new = password_from(password_stdin, f"New password of {user}")
     with client_of(url) as maat:
         changed = maat.set_password(user, new)
-    typer.echo(f"{changed['name']} has a new password")
+    show(changed, as_json, f"{changed['name']} has a new password")
 
 
-def sign_out(user: Named, url: Url = DEFAULT_URL) -> None:
+def sign_out(user: Named, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Sign a user out of all browsers."""
     with client_of(url) as maat:
         ended = maat.sign_out_user(user)["ended"]
-    typer.echo(f"{ended} sessions of {user} have ended")
+    show({"ended": ended}, as_json, f"{ended} sessions of {user} have ended")
 
 
-def remove(user: Named, url: Url = DEFAULT_URL) -> None:
+def remove(user: Named, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Remove a user who owns nothing."""
     with client_of(url) as maat:
         maat.remove_user(user)
-    typer.echo(f"{user} is removed")
+    show({"removed": user}, as_json, f"{user} is removed")
 
 
 def password_from(from_stdin: bool, words: str) -> str:

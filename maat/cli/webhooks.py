@@ -109,11 +109,11 @@ def show_changed(webhook: str, body: dict[str, Any], url: str, as_json: bool) ->
     show(changed, as_json, _sentence(changed))
 
 
-def remove(webhook: WebhookId, url: Url = DEFAULT_URL) -> None:
+def remove(webhook: WebhookId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Delete a webhook with its messages, also those that wait."""
     with client_of(url) as maat:
         maat.remove_webhook(webhook)
-    typer.echo(f"{webhook} is deleted")
+    show({"removed": webhook}, as_json, f"{webhook} is deleted")
 
 
 def send_test(webhook: WebhookId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:

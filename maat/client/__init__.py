@@ -11,6 +11,7 @@ from maat.api.commands import CommandBody
 from maat.api.jobs import JobBody
 from maat.client.clients import AsyncClient, Client
 from maat.client.errors import ApiError, FieldProblem, Unreachable
+from maat.client.event_stream import Told
 
 __all__ = [
     "ApiError",
@@ -19,5 +20,6 @@ __all__ = [
     "CommandBody",
     "FieldProblem",
     "JobBody",
+    "Told",
     "Unreachable",
 ]

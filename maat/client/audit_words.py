@@ -9,8 +9,11 @@ from maat.api.audit import AuditRecordOut
 MOST_CHARACTERS = 80
 
 
-def change_words(one: AuditRecordOut) -> str:
-    """Return what differs between before and after, such as `role: viewer -> submitter`."""
+def change_words(one: AuditRecordOut, *, most: int = MOST_CHARACTERS) -> str:
+    """Return what differs between before and after, such as `role: viewer -> submitter`.
+
+    `most`: characters; a longer text ends in an ellipsis.
+    """
     before, after = one["before"], one["after"]
     parts = []
     for name in dict.fromkeys((*before, *after)):
@@ -20,7 +23,7 @@ def change_words(one: AuditRecordOut) -> str:
         shown = _text(new) if not before else _text(old) if not after else None
         parts.append(f"{name}: {shown or f'{_text(old)} -> {_text(new)}'}")
     text = ", ".join(parts)
-    return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _text(value: object) -> str:

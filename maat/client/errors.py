@@ -27,6 +27,20 @@ class FieldProblem:
         """The message and the remedy, as shown beside the field."""
         return f"{self.message} {self.remedy}".strip()
 
+    @property
+    def place(self) -> str:
+        """Where the field is in the request: `changes.drain_nodes.0`."""
+        return self.pointer.strip("/").replace("/", ".") or self.field
+
+    @property
+    def full_sentence(self) -> str:
+        """The sentence with the refused value, where the message does not name it."""
+        if self.value is None or str(self.value) in self.message:
+            return self.sentence
+        is_many = isinstance(self.value, str) and self.value[:1] in tuple("[{")
+        got = self.value if is_many else repr(self.value)
+        return f"{self.message.rstrip('.')} (got {got}). {self.remedy}".strip()
+
     @classmethod
     def parse(cls, item: dict[str, Any]) -> FieldProblem:
         pointer = str(item.get("pointer") or "")
@@ -44,6 +58,7 @@ class ApiError(Exception):
         status: int,
         title: str,
         detail: str = "",
+        remedy: str = "",
         type: str = "about:blank",
         request_id: str = "",
         retryable: bool = False,
@@ -53,6 +68,7 @@ class ApiError(Exception):
         self.status = status
         self.title = title
         self.detail = detail
+        self.remedy = remedy
         self.type = type
         self.request_id = request_id
         self.retryable = retryable
@@ -66,6 +82,17 @@ class ApiError(Exception):
             sentences.setdefault(error.field, []).append(error.sentence)
         return {field: " ".join(lines) for field, lines in sentences.items()}
 
+    @property
+    def summary(self) -> str:
+        """What went wrong, without what the errors of fields say by themselves."""
+        is_told = any(error.message in self.detail for error in self.errors)
+        return f"{self.title}:" if is_told else str(self)
+
+    @property
+    def next_step(self) -> str:
+        """What to do next, where neither the detail nor an error of a field says it already."""
+        return "" if self.errors or self.remedy in self.detail else self.remedy
+
     @classmethod
     def of(cls, response: httpx.Response) -> ApiError:
         """Read the problem in a response.
@@ -78,6 +105,7 @@ class ApiError(Exception):
             status=response.status_code,
             title=str(body.get("title") or response.reason_phrase or "Error"),
             detail=str(body.get("detail") or ""),
+            remedy=str(body.get("remedy") or ""),
             type=str(body.get("type") or "about:blank"),
             request_id=str(body.get("request_id") or response.headers.get("x-request-id", "")),
             retryable=bool(body.get("retryable", response.status_code in {429, 502, 503, 504})),

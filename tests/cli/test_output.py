@@ -10,6 +10,7 @@ import pytest
 from cli.running import maat
 
 from maat.cli.numbers import number, whole
+from maat.cli.output import write_csv
 from maat.scheduling.errors import ParameterError
 
 ROWS = "name,time,application,num_replicas,batch_size,work_scale\na,0,cifar10,1,128,0.01\n"
@@ -95,3 +96,9 @@ def test_what_is_no_whole_number_in_range_is_refused(text: str) -> None:
 def test_what_is_no_number_in_range_is_refused(text: str) -> None:
     with pytest.raises(ParameterError, match=r"^hours: is n.* \(got '.{0,80}\)\. Give a"):
         number("hours", least=0.01, most=100)(text)
+
+
+def test_a_name_that_is_a_formula_is_written_as_text(tmp_path: Path) -> None:
+    file = tmp_path / "jobs.csv"
+    write_csv(file, ("name", "change"), [("=cmd()", -1.5), ("plain", 2)])
+    assert file.read_text().splitlines() == ["name,change", "'=cmd(),-1.5", "plain,2"]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maat.cli.terminal_text import TerminalText
+from maat.cli.terminal_text import TerminalText, in_one_line, without_controls
 
 PARTS = st.lists(
     st.sampled_from(
@@ -62,3 +62,10 @@ def test_nothing_that_steers_a_terminal_is_left(parts: list[str]) -> None:
 def test_an_endless_title_is_not_held_back_for_ever() -> None:
     text = TerminalText()
     assert len(text.add("\x1b]0;" + "x" * 1000)) > 900
+
+
+def test_a_name_stays_in_its_line_and_turns_nothing_around() -> None:
+    evil = "a\x1b]0;title\x07b\u202ec\u2066d\ne\tf\rg"
+    assert in_one_line(evil) == "ab\\u202ec\\u2066d␊e␉f␍g"
+    assert without_controls("line\n\x1b[2Jline\n") == "line\nline\n"
+    assert without_controls("\u05d0\u05d1 é") == "\u05d0\u05d1 é"

@@ -22,7 +22,7 @@ from backend.bootstrap_data import add_defaults
 from backend.database import Database
 from backend.settings import Settings
 from maat.client import Client
-from worker.rehearsal import LiveRehearsal
+from worker.rehearsals.rehearsal import LiveRehearsal
 
 HERE = "http://127.0.0.1:8000"
 

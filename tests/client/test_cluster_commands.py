@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,11 +13,11 @@ from sqlmodel import col, select
 from typer.testing import CliRunner
 
 from backend.models import Job, RoundPreview
-from maat.cli import change_cluster
+from maat.cli import change_cluster, following
 from maat.cli.app import app as commands
 from maat.client import ApiError, Client
 from maat.scheduling.errors import ParameterError
-from worker.previews import run_preview
+from worker.rehearsals.previews import run_preview
 
 Run = Callable[..., str]
 
@@ -107,7 +108,7 @@ def test_a_dry_run_shows_both_rounds_and_changes_nothing(
             preview_id = session.exec(newest).first()
         run_preview(database, str(preview_id))
 
-    monkeypatch.setattr(change_cluster.time, "sleep", play)
+    monkeypatch.setattr(following.time, "sleep", play)
     said = run("change-cluster", "demo", "--policy", "fifo", "--dry-run")
     assert said.splitlines()[0] == "Now 0 of 64 GPUs are in use."
     assert "sia with whole-node" in said
@@ -122,7 +123,7 @@ def test_ctrl_c_cancels_the_preview(
     def interrupted(_seconds: float) -> Any:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(change_cluster.time, "sleep", interrupted)
+    monkeypatch.setattr(following.time, "sleep", interrupted)
     preview = maat.preview_round("demo", {"policy": "fifo"})
     with pytest.raises(KeyboardInterrupt):
         change_cluster.awaited(maat, preview)
@@ -130,3 +131,15 @@ def test_ctrl_c_cancels_the_preview(
     monkeypatch.undo()
     with pytest.raises(change_cluster.NoPreview, match="Cancelled before it began"):
         change_cluster.awaited(maat, maat.round_preview("demo", preview["id"]))
+
+
+def test_the_nodes_that_slurm_names_become_a_cluster(
+    run: Run, maat: Client, tmp_path: Path
+) -> None:
+    file = tmp_path / "site.txt"
+    file.write_text("NODELIST GRES STATE\ngpu[01-03] gpu:tesla_t4:4 idle\ncpu1 (null) idle\n")
+    said = run("import", "cluster", str(file), "--policy", "fifo")
+    assert "site is created" in said
+    made = maat.cluster("site")
+    assert (made["policy"], made["node_count"], made["gpu_count"]) == ("fifo", 3, 12)
+    assert [node["name"] for node in maat.nodes("site")["items"]] == ["gpu01", "gpu02", "gpu03"]

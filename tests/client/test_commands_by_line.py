@@ -187,6 +187,20 @@ def test_jobs_are_listed_by_cluster(run: Run, here: Client) -> None:
         run("jobs", "--cluster", "nowhere")
 
 
+def test_jobs_are_listed_by_tenant_owner_and_days(run: Run, here: Client) -> None:
+    run("submit", "--", "python", "train.py")
+    (job,) = here.jobs()["items"]
+    for options in (
+        ("--tenant", "default", "--owner", job["owner"]),
+        ("--submitted-after", job["submitted_at"], "--submitted-before", "2999-01-01T00:00:00Z"),
+    ):
+        assert job["id"] in run("jobs", *options)
+    for options in (("--owner", "nobody"), ("--submitted-before", job["submitted_at"])):
+        assert job["id"] not in run("jobs", *options)
+    with pytest.raises(ApiError, match="submitted_after"):
+        run("jobs", "--submitted-after", "yesterday")
+
+
 def test_a_command_that_adapts_may_go_without_its_profile(run: Run, here: Client) -> None:
     run("submit", "--batch-size", "64", "--no-profile", "--", "python", "train.py")
     (job,) = here.jobs()["items"]

@@ -30,7 +30,7 @@ from maat.simulation.scenario import Scenario
 from maat.simulation.world import World
 from maat.workloads.formats.sia import write_workload
 from maat.workloads.reading import read_workload
-from worker import live
+from worker.live import step as live
 
 STRONG = {"model": "cifar10", "adaptivity": "strong-scaling", "batch_size": 512}
 RIGID = {"model": "cifar10", "adaptivity": "rigid", "batch_size": 512, "gpu_count": 2}

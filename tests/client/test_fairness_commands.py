@@ -19,7 +19,7 @@ from maat.cli.app import app as commands
 from maat.client import ApiError, Client
 from maat.scheduling.errors import ParameterError
 from worker.fairness.work import work_out
-from worker.live import step_cluster
+from worker.live.step import step_cluster
 
 Run = Callable[..., str]
 

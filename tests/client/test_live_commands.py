@@ -20,7 +20,7 @@ from maat.__main__ import main
 from maat.cli.app import app as commands
 from maat.client import ApiError, Client
 from maat.scheduling.errors import ParameterError
-from worker.live import step_cluster
+from worker.live.step import step_cluster
 
 Run = Callable[..., str]
 
@@ -137,19 +137,23 @@ def test_a_waiting_job_is_explained_with_a_command_that_starts_it(
         "- Ask for 8 GPUs instead of 16: at present, the next round would start it on 8 × rtx.\n"
         in said
     )
-    (_, *commands), (_, *cancel) = (
-        shlex.split(part) for part in said.split("instead of 16")[1].splitlines()[1].split("&&")
-    )
-    run(*commands), run(*cancel)
+    assert "    gpu_count: 16 -> 8\n" in said
+    words = f"maat explain {waiting['id']} --apply lower_gpu_count"
+    assert f"    {words}\n" in said
+    with pytest.raises(ParameterError, match="Use one of: lower_gpu_count"):
+        run("explain", waiting["id"], "--apply", "nope")
+    run(*shlex.split(words)[1:])
     round_at(app, 300.0)
 
-    started = maat.jobs(q="it's waiting", state=["starting", "running"])["items"]
+    started = [maat.job(waiting["id"])]
     assert [
         (job["allocation"]["gpu_type"], job["allocation"]["gpu_count"])
         for job in started
         if job["allocation"]
     ] == [("rtx", 8)]
-    assert maat.job(waiting["id"])["state"] == "cancelled"
+    again = run("explain", waiting["id"])
+    assert "It has 8 rtx" in again
+    assert "Before, it waited, as of round 2: " in again
     assert "Let it adapt" in said
     assert json.loads(run("explain", started[0]["id"], "--json"))["remedies"] == []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from maat.api.clusters import ClusterBody, ClusterChanges, ClusterOut, ClusterStateOut
 from maat.api.fields import Page
+from maat.api.imports import ClusterImportBody, ClusterImportOut
 from maat.api.previews import RoundPreviewBody, RoundPreviewOut
 from maat.api.quotas import QuotaBody, QuotaOut, QuotaPage
 from maat.api.reservations import ReservationBody, ReservationOut
@@ -31,6 +32,11 @@ def create_cluster(
     body: ClusterBody | Fields, *, idempotency_key: str | None = None
 ) -> Call[ClusterOut]:
     return Call("POST", path_of("clusters"), body=as_json(body), headers=keyed_by(idempotency_key))
+
+
+def import_cluster(body: ClusterImportBody | Fields) -> Call[ClusterImportOut]:
+    """Read other systems' nodes; give the answer's `nodes` to `create_cluster`."""
+    return Call("POST", path_of("imports", "cluster"), body=as_json(body))
 
 
 def change_cluster(
@@ -66,8 +72,10 @@ def round_preview(cluster_id: str, preview_id: str) -> Call[RoundPreviewOut]:
     return Call("GET", path_of("clusters", cluster_id, "previews", preview_id))
 
 
-def cluster_state(cluster_id: str) -> Call[ClusterStateOut]:
-    return Call("GET", path_of("clusters", cluster_id, "state"))
+def cluster_state(cluster_id: str, *, round: int | None = None) -> Call[ClusterStateOut]:
+    """Which job holds which GPU: now, or as a past round left them."""
+    path = path_of("clusters", cluster_id, "state")
+    return Call("GET", path, given_of(round=round))
 
 
 def timeline(

@@ -44,9 +44,11 @@ class JobFilters(TypedDict, total=False):
     label: Sequence[str] | None
     array: str | None
     submitted_after: str | None
+    submitted_before: str | None
     sort: str | None
     limit: int | None
     cursor: str | None
+    skip: int | None
     count: str | None
 
 

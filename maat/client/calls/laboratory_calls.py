@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from maat.api.fields import Page
+from maat.api.imports import ColumnsOut, TraceImportBody, TraceImportOut
 from maat.api.measurements import MeasurementBody, MeasurementOut
-from maat.api.simulations import (
+from maat.api.simulation_answers import (
     Comparison,
     FiguresOut,
     RunResult,
-    SimulationBody,
     SimulationOut,
+    SimulationTraceOut,
 )
+from maat.api.simulations import SimulationBody
 from maat.api.sweeps import SweepBody, SweepDetail, SweepOut
 from maat.client.calls.core import (
     Call,
@@ -43,6 +45,16 @@ def upload_measurement(
 def delete_measurement(measurement_id: str) -> Call[None]:
     """Delete measurements; operations that use them keep them."""
     return Call("DELETE", path_of("measurements", measurement_id))
+
+
+def import_trace(body: TraceImportBody | Fields) -> Call[TraceImportOut]:
+    """Read other systems' records of jobs as a trace; give the answer's `trace` to `simulate`."""
+    return Call("POST", path_of("imports", "trace"), body=as_json(body))
+
+
+def csv_columns(text: str) -> Call[ColumnsOut]:
+    """Read the header of a CSV, and what its columns seem to be."""
+    return Call("POST", path_of("imports", "columns"), body={"text": text})
 
 
 def simulations(
@@ -84,6 +96,11 @@ def figures(
         path_of("simulations", simulation_id, "figures"),
         given_of(runs=list(runs) or None, fairness_rule=fairness_rule),
     )
+
+
+def simulation_trace(simulation_id: str, number: int) -> Call[SimulationTraceOut]:
+    """Get the text of a CSV trace that a simulation was sent with. `number`: 0 for the first."""
+    return Call("GET", path_of("simulations", simulation_id, "traces", number))
 
 
 def comparison(

@@ -1,0 +1,171 @@
+"""`maat import trace`: another system's records of jobs as a trace, with a report. No service."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from maat.cli.numbers import whole_option
+from maat.cli.output import check_writable, print_json, say
+from maat.cli.service import table_of
+from maat.scheduling.errors import MaatError, ParameterError
+from maat.workloads.formats.foreign.mapped import FIELDS, columns_of, guessed
+from maat.workloads.formats.sia import write_workload
+from maat.workloads.importing import (
+    MOST_PREVIEWED,
+    Imported,
+    ImportSettings,
+    MappingRule,
+    PreviewedRow,
+    import_workload,
+)
+from maat.workloads.reading import MAX_JOBS
+
+
+class Format(StrEnum):
+    """What wrote the file."""
+
+    SACCT = "sacct"
+    PHILLY = "philly"
+    HELIOS = "helios"
+    CSV = "csv"
+
+
+def import_trace(
+    file: Annotated[Path, typer.Argument(help="What sacct -P wrote, or a published trace.")],
+    format_: Annotated[Format, typer.Option("--format", help="What wrote it.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write the trace here; without it, only the report."),
+    ] = None,
+    map_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--map",
+            metavar="MEANING=COLUMN",
+            help=f"For csv: which column is {', '.join(FIELDS)}. May be repeated.",
+        ),
+    ] = None,
+    rule: Annotated[
+        MappingRule,
+        typer.Option(help="What a job becomes: as recorded, or a training of its size class."),
+    ] = MappingRule.RECORDED,
+    gpu_type: Annotated[
+        list[str] | None,
+        typer.Option(metavar="THEIRS=OURS", help="What a GPU type counts as. May be repeated."),
+    ] = None,
+    any_gpu_type: Annotated[
+        bool, typer.Option("--any-gpu-type", help="Let jobs run on any type.")
+    ] = False,
+    max_jobs: Annotated[
+        int, whole_option("--max-jobs", least=1, most=MAX_JOBS, help="Drop the jobs beyond.")
+    ] = MAX_JOBS,
+    preview: Annotated[
+        int,
+        whole_option("--preview", least=0, most=MOST_PREVIEWED, help="Rows to show one by one."),
+    ] = 10,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """Read Slurm's, Philly's, Helios's or any CSV's jobs as a trace, and say what was dropped."""
+    if output is not None:
+        check_writable(output, inputs=[file])
+    columns = pairs_of(map_ or [], field="map", example="submit=SubmitTime")
+    settings = ImportSettings(
+        format_.value,
+        columns=columns or _seeming(file) if format_ is Format.CSV else columns,
+        rule=rule,
+        gpu_types=pairs_of(gpu_type or [], field="gpu_type", example="titan=v100"),
+        any_gpu_type=any_gpu_type,
+        max_jobs=max_jobs,
+        previewed=preview,
+    )
+    found = import_workload(file, settings)
+    if output is not None:
+        _write(output, write_workload(found.workload))
+    if as_json:
+        print_json(_as_json(found))
+    else:
+        say("\n".join(report_lines(found, output)))
+
+
+def pairs_of(given: Sequence[str], *, field: str, example: str) -> dict[str, str]:
+    """Return NAME=VALUE pairs. Raises ParameterError."""
+    found: dict[str, str] = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not (name.strip() and equals and value.strip()) or name.strip() in found:
+            raise ParameterError(
+                "is no NAME=VALUE, or names one twice",
+                field=field,
+                value=each,
+                remedy=f"Write for example --{field.replace('_', '-')} {example}.",
+            )
+        found[name.strip()] = value.strip()
+    return found
+
+
+def _seeming(file: Path) -> dict[str, str]:
+    """Return what the columns seem to be by their names; the report says what was taken."""
+    return guessed(columns_of(file))
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8", newline="")
+    except OSError as failed:
+        raise MaatError(
+            f"output: {path} cannot be written ({failed.strerror}). Give a file where there is "
+            "space."
+        ) from failed
+
+
+def report_lines(found: Imported, output: Path | None = None) -> list[str]:
+    """Return what became of the rows, the rules, the first rows, and what was dropped and why."""
+    jobs = found.workload.jobs
+    hours = jobs[-1].submit_seconds / 3600.0
+    lines = [f"{len(jobs)} jobs of {found.rows} rows, submitted within {hours:.1f} h."]
+    lines += found.rules
+    if found.preview:
+        rows = [_preview_cells(each) for each in found.preview]
+        lines += ["", table_of(("row", "was", "becomes"), rows)]
+    if found.dropped:
+        rows = [
+            [
+                str(each.count),
+                each.cause,
+                ", ".join(map(str, each.rows)) + (", ..." if each.count > len(each.rows) else ""),
+                f"{each.column} = {each.example!r}",
+                each.remedy,
+            ]
+            for each in found.dropped
+        ]
+        columns = ("dropped", "because", "rows", "such as", "remedy")
+        lines += ["", table_of(columns, rows)]
+    if output is not None:
+        lines += ["", f"Written to {output}. Next: maat simulate {output} --cluster SHAPE."]
+    return lines
+
+
+def _preview_cells(each: PreviewedRow) -> list[str]:
+    job = each.job
+    if job is None:
+        return [str(each.row), each.was, f"dropped: {each.why}"]
+    where = "" if job.gpu_types is None else f" on {' '.join(job.gpu_types)}"
+    work = f", {job.work_scale:g} s" if job.model == "as-recorded" else ""
+    at = f"at {job.submit_seconds:g} s"
+    return [str(each.row), each.was, f"{job.model}, {job.gpu_count} GPUs{where}{work}, {at}"]
+
+
+def _as_json(found: Imported) -> dict[str, Any]:
+    return {
+        "jobs": len(found.workload),
+        "rows": found.rows,
+        "rules": list(found.rules),
+        "dropped": [asdict(each) for each in found.dropped],
+        "preview": [asdict(each) for each in found.preview],
+    }

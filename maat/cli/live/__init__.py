@@ -1,0 +1,1 @@
+"""What a terminal shows while it changes: drawn again when the service tells of a change."""

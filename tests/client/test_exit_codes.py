@@ -1,0 +1,106 @@
+"""How commands end: 0 fine, 1 failed or not so, 2 bad input or refused, 130 interrupted."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+import typer
+
+from maat.__main__ import main
+from maat.cli.app import app as commands
+from maat.client import ApiError, Client
+
+NOBODY = "http://127.0.0.1:9"  # the port that discards
+JOB = ("submit", "one", "--model", "bert")
+
+
+@pytest.fixture
+def here(maat: Client, monkeypatch: pytest.MonkeyPatch) -> Client:
+    monkeypatch.setattr(Client, "close", lambda _: None)
+    monkeypatch.setattr("maat.client.Client", lambda *_, **__: maat)
+    return maat
+
+
+def code_of(*arguments: str) -> int:
+    with patch.object(sys, "argv", ["maat", *arguments]), pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (JOB, 0, "is submitted"),
+        (("jobs", "--json"), 0, "items"),
+        (("submit", "one", "--model", "gpt-9"), 2, "Use one of"),  # the service refuses it
+        (("submit", "one", "--model", "bert", "--gpus", "x"), 2, "Give a whole number"),
+        (("explain", "nobody"), 2, "`maat jobs` lists them"),
+        (("nodes", "--cluster", "none"), 2, "Check the id or name"),
+        (("jobs", "--no-such-option"), 2, "No such option"),
+        (("submit", "no.yaml"), 2, "cannot be read"),
+        (("ready",), 1, "missing: worker"),
+    ],
+)
+def test_a_command_ends_with_its_code_and_what_to_do(
+    arguments: tuple[str, ...], code: int, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert code_of(*arguments) == code
+    said = capsys.readouterr()
+    assert says in (said.out if arguments[0] == "ready" or code == 0 else said.err)
+    assert "Traceback" not in said.err
+
+
+@pytest.mark.usefixtures("here")
+def test_a_refused_field_is_told_once_with_its_place_its_value_and_the_remedy(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert code_of("forecast", "--drain", "t4-0", "--drain", "nope") == 2
+    told = capsys.readouterr().err.splitlines()
+    assert told[0] == "maat: Some fields cannot be used:"
+    (line,) = told[1:]
+    assert line.startswith(
+        "  changes.drain_nodes.1: The cluster has no node of this name (got 'nope'). "
+    )
+    assert line.count("Use some of: ") == 1
+
+
+@pytest.mark.parametrize("command", ["jobs", "top", "explain x", "submit x --model bert"])
+def test_a_service_that_is_away_is_a_failure(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert code_of(*command.split(), "--url", NOBODY) == 1
+    assert "Start it with `maat up`" in capsys.readouterr().err
+
+
+def test_a_fault_of_the_service_is_a_failure_with_a_next_step(
+    here: Client, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ApiError(status=500, title="Something went wrong", remedy="Report the request id.")
+
+    monkeypatch.setattr(here, "jobs", fail)
+    assert code_of("jobs") == 1
+    assert "Report the request id." in capsys.readouterr().err
+
+
+def test_what_is_interrupted_ends_with_130(here: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(here, "jobs", interrupt)
+    assert code_of("jobs") == 130
+
+
+def test_help_tells_the_codes_as_the_documentation_does(capsys: pytest.CaptureFixture[str]) -> None:
+    root = typer.main.get_command(commands)
+    for arguments in (["--help"], ["jobs", "--help"], ["simulate", "--help"]):
+        with pytest.raises(SystemExit):
+            root.main(arguments)
+        said = " ".join(capsys.readouterr().out.split())
+        assert "Exit codes: 0 fine, 1 failed" in said
+    page = (Path(__file__).parents[2] / "docs" / "using.md").read_text()
+    assert all(f"| {code} |" in page for code in (0, 1, 2, 130))

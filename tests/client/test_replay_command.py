@@ -1,0 +1,111 @@
+"""`maat replay`, played by the worker's own code: what it prints, and what Ctrl+C does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+
+import pytest
+from fastapi import FastAPI
+from sqlmodel import select
+from typer.testing import CliRunner
+
+from backend.app import provide
+from backend.clocktime import utc_now
+from backend.models import Cluster, Operation
+from backend.queue import RUN_SIMULATION
+from maat.cli.app import app as commands
+from maat.client import Client
+from maat.scheduling.errors import ParameterError
+from worker.simulations import runs as simulations
+
+Run = Callable[..., str]
+
+
+class WorkerAtOnce:
+    """A queue whose worker plays a simulation as soon as it is asked for."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self._app = app
+        self.plays = True
+
+    def send(self, task: str, *arguments: str) -> None:
+        if task == RUN_SIMULATION and self.plays:
+            simulations.run_simulation(self._app.state.database, *arguments)
+
+    def waiting(self) -> Mapping[str, int]:
+        return {}
+
+
+@pytest.fixture
+def queue(app: FastAPI) -> WorkerAtOnce:
+    made = WorkerAtOnce(app)
+    provide(app, app.state.settings, queue=made)
+    return made
+
+
+@pytest.fixture
+def run(maat: Client, queue: WorkerAtOnce, app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.setattr(Client, "close", lambda _: None)
+    monkeypatch.setattr("maat.client.Client", lambda *_, **__: maat)
+    for number in range(8):
+        job = {"name": f"job-{number}", "model": "cifar10", "gpu_count": 8, "work_scale": 0.2}
+        maat.submit_job(job | {"adaptivity": "rigid", "batch_size": 1024})
+    with app.state.database.session_scope() as session:
+        cluster = session.exec(select(Cluster)).one()
+        cluster.speed, cluster.anchor_seconds, cluster.anchor_wall = 1e-9, 7200.0, utc_now()
+        session.add(cluster)
+
+    def invoke(*arguments: str) -> str:
+        done = CliRunner().invoke(commands, arguments, catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    return invoke
+
+
+def test_a_replay_compares_the_live_policy_with_others_job_by_job(run: Run) -> None:
+    said = run("replay", "--since", "24h", "--policy", "fifo,sia")
+    assert "8 jobs of" in said
+    assert "Job by job against sia + whole-node" in said
+    assert "over the jobs of this one run" in said
+    found = json.loads(run("replay", "--since", "1d", "--policy", "fifo", "--json"))
+    assert [each["policy"] for each in found["comparison"]["contestants"]] == ["sia", "fifo"]
+    (paired,) = found["comparison"]["paired"]
+    names = [each["name"] for each in found["comparison"]["contestants"]]
+    differences = [row[names[1]] - row[names[0]] for row in found["jobs"]]
+    assert len(differences) == paired["jobs"] == 8
+    mean = sum(differences) / len(differences)
+    assert paired["difference_hours"]["estimate"] == pytest.approx(mean)
+    request = found["simulation"]["request"]
+    assert request["traces"][0]["window"]["submitted"] == 8
+
+
+def test_an_interrupted_replay_is_cancelled(
+    run: Run, queue: WorkerAtOnce, app: FastAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue.plays = False
+
+    def interrupted(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("maat.cli.following.time.sleep", interrupted)
+    assert CliRunner().invoke(commands, ["replay", "--policy", "fifo"]).exit_code == 130
+    with app.state.database.session_scope(writes=False) as session:
+        (operation,) = session.exec(select(Operation)).all()
+        assert (operation.kind, operation.state) == ("simulation", "cancelled")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--policy", "sia"), "the policy that the cluster has"),
+        (("--policy", "fifo", "--since", "soon"), "24h, 90m or 7d"),
+        (("--policy", "fifo", "--seeds", "x"), "--seeds 0,1,2"),
+    ],
+)
+def test_a_replay_that_makes_no_sense_is_refused(
+    run: Run, options: tuple[str, ...], said: str
+) -> None:
+    with pytest.raises(ParameterError, match=said):
+        run("replay", *options)
