@@ -165,7 +165,7 @@ def read_csv(
     blame = Blame(
         error, name if name is not None else (str(source) if isinstance(source, Path) else None)
     )
-    lines = _file_lines(source, blame) if isinstance(source, Path) else _text_lines(source, blame)
+    lines = source_lines(source, blame)
     first = next(lines, "")
     lines = chain((first,), lines)
     for columns in headerless:
@@ -174,6 +174,48 @@ def read_csv(
             return CsvInput(tuple(columns), _rows(tabbed, tuple(columns), blame), blame)
     cells = _cells(lines, blame)
     _, header = next(cells, (1, []))
+    columns = _columns(header, blame)
+    return CsvInput(columns, _rows(cells, columns, blame), blame)
+
+
+@dataclass(frozen=True, slots=True)
+class TableInput:
+    """An opened table of another program: its header, and (line number, cells) of every line.
+
+    Lines may have fewer or more cells than the header has columns.
+    """
+
+    header: tuple[str, ...]
+    lines: Iterator[tuple[int, list[str]]]
+    blame: Blame
+
+
+def read_table(
+    source: Path | str, *, error: type[InputError], name: str | None = None, quoted: bool = True
+) -> TableInput:
+    """Return the table in a file (Path) or in a text (str).
+
+    Cells are separated by what the header has most of: commas, semicolons, tabs or bars. `quoted`:
+    whether a cell may stand in quotes. Raises `error` for anything that is no table with a header.
+    """
+    blame = Blame(
+        error, name if name is not None else (str(source) if isinstance(source, Path) else None)
+    )
+    lines = source_lines(source, blame)
+    first = next(lines, "")
+    delimiter = max(",;\t|", key=first.count)
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+    cells = _cells(chain((first,), lines), blame, delimiter=delimiter, quoting=quoting)
+    _, header = next(cells, (1, []))
+    return TableInput(_columns(header, blame), cells, blame)
+
+
+def source_lines(source: Path | str, blame: Blame) -> Iterator[str]:
+    """Yield the lines of a file (Path) or a text (str), each checked to be text."""
+    return _file_lines(source, blame) if isinstance(source, Path) else _text_lines(source, blame)
+
+
+def _columns(header: Sequence[str], blame: Blame) -> tuple[str, ...]:
     if not header:
         raise blame(
             "is empty",
@@ -182,7 +224,7 @@ def read_csv(
         )
     columns = tuple(column.strip() for column in header)
     _check_header(columns, blame)
-    return CsvInput(columns, _rows(cells, columns, blame), blame)
+    return columns
 
 
 def _file_lines(path: Path, blame: Blame) -> Iterator[str]:

@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
-_BEGINS_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_BEGINS_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[str | float | None]]) -> str:

@@ -1,4 +1,4 @@
-"""How often a process of Maat looks for garbage: a command, the service or a worker."""
+"""When and where a process of Maat looks for garbage: a command, the service or a worker."""
 
 from __future__ import annotations
 
@@ -15,3 +15,12 @@ def collect_less_often() -> None:
     all requests of the service wait meanwhile.
     """
     gc.set_threshold(ALLOCATIONS)
+
+
+def leave_out_what_is_loaded() -> None:
+    """Leave all objects that there are now out of every later look for garbage.
+
+    It is called once, when a process has imported and built what it keeps to its end. A process
+    that forks afterwards shares this memory with its children.
+    """
+    gc.freeze()

@@ -217,10 +217,10 @@ class Meter:
         """Average a bucket of gradients over the replicas."""
         buffer = bucket.buffer()
         passes = 1 if self._is_divided else self._passes
-        gradients = bucket.gradients() if self.is_adaptive else [buffer]
-        sizes = self._sizes(bucket.parameters()) if self._is_measured else None
         is_measured = self._is_measured
         if is_measured:
+            gradients = bucket.gradients() if self.is_adaptive else [buffer]
+            sizes = self._sizes(bucket.parameters())
             start = self._moments.now()
             self._locals.append(_squared(gradients, sizes) / (passes * self._scale) ** 2)
             self._spent.append((start, self._moments.now()))

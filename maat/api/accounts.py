@@ -132,7 +132,8 @@ class TokenBody(Body):
 class TokenOut(TypedDict):
     """A token without its secret, which was shown once. `prefix`: how the secret begins.
 
-    `scopes`: null for all permissions of its user.
+    `scopes`: null for all permissions of its user. `state`: suspended while its user, or who made
+    it, may not use Maat.
     """
 
     id: str
@@ -141,7 +142,7 @@ class TokenOut(TypedDict):
     name: str
     prefix: str
     scopes: list[str] | None
-    state: Literal["active", "expired", "revoked"]
+    state: Literal["active", "suspended", "expired", "revoked"]
     created_at: Timestamp
     expires_at: Timestamp | None
     revoked_at: Timestamp | None

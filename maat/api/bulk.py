@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, model_validator
 from typing_extensions import TypedDict
 
-from maat.api.fields import Body
+from maat.api.fields import Body, Moment
 from maat.api.job_answers import JobOut
 from maat.api.jobs import LabelKey, LabelValue, Priority
 from maat.vocabulary import LABEL_KEY, LABEL_VALUE, MOST_LABELS
@@ -50,6 +50,8 @@ class BulkFilter(Body):
     q: Named | None = Field(
         default=None, description="Part of the name or external id, or the whole id."
     )
+    submitted_after: Moment | None = None
+    submitted_before: Moment | None = None
     label: Annotated[
         list[Annotated[str, Field(pattern=f"^{LABEL_KEY}={LABEL_VALUE}$")]],
         Field(max_length=MOST_LABELS),

@@ -76,7 +76,7 @@ def _printable(text: str) -> str:
 
 def _addressable(name: str) -> str:
     if "/" in name or name in (".", ".."):
-        raise ValueError("The name stands in addresses: leave out /, and give more than . or ..")
+        raise ValueError("The name stands in addresses: leave out /, and name it not . or ..")
     if _ID.fullmatch(name):
         raise ValueError("The name looks like an id, and both find the same: give another name")
     return name

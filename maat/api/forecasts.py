@@ -16,6 +16,19 @@ MOST_CHANGED_NODES = 1000
 NamedPart = Annotated[str, Field(min_length=1, max_length=100)]
 
 
+def p90_probability(draws: int) -> float:
+    """Return with which probability a time is at most what is called P90, of so many draws.
+
+    0.9 from nine on. The largest of fewer is less: of three, 0.75.
+    """
+    return min(0.9, draws / (draws + 1))
+
+
+def late_quantile(draws: int) -> str:
+    """Return what the time called P90 is, of so many draws: `P90` from nine on, `P75` of three."""
+    return f"P{100 * p90_probability(draws):.0f}"
+
+
 class ClusterChangesBody(Body):
     """What would be different of a cluster from now on."""
 
@@ -87,15 +100,29 @@ class ForecastTimes(TypedDict):
     allocations: list[HeldOut]
 
 
+class JobTimesOut(TypedDict):
+    """When a job starts and ends, as of the last forecast that has it. `start`: as above.
+
+    `draws`: on how many it rests; of fewer than nine, P90 is held less often.
+    """
+
+    made_at: Timestamp
+    draws: int
+    start: QuantilesOut | None
+    end: QuantilesOut
+
+
 class JobForecastOut(TypedDict):
     """The latest forecast of a job.
 
-    `state`: `made`, or why there is none: the job has `ended`, is `paused`, or the forecast is
-    `coming`. `sentence` says the same.
+    `state`: `made`, or why there is none: the job has `ended`, is `paused`, its end is `not-known`,
+    or the forecast is `coming`. `sentence` says the same, and what is under way; `since`: since
+    when, in wall time. `draws`: of fewer than nine, P90 is held with probability n / (n + 1).
     """
 
     job_id: str
-    state: Literal["made", "coming", "paused", "ended"]
+    state: Literal["made", "coming", "not-known", "paused", "ended"]
+    since: Timestamp | None
     made_at: Timestamp | None
     round_number: int | None
     draws: int | None
@@ -131,8 +158,10 @@ class SideOut(TypedDict):
 
 
 class ForecastOut(TypedDict):
-    """A question and its answer, which is null until it is worked out.
+    """A question and its answer, which is null until there is a first one.
 
+    While the operation is under way, an answer rests on the `draws` played so far. Of fewer than
+    nine, P90 is the largest of them: of n, it is held with probability n / (n + 1).
     `job`: the times of the job that was asked for. `slowed`: who ends later or earlier, most first.
     `before` and `after`: all jobs, without and with what was asked.
     """

@@ -12,6 +12,7 @@ from typing_extensions import TypedDict
 from maat.api.fields import (
     Timestamp,
 )
+from maat.api.forecasts import JobTimesOut
 from maat.vocabulary import (
     PriorityClass,
 )
@@ -99,6 +100,10 @@ class JobOut(TypedDict):
     ]
     gpu_hours: float
     restarts: int
+    forecast: Annotated[
+        JobTimesOut | None,
+        Field(description="When it starts and ends; null if it has ended, is paused, or has none."),
+    ]
     goodput: Annotated[float | None, Field(description="Effective samples per second.")]
     allocation: AllocationOut | None
     reason: ReasonOut
@@ -144,11 +149,24 @@ class BatchOut(TypedDict):
 
 
 class AllocationSpanOut(TypedDict):
-    """A span of time with the same allocation; `to_at` is null while it lasts."""
+    """A span of time with the same allocation; `to_at` is null while it lasts.
+
+    Until `running_at` it started or restarted. Samples are those of the span, until now if it
+    lasts; null where nobody counted them.
+    """
 
     round_number: int
     from_at: Timestamp
     to_at: Timestamp | None
+    running_at: Annotated[Timestamp | None, Field(description="Null while it starts.")]
+    for_profile: Annotated[bool, Field(description="Whether the job was only measured.")]
+    processed_samples: float | None
+    effective_samples: Annotated[
+        float | None, Field(description="What the processed samples are worth at M0.")
+    ]
+    lost_gpu_seconds: Annotated[
+        float | None, Field(description="Of work that was done again, since no checkpoint had it.")
+    ]
     gpu_type: str
     gpu_count: int
     node_count: int
@@ -211,29 +229,90 @@ class DryRunOut(TypedDict):
 
 
 class Remedy(TypedDict):
-    """What the owner could do: `field` to change, `code` of the kind of change.
+    """What could be changed: `field` to change, `code` of the kind of change.
 
-    A job is not changed: cancel it and submit it again with `changes`. They were tried with a round
-    on the present cluster.
+    Changes were tried with a round on the present cluster. `action` says how to make them:
+    `change-job` is a PATCH of the job with `changes`, `change-tenant` a PATCH of its tenant;
+    `resume` and `release` are actions of the job; for `wait` there is nothing to do.
     """
 
     code: str
+    action: Literal["change-job", "change-tenant", "resume", "release", "wait"]
     sentence: str
     field: str | None
     changes: Annotated[
-        dict[str, Any],
-        Field(
-            description="Fields of the job to submit instead, by name; null leaves a field out.",
-        ),
+        dict[str, Any], Field(description="New values by field; null leaves a field out.")
     ]
+    before: Annotated[dict[str, Any], Field(description="The present values of these fields.")]
+    permitted: Annotated[bool, Field(description="Whether who asks may do it.")]
     starts_with: Annotated[StartOut | None, Field(description="What the tried round gave it.")]
 
 
+class ConfigurationOut(TypedDict):
+    """GPUs that a job has or could have, as the round that decided saw them.
+
+    `value`, `price`: in the policy's objective, of this for the job and of the GPUs; null where the
+    policy has none. `limit`: what kept the job from it. `free_gpus`: of its type after the round.
+    """
+
+    gpu_type: str
+    gpu_count: int
+    goodput: Annotated[float | None, Field(description="Effective samples per second.")]
+    value: float | None
+    price: float | None
+    limit: str | None
+    free_gpus: int | None
+    move: Annotated[
+        MoveOut | None,
+        Field(description="Of a move to it; null for what it has, and where no pace is known."),
+    ]
+
+
+class MoveOut(TypedDict):
+    """What a move would cost, and when it would pay."""
+
+    restart_seconds: float
+    samples_not_trained: Annotated[
+        float | None, Field(description="Effective samples that the restart costs, now.")
+    ]
+    pays_after_seconds: Annotated[
+        float | None, Field(description="From its begin; null if it never pays.")
+    ]
+    remaining_seconds: Annotated[
+        float | None, Field(description="Of the job, without the move; null if not known.")
+    ]
+
+
+class ChoiceOut(TypedDict):
+    """Why a job has this GPU type and count: what it has, and what else it could have.
+
+    `alone`: what the policy would give it if it were alone.
+    """
+
+    sentences: list[str]
+    chosen: ConfigurationOut
+    runner_up: ConfigurationOut | None
+    alone: ConfigurationOut | None
+
+
 class ExplanationOut(TypedDict):
-    """Why a job has its allocation, and what its owner can do."""
+    """Why a job has its allocation, and what can be done.
+
+    `reasons`: all that hold, the deciding one first. It stays readable when the job has ended.
+    """
 
     primary: ReasonOut
     reasons: list[ReasonOut]
+    waited: Annotated[
+        ReasonOut | None,
+        Field(description="Why it last waited; null if it never did, or waits now."),
+    ]
+    ran: Annotated[
+        ReasonOut | None, Field(description="Of a job that has ended: why it had what it had.")
+    ]
+    choice: Annotated[
+        ChoiceOut | None, Field(description="Of a job that holds GPUs, or held them at its end.")
+    ]
     remedies: list[Remedy]
     as_of_round: int | None
     last_lines: Annotated[

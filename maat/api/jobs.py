@@ -70,6 +70,11 @@ def _each_once(names: list[str]) -> list[str]:
     return names
 
 
+GpuTypes = Annotated[
+    list[GpuTypeName], Field(min_length=1, max_length=50), AfterValidator(_each_once)
+]
+
+
 def priority_of(given: object) -> object:
     """Return the number of a class that is given by name; anything else as it is."""
     if not isinstance(given, str):
@@ -126,10 +131,7 @@ class JobBody(Body):
         title="Work (× standard training)",
         description="Share of the model's standard training.",
     )
-    gpu_types: (
-        Annotated[list[GpuTypeName], Field(min_length=1, max_length=50), AfterValidator(_each_once)]
-        | None
-    ) = Field(
+    gpu_types: GpuTypes | None = Field(
         default=None,
         title="GPU types",
         description="The types that the job may use; default: all on which the model runs.",
@@ -192,12 +194,22 @@ class CloneBody(Body):
 
 
 class JobChanges(Body):
-    """What may change of a job that lives. Fields left out stay unchanged."""
+    """What may change of a job that lives. Fields left out stay unchanged.
+
+    What it asks for may change while it holds no GPUs; `adaptivity` and `batch_size` only before it
+    has held any.
+    """
 
     name: Name | None = None
     priority: Priority | None = None
     labels: Labels | None = Field(default=None, description="All of them: others are removed.")
     deadline: Moment | None = Field(default=None, description="Null takes it away.")
+    gpu_types: GpuTypes | None = Field(default=None, description="Null allows all.")
+    gpu_count: GpuCount | None = Field(default=None, description="Null takes it away.")
+    min_gpus: GpuCount | None = None
+    max_gpus: GpuCount | None = Field(default=None, description="Null takes the bound away.")
+    adaptivity: Literal["rigid", "strong-scaling", "adaptive"] | None = None
+    batch_size: BatchSize | None = Field(default=None, description="Null takes it away.")
 
     @model_validator(mode="before")
     @classmethod
@@ -219,6 +231,12 @@ class BatchBody(Body):
     mode: Literal["atomic", "partial"] = "atomic"
 
 
+def _each_index_once(indices: list[int]) -> list[int]:
+    if len(set(indices)) < len(indices):
+        raise ValueError("An index is given twice: give each once")
+    return indices
+
+
 class ArrayBody(Body):
     """One job many times, with an index each: `count` jobs from 0 on, or these indices.
 
@@ -231,6 +249,7 @@ class ArrayBody(Body):
         Annotated[
             list[Annotated[int, Field(ge=0, le=MAX_ARRAY_INDEX)]],
             Field(min_length=1, max_length=MAX_BATCH_JOBS),
+            AfterValidator(_each_index_once),
         ]
         | None
     ) = None
@@ -239,8 +258,6 @@ class ArrayBody(Body):
     def _says_how_many(self) -> ArrayBody:
         if (self.count is None) == (self.indices is None):
             raise ValueError("The array has no size, or two: give either count or indices")
-        if self.indices is not None and len(set(self.indices)) < len(self.indices):
-            raise ValueError("An index is given twice: give each once")
         return self
 
     @property

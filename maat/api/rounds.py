@@ -75,6 +75,9 @@ class TimelineOut(TypedDict):
     """Rounds over time. `rounds_per_point` is above 1 if rounds were left out."""
 
     series: TimelineSeries
+    round_numbers: Annotated[
+        list[int], Field(description="The rounds, in the order of the times of the series.")
+    ]
     points: int
     rounds_per_point: int
 
@@ -101,7 +104,10 @@ class RoundPairs(TypedDict):
 class RoundRecord(TypedDict):
     """The decision of a round.
 
-    `others`: rows of other tenants' jobs, whose ids are keys.
+    `others`: the rows of other tenants' jobs; their ids are keys without meaning. Four lists have
+    an entry for each row. `chosen`, `runner_up` and `alone` are columns: the configuration that the
+    job got, the second best, and the one that it would have on an empty cluster; null if there is
+    none, or if the policy does not tell it. `why`: sentences that give the reason.
     """
 
     round: int
@@ -115,3 +121,6 @@ class RoundRecord(TypedDict):
     reasons: dict[str, ReasonOut]
     report: dict[str, object]
     others: list[int]
+    runner_up: list[int | None]
+    alone: list[int | None]
+    why: list[list[str]]

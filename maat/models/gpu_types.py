@@ -1,0 +1,55 @@
+"""GPU types by the names that other systems give them: `nvidia_a100-sxm4-80gb` is `a100`.
+
+The catalog's models were measured on a few types. The others have no measured speed: jobs that are
+replayed as they were recorded can run on them, jobs of the catalog cannot.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from maat.scheduling.errors import InputError
+
+# Type -> how its name reads elsewhere, in lower case. The first that matches counts.
+_PATTERNS: tuple[tuple[str, str], ...] = (
+    ("rtx", r"2080|^rtx$"),  # the catalog's rtx is the RTX 2080 Ti
+    ("quad", r"quadro[ _-]*rtx[ _-]*6000|^quad(ro)?$"),  # the catalog's quad: Quadro RTX 6000
+    ("rtx5000", r"rtx[ _-]*5000"),
+    ("gtx1080ti", r"1080[ _-]*ti"),
+    *(
+        (name, rf"(?<![a-z0-9]){name}(?![0-9])")
+        for name in (
+            *("t4", "v100", "a100", "p100", "k80", "p40", "p4", "m40", "m60"),
+            *("a10", "a30", "a40", "l40s", "l40", "l4", "h100", "h200", "b200"),
+        )
+    ),
+    ("gh200", r"gh200"),
+)
+_MIG = re.compile(r"(?<![a-z0-9])[1-7]g[._-]\d+gb|(?<![a-z])mig(?![a-z])")
+GPU_TYPES: tuple[str, ...] = tuple(name for name, _ in _PATTERNS)
+"""Every type that has a name here."""
+
+
+def known_gpu_type(name: str) -> str | None:
+    """Return the type that a name stands for; None if it is not known.
+
+    A slice of a GPU (`1g.5gb`) is none of them: it is not as fast as the whole.
+    """
+    text = name.strip().lower()
+    if _MIG.search(text):
+        return None
+    return next((known for known, pattern in _PATTERNS if re.search(pattern, text)), None)
+
+
+def renamed(pairs: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the names that somebody says stand for a type, in lower case. Raises InputError."""
+    for name, known in pairs.items():
+        if known not in GPU_TYPES:
+            raise InputError(
+                "is no known GPU type",
+                field="gpu_types",
+                value=f"{name}={known}",
+                remedy=f"Use one of: {', '.join(GPU_TYPES)}.",
+            )
+    return {name.strip().lower(): known for name, known in pairs.items()}
