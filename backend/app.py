@@ -29,6 +29,7 @@ from backend.health.monitor import HealthMonitor
 from backend.health.readiness import Readiness
 from backend.health.routes import at_root as health_at_root
 from backend.health.routes import router as health
+from backend.imports.routes import router as imports
 from backend.jobs.action_routes import router as job_actions
 from backend.jobs.bulk_routes import router as job_bulk
 from backend.jobs.remedies import Rehearsal, RemedyFinder
@@ -97,6 +98,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     models_catalog,
     measurements,
     simulations,
+    imports,
     sweeps,
     forecasts,
     fairness,

@@ -8,7 +8,6 @@ Running it again changes nothing.
 from __future__ import annotations
 
 import argparse
-from datetime import timedelta
 
 from sqlalchemy import or_
 from sqlmodel import Session, col, select
@@ -20,23 +19,14 @@ from backend.accounts.random_password import give_random_password
 from backend.accounts.token_service import record_token
 from backend.accounts.tokens import store_token
 from backend.audit.changes import program
-from backend.clusters.repository import name_is_taken
+from backend.clusters.models import Cluster
 from backend.clusters.service import create_cluster
 from backend.database import Database
+from backend.demo.cluster import DEMO_CLUSTER, HISTORY
 from backend.migrations import upgrade
 from backend.settings import Settings, get_settings
-from maat.api.clusters import ClusterBody
 
 DEFAULT_TENANT = "default"
-HISTORY = timedelta(days=1)  # played for a demo cluster with jobs of its own before the first visit
-DEMO_CLUSTER = ClusterBody(
-    name="demo",
-    shape="t4=6x4,rtx=3x8,a100=2x8",
-    policy="sia",
-    placer="whole-node",
-    round_seconds=60.0,
-    speed=30.0,
-)
 
 
 def ensure_defaults(database: Database, settings: Settings) -> None:
@@ -50,7 +40,7 @@ def add_defaults(database: Database, settings: Settings) -> None:
     with database.session_scope() as session:
         database.lock_alone(session)
         _ensure_admin(session)
-        if settings.demo and not name_is_taken(session, DEMO_CLUSTER.name):
+        if settings.demo and session.exec(select(Cluster)).first() is None:
             demo = create_cluster(session, DEMO_CLUSTER)
             # It runs for hours and days: a round every six seconds costs a machine little.
             if settings.demo_jobs:

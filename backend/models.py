@@ -26,6 +26,7 @@ from backend.fairness.models import (
     RhoDay,
     ShareDay,
     WaitReason,
+    WeightChange,
 )
 from backend.forecasts.models import (
     ClusterForecast,
@@ -126,6 +127,7 @@ __all__ = [
     "Webhook",
     "WebhookDelivery",
     "WebhookNotice",
+    "WeightChange",
     "WhatIf",
     "WorkerHeartbeat",
     "metadata",

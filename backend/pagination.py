@@ -26,6 +26,7 @@ T = TypeVar("T")
 Shown = TypeVar("Shown")
 
 MAX_LIMIT = 500
+MAX_SKIP = 1_000_000
 
 Limit = Annotated[int, Query(ge=1, le=MAX_LIMIT, description="Maximum number of items on a page.")]
 Cursor = Annotated[
@@ -33,6 +34,17 @@ Cursor = Annotated[
     Query(
         max_length=2000,
         description="`next_cursor` of the previous page, with the same filters and sort order.",
+    ),
+]
+
+
+Skip = Annotated[
+    int,
+    Query(
+        ge=0,
+        le=MAX_SKIP,
+        description="How many items to pass over, after the cursor if there is one: a jump to a "
+        "place in a long list. Go on from there by cursor, without it.",
     ),
 ]
 
@@ -60,7 +72,8 @@ class _Asked:
     def linked(self, found: Rows[T]) -> Rows[T]:
         """Name the page after these rows in the Link header too (RFC 8288); return the rows."""
         if found.next_cursor is not None:
-            following = self.request.url.include_query_params(cursor=found.next_cursor)
+            here = self.request.url.remove_query_params("skip")
+            following = here.include_query_params(cursor=found.next_cursor)
             self.response.headers["Link"] = f'<{following.path}?{following.query}>; rel="next"'
         return found
 
@@ -136,14 +149,21 @@ def paginate(
     limit: int,
     cursor: str | None,
     branches: Sequence[Branch] = (),
+    skip: int = 0,
 ) -> Rows[T]:
     """Return the page of `statement` after `cursor`.
 
     `filters`: everything that decides which list this is. `branches`: the parts to read it in, if
-    any. Raises BadCursor.
+    any. `skip`: how many rows to pass over first; only the keys of the order are read of them.
+    Raises BadCursor.
     """
     list_digest = _digest(filters)
     after = None if cursor is None else _read_cursor(cursor, list_digest, order)
+    if skip:
+        passed = session.execute(_last_of(statement, order, branches, after, skip)).first()
+        if passed is None:
+            return Rows([], None)
+        after = list(passed)
     page = (
         _merged(statement, order, branches, after, limit + 1)
         if branches
@@ -165,6 +185,24 @@ def _plain(
     return keyed.order_by(*order.clauses()).limit(most)
 
 
+def _last_of(
+    statement: SelectOfScalar[T],
+    order: Order,
+    branches: Sequence[Branch],
+    after: Sequence[Any] | None,
+    many: int,
+) -> Any:
+    """Select the keys of the last of the next `many` rows; nothing if there are fewer."""
+    if not branches:
+        keyed: Any = statement.with_only_columns(*order.keys)
+        if after is not None:
+            keyed = keyed.where(order.beyond(after))
+        return keyed.order_by(*order.clauses()).offset(many - 1).limit(1)
+    first = _first_of_branches(order, branches, after, many)
+    merged = Order(list(first.c), order.descending)
+    return sa.select(*first.c).order_by(*merged.clauses()).offset(many - 1).limit(1)
+
+
 def _merged(
     statement: SelectOfScalar[T],
     order: Order,
@@ -173,6 +211,21 @@ def _merged(
     most: int,
 ) -> Any:
     """Select the first rows of every branch, merged by the order's last key."""
+    first = _first_of_branches(order, branches, after, most)
+    merged = Order(list(first.c), order.descending)
+    entity = statement.column_descriptions[0]["entity"]
+    return (
+        sa.select(entity, *first.c)
+        .join(first, order.keys[-1] == merged.keys[-1])
+        .order_by(*merged.clauses())
+        .limit(most)
+    )
+
+
+def _first_of_branches(
+    order: Order, branches: Sequence[Branch], after: Sequence[Any] | None, most: int
+) -> sa.Subquery:
+    """Select the keys of the first rows of every branch, `most` of each, in no order."""
     keys = [key.label(f"key_{number}") for number, key in enumerate(order.keys)]
     arms = []
     for branch in branches:
@@ -182,15 +235,7 @@ def _merged(
         arms.append(
             sa.select(found.order_by(*branch.order_of(order).clauses()).limit(most).subquery())
         )
-    first = sa.union_all(*arms).subquery("first")
-    merged = Order(list(first.c), order.descending)
-    entity = statement.column_descriptions[0]["entity"]
-    return (
-        sa.select(entity, *first.c)
-        .join(first, order.keys[-1] == merged.keys[-1])
-        .order_by(*merged.clauses())
-        .limit(most)
-    )
+    return sa.union_all(*arms).subquery("first")
 
 
 def _digest(filters: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from maat.scheduling.errors import InputError
 
 _SHOWN_CHARACTERS = 200
+_MOST_REMEDIES = 3
 
 
 class _Shown(reprlib.Repr):
@@ -63,13 +64,14 @@ class FieldError:
 class Problem(Exception):
     """A refused or failed request.
 
-    Subclasses say why; their docstrings say what to do about it.
+    Subclasses say why, and what to do next: `remedy`, unless an error in `errors` says it better.
     """
 
     slug: ClassVar[str] = "internal-error"
     title: ClassVar[str] = "Something went wrong inside Maat"
     status: ClassVar[int] = 500
     retryable: ClassVar[bool] = False
+    remedy: ClassVar[str]
 
     def __init__(
         self,
@@ -91,6 +93,7 @@ class Problem(Exception):
             "title": self.title,
             "status": self.status,
             "detail": self.detail,
+            "remedy": self._next_step(),
             "instance": instance,
             "request_id": request_id,
             "retryable": self.retryable,
@@ -98,41 +101,40 @@ class Problem(Exception):
             **self.members,
         }
 
+    def _next_step(self) -> str:
+        """Return what to do next: what the errors say of their fields, or what always helps."""
+        of_fields = dict.fromkeys(error.remedy for error in self.errors if error.remedy)
+        return " ".join(list(of_fields)[:_MOST_REMEDIES]) or self.remedy
+
 
 class InternalError(Problem):
-    """A fault of Maat.
+    """A fault of Maat."""
 
-    Try once more; if it stays, report the request id: the log has the details.
-    """
-
+    remedy = "Try once more; if it stays, report the request id: the log has the details."
     retryable = True
 
 
 class MalformedRequest(Problem):
-    """The request is not valid JSON, or its text holds forbidden characters.
+    """The request is not valid JSON, or its text holds forbidden characters."""
 
-    Correct it and send it again.
-    """
-
+    remedy = "Correct it and send it again."
     slug, title, status = "malformed-request", "The request cannot be read", 400
 
 
 class BadCursor(Problem):
-    """A cursor is valid only with the filters and sort order it was made for.
+    """A cursor is valid only with the filters and sort order it was made for."""
 
-    Start again without it.
-    """
-
+    remedy = "Start again without it."
     slug, title, status = "bad-cursor", "The cursor does not belong to this list", 400
 
 
 class Unauthenticated(Problem):
     """The request does not say who asks.
 
-    Send `Authorization: Bearer maat_...`; without a token, only requests from the same machine are
-    accepted, if the settings allow it.
+    Without a token, only requests from the same machine are accepted, if the settings allow it.
     """
 
+    remedy = "Sign in, or send a token: `Authorization: Bearer maat_...`."
     slug, title, status = "unauthenticated", "Say who you are", 401
 
     def __init__(self, detail: str) -> None:
@@ -140,38 +142,30 @@ class Unauthenticated(Problem):
 
 
 class Forbidden(Problem):
-    """Your role, or the scopes of your token, do not include this.
+    """Your role, or the scopes of your token, do not include this."""
 
-    Ask someone who manages your tenant.
-    """
-
+    remedy = "Ask someone who manages your tenant."
     slug, title, status = "forbidden", "You may not do this", 403
 
 
 class CrossSite(Problem):
-    """A page of another site made your browser send this. Nothing was done.
+    """A page of another site made your browser send this. Nothing was done."""
 
-    Use Maat's own pages, or a bearer token.
-    """
-
+    remedy = "Use Maat's own pages, or a bearer token."
     slug, title, status = "cross-site-request", "Requests from other sites are refused", 403
 
 
 class NotFound(Problem):
-    """There is nothing at this address that you may see.
+    """There is nothing at this address that you may see."""
 
-    Check the id; lists show what exists.
-    """
-
+    remedy = "Check the id or name; lists show what exists."
     slug, title, status = "not-found", "There is nothing at this address", 404
 
 
 class MethodNotAllowed(Problem):
-    """The address exists, but not for this method.
+    """The address exists, but not for this method."""
 
-    The Allow header lists the methods it accepts.
-    """
-
+    remedy = "Use one of the methods that the Allow header lists."
     slug, title, status = (
         "method-not-allowed",
         "This address does not accept this method",
@@ -180,56 +174,51 @@ class MethodNotAllowed(Problem):
 
 
 class Conflict(Problem):
-    """The present state does not allow this. Look at the resource again, then decide."""
+    """The present state does not allow this."""
 
+    remedy = "Look at it again, then decide."
     slug, title, status = "conflict", "The present state does not allow this", 409
 
 
 class StaleAttempt(Problem):
-    """The attempt is over. Its processes must end, and save nothing more."""
+    """The attempt is over."""
 
+    remedy = "End its processes, and save nothing more."
     slug, title, status = "stale-attempt", "The attempt is over", 409
 
 
 class PreconditionFailed(Problem):
-    """Someone changed it since you read it.
+    """Someone changed it since you read it."""
 
-    Read it again, and repeat the change on the new version.
-    """
-
+    remedy = "Read it again, and repeat the change on the new version."
     slug, title, status = "precondition-failed", "It has changed since you read it", 412
 
 
 class PayloadTooLarge(Problem):
-    """The body is larger than this server accepts. Send less, or split it."""
+    """The body is larger than this server accepts."""
 
+    remedy = "Send less, or split it."
     slug, title, status = "payload-too-large", "The body is too large", 413
 
 
 class UnsupportedMediaType(Problem):
-    """The body is not declared as JSON.
+    """The body is not declared as JSON."""
 
-    Send it with the header `Content-Type: application/json`.
-    """
-
+    remedy = "Send it with the header `Content-Type: application/json`."
     slug, title, status = "unsupported-media-type", "The body is not declared as JSON", 415
 
 
 class Invalid(Problem):
-    """Some fields cannot be used.
+    """Some fields cannot be used: `errors` names each with its value. Nothing was stored."""
 
-    `errors` names each with its value and a remedy; nothing was stored.
-    """
-
+    remedy = "Correct them as `errors` says, and send it again."
     slug, title, status = "invalid", "Some fields cannot be used", 422
 
 
 class IdempotencyMismatch(Problem):
-    """This Idempotency-Key was used for another request.
+    """This Idempotency-Key was used for another request."""
 
-    Use a new key for a new request, or repeat the old one unchanged.
-    """
-
+    remedy = "Use a new key for a new request, or repeat the old one unchanged."
     slug, title, status = (
         "idempotency-key-reused",
         "The Idempotency-Key belongs to another request",
@@ -238,30 +227,27 @@ class IdempotencyMismatch(Problem):
 
 
 class PreconditionRequired(Problem):
-    """This change needs an If-Match header with the ETag that you read.
+    """This change needs the version that it is made on.
 
     It prevents two people from undoing each other's work.
     """
 
+    remedy = "Send the ETag that you read as the header If-Match."
     slug, title, status = "precondition-required", "Say which version you are changing", 428
 
 
 class Unavailable(Problem):
-    """The database does not answer, or is too busy.
+    """The database does not answer, or is too busy. Nothing was stored."""
 
-    Nothing was stored; try again in a moment.
-    """
-
+    remedy = "Try again in a moment."
     slug, title, status = "unavailable", "Not available at the moment", 503
     retryable = True
 
 
 class DiskFull(Problem):
-    """The disk that holds Maat's database is full. Nothing was stored.
+    """The disk that holds Maat's database is full. Nothing was stored."""
 
-    Make room there, or ask who runs Maat to; then try again.
-    """
-
+    remedy = "Make room there, or ask who runs Maat to; then try again."
     slug, title, status = "disk-full", "The disk of Maat's database is full", 507
     retryable = True
 
@@ -298,6 +284,8 @@ def shown_value(value: Any) -> Any:
             if not isinstance(value, int) or abs(value) < 2**63
             else _shortened(f"{value:.3e}" if abs(value) < 10**300 else "huge")
         )
+    if isinstance(value, tuple):
+        value = list(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     return _shortened(

@@ -157,6 +157,11 @@ class Settings(BaseSettings):
         return self.broker_url or "filesystem://"
 
     @property
+    def has_oidc(self) -> bool:
+        """Whether people can sign in at an OpenID Connect provider."""
+        return bool(self.oidc_issuer and self.oidc_client_id)
+
+    @property
     def database_connections(self) -> int:
         """One connection per thread: a request that has a thread has a connection."""
         return self.request_threads + self.door_threads + self.stream_threads

@@ -108,7 +108,7 @@ class Sight:
     def _shown(self, name: str, value: Any) -> Any:
         if not isinstance(value, str):
             return value
-        return self.limit(value) if name == "binding_limit" else self.text(value)
+        return self.limit(value) if name.endswith("limit") else self.text(value)
 
     def _holder(self, label: str) -> str:
         kind, _, name = label.partition(" ")

@@ -9,7 +9,6 @@ import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
 from backend.accounts.models import Tenant, User
-from backend.accounts.oidc import is_configured
 from backend.accounts.permissions import Role
 from backend.accounts.principals import LOCAL_USER
 from backend.problems import Conflict
@@ -64,7 +63,7 @@ def _is_one_left(session: Session, which: sa.ColumnElement[bool]) -> bool:
 def _can_sign_in(settings: Settings) -> sa.ColumnElement[bool]:
     """Select who has a way in: a password, the provider that is set, or being the local user."""
     ways: list[sa.ColumnElement[bool]] = [col(User.password_hash).is_not(None)]
-    if is_configured(settings):
+    if settings.has_oidc:
         of_provider = col(User.issuer) == settings.oidc_issuer
         ways.append(sa.and_(of_provider, col(User.subject).is_not(None)))
     if settings.implicit_admin:

@@ -23,20 +23,19 @@ _SECURE = "__Host-"  # browsers keep such a cookie only if it is Secure and of t
 
 
 class CsrfFailed(Problem):
-    """A request with a session's cookie must repeat its CSRF token as X-CSRF-Token.
+    """A request with a session's cookie must repeat its CSRF token as X-CSRF-Token."""
 
-    Load the page again. Programs send a token instead.
-    """
-
+    remedy = "Load the page again. Programs send a token instead."
     slug, title, status = "csrf-token", "The request does not come from a page of Maat", 403
 
 
 class PlainHttp(Problem):
-    """Passwords and sessions would travel readable by others.
+    """Passwords and sessions would travel readable by others."""
 
-    Serve Maat by https and set MAAT_PUBLIC_URL to that address, or open it on the machine itself.
-    """
-
+    remedy = (
+        "Serve Maat by https and set MAAT_PUBLIC_URL to that address, or open it on the machine "
+        "itself."
+    )
     slug, title, status = "plain-http", "Nobody can sign in over plain http", 403
 
 

@@ -60,10 +60,6 @@ class Pending:
     until: float
 
 
-def is_configured(settings: Settings) -> bool:
-    return bool(settings.oidc_issuer and settings.oidc_client_id)
-
-
 def begin(settings: Settings, next_path: str) -> tuple[str, str]:
     """Return the provider's address to send the browser to, and the cookie. Raises OidcRefused."""
     pending = Pending(

@@ -120,7 +120,7 @@ def _back(refused: OidcRefused, next_path: str) -> Response:
 
 def _settings(request: Request) -> Settings:
     settings: Settings = request.app.state.settings
-    if not oidc.is_configured(settings):
+    if not settings.has_oidc:
         raise NotFound("No OpenID Connect provider is set.")
     return settings
 

@@ -24,8 +24,9 @@ _ROUNDING = 1e-6  # seconds: who waits as long as told is served
 
 
 class TooManyRequests(Problem):
-    """You have sent too many requests. Wait as long as Retry-After says."""
+    """You have sent too many requests."""
 
+    remedy = "Wait as long as Retry-After says."
     slug, title, status = "too-many-requests", "Too many requests", 429
     retryable = True
 

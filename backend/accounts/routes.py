@@ -17,7 +17,6 @@ from backend.accounts.cookies import (
 )
 from backend.accounts.identity import Principal, principal_of, require
 from backend.accounts.models import BrowserSession, User
-from backend.accounts.oidc import is_configured
 from backend.accounts.passwords import check_choice, hashed
 from backend.accounts.permissions import Permission, Role
 from backend.accounts.sessions import begin_session, end_session, end_sessions
@@ -64,7 +63,7 @@ def read_me(session: SessionDep, principal: Annotated[Principal, Depends(princip
 @router.get("/sign-in-ways", operation_id="getSignInWays")
 def read_ways(request: Request, settings: SettingsDep) -> SignInWaysOut:
     """How a browser can sign in here. Everybody may ask."""
-    label = settings.oidc_label if is_configured(settings) else None
+    label = settings.oidc_label if settings.has_oidc else None
     return SignInWaysOut(oidc=label, problem=why_not_here(request))
 
 

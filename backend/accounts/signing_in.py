@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 class SignInRefused(Problem):
     """The name or the password is wrong, or this user may not sign in by password."""
 
+    remedy = "Check both, or ask who manages your tenant for another password."
     slug, title, status = "sign-in-refused", "You are not signed in", 401
 
 

@@ -16,6 +16,7 @@ from backend.accounts.sessions import end_sessions_of_tenant
 from backend.answers import answer_of
 from backend.audit.changes import Change, Shown, actor_of, record
 from backend.clocktime import utc_now
+from backend.fairness.weights import forget_weights, note_weight
 from backend.problems import Conflict, NotFound
 from backend.settings import Settings
 from backend.web.conditional import check_version, check_version_if_sent
@@ -63,6 +64,7 @@ def change_tenant(
         if changes.closed is not None and changes.closed != (tenant.closed_at is not None):
             tenant.closed_at = utc_now() if changes.closed else None
         if changes.weight is not None:
+            note_weight(session, tenant.id, before=tenant.weight, after=changes.weight)
             tenant.weight = changes.weight
         tenant.version += 1
     if tenant.closed_at is not None:
@@ -78,6 +80,7 @@ def remove_tenant(session: Session, principal: Principal, named: str, if_match: 
     check_version_if_sent(if_match, tenant.version)
     try:
         with session.begin_nested():
+            forget_weights(session, tenant.id)
             session.delete(tenant)
             session.flush()
     except IntegrityError:

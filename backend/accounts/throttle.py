@@ -26,8 +26,9 @@ _OF_ADDRESS, _OF_ACCOUNT = 5, 10  # times as many as from one address to one acc
 
 
 class TooManyTries(Problem):
-    """Too many tries to sign in. Wait as long as Retry-After says."""
+    """Too many tries to sign in."""
 
+    remedy = "Wait as long as Retry-After says."
     slug, title, status = "too-many-tries", "Too many tries to sign in", 429
     retryable = True
 

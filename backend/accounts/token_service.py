@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +14,7 @@ from backend.accounts.models import ApiToken, Tenant, User
 from backend.accounts.permissions import PERMISSIONS, Permission, Role
 from backend.accounts.principals import Principal
 from backend.accounts.refusals import invalid
+from backend.accounts.token_makers import Maker, makers_by_token
 from backend.accounts.tokens import store_token
 from backend.accounts.users import find_user, may_change_user
 from backend.answers import answer_of
@@ -113,40 +114,44 @@ def _with_descendants(session: Session, token: ApiToken) -> list[ApiToken]:
 
 def show_tokens(session: Session, rows: Sequence[ApiToken]) -> list[TokenOut]:
     now = utc_now()
-    users = {row.user_id for row in rows} | {row.made_by for row in rows if row.made_by}
-    named: dict[str, tuple[str, str]] = {
-        user_id: (name, tenant)
-        for user_id, name, tenant in session.exec(
-            select(User.id, User.name, Tenant.name)
-            .join(Tenant, col(Tenant.id) == col(User.tenant_id))
-            .where(col(User.id).in_(users))
-        )
-    }
+    ids = {row.user_id for row in rows} | {row.made_by for row in rows if row.made_by}
+    statement = select(User, Tenant).join(Tenant, col(Tenant.id) == col(User.tenant_id))
+    found = session.exec(statement.where(col(User.id).in_(ids)))
+    owners: dict[str, tuple[User, Tenant]] = {user.id: (user, tenant) for user, tenant in found}
+    makers = makers_by_token(session, rows)
     return [
         answer_of(
             TokenOut,
             row,
-            user=named[row.user_id][0],
-            tenant=named[row.user_id][1],
-            state=_state(row, now),
-            made_by=_maker(row, named),
+            user=owners[row.user_id][0].name,
+            tenant=owners[row.user_id][1].name,
+            state=_state(row, now, *owners[row.user_id], makers.get(row.id, ())),
+            made_by=_maker(row, owners),
         )
         for row in rows
     ]
 
 
-def _maker(row: ApiToken, named: dict[str, tuple[str, str]]) -> str | None:
+def _maker(row: ApiToken, owners: Mapping[str, tuple[User, Tenant]]) -> str | None:
     """Who made a token; another tenant's names never leave it, and are those of administrators."""
-    if row.made_by is None or row.made_by not in named:
+    if row.made_by is None or row.made_by not in owners:
         return None
-    name, tenant = named[row.made_by]
-    return name if tenant == named[row.user_id][1] else "an administrator"
+    maker, tenant = owners[row.made_by]
+    return maker.name if tenant.id == owners[row.user_id][1].id else "an administrator"
 
 
-def _state(row: ApiToken, now: datetime) -> str:
+def _state(
+    row: ApiToken, now: datetime, user: User, tenant: Tenant, makers: Sequence[Maker | None]
+) -> str:
+    """Return what a token is worth now: as `principal_by_token` would find it."""
     if row.revoked_at is not None:
         return "revoked"
-    return "expired" if row.expires_at is not None and row.expires_at <= now else "active"
+    if row.expires_at is not None and row.expires_at <= now:
+        return "expired"
+    may = user.active and tenant.closed_at is None
+    if may and all(maker is not None and maker.may_see(tenant.id) for maker in makers):
+        return "active"
+    return "suspended"
 
 
 def _user_of(session: Session, principal: Principal, named: str | None) -> User:

@@ -8,7 +8,9 @@ python -m backend.backups check [FILE]
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 from sqlalchemy.exc import SQLAlchemyError
@@ -17,7 +19,7 @@ from backend.backups.files import BackupError
 from backend.backups.service import backup, check_database, check_file, restore
 from backend.database import Database
 from backend.logs import first_line
-from backend.migrations import head_revision
+from backend.schema_version import head_revision
 from backend.settings import get_settings
 
 
@@ -28,16 +30,19 @@ def main() -> int:
     try:
         if given.action == "backup":
             manifest = backup(database, settings, given.file.absolute())
-            print(
+            words = (
                 f"wrote {given.file}: {manifest.bytes} bytes of {manifest.kind}, schema "
                 f"{manifest.revision}, sha256 {manifest.sha256}"
             )
+            print(_shown({"file": str(given.file), **asdict(manifest)}, words, given.json))
             return 0
         if given.action == "restore":
             notes = restore(database, settings, given.file.absolute(), force=given.force)
-            print(*notes, f"restored {given.file}", sep="\n")
+            words = "\n".join([*notes, f"restored {given.file}"])
+            told = {"restored": str(given.file), "notes": list(notes)}
+            print(_shown(told, words, given.json))
             return 0
-        return _check(database, given.file)
+        return _check(database, given.file, as_json=given.json)
     except BackupError as error:
         print(f"maat: {error}", file=sys.stderr)
         return 2
@@ -48,7 +53,11 @@ def main() -> int:
         database.dispose()
 
 
-def _check(database: Database, file: Path | None) -> int:
+def _shown(data: object, words: str, as_json: bool) -> str:
+    return json.dumps(data, indent=2) if as_json else words
+
+
+def _check(database: Database, file: Path | None, *, as_json: bool) -> int:
     if file is None:
         found, well = check_database(database), f"the database is sound, schema {head_revision()}"
     else:
@@ -57,12 +66,15 @@ def _check(database: Database, file: Path | None) -> int:
             f"{file} is sound: {manifest.kind}, schema {manifest.revision}, "
             f"made {manifest.made_at} by Maat {manifest.version}"
         )
-    print(*(found or [well]), sep="\n", file=sys.stderr if found else sys.stdout)
+    told = {"sound": not found, "faults": list(found), "words": "" if found else well}
+    words = "\n".join(found or [well])
+    print(_shown(told, words, as_json), file=sys.stderr if found and not as_json else sys.stdout)
     return 1 if found else 0
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Back up, restore and check the database.")
+    parser.add_argument("--json", action="store_true", help="print JSON")
     actions = parser.add_subparsers(dest="action", required=True)
     one = actions.add_parser("backup", help="write the database to a file")
     one.add_argument("file", type=Path)

@@ -8,8 +8,6 @@ from datetime import timedelta
 from pathlib import Path
 
 import sqlalchemy as sa
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlmodel import Session, col, func, select
 
 from backend.backups import postgres, sqlite
@@ -17,8 +15,8 @@ from backend.backups.files import BackupError, Manifest, kind_of, unpacked, writ
 from backend.backups.invariants import broken
 from backend.database import Database
 from backend.health.models import WorkerHeartbeat
-from backend.migrations import alembic_config, head_revision
 from backend.moments import moment_of
+from backend.schema_version import head_revision, known_revisions, revision_of
 from backend.secret_key import secret_key
 from backend.settings import Settings
 
@@ -27,7 +25,7 @@ _LIVES = timedelta(seconds=30)
 
 def backup(database: Database, settings: Settings, file: Path) -> Manifest:
     """Write the database to a file, as it is at one moment; others go on. Raises BackupError."""
-    revision = revision_of(database)
+    revision = _revision_of(database)
     if revision is None:
         raise BackupError("The database is empty: there is nothing to back up.")
     if not file.parent.is_dir():
@@ -75,7 +73,7 @@ def check_database(database: Database) -> list[str]:
     damaged = _of_file(database)
     if damaged:
         return damaged
-    head, present = head_revision(), revision_of(database)
+    head, present = head_revision(), _revision_of(database)
     if present is None:
         return ["The database is empty."]
     if present != head:
@@ -92,10 +90,9 @@ def check_file(file: Path) -> tuple[Manifest, list[str]]:
         return manifest, wrong
 
 
-def revision_of(database: Database) -> str | None:
-    """Return the schema's revision; None for a database without tables of Maat."""
+def _revision_of(database: Database) -> str | None:
     with database.engine.connect() as connection:
-        return MigrationContext.configure(connection).get_current_revision()
+        return revision_of(connection)
 
 
 def _of_file(database: Database) -> list[str]:
@@ -111,9 +108,7 @@ def _read_everything(session: Session) -> None:
 
 
 def _of_schema(manifest: Manifest) -> Sequence[str]:
-    scripts = ScriptDirectory.from_config(alembic_config())
-    known = {script.revision for script in scripts.walk_revisions()}
-    if manifest.revision not in known:
+    if manifest.revision not in known_revisions():
         raise BackupError(
             f"The backup has the schema {manifest.revision} of Maat {manifest.version}, which this "
             "version does not know. Use that version, or a newer one."

@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 
-from maat.scheduling.job import JobDeclaration, JobSpec, MemoryLimits
+from maat.scheduling.job import UNKNOWN_WORK, JobDeclaration, JobSpec, MemoryLimits
 from maat.vocabulary import Adaptivity
 
-UNKNOWN_WORK = 1e9
-"""Effective samples of a job until its owner or its script says: others look shorter."""
 _LARGEST_OVER_INITIAL = 8
 _RESTART_SECONDS = 30.0
 _SAFE_SHARE = 0.9  # of what was too much: maat.agent.memory.SAFE_SHARE

@@ -139,6 +139,26 @@ class EndedDay(SQLModel, table=True):
     succeeded: dict[str, int] = Field(sa_type=Json)
 
 
+class WeightChange(SQLModel, table=True):
+    """A tenant's weight had another value from a time of a cluster on.
+
+    `at_seconds`: cluster time. `before`, `after`: the weights.
+    """
+
+    __tablename__ = "weight_changes"
+    __table_args__ = (
+        Index("ix_weight_changes_cluster", "cluster_id", "at_seconds"),
+        Index("ix_weight_changes_tenant", "tenant_id"),
+    )
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=BigId)
+    cluster_id: str = Field(foreign_key="clusters.id", max_length=40)
+    tenant_id: str = Field(foreign_key="tenants.id", max_length=40)
+    at_seconds: float
+    before: float
+    after: float
+
+
 class ShareDay(SQLModel, table=True):
     """Shares of the tenants over one day of a cluster's calendar (UTC), once it is over.
 

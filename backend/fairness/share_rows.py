@@ -18,8 +18,8 @@ from backend.clusters.repository import nodes_of
 from backend.clusters.topology import capacity_by_type
 from backend.fairness.models import ShareDay
 from backend.fairness.shares import Capacity, Holding, Shares, Wanting, shares_over
+from backend.fairness.weights import weights_over
 from backend.jobs.models import Job, JobAllocation, JobPause
-from backend.quotas.repository import tenant_weights
 from backend.rounds.models import Round
 from maat.vocabulary import Adaptivity
 
@@ -32,7 +32,7 @@ _ROUNDS: sa.Table = Round.__table__  # type: ignore[attr-defined]
 def raw_shares(session: Session, cluster: Cluster, edges: Sequence[float]) -> Shares:
     """Return the shares of the spans between `edges`, cluster seconds, from the rows themselves.
 
-    Tenants count by the weights that they have now.
+    Tenants count by the weights that they had at the time.
     """
     begin, end = edges[0], edges[-1]
     capacity = _capacity(session, cluster, begin, end)
@@ -42,7 +42,7 @@ def raw_shares(session: Session, cluster: Cluster, edges: Sequence[float]) -> Sh
         _wanting(session, cluster.id, begin, end, most=most),
         _holding(session, cluster.id, begin, end),
         capacity,
-        weights=tenant_weights(session),
+        weights=weights_over(session, cluster.id, begin, end),
     )
 
 

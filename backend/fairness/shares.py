@@ -38,6 +38,13 @@ class Holding(NamedTuple):
     gpus: float
 
 
+class Weights(NamedTuple):
+    """What tenants weigh from a cluster time on, by id; who is not named weighs 1."""
+
+    at: float
+    by_tenant: Mapping[str, float]
+
+
 class Capacity(NamedTuple):
     """From `at` on, `gpus` GPUs were in service."""
 
@@ -65,19 +72,19 @@ def shares_over(
     holding: Sequence[Holding],
     capacity: Sequence[Capacity],
     *,
-    weights: Mapping[str, float] | None = None,
+    weights: Sequence[Weights] = (),
 ) -> Shares:
     """Return the shares of the spans between `edges`, ascending, (B + 1,).
 
     Exact: every moment at which a job came or ended, or GPUs came or went, counts. `capacity`: in
-    order of time; the first holds before it too. `weights`: by tenant, 1 by default.
+    order of time; the first holds before it too. `weights`: likewise; all weigh 1 without any.
     """
     ids = {one.tenant_id for one in wanting} | {one.tenant_id for one in holding}
     tenants = tuple(sorted(ids))
     place = {tenant: k for k, tenant in enumerate(tenants)}
-    weight = np.array([(weights or {}).get(tenant, DEFAULT_WEIGHT) for tenant in tenants])
     at = np.array(edges, dtype=float)
-    moments = _moments(at, wanting, capacity)
+    moments = _moments(at, wanting, capacity, weights)
+    weight = _weights_at(moments[:-1], weights, tenants)
     gpus = _in_service(moments[:-1], capacity)
     length = np.diff(moments)
     span = np.searchsorted(at, moments[:-1], side="right") - 1
@@ -87,7 +94,7 @@ def shares_over(
     for first in range(0, len(length), step):
         part = slice(first, first + step)
         asked = np.minimum(demand.at(moments[:-1][part]), gpus[part][:, None])
-        fair = max_min_shares(asked, weight, gpus[part])
+        fair = max_min_shares(asked, weight[part], gpus[part])
         np.add.at(demanded, span[part], asked * length[part][:, None])
         np.add.at(deserved, span[part], fair * length[part][:, None])
     return Shares(
@@ -100,16 +107,31 @@ def shares_over(
 
 
 def _moments(
-    at: FloatArray, wanting: Sequence[Wanting], capacity: Sequence[Capacity]
+    at: FloatArray,
+    wanting: Sequence[Wanting],
+    capacity: Sequence[Capacity],
+    weights: Sequence[Weights],
 ) -> FloatArray:
     """All moments from the first edge to the last at which something changes, and the edges."""
     changes = [
         *(time for one in wanting for time in (one.begin, one.end)),
         *(one.at for one in capacity),
+        *(one.at for one in weights),
     ]
     inside = np.array(changes, dtype=float)
     inside = inside[(inside > at[0]) & (inside < at[-1])]
     return np.unique(np.concatenate([at, inside]))
+
+
+def _weights_at(
+    moments: FloatArray, weights: Sequence[Weights], tenants: Sequence[str]
+) -> FloatArray:
+    """Return the tenants' weights at E moments, shape (E, K)."""
+    rows = [[one.by_tenant.get(each, DEFAULT_WEIGHT) for each in tenants] for one in weights]
+    known = np.array(rows or [[DEFAULT_WEIGHT] * len(tenants)], dtype=float)
+    begins = np.array([one.at for one in weights[1:]])
+    found: FloatArray = known[np.searchsorted(begins, moments, side="right")]
+    return found
 
 
 def _in_service(moments: FloatArray, capacity: Sequence[Capacity]) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Index
@@ -34,6 +34,17 @@ class ClusterForecast(SQLModel, table=True):
     started_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
     heartbeat_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
     finished_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+
+
+REST = 3.0
+"""After a forecast a cluster has none for so many times the CPU time that it took."""
+
+
+def rested_at(row: ClusterForecast) -> datetime | None:
+    """Return from when on the next forecast may begin; None before the first has ended."""
+    if row.finished_at is None:
+        return None
+    return row.finished_at + timedelta(seconds=REST * row.compute_seconds)
 
 
 class JobForecastRow(SQLModel, table=True):

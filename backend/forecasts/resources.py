@@ -7,63 +7,80 @@ from typing import Any
 
 from backend.answers import answer_of
 from backend.clocktime import ClusterTimes, shown_at
+from backend.forecasts.coming import Coming
 from backend.forecasts.models import JobForecastRow, WhatIf
 from backend.jobs.models import Job
 from backend.operations.models import Operation
 from backend.sight import Sight
+from maat.api.fields import rfc3339
 from maat.api.forecasts import (
     ForecastOut,
     ForecastTimes,
     HeldOut,
     JobForecastOut,
+    JobTimesOut,
     QuantilesOut,
     SideOut,
     SlowedOut,
+    late_quantile,
 )
 from maat.vocabulary import JobState
 
-_COMING = "Not forecast yet: one is made within a round or two."
 _PAUSED = "It is paused: it starts after somebody resumes it."
 _ENDED = "It has ended."
 
 
 def show_job_forecast(
-    job: Job, row: JobForecastRow | None, cluster: ClusterTimes
+    job: Job, row: JobForecastRow | None, cluster: ClusterTimes, coming: Coming | None = None
 ) -> JobForecastOut:
-    """Show the latest forecast of a job, or why there is none."""
-    without = _without(job, row)
+    """Show the latest forecast of a job, or why there is none.
+
+    `coming`: what it waits for; needed where there is no row.
+    """
+    without = _without(job) or (coming if row is None else None)
     if without is not None or row is None:
-        state, sentence = without or ("coming", _COMING)
-        return _bare(job, state, sentence)
+        return _bare(job, without or Coming("coming", ""))
     times = show_times(vars(row), row.made_seconds, cluster)
     return JobForecastOut(
         job_id=job.id,
         state="made",
+        since=None,
         made_at=shown_at(cluster, row.made_seconds),
         round_number=row.round_number,
         draws=row.draws,
         times=times,
-        sentence=sentence_of(times),
+        sentence=sentence_of(times, row.draws),
     )
 
 
-def _without(job: Job, row: JobForecastRow | None) -> tuple[Any, str] | None:
+def _without(job: Job) -> Coming | None:
     if job.finished_seconds is not None:
-        return "ended", _ENDED
+        return Coming("ended", _ENDED)
     if job.state == JobState.PAUSED or job.pause_requested:
-        return "paused", _PAUSED
-    return ("coming", _COMING) if row is None else None
+        return Coming("paused", _PAUSED)
+    return None
 
 
-def _bare(job: Job, state: Any, sentence: str) -> JobForecastOut:
+def times_of(job: Job, row: JobForecastRow | None, cluster: ClusterTimes) -> JobTimesOut | None:
+    """Show start and end of a job in a list; None where `show_job_forecast` has no times."""
+    if row is None or _without(job) is not None:
+        return None
+    times = show_times(vars(row), row.made_seconds, cluster)
+    made_at = shown_at(cluster, row.made_seconds)
+    return JobTimesOut(made_at=made_at, draws=row.draws, start=times["start"], end=times["end"])
+
+
+def _bare(job: Job, why: Coming) -> JobForecastOut:
+    state: Any = why.state
     return JobForecastOut(
         job_id=job.id,
         state=state,
+        since=None if why.since is None else rfc3339(why.since),
         made_at=None,
         round_number=None,
         draws=None,
         times=None,
-        sentence=sentence,
+        sentence=why.sentence,
     )
 
 
@@ -92,17 +109,22 @@ def _quantiles(
     )
 
 
-def sentence_of(times: ForecastTimes) -> str:
+def sentence_of(times: ForecastTimes, draws: int) -> str:
     """Return start and end in words."""
-    end = _about("Ends" if times["start"] is None else "It ends", times["end"])
-    return end if times["start"] is None else f"{_about('Starts', times['start'])} {end}"
+    late = late_quantile(draws)
+    end = _about("Ends" if times["start"] is None else "It ends", times["end"], late)
+    return end if times["start"] is None else f"{_about('Starts', times['start'], late)} {end}"
 
 
-def _about(verb: str, when: QuantilesOut) -> str:
+def _about(verb: str, when: QuantilesOut, late_name: str) -> str:
     if when["p50_at"] is None:
         return f"{verb} later than in 14 days, or never."
-    late = "no P90 within 14 days" if when["p90_at"] is None else f"by {_clock(when['p90_at'])} UTC"
-    return f"{verb} about {_clock(when['p50_at'])} ({late}, at P90)."
+    late = (
+        f"no {late_name} within 14 days"
+        if when["p90_at"] is None
+        else f"by {_clock(when['p90_at'])} UTC"
+    )
+    return f"{verb} about {_clock(when['p50_at'])} ({late}, at {late_name})."
 
 
 def _clock(shown: str) -> str:

@@ -13,7 +13,8 @@ from backend.accounts.permissions import Permission
 from backend.clusters.models import Cluster
 from backend.clusters.repository import get_cluster
 from backend.forecasts.calibration import calibration_of
-from backend.forecasts.models import JobForecastRow, WhatIf
+from backend.forecasts.coming import what_is_coming
+from backend.forecasts.models import ClusterForecast, JobForecastRow, WhatIf
 from backend.forecasts.resources import show_job_forecast, show_question
 from backend.forecasts.service import (
     PreparedQuestion,
@@ -25,6 +26,7 @@ from backend.idempotency import Answer, KeyHeader, Once, answer_prepared
 from backend.jobs.models import Job
 from backend.jobs.repository import get_job
 from backend.jobs.service import first_cluster
+from backend.moments import moment_of
 from backend.operations.service import operations_of
 from backend.pagination import PageAsked
 from backend.sight import sight_of
@@ -48,7 +50,12 @@ def read_job_forecast(session: SessionDep, principal: JobReader, job_id: str) ->
     """When the job starts and ends, as of the last round that was forecast."""
     job = get_job(session, principal, job_id)
     cluster = session.get_one(Cluster, job.cluster_id)
-    return show_job_forecast(job, session.get(JobForecastRow, job.id), cluster)
+    row = session.get(JobForecastRow, job.id)
+    if row is not None:
+        return show_job_forecast(job, row, cluster)
+    of_cluster = session.get(ClusterForecast, cluster.id)
+    coming = what_is_coming(job, cluster, of_cluster, moment_of(session).wall)
+    return show_job_forecast(job, None, cluster, coming)
 
 
 @router.post(

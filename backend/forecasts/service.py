@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session
 
 from backend.accounts.identity import Principal
 from backend.clocktime import cluster_seconds
@@ -17,7 +17,7 @@ from backend.clusters.models import Cluster, Node
 from backend.clusters.repository import get_cluster, nodes_of
 from backend.clusters.service import check_parts
 from backend.database import after_commit
-from backend.forecasts.models import JobForecastRow, WhatIf
+from backend.forecasts.models import WhatIf
 from backend.jobs.service import checked_job, first_cluster, row_of
 from backend.moments import moment_of
 from backend.operations.models import Operation
@@ -81,12 +81,6 @@ def store_question(
 def get_question(session: Session, principal: Principal, forecast_id: str) -> WhatIf:
     """Find a question. Raises NotFound for another tenant's too."""
     return find_owned(session, principal, WhatIf, forecast_id, noun="forecast")
-
-
-def forecasts_of(session: Session, job_ids: Sequence[str]) -> dict[str, JobForecastRow]:
-    """Return the latest forecasts of these jobs, by id: of those that have one."""
-    wanted = select(JobForecastRow).where(col(JobForecastRow.job_id).in_(job_ids))
-    return {row.job_id: row for row in session.exec(wanted)}
 
 
 def _cluster(session: Session, body: ForecastBody) -> Cluster:

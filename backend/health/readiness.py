@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
-from alembic.runtime.migration import MigrationContext
 from kombu.exceptions import OperationalError as BrokerAway
 from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session, col, select
@@ -21,10 +20,10 @@ from backend.database import Database
 from backend.health.disk import disk_problem
 from backend.health.models import WorkerHeartbeat
 from backend.health.service import worker_health
-from backend.migrations import head_revision
 from backend.moments import moment_of
 from backend.problems import FieldError, Problem
 from backend.queue import ROUNDS_QUEUE, Queue
+from backend.schema_version import head_revision, revision_of
 from backend.settings import Settings
 
 PATIENCE_SECONDS = 5.0
@@ -32,8 +31,9 @@ log = logging.getLogger(__name__)
 
 
 class NotReady(Problem):
-    """Something that Maat needs is missing: each error names it, and the remedy."""
+    """Something that Maat needs is missing: each error names it."""
 
+    remedy = "Do what `errors` says of each, then ask again."
     slug, title, status = "not-ready", "Not ready", 503
     retryable = True
 
@@ -153,7 +153,7 @@ def _first(session: Session, checks: tuple[Callable[[Session], Lack | None], ...
 
 def _schema(session: Session) -> Lack | None:
     head = head_revision()
-    present = MigrationContext.configure(session.connection()).get_current_revision()
+    present = revision_of(session.connection())
     if present == head:
         return None
     remedy = (

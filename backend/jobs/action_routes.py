@@ -109,10 +109,11 @@ def change(
     response: Response,
     if_match: IfMatch = None,
 ) -> JobOut:
-    """Change name, priority, labels or deadline of a job that lives.
+    """Change a job that lives: name, priority, labels, deadline, and what it asks for.
 
-    The next round sees the new priority. Everything else of a job stays as it was submitted: clone
-    it to change more.
+    What it asks for (GPU types and counts) changes only while it holds no GPUs, adaptivity and
+    batch size only before it has held any: 409 otherwise. The next round sees the change. All else
+    of a job stays as it was submitted: clone it to change more.
     """
     changed = change_job(session, principal, job_id, changes, if_match)
     return _changed(session, principal, response, changed)

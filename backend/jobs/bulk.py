@@ -148,6 +148,8 @@ def _matched(session: Session, principal: Principal, body: BulkBody) -> sa.Colum
         models=tuple(given.model),
         gpu_types=tuple(given.gpu_type),
         text=given.q,
+        submitted_after=given.submitted_after,
+        submitted_before=given.submitted_before,
         labels=tuple(given.label),
         array=given.array,
     )

@@ -17,6 +17,7 @@ from backend.jobs.dependencies import drop_failed_needs, failed_needs, open_need
 from backend.jobs.models import Job, JobEvent
 from backend.jobs.priorities import permit_priority
 from backend.jobs.repository import get_job
+from backend.jobs.requests import REQUEST, check_request
 from backend.moments import moment_of
 from backend.problems import Conflict, Forbidden
 from backend.web.conditional import check_version, check_version_if_sent
@@ -25,7 +26,8 @@ from maat.api.jobs import JobChanges
 from maat.scheduling.events import TERMINAL, EventKind
 from maat.vocabulary import JobState
 
-_READ_BY_ROUNDS = frozenset({"priority", "deadline_seconds"})
+_READ_BY_ROUNDS = REQUEST | {"priority", "deadline_seconds"}
+_MAY_BE_NONE = frozenset({"gpu_types", "gpu_count", "max_gpus", "batch_size"})
 
 
 def request_cancel(
@@ -102,12 +104,16 @@ def change_job(
 ) -> Job:
     """Set what was given. Values equal to the present ones make no new version.
 
-    Raises PreconditionRequired without If-Match.
+    Raises PreconditionRequired without If-Match, and what `check_request` raises.
     """
     job = _job_to_change(session, principal, job_id, "change")
     check_version(if_match, job.version)
     _check_it_lives(job)
-    given = changes.model_dump(exclude_unset=True, exclude_none=True, exclude={"deadline"})
+    given = {
+        name: value
+        for name, value in changes.model_dump(exclude_unset=True, exclude={"deadline"}).items()
+        if value is not None or name in _MAY_BE_NONE
+    }
     if "deadline" in changes.model_fields_set:
         cluster, wished = session.get_one(Cluster, job.cluster_id), changes.deadline
         given["deadline_seconds"] = None if wished is None else seconds_at(cluster, wished)
@@ -116,6 +122,9 @@ def change_job(
         return job
     if "priority" in changed:
         permit_priority(principal, changed["priority"])
+    request = {name: value for name, value in changed.items() if name in REQUEST}
+    if request:
+        check_request(session, job, request)
     before = {name: getattr(job, name) for name in changed}
     for name, value in changed.items():
         setattr(job, name, value)

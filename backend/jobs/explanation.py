@@ -1,6 +1,7 @@
-"""Explains why a job has its allocation, and what its owner could do about it.
+"""Explains why a job has its allocation, and what could be done about it.
 
-The reason comes from the round that decided, the remedies from remedies.py.
+The reasons come from the round that decided, and stay when the job has ended; the remedies come
+from remedies/, the words on what it has from choices.py.
 """
 
 from __future__ import annotations
@@ -10,37 +11,32 @@ from collections.abc import Sequence
 from sqlmodel import Session
 
 from backend.accounts.identity import Principal
+from backend.jobs.choices import choice_out
+from backend.jobs.kept_reasons import also_of, evidence_of, waited_of
 from backend.jobs.models import Job, JobEvent
-from backend.jobs.remedies import SOLUBLE
-from backend.jobs.resources import show_reason
+from backend.jobs.remedies.finding import SOLUBLE
+from backend.jobs.remedies.words import plain_remedy
+from backend.jobs.resources import reason_out, show_reason
 from backend.rounds.repository import round_before
 from backend.sight import Sight, jobs_named_in, sight_of
 from maat.api.job_answers import ExplanationOut, ReasonOut, Remedy
-from maat.scheduling.explain import ReasonCode, sentence_of
+from maat.scheduling.explain import ReasonCode
 from maat.vocabulary import JobState
 
-_WAIT = Remedy(
-    code="wait",
-    sentence="Nothing needs to be done: every round considers the job again.",
-    field=None,
-    changes={},
-    starts_with=None,
+_WAIT = plain_remedy(
+    "wait", "wait", "Nothing needs to be done: every round considers the job again."
 )
 _MOST_NEEDS_TOLD = 5
-_RESUME = Remedy(
-    code="resume",
-    sentence="Resume it: it goes back into the queue, as of its submission.",
-    field=None,
-    changes={},
-    starts_with=None,
+_RESUME = plain_remedy(
+    "resume", "resume", "Resume it: it goes back into the queue, as of its submission."
 )
-_RELEASE = Remedy(
-    code="release",
-    sentence="Release it to run it all the same, or cancel it.",
-    field=None,
-    changes={},
-    starts_with=None,
+_PAUSED = plain_remedy(
+    "cluster_paused",
+    "wait",
+    "The cluster is paused: no round considers any job until an operator resumes the cluster.",
 )
+_RELEASE = plain_remedy("release", "release", "Release it to run it all the same, or cancel it.")
+_HAS_GPUS = frozenset({ReasonCode.GRANTED, ReasonCode.PINNED})
 _PASSING = SOLUBLE - {
     ReasonCode.NO_COMPATIBLE_GPU_TYPE,
     ReasonCode.EXCEEDS_CLUSTER,
@@ -61,33 +57,64 @@ def explain(
     failure: JobEvent | None = None,
     setback: JobEvent | None = None,
     needs: Sequence[Job] = (),
+    paused: bool = False,
 ) -> ExplanationOut:
     """Explain a job's allocation.
 
     `remedies`: those found to work; without one, a job whose reason may pass is told to wait.
-    `waited_for`: the reason why a finished job had waited. `failure`: the event of a command's
-    failure, with its last attempt; `setback`: of an attempt's, after which the job is tried again.
-    `needs`: the jobs that it waits for.
+    `waited_for`: the reason why a finished job had waited, if its row has none. `failure`: the
+    event of a command's failure, with its last attempt; `setback`: of an attempt's, after which the
+    job is tried again. `needs`: the jobs that it waits for. `paused`: whether its cluster makes no
+    rounds.
     """
     reason = show_reason(job, sight) if failure is None else _failed(job, failure)
-    waits = (
-        job.finished_seconds is None and not job.cancel_requested and job.reason_code in _PASSING
-    )
+    stored, has_ended = job.reason_evidence, job.finished_seconds is not None
+    waits = not has_ended and not job.cancel_requested and job.reason_code in _PASSING
     told = failure or setback
     offered = list(remedies) or ([_WAIT] if waits else [])
-    if job.pause_requested and job.finished_seconds is None:
+    if job.pause_requested and not has_ended:
         offered = [_RESUME]
     elif reason["code"] == ReasonCode.DEPENDENCY_FAILED:
         offered = [_RELEASE]
+    if paused and not has_ended and job.reason_code not in _HAS_GPUS:
+        offered = [_PAUSED, *(one for one in offered if one is not _WAIT)]
     if needs and reason["code"] == ReasonCode.WAITING_DEPENDENCY:
         reason = ReasonOut({**reason, "sentence": _waits_for(needs)})
+    last = reason_out(job.reason_code, evidence_of(stored), sight, as_of_round=job.as_of_round)
+    held = job.reason_code in _HAS_GPUS
     return ExplanationOut(
         primary=reason,
-        reasons=[reason, *([waited_for] if waited_for else [])],
+        reasons=[reason, *([] if has_ended else _also(job, sight, reason, needs))],
+        waited=last if has_ended and not held else _kept_wait(job, sight) or waited_for,
+        ran=last if has_ended and held else None,
+        choice=choice_out(last["evidence"]) if held else None,
         remedies=offered,
         as_of_round=job.as_of_round,
         last_lines=[] if told is None else told.data.get("last_lines") or [],
     )
+
+
+def _also(job: Job, sight: Sight, reason: ReasonOut, needs: Sequence[Job]) -> list[ReasonOut]:
+    """Return what holds besides the primary reason: by the round, and by the jobs it waits for."""
+    by_round = reason["code"] == job.reason_code
+    found = [
+        reason_out(one["code"], one["evidence"], sight, as_of_round=job.as_of_round)
+        for one in (also_of(job.reason_evidence) if by_round else ())
+    ]
+    code = ReasonCode.WAITING_DEPENDENCY
+    if reason["code"] == ReasonCode.HELD_BY_USER and _open(needs):
+        sentence = _waits_for(needs)
+        found.append(
+            ReasonOut(code=code, sentence=sentence, evidence={}, as_of_round=job.as_of_round)
+        )
+    return found
+
+
+def _kept_wait(job: Job, sight: Sight) -> ReasonOut | None:
+    waited = waited_of(job.reason_evidence)
+    if waited is None:
+        return None
+    return reason_out(waited["code"], waited["evidence"], sight, as_of_round=waited["round"])
 
 
 def is_held_back(job: Job) -> bool:
@@ -97,7 +124,7 @@ def is_held_back(job: Job) -> bool:
 
 def _waits_for(needs: Sequence[Job]) -> str:
     """`It waits for job train (running, 40 %) and job prepare (pending).`"""
-    left = [need for need in needs if need.state != JobState.SUCCEEDED]
+    left = _open(needs)
     told = [
         f"job {need.name} ({need.state}, {need.progress:.0%})"
         if need.progress > 0
@@ -107,6 +134,10 @@ def _waits_for(needs: Sequence[Job]) -> str:
     if len(left) > len(told):
         told.append(f"{len(left) - len(told)} others")
     return f"It waits for {' and '.join(told)}." if told else "The next round considers it."
+
+
+def _open(needs: Sequence[Job]) -> list[Job]:
+    return [need for need in needs if need.state != JobState.SUCCEEDED]
 
 
 def _failed(job: Job, failure: JobEvent) -> ReasonOut:
@@ -128,8 +159,8 @@ def _failed(job: Job, failure: JobEvent) -> ReasonOut:
 def waited_for(session: Session, principal: Principal, job: Job) -> ReasonOut | None:
     """Return the reason why a finished job waited.
 
-    It is in the last round before the job's start; None if it waited for no round, or if that round
-    was pruned.
+    For jobs whose row does not keep it: those of earlier versions. It is in the last round before
+    the job's start; None if it waited for no round, or if that round was pruned.
     """
     until = job.started_seconds if job.started_seconds is not None else job.finished_seconds
     if job.finished_seconds is None or until is None:
@@ -138,12 +169,5 @@ def waited_for(session: Session, principal: Principal, job: Job) -> ReasonOut | 
     stored = (found.record or {}).get("reasons", {}).get(job.id) if found is not None else None
     if found is None or stored is None:
         return None
-    evidence = sight_of(session, principal, jobs_named_in(stored["evidence"])).evidence(
-        stored["evidence"]
-    )
-    return ReasonOut(
-        code=stored["code"],
-        sentence=sentence_of(stored["code"], evidence),
-        evidence=evidence,
-        as_of_round=found.number,
-    )
+    sight = sight_of(session, principal, jobs_named_in(stored["evidence"]))
+    return reason_out(stored["code"], stored["evidence"], sight, as_of_round=found.number)

@@ -51,6 +51,7 @@ class JobFilters:
     gpu_types: tuple[str, ...] = ()
     text: str | None = None
     submitted_after: datetime | None = None
+    submitted_before: datetime | None = None
     labels: tuple[str, ...] = ()
     array: str | None = None
 
@@ -68,11 +69,11 @@ def get_job(session: Session, principal: Principal, job_id: str, *, lock: bool =
 
 
 def find_jobs(
-    session: Session, found: FoundJobs, sort: str, *, limit: int, cursor: str | None
+    session: Session, found: FoundJobs, sort: str, *, limit: int, cursor: str | None, skip: int = 0
 ) -> Rows[Job]:
     """Return one page.
 
-    `sort`: a name of SORT_KEYS, with a leading `-` for descending.
+    `sort`: a name of SORT_KEYS, with a leading `-` for descending. `skip`: rows to pass over.
     """
     principal, described = found.principal, {**vars(found.filters), "sort": sort}
     described["for"] = "all" if principal.sees_all_tenants else principal.tenant_id
@@ -86,6 +87,7 @@ def find_jobs(
         limit=limit,
         cursor=cursor,
         branches=branches,
+        skip=skip,
     )
 
 
@@ -95,7 +97,8 @@ def count_by_state(session: Session, found: FoundJobs) -> dict[str, int]:
     Uses the stored counts if they know the filters, otherwise counts the matching jobs.
     """
     filters = found.filters
-    of_jobs = (filters.gpu_types, filters.text, filters.submitted_after, filters.labels)
+    dates = (filters.submitted_after, filters.submitted_before)
+    of_jobs = (filters.gpu_types, filters.text, filters.labels, *dates)
     if any(of_jobs) or filters.array is not None:
         return count_matching(session, found.predicate(Job))
     return count_kept(session, found.predicate(JobCount))
@@ -171,11 +174,10 @@ class FoundJobs:
         for label in filters.labels:
             key, _, value = label.partition("=")
             yield col(Job.labels)[key].as_string() == value
-        if filters.submitted_after is not None:
-            after = filters.submitted_after
-            yield sa.or_(
-                sa.false(), *(_submitted_after(cluster, after) for cluster in self.clusters)
-            )
+        after, before = filters.submitted_after, filters.submitted_before
+        if after is not None or before is not None:
+            within = (_submitted_within(cluster, after, before) for cluster in self.clusters)
+            yield sa.or_(sa.false(), *within)
 
 
 def _named(
@@ -193,10 +195,16 @@ def _named(
     )
 
 
-def _submitted_after(cluster: Cluster, moment: datetime) -> sa.ColumnElement[bool]:
-    return sa.and_(
-        col(Job.cluster_id) == cluster.id, col(Job.submitted_seconds) > seconds_at(cluster, moment)
-    )
+def _submitted_within(
+    cluster: Cluster, after: datetime | None, before: datetime | None
+) -> sa.ColumnElement[bool]:
+    at = col(Job.submitted_seconds)
+    conditions = [col(Job.cluster_id) == cluster.id]
+    if after is not None:
+        conditions.append(at > seconds_at(cluster, after))
+    if before is not None:
+        conditions.append(at < seconds_at(cluster, before))
+    return sa.and_(*conditions)
 
 
 def _order(sort: str, clusters: Sequence[Cluster]) -> Order:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 from sqlmodel import Session
 
@@ -19,10 +19,14 @@ from backend.clocktime import cluster_seconds, shown_at
 from backend.clusters.models import Cluster
 from backend.clusters.repository import nodes_of
 from backend.clusters.topology import count_nodes, node_of_gpu
+from backend.forecasts.repository import forecasts_of
+from backend.forecasts.resources import times_of
 from backend.jobs.deadlines import outlook_of
+from backend.jobs.kept_reasons import evidence_of
 from backend.jobs.models import Job, JobAllocation, JobEvent
 from backend.moments import moment_of
 from backend.sight import Sight, jobs_named_in, sight_of
+from maat.api.forecasts import JobTimesOut
 from maat.api.job_answers import (
     AllocationOut,
     AllocationSpanOut,
@@ -67,6 +71,8 @@ def show_jobs(session: Session, principal: Principal, jobs: Sequence[Job]) -> li
         cluster_id: _facts(session, cluster_id)
         for cluster_id in dict.fromkeys(job.cluster_id for job in jobs)
     }
+    active = [job.id for job in jobs if job.finished_seconds is None]
+    forecasts = forecasts_of(session, active)
     sight = sight_of(session, principal, jobs_named_in([job.reason_evidence for job in jobs]))
     return [
         _show(
@@ -75,6 +81,7 @@ def show_jobs(session: Session, principal: Principal, jobs: Sequence[Job]) -> li
             sight,
             owner=owners[job.owner_id],
             tenant=tenants[job.tenant_id],
+            forecast=times_of(job, forecasts.get(job.id), facts[job.cluster_id].cluster),
         )
         for job in jobs
     ]
@@ -111,20 +118,47 @@ def show_reason(job: Job, sight: Sight) -> ReasonOut:
         return ReasonOut(
             code="RESUMING", sentence=_RESUMING, evidence={}, as_of_round=job.as_of_round
         )
-    evidence = sight.evidence(job.reason_evidence)
+    return reason_out(
+        job.reason_code, evidence_of(job.reason_evidence), sight, as_of_round=job.as_of_round
+    )
+
+
+def reason_out(
+    code: str, evidence: Mapping[str, Any], sight: Sight, *, as_of_round: int | None
+) -> ReasonOut:
+    """Show a stored reason, with its sentence."""
+    seen = sight.evidence(evidence)
     return ReasonOut(
-        code=job.reason_code,
-        sentence=sentence_of(job.reason_code, evidence),
-        evidence=evidence,
-        as_of_round=job.as_of_round,
+        code=code, sentence=sentence_of(code, seen), evidence=seen, as_of_round=as_of_round
     )
 
 
-def show_span(span: JobAllocation, cluster: Cluster) -> AllocationSpanOut:
-    end = None if span.to_seconds is None else shown_at(cluster, span.to_seconds)
+def show_span(span: JobAllocation, job: Job, cluster: Cluster) -> AllocationSpanOut:
+    def at(seconds: float | None) -> str | None:
+        return None if seconds is None else shown_at(cluster, seconds)
+
+    lasts = span.to_seconds is None
     return answer_of(
-        AllocationSpanOut, span, from_at=shown_at(cluster, span.from_seconds), to_at=end
+        AllocationSpanOut,
+        span,
+        from_at=shown_at(cluster, span.from_seconds),
+        to_at=at(span.to_seconds),
+        running_at=at(span.running_seconds),
+        processed_samples=_within(
+            span.processed_before, job.processed_samples if lasts else span.processed_after
+        ),
+        effective_samples=_within(
+            span.gained_before, job.gained_samples if lasts else span.gained_after
+        ),
+        lost_gpu_seconds=_within(
+            span.lost_before, job.lost_gpu_seconds if lasts else span.lost_after
+        ),
     )
+
+
+def _within(before: float | None, after: float | None) -> float | None:
+    """Return by how much a counter grew; None where it was not read."""
+    return None if before is None or after is None else max(after - before, 0.0)
 
 
 def show_event(event: JobEvent, cluster: Cluster) -> JobEventOut:
@@ -136,7 +170,15 @@ def _facts(session: Session, cluster_id: str) -> _ClusterFacts:
     return _ClusterFacts(session, cluster, cluster_seconds(cluster, moment_of(session)))
 
 
-def _show(job: Job, facts: _ClusterFacts, sight: Sight, *, owner: str, tenant: str) -> JobOut:
+def _show(
+    job: Job,
+    facts: _ClusterFacts,
+    sight: Sight,
+    *,
+    owner: str,
+    tenant: str,
+    forecast: JobTimesOut | None,
+) -> JobOut:
     cluster = facts.cluster
     remaining = _remaining_seconds(job, cluster)
     outlook = outlook_of(job, now=facts.now, remaining_seconds=remaining)
@@ -159,6 +201,7 @@ def _show(job: Job, facts: _ClusterFacts, sight: Sight, *, owner: str, tenant: s
         deadline_outlook=outlook.word,
         deadline_seconds_late=outlook.seconds_late,
         wait_seconds=_wait_seconds(job, facts.now),
+        forecast=forecast,
         priority_class=priority_class(job.priority),
         gpu_hours=job.gpu_seconds / 3600,
         allocation=_allocation(job, facts),

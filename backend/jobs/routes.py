@@ -19,6 +19,7 @@ from backend.jobs.dependencies import open_needs
 from backend.jobs.dry_run import try_submission
 from backend.jobs.explanation import explain, is_held_back, waited_for
 from backend.jobs.remedies import RemedyFinder
+from backend.jobs.remedies.permitting import permitted
 from backend.jobs.repository import (
     FoundJobs,
     JobFilters,
@@ -39,7 +40,7 @@ from backend.jobs.service import (
     first_cluster,
     store_jobs,
 )
-from backend.pagination import PageAsked
+from backend.pagination import PageAsked, Skip
 from backend.secret_key import secret_key
 from backend.web.bodies import BATCH_BYTES, JOB_BYTES, takes_bytes
 from backend.web.conditional import etag
@@ -94,6 +95,7 @@ def job_filters(
         ),
     ] = None,
     submitted_after: Annotated[Moment | None, Query()] = None,
+    submitted_before: Annotated[Moment | None, Query()] = None,
     label: Annotated[
         list[Annotated[str, Query(pattern=f"^{LABEL_KEY}={LABEL_VALUE}$")]],
         Query(max_length=MOST_LABELS, description="`key=value`; of several a job has all."),
@@ -109,6 +111,7 @@ def job_filters(
         tuple(gpu_type),
         q,
         submitted_after,
+        submitted_before,
         tuple(label),
         array,
     )
@@ -128,6 +131,7 @@ def list_jobs(
     with_total: Annotated[bool, Depends(total_asked)],
     filters: Annotated[JobFilters, Depends(job_filters)],
     sort: Sort = "-submitted_at",
+    skip: Skip = 0,
 ) -> JobPage:
     """The jobs that you may see, with counts by state.
 
@@ -139,7 +143,8 @@ def list_jobs(
         else [get_cluster(session, filters.cluster)]
     )
     wanted = FoundJobs.of(session, filters, principal, clusters)
-    found = asked.linked(find_jobs(session, wanted, sort, limit=asked.limit, cursor=asked.cursor))
+    page = find_jobs(session, wanted, sort, limit=asked.limit, cursor=asked.cursor, skip=skip)
+    found = asked.linked(page)
     counts = count_by_state(session, wanted)
     total = sum(counts.values()) if with_total else None
     return JobPage(
@@ -325,7 +330,7 @@ def list_allocations(
     job = get_job(session, principal, job_id)
     found = asked.linked(allocations_of(session, job.id, limit=asked.limit, cursor=asked.cursor))
     cluster = session.get_one(Cluster, job.cluster_id)
-    return found.shown(lambda span: show_span(span, cluster))
+    return found.shown(lambda span: show_span(span, job, cluster))
 
 
 @router.get("/jobs/{job_id}/events", operation_id="listJobEvents")
@@ -351,9 +356,9 @@ def read_explanation(
     Also lists changes to its request with which the next round would start it.
     """
     job = get_job(session, principal, job_id)
-    next_round = session.get_one(Cluster, job.cluster_id).next_round_number
-    remedies = finder.remedies_of(session, job, next_round=next_round)
-    return explain(
+    cluster = session.get_one(Cluster, job.cluster_id)
+    remedies = finder.remedies_of(session, job, next_round=cluster.next_round_number)
+    explained = explain(
         job,
         reason_sight(session, principal, job),
         remedies,
@@ -361,6 +366,10 @@ def read_explanation(
         failure=last_failure(session, job.id) if job.state == JobState.FAILED else None,
         setback=last_setback(session, job.id) if is_held_back(job) else None,
         needs=open_needs(session, job.id) if job.after and job.finished_seconds is None else (),
+        paused=cluster.paused,
+    )
+    return ExplanationOut(
+        {**explained, "remedies": permitted(principal, job, explained["remedies"])}
     )
 
 

@@ -21,7 +21,6 @@ from backend.clocktime import cluster_seconds, seconds_at, utc_now
 from backend.clusters.models import Cluster
 from backend.clusters.repository import all_clusters, all_gpus_of, get_cluster
 from backend.commands.service import store_commands
-from backend.commands.spec import UNKNOWN_WORK
 from backend.ids import new_id
 from backend.jobs.admission import objections
 from backend.jobs.dependencies import check_dependencies, refuse_followers, store_dependencies
@@ -36,6 +35,7 @@ from backend.validation_errors import field_error
 from maat.api.jobs import ArrayBody, BatchBody, JobBody
 from maat.models.catalog import CatalogModel, load_catalog
 from maat.scheduling.events import EventKind
+from maat.scheduling.job import UNKNOWN_WORK
 from maat.vocabulary import MAX_TEXT, JobState
 
 _MOST_ERRORS = 100

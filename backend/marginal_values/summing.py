@@ -74,9 +74,13 @@ def price_of(found: RoundFacts, gpu_type: str) -> float | None:
     """Return the price of one GPU of a type; None if the round has none.
 
     Policies that solve no programme have none, nor has a round that kept the present allocation
-    because no answer was usable.
+    because no answer was usable. Where quotas or weights deal the GPUs out, their rows have the
+    price that those of the capacity would have: one more GPU would first have to be dealt to
+    somebody, and nobody knows to whom.
     """
     if found.status in (SolveStatus.NOT_NEEDED, SolveStatus.KEPT_PRESENT):
+        return None
+    if any(name.startswith(f"{LimitKind.QUOTA}:") for name in found.prices):
         return None
     return found.prices.get(f"{LimitKind.CAPACITY}:{gpu_type}")
 

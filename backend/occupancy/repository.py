@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
 from backend.accounts.models import Tenant
-from backend.jobs.models import Job
+from backend.jobs.models import Job, JobAllocation
 
 
 class HoldingJob(NamedTuple):
@@ -28,8 +28,12 @@ def held_gpus(session: Session, cluster_id: str) -> list[int]:
     return [gpu for gpus in held for gpu in gpus or ()]
 
 
-def holders(session: Session, cluster_id: str) -> Sequence[tuple[str, str, str, list[int]]]:
-    """Return (id, name, tenant, GPU numbers) of the jobs that hold GPUs."""
+Holding: TypeAlias = "tuple[str, str, str, list[int]]"
+"""Id, name, tenant and GPU numbers of a job that holds GPUs."""
+
+
+def holders(session: Session, cluster_id: str) -> list[Holding]:
+    """Return the jobs that hold GPUs now."""
     statement = (
         select(Job.id, Job.name, Tenant.name, Job.gpus)
         .join(Tenant, col(Tenant.id) == col(Job.tenant_id))
@@ -38,6 +42,39 @@ def holders(session: Session, cluster_id: str) -> Sequence[tuple[str, str, str, 
     return [
         (job_id, name, tenant, list(gpus or ()))
         for job_id, name, tenant, gpus in session.exec(statement)
+    ]
+
+
+def holders_at(
+    session: Session, cluster_id: str, at_seconds: float, *, gpu_types: Sequence[str]
+) -> list[Holding]:
+    """Return the jobs that held GPUs at a cluster time.
+
+    `gpu_types`: the type of every GPU that there is now. A GPU that a job held counts only if it is
+    one of these, and has the type that it had.
+    """
+    span = col(JobAllocation.to_seconds)
+    statement = (
+        sa.select(
+            col(Job.id),
+            col(Job.name),
+            col(Tenant.name),
+            col(JobAllocation.gpus),
+            col(JobAllocation.gpu_type),
+        )
+        .join(JobAllocation, col(JobAllocation.job_id) == col(Job.id))
+        .join(Tenant, col(Tenant.id) == col(Job.tenant_id))
+        .where(
+            col(JobAllocation.cluster_id) == cluster_id,
+            col(JobAllocation.from_seconds) <= at_seconds,
+            sa.or_(span.is_(None), span > at_seconds),
+        )
+        .order_by(col(JobAllocation.id))
+    )
+    of_type = dict(enumerate(gpu_types))
+    return [
+        (job_id, name, tenant, [gpu for gpu in gpus if of_type.get(gpu) == gpu_type])
+        for job_id, name, tenant, gpus, gpu_type in session.execute(statement)
     ]
 
 

@@ -24,13 +24,16 @@ def cluster_state(
     holder_of: Mapping[int, Holder],
     *,
     as_of_seconds: float | None,
+    past_round: int | None = None,
 ) -> ClusterStateOut:
     """Build the state.
 
-    `holder_of`: job id, job name and tenant by GPU number, as shown.
+    `holder_of`: job id, job name and tenant by GPU number, as shown. `past_round`: the round of
+    which it is the state; None for the present. What was drained or out of order then is not known.
     """
-    gpus = list(_gpus(nodes, holder_of))
-    faults = {node.name: node.fault for node in nodes if node.fault is not None}
+    is_past = past_round is not None
+    gpus = list(_gpus(nodes, holder_of, is_past=is_past))
+    faults = {node.name: node.fault for node in nodes if node.fault is not None and not is_past}
     free = [g for g in gpus if not g["drained"] and not g["held"] and g["node"] not in faults]
     latest = cluster.next_round_number - 1
     free_on = Counter(gpu["node"] for gpu in free)
@@ -40,7 +43,7 @@ def cluster_state(
     ]
     return ClusterStateOut(
         now=shown_at(cluster, cluster_seconds(cluster, this_moment())),
-        round_number=latest if latest > 0 else None,
+        round_number=past_round if is_past else latest if latest > 0 else None,
         as_of=None if as_of_seconds is None else shown_at(cluster, as_of_seconds),
         gpus=gpus,
         capacity_by_type=dict(capacity_by_type(nodes, usable_only=True)),
@@ -55,10 +58,17 @@ def cluster_state(
     )
 
 
-def _gpus(nodes: Iterable[Node], holder_of: Mapping[int, Holder]) -> Iterable[GpuOut]:
+def gpu_types_of(nodes: Iterable[Node]) -> list[str]:
+    """Return the type of every GPU, by its number in the cluster."""
+    return [node.gpu_type for node in nodes for _ in range(node.gpu_count)]
+
+
+def _gpus(
+    nodes: Iterable[Node], holder_of: Mapping[int, Holder], *, is_past: bool
+) -> Iterable[GpuOut]:
     number = 0
     for node in nodes:
-        drained = set(node.drained_gpus)
+        drained = set() if is_past else set(node.drained_gpus)
         for index in range(node.gpu_count):
             job_id, job_name, tenant = holder_of.get(number, _NOBODY)
             yield GpuOut(

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from io import StringIO
 
 from maat.api.reports import Cell, FigureOut, ReportOut
+from maat.csv_output import defused
 
-_DANGEROUS = ("=", "+", "-", "@", "\t", "\r", "\n")
 HEADLINES = ("headline", "unit", "value", "before", "change", "formula")
 
 
@@ -71,6 +71,6 @@ def _figure(figure: FigureOut) -> Iterator[Sequence[Cell]]:
 
 
 def _safe(cell: Cell) -> Cell:
-    if isinstance(cell, str) and cell.startswith(_DANGEROUS):
-        return f"'{cell}"
+    if isinstance(cell, str):
+        return defused(cell)
     return "" if cell is None else cell

@@ -8,8 +8,7 @@ from typing import Any, cast
 
 from backend.reports.csv_form import csv_of
 from backend.reports.models import Report
-from backend.reports.pdf import pdf_of
-from backend.reports.pdf.document import Kept
+from backend.reports.pdf.kept import Kept
 from backend.reports.service import canonical
 from maat.api.fields import rfc3339
 from maat.api.reports import Paper, ReportForm, ReportOut
@@ -33,6 +32,8 @@ def file_of(
 ) -> ReportFile:
     """Write a report in a form. A kept report always gives the same bytes."""
     if form is ReportForm.PDF:
+        from backend.reports.pdf.document import pdf_of  # a library that only this form needs
+
         content = pdf_of(report, paper=paper, kept=kept)
     elif form is ReportForm.CSV:
         content = csv_of(report)

@@ -17,7 +17,7 @@ class Round(SQLModel, table=True):
 
     `record` is the whole decision (matrix, grants, reasons, report); a list must not load it
     (repository.summaries). `gpus_by_type`: {type: {"used": GPUs held, "capacity": usable GPUs}},
-    with "fragmented" and "reserved" where they are not zero (worker/round_capacity.py).
+    with "fragmented" and "reserved" where they are not zero (worker/rounds/capacity.py).
     `policy_version`: digest of the policy's parameters; empty for rounds that stored none.
     """
 

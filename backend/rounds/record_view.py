@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from backend.sight import OTHER_JOB, Sight
+from maat.scheduling.choice import choice_of
 from maat.scheduling.explain import sentence_of
 
 Record = Mapping[str, Any]
@@ -25,8 +26,9 @@ def record_seen(record: Record, sight: Sight) -> dict[str, Any]:
     """
     ids: list[str] = list(record["job_ids"])
     others = [row for row, job_id in enumerate(ids) if not sight.may_see(job_id)]
+    beside = _beside(record, frozenset(others))
     if sight.is_whole:
-        return {**record, "others": others}
+        return {**record, "others": others, **beside}
     keys = {job_id: sight.job(job_id) for job_id in ids}
     return {
         **{name: record[name] for name in _OF_ALL if name in record},
@@ -43,6 +45,31 @@ def record_seen(record: Record, sight: Sight) -> dict[str, Any]:
         },
         "report": _report(record.get("report", {}), sight),
         "others": others,
+        **beside,
+    }
+
+
+def _beside(record: Record, others: frozenset[int]) -> dict[str, Any]:
+    """Return what each row could have had instead, and what its reasons say of that, by row."""
+    columns = {
+        (one["gpu_type"], one["gpu_count"]): column
+        for column, one in enumerate(record["configurations"])
+    }
+    reasons = record.get("reasons", {})
+    evidence = [
+        {} if row in others else reasons.get(job_id, {}).get("evidence", {})
+        for row, job_id in enumerate(record["job_ids"])
+    ]
+    choices = [choice_of(one) for one in evidence]
+    return {
+        **{
+            name: [
+                columns.get((one.get(f"{name}_gpu_type"), one.get(f"{name}_gpu_count")))
+                for one in evidence
+            ]
+            for name in ("runner_up", "alone")
+        },
+        "why": [[] if choice is None else choice.sentences for choice in choices],
     }
 
 
@@ -75,7 +102,15 @@ def _grant(job_id: str, grant: Record, sight: Sight) -> dict[str, Any]:
 
 
 def _reason(job_id: str, why: Record, sight: Sight) -> dict[str, Any]:
-    evidence = sight.evidence(why["evidence"]) if sight.may_see(job_id) else {}
+    may_see = sight.may_see(job_id)
+    shown = _shown_reason(why, sight if may_see else None)
+    also = why.get("also", ()) if may_see else ()
+    return {**shown, "also": [_shown_reason(one, sight) for one in also]}
+
+
+def _shown_reason(why: Record, sight: Sight | None) -> dict[str, Any]:
+    """Return a reason with its sentence. `sight`: None for another tenant's job."""
+    evidence = {} if sight is None else sight.evidence(why["evidence"])
     return {
         "code": why["code"],
         "sentence": sentence_of(why["code"], evidence),

@@ -24,7 +24,12 @@ def timeline(rounds: Sequence[Round], cluster: Cluster) -> TimelineOut:
         pending_jobs=Steps(at=at, value=[found.pending_jobs for found in rounds]),
     )
     every = rounds[-1].number - rounds[-2].number if len(rounds) > 1 else 1
-    return TimelineOut(series=series, points=len(rounds), rounds_per_point=every)
+    return TimelineOut(
+        series=series,
+        round_numbers=[found.number for found in rounds],
+        points=len(rounds),
+        rounds_per_point=every,
+    )
 
 
 def _steps_by_type(at: list[str], counts: Sequence[dict[str, int]]) -> dict[str, Steps]:

@@ -17,7 +17,7 @@ from backend.simulations.fairness_rule import result_by
 from backend.simulations.models import Simulation, SimulationRun
 from backend.simulations.seen import of_trace, result_seen, results_sight
 from backend.simulations.series import reduced, shares
-from maat.api.simulations import Distribution, DrawnRun, FiguresOut, JobRho, ModelHours
+from maat.api.simulation_answers import Distribution, DrawnRun, FiguresOut, JobRho, ModelHours
 from maat.vocabulary import FairnessRule
 
 MAX_DRAWN = 12  # runs in one answer

@@ -10,7 +10,8 @@ from backend.simulations.models import Simulation, SimulationRun
 from backend.simulations.seen import of_trace, request_seen, summary_seen
 from backend.simulations.stored import why_unreadable
 from maat.api.measurements import UsedOut
-from maat.api.simulations import RunBody, RunOut, SimulationOut
+from maat.api.simulation_answers import RunOut, SimulationOut
+from maat.api.simulations import RunBody
 
 
 def show_run(run: SimulationRun, requested: RunBody | None, sight: Sight) -> RunOut:

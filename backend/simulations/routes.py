@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Depends, Path, Query, Response
 from fastapi.responses import JSONResponse
 from sqlmodel import Session
 
@@ -28,6 +28,7 @@ from backend.simulations.service import (
     chosen_result,
     get_run,
     get_simulation,
+    kept_trace,
     prepare_simulation,
     runs_of,
     store_simulation,
@@ -37,7 +38,8 @@ from backend.web.bodies import TRACE_BYTES, takes_bytes
 from backend.web.dependencies import QueueDep, ReadingDep, SessionDep, SettingsDep
 from backend.web.strict_json import StrictRoute
 from maat.api.fields import Page
-from maat.api.simulations import MAX_CHOSEN_JOBS, FiguresOut, SimulationBody, SimulationOut
+from maat.api.simulation_answers import FiguresOut, SimulationOut, SimulationTraceOut
+from maat.api.simulations import MAX_CHOSEN_JOBS, MAX_TRACES, SimulationBody
 from maat.laboratory.figures import DEFAULT_RULE
 
 router = APIRouter(prefix="/simulations", tags=["simulations"], route_class=StrictRoute)
@@ -181,6 +183,18 @@ def read_figures(
         list(dict.fromkeys(runs)),
         fairness_rule,
     )
+
+
+@router.get("/{simulation_id}/traces/{number}", operation_id="getSimulationTrace")
+def read_trace(
+    session: SessionDep,
+    principal: Reader,
+    simulation_id: str,
+    number: Annotated[int, Path(ge=0, le=MAX_TRACES, description="As in the request's traces.")],
+) -> SimulationTraceOut:
+    """The text of a CSV trace that the simulation was sent with, to play it again."""
+    simulation = get_simulation(session, principal, simulation_id)
+    return SimulationTraceOut(text=kept_trace(simulation, number))
 
 
 @router.get(

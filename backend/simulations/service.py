@@ -41,7 +41,7 @@ from backend.simulations.stored import (
     StoredTrace,
     refuse_unreadable,
 )
-from backend.simulations.traces import workload_of
+from backend.simulations.traces import history_of, workload_of
 from backend.tenancy import find_owned
 from maat.api.simulations import MAX_RUNS, ClusterTrace, CsvTrace, RunBody, SimulationBody
 from maat.laboratory.comparison_run import check_different
@@ -166,9 +166,8 @@ def _checked_trace(
         check_reserved_jobs(_checked_scenario(workload, request, found))
         return trace, workload
     cluster_id = cluster_id_of(session, trace.cluster_id, pointer)
-    named = ClusterTrace(kind="cluster", cluster_id=cluster_id)
-    workload = _checked_workload(session, named, pointer)
-    history = HistoryTrace.of(cluster_id, workload)
+    named = trace.model_copy(update={"cluster_id": cluster_id})
+    workload, history = fixed_history(session, named, pointer)
     if not hides_others(workload, principal):
         check_reserved_jobs(_checked_scenario(workload, request, found))
         return history, workload
@@ -219,6 +218,18 @@ def runs_of(session: Session, simulation_ids: list[str]) -> dict[str, list[Simul
     for run in session.exec(statement.order_by(col(SimulationRun.position))):
         found[run.simulation_id].append(run)
     return found
+
+
+def kept_trace(simulation: Simulation, number: int) -> str:
+    """Return the text of a trace that the simulation was sent with.
+
+    Raises NotFound for a trace that was drawn, or is a cluster's history.
+    """
+    traces = simulation.request.traces
+    trace = traces[number] if 0 <= number < len(traces) else None
+    if not isinstance(trace, CsvTrace):
+        raise NotFound(f"The simulation was sent with no text as trace {number}.")
+    return trace.text
 
 
 def get_run(session: Session, simulation: Simulation, run_id: str) -> SimulationRun:
@@ -279,6 +290,18 @@ def cluster_id_of(session: Session, named: str, pointer: str) -> str:
             named,
         )
         raise Invalid(problem.detail, errors=[error]) from None
+
+
+def fixed_history(
+    session: Session, trace: ClusterTrace, pointer: str
+) -> tuple[Workload, HistoryTrace]:
+    """Return the jobs of a cluster's history, and the trace with their text."""
+    try:
+        found = history_of(session, trace)
+    except InputError as error:
+        raise invalid_input(error, f"{pointer}/{error.field}") from None
+    stored = HistoryTrace.of(trace, found.workload, window=found.window, left_out=found.left_out)
+    return found.workload, stored
 
 
 def _checked_workload(session: Session, trace: StoredTrace, pointer: str) -> Workload:

@@ -20,6 +20,7 @@ from maat.api.simulations import (
     ConditionsBody,
     CsvTrace,
     GeneratedTrace,
+    HistoryWindow,
     RunBody,
     SimulationBody,
 )
@@ -31,14 +32,26 @@ from maat.workloads.workloads import Workload
 class HistoryTrace(ClusterTrace):
     """The jobs that a cluster had had at the request, as the text of a trace.
 
-    Later submissions must not change what is simulated.
+    Later submissions must not change what is simulated. `left_out`: how many jobs it had had
+    besides, for which a replay has no room.
     """
 
     text: str
+    window: HistoryWindow | None = None
+    left_out: int = 0
 
     @classmethod
-    def of(cls, cluster_id: str, history: Workload) -> Self:
-        return cls(kind="cluster", cluster_id=cluster_id, text=write_workload(history))
+    def of(
+        cls,
+        trace: ClusterTrace,
+        history: Workload,
+        *,
+        window: HistoryWindow | None = None,
+        left_out: int = 0,
+    ) -> Self:
+        given = trace.model_dump()
+        text = write_workload(history)
+        return cls(**given, text=text, window=window, left_out=left_out)
 
 
 StoredTrace = GeneratedTrace | CsvTrace | HistoryTrace | ClusterTrace
@@ -138,7 +151,7 @@ class StoredSimulation(StoredConditions, SimulationBody):
     def as_answered(self) -> dict[str, Any]:
         shown = self.model_dump(mode="json", exclude={"traces": {"__all__": {"text"}}})
         for trace, json in zip(self.traces, shown["traces"], strict=True):
-            json.update(length_of_text(trace))
+            tell_of_trace(trace, json)
         return shown
 
 
@@ -164,6 +177,12 @@ def with_own_round_seconds(given: Any, *, counts: bool) -> Any:
     return {**given, "policy_parameters": parameters, **own}
 
 
-def length_of_text(trace: object) -> dict[str, int]:
-    """Return what an answer says of a text that was sent as a trace."""
-    return {"text_bytes": len(trace.text.encode())} if isinstance(trace, CsvTrace) else {}
+def tell_of_trace(trace: object, shown: dict[str, Any]) -> None:
+    """Say how long a text is that was sent as a trace, and of a history only what was asked."""
+    if isinstance(trace, CsvTrace):
+        shown["text_bytes"] = len(trace.text.encode())
+    if isinstance(trace, ClusterTrace) and trace.since_seconds_ago is None:
+        for name in ("since_seconds_ago", "until_seconds_ago", "window"):
+            shown.pop(name, None)
+    if not shown.get("left_out"):
+        shown.pop("left_out", None)

@@ -5,22 +5,27 @@ The worker calls it too.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, func, select
 
 from backend.accounts.names import names_of
-from backend.jobs.declarations import declaration_of
 from backend.jobs.models import Job
 from backend.simulations.stored import HistoryTrace, StoredTrace
-from maat.api.simulations import MAX_SIMULATED_JOBS, ClusterTrace, CsvTrace, GeneratedTrace
+from backend.simulations.trace_jobs import trace_job
+from backend.simulations.window import window_of
+from maat.api.simulations import (
+    MAX_SIMULATED_JOBS,
+    ClusterTrace,
+    CsvTrace,
+    GeneratedTrace,
+    HistoryWindow,
+)
 from maat.laboratory.requested import shipped_models
 from maat.scheduling.errors import TraceError
-from maat.scheduling.job import declared
-from maat.vocabulary import MAX_GPUS, Adaptivity
 from maat.workloads.generators import generate
 from maat.workloads.reading import read_workload
-from maat.workloads.workloads import TraceJob, Workload
+from maat.workloads.workloads import Workload
 
 HISTORY = "cluster"  # name and format of a cluster's history
 
@@ -38,7 +43,27 @@ def workload_of(session: Session, trace: StoredTrace) -> Workload:
         case HistoryTrace():
             return replace(csv_workload(trace.text), name=HISTORY, format=HISTORY)
         case ClusterTrace():
-            return _of_cluster(session, trace.cluster_id)
+            return history_of(session, trace).workload
+
+
+@dataclass(frozen=True)
+class History:
+    """What a cluster has had. `left_out`: how many later jobs a replay has no room for."""
+
+    workload: Workload
+    window: HistoryWindow | None = None
+    left_out: int = 0
+
+
+def history_of(session: Session, trace: ClusterTrace) -> History:
+    """Return the jobs that a cluster has had, or those of a window, and what is said of it.
+
+    Raises TraceError.
+    """
+    if trace.since_seconds_ago is None:
+        return _of_cluster(session, trace.cluster_id)
+    found, shown = window_of(session, trace)
+    return History(Workload(HISTORY, tuple(found.jobs), HISTORY), shown)
 
 
 def _generated(trace: GeneratedTrace) -> Workload:
@@ -66,8 +91,8 @@ def csv_workload(text: str) -> Workload:
     )
 
 
-def _of_cluster(session: Session, cluster_id: str) -> Workload:
-    """Return every job that the cluster has had, as it was requested.
+def _of_cluster(session: Session, cluster_id: str) -> History:
+    """Return the jobs that the cluster has had, as they were requested: the first 20,000.
 
     Time starts at the first submission.
     """
@@ -86,24 +111,9 @@ def _of_cluster(session: Session, cluster_id: str) -> Workload:
             remedy="Submit jobs first, or generate a workload.",
         )
     first = jobs[0].submitted_seconds
-    return Workload(
-        HISTORY, tuple(trace_job(job, first, tenants[job.tenant_id]) for job in jobs), HISTORY
-    )
-
-
-def trace_job(job: Job, first: float, tenant: str) -> TraceJob:
-    """Return a live job as a trace job named by its id.
-
-    `first`: cluster seconds at which the trace begins; `tenant`: by name. An adaptive job keeps no
-    adaptivity of its own, so that a study can make a share of the jobs rigid. A job without
-    `max_gpus` may have up to MAX_GPUS, instead of the limit that a fidelity gives the jobs of
-    published traces. A job that was held, or followed others, comes when it could first start.
-    """
-    asked = declared(declaration_of(job)) | {
-        "name": job.id,
-        "adaptivity": None if job.adaptivity == Adaptivity.ADAPTIVE else Adaptivity(job.adaptivity),
-        "gpu_count": job.min_gpus if job.gpu_count is None else job.gpu_count,
-        "max_gpus": MAX_GPUS if job.max_gpus is None else job.max_gpus,
-    }
-    comes = job.submitted_seconds + job.unwaited_seconds - first
-    return TraceJob(**asked, submit_seconds=comes, tenant=tenant)
+    played = tuple(trace_job(job, first, tenants[job.tenant_id]) for job in jobs)
+    left_out = 0
+    if len(jobs) == MAX_SIMULATED_JOBS:
+        counted = select(func.count()).select_from(Job).where(Job.cluster_id == cluster_id)
+        left_out = session.exec(counted).one() - len(jobs)
+    return History(Workload(HISTORY, played, HISTORY), left_out=left_out)

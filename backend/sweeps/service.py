@@ -34,9 +34,8 @@ from backend.simulations.idle_settings import (
 )
 from backend.simulations.quotas import with_quotas_of
 from backend.simulations.seen import reserved_for
-from backend.simulations.service import check_fits, cluster_id_of
+from backend.simulations.service import check_fits, cluster_id_of, fixed_history
 from backend.simulations.stored import HistoryTrace, refuse_unreadable
-from backend.simulations.traces import workload_of
 from backend.sweeps.models import Sweep, SweepMember, SweepPoint
 from backend.sweeps.requests import sweep_of
 from backend.sweeps.resources import Whole
@@ -49,7 +48,6 @@ from maat.laboratory.axes import AXES
 from maat.laboratory.requested import FIDELITIES
 from maat.laboratory.sweep import Sweep as EngineSweep
 from maat.scheduling.errors import InputError
-from maat.workloads.workloads import Workload
 
 SWEEP = "sweep"
 
@@ -157,26 +155,18 @@ def _of_history(
     found: Measured,
 ) -> tuple[StoredSweep, list[SweepMember]]:
     """Return the request and its points on the jobs that a cluster has had until now."""
-    named = ClusterTrace(
-        kind="cluster", cluster_id=cluster_id_of(session, trace.cluster_id, "/trace")
-    )
-    workload = _history(session, named)
-    body = with_quotas_of(session, body, named.cluster_id)
-    request = StoredSweep.of(body, HistoryTrace.of(named.cluster_id, workload))
+    cluster_id = cluster_id_of(session, trace.cluster_id, "/trace")
+    named = trace.model_copy(update={"cluster_id": cluster_id})
+    workload, history = fixed_history(session, named, "/trace")
+    body = with_quotas_of(session, body, cluster_id)
+    request = StoredSweep.of(body, history)
     if not hides_others(workload, principal):
         return request, _members(request, found)
     own = own_part(workload, principal)
     if own.jobs:
-        _members(StoredSweep.of(body, HistoryTrace.of(named.cluster_id, own)), found)
+        _members(StoredSweep.of(body, HistoryTrace.of(named, own)), found)
     with without_naming():
         return request, _members(request, found)
-
-
-def _history(session: Session, trace: ClusterTrace) -> Workload:
-    try:
-        return workload_of(session, trace)
-    except InputError as error:
-        raise invalid_input(error, f"/trace/{error.field}") from None
 
 
 def _members(request: StoredSweep, found: Measured) -> list[SweepMember]:

@@ -14,7 +14,7 @@ from backend.simulations.stored import (
     HistoryTrace,
     StoredConditions,
     gives_round_seconds,
-    length_of_text,
+    tell_of_trace,
     with_own_round_seconds,
 )
 from maat.api.simulations import CsvTrace, DrawnTrace
@@ -49,5 +49,5 @@ class StoredSweep(StoredConditions, SweepBody):
 
     def as_answered(self) -> dict[str, Any]:
         shown = self.model_dump(mode="json", exclude={"trace": {"text"}})
-        shown["trace"].update(length_of_text(self.trace))
+        tell_of_trace(self.trace, shown["trace"])
         return shown

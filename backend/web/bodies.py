@@ -39,11 +39,9 @@ Route = TypeVar("Route", bound=Callable[..., Any])
 
 
 class BodyTooSlow(Problem):
-    """The body did not arrive in time, and the connection was closed. Nothing was done.
+    """The body did not arrive in time, and the connection was closed. Nothing was done."""
 
-    Send it again, in smaller parts if it is large.
-    """
-
+    remedy = "Send it again, in smaller parts if it is large."
     slug, title, status = "body-too-slow", "The body did not arrive in time", 408
     retryable = True
 

@@ -67,7 +67,8 @@ async def problem_page(slug: str) -> PlainTextResponse:
     for problem in all_problems():
         if problem.slug == slug:
             return PlainTextResponse(
-                f"{problem.title} ({problem.status})\n\n{inspect.getdoc(problem)}\n"
+                f"{problem.title} ({problem.status})\n\n{inspect.getdoc(problem)}\n\n"
+                f"{problem.remedy}\n"
             )
     raise NotFound(f"There is no problem {slug!r}.")
 

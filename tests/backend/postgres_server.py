@@ -17,7 +17,7 @@ from pathlib import Path
 
 import psycopg
 
-from benchmarks.real_server import free_port
+from benchmarks.service.real_server import free_port
 
 DEFAULT_URL = "postgresql://postgres@127.0.0.1:5432"
 START_SECONDS = 120.0

@@ -57,6 +57,7 @@ def test_an_array_is_made_once_per_key(client: TestClient) -> None:
         ({}, "count or indices"),
         ({"count": 2, "indices": [1]}, "count or indices"),
         ({"indices": [1, 1]}, "twice"),
+        ({"indices": [1, 1]}, '"pointer":"/indices"'),
         ({"count": 1001}, "1000"),
         ({"count": 2, "job": {"name": "x" * 199}}, "no room for an index"),
         ({"count": 2, "job": {"model": "gpt-9"}}, "/job/model"),

@@ -81,6 +81,7 @@ WRITTEN = {
     "redeliverWebhookDelivery": "send message of webhook again",
 }
 HAS_ITS_OWN_ROW = "the row that it makes says who and when"
+STORES_NOTHING = "it reads what it is sent, and answers it"
 CHANGES_NO_ROW_OF_OTHERS = "it changes nothing but work that can be done again"
 UNWRITTEN = {
     "report": "an attempt's own measurements",
@@ -91,6 +92,9 @@ UNWRITTEN = {
     "uploadMeasurement": HAS_ITS_OWN_ROW,
     "deleteMeasurement": CHANGES_NO_ROW_OF_OTHERS,
     "requestSimulation": HAS_ITS_OWN_ROW,
+    "importTrace": STORES_NOTHING,
+    "readColumns": STORES_NOTHING,
+    "importCluster": STORES_NOTHING,
     "requestSweep": HAS_ITS_OWN_ROW,
     "previewRound": HAS_ITS_OWN_ROW,
     "askForecast": HAS_ITS_OWN_ROW,

@@ -10,8 +10,9 @@ from fastapi.testclient import TestClient
 from sqlmodel import select
 
 from backend.accounts.permissions import Role
+from backend.clocktime import utc_now
 from backend.database import Database
-from backend.models import Job, JobCommand, JobSecret
+from backend.models import Job, JobCommand, JobSecret, OutboxMessage
 
 JOBS = "/api/v1/jobs"
 Submit = Callable[..., dict[str, Any]]
@@ -50,7 +51,43 @@ def test_a_change_names_the_version_that_it_changes(client: TestClient, submit: 
     assert change(client, job_id, 7, priority=1).status_code == 412
 
 
-@pytest.mark.parametrize("name", ["gpu_count", "model", "cluster_id", "after", "run"])
+def test_what_a_job_asks_for_changes_while_it_holds_no_gpus(
+    client: TestClient, submit: Submit, database: Database
+) -> None:
+    job_id = submit(model="cifar10", gpu_types=["a100"], min_gpus=4)["id"]
+    changed = change(client, job_id, gpu_types=["a100", "t4"], min_gpus=2, max_gpus=8)
+    assert changed.status_code == 200
+    asked = {name: changed.json()[name] for name in ("gpu_types", "min_gpus", "max_gpus")}
+    assert asked == {"gpu_types": ["a100", "t4"], "min_gpus": 2, "max_gpus": 8}
+    assert change(client, job_id, 2, gpu_types=None).json()["gpu_types"] is None
+    with database.session_scope() as session:
+        row = session.get_one(Job, job_id)
+        assert row.declared_version == 3
+        row.started_seconds = 1.0
+        session.add(OutboxMessage(cluster_id=row.cluster_id, round_number=1, payload={}))
+    started = change(client, job_id, 3, batch_size=64)
+    assert (started.status_code, "only before that" in started.text) == (409, True)
+    being_started = change(client, job_id, 3, min_gpus=1)
+    assert (being_started.status_code, "Try again" in being_started.text) == (409, True)
+    with database.session_scope() as session:
+        session.exec(select(OutboxMessage)).one().applied_at = utc_now()
+        session.get_one(Job, job_id).gpus = [0]
+    holding = change(client, job_id, 3, min_gpus=1)
+    assert (holding.status_code, "Pause it first" in holding.text) == (409, True)
+    assert change(client, job_id, 3, priority=1).status_code == 200
+
+
+def test_a_request_with_which_a_job_could_never_run_is_refused_beside_its_field(
+    client: TestClient, submit: Submit
+) -> None:
+    job_id = submit(model="cifar10")["id"]
+    for field, value in (("min_gpus", 100_000), ("gpu_types", ["nope"])):
+        refused = change(client, job_id, **{field: value})
+        assert refused.status_code == 422
+        assert refused.json()["errors"][0]["pointer"].startswith(f"/{field}")
+
+
+@pytest.mark.parametrize("name", ["work_scale", "model", "cluster_id", "after", "run"])
 def test_what_cannot_change_says_what_to_do_instead(
     client: TestClient, submit: Submit, name: str
 ) -> None:

@@ -163,6 +163,20 @@ def test_without_demo_there_is_no_cluster(empty_database_url: str, tmp_path: Pat
     database.dispose()
 
 
+def test_a_demo_cluster_that_was_renamed_is_not_made_again(
+    empty_database_url: str, tmp_path: Path
+) -> None:
+    settings = Settings(_env_file=None, data_dir=tmp_path, demo=True)
+    database = Database(empty_database_url)
+    ensure_defaults(database, settings)
+    with database.session_scope() as session:
+        session.exec(select(Cluster)).one().name = "lab"
+    ensure_defaults(database, settings)
+    with database.session_scope(writes=False) as session:
+        assert [cluster.name for cluster in session.exec(select(Cluster))] == ["lab"]
+    database.dispose()
+
+
 def test_ids_ascend_in_the_order_of_their_making() -> None:
     made = [new_id("job") for _ in range(5000)]
     assert made == sorted(made)

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 DATES = {
-    "/api/v1/jobs": ["submitted_after"],
+    "/api/v1/jobs": ["submitted_after", "submitted_before"],
     "/api/v1/clusters/demo/rounds": ["after", "before"],
     "/api/v1/clusters/demo/timeline": ["from", "to"],
     "/api/v1/fairness": ["from", "to"],

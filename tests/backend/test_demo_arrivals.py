@@ -7,8 +7,8 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.bootstrap_data import DEMO_CLUSTER
 from backend.demo.arrivals import HOUR_SECONDS, TEAMS, arrivals, rate
+from backend.demo.cluster import DEMO_CLUSTER
 from backend.jobs.admission import objections
 from maat.models.catalog import load_catalog
 

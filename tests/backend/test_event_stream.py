@@ -25,7 +25,7 @@ from backend.database import Database
 from backend.events.feed import TOPICS, Feed, GapWatch, Position, present_position
 from backend.models import Cluster, Operation, Tenant
 from backend.settings import Settings
-from benchmarks.real_server import PATIENCE_SECONDS, Server, serving
+from benchmarks.service.real_server import PATIENCE_SECONDS, Server, serving
 
 pytestmark = pytest.mark.both_databases
 
@@ -267,6 +267,7 @@ def test_all_streams_of_a_process_share_one_look_and_name_a_change_alike(
         readers = [stream.iter_lines() for stream in lines]
         for reader in readers:
             assert _until(reader, "event: ") == "event: ready"
+            _until(reader, ": alive")  # it has caught up, and reads what the others read
         with database.session_scope() as session:
             cluster = session.exec(select(Cluster)).one()
             session.add(round_row(cluster.id, 7))

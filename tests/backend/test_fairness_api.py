@@ -54,6 +54,11 @@ class Rows:
             session.add(cluster)
             self.cluster = cluster
 
+    def is_now(self, seconds: float) -> None:
+        """Let the cluster, which stands still, be at this time."""
+        with self.database.session_scope() as session:
+            session.get_one(Cluster, self.cluster.id).anchor_seconds = seconds
+
     def at(self, seconds: float) -> str:
         return (self.cluster.epoch + timedelta(seconds=seconds)).isoformat()
 
@@ -457,18 +462,36 @@ def test_tenants_deserve_equal_shares_of_what_is_there_up_to_their_demand(
     assert found["formula"]
 
 
-def test_a_tenant_of_three_times_the_weight_deserves_three_times_as_much(
+def test_a_tenant_of_three_times_the_weight_deserves_three_times_as_much_from_then_on(
     client: TestClient, rows: Rows
 ) -> None:
     rows.capacity(8)
-    rows.job("blue", at=2 * HOUR, held=4)
-    rows.job("red", at=2 * HOUR, held=4)
-    weighed = client.patch("/api/v1/tenants/red", json={"weight": 3.0}, headers={"If-Match": '"1"'})
-    assert weighed.status_code == 200
-    found = read(client, f"{FAIRNESS}/shares", **period(rows, 0.0, 2 * HOUR))
-    blue, red = found["whole"]["tenants"]
-    assert (blue["deserved"], red["deserved"]) == (2 / 8, 6 / 8)
-    assert (blue["actual"], red["actual"]) == (4 / 8, 4 / 8)
+    rows.job("blue", at=3 * HOUR, held=4)
+    rows.job("red", at=3 * HOUR, held=4)
+    for number, (hour, weight) in enumerate(((1, 3.0), (2, 7.0), (47, 1.0)), start=1):
+        rows.is_now(hour * HOUR)
+        weighed = client.patch(
+            "/api/v1/tenants/red", json={"weight": weight}, headers={"If-Match": f'"{number}"'}
+        )
+        assert weighed.status_code == 200
+
+    def shown(first: float, last: float) -> tuple[float, float]:
+        found = read(client, f"{FAIRNESS}/shares", **period(rows, first * HOUR, last * HOUR))
+        blue, red = found["whole"]["tenants"]
+        assert (blue["actual"], red["actual"]) == (4 / 8, 4 / 8)
+        return blue["deserved"], red["deserved"]
+
+    assert shown(0, 1) == (4 / 8, 4 / 8)
+    assert shown(1, 2) == (2 / 8, 6 / 8)
+    assert shown(2, 3) == (1 / 8, 7 / 8)
+    assert shown(0, 2) == (3 / 8, 5 / 8)
+
+
+def test_a_tenant_whose_weight_was_changed_can_be_removed(client: TestClient) -> None:
+    client.post("/api/v1/tenants", json={"name": "brief"}).raise_for_status()
+    one = "/api/v1/tenants/brief"
+    client.patch(one, json={"weight": 2.0}, headers={"If-Match": '"1"'}).raise_for_status()
+    assert client.delete(one, headers={"If-Match": '"2"'}).status_code == 204
 
 
 def test_gpus_that_come_later_count_from_then_on(client: TestClient, rows: Rows) -> None:

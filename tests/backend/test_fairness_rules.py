@@ -20,7 +20,7 @@ from maat.simulation.scenario import Scenario
 from maat.simulation.world_models import catalog_models
 from maat.vocabulary import FairnessRule
 from maat.workloads.workloads import TraceJob, Workload
-from worker.simulation_result import result_to_json
+from worker.simulations.result import result_to_json
 
 SIMULATIONS, SWEEPS = "/api/v1/simulations", "/api/v1/sweeps"
 CSV = (

@@ -256,6 +256,9 @@ def test_pages_of_two_clusters_are_the_list_by_the_dates_shown(scales: tuple[Sca
                 if cursor is None:
                     break
             assert found == [job.id for job in wanted]
+            all_jobs = short.found(session, JobFilters(), None)
+            jump = find_jobs(session, all_jobs, sort, limit=9, cursor=None, skip=777)
+            assert [job.id for job in jump.items] == found[777:786]
 
 
 @pytest.mark.parametrize(
@@ -281,6 +284,12 @@ def test_pages_that_are_read_in_parts_are_the_whole_list(
                 if cursor is None:
                     break
             assert sorted(found) == sorted(whole)
+            for skip in (1, 299, len(found) - 1, len(found)):
+                jump = find_jobs(session, wanted, sort, limit=40, cursor=None, skip=skip)
+                assert [job.id for job in jump.items] == found[skip : skip + 40]
+            first = find_jobs(session, wanted, sort, limit=5, cursor=None).next_cursor
+            jump = find_jobs(session, wanted, sort, limit=5, cursor=first, skip=100)
+            assert [job.id for job in jump.items] == found[105:110]
             if sort == "-gpu_hours":
                 hours = dict(session.exec(select(Job.id, Job.gpu_seconds)).all())
                 assert [hours[job] for job in found] == sorted(

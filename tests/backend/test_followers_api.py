@@ -145,7 +145,7 @@ def test_an_explanation_says_how_far_the_others_are(
         database, last, state="paused", reason_code="WAITING_DEPENDENCY", reason_evidence=evidence
     )
     shown = client.get(f"{JOBS}/{last}").json()["reason"]["sentence"]
-    assert shown == f"It waits until job {first['id']} has succeeded."
+    assert shown == f"It waits until {first['id']} has succeeded."
     explained = client.get(f"{JOBS}/{last}/explanation").json()["primary"]["sentence"]
     assert explained == "It waits for job prepare (running, 40%)."
     refused = client.post(f"{JOBS}/{last}/actions/release")

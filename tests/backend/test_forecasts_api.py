@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
 from backend.accounts.permissions import Role
+from backend.clocktime import utc_now
 from backend.database import Database
 from backend.forecasts.calibration import Kept, held
 from backend.models import (
     Cluster,
+    ClusterForecast,
     ForecastPromise,
     Job,
     JobForecastRow,
     Operation,
     WhatIf,
 )
+from maat.api.fields import rfc3339
 from maat.vocabulary import JobState, PromiseKind
 
 FORECASTS = "/api/v1/forecasts"
@@ -88,7 +93,9 @@ def test_a_job_that_holds_gpus_tells_its_end_alone(client: TestClient, database:
 def test_a_job_without_a_forecast_says_why(client: TestClient, database: Database) -> None:
     job = submit(client)
     address = f"/api/v1/jobs/{job['id']}/forecast"
-    assert client.get(address).json()["state"] == "coming"
+    first = client.get(address).json()
+    assert (first["state"], first["since"]) == ("coming", None)
+    assert "the first forecast of its cluster follows the next round" in first["sentence"]
 
     paused = client.post(f"/api/v1/jobs/{job['id']}/actions/pause", headers={"If-Match": "*"})
     assert paused.is_success, paused.text
@@ -99,6 +106,64 @@ def test_a_job_without_a_forecast_says_why(client: TestClient, database: Databas
     with database.session_scope() as session:
         end(session, job["id"], started=1.0, finished=2.0)
     assert client.get(address).json()["state"] == "ended"
+
+
+def test_a_job_without_a_forecast_says_what_is_under_way_and_since_when(
+    client: TestClient, database: Database
+) -> None:
+    job = submit(client)
+    address, now = f"/api/v1/jobs/{job['id']}/forecast", utc_now()
+
+    def told(**fields: Any) -> dict[str, Any]:
+        with database.session_scope() as session:
+            row = session.get(ClusterForecast, job["cluster_id"])
+            row = row or ClusterForecast(cluster_id=job["cluster_id"])
+            for name, value in fields.items():
+                setattr(row, name, value)
+            session.add(row)
+        return client.get(address).json()
+
+    began = now + timedelta(seconds=5)
+    running = told(state="running", started_at=began, compute_seconds=8.0, made_seconds=None)
+    assert running["since"] == rfc3339(began)
+    assert f"under way since {began:%H:%M:%S} UTC. The last took 8 s" in running["sentence"]
+    early = told(started_at=now - timedelta(hours=1))
+    assert "from before the job; the one after it has the job" in early["sentence"]
+
+    resting = told(state="succeeded", finished_at=now + timedelta(seconds=600), made_seconds=-1.0)
+    assert "the job came after the last one. The next one begins in about 6" in resting["sentence"]
+    assert "begins after the next round" in told(finished_at=now - timedelta(hours=1))["sentence"]
+    failed = told(state="failed", detail="It took longer than 60 CPU s, or was put off.")
+    assert "the last one failed. It took longer than 60 CPU s" in failed["sentence"]
+
+    unknown = told(state="succeeded", detail=None, made_seconds=1e9)
+    assert unknown["state"] == "not-known"
+    assert "how much work it has is not known" in unknown["sentence"]
+
+
+def test_a_list_has_the_forecasts_of_its_jobs_in_one_query(
+    client: TestClient, database: Database
+) -> None:
+    made, bare, ended = submit(client), submit(client), submit(client)
+    with database.session_scope() as session:
+        keep_forecast(session, made["id"])
+        keep_forecast(session, ended["id"])
+        end(session, ended["id"], started=1.0, finished=2.0)
+
+    asked: list[str] = []
+
+    def note(*given: Any) -> None:
+        asked.append(given[2])
+
+    sa.event.listen(sa.Engine, "before_cursor_execute", note)
+    items = {job["id"]: job for job in client.get("/api/v1/jobs").json()["items"]}
+    sa.event.remove(sa.Engine, "before_cursor_execute", note)
+
+    assert len([text for text in asked if "job_forecasts" in text]) == 1
+    assert items[made["id"]]["forecast"]["start"]["p90_seconds"] == 1800.0
+    assert items[made["id"]]["forecast"]["end"]["p90_at"] is None
+    assert items[bare["id"]]["forecast"] is None
+    assert items[ended["id"]]["forecast"] is None
 
 
 # ---- what if

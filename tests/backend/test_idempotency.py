@@ -89,13 +89,17 @@ def making_routes(app: FastAPI) -> set[str]:
     its reports. A second sign-in makes a second session. A new token's answer holds its secret, so
     it is not kept for a repeated request: test_tokens_api.py. So does a new webhook's:
     test_webhooks_api.py.
-    An action on many jobs makes nothing either: test_bulk_api.py.
+    An action on many jobs makes nothing either: test_bulk_api.py. Nor does an import, which is read
+    and answered: test_imports_api.py.
     """
     document = app.openapi()["paths"]
     return {
         path.removeprefix("/api/v1")
         for path, operations in document.items()
-        if "post" in operations and "/actions/" not in path and not path.endswith("/reports")
+        if "post" in operations
+        and "/actions/" not in path
+        and "/imports/" not in path
+        and not path.endswith("/reports")
     } - {"/sessions", "/tokens", "/webhooks", "/me/password", "/jobs:bulk"}
 
 

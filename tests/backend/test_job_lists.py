@@ -132,7 +132,7 @@ def test_filters_choose_the_rows_that_they_name(client: TestClient, filled: list
     assert len(names(tenant="nobody")) == 0
 
 
-def test_submitted_after_compares_by_the_date_that_is_shown(
+def test_submission_dates_compare_as_they_are_shown(
     client: TestClient, filled: list[str], database: Database
 ) -> None:
     with database.session_scope(writes=False) as session:
@@ -140,6 +140,13 @@ def test_submitted_after_compares_by_the_date_that_is_shown(
     moment = cluster.epoch + timedelta(seconds=25.0)
     found = client.get(JOBS, params={"submitted_after": moment.isoformat()}).json()["items"]
     assert [job["name"] for job in found] == ["job 29", "job 28", "job 27", "job 26"]
+    until = {"submitted_before": (cluster.epoch + timedelta(seconds=28.0)).isoformat()}
+    both = client.get(JOBS, params={"submitted_after": moment.isoformat(), **until}).json()
+    assert [job["name"] for job in both["items"]] == ["job 27", "job 26"]
+    assert sum(both["state_counts"].values()) == 2
+    within = {"submitted_after": moment.isoformat(), **until}
+    bulk = {"action": "priority", "priority": 10, "filter": within, "dry_run": True}
+    assert client.post("/api/v1/jobs:bulk", json=bulk).json()["count"] == 2
     later = client.get(
         JOBS, params={"submitted_after": (moment + timedelta(days=1)).isoformat()}
     ).json()

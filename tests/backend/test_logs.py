@@ -17,7 +17,7 @@ from backend.database import Database
 from backend.logs import FORMAT, JsonLines, WithoutMessages
 from backend.settings import Settings
 from backend.web.strict_json import StrictRoute
-from benchmarks.real_server import PATIENCE_SECONDS, serving
+from benchmarks.service.real_server import PATIENCE_SECONDS, serving
 from frontend.app import create_app
 
 SECRET = "planted-5ecret"

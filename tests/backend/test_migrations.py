@@ -13,6 +13,7 @@ from alembic import command
 from backend.database import Database
 from backend.migrations import alembic_config, upgrade
 from backend.models import Cluster, metadata
+from backend.schema_version import head_revision, known_revisions, revision_of
 
 pytestmark = pytest.mark.both_databases
 
@@ -35,11 +36,21 @@ def is_current(database: Database) -> bool:
 def test_an_empty_database_is_brought_to_the_schema_of_the_code(empty_database_url: str) -> None:
     database = Database(empty_database_url)
     assert not is_current(database)
+    with database.engine.connect() as connection:
+        assert revision_of(connection) is None
     upgrade(database)
     assert is_current(database)
+    with database.engine.connect() as connection:
+        assert revision_of(connection) == head_revision()
     assert set(metadata.tables) <= set(sa.inspect(database.engine).get_table_names())
     run(database, "check")
     database.dispose()
+
+
+def test_the_names_of_the_files_tell_the_revisions_as_alembic_does() -> None:
+    scripts = ScriptDirectory.from_config(alembic_config())
+    by_alembic = [script.revision for script in scripts.walk_revisions()]
+    assert list(known_revisions()) == by_alembic[::-1]
 
 
 def test_migrating_twice_changes_nothing(empty_database_url: str) -> None:

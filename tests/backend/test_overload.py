@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from backend.bootstrap_data import ensure_defaults
 from backend.database import Database
 from backend.settings import Settings
-from benchmarks.real_server import PATIENCE_SECONDS, Server, serving
+from benchmarks.service.real_server import PATIENCE_SECONDS, Server, serving
 
 CLIENTS = 60
 THREADS = 4

@@ -131,3 +131,19 @@ def test_an_administrator_of_another_tenant_is_not_named(client_as: MakeClient) 
     act(client_as(Role.CLUSTER_ADMIN, name="root"), job_id, "pause")
     assert owner.get(f"{JOBS}/{job_id}").json()["paused_by"] == "an administrator"
     assert asked(owner, job_id) == [("pause", "an administrator")]
+
+
+def test_a_job_of_a_paused_cluster_is_not_told_that_rounds_consider_it(
+    client: TestClient, submit: Submit
+) -> None:
+    job_id = submit()["id"]
+
+    def remedies() -> list[str]:
+        found = client.get(f"{JOBS}/{job_id}/explanation").json()["remedies"]
+        return [one["code"] for one in found]
+
+    assert remedies() == ["wait"]
+    client.post("/api/v1/clusters/demo/actions/pause").raise_for_status()
+    assert remedies() == ["cluster_paused"]
+    client.post("/api/v1/clusters/demo/actions/resume").raise_for_status()
+    assert remedies() == ["wait"]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastapi import FastAPI
@@ -18,7 +21,17 @@ from backend.problems import FieldError, all_problems
 from backend.settings import Settings
 from backend.web.dependencies import SessionDep
 
-MEMBERS = {"type", "title", "status", "detail", "instance", "request_id", "retryable", "errors"}
+MEMBERS = {
+    "type",
+    "title",
+    "status",
+    "detail",
+    "remedy",
+    "instance",
+    "request_id",
+    "retryable",
+    "errors",
+}
 
 
 @pytest.fixture
@@ -163,6 +176,36 @@ def test_every_kind_of_problem_has_a_page_that_says_what_to_do(
     answer = refusing.get(f"/problems/{kind.slug}")  # type: ignore[attr-defined]
     assert answer.status_code == 200
     assert str(inspect.getdoc(kind)) in answer.text
+    assert kind.remedy.endswith(".")  # type: ignore[attr-defined]
+    assert kind.remedy in answer.text  # type: ignore[attr-defined]
+
+
+BAD_BODIES = (b"{", b"{}", b'{"no such": 1}', b"[1]", b'{"name": 7, "items": "x"}')
+
+
+def bad_requests(method: str, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield requests to an address that it should refuse, whatever it is for."""
+    address = re.sub(r"\{[^}]*\}", "none-such", path)
+    yield address, {"params": {"no_such": "1", "limit": "many", "cursor": "x"}}
+    yield address, {"content": b"x", "headers": {"content-type": "text/plain"}}
+    if method != "get":
+        for body in BAD_BODIES:
+            yield address, {"content": body, "headers": {"content-type": "application/json"}}
+
+
+def test_whatever_any_route_refuses_says_what_to_do_next(client: TestClient) -> None:
+    paths = client.get("/openapi.json").json()["paths"]
+    refused = 0
+    for path, operations in paths.items():
+        for method in set(operations) - {"parameters"} if "/events" not in path else ():
+            for address, more in bad_requests(method, path):
+                answer = client.request(method, address, **more)
+                if answer.status_code >= 400:
+                    refused += 1
+                    problem = answer.json()
+                    steps = [problem["remedy"], *(one["remedy"] for one in problem["errors"])]
+                    assert all(step.strip().endswith((".", ")")) for step in steps), problem
+    assert refused > len(paths)
 
 
 def test_the_documentation_needs_no_other_host(client: TestClient) -> None:

@@ -31,7 +31,7 @@ from backend.metrics.snapshot import take_snapshot
 from backend.models import Cluster, Job, Node, Round, WorkerHeartbeat
 from backend.queue import celery_queue
 from backend.settings import Settings
-from benchmarks.real_server import free_port
+from benchmarks.service.real_server import free_port
 
 MakeClient = Callable[..., TestClient]
 Submit = Callable[..., dict[str, Any]]

@@ -21,7 +21,7 @@ from backend.database import Database
 from backend.models import Cluster, WorkerHeartbeat
 from backend.queue import celery_queue
 from backend.settings import Settings
-from benchmarks.real_server import free_port
+from benchmarks.service.real_server import free_port
 
 HEALTH = "/api/v1/health"
 

@@ -18,7 +18,8 @@ from backend.reports import words
 from backend.reports.builder import build_report
 from backend.reports.csv_form import csv_of
 from backend.reports.facts import PeriodFacts, PolicyDecided
-from backend.reports.pdf.document import Kept, pdf_of
+from backend.reports.pdf.document import pdf_of
+from backend.reports.pdf.kept import Kept
 from maat.api.report_rows import drawn_rows, sum_rows
 from maat.api.reports import Paper, ReportOut
 

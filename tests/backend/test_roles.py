@@ -163,6 +163,7 @@ MAY = {
     "getSimulation": "vsmau",
     "getComparison": "vsmau",
     "getFigures": "vsmau",
+    "getSimulationTrace": "vsmau",
     "getRunResult": "vsmau",
     "listSweeps": "vsmau",
     "getSweep": "vsmau",
@@ -174,6 +175,9 @@ MAY = {
     "listOperations": "vsmau",
     "getOperation": "vsmau",
     "requestSimulation": "-sma-",
+    "importTrace": "-sma-",
+    "readColumns": "-sma-",
+    "importCluster": "---a-",
     "requestSweep": "-sma-",
     "cancelOperation": "-sma-",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -11,9 +12,10 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlmodel import select
 
+from backend.accounts.permissions import Role
 from backend.clocktime import utc_now
 from backend.database import Database
-from backend.models import Cluster, Job, JobAllocation, Round
+from backend.models import Cluster, Job, JobAllocation, Node, Round
 
 DEMO = "/api/v1/clusters/demo"
 HEALTH = "/api/v1/health"
@@ -22,6 +24,7 @@ RECORD = {
     "job_ids": ["job_a"],
     "pairs": {"job": [0], "column": [0], "goodput": [12.5], "utility": None},
     "chosen": [0],
+    "configurations": [{"gpu_type": "t4", "gpu_count": 4, "node_count": 1}],
 }
 
 
@@ -80,7 +83,8 @@ def test_rounds_come_newest_first_in_pages_without_their_records(
 
 def test_one_round_has_its_matrix_and_its_certificate(client: TestClient, cluster: Cluster) -> None:
     found = client.get(f"{DEMO}/rounds/7").json()
-    assert found["record"] == {**RECORD, "others": []}
+    beside = {"others": [], "runner_up": [None], "alone": [None], "why": [[]]}
+    assert found["record"] == {**RECORD, **beside}
     assert (found["number"], found["gap"], found["prices"]) == (7, 0.0, {"t4": 0.25})
     assert (found["gpus_by_type"], found["capacity_by_type"]) == ({"t4": 4}, {"t4": 24})
     assert client.get(f"{DEMO}/rounds/latest").json()["number"] == 20
@@ -123,6 +127,8 @@ def test_a_timeline_shows_every_round_where_there_is_room(
         4 * (number % 3) for number in range(1, 21)
     ]
     assert series["pending_jobs"]["value"] == [3 - number % 3 for number in range(1, 21)]
+    numbers = client.get(f"{DEMO}/timeline", params={"points": 3}).json()["round_numbers"]
+    assert numbers == [10, 20]
 
 
 def test_the_record_of_a_round_is_kept_compressed(cluster: Cluster, database: Database) -> None:
@@ -134,6 +140,42 @@ def test_the_record_of_a_round_is_kept_compressed(cluster: Cluster, database: Da
 def test_a_round_is_unique_by_cluster_and_number(cluster: Cluster, database: Database) -> None:
     with pytest.raises(sa.exc.IntegrityError), database.session_scope() as session:
         session.add(round_row(cluster.id, 20))
+
+
+def test_the_state_of_a_past_round_is_what_that_round_left(
+    client: TestClient,
+    cluster: Cluster,
+    database: Database,
+    client_as: Callable[..., TestClient],
+) -> None:
+    job = client.post("/api/v1/jobs", json={"name": "train", "model": "bert"}).json()["id"]
+    with database.session_scope() as session:
+        shared = {"job_id": job, "cluster_id": cluster.id, "node_count": 1}
+        for first, last, gpu_type, gpus in (
+            (2, 3, "t4", [0, 1]),
+            (3, 5, "t4", [2]),
+            (5, None, "a100", [3, 63]),  # GPU 3 was an a100 before the nodes changed
+        ):
+            span = {"gpu_type": gpu_type, "gpu_count": len(gpus), "gpus": gpus}
+            ends = None if last is None else 60.0 * last
+            row = JobAllocation(
+                **shared, **span, round_number=first, from_seconds=60.0 * first, to_seconds=ends
+            )
+            session.add(row)
+        session.exec(select(Node).where(Node.name == "t4-0")).one().drained_gpus = [0]
+
+    def held(number: int, of: TestClient = client) -> tuple[list[int], set[str | None]]:
+        state = of.get(f"{DEMO}/state", params={"round": number}).json()
+        cells = [cell for cell in state["gpus"] if cell["held"]]
+        assert state["round_number"] == number
+        assert not any(cell["drained"] for cell in state["gpus"])
+        return [cell["gpu"] for cell in cells], {cell["job_id"] for cell in cells}
+
+    assert [held(number)[0] for number in (1, 2, 3, 4, 5, 20)] == [[], [0, 1], [2], [2], [63], [63]]
+    assert held(2)[1] == {job}
+    assert held(2, client_as(Role.VIEWER, tenant="other"))[1] == {"other-1"}
+    assert client.get(f"{DEMO}/state", params={"round": 21}).status_code == 404
+    assert client.get(f"{DEMO}/state", params={"round": 0}).status_code == 422
 
 
 def test_a_jobs_spans_are_shown_in_cluster_time(

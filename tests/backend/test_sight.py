@@ -119,7 +119,23 @@ def test_what_another_tenants_job_makes_of_gpus_and_why_are_not_shown() -> None:
 
 
 def test_who_may_see_all_tenants_sees_the_whole_record() -> None:
-    assert record_seen(RECORD, WHOLE) == {**RECORD, "others": []}
+    seen = record_seen(RECORD, WHOLE)
+    assert seen["others"] == []
+    assert {name: seen[name] for name in RECORD} == RECORD
+
+
+def test_a_row_says_what_came_second_and_only_to_who_may_see_the_job() -> None:
+    column = RECORD["configurations"][0]
+    second = {f"runner_up_{name}": column[name] for name in ("gpu_type", "gpu_count")} | {
+        "gpu_type": "t4",
+        "gpu_count": 4,
+    }
+    why = {job: {**one, "evidence": second} for job, one in RECORD["reasons"].items()}
+    whole = record_seen({**RECORD, "reasons": why}, WHOLE)
+    assert whole["runner_up"] == [0] * len(why)
+    assert all(words[0] == "It has 4 t4." for words in whole["why"])
+    seen = record_seen({**RECORD, "reasons": why}, blue())
+    assert (seen["runner_up"], seen["why"][1:]) == ([0, None, None], [[], []])
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from backend.clusters.repository import all_clusters
 from backend.columns import pack_json
 from backend.database import Database
 from backend.models import Operation, Simulation, SimulationRun
+from backend.simulations import traces
 from backend.simulations.conditions import conditions_of
 from backend.simulations.traces import workload_of
 from maat.api.simulations import ClusterTrace
@@ -774,3 +775,33 @@ def test_the_interval_of_rounds_among_the_parameters_is_sent_to_its_own_field(
     (error,) = answer.json()["errors"]
     assert error["pointer"] == "/runs/0/policy_parameters/round_seconds"
     assert error["remedy"] == "Give it as the field round_seconds, beside policy_parameters."
+
+
+def test_a_trace_that_was_sent_as_text_is_kept_for_another_simulation(client: TestClient) -> None:
+    sent = [{"kind": "csv", "text": CSV}, {"kind": "generated", "jobs": 3}]
+    made = client.post(SIMULATIONS, json=body(traces=sent)).json()
+
+    kept = client.get(f"{SIMULATIONS}/{made['id']}/traces/0")
+    drawn = client.get(f"{SIMULATIONS}/{made['id']}/traces/1")
+
+    assert kept.json() == {"text": CSV}
+    assert (drawn.status_code, client.get(f"{SIMULATIONS}/{made['id']}/traces/2").status_code) == (
+        404,
+        404,
+    )
+    assert "sent with no text as trace 1" in drawn.json()["detail"]
+
+
+def test_a_replay_says_how_many_jobs_of_a_long_history_it_leaves_out(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        job = {"name": f"job {number}", "model": "bert"}
+        assert client.post("/api/v1/jobs", json=job).status_code == 201
+    asked = body(traces=[{"kind": "cluster", "cluster_id": "demo"}])
+    whole = client.post(SIMULATIONS, json=asked).json()
+    monkeypatch.setattr(traces, "MAX_SIMULATED_JOBS", 2)
+    cut = client.post(SIMULATIONS, json=asked).json()
+
+    assert "left_out" not in whole["request"]["traces"][0]
+    assert cut["request"]["traces"][0]["left_out"] == 1

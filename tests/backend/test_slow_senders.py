@@ -21,7 +21,7 @@ import pytest
 from backend.bootstrap_data import ensure_defaults
 from backend.database import Database
 from backend.settings import Settings
-from benchmarks.real_server import PATIENCE_SECONDS, Server, serving
+from benchmarks.service.real_server import PATIENCE_SECONDS, Server, serving
 from maat.cli.up import HTTP_PROTOCOL
 
 ROOT = Path(__file__).parents[2]

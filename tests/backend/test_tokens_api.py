@@ -201,11 +201,20 @@ def test_a_token_shrinks_and_ends_with_its_maker(
     change(client, "max", role="tenant_manager", active=False)
     for held in (robot, child):
         assert held.get(ME).status_code == 401
+    assert states_of(client, "ci") == {"suspended"}
     change(client, "max", active=True)
+    assert states_of(client, "ci") == {"active"}
+    change(client, "ci", active=False)
+    assert states_of(client, "ci") == {"suspended"}
+    change(client, "ci", active=True)
     assert robot.get(ME).status_code == 200
     assert client.delete("/api/v1/users/max").status_code == 204
     for held in (robot, child):
         assert held.get(ME).status_code == 401
+
+
+def states_of(client: TestClient, user: str) -> set[str]:
+    return {one["state"] for one in client.get(TOKENS, params={"user": user}).json()["items"]}
 
 
 def test_a_manager_gets_no_token_of_an_administrators_service_account_of_the_same_tenant(

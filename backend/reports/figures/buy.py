@@ -26,7 +26,9 @@ _COLUMNS = (
 )
 FORMULA = (
     "Worth = mean over time of the round's price of the type (the dual variable of its capacity "
-    "row): about by how much the round's objective would have grown with one more such GPU."
+    "row): about by how much the round's objective would have grown with one more such GPU. "
+    "Worth and scarcity are of whole days, utilisation is of the report's period. Rounds that "
+    "dealt the GPUs out by quotas or weights have no such price, and are left out."
 )
 MEANING = (
     "How to read it: the worth holds for one GPU more, this workload and this policy. It says "

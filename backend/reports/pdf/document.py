@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
 
@@ -24,19 +23,11 @@ from reportlab.platypus import (
 
 from backend.reports.pdf import style
 from backend.reports.pdf.charts import drawing_of
+from backend.reports.pdf.kept import Kept
 from backend.reports.pdf.tables import TABLE, table_of
 from maat.api.reports import FigureOut, HeadlineOut, Paper, ReportOut
 
 MARGIN, FOOT = 18 * mm, 14 * mm
-
-
-@dataclass(frozen=True)
-class Kept:
-    """What a kept report prints of itself: when it was made, its id, its checksum."""
-
-    report_id: str
-    made_at: str
-    checksum: str
 
 
 def pdf_of(report: ReportOut, *, paper: Paper = Paper.A4, kept: Kept | None = None) -> bytes:

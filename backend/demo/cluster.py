@@ -1,0 +1,17 @@
+"""The demo cluster: 64 GPUs of three types, thirty times as fast as the clock."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from maat.api.clusters import ClusterBody
+
+HISTORY = timedelta(days=1)  # played for a demo cluster with jobs of its own before the first visit
+DEMO_CLUSTER = ClusterBody(
+    name="demo",
+    shape="t4=6x4,rtx=3x8,a100=2x8",
+    policy="sia",
+    placer="whole-node",
+    round_seconds=60.0,
+    speed=30.0,
+)

@@ -1,0 +1,62 @@
+"""Why a job has no forecast yet: what is under way, and since when."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from backend.clusters.models import Cluster
+from backend.forecasts.models import ClusterForecast, rested_at
+from backend.jobs.models import Job
+from backend.operations.models import OperationState
+
+_CANNOT = (
+    "Not forecast: how much work it has is not known, or it follows a job of which that is so."
+)
+
+
+class Coming(NamedTuple):
+    """What a job's forecast waits for. `since`: wall time, None if nothing is under way."""
+
+    state: str
+    sentence: str
+    since: datetime | None = None
+
+
+def what_is_coming(
+    job: Job, cluster: Cluster, row: ClusterForecast | None, now: datetime
+) -> Coming:
+    """Return why there is none. `row`: of the cluster's forecasts, None before the first."""
+    if cluster.paused:
+        words = "Not forecast: the rounds of its cluster are paused. Resume them on the page Admin."
+        return Coming("coming", words)
+    if row is None or row.started_at is None:
+        words = "Not forecast yet: the first forecast of its cluster follows the next round."
+        return Coming("coming", words)
+    if row.state == OperationState.RUNNING:
+        words = f"Not forecast yet: a forecast has been under way since {_clock(row.started_at)}"
+        if row.started_at < job.created_at:
+            words += ", from before the job; the one after it has the job"
+        return Coming("coming", f"{words}.{_usually(row)}", row.started_at)
+    if row.detail is not None:
+        words = f"Not forecast: the last one failed. {row.detail}"
+        return Coming("coming", f"{words} {_next(row, now)}")
+    if row.made_seconds is not None and row.made_seconds > job.submitted_seconds:
+        return Coming("not-known", _CANNOT)
+    return Coming("coming", f"Not forecast yet: the job came after the last one. {_next(row, now)}")
+
+
+def _next(row: ClusterForecast, now: datetime) -> str:
+    due = rested_at(row)
+    if due is None or due <= now:
+        return "The next one begins after the next round."
+    seconds = max(round((due - now) / timedelta(seconds=1)), 1)
+    return f"The next one begins in about {seconds} s, at {_clock(due)}."
+
+
+def _usually(row: ClusterForecast) -> str:
+    return f" The last took {row.compute_seconds:.0f} s of CPU." if row.compute_seconds else ""
+
+
+def _clock(moment: datetime) -> str:
+    return f"{moment:%H:%M:%S} UTC"

@@ -1,0 +1,143 @@
+"""Finds changes with which the next round starts a waiting job.
+
+Offers only what such a round was tried with. Reveals nothing about other owners' jobs.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from itertools import islice
+
+from pydantic import ValidationError
+from sqlmodel import Session
+
+from backend.jobs.admission import objections
+from backend.jobs.models import Job
+from backend.jobs.remedies.stage import Rehearsal, Stage, Start
+from backend.jobs.remedies.wishes import Wish, wishes
+from backend.jobs.remedies.words import remedy_of
+from backend.jobs.requests import request_of
+from maat.api.job_answers import Remedy
+from maat.models.catalog import load_catalog
+from maat.scheduling.explain import ReasonCode
+
+MOST_TRIED = 12
+# CPU seconds for the rounds of one explanation, estimated from the cluster's last round.
+MOST_SECONDS = 1.0
+MOST_REMEMBERED = 1000
+# How long a request waits for another that tries rounds: its thread and connection are needed.
+MOST_WAIT_SECONDS = 0.5
+
+# Reasons that another declaration may overcome. The others pass, or the owner chose them.
+SOLUBLE = frozenset(
+    {
+        ReasonCode.NO_COMPATIBLE_GPU_TYPE,
+        ReasonCode.EXCEEDS_CLUSTER,
+        ReasonCode.NO_CONFIGURATION,
+        ReasonCode.EXCEEDS_QUOTA_LIMIT,
+        ReasonCode.IDLE_COSTS_LESS,
+        ReasonCode.WAITING_QUOTA,
+        ReasonCode.WAITING_RESERVATION,
+        ReasonCode.WAITING_CAPACITY,
+        ReasonCode.FRAGMENTED,
+        ReasonCode.BEHIND_IN_ORDER,
+        ReasonCode.SHARING_NO_GAIN,
+        ReasonCode.NOT_SEARCHED,
+        ReasonCode.LOWER_GOODPUT_GAIN,
+    }
+)
+
+
+class RemedyFinder:
+    """Tries changes once per round and version of a job, one job at a time.
+
+    A serving process must not spend its time planning rounds.
+    """
+
+    def __init__(self, rehearsal: Rehearsal | None) -> None:
+        self._rehearsal = rehearsal
+        self._known: OrderedDict[tuple[str, int, int], list[Remedy]] = OrderedDict()
+        self._at_work = threading.Lock()
+
+    def remedies_of(self, session: Session, job: Job, *, next_round: int) -> list[Remedy]:
+        """Return the remedies; empty if none was found or none could be tried."""
+        if self._rehearsal is None or not may_be_helped(job):
+            return []
+        key = (job.id, job.version, next_round)
+        if key in self._known:
+            return self._known[key]
+        if not self._at_work.acquire(timeout=MOST_WAIT_SECONDS):
+            return []
+        try:
+            return self._known.get(key) or self._find(self._rehearsal, session, job, key)
+        finally:
+            self._at_work.release()
+
+    def start_of_new(self, session: Session, job: Job) -> tuple[bool, Start | None]:
+        """Return whether a round was tried with a job that is not stored, and what it gave it."""
+        if self._rehearsal is None or not self._at_work.acquire(timeout=MOST_WAIT_SECONDS):
+            return False, None
+        try:
+            stage = self._rehearsal.stage(session, job)
+            if stage is None or stage.last_round_seconds > MOST_SECONDS:
+                return False, None
+            return True, stage.start_of_new()
+        finally:
+            self._at_work.release()
+
+    def _find(
+        self, rehearsal: Rehearsal, session: Session, job: Job, key: tuple[str, int, int]
+    ) -> list[Remedy]:
+        stage = rehearsal.stage(session, job)
+        found = [] if stage is None else list(find_remedies(job, stage))
+        self._known[key] = found
+        while len(self._known) > MOST_REMEMBERED:
+            self._known.popitem(last=False)
+        return found
+
+
+def may_be_helped(job: Job) -> bool:
+    """Return whether the job waits for a reason that a change may overcome."""
+    waits = job.finished_seconds is None and job.gpus is None and not job.cancel_requested
+    return waits and not job.pause_requested and job.reason_code in SOLUBLE
+
+
+def find_remedies(job: Job, stage: Stage) -> Iterator[Remedy]:
+    """Yield the first change of each kind with which a round would start the job.
+
+    Nothing if the next round would start it as it is.
+    """
+    tries = (
+        MOST_TRIED
+        if stage.last_round_seconds <= 0
+        else min(MOST_TRIED, int(MOST_SECONDS / stage.last_round_seconds) - 2)
+    )
+    model = load_catalog().get(job.model)
+    if tries < 1 or model is None or stage.start_of({}) is not None:
+        return
+    weight, capacity, found = stage.tenant_weight, stage.capacity_by_type, set[str]()
+    wanted = (
+        wish
+        for wish in wishes(job, model, stage.room(), capacity, tenant_weight=weight)
+        if wish.code not in found and (wish.of_tenant or _admissible(job, wish, capacity))
+    )
+    for wish in islice(wanted, tries):
+        start = (
+            stage.start_of({}, tenant_weight=wish.changes["weight"])
+            if wish.of_tenant
+            else stage.start_of(wish.changes)
+        )
+        if start is not None:
+            found.add(wish.code)
+            yield remedy_of(job, wish, start, tenant_weight=weight)
+
+
+def _admissible(job: Job, wish: Wish, capacity: Mapping[str, int]) -> bool:
+    """Return whether the changed job could be submitted."""
+    try:
+        body = request_of(job, wish.changes, command=None)
+    except ValidationError:
+        return False
+    return not objections(body, models=load_catalog(), capacity=capacity)

@@ -1,0 +1,76 @@
+"""The present cluster as a round is tried on it. The serving process provides it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from sqlmodel import Session
+
+from backend.jobs.models import Job
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a round would give a job."""
+
+    gpu_type: str
+    gpu_count: int
+    node_count: int
+
+
+@dataclass(frozen=True)
+class Room:
+    """What the next round would leave free without the job.
+
+    GPUs by type, and the most of them on one node.
+    """
+
+    free_by_type: Mapping[str, int]
+    most_on_one_node: Mapping[str, int]
+
+
+class Stage(Protocol):
+    """The present cluster and one of its jobs."""
+
+    @property
+    def capacity_by_type(self) -> Mapping[str, int]:
+        """All GPUs, drained ones included: submissions are checked against it."""
+        ...
+
+    @property
+    def last_round_seconds(self) -> float:
+        """CPU seconds that deciding and placing took."""
+        ...
+
+    @property
+    def tenant_weight(self) -> float:
+        """The weight of the job's tenant."""
+        ...
+
+    def room(self) -> Room: ...
+
+    def start_of_new(self) -> Start | None:
+        """Return what the job, not stored yet, would get if it were submitted now.
+
+        Returns None if it would wait.
+        """
+        ...
+
+    def start_of(
+        self, changes: Mapping[str, Any], *, tenant_weight: float | None = None
+    ) -> Start | None:
+        """Return what a round would give the stored job now, with these changes in place.
+
+        `tenant_weight`: of its tenant; None leaves it. Returns None if it would wait again.
+        """
+        ...
+
+
+class Rehearsal(Protocol):
+    """Plays rounds that are not carried out."""
+
+    def stage(self, session: Session, job: Job) -> Stage | None:
+        """Return the stage; None if the cluster has nothing to play a round with."""
+        ...

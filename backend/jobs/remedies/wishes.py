@@ -1,0 +1,131 @@
+"""What could be tried so that a waiting job starts: the smallest change first. Tries nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from backend.jobs.kept_reasons import also_of
+from backend.jobs.models import Job
+from backend.jobs.remedies.stage import Room
+from backend.jobs.requests import BEFORE_START
+from maat.models.catalog import CatalogModel
+from maat.scheduling.explain import ReasonCode
+from maat.vocabulary import MOST_WEIGHT, PRIORITIES, Adaptivity, WorkloadKind
+
+_COUNTS_TRIED = 3
+_WEIGHT_FACTOR = 2.0
+# Reasons for which it matters whose turn it is.
+_OF_TURN = frozenset(
+    {
+        ReasonCode.WAITING_QUOTA,
+        ReasonCode.WAITING_CAPACITY,
+        ReasonCode.BEHIND_IN_ORDER,
+        ReasonCode.LOWER_GOODPUT_GAIN,
+    }
+)
+CODES = (
+    "lower_gpu_count",
+    "make_adaptive",
+    "lower_min_gpus",
+    "allow_more_types",
+    "make_adaptive_on_more_types",
+    "raise_priority",
+    "raise_weight",
+)
+"""All kinds of change that are tried."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A change to try. `code`: its kind; `changes`: of the job's fields, or its tenant's weight."""
+
+    code: str
+    field: str
+    changes: Mapping[str, Any]
+
+    @property
+    def of_tenant(self) -> bool:
+        return self.field == "weight"
+
+
+def wishes(
+    job: Job, model: CatalogModel, room: Room, capacity: Mapping[str, int], *, tenant_weight: float
+) -> Iterator[Wish]:
+    """Yield what to try; nothing that can no longer change of the job."""
+    for wish in (*_requests(job, model, room, capacity), *_turns(job, tenant_weight)):
+        if job.started_seconds is None or not wish.changes.keys() & BEFORE_START:
+            yield wish
+
+
+def _requests(
+    job: Job, model: CatalogModel, room: Room, capacity: Mapping[str, int]
+) -> Iterator[Wish]:
+    """Yield other requests."""
+    types = [name for name in model.fits if name in capacity]
+    allowed = [name for name in types if job.gpu_types is None or name in job.gpu_types]
+    rigid = job.adaptivity == Adaptivity.RIGID
+    if rigid and job.gpu_count is not None:
+        for count in counts_below(job.gpu_count, model, allowed, room):
+            yield Wish("lower_gpu_count", "gpu_count", {"gpu_count": count})
+    if job.adaptivity != Adaptivity.ADAPTIVE:
+        yield Wish("make_adaptive", "adaptivity", _adaptive(job))
+    if not rigid:
+        for count in counts_below(job.min_gpus, model, allowed, room):
+            yield Wish("lower_min_gpus", "min_gpus", {"min_gpus": count})
+    more = sorted(
+        (name for name in types if name not in allowed),
+        key=lambda name: -room.free_by_type.get(name, 0),
+    )
+    for name in more:
+        yield Wish("allow_more_types", "gpu_types", {"gpu_types": [*(job.gpu_types or ()), name]})
+    if more and rigid:
+        yield Wish(
+            "make_adaptive_on_more_types", "adaptivity", {**_adaptive(job), "gpu_types": None}
+        )
+
+
+def _turns(job: Job, tenant_weight: float) -> Iterator[Wish]:
+    """Yield what brings the job before others."""
+    if job.reason_code not in _OF_TURN:
+        return
+    for priority in PRIORITIES.values():
+        if priority > job.priority:
+            yield Wish("raise_priority", "priority", {"priority": priority})
+    weight = min(tenant_weight * _WEIGHT_FACTOR, MOST_WEIGHT)
+    held_by = {job.reason_code, *(other["code"] for other in also_of(job.reason_evidence))}
+    if ReasonCode.WAITING_QUOTA in held_by and weight > tenant_weight:
+        yield Wish("raise_weight", "weight", {"weight": weight})
+
+
+def counts_below(asked: int, model: CatalogModel, types: Sequence[str], room: Room) -> list[int]:
+    """Return free GPU counts below the requested count, the largest first.
+
+    They are all free GPUs, those free on one node, and powers of two.
+    """
+    found: set[int] = set()
+    for name in types:
+        unit = model.fits[name].gpus_per_replica
+        for free in (room.free_by_type.get(name, 0), room.most_on_one_node.get(name, 0)):
+            units = min(free, asked - 1) // unit
+            if units > 0:
+                found |= {units * unit, 2 ** (units.bit_length() - 1) * unit}
+    return sorted(found, reverse=True)[:_COUNTS_TRIED]
+
+
+def _adaptive(job: Job) -> dict[str, Any]:
+    """Return the fields that let the policy choose, up to the GPUs requested.
+
+    Inference with a latency SLO keeps its batch.
+    """
+    bound = job.workload_kind == WorkloadKind.LATENCY_INFERENCE
+    most = job.gpu_count if job.adaptivity == Adaptivity.RIGID else job.max_gpus
+    batch = job.batch_size if bound else None
+    return {
+        "adaptivity": Adaptivity.ADAPTIVE.value,
+        "gpu_count": None,
+        "min_gpus": 1,
+        "max_gpus": most,
+        "batch_size": batch,
+    }

@@ -1,0 +1,77 @@
+"""A remedy that was found to work, as the API answers it."""
+
+from __future__ import annotations
+
+from backend.jobs.models import Job
+from backend.jobs.remedies.stage import Start
+from backend.jobs.remedies.wishes import Wish
+from maat.api.job_answers import Remedy, StartOut
+from maat.vocabulary import priority_class
+
+
+def remedy_of(job: Job, wish: Wish, start: Start, *, tenant_weight: float) -> Remedy:
+    """Return the remedy, with what changes and what the tried round gave the job."""
+    before = (
+        {"weight": tenant_weight}
+        if wish.of_tenant
+        else {name: getattr(job, name) for name in wish.changes}
+    )
+    changed = {name: value for name, value in wish.changes.items() if value != before[name]}
+    gpus = f"{start.gpu_count} × {start.gpu_type}"
+    return Remedy(
+        code=wish.code,
+        action="change-tenant" if wish.of_tenant else "change-job",
+        field=wish.field,
+        sentence=f"{_words(job, wish)}: at present, the next round would start it on {gpus}.",
+        changes=changed,
+        before={name: before[name] for name in changed},
+        permitted=True,
+        starts_with=StartOut(
+            gpu_type=start.gpu_type, gpu_count=start.gpu_count, node_count=start.node_count
+        ),
+    )
+
+
+def plain_remedy(code: str, action: str, sentence: str) -> Remedy:
+    """Return a remedy that changes no field."""
+    return Remedy(
+        code=code,
+        action=action,  # type: ignore[typeddict-item]
+        sentence=sentence,
+        field=None,
+        changes={},
+        before={},
+        permitted=True,
+        starts_with=None,
+    )
+
+
+def _words(job: Job, wish: Wish) -> str:
+    changes = wish.changes
+    match wish.code:
+        case "lower_gpu_count":
+            return f"Ask for {_gpus(changes['gpu_count'])} instead of {job.gpu_count}"
+        case "lower_min_gpus":
+            return f"Let it start with {_gpus(changes['min_gpus'])} instead of {job.min_gpus}"
+        case "allow_more_types":
+            return f"Let it use {changes['gpu_types'][-1]} too"
+        case "make_adaptive_on_more_types":
+            return "Let Maat choose its GPU type, GPU count and batch size"
+        case "raise_priority":
+            return (
+                f"Raise its priority to {priority_class(changes['priority'])}, so that it comes "
+                "before others"
+            )
+        case "raise_weight":
+            return (
+                f"Raise the weight of its tenant to {changes['weight']:g}, at the cost of other "
+                "tenants"
+            )
+        case _:
+            return "Let it adapt, so that Maat chooses its GPU count" + (
+                "" if changes["batch_size"] else " and batch size"
+            )
+
+
+def _gpus(count: int) -> str:
+    return "1 GPU" if count == 1 else f"{count} GPUs"
