@@ -20,7 +20,7 @@ from celery.signals import after_setup_logger, beat_embedded_init, worker_init
 from backend.logs import formatter
 from backend.queue import QUEUE_OF, ROUNDS_QUEUE, broker_configuration
 from backend.settings import Settings, get_settings
-from maat.garbage import collect_less_often
+from maat.garbage import leave_out_what_is_loaded
 from worker.beat import every
 from worker.heartbeats import Heartbeat
 
@@ -88,9 +88,9 @@ def _write_no_messages(logger: logging.Logger, **_: object) -> None:
 
 
 @worker_init.connect  # type: ignore[untyped-decorator]
-def _collect_less_often(**_: object) -> None:
-    """Set it before the pool forks: its processes inherit it."""
-    collect_less_often()
+def _leave_out_what_is_loaded(**_: object) -> None:
+    """The tasks are imported by now, and the pool has not forked yet."""
+    leave_out_what_is_loaded()
 
 
 @beat_embedded_init.connect  # type: ignore[untyped-decorator]

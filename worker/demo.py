@@ -11,17 +11,17 @@ from datetime import timedelta
 
 from sqlmodel import Session, col, select
 
-from backend.bootstrap_data import DEMO_CLUSTER, HISTORY
 from backend.clocktime import cluster_seconds, wind_to
 from backend.database import Database
 from backend.demo.arrivals import Arrival, arrivals
+from backend.demo.cluster import DEMO_CLUSTER, HISTORY
 from backend.demo.examples import ask_for_examples, examples_are_missing
 from backend.demo.people import ensure_people
 from backend.jobs.service import submit_unless_known
 from backend.models import Cluster, Job
 from backend.moments import moment_of
 from backend.queue import Queue
-from worker.live import step_cluster
+from worker.live.step import step_cluster
 
 HISTORY_SECONDS = HISTORY.total_seconds()
 # Seconds between rounds of the history; fine in its last hours, which the pages show first.
@@ -66,6 +66,15 @@ def wind_forward(database: Database, cluster_id: str) -> bool:
         wind_to(cluster, moment_of(session), until)
         session.add(cluster)
         return True
+
+
+def is_in_its_history(database: Database, cluster_id: str) -> bool:
+    """Whether the clock of this cluster is being wound forward: what is foretold is soon past."""
+    with database.session_scope(writes=False) as session:
+        cluster = session.get(Cluster, cluster_id)
+        if cluster is None or cluster.name != DEMO_CLUSTER.name:
+            return False
+        return _has_history_to_come(cluster, cluster_seconds(cluster, moment_of(session)))
 
 
 def submit_arrivals(database: Database, cluster_id: str) -> None:

@@ -19,24 +19,20 @@ from backend.queue import (
     CeleryQueue,
 )
 from backend.settings import get_settings
-from worker import (
-    demo,
-    housekeeping,
-    live,
-    live_commands,
-    marginal_values,
-    previews,
-    reports,
-    retention,
-    simulations,
-    sweeps,
-)
+from worker import demo, housekeeping, retention
 from worker.app import DISPATCH_SECONDS, EXPIRES_SECONDS, TICK_SECONDS, app
 from worker.fairness import days
 from worker.fairness import requests as fairness_requests
 from worker.fairness import work as fairness
 from worker.forecasts import what_if
 from worker.forecasts import work as forecasts
+from worker.live import commands as live_commands
+from worker.live import step as live
+from worker.rehearsals import previews
+from worker.reports import due as reports
+from worker.rounds import marginal_values
+from worker.simulations import runs as simulations
+from worker.simulations import sweeps
 from worker.training.awaited import watch
 from worker.webhooks import keeping as webhook_keeping
 from worker.webhooks.courier import Courier
@@ -111,7 +107,8 @@ def dispatch() -> None:
     for forecast_id in what_if.waiting_questions(database()):
         answer_what_if.delay(forecast_id)
     for cluster_id in forecasts.due_clusters(database()):
-        forecast_cluster.apply_async((cluster_id,), expires=DISPATCH_SECONDS)
+        if not demo.is_in_its_history(database(), cluster_id):
+            forecast_cluster.apply_async((cluster_id,), expires=DISPATCH_SECONDS)
 
 
 @app.task(name=PREVIEW_ROUND)  # type: ignore[untyped-decorator]
@@ -146,10 +143,8 @@ def deliver_report(delivery_id: str) -> None:
 
 @app.task(name=FORECAST_CLUSTER)  # type: ignore[untyped-decorator]
 def forecast_cluster(cluster_id: str) -> None:
-    """Forecast the jobs of a cluster after a round; questions of people go first."""
-    forecasts.work_out_if_due(
-        database(), cluster_id, must_stop=lambda: what_if.is_asked(database())
-    )
+    """Forecast the jobs of a cluster after a round, beside questions, which go first."""
+    forecasts.begin(database(), cluster_id)
 
 
 @app.task(name=ANSWER_WHAT_IF)  # type: ignore[untyped-decorator]

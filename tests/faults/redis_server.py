@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 import redis
 
-from benchmarks.real_server import free_port
+from benchmarks.service.real_server import free_port
 
 START_SECONDS = 60.0
 TRIES = 5  # a port that was free may be taken by the time the server asks for it

@@ -19,7 +19,7 @@ import pytest
 import yaml
 from worker_processes import PATIENCE_SECONDS, group_lives, wait_until
 
-from benchmarks.real_server import free_port
+from benchmarks.service.real_server import free_port
 from maat.client import Client
 
 ROOT = Path(__file__).resolve().parents[2]

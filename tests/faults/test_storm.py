@@ -34,6 +34,7 @@ def nothing_is_wrong(storm: Storm) -> None:
 TWELVE = ("rank", "rank", "supervisor", "worker", "rank", "api", "beat", *["supervisor"] * 5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("storm", [{"seed": 1, "steps": 40}], indirect=True)
 def test_a_dozen_kills_lose_no_job_and_double_nothing(storm: Storm) -> None:
     storm.blow_in_order(TWELVE, jobs=5, seconds_between=0.2)

@@ -23,8 +23,8 @@ from simulation_samples import operation_of, request_simulation, runs_of
 from worker_processes import PATIENCE_SECONDS, Worker, wait_until
 
 from backend.database import Database
-from worker import live
 from worker.executors.simulated import live_models
+from worker.live import step as live
 
 FAST = 240.0  # cluster seconds in a second: a round every quarter of one
 

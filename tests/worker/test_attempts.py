@@ -286,7 +286,7 @@ class LyingEngine(RuleBasedStateMachine):
         one.attempt = after(one.attempt, move, self.now)
         if not dies_between:
             self._tell(one, move)
-            one.attempt = heard(one.attempt, move)
+            one.attempt = heard(one.attempt, move, self.now)
 
     def _may_take(self, one: _Kept) -> bool:
         held = {other.gpu for other in self.kept if other.holds_gpu}
@@ -362,7 +362,7 @@ class LyingEngine(RuleBasedStateMachine):
                 if not isinstance(move, TakeGpus) or self._may_take(one):
                     one.attempt = after(one.attempt, move, self.now)
                     self._tell(one, move)
-                    one.attempt = heard(one.attempt, move)
+                    one.attempt = heard(one.attempt, move, self.now)
         assert not any(one.is_live or one.truth.alive for one in self.kept)
 
 

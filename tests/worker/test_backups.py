@@ -25,8 +25,8 @@ from backend.clocktime import utc_now
 from backend.database import Database
 from backend.models import Cluster, Job, WorkerHeartbeat
 from backend.settings import Settings
-from worker import live
-from worker.lease import LEASE_SECONDS
+from worker.live import step as live
+from worker.live.lease import LEASE_SECONDS
 
 MINUTE = 60.0
 

@@ -9,7 +9,7 @@ import pytest
 from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Allocation
 from maat.scheduling.rounds import Change, ChangeKind, Changes, Grant
-from worker.changes_json import changes_from_json, changes_to_json
+from worker.rounds.changes_json import changes_from_json, changes_to_json
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,12 @@ from backend.health.service import worker_health
 from backend.models import Cluster, Operation, Round
 from backend.moments import moment_of
 from maat.scheduling.rounds import ClusterState, RoundResult
-from worker import beat, live, simulations
+from worker import beat
 from worker.app import app
-from worker.lease import LEASE_SECONDS, take
-from worker.round_store import SqlRoundStore
+from worker.live import step as live
+from worker.live.lease import LEASE_SECONDS, take
+from worker.rounds.store import SqlRoundStore
+from worker.simulations import runs as simulations
 
 BY_AN_HOUR = pytest.mark.parametrize("set_by", [HOUR, -HOUR], ids=["forward", "back"])
 

@@ -9,8 +9,8 @@ from sqlmodel import col, select
 from backend.database import Database
 from backend.jobs.deadlines import outlook_of
 from backend.models import Job, JobEvent
-from worker import live
-from worker.live_memory import MEMORY
+from worker.live import step as live
+from worker.live.memory import MEMORY
 
 pytestmark = pytest.mark.both_databases
 

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from sqlmodel import col, func, select
 
-from backend.bootstrap_data import DEMO_CLUSTER, ensure_defaults
+from backend.bootstrap_data import ensure_defaults
 from backend.clocktime import cluster_seconds, this_moment, wind_to
 from backend.database import Database
 from backend.demo.arrivals import arrivals
+from backend.demo.cluster import DEMO_CLUSTER
 from backend.models import Cluster, Job, Round, Simulation, Sweep, Tenant
 from backend.settings import Settings
 from worker import demo
@@ -63,7 +64,9 @@ def external_ids(database: Database) -> list[str | None]:
 def test_a_history_of_real_rounds_ends_at_the_clusters_present(
     database: Database, cluster_id: str
 ) -> None:
+    assert demo.is_in_its_history(database, cluster_id)
     lived(database, 1)
+    assert not demo.is_in_its_history(database, cluster_id)
 
     with database.session_scope(writes=False) as session:
         cluster = session.get_one(Cluster, cluster_id)

@@ -17,7 +17,8 @@ from backend.columns import unpack_json
 from backend.database import Database
 from backend.migrations import alembic_config, upgrade
 from backend.models import ClusterRuntime, ExecutorJob, ExecutorSamples
-from worker import live, live_memory
+from worker.live import memory as live_memory
+from worker.live import step as live
 
 
 def test_an_executor_goes_on_across_the_change_to_a_row_per_job(empty_database_url: str) -> None:

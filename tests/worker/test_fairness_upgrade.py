@@ -10,8 +10,9 @@ from backend.database import Database
 from backend.migrations import alembic_config, upgrade
 from backend.models import JobFairness
 from maat.vocabulary import WithoutRho
-from worker import live, live_memory
 from worker.fairness.work import work_out
+from worker.live import memory as live_memory
+from worker.live import step as live
 
 
 def test_jobs_that_ended_before_the_change_are_told_to_have_no_rho(

@@ -46,8 +46,8 @@ from maat.simulation.scenario import Scenario
 from maat.simulation.world_models import catalog_models
 from maat.vocabulary import FairnessRule, JobState, WithoutRho
 from maat.workloads.workloads import TraceJob, Workload
-from worker import live
 from worker.fairness import days, requests, work
+from worker.live import step as live
 
 pytestmark = pytest.mark.both_databases
 

@@ -18,7 +18,7 @@ from backend.database import Database
 from backend.models import OperationState, Simulation, SimulationRun
 from backend.simulations.service import prepare_simulation, store_simulation
 from maat.api.simulations import SimulationBody
-from worker import simulations
+from worker.simulations import runs as simulations
 
 CANNOT_RUN = {"model": "yolov3", "gpu_types": ["rtx"]}
 

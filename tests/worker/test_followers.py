@@ -18,8 +18,8 @@ from backend.database import Database
 from backend.jobs.dependencies import drop_failed_needs
 from backend.models import Job, JobDependency
 from maat.vocabulary import JobState
-from worker import live
-from worker.live_memory import MEMORY
+from worker.live import step as live
+from worker.live.memory import MEMORY
 
 pytestmark = pytest.mark.both_databases
 

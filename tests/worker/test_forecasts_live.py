@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from datetime import timedelta
 from typing import Any
 
@@ -23,15 +25,18 @@ from backend.models import (
 )
 from backend.settings import Settings
 from maat.forecasting.draws import CENTRAL, Drawing
-from maat.forecasting.forecast import LEAST_DRAWS
+from maat.forecasting.forecast import LEAST_DRAWS, Forecast, OutOfTime
 from maat.forecasting.play import play
 from maat.scheduling.belief import MemoisingFitter
 from maat.vocabulary import Adaptivity, JobState, PromiseKind
-from worker import live
 from worker.forecasts import what_if, work
 from worker.forecasts.past import unknown_of
 from worker.forecasts.reading import Reading, read
+from worker.forecasts.turns import LOW_PRIORITY, Turns
+from worker.live import step as live
 from worker.retention import forget_jobs
+
+MORE_NODES = {"add_nodes": [{"gpu_type": "a100", "gpu_count": 8, "count": 2}]}
 
 
 def step_at(database: Database, cluster_id: str, *times: float) -> None:
@@ -237,20 +242,95 @@ def test_what_a_killed_worker_had_begun_another_one_finishes(database: Database)
     assert row_of(database, cluster_id).state == OperationState.SUCCEEDED
 
 
-def test_a_forecast_gives_way_to_a_question(
+class ToldTurns(Turns):
+    """Turns that tell when somebody waits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.somebody_waits = threading.Event()
+
+    def wait(self) -> None:
+        self.somebody_waits.set()
+        super().wait()
+
+
+def test_a_forecast_stands_still_during_a_question_and_goes_on_from_there(
+    database: Database,
+) -> None:
+    cluster_id = make_fifo(database)
+    submit_rigid(database, cluster_id)
+    step_at(database, cluster_id, 30.0)
+    turns = ToldTurns()
+    worker = threading.Thread(
+        target=work.work_out, args=(database, cluster_id), kwargs={"turns": turns}
+    )
+
+    with turns.question():
+        worker.start()
+        assert turns.somebody_waits.wait(60)
+        what_if.answer(database, forecast_id := ask(database, cluster_id, changes=MORE_NODES))
+        assert answered(database, forecast_id)[1] is not None
+        assert row_of(database, cluster_id).state == OperationState.RUNNING
+        assert forecasts_of(database) == {}
+    worker.join(60)
+
+    assert row_of(database, cluster_id).state == OperationState.SUCCEEDED
+    assert row_of(database, cluster_id).draws >= LEAST_DRAWS
+    assert len(promises_of(database)) == 1
+
+
+def test_a_forecast_after_a_round_is_below_the_priority_of_its_process(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster_id = make_fifo(database)
     submit_rigid(database, cluster_id)
     step_at(database, cluster_id, 30.0)
-    monkeypatch.setattr(work, "LOOK_SECONDS", 0.0)
+    found: list[int] = []
+    worked = work.worked_out
 
-    assert work.work_out(database, cluster_id, must_stop=lambda: True) is None
+    def noted(*arguments: Any) -> Forecast:
+        found.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+        return worked(*arguments)
 
-    row = row_of(database, cluster_id)
-    assert row.state == OperationState.FAILED
-    assert forecasts_of(database) == {}
+    monkeypatch.setattr(work, "worked_out", noted)
+    mine = os.getpriority(os.PRIO_PROCESS, 0)
+
+    work.begin(database, cluster_id).join(60)
+
+    assert found == [max(LOW_PRIORITY, mine)]
+    assert os.getpriority(os.PRIO_PROCESS, 0) == mine
+    assert forecasts_of(database)
+
+
+def test_jobs_without_a_forecast_have_a_first_one_of_few_draws_that_promises_nothing(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster_id = make_fifo(database)
+    first = submit_rigid(database, cluster_id, work_scale=50.0)
+    step_at(database, cluster_id, 30.0)
+
+    def out_of_time(*_: object) -> Forecast:
+        raise OutOfTime
+
+    with monkeypatch.context() as patch:
+        patch.setattr(work, "worked_out", out_of_time)
+        assert work.work_out(database, cluster_id) is None
+    assert {job_id: row.draws for job_id, row in forecasts_of(database).items()} == {
+        first: work.FIRST_DRAWS
+    }
     assert promises_of(database) == []
+
+    step_at(database, cluster_id, 90.0)
+    assert work.work_out(database, cluster_id) is not None
+    assert forecasts_of(database)[first].draws >= LEAST_DRAWS
+    second = submit_rigid(database, cluster_id, submitted_seconds=100.0)
+    step_at(database, cluster_id, 150.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(work, "worked_out", out_of_time)
+        work.work_out(database, cluster_id)
+    rows = forecasts_of(database)
+    assert rows[first].draws >= LEAST_DRAWS
+    assert rows[second].draws == work.FIRST_DRAWS
 
 
 def test_a_second_message_of_the_same_round_finds_nothing_to_do(database: Database) -> None:
@@ -258,9 +338,9 @@ def test_a_second_message_of_the_same_round_finds_nothing_to_do(database: Databa
     submit_rigid(database, cluster_id)
     step_at(database, cluster_id, 30.0)
 
-    assert work.work_out_if_due(database, cluster_id, must_stop=lambda: False) is not None
+    assert work.work_out_if_due(database, cluster_id) is not None
     first = row_of(database, cluster_id).finished_at
-    assert work.work_out_if_due(database, cluster_id, must_stop=lambda: False) is None
+    assert work.work_out_if_due(database, cluster_id) is None
     assert row_of(database, cluster_id).finished_at == first
 
 
@@ -375,8 +455,7 @@ def test_another_policy_and_more_nodes_are_played_side_by_side(database: Databas
     by_job = {row[0]: row[1] for row in result["slowed"]}
     assert by_job[short] < 0 < by_job[long]
 
-    more = {"add_nodes": [{"gpu_type": "a100", "gpu_count": 8, "count": 2}]}
-    forecast_id = ask(database, cluster_id, changes=more)
+    forecast_id = ask(database, cluster_id, changes=MORE_NODES)
     what_if.answer(database, forecast_id)
     _, result = answered(database, forecast_id)
     assert {row[0]: row[1] for row in result["slowed"]}[short] < 0
@@ -407,11 +486,53 @@ def test_a_question_without_a_worker_is_sent_again_and_answered_once(database: D
     step_at(database, cluster_id, 30.0)
     forecast_id = ask(database, cluster_id, changes={"policy": "srtf"})
 
-    assert what_if.is_asked(database)
     assert what_if.waiting_questions(database) == [forecast_id]
     assert what_if.waiting_questions(database) == []
     what_if.answer(database, forecast_id)
     first = answered(database, forecast_id)
     what_if.answer(database, forecast_id)
     assert answered(database, forecast_id) == first
-    assert not what_if.is_asked(database)
+
+
+def test_a_first_answer_is_there_while_others_are_played(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster_id = make_fifo(database)
+    submit_rigid(database, cluster_id)
+    step_at(database, cluster_id, 30.0)
+    forecast_id = ask(database, cluster_id, changes=MORE_NODES)
+    seen: list[tuple[str, int]] = []
+    told = what_if._tell
+
+    def noted(*arguments: Any) -> None:
+        told(*arguments)
+        operation, result = answered(database, forecast_id)
+        seen.append((operation.state, 0 if result is None else result["draws"]))
+
+    monkeypatch.setattr(what_if, "_tell", noted)
+    what_if.answer(database, forecast_id)
+
+    running = OperationState.RUNNING.value
+    assert seen[:5] == [(running, n) for n in (0, 0, 1, 1, 2)]
+    assert answered(database, forecast_id)[1]["draws"] >= what_if.LEAST_PAIRS
+
+
+def test_a_question_out_of_time_keeps_the_pairs_that_were_played(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster_id = make_fifo(database)
+    submit_rigid(database, cluster_id)
+    step_at(database, cluster_id, 30.0)
+    forecast_id = ask(database, cluster_id, changes=MORE_NODES)
+    told = what_if._tell
+
+    def noted(database: Database, asked: WhatIf, done: int) -> None:
+        told(database, asked, done)
+        if done == 2:
+            monkeypatch.setattr(what_if, "MOST_SECONDS", 0.0)
+
+    monkeypatch.setattr(what_if, "_tell", noted)
+    what_if.answer(database, forecast_id)
+
+    operation, result = answered(database, forecast_id)
+    assert (operation.state, result["draws"]) == (OperationState.SUCCEEDED, 1)

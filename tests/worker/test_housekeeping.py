@@ -10,7 +10,8 @@ from sqlmodel import select
 from backend.clocktime import utc_now
 from backend.database import Database
 from backend.models import AuditRecord, IdempotencyKey, OutboxMessage
-from worker import housekeeping, live
+from worker import housekeeping
+from worker.live import step as live
 
 
 def test_only_the_rounds_that_a_cluster_wants_are_kept(database: Database) -> None:

@@ -22,8 +22,8 @@ from backend.clocktime import utc_now
 from backend.database import Database
 from backend.models import Cluster
 from maat.scheduling.rounds import ClusterState, RoundResult
-from worker import lease
-from worker.round_store import SqlRoundStore
+from worker.live import lease
+from worker.rounds.store import SqlRoundStore
 from worker.writes import Write
 
 pytestmark = pytest.mark.both_databases

@@ -29,12 +29,13 @@ from backend.models import Cluster, ClusterRuntime, ExecutorJob, ExecutorSamples
 from maat.scheduling.job import JobId
 from maat.simulation.job_snapshot import JobSnapshot, samples_to_json
 from maat.simulation.simulated_job import SimulatedJob
-from worker import live, live_memory
-from worker.executor_rows import stored_state
 from worker.executors.protocol import StateChanges
 from worker.executors.simulated import SimulatedLive
-from worker.lease import take
-from worker.live_cluster import LiveCluster
+from worker.live import memory as live_memory
+from worker.live import step as live
+from worker.live.cluster import LiveCluster
+from worker.live.lease import take
+from worker.rounds.executor_rows import stored_state
 
 TIMES = [float(seconds) for seconds in range(30, 1500, 60)]
 Step = Callable[[str], int | None]

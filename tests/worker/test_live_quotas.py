@@ -14,7 +14,7 @@ from backend.models import GpuQuota, Job, Node, Tenant, User
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.policies.fifo import Fifo
 from maat.scheduling.rounds import Decision, RoundInput
-from worker import live
+from worker.live import step as live
 
 
 @pytest.fixture

@@ -13,8 +13,9 @@ from backend.database import Database
 from backend.marginal_values import service
 from backend.marginal_values.service import marginal_values, policy_spans, sums_of_days
 from backend.models import Cluster, MarginalValueDay, Round
-from worker import housekeeping, live
-from worker.marginal_values import sum_prices
+from worker import housekeeping
+from worker.live import step as live
+from worker.rounds.marginal_values import sum_prices
 
 EPOCH = dt.datetime(2026, 11, 2, 12, 0, tzinfo=dt.UTC)  # noon: half a day is left
 HALF_DAY = 43_200.0
@@ -169,6 +170,24 @@ def test_rounds_of_policies_without_a_programme_have_no_price_and_none_is_invent
         ("las", 1, 0.0),
         ("sia", 2, 60.0),
     ]
+
+
+def test_rounds_that_dealt_the_gpus_by_quotas_have_no_price(
+    database: Database, cluster_id: str
+) -> None:
+    dealt = {"prices": {"capacity:t4": 0.0, "quota:t4:blue": 0.3}}
+    add(
+        database,
+        a_round(cluster_id, 1, 0.0, None, **dealt),
+        a_round(cluster_id, 2, 60.0, 0.2),
+        a_round(cluster_id, 3, 120.0, 0.2),
+    )
+    sum_prices(database)
+    with database.session_scope(writes=False) as session:
+        found = sums_of_days(session, cluster_id, EPOCH.date(), EPOCH.date())
+    (value,) = marginal_values(found)
+    assert value.mean_value == pytest.approx(0.2)
+    assert value.priced_hours == pytest.approx(value.hours / 2)
 
 
 def test_rounds_of_a_live_cluster_say_by_which_parameters_they_decided(

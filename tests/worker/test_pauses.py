@@ -17,8 +17,8 @@ from sqlmodel import col, select
 from backend.database import Database
 from backend.models import Job, JobPause
 from maat.vocabulary import JobState
-from worker import live
-from worker.live_memory import MEMORY
+from worker.live import step as live
+from worker.live.memory import MEMORY
 
 pytestmark = pytest.mark.both_databases
 
@@ -157,7 +157,7 @@ def test_a_worker_that_is_killed_before_it_applies_the_round_pauses_the_job_once
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("worker.round_store.SqlRoundStore.applied", killed)
+        patched.setattr("worker.rounds.store.SqlRoundStore.applied", killed)
         with pytest.raises(KeyboardInterrupt):
             step_at(database, cluster_id, 150)
     MEMORY.forget(database)

@@ -17,8 +17,10 @@ from backend.database import Database
 from backend.models import Cluster, Node, Operation, OperationState, RoundPreview
 from backend.settings import Settings
 from maat.api.previews import PreviewResultOut
-from worker import housekeeping, live, previews
-from worker.round_preview import preview_of
+from worker import housekeeping
+from worker.live import step as live
+from worker.rehearsals import previews
+from worker.rehearsals.round_preview import preview_of
 
 
 def step_at(database: Database, cluster_id: str, *times: float) -> None:

@@ -21,7 +21,7 @@ from backend.attempts.beliefs import show_belief
 from backend.database import Database
 from backend.models import Cluster, Job, JobCommand, JobEvent
 from backend.settings import Settings
-from benchmarks.real_server import free_port
+from benchmarks.service.real_server import free_port
 from maat.agent.environment import Environment
 from maat.api.beliefs import BeliefOut
 from maat.scheduling.explain import ReasonCode, sentence_of

@@ -26,7 +26,7 @@ from worker.engines.protocol import (
     Seen,
     Unreachable,
 )
-from worker.lease import leased
+from worker.live.lease import leased
 from worker.training import reconcile
 from worker.training.orders import Orders
 from worker.training.reconcile import LeaseLost, Reconciler
@@ -45,6 +45,7 @@ class ScriptedEngine:
     ended: dict[str, Seen] = field(default_factory=dict)
     said: list[tuple[str, str]] = field(default_factory=list)
     launching: Callable[[Order], None] = lambda order: None
+    stopping: Callable[[], None] = lambda: None
     is_away: bool = False
     forgets: bool = False
 
@@ -76,6 +77,7 @@ class ScriptedEngine:
     def stop(self, attempt_id: str) -> None:
         self._answer()
         self.said.append(("stop", attempt_id))
+        self.stopping()
 
     def kill(self, attempt_id: str) -> None:
         self._answer()
@@ -311,11 +313,12 @@ def test_a_stop_that_did_not_reach_the_engine_is_asked_again_before_any_force(st
     stage.cluster.ask_to_end(stage.job_id, StopReason.PREEMPTED)
     stage.engine.is_away = True
     stage.look()
+    stage.cluster.wind(60.0)
     stage.engine.is_away = False
     stage.look()
     assert stage.engine.verbs() == ["launch", "stop"]
     stage.look()
-    assert stage.engine.verbs() == ["launch", "stop"]
+    assert stage.engine.verbs() == ["launch", "stop"], "its time to save begins when it hears"
     stage.cluster.wind(6.0)
     stage.look()
     assert stage.engine.verbs() == ["launch", "stop", "kill"]
@@ -323,6 +326,17 @@ def test_a_stop_that_did_not_reach_the_engine_is_asked_again_before_any_force(st
     stage.look()
     assert stage.attempt.outcome == Outcome.STOPPED
     assert stage.engine.verbs()[-1] == "forget"
+
+
+def test_an_engine_that_takes_long_to_stop_an_attempt_costs_it_no_time_to_save(
+    stage: Stage,
+) -> None:
+    stage.look()
+    stage.cluster.ask_to_end(stage.job_id, StopReason.PREEMPTED)
+    stage.engine.stopping = lambda: stage.cluster.wind(60.0)
+    stage.look()
+    stage.look()
+    assert stage.engine.verbs() == ["launch", "stop"]
 
 
 def test_a_silent_attempt_is_stopped_and_counts_as_failed(stage: Stage) -> None:

@@ -5,19 +5,28 @@ They run on both databases with real policies and placers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from live_samples import job, make_cluster, set_time, submit
+from live_samples import job, make_cluster, make_owner, set_time, submit
 from sqlmodel import select
 
+from backend.accounts.identity import Principal
+from backend.accounts.permissions import PERMISSIONS, Role
+from backend.accounts.tenants import change_tenant
 from backend.database import Database
-from backend.jobs import remedies
-from backend.jobs.remedies import RemedyFinder
-from backend.models import Cluster, Job, Node, Round
+from backend.jobs.changing import change_job
+from backend.jobs.remedies import RemedyFinder, finding
+from backend.jobs.remedies.finding import SOLUBLE
+from backend.jobs.remedies.wishes import CODES
+from backend.models import Cluster, Job, Node, Round, Tenant
+from backend.settings import Settings
+from maat.api.accounts import TenantChanges
 from maat.api.job_answers import Remedy
-from worker import live
-from worker.rehearsal import LiveRehearsal
+from maat.api.jobs import JobChanges
+from worker.live import step as live
+from worker.rehearsals.rehearsal import LiveRehearsal
 
 
 def step_at(database: Database, cluster_id: str, *times: float) -> None:
@@ -37,26 +46,25 @@ def remedies_of(
         )
 
 
-def take(database: Database, job_id: str, remedy: Remedy, *, at: float) -> str:
-    """Cancel the job and submit it again as the remedy says."""
+def press(database: Database, job_id: str, remedy: Remedy) -> None:
+    """Do what the remedy says through the services that the routes call."""
+    who = admin(database)
     with database.session_scope() as session:
         row = session.get_one(Job, job_id)
-        row.cancel_requested = True
-        row.version += 1
-        session.add(row)
-        declared = (
-            "model",
-            "work_scale",
-            "adaptivity",
-            "gpu_count",
-            "min_gpus",
-            "max_gpus",
-            "batch_size",
-            "gpu_types",
-        )
-        fields = {name: getattr(row, name) for name in declared} | remedy["changes"]
-        cluster_id = row.cluster_id
-    return submit(database, cluster_id, submitted_seconds=at, **fields)[0]
+        if remedy["action"] == "change-tenant":
+            tenant = session.get_one(Tenant, row.tenant_id)
+            weight = TenantChanges(weight=remedy["changes"]["weight"])
+            change_tenant(session, Settings(), who, tenant.name, weight, f'"{tenant.version}"')
+            return
+        assert {name: getattr(row, name) for name in remedy["changes"]} == remedy["before"]
+        changes = JobChanges.model_validate(remedy["changes"])
+        change_job(session, who, job_id, changes, f'"{row.version}"')
+
+
+def admin(database: Database) -> Principal:
+    user, tenant = make_owner(database)
+    role = Role.CLUSTER_ADMIN
+    return Principal(user, "owner", tenant, "tenant", role, PERMISSIONS[role])
 
 
 def rigid(count: int, **more: Any) -> dict[str, Any]:
@@ -82,11 +90,11 @@ def full_but_for_four(database: Database, **cluster: Any) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("policy", ["sia", "fifo", "srtf"])
-def test_each_remedy_that_is_offered_starts_the_job_in_the_next_round_as_it_says(
+def test_a_remedy_says_what_it_changes_and_what_the_next_round_would_give(
     database: Database, policy: str
 ) -> None:
     placer = "whole-node" if policy == "sia" else "packed-sticky"
-    cluster_id, waiting = full_but_for_four(database, policy=policy, placer=placer)
+    _, waiting = full_but_for_four(database, policy=policy, placer=placer)
     offered = remedies_of(database, waiting)
     assert {"lower_gpu_count", "make_adaptive"} <= {remedy["code"] for remedy in offered}
     fewer = next(remedy for remedy in offered if remedy["code"] == "lower_gpu_count")
@@ -94,37 +102,95 @@ def test_each_remedy_that_is_offered_starts_the_job_in_the_next_round_as_it_says
         fewer["sentence"]
         == "Ask for 4 GPUs instead of 8: at present, the next round would start it on 4 × t4."
     )
-
-    again, time = waiting, 150.0
-    for remedy in offered:
-        again = take(database, again, remedy, at=time + 1)
-        time += 60
-        step_at(database, cluster_id, time)
-        held = job(database, again)
-        start = remedy["starts_with"]
-        assert start is not None
-        assert (held.gpu_type, len(held.gpus or ())) == (
-            start["gpu_type"],
-            start["gpu_count"],
-        ), remedy
+    assert (fewer["before"], fewer["changes"]) == ({"gpu_count": 8}, {"gpu_count": 4})
 
 
-def test_another_gpu_type_is_offered_where_it_has_room(database: Database) -> None:
+def all_a100_taken(database: Database, **wanted: Any) -> tuple[str, str]:
+    """Make a cluster whose A100 are all held, and half of its T4, and a job that waits."""
     cluster_id = make_cluster(database)
     submit(database, cluster_id, **rigid(8, gpu_types=["a100"], preemptible=False))
+    submit(database, cluster_id, **rigid(4, gpu_types=["t4"], preemptible=False))
     step_at(database, cluster_id, 30, 90)
-    (waiting,) = submit(
-        database, cluster_id, submitted_seconds=91.0, **rigid(4, gpu_types=["a100"])
-    )
+    (waiting,) = submit(database, cluster_id, submitted_seconds=91.0, **wanted)
     step_at(database, cluster_id, 150)
+    return cluster_id, waiting
 
-    more = next(
-        remedy for remedy in remedies_of(database, waiting) if remedy["code"] == "allow_more_types"
-    )
-    assert more["changes"] == {"gpu_types": ["a100", "t4"]}
-    again = take(database, waiting, more, at=151.0)
+
+def others_come_first(database: Database) -> tuple[str, str]:
+    """Make a cluster on which a job waits behind one for which there are no A100."""
+    cluster_id = make_cluster(database, policy="fifo", placer="packed-sticky")
+    submit(database, cluster_id, **rigid(8, gpu_types=["a100"], preemptible=False))
+    step_at(database, cluster_id, 30, 90)
+    submit(database, cluster_id, submitted_seconds=91.0, **rigid(8, gpu_types=["a100"]))
+    (waiting,) = submit(database, cluster_id, submitted_seconds=92.0, **rigid(4, gpu_types=["t4"]))
+    step_at(database, cluster_id, 150)
+    return cluster_id, waiting
+
+
+def another_tenant_weighs_more(database: Database) -> tuple[str, str]:
+    """Make a cluster of two tenants: the heavier one is dealt six A100, the other two of them."""
+    cluster_id = make_cluster(database, policy="fifo", placer="packed-sticky")
+    pair = rigid(2, gpu_types=["a100"])
+    with database.session_scope() as session:
+        heavy = Tenant(name="heavy", weight=1.9)
+        session.add(heavy)
+        session.flush()
+    ids = submit(database, cluster_id, count=4, **pair)
+    with database.session_scope() as session:
+        for job_id in ids[1:]:
+            session.get_one(Job, job_id).tenant_id = heavy.id
+    step_at(database, cluster_id, 30, 90)
+    (waiting,) = submit(database, cluster_id, submitted_seconds=91.0, **pair)
+    step_at(database, cluster_id, 150)
+    return cluster_id, waiting
+
+
+WAITS: dict[str, Callable[[Database], tuple[str, str]]] = {
+    "lower_gpu_count": full_but_for_four,
+    "make_adaptive": full_but_for_four,
+    "lower_min_gpus": lambda database: all_a100_taken(
+        database, min_gpus=8, work_scale=100.0, adaptivity="strong-scaling", batch_size=512
+    ),
+    "allow_more_types": lambda database: all_a100_taken(database, **rigid(4, gpu_types=["a100"])),
+    "make_adaptive_on_more_types": lambda database: all_a100_taken(
+        database, **rigid(8, gpu_types=["a100"])
+    ),
+    "raise_priority": others_come_first,
+    "raise_weight": another_tenant_weighs_more,
+}
+"""For every kind of remedy, a cluster and a job of it that waits and that it helps."""
+
+
+def test_every_kind_of_remedy_is_pressed_here() -> None:
+    assert set(WAITS) == set(CODES)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_remedy_that_is_pressed_starts_the_job_in_the_next_round_as_it_says(
+    database: Database, code: str
+) -> None:
+    cluster_id, waiting = WAITS[code](database)
+    before = job(database, waiting)
+    assert (before.gpus, before.reason_code in SOLUBLE) == (None, True), before.reason_code
+    offered = remedies_of(database, waiting)
+    remedy = next(one for one in offered if one["code"] == code)
+
+    press(database, waiting, remedy)
     step_at(database, cluster_id, 210)
-    assert (job(database, again).gpu_type, len(job(database, again).gpus or ())) == ("t4", 4)
+
+    after, start = job(database, waiting), remedy["starts_with"]
+    assert start is not None
+    assert after.reason_code == "GRANTED"
+    assert (after.gpu_type, len(after.gpus or ())) == (start["gpu_type"], start["gpu_count"])
+    assert after.submitted_seconds == before.submitted_seconds
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_job_that_is_not_helped_waits_on(database: Database, code: str) -> None:
+    cluster_id, waiting = WAITS[code](database)
+    why = job(database, waiting).reason_code
+    step_at(database, cluster_id, 210)
+    assert job(database, waiting).reason_code == why
 
 
 def test_nothing_is_offered_where_no_round_would_start_the_job(database: Database) -> None:
@@ -168,7 +234,7 @@ def test_who_asks_while_another_job_is_looked_at_is_answered_without_remedies(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, waiting = full_but_for_four(database)
-    monkeypatch.setattr(remedies, "MOST_WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(finding, "MOST_WAIT_SECONDS", 0.01)
     finder = RemedyFinder(LiveRehearsal())
     with finder._at_work:
         assert remedies_of(database, waiting, finder) == []

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from backend.jobs.admission import objections
 from backend.jobs.models import Job
-from backend.simulations.traces import csv_workload, trace_job
+from backend.simulations.trace_jobs import trace_job
+from backend.simulations.traces import csv_workload
 from maat.api.jobs import JobBody
 from maat.models.catalog import load_catalog
 from maat.scheduling.cluster import Cluster
@@ -22,7 +23,7 @@ from maat.simulation.world import World
 from maat.vocabulary import MAX_GPUS
 from maat.workloads.formats.sia import write_workload
 from maat.workloads.workloads import Workload
-from worker.job_spec import job_spec
+from worker.jobs.spec import job_spec
 
 CLUSTER = Cluster.parse("t4=6x4,rtx=3x8,a100=2x8")
 SUBMITTED, FIRST = 90.0, 30.0

@@ -23,9 +23,17 @@ from backend.models import Cluster, Report, ReportDelivery, ReportSchedule, Tena
 from backend.secret_key import secret_key
 from backend.settings import Settings
 from backend.webhooks.signing import signature
-from worker import housekeeping, report_channels, reports, tasks
-from worker.report_channels import Undelivered
-from worker.reports import MOST_TRIES, PAUSES_SECONDS, deliver, due_deliveries, waiting_deliveries
+from worker import housekeeping, tasks
+from worker.reports import channels as report_channels
+from worker.reports import due as reports
+from worker.reports.channels import Undelivered
+from worker.reports.due import (
+    MOST_TRIES,
+    PAUSES_SECONDS,
+    deliver,
+    due_deliveries,
+    waiting_deliveries,
+)
 
 SECRET = "a-secret-of-more-than-16"
 ROOT = Path(__file__).parents[2]
@@ -236,7 +244,7 @@ KILLED = """
 import sys
 from backend.database import Database
 from backend.settings import Settings
-from worker.reports import deliver
+from worker.reports.due import deliver
 settings = Settings(_env_file=None)
 deliver(Database.of(settings), settings, sys.argv[1])
 """

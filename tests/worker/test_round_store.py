@@ -24,8 +24,8 @@ from backend.database import Database
 from backend.models import Cluster, ClusterRuntime, OutboxMessage, Round
 from maat.scheduling.events import Event
 from maat.scheduling.rounds import Changes, ClusterState, RoundResult
-from worker.lease import take
-from worker.round_store import SqlRoundStore
+from worker.live.lease import take
+from worker.rounds.store import SqlRoundStore
 from worker.writes import Write
 
 
@@ -34,6 +34,10 @@ class NothingElse:
 
     def __init__(self, broken: bool = False) -> None:
         self.broken = broken
+
+    @property
+    def declared(self) -> Mapping[str, int]:
+        return {}
 
     def keep_round(self, result: RoundResult, observed: ClusterState) -> Sequence[Write]:
         return [Write(sa.text("INSERT INTO the_power_went_out VALUES (1)"))] if self.broken else []

@@ -13,7 +13,7 @@ from maat.simulation.record import SimulationResult
 from maat.simulation.scenario import Scenario
 from maat.simulation.world_models import catalog_models
 from maat.workloads.workloads import TraceJob, Workload
-from worker.simulation_result import quantiles, result_to_json
+from worker.simulations.result import quantiles, result_to_json
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,8 @@ from test_sweeps import ask, shown
 from backend.columns import pack_json
 from backend.database import Database
 from backend.models import Operation, OperationState, Simulation, Sweep, SweepPoint
-from worker import simulations, sweeps
+from worker.simulations import runs as simulations
+from worker.simulations import sweeps
 
 # What each version added to the conditions, with what an absent value meant.
 SHARES_AND_FAILURES = {

@@ -24,7 +24,7 @@ from maat.api.sweeps import SweepBody, SweepDetail
 from maat.laboratory import content
 from maat.laboratory.figures import DEFAULT_RULE, by_rule
 from maat.laboratory.sweep_runner import run_sweep
-from worker import sweeps
+from worker.simulations import sweeps
 
 ASKING = Principal("usr_x", "x", "ten_x", "x", Role.CLUSTER_ADMIN, PERMISSIONS[Role.CLUSTER_ADMIN])
 FASTER = [{"name": "arrival_rate", "values": [1, 2]}]

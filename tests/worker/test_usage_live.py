@@ -25,7 +25,8 @@ from backend.periods import Period
 from backend.usage import days as usage_days
 from backend.usage.service import usage
 from maat.api.usage import UsageBy, UsageOut
-from worker import housekeeping, live
+from worker import housekeeping
+from worker.live import step as live
 
 MIDNIGHT = datetime(2026, 3, 2, tzinfo=UTC)
 HOUR, DAY = 3600.0, 86_400.0

@@ -36,7 +36,7 @@ from backend.secret_key import secret_key
 from backend.settings import Settings
 from backend.webhooks.signing import signature
 from maat.vocabulary import WebhookEvent
-from worker import live
+from worker.live import step as live
 from worker.webhooks import keeping
 from worker.webhooks.courier import Courier, due_webhooks, send_next
 from worker.webhooks.notices import take_notices

@@ -21,11 +21,11 @@ from backend.settings import Settings
 from maat.api.commands import CommandBody
 from maat.scheduling.events import EventKind
 from maat.vocabulary import AttemptKind, AttemptState, StopReason
-from worker import live
 from worker.engines.local import LocalEngine
 from worker.engines.protocol import EngineNode
-from worker.live_commands import reconcile_cluster
-from worker.live_memory import MEMORY
+from worker.live import step as live
+from worker.live.commands import reconcile_cluster
+from worker.live.memory import MEMORY
 from worker.training.awaited import Awaited
 
 PATIENCE_SECONDS = 60.0

@@ -31,7 +31,7 @@ from worker.executors.protocol import (
 )
 from worker.executors.simulated_beliefs import BeliefNotes, parts_of
 from worker.executors.simulated_state import KeptJobs, fit_once
-from worker.job_spec import job_spec
+from worker.jobs.spec import job_spec
 from worker.writes import Write
 
 LIVE_FIDELITY = FIDELITIES["paper"]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from backend.commands.spec import UNKNOWN_WORK
 from backend.models import AttemptRow
-from maat.scheduling.job import JobId
+from maat.scheduling.job import UNKNOWN_WORK, JobId
 from maat.vocabulary import AttemptKind, AttemptState, JobState, StopReason
 from worker.executors.protocol import JobStatus
 from worker.training.attempt_writes import plan_from_json

@@ -29,7 +29,7 @@ from maat.scheduling.errors import InputError
 from maat.scheduling.fitting import Sample
 from maat.scheduling.job import JobSpec
 from maat.vocabulary import AttemptKind, WithoutRho
-from worker.job_spec import job_spec
+from worker.jobs.spec import job_spec
 from worker.training.beliefs import belief_of, believed_samples, fit_again
 
 MOST_GRADIENTS = 32

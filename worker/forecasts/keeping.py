@@ -11,7 +11,7 @@ from sqlmodel import Session, col
 
 from backend.models import ForecastPromise, JobForecastRow
 from backend.models import Job as JobRow
-from maat.forecasting.forecast import Forecast, JobForecast, Quantiles
+from maat.forecasting.forecast import LEAST_DRAWS, Forecast, JobForecast, Quantiles
 from maat.forecasting.play import Span
 from maat.scheduling.job import JobId
 from maat.vocabulary import PromiseKind
@@ -22,19 +22,20 @@ _AT_ONCE = 500  # rows: databases limit the parameters of a statement
 
 
 def keep(session: Session, cluster_id: str, found: Forecast, *, round_number: int) -> None:
-    """Replace the forecasts of a cluster's jobs, and keep the promises that are due."""
+    """Replace the forecasts of a cluster's jobs, and keep the promises that are due.
+
+    Of fewer than LEAST_DRAWS nothing is promised: they have no P90.
+    """
     _forget(session, cluster_id)
-    common = {"cluster_id": cluster_id, "made_seconds": found.now}
     still = _unfinished(session, cluster_id)
     jobs = [one for one in found.jobs.values() if one.job_id in still]
-    latest = {"round_number": round_number, "draws": len(found.draws)}
-    rows = [
-        {**common, **latest, **columns_of(one, found.now), "spans": spans_of(one)} for one in jobs
-    ]
-    _insert(session, JobForecastRow, rows)
+    _insert_latest(session, cluster_id, found, jobs, round_number)
+    if len(found.draws) < LEAST_DRAWS:
+        return
     promises = [
         {
-            **common,
+            "cluster_id": cluster_id,
+            "made_seconds": found.now,
             **columns_of(one, found.now),
             "kind": kind.value,
             "run_seconds": one.run_seconds,
@@ -43,6 +44,37 @@ def keep(session: Session, cluster_id: str, found: Forecast, *, round_number: in
         for one, kind in _due(session, jobs, found.now)
     ]
     _insert(session, ForecastPromise, promises)
+
+
+def keep_first(session: Session, cluster_id: str, found: Forecast, *, round_number: int) -> None:
+    """Keep a first forecast of the jobs that have none; promise nothing."""
+    missing = jobs_without(session, cluster_id)
+    jobs = [one for one in found.jobs.values() if one.job_id in missing]
+    _insert_latest(session, cluster_id, found, jobs, round_number)
+
+
+def jobs_without(session: Session, cluster_id: str) -> set[JobId]:
+    """Return the jobs that have not ended and have no forecast."""
+    mine = col(JobForecastRow.cluster_id) == cluster_id
+    known = set(session.execute(sa.select(col(JobForecastRow.job_id)).where(mine)).scalars())
+    return _unfinished(session, cluster_id) - known
+
+
+def _insert_latest(
+    session: Session,
+    cluster_id: str,
+    found: Forecast,
+    jobs: Iterable[JobForecast],
+    round_number: int,
+) -> None:
+    common = {
+        "cluster_id": cluster_id,
+        "made_seconds": found.now,
+        "round_number": round_number,
+        "draws": len(found.draws),
+    }
+    rows = [{**common, **columns_of(one, found.now), "spans": spans_of(one)} for one in jobs]
+    _insert(session, JobForecastRow, rows)
 
 
 def columns_of(one: JobForecast, now: float) -> dict[str, Any]:

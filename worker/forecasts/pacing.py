@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from maat.forecasting.forecast import PACING
 from maat.forecasting.play import Pacing
 from maat.forecasting.present import Present
 
 _FINE = 200
 """Up to so many jobs, draws are played as finely as is useful."""
-QUICK = Pacing(resolution=0.2, standing=0.5)
+QUICK = Pacing(resolution=0.2, standing=0.5, played_seconds=6 * 3600.0)
 COARSEST = Pacing(resolution=1.0, standing=2.0)
 
 
@@ -24,7 +26,8 @@ def quick_pacing_of(present: Present) -> Pacing:
 
 def _coarser(pacing: Pacing, present: Present) -> Pacing:
     factor = max(len(present.job_ids) / _FINE, 1.0)
-    return Pacing(
-        min(pacing.resolution * factor, COARSEST.resolution),
-        min(pacing.standing * factor, COARSEST.standing),
+    return replace(
+        pacing,
+        resolution=min(pacing.resolution * factor, COARSEST.resolution),
+        standing=min(pacing.standing * factor, COARSEST.standing),
     )

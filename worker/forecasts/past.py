@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Sequence
 
 from sqlmodel import Session, col, select
 
-from backend.commands.spec import UNKNOWN_WORK
 from backend.models import Cluster as ClusterRow
 from backend.models import EndedBelief, ForecastPromise, GradientSample, StepSample
 from backend.models import Job as JobRow
@@ -44,7 +43,7 @@ def unknown_of(
     models = {row.model for row in (*jobs, *recent)}
     lives = _lives(session, cluster, models)
     history = History(lives, _ended(session, cluster.id), arrivals, window)
-    return Unknown(history, seed=0, unknown_work=UNKNOWN_WORK)
+    return Unknown(history, seed=0)
 
 
 def _recent(session: Session, cluster_id: str, now: float) -> tuple[list[JobRow], float]:

@@ -23,10 +23,10 @@ from worker.executors.numbering import renumbered_changes
 from worker.executors.protocol import JobStatus, Observation
 from worker.forecasts.past import unknown_of
 from worker.forecasts.specs import Specs
-from worker.last_round import stored_by_rounds, unapplied_changes
-from worker.live_cluster import FixedClock, restoration_of
-from worker.live_snapshot import Snapshot, snapshot_of
-from worker.pauses import without_paused
+from worker.jobs.pauses import without_paused
+from worker.live.cluster import FixedClock, restoration_of
+from worker.live.snapshot import Snapshot, snapshot_of
+from worker.rehearsals.last_round import stored_by_rounds, unapplied_changes
 
 
 @dataclass(frozen=True)

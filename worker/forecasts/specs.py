@@ -16,7 +16,7 @@ from backend.models import Node as NodeRow
 from backend.reservations.repository import tenant_names
 from maat.scheduling.errors import InputError
 from maat.scheduling.job import JobId, JobSpec
-from worker.job_spec import job_spec
+from worker.jobs.spec import job_spec
 
 _AT_ONCE = 5000  # ids: databases limit the parameters of a statement
 

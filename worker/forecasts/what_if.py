@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -11,7 +12,7 @@ from sqlmodel import Session, col, select
 
 from backend.database import Database
 from backend.forecasts.service import KIND, PLAYED
-from backend.models import Cluster, Operation, OperationState, WhatIf
+from backend.models import Cluster, OperationState, WhatIf
 from backend.models import Job as JobRow
 from backend.problems import InternalError, Problem, invalid_input
 from maat.api.clusters import NodeBody
@@ -28,14 +29,20 @@ from worker.executors.simulated_state import fit_once
 from worker.forecasts.keeping import columns_of, spans_of
 from worker.forecasts.pacing import quick_pacing_of
 from worker.forecasts.reading import Reading, read
-from worker.forecasts.work import LOOK_SECONDS, log
+from worker.forecasts.turns import TURNS
 from worker.operations import OPERATIONS, finish, is_cancel_requested, join, waiting_operations
 from worker.work_queue import Claim
 
+log = logging.getLogger(__name__)
+
 MOST_SECONDS = 60.0  # of CPU
+LOOK_SECONDS = 0.5
 MOST_SLOWED = 200
 ANSWER_SECONDS = 3.0
-"""No other pair of draws begins after this time, once there are LEAST_PAIRS."""
+"""No other pair of draws begins so long after the question is taken up, once there are enough.
+
+What the first pair says is the first answer: it is stored, and so is what each other one adds.
+"""
 LEAST_PAIRS = 3
 
 
@@ -53,13 +60,6 @@ def waiting_questions(database: Database) -> list[str]:
         return list(session.exec(mine.order_by(col(WhatIf.id))))
 
 
-def is_asked(database: Database) -> bool:
-    """Return whether a question waits: it goes before the forecasts of rounds."""
-    with database.session_scope(writes=False) as session:
-        queued = (Operation.kind == KIND, Operation.state == OperationState.QUEUED.value)
-        return session.exec(select(Operation.id).where(*queued).limit(1)).first() is not None
-
-
 def answer(database: Database, forecast_id: str) -> None:
     """Work a question out and store the answer; do nothing if it has one."""
     with database.session_scope(writes=False) as session:
@@ -69,7 +69,7 @@ def answer(database: Database, forecast_id: str) -> None:
     claim = Claim(asked.operation_id)
     result, state, error, message = None, OperationState.SUCCEEDED, None, "Done."
     try:
-        with OPERATIONS.working_on(database, claim):
+        with TURNS.question(), OPERATIONS.working_on(database, claim):
             result = _worked_out(database, asked)
     except _Cancelled:
         state, message = OperationState.CANCELLED, "Cancelled."
@@ -94,6 +94,7 @@ def answer(database: Database, forecast_id: str) -> None:
 
 
 def _worked_out(database: Database, asked: WhatIf) -> dict[str, Any]:
+    begun = time.monotonic()
     with database.session_scope(writes=False) as session:
         reading = read(session, session.get_one(Cluster, asked.cluster_id))
     if reading is None:
@@ -103,17 +104,17 @@ def _worked_out(database: Database, asked: WhatIf) -> dict[str, Any]:
     present = reading.present()
     changed, job_id = _changed(reading, present, asked.request)
     look = _looking(database, asked)
-
-    begun = time.monotonic()
     before, after = side_by_side(
         present,
         changed,
         reading.unknown,
         fitter=fit_once,
         least=LEAST_PAIRS,
+        central=job_id is not None,
         pacing=quick_pacing_of(present),
         look=look,
         progress=lambda played: _tell(database, asked, played),
+        so_far=lambda one, other: _store_so_far(database, asked, _result(one, other, job_id)),
         has_time=lambda: time.monotonic() - begun < ANSWER_SECONDS,
     )
     return _result(before, after, job_id)
@@ -212,12 +213,12 @@ def _side(found: Forecast) -> dict[str, Any]:
 
 
 def _looking(database: Database, asked: WhatIf) -> Callable[[], None]:
-    begun, next_look = time.process_time(), time.monotonic()
+    begun, next_look = time.thread_time(), time.monotonic()
 
     def look() -> None:
         nonlocal next_look
         now = time.monotonic()
-        if time.process_time() - begun > MOST_SECONDS:
+        if time.thread_time() - begun > MOST_SECONDS:
             raise OutOfTime
         if now > next_look:
             next_look = now + LOOK_SECONDS
@@ -231,6 +232,13 @@ def _tell(database: Database, asked: WhatIf, done: int) -> None:
     with database.session_scope() as session:
         message = f"{done} of {PLAYED} futures played at most."
         OPERATIONS.beat(session, Claim(asked.operation_id), done=float(done), message=message)
+
+
+def _store_so_far(database: Database, asked: WhatIf, result: dict[str, Any]) -> None:
+    """Store an answer that may still be refined, unless the question has ended meanwhile."""
+    with database.session_scope() as session:
+        if OPERATIONS.beat(session, Claim(asked.operation_id)):
+            _keep(session, asked.id, result)
 
 
 def _store(

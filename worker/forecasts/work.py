@@ -2,12 +2,14 @@
 
 A row of ClusterForecast is the queue: one worker has it at a time, and what a worker that died had
 claimed another one claims after a while. Then it rests three times as long as it worked, so that
-forecasts take a quarter of a core at most, and never more than one.
+forecasts take a quarter of a core at most, and never more than one. It stands still while this
+process answers a question.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -18,26 +20,30 @@ from sqlmodel import Session, col
 
 from backend.clocktime import utc_now
 from backend.database import Database
+from backend.forecasts.models import REST
 from backend.models import Cluster, ClusterForecast, OperationState
 from backend.models import Job as JobRow
-from maat.forecasting.forecast import LEAST_DRAWS, Forecast, OutOfTime, forecast
+from maat.forecasting.forecast import Forecast, OutOfTime, forecast
+from maat.forecasting.present import Present
 from worker.executors.simulated_state import fit_once
-from worker.forecasts.keeping import keep
-from worker.forecasts.pacing import pacing_of
+from worker.forecasts.keeping import jobs_without, keep, keep_first
+from worker.forecasts.pacing import pacing_of, quick_pacing_of
 from worker.forecasts.reading import Reading, read
+from worker.forecasts.turns import TURNS, Turns, lower_priority
 from worker.work_queue import Claim, WorkQueue
 
 log = logging.getLogger(__name__)
 
 DRAWS = 29
 """The 27th of 29 values is a P90: another one exceeds it with probability 1 / 10."""
+FIRST_DRAWS = 3
+"""Of jobs that have no forecast yet, a first one rests on so many, played as for a question."""
 RUN_SECONDS = 10.0
-"""No other draw begins after so many CPU seconds, once there are LEAST_DRAWS."""
+"""No other draw begins after so many CPU seconds, once there are enough for a P90."""
 MOST_SECONDS = 60.0
 """CPU seconds after which a forecast ends without a result: a busy machine ends none."""
-REST = 3.0
 FAULT_SECONDS = 20.0
-LOOK_SECONDS = 0.5
+_ONE_AT_A_TIME = threading.Lock()
 ROWS = WorkQueue(ClusterForecast, key=col(ClusterForecast.cluster_id))
 
 
@@ -71,59 +77,94 @@ def _has_rested(since: timedelta, seconds: float) -> bool:
     return passed < 0 or passed >= REST * seconds
 
 
-def work_out_if_due(
-    database: Database, cluster_id: str, *, must_stop: Callable[[], bool]
-) -> Forecast | None:
+def begin(database: Database, cluster_id: str) -> threading.Thread:
+    """Work it out beside the questions of this process, at a low priority.
+
+    Does nothing if a forecast is under way in this process, or if none is due any more: whoever
+    sent the message sends another one.
+    """
+
+    def run() -> None:
+        if not _ONE_AT_A_TIME.acquire(blocking=False):
+            return
+        try:
+            lower_priority()
+            work_out_if_due(database, cluster_id)
+        except Exception:  # the row is claimed again
+            log.exception("the forecast of cluster %s was not worked out", cluster_id)
+        finally:
+            _ONE_AT_A_TIME.release()
+
+    thread = threading.Thread(target=run, name=f"forecast-{cluster_id}", daemon=True)
+    thread.start()
+    return thread
+
+
+def work_out_if_due(database: Database, cluster_id: str) -> Forecast | None:
     """Work it out unless another message did since this one was sent."""
-    if cluster_id not in due_clusters(database):
-        return None
-    return work_out(database, cluster_id, must_stop=must_stop)
+    return work_out(database, cluster_id) if cluster_id in due_clusters(database) else None
 
 
-def work_out(
-    database: Database, cluster_id: str, *, must_stop: Callable[[], bool] = lambda: False
-) -> Forecast | None:
+def work_out(database: Database, cluster_id: str, *, turns: Turns = TURNS) -> Forecast | None:
     """Work out the forecast of a cluster once; return None if there is nothing to do.
 
-    `must_stop`: asked twice a second; the draws played until then count.
+    Jobs that have none get a first one from FIRST_DRAWS. `turns`: whom it waits for before every
+    round of a draw.
     """
     claim = _claim(database, cluster_id)
     if claim is None:
         return None
-    begun = time.process_time()
+    begun = time.thread_time()
     values: dict[str, object] = {"detail": None}
     found, reading = None, None
+    look = _looking(begun, turns)
     try:
         with ROWS.working_on(database, claim):
             with database.session_scope(writes=False) as session:
                 reading = read(session, session.get_one(Cluster, cluster_id))
+                without = jobs_without(session, cluster_id)
             if reading is not None:
                 values["round_number"] = reading.round_number
-                found = worked_out(reading, look=_looking(begun, must_stop))
+                present = reading.present()
+                if without & set(present.job_ids):
+                    _store_first(database, claim, first_forecast(reading, present, look), reading)
+                found = worked_out(reading, present, look)
     except OutOfTime:
-        values["detail"] = f"It took longer than {MOST_SECONDS:g} CPU s, or was put off."
+        values["detail"] = f"It took longer than {MOST_SECONDS:g} CPU s."
     except Exception as error:
         log.exception("the forecast of cluster %s could not be worked out", cluster_id)
         values["detail"] = type(error).__name__
         begun -= FAULT_SECONDS  # it would most often fail again
     _store(
-        database, claim, found, reading, values | {"compute_seconds": time.process_time() - begun}
+        database, claim, found, reading, values | {"compute_seconds": time.thread_time() - begun}
     )
     return found
 
 
-def worked_out(reading: Reading, *, look: Callable[[], object]) -> Forecast:
+def first_forecast(reading: Reading, present: Present, look: Callable[[], object]) -> Forecast:
+    """Play a few draws quickly. Raises OutOfTime, and what a policy raises."""
+    return forecast(
+        present,
+        reading.unknown,
+        fitter=fit_once,
+        draws=FIRST_DRAWS,
+        pacing=quick_pacing_of(present),
+        look=look,
+    )
+
+
+def worked_out(reading: Reading, present: Present, look: Callable[[], object]) -> Forecast:
     """Play the draws of a reading. Raises OutOfTime, and what a policy raises."""
-    begun, present = time.process_time(), reading.present()
+    begun = time.thread_time()
     return forecast(
         present,
         reading.unknown,
         fitter=fit_once,
         draws=DRAWS,
-        least=LEAST_DRAWS,
+        least=FIRST_DRAWS,
         pacing=pacing_of(present),
         look=look,
-        has_time=lambda: time.process_time() - begun < RUN_SECONDS,
+        has_time=lambda: time.thread_time() - begun < RUN_SECONDS,
     )
 
 
@@ -154,20 +195,19 @@ def _queue_again(session: Session, cluster_id: str) -> None:
     )
 
 
-def _looking(begun: float, must_stop: Callable[[], bool]) -> Callable[[], None]:
-    next_look = time.monotonic() + LOOK_SECONDS
-
+def _looking(begun: float, turns: Turns) -> Callable[[], None]:
     def look() -> None:
-        nonlocal next_look
-        now = time.monotonic()
-        if time.process_time() - begun > MOST_SECONDS:
+        turns.wait()
+        if time.thread_time() - begun > MOST_SECONDS:
             raise OutOfTime
-        if now > next_look:
-            next_look = now + LOOK_SECONDS
-            if must_stop():
-                raise OutOfTime
 
     return look
+
+
+def _store_first(database: Database, claim: Claim, found: Forecast, reading: Reading) -> None:
+    with database.session_scope() as session:
+        if ROWS.beat(session, claim):
+            keep_first(session, claim.key, found, round_number=reading.round_number)
 
 
 def _store(

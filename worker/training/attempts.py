@@ -57,7 +57,7 @@ class Attempt:
         launched: Whether the engine may have been told to start it.
         stop_seconds: Time that it has to end by itself.
         stop_reason: Set once it was asked to end, at `stop_at`.
-        stop_told: Whether the engine has heard of it.
+        stop_told: Whether the engine has heard of it. Its `stop_seconds` begin then.
         finished: All work is done, as its last report said; or its script, which has no agent,
             ended well though it was to be measured only.
         rank_count: Processes that it has.
@@ -196,9 +196,14 @@ def after(attempt: Attempt, move: Move, now: float) -> Attempt:
     return attempt
 
 
-def heard(attempt: Attempt, move: Move) -> Attempt:
-    """Return the attempt once the engine has carried this move out."""
-    return replace(attempt, stop_told=True) if isinstance(move, Stop) else attempt
+def heard(attempt: Attempt, move: Move, now: float) -> Attempt:
+    """Return the attempt once the engine has carried this move out.
+
+    An engine that was away hears of a stop late: until then the attempt has gone on with its work.
+    """
+    if not isinstance(move, Stop) or attempt.stop_told:
+        return attempt
+    return replace(attempt, stop_told=True, stop_at=now)
 
 
 def _absent(attempt: Attempt, seen: Seen, rules: Rules, now: float) -> Move:

@@ -161,6 +161,12 @@ class Reconciler:
             grace = self._orders.stop_seconds(session, [row.job_id for row in rows])
         return now, [LiveAttempt(row, grace[row.job_id]) for row in rows]
 
+    def _now(self) -> float:
+        """Return the time of the cluster, in seconds: an engine may take long to answer."""
+        with self._database.session_scope(writes=False) as session:
+            cluster = session.get_one(Cluster, self._cluster_id)
+            return cluster_seconds(cluster, moment_of(session))
+
     def _look(self, attempt_ids: Sequence[str]) -> Mapping[str, Seen]:
         if not attempt_ids or not self.answers:
             return {}
@@ -200,7 +206,7 @@ class Reconciler:
             self._end(one.row, End(Outcome.REFUSED, {}, str(error)), now)
             return
         if isinstance(move, Stop):
-            self._store(one.row, heard(moved, move))
+            self._store(one.row, heard(moved, move, self._now()))
         elif engine_id is not None and engine_id != one.row.engine_id:
             self._write(one.row, {"engine_id": engine_id})
 

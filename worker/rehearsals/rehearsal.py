@@ -1,8 +1,8 @@
 """Plays rounds of a live cluster without applying them.
 
 They show what the next round would give a job after a change of its request. Uses the loop, policy,
-placer and executor of a live step on the same state, but writes nothing. backend/jobs/remedies.py
-selects the requests to try.
+placer and executor of a live step on the same state, but writes nothing. backend/jobs/remedies/
+selects what to try.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ from backend.ids import new_id
 from backend.jobs.remedies import Room, Stage, Start
 from backend.models import Cluster as ClusterRow
 from backend.models import Job as JobRow
-from backend.models import Round
+from backend.models import Round, Tenant
 from backend.reservations.repository import tenant_names
 from maat.scheduling.job import Job
+from maat.scheduling.quotas import TenantQuota
 from maat.scheduling.rounds import Changes, ClusterState, RoundResult, StoredState
 from maat.vocabulary import JobState
 from worker.executors import EXECUTORS
 from worker.executors.protocol import LiveExecutor, News, Restoration
-from worker.last_round import stored_by_rounds, unapplied_changes
-from worker.live_cluster import FixedClock, restoration_of
-from worker.live_snapshot import Snapshot, snapshot_of
-from worker.tried_rounds import Rules, observed, played
+from worker.live.cluster import FixedClock, restoration_of
+from worker.live.snapshot import Snapshot, next_round_at, snapshot_of
+from worker.rehearsals.last_round import stored_by_rounds, unapplied_changes
+from worker.rehearsals.tried_rounds import Rules, observed, played
 
 
 class LiveRehearsal:
@@ -58,14 +59,16 @@ class LiveRehearsal:
             entry.restore,
             entry.seconds_until_seen(),
             tenant_names(session, [job.tenant_id]),
+            session.get_one(Tenant, job.tenant_id).weight,
         )
 
 
 @dataclass(frozen=True)
 class LiveStage:
-    """A cluster without one of its jobs.
+    """A cluster and one of its jobs, which need not be stored yet.
 
-    The moment is when that job, submitted again now, would have been profiled.
+    A stored job is tried as it stands, when the next round is due. A new one is tried at the moment
+    when, submitted now, it would have been profiled.
     """
 
     snapshot: Snapshot
@@ -76,6 +79,7 @@ class LiveStage:
     restore: Callable[[Restoration], LiveExecutor]
     seconds_until_seen: float
     tenants: Mapping[str, str]
+    tenant_weight: float
 
     @property
     def capacity_by_type(self) -> Mapping[str, int]:
@@ -95,16 +99,26 @@ class LiveStage:
             most[kind] = max(most.get(kind, 0), count)
         return Room(by_type, most)
 
-    def start_of(self, changes: Mapping[str, Any]) -> Start | None:
-        again = _declared(self.job, changes, at=self.snapshot.now)
+    def start_of_new(self) -> Start | None:
+        again = _as_new(self.job, at=self.snapshot.now)
         seen = self._as_seen(again)
-        result = self._round(replace(self._others, jobs=(*self._others.jobs, *seen)))
-        gpus = result.placement.placement.by_job.get(again.id)
-        if not gpus:
-            return None
-        cluster = self._others.cluster
-        nodes = np.unique(cluster.gpu_node[list(gpus)])
-        return Start(cluster.type_names[cluster.gpu_type_of[gpus[0]]], len(gpus), len(nodes))
+        state = replace(self._others, jobs=(*self._others.jobs, *seen))
+        return _start(self._round(state, at=self._when), state, again.id)
+
+    def start_of(
+        self, changes: Mapping[str, Any], *, tenant_weight: float | None = None
+    ) -> Start | None:
+        changed = JobRow(**(self.job.model_dump() | dict(changes)))
+        at = next_round_at(self.snapshot)
+        begin = restoration_of(self.snapshot, FixedClock(at))
+        rows = [changed if row.id == changed.id else row for row in begin.news.jobs]
+        with_it = replace(begin, news=replace(begin.news, jobs=rows))
+        state = observed(self.restore, with_it, self.unapplied)
+        quotas = self.snapshot.quotas
+        if tenant_weight is not None:
+            quotas = _with_weight(quotas, self.tenants[self.job.tenant_id], tenant_weight)
+        played = self._round(state, at=at, quotas=quotas)
+        return _start(played, state, changed.id)
 
     @cached_property
     def _when(self) -> float:
@@ -120,7 +134,7 @@ class LiveStage:
 
     @cached_property
     def _without_it(self) -> RoundResult:
-        return self._round(self._others)
+        return self._round(self._others, at=self._when)
 
     def _as_seen(self, row: JobRow) -> tuple[Job, ...]:
         """Return a newly submitted job as the scheduler sees it once it is profiled."""
@@ -132,13 +146,33 @@ class LiveStage:
     def _restoration(self) -> Restoration:
         return restoration_of(self.snapshot, FixedClock(self._when))
 
-    def _round(self, state: ClusterState) -> RoundResult:
-        rules = Rules(self.stored, self.snapshot.reservations, self.snapshot.quotas)
-        return played(self.snapshot.cluster, state, rules, at=self._when)
+    def _round(
+        self, state: ClusterState, *, at: float, quotas: tuple[TenantQuota, ...] | None = None
+    ) -> RoundResult:
+        kept = self.snapshot.quotas if quotas is None else quotas
+        rules = Rules(self.stored, self.snapshot.reservations, kept)
+        return played(self.snapshot.cluster, state, rules, at=at)
 
 
-def _declared(row: JobRow, changes: Mapping[str, Any], *, at: float) -> JobRow:
-    """Return the job as it would be submitted again. It is not a row of the database."""
+def _start(result: RoundResult, state: ClusterState, job_id: str) -> Start | None:
+    gpus = result.placement.placement.by_job.get(job_id)
+    if not gpus:
+        return None
+    cluster = state.cluster
+    nodes = np.unique(cluster.gpu_node[list(gpus)])
+    return Start(cluster.type_names[cluster.gpu_type_of[gpus[0]]], len(gpus), len(nodes))
+
+
+def _with_weight(
+    quotas: tuple[TenantQuota, ...], tenant: str, weight: float
+) -> tuple[TenantQuota, ...]:
+    others = tuple(quota for quota in quotas if quota.tenant != tenant)
+    own = next((quota for quota in quotas if quota.tenant == tenant), TenantQuota(tenant=tenant))
+    return (*others, replace(own, weight=weight))
+
+
+def _as_new(row: JobRow, *, at: float) -> JobRow:
+    """Return the job as it would be submitted now. It is not a row of the database."""
     fresh = {
         "id": new_id("job"),
         "state": JobState.SUBMITTED.value,
@@ -146,7 +180,7 @@ def _declared(row: JobRow, changes: Mapping[str, Any], *, at: float) -> JobRow:
         "gpus": None,
         "gpu_type": None,
     }
-    return JobRow(**(row.model_dump() | dict(changes) | fresh))
+    return JobRow(**(row.model_dump() | fresh))
 
 
 def _last_round_seconds(session: Session, cluster: ClusterRow) -> float:

@@ -3,7 +3,7 @@
 Writes nothing.
 
 Made from the rows at one moment, and valid for many steps while no other worker makes rounds
-(worker/live_memory.py). Changes returned for writing count as written: after a step that was not
+(worker/live/memory.py). Changes returned for writing count as written: after a step that was not
 committed, this object must be discarded.
 """
 
@@ -24,16 +24,16 @@ from maat.scheduling.cluster import Node
 from maat.scheduling.events import Event
 from maat.scheduling.job import Allocation, JobId
 from maat.scheduling.rounds import Changes, ClusterState, RoundResult
-from worker import job_journal
-from worker.event_memory import REMEMBERED_SECONDS
-from worker.executor_rows import state_writes
 from worker.executors import EXECUTORS
 from worker.executors.checked import checked_applied, checked_observation
 from worker.executors.numbering import layout, new_numbers, renumbered_changes
 from worker.executors.protocol import Applied, News, Observation, Restoration, StoredState
-from worker.job_journal import JobJournal
-from worker.live_snapshot import Snapshot
-from worker.pauses import close_needs, without_paused
+from worker.jobs import journal as job_journal
+from worker.jobs.journal import JobJournal
+from worker.jobs.pauses import close_needs, without_paused
+from worker.live.snapshot import Snapshot
+from worker.rounds.event_memory import REMEMBERED_SECONDS
+from worker.rounds.executor_rows import state_writes
 from worker.writes import Write
 
 _NODES = "nodes"  # of the stored head: the worker's part, the rest is the executor's
@@ -169,7 +169,7 @@ class LiveCluster:
         if self._is_first_of_day(observed.now):
             journal.read_counters(observed.now)
         self._last_at = observed.now
-        journal.record_reasons(result.reasons, round_number=number, at=observed.now)
+        journal.record_reasons(result.explained, round_number=number, at=observed.now)
         self._last_round = number
         return [
             *journal.take_writes(explained_by=number),

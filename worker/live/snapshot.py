@@ -25,11 +25,11 @@ from maat.scheduling.events import TERMINAL
 from maat.scheduling.job import JobId
 from maat.scheduling.quotas import TenantQuota
 from maat.scheduling.reservations import Reservation
-from worker.event_memory import REMEMBERED_SECONDS, Told, told_since
-from worker.executor_rows import stored_state
 from worker.executors import EXECUTORS
 from worker.executors.protocol import News, StoredState
-from worker.pauses import paused_jobs
+from worker.jobs.pauses import paused_jobs
+from worker.rounds.event_memory import REMEMBERED_SECONDS, Told, told_since
+from worker.rounds.executor_rows import stored_state
 
 
 @dataclass(frozen=True)
@@ -134,6 +134,15 @@ def is_due(session: Session, cluster: ClusterRow, moment: Moment) -> bool:
         return True
     interval = cluster.round_seconds
     return now // interval > last // interval and now - last >= interval / 2
+
+
+def next_round_at(snapshot: Snapshot) -> float:
+    """Return the cluster time at which the next round is due; now, if it is due already."""
+    last, interval = snapshot.last_at, snapshot.cluster.round_seconds
+    if last is None:
+        return snapshot.now
+    due = (last // interval + 1) * interval
+    return max(snapshot.now, due if due - last >= interval / 2 else due + interval)
 
 
 def _last_round_at(session: Session, cluster: ClusterRow) -> float | None:

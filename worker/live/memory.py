@@ -12,7 +12,7 @@ import threading
 from weakref import WeakKeyDictionary
 
 from backend.database import Database
-from worker.live_cluster import LiveCluster
+from worker.live.cluster import LiveCluster
 
 
 class LiveMemory:

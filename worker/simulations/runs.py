@@ -41,9 +41,9 @@ from worker.operations import (
     join,
     waiting_operations,
 )
-from worker.progress import Progress, Stall
-from worker.scenarios import scenario_of
-from worker.simulation_result import result_to_json
+from worker.simulations.progress import Progress, Stall
+from worker.simulations.result import result_to_json
+from worker.simulations.scenarios import scenario_of
 from worker.work_queue import Claim, WorkQueue
 
 log = logging.getLogger(__name__)

@@ -103,7 +103,7 @@ def _played(database: Database, preview: RoundPreview, *, most_seconds: float) -
     """Return what the program prints. Raises Cancelled, GivenUp."""
     url = database.engine.url.render_as_string(hide_password=False)
     process = subprocess.Popen(
-        (sys.executable, "-m", "worker.round_preview", preview.id),
+        (sys.executable, "-m", "worker.rehearsals.round_preview", preview.id),
         env={**os.environ, "MAAT_DATABASE_URL": url},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

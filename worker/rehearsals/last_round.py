@@ -7,8 +7,8 @@ from sqlmodel import Session, col, select
 from backend.models import Cluster as ClusterRow
 from backend.models import ClusterRuntime, OutboxMessage
 from maat.scheduling.rounds import Changes, StoredState
-from worker.changes_json import changes_from_json
-from worker.round_rows import policy_state_from_json
+from worker.rounds.changes_json import changes_from_json
+from worker.rounds.rows import policy_state_from_json
 
 
 def stored_by_rounds(session: Session, cluster: ClusterRow) -> StoredState:

@@ -1,9 +1,9 @@
 """The next round of a live cluster, as it stands and after a change, side by side.
 
 Both are played on the same jobs at the same moment. As a program it prints the result of a preview
-as JSON: worker/previews.py starts it, and ends it if the preview is cancelled.
+as JSON: worker/rehearsals/previews.py starts it, and ends it if the preview is cancelled.
 
-    python -m worker.round_preview PREVIEW
+    python -m worker.rehearsals.round_preview PREVIEW
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.job import JobId
 from maat.scheduling.rounds import Change, ChangeKind, ClusterState, RoundResult
 from worker.executors import EXECUTORS
-from worker.last_round import stored_by_rounds, unapplied_changes
-from worker.live_cluster import FixedClock, restoration_of
-from worker.live_snapshot import snapshot_of
-from worker.tried_rounds import Rules, observed, played
+from worker.live.cluster import FixedClock, restoration_of
+from worker.live.snapshot import snapshot_of
+from worker.rehearsals.last_round import stored_by_rounds, unapplied_changes
+from worker.rehearsals.tried_rounds import Rules, observed, played
 
 _PARTS = ("policy", "policy_parameters", "placer", "placer_parameters", "round_seconds")
 

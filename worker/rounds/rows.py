@@ -17,8 +17,8 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.matrix import GoodputMatrix
 from maat.scheduling.rounds import ClusterState, PolicyState, RoundResult
 from maat.scheduling.solving.report import SolveReport, SolveStatus
-from worker.changes_json import JsonObject, grant_to_json
-from worker.round_capacity import unused_by_type
+from worker.rounds.capacity import unused_by_type
+from worker.rounds.changes_json import JsonObject, grant_to_json
 
 
 def round_row(
@@ -98,8 +98,16 @@ def round_record(result: RoundResult, observed: ClusterState) -> JsonObject:
                 "code": why.primary.value,
                 "sentence": why.sentence,
                 "evidence": finite_values(why.evidence),
+                "also": [
+                    {
+                        "code": other.primary.value,
+                        "sentence": other.sentence,
+                        "evidence": finite_values(other.evidence),
+                    }
+                    for other in why.also
+                ],
             }
-            for job_id, why in result.reasons.items()
+            for job_id, why in result.explained.items()
         },
         "report": _report(decision.report),
         "seconds": {"policy": result.seconds.policy, "place": result.seconds.place},

@@ -26,7 +26,7 @@ from backend.reports.gathering import cluster_now
 from backend.reports.service import keep_report, prepare_report
 from backend.settings import Settings
 from maat.api.reports import Channel, ScheduleEvery
-from worker.report_channels import Delivered, Undelivered, send_to_webhook, write_to_folder
+from worker.reports.channels import Delivered, Undelivered, send_to_webhook, write_to_folder
 from worker.work_queue import Claim, WorkQueue
 
 log = logging.getLogger(__name__)

@@ -31,12 +31,12 @@ from maat.scheduling.reservations import Reservation
 from maat.scheduling.rounds import Changes, ClusterState
 from worker.cluster_parts import cluster_parts
 from worker.executors import EXECUTORS
-from worker.lease import extend, leased
-from worker.live_cluster import LiveCluster
-from worker.live_memory import MEMORY
-from worker.live_snapshot import is_due, news_of, reservations_at, snapshot_of
-from worker.round_store import SqlRoundStore
-from worker.step_seconds import DECIDE, OBSERVE, READ, RESTORE, StepSeconds
+from worker.live.cluster import LiveCluster
+from worker.live.lease import extend, leased
+from worker.live.memory import MEMORY
+from worker.live.snapshot import is_due, news_of, reservations_at, snapshot_of
+from worker.live.step_seconds import DECIDE, OBSERVE, READ, RESTORE, StepSeconds
+from worker.rounds.store import SqlRoundStore
 from worker.writes import carry_out
 
 log = logging.getLogger(__name__)

@@ -16,14 +16,17 @@ from sqlmodel import Session, col, select
 from backend.clocktime import utc_now
 from backend.columns import JsonText, json_text, pack_json
 from backend.database import Database
-from backend.models import Cluster, ClusterRuntime, OutboxMessage, Round
+from backend.models import Cluster, ClusterRuntime, Job, OutboxMessage, Round
 from maat.scheduling.events import Event
+from maat.scheduling.job import JobId
 from maat.scheduling.rounds import Changes, ClusterState, RoundResult, StoredState
-from worker.changes_json import changes_from_json, changes_to_json
-from worker.lease import extend
-from worker.round_rows import policy_state_from_json, policy_state_to_json, round_row
-from worker.step_seconds import COMMIT, JOURNAL, READ, StepSeconds
+from worker.live.lease import extend
+from worker.live.step_seconds import COMMIT, JOURNAL, READ, StepSeconds
+from worker.rounds.changes_json import changes_from_json, changes_to_json
+from worker.rounds.rows import policy_state_from_json, policy_state_to_json, round_row
 from worker.writes import Write, carry_out
+
+_LOCKED_AT_ONCE = 5000  # ids: databases limit the parameters of a statement
 
 
 class RoundKeeper(Protocol):
@@ -35,6 +38,15 @@ class RoundKeeper(Protocol):
     def keep_round(self, result: RoundResult, observed: ClusterState) -> Sequence[Write]: ...
     def keep_applied(self, changes: Changes, events: Sequence[Event]) -> Sequence[Write]: ...
     def executor_state(self) -> Mapping[str, Any] | None: ...
+
+    @property
+    def declared(self) -> Mapping[JobId, int]:
+        """The versions of the jobs' declarations on which the round is decided."""
+        ...
+
+
+class _ChangedMeanwhile(Exception):
+    """A job that the round starts asks for something else by now: the round must be made anew."""
 
 
 class SqlRoundStore:
@@ -85,9 +97,10 @@ class SqlRoundStore:
     def commit(self, result: RoundResult, observed: ClusterState) -> bool:
         """Store all of the round or nothing.
 
-        Returns False if its number is taken or another worker has the lease.
+        Returns False if its number is taken, another worker has the lease, or a job that it starts
+        has changed what it asks for.
         """
-        dict(result.reasons)  # computed on first read: part of the decision, not of the journal
+        _ = result.explained  # computed on first read: part of the decision, not of the journal
         with self._seconds.part(JOURNAL):
             row, changes = self._round(result, observed), json_text(changes_to_json(result.changes))
             writes, runtime = self._keeper.keep_round(result, observed), self._runtime(result)
@@ -95,10 +108,13 @@ class SqlRoundStore:
             with self._seconds.part(COMMIT), self._database.session_scope() as session:
                 if not self._advance(session, result.round_number):
                     return False
+                self._check_declarations(session, result)
                 self._write_round(session, row, changes)
                 carry_out(session, writes)
                 self._write_runtime(session, runtime)
                 extend(session, self._cluster_id, self._fencing)
+        except _ChangedMeanwhile:
+            return False
         except IntegrityError:
             if self._is_taken(result.round_number):
                 return False
@@ -146,6 +162,24 @@ class SqlRoundStore:
         )
         statement = sa.update(Cluster).where(*mine).values(next_round_number=number + 1)
         return session.connection().execute(statement).rowcount == 1
+
+    def _check_declarations(self, session: Session, result: RoundResult) -> None:
+        """Lock the jobs that start, so that none changes what it asks for until this is stored.
+
+        Who changes it later finds the round's message (backend/jobs/requests.py).
+        """
+        declared = self._keeper.declared
+        starts = sorted(
+            change.job_id
+            for change in result.changes.items
+            if change.before is None and change.job_id in declared
+        )
+        for first in range(0, len(starts), _LOCKED_AT_ONCE):
+            some = col(Job.id).in_(starts[first : first + _LOCKED_AT_ONCE])
+            rows = select(Job.id, Job.declared_version).where(some).order_by(col(Job.id))
+            for job_id, version in session.exec(rows.with_for_update()):
+                if version != declared[job_id]:
+                    raise _ChangedMeanwhile
 
     def _round(self, result: RoundResult, observed: ClusterState) -> dict[str, Any]:
         row = round_row(

@@ -17,8 +17,8 @@ from maat.scheduling.rounds import Changes, ClusterState, RoundResult, StoredSta
 from worker.cluster_parts import cluster_parts
 from worker.executors.numbering import renumbered_changes
 from worker.executors.protocol import LiveExecutor, Restoration
-from worker.live_cluster import FixedClock
-from worker.pauses import without_paused
+from worker.jobs.pauses import without_paused
+from worker.live.cluster import FixedClock
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from backend.secret_key import secret_key
 from backend.settings import Settings
 from maat.vocabulary import AttemptState, ExecutorKind
 from worker.engines import ENGINES
-from worker.lease import leased
-from worker.live import note_cluster
+from worker.live.lease import leased
+from worker.live.step import note_cluster
 from worker.training.attempts import Rules
 from worker.training.awaited import Awaited
 from worker.training.orders import Orders

@@ -11,7 +11,7 @@ from backend.columns import json_text
 from backend.models import AllocationReading, JobAllocation
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.job import Allocation, JobId
-from worker.job_standing import Readings
+from worker.jobs.standing import Readings
 from worker.writes import Write
 
 _SPANS: sa.Table = JobAllocation.__table__  # type: ignore[attr-defined]

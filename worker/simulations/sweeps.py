@@ -23,8 +23,8 @@ from maat.laboratory.sweep import point_at
 from maat.simulation.engine import simulate
 from maat.simulation.record import Cancelled, Position
 from worker.operations import count_of, finish
-from worker.progress import PROGRESS_SECONDS, Progress, Stall
-from worker.simulations import play_abandoned, problem_of
+from worker.simulations.progress import PROGRESS_SECONDS, Progress, Stall
+from worker.simulations.runs import play_abandoned, problem_of
 from worker.work_queue import Claim, WorkQueue
 
 LIVE = (OperationState.QUEUED.value, OperationState.RUNNING.value)

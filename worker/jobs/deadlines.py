@@ -8,7 +8,7 @@ from backend.models import Job as JobRow
 from maat.scheduling.events import Event, EventKind
 from maat.scheduling.job import JobId
 from worker.executors.protocol import JobStatus
-from worker.job_standing import JobStanding
+from worker.jobs.standing import JobStanding
 
 
 class DeadlineWatch:

@@ -28,17 +28,23 @@ from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Allocation, JobId
 from maat.vocabulary import JobState
-from worker.changes_json import batch_to_json
-from worker.deadlines import DeadlineWatch
-from worker.event_memory import EventMemory, Told
 from worker.executors.protocol import JobStatus, Pause
 from worker.fairness.ended import queue_ended
-from worker.job_causes import WITHOUT_GPUS, Cause
-from worker.job_standing import JobStanding, update_jobs
-from worker.job_states import WITH_GPUS, steps_to
-from worker.pauses import PauseSpans, close_all_needs, state_without_gpus
-from worker.round_rows import finite_values
-from worker.timeline import Timeline
+from worker.jobs.causes import WITHOUT_GPUS, Cause
+from worker.jobs.deadlines import DeadlineWatch
+from worker.jobs.pauses import PauseSpans, close_all_needs, state_without_gpus
+from worker.jobs.reasons import (
+    HAS_GPUS,
+    explain,
+    explain_by_round,
+    explain_end,
+    explain_profile,
+)
+from worker.jobs.standing import JobStanding, update_jobs
+from worker.jobs.states import WITH_GPUS, steps_to
+from worker.jobs.timeline import Timeline
+from worker.rounds.changes_json import batch_to_json
+from worker.rounds.event_memory import EventMemory, Told
 from worker.writes import Write
 
 log = logging.getLogger(__name__)
@@ -46,7 +52,6 @@ log = logging.getLogger(__name__)
 _JOBS: sa.Table = JobRow.__table__  # type: ignore[attr-defined]
 _WITH_GPUS = frozenset(state.value for state in WITH_GPUS)
 _ENDED = frozenset(state.value for state in TERMINAL)
-_NO_WAIT = frozenset({ReasonCode.GRANTED.value, ReasonCode.PINNED.value})
 _NO_LONGER_THERE = [-1]  # the GPUs of a job whose node was removed, until a step says what followed
 
 
@@ -141,9 +146,9 @@ class JobJournal:
                 return
             self._pass_to(event.job_id, job, after, time)
             if after is JobState.PREEMPTED and "cause" in event.data:
-                _explain_end(job, event.data)
+                explain_end(job, event.data)
         if job.state == JobState.PROFILING and "gpu_type" in event.data:
-            _explain_profile(job, str(event.data["gpu_type"]))
+            explain_profile(job, str(event.data["gpu_type"]))
         self._write_event(Event(time, event.job_id, kind, after, event.data), moment)
 
     def _write_event(self, event: Event, moment: Moment) -> None:
@@ -173,10 +178,9 @@ class JobJournal:
         if status.started_at is not None:
             job.started_seconds = status.started_at
         if status.profiling and status.allocation is None and job.state == JobState.PENDING:
-            _explain_profile(job, None)
+            explain_profile(job, None)
         if status.held_back is not None:
-            job.reason_code = ReasonCode.HELD_BACK.value
-            job.reason_evidence = dict(status.held_back)
+            explain(job, ReasonCode.HELD_BACK, dict(status.held_back))
         if status.allocation is None or job.holds(status.allocation):
             self._run_plan(status.job_id, job, status.plan)
 
@@ -275,17 +279,14 @@ class JobJournal:
             why = reasons.get(job_id)
             if job.state == JobState.PROFILING:
                 if job.reason_code != ReasonCode.PROFILE_INCOMPLETE:
-                    _explain_profile(job, job.gpu_type)
+                    explain_profile(job, job.gpu_type)
                 job.as_of_round = round_number
             elif why is None and job_id in self.paused:
                 pause = self.paused[job_id]
-                job.reason_code, job.reason_evidence = pause.code.value, dict(pause.evidence)
+                explain(job, pause.code, pause.evidence)
                 job.as_of_round = round_number
             elif why is not None:
-                job.reason_code, job.reason_evidence = (
-                    why.primary.value,
-                    finite_values(why.evidence),
-                )
+                explain_by_round(job, why)
                 job.as_of_round = round_number
             self._note_wait(job_id, job, at)
 
@@ -295,7 +296,7 @@ class JobJournal:
         One row per change of the reason.
         """
         code = job.reason_code
-        if code != self._stored[job_id]["reason_code"] and code not in _NO_WAIT:
+        if code != self._stored[job_id]["reason_code"] and code not in HAS_GPUS:
             self._waits.append({"job_id": job_id, "at_seconds": at, "code": code})
 
     def take_writes(
@@ -356,7 +357,7 @@ class JobJournal:
 
     def _pass_to(self, job_id: JobId, job: JobStanding, state: JobState, at: float) -> None:
         if job.state == JobState.PROFILING:  # no longer
-            job.reason_code, job.reason_evidence = ReasonCode.NOT_YET_CONSIDERED.value, {}
+            explain(job, ReasonCode.NOT_YET_CONSIDERED, {})
         self._pauses.note(job_id, job, state, at)
         job.state = state.value
         if state is JobState.STARTING and job.started_seconds is None:
@@ -372,19 +373,6 @@ class JobJournal:
         if job.gpus is not None:
             self._timeline.end(job_id, at, job.readings)
         job.gpu_type, job.gpus, job.batch = None, None, None
-
-
-def _explain_end(job: JobStanding, data: Mapping[str, Any]) -> None:
-    """Say that its attempt ended, until a round has considered the job again."""
-    if job.reason_code in _NO_WAIT:
-        job.reason_code = ReasonCode.NOT_YET_CONSIDERED.value
-        known = {name: data[name] for name in ("attempt", "outcome", "reason") if name in data}
-        job.reason_evidence = known
-
-
-def _explain_profile(job: JobStanding, gpu_type: str | None) -> None:
-    job.reason_code = ReasonCode.PROFILE_INCOMPLETE.value
-    job.reason_evidence = {} if gpu_type is None else {"gpu_type": gpu_type}
 
 
 def _data_text(event: Event) -> JsonText:

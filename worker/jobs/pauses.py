@@ -21,8 +21,8 @@ from maat.scheduling.explain import ReasonCode
 from maat.scheduling.job import JobId
 from maat.vocabulary import JobState
 from worker.executors.protocol import Observation, Pause
-from worker.job_standing import JobStanding
-from worker.job_states import WITH_GPUS
+from worker.jobs.standing import JobStanding
+from worker.jobs.states import WITH_GPUS
 from worker.writes import Write
 
 _PAUSES: sa.Table = JobPause.__table__  # type: ignore[attr-defined]

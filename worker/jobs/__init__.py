@@ -1,0 +1,1 @@
+"""What rounds and time change about single jobs."""

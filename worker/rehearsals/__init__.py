@@ -1,0 +1,1 @@
+"""Rounds of a live cluster that are played and not applied."""

@@ -1,0 +1,1 @@
+"""Reports by schedule: made once, and delivered."""

@@ -1,0 +1,1 @@
+"""What a committed round leaves in the database."""

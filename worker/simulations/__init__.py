@@ -1,0 +1,1 @@
+"""Plays simulations and sweeps."""
