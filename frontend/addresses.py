@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from re import findall
+from re import findall, fullmatch
 from typing import Any
 
 import dash
@@ -14,6 +14,7 @@ from frontend.routing import query_values
 # What is wrong with a value, as a sentence; None where it is understood.
 Check = Callable[[str], str | None]
 CLUSTER = "cluster"  # every page takes it: links carry it along
+ZOOM = "zoom"  # and this: the span of the x axis that its charts show, by assets/chart_tools.js
 MOST_CHARACTERS = 80
 
 
@@ -88,6 +89,13 @@ def counting(noun: str, most: int) -> Check:
     return check
 
 
+def _span(value: str) -> str | None:
+    """Two ends of an axis, such as `20~80` or `2026-11-20T10:00:00~2026-11-20T12:00:00`."""
+    end = r"-?\d[\d.:T \-]*"
+    fits = fullmatch(f"{end}~{end}", value)
+    return None if fits else f"There is no span {quoted(value)}. Drag over a chart to choose one."
+
+
 def quoted(value: str) -> str:
     return f"“{value if len(value) <= MOST_CHARACTERS else value[: MOST_CHARACTERS - 1] + '…'}”"
 
@@ -95,17 +103,18 @@ def quoted(value: str) -> str:
 def not_understood(takes: Mapping[str, Check], query: Mapping[str, Any]) -> list[str]:
     """Sentences on what the page leaves out of account, in the order of the address."""
     found = []
+    checks = {**takes, ZOOM: _span}
     for name, given in query.items():
         if name == CLUSTER:
             continue
         for value in query_values(given):
-            if name not in takes:
+            if name not in checks:
                 known = ", ".join([CLUSTER, *takes])
                 found.append(
                     f"This page has no parameter {quoted(name)} (here {quoted(value)}). "
                     f"Its address takes {known}."
                 )
-            elif wrong := takes[name](value):
+            elif wrong := checks[name](value):
                 found.append(wrong)
     return found
 

@@ -69,7 +69,7 @@ def _is_about_the_visitor(header: str) -> bool:
 def error_message(error: Exception) -> tuple[str, str]:
     """A failure as a title and what to do about it."""
     if isinstance(error, ApiError):
-        again = "Try again in a moment." if error.retryable else ""
+        again = "Try again in a moment." if error.retryable else error.next_step
         trace = f"Request {error.request_id}." if error.status >= 500 and error.request_id else ""
         return error.title, " ".join(part for part in (error.detail, again, trace) if part)
     return "The service gives no answer", "It may be starting again; this page keeps trying."

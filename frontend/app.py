@@ -6,8 +6,8 @@ the others use its API.
 
 from __future__ import annotations
 
+import re
 from inspect import isawaitable
-from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlencode
 
@@ -23,17 +23,17 @@ from backend.app import create_app as create_service
 from backend.app import put_guards_outside
 from backend.settings import Settings
 from frontend.api import Api, Failure
-from frontend.charts_script import serve_charts_script
 from frontend.failures import LoggedFailures
-from frontend.index import INDEX, INDEX_SCRIPT_HASH
+from frontend.index import INDEX, INDEX_SCRIPT_HASH, OWN_SCRIPTS
 from frontend.pages import PAGES
+from frontend.scripts import ASSETS, serve_charts_script, serve_own_scripts
 from frontend.shell import register_shell, shell_layout
 from frontend.suites import CompressedSuites
 from frontend.visitors import SIGN_IN, is_signed_out
-from maat.garbage import collect_less_often
-from worker.rehearsal import LiveRehearsal
+from maat.garbage import leave_out_what_is_loaded
+from worker.rehearsals.rehearsal import LiveRehearsal
 
-ASSETS = Path(__file__).parent / "assets"
+GRID_SCRIPT = re.compile(r'<script src="([^"]*/dash_ag_grid/dash_ag_grid[^"]*)">')
 
 
 def create_app(settings: Settings | None = None, *, on_sockets: bool = False) -> FastAPI:
@@ -43,16 +43,17 @@ def create_app(settings: Settings | None = None, *, on_sockets: bool = False) ->
     return service
 
 
-class TrustedScripts(Dash):
+class Pages(Dash):
     """Dash whose inline scripts are named in the service's Content-Security-Policy.
 
-    Dash makes some of these scripts with the first page only.
+    Dash makes some of these scripts with the first page only. The script of the grids is named and
+    not run: `assets/grid_later.js` asks for it.
     """
 
     def index(self, *arguments: Any, **named: Any) -> Any:
         html = super().index(*arguments, **named)  # type: ignore[no-untyped-call]
         cast(Any, self.server).state.script_hashes.update([*self.csp_hashes(), INDEX_SCRIPT_HASH])
-        return html
+        return GRID_SCRIPT.sub(r'<script type="text/plain" id="grid-script" data-src="\1">', html)
 
 
 def mount_pages(service: FastAPI) -> Dash:
@@ -64,15 +65,16 @@ def mount_pages(service: FastAPI) -> Dash:
     service.add_exception_handler(DependencyException, _no_such_script)
     service.add_middleware(LoggedFailures)  # before those of Dash, so that it stands inside them
     serve_charts_script(service)
-    pages = TrustedScripts(
+    own_scripts = serve_own_scripts(service)
+    pages = Pages(
         "frontend",
         server=cast(Any, service),
         backend="fastapi",
         use_pages=True,
         pages_folder="",
         assets_folder=str(ASSETS),
-        assets_ignore="^worker_",  # a browser runs these apart from the pages
-        index_string=INDEX,
+        assets_ignore=r"\.js$",
+        index_string=INDEX.replace(OWN_SCRIPTS, own_scripts),
         title="Maat",
         update_title="",
         compress=True,
@@ -171,7 +173,7 @@ def _matches(entry: dict[str, Any], path: str) -> bool:
 def __getattr__(name: str) -> Any:
     """Make `app` when a server asks for it, so that importing this module opens no database."""
     if name == "app":
-        collect_less_often()
         globals()["app"] = create_app(on_sockets=True)
+        leave_out_what_is_loaded()
         return globals()["app"]
     raise AttributeError(name)

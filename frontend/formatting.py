@@ -8,28 +8,8 @@ from math import floor, isfinite, log10
 
 from maat.api import shown_numbers
 
-ABSENT = "–"
-
-
-def duration(seconds: float | None) -> str:
-    """`2 h 13 min`: the two largest units that say something."""
-    if seconds is None or not isfinite(seconds):
-        return ABSENT
-    if seconds < 0:
-        return "−" + duration(-seconds)
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    for unit, size, below, below_size in (
-        ("d", 86400, "h", 3600),
-        ("h", 3600, "min", 60),
-        ("min", 60, "s", 1),
-    ):
-        if whole >= size:
-            major, rest = divmod(whole, size)
-            minor = rest // below_size
-            return f"{major} {unit} {minor} {below}" if minor else f"{major} {unit}"
-    return ABSENT
+ABSENT = shown_numbers.ABSENT
+duration = shown_numbers.duration
 
 
 def number(value: float | None, digits: int = 3) -> str:

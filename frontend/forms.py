@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, TypedDict
 
 from dash.development.base_component import Component
 
-from frontend.components.cards import error_state
+from frontend.components.cards import refused_state
 from frontend.formatting import count
 from frontend.problems import friendly_message
 from maat.api.fields import Body
@@ -82,7 +82,7 @@ def errors_by_field(
     with a file keeps the service's words, with row and value.
     """
     if not isinstance(error, ApiError):
-        return {}, error_state(error)
+        return {}, refused_state(error)
     beside: dict[str, str] = {}
     loose = not error.errors
     for problem in error.errors:
@@ -96,7 +96,7 @@ def errors_by_field(
             else friendly_message(problem, empty_name=empty_name)
         )
         beside[field] = " ".join(filter(None, (beside.get(field), words)))
-    return beside, error_state(error) if loose else None
+    return beside, refused_state(error) if loose else None
 
 
 def parse_seeds(text: str | None) -> list[int] | None:

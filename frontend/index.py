@@ -31,7 +31,7 @@ INDEX = """<!DOCTYPE html>
                 const darkSystem = matchMedia('(prefers-color-scheme: dark)').matches;
                 const dark = choice === 'dark' || (choice !== 'light' && darkSystem);
                 document.documentElement.dataset.maatScheme = dark ? 'dark' : 'light';
-                let running = 0, rested = true, rest = null;
+                let running = 0, rested = false, rest = null;
                 const send = window.fetch, whenIdle = window.requestIdleCallback || setTimeout;
                 const local = /^(localhost|127[.][0-9.]+|\\[::1\\])$/.test(location.hostname);
                 const prefix = local && location.protocol === 'http:' ? '' : '__Host-';
@@ -68,11 +68,14 @@ INDEX = """<!DOCTYPE html>
         <footer>
             {%config%}
             {%scripts%}
+            <script src="maat-own-scripts"></script>
             {%renderer%}
         </footer>
     </body>
 </html>
 """
+
+OWN_SCRIPTS = "maat-own-scripts"  # stands for the address of Maat's own scripts
 
 _SCRIPT = INDEX.partition("<script>")[2].partition("</script>")[0]
 # What the Content-Security-Policy calls it, so that it, and no injected one, may run.

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from frontend.formatting import count, plural
 from maat.api.measurements import UsedOut
-from maat.api.simulations import RunOut
+from maat.api.simulation_answers import RunOut
+from maat.api.simulations import MAX_SIMULATED_JOBS as MOST_PLAYED
 
 StoredRequest: TypeAlias = Mapping[str, Any]
 """A simulation or a sweep as it was asked for, perhaps of an earlier version."""
@@ -36,6 +38,18 @@ def named_measurements(used: Sequence[UsedOut]) -> list[UsedOut]:
         {**one, "name": f"{one['name']} (deleted)" if one["deleted"] else one["name"]}
         for one in used
     ]
+
+
+def left_out_words(request: StoredRequest) -> str:
+    """Say which jobs of a cluster's history are not played; nothing if all are."""
+    traces = request["traces"] if "traces" in request else [request["trace"]]
+    left = sum(trace.get("left_out") or 0 for trace in traces)
+    if not left:
+        return ""
+    return (
+        f"The history has more jobs than a replay has room for: the first {count(MOST_PLAYED)} are "
+        f"played, {plural(left, 'later job is', 'later jobs are')} left out."
+    )
 
 
 def replayed_cluster(request: StoredRequest) -> str | None:

@@ -173,7 +173,7 @@ def _header_right() -> list[Component]:
         className="icon-button help-button",
         id="help-open",
         n_clicks=0,
-        **aria("Keyboard shortcuts"),
+        **aria("Keyboard shortcuts and help"),
     )
     return [
         html.Span(fresh, id="freshness", className="freshness waiting", role="status"),
@@ -221,9 +221,11 @@ def _help() -> dmc.Modal:
         html.Tr([html.Td([dmc.Kbd(key) for key in keys.split()]), html.Td(what)])
         for keys, what in SHORTCUTS
     ]
-    return dialog(
-        "help", "Keyboard shortcuts", html.Table(html.Tbody(rows), className="shortcuts"), size="sm"
+    tour = html.Button(
+        "What am I looking at?", id="tour-open", className="button-link primary", type="button"
     )
+    keys = html.Table(html.Tbody(rows), className="shortcuts")
+    return dialog("help", "Keyboard shortcuts and help", [tour, keys], size="sm")
 
 
 def register_shell(app: Dash, api: Api) -> None:

@@ -150,6 +150,7 @@ def template(scheme: str | None) -> go.layout.Template:
         "title": {"font": {"size": 12, "color": colours.muted}, "standoff": 8},
         "zeroline": False,
         "ticks": "",
+        "ticklabeloverflow": "allow",  # margins make room: Plotly need not measure each label
     }
     return go.layout.Template(
         layout={

@@ -176,6 +176,10 @@
             return linksOf(window.dash_clientside.callback_context.outputs_list, cluster);
         },
 
+        /* The kind of text of the submit form; YAML needs no mention. */
+        textInUrl(kind) { return setQuery({text: kind === 'yaml' ? null : kind}); },
+        originOf: () => window.location.origin,
+
         rangeInUrl(range) { return setQuery({range}); },
 
         /* What the rows of the use are; tenants need no mention. */
@@ -196,6 +200,12 @@
 
         pageInUrl(page) { return setQuery({page: page > 1 ? page : null}); },
 
+        /* What the matrix of a round shows; its first page does again. */
+        matrixInUrl(q, sort) {
+            setQuery({q: q || null, sort: sort === 'decided' ? null : sort, page: null});
+            return 1;
+        },
+
         tenantInUrl(tenant) {
             const shows = window.location.pathname === '/reports';
             return shows ? setQuery({tenant: tenant || null}) : noUpdate();
@@ -207,13 +217,19 @@
         },
 
         /* The filters of the job list. */
-        jobFilters(q, states, models, types, labels) {
+        jobFilters(q, states, models, types, tenants, owner, days, labels) {
+            const [from, to] = days || [], whole = Boolean(from && to);
+            if (from && !to) { return noUpdate(); } // the second day is still to be chosen
             const filters = {
                 q: q || null, state: states || [], model: models || [], gpu_type: types || [],
+                tenant: tenants || [], owner: owner || null,
                 label: (labels || []).filter((label) => /^[^=\s]+=[^=\s]+$/.test(label)),
             };
-            if (window.location.pathname === '/jobs') { setQuery(filters); }
-            return filters;
+            const first = whole ? from : null, last = whole ? to : null;
+            if (window.location.pathname === '/jobs') {
+                setQuery({ ...filters, from: first, to: last });
+            }
+            return { ...filters, first, last };
         },
 
         /* How the grid asked for its rows. */
@@ -226,4 +242,5 @@
     });
 
     maat.go = go;
+    maat.setQuery = setQuery;
 })();

@@ -3,6 +3,7 @@
 (() => {
     'use strict';
 
+    const { maat } = window;
     const MOST_ROWS = 500, MOST_LINES = 6;
 
     function text(value) {
@@ -14,10 +15,16 @@
 
     function listed(values) { return values ? Array.from(values) : []; }
 
-    function title(plot, axis) {
-        const layout = plot._fullLayout, shown = layout && layout[axis] && layout[axis].title;
-        return (shown && text(shown.text)) || (axis === 'xaxis' ? 'x' : 'y');
+    /* The first title that the figure gives an axis of this letter. Plotly's own layout has words
+       for editors where none is given. */
+    function given(plot, letter) {
+        const axes = Object.entries(plot.layout || {})
+            .filter(([name]) => name.startsWith(`${letter}axis`));
+        const titles = axes.map(([, axis]) => axis && axis.title && text(axis.title.text));
+        return titles.find(Boolean);
     }
+
+    function title(plot, letter) { return given(plot, letter) || letter; }
 
     function lines(plot) {
         return (plot.data || []).filter(
@@ -42,25 +49,27 @@
         return `${name}: ${range}${last}`;
     }
 
-    function waits(plot) {
+    /* What a chart says instead of being drawn: 'waiting', 'empty' or 'error'; else null. */
+    function stateOf(plot) {
         const meta = plot.layout && plot.layout.meta;
-        return Boolean(meta && meta.state === 'waiting');
+        return (meta && meta.state) || null;
     }
 
+    function waits(plot) { return stateOf(plot) === 'waiting'; }
+
     function summary(plot) {
-        const meta = plot.layout && plot.layout.meta;
         const drawn = lines(plot), maps = heatmaps(plot);
         if (waits(plot)) { return 'Chart, nothing drawn yet'; }
-        if (meta && meta.state) {
+        if (stateOf(plot)) {
             return listed(plot.layout.annotations).map(note => text(note.text)).join(' ');
         }
         if (!drawn.length && !maps.length) { return 'Chart, nothing drawn yet'; }
-        const axes = `${title(plot, 'yaxis')} by ${title(plot, 'xaxis')}`;
+        const axes = ['y', 'x'].map(letter => given(plot, letter)).filter(Boolean).join(' by ');
         const shape = map => `${listed(map.y).length} rows, ${listed(map.x).length} columns`;
         const told = maps.map(shape)
             .concat(drawn.slice(0, MOST_LINES).map(extent));
         if (drawn.length > MOST_LINES) { told.push(`and ${drawn.length - MOST_LINES} more`); }
-        return `Chart: ${axes}. ${told.join('; ')}.`;
+        return `Chart: ${axes ? `${axes}. ` : ''}${told.join('; ')}.`;
     }
 
     /* ---- a table ---- */
@@ -76,9 +85,12 @@
         });
         rows.slice(0, MOST_ROWS).forEach(values => {
             const row = body.insertRow();
-            values.forEach(value => {
-                const cell = row.insertCell();
-                cell.textContent = text(value);
+            values.forEach((value, column) => {
+                const cell = row.insertCell(), address = values.leadsTo && values.leadsTo[column];
+                const place = address
+                    ? cell.appendChild(document.createElement('a')) : cell;
+                if (address) { place.href = address; }
+                place.textContent = text(value);
                 if (typeof value === 'number') { cell.className = 'number'; }
             });
         });
@@ -90,24 +102,51 @@
         lines(plot).forEach(trace => {
             const x = listed(trace.x), y = listed(trace.y);
             for (let at = 0; at < Math.max(x.length, y.length); at += 1) {
-                rows.push([text(trace.name), x.length ? x[at] : at, y.length ? y[at] : at]);
+                const row = [text(trace.name), x.length ? x[at] : at, y.length ? y[at] : at];
+                row.leadsTo = {1: maat.addressOfPoint(listed(trace.customdata)[at])};
+                rows.push(row);
             }
         });
         return rows;
     }
 
-    function tables(plot) {
-        const made = heatmaps(plot).map(map => {
-            const x = listed(map.x), words = plot._fullLayout.xaxis.ticktext || x;
-            const rows = listed(map.z).map(
-                (values, at) => [listed(map.y)[at]].concat(listed(values)));
-            const columns = x.map((value, at) => text(words[at] === undefined ? value : words[at]));
-            return table([title(plot, 'yaxis')].concat(columns), rows);
+    function named(words, values) {
+        return values.map((value, at) => (words && words[at] !== undefined ? words[at] : value));
+    }
+
+    /* The cells of a heatmap: heads, and rows that begin with their names. */
+    function cellsOf(plot, map) {
+        const {xaxis, yaxis} = plot._fullLayout;
+        const columns = named(xaxis.ticktext, listed(map.x)).map(text);
+        const names = named(yaxis.ticktext, listed(map.y)).map(text);
+        const rows = listed(map.z).map((values, at) => {
+            const row = [names[at]].concat(listed(values));
+            const addresses = listed(listed(map.customdata)[at]).map(maat.addressOfPoint);
+            row.leadsTo = {0: addresses.find(Boolean)};
+            return row;
+        });
+        return {heads: [title(plot, 'y')].concat(columns), rows};
+    }
+
+    function heads(plot) { return ['Series', title(plot, 'x'), title(plot, 'y')]; }
+
+    /* All that a chart draws, as rows under their heads. */
+    maat.chartRows = plot => {
+        const found = heatmaps(plot).flatMap(map => {
+            const cells = cellsOf(plot, map);
+            return [cells.heads].concat(cells.rows);
         });
         const rows = rowsOf(plot);
-        if (rows.length) {
-            made.push(table(['Series', title(plot, 'xaxis'), title(plot, 'yaxis')], rows));
-        }
+        return rows.length ? found.concat([heads(plot)], rows) : found;
+    };
+
+    function tables(plot) {
+        const made = heatmaps(plot).map(map => {
+            const cells = cellsOf(plot, map);
+            return table(cells.heads, cells.rows);
+        });
+        const rows = rowsOf(plot);
+        if (rows.length) { made.push(table(heads(plot), rows)); }
         if (rows.length > MOST_ROWS) {
             const more = document.createElement('p');
             more.className = 'hint';
@@ -131,7 +170,9 @@
         if (!box) { return; }
         box.classList.toggle('loading', waits(plot));
         box.classList.toggle('chart-empty', !lines(plot).length && !heatmaps(plot).length);
+        box.classList.toggle('chart-failed', stateOf(plot) === 'error');
         if (box.classList.contains('as-table')) { fill(box); }
+        if (!waits(plot)) { maat.zoomAsAsked(plot); }
     }
 
     /* Plotly forgets a figure's height when it fits the chart to its place, and a place without a
@@ -148,6 +189,8 @@
             if (plot.maatTold || !plot.on || !plot._fullLayout) { return; }
             plot.maatTold = true;
             plot.on('plotly_afterplot', () => { tell(plot); keepHeight(plot); });
+            maat.leadOn(plot);
+            maat.followZoom(plot);
             tell(plot);
             keepHeight(plot);
         });

@@ -120,6 +120,11 @@
         state.setAttribute('role', drawing.failed ? 'alert' : 'status');
         state.appendChild(make('div', 'state-title', drawing.title));
         state.appendChild(make('div', 'state-remedy', drawing.remedy));
+        if (drawing.way) {
+            const [words, path] = drawing.way;
+            const link = state.appendChild(make('a', 'button-link primary', words));
+            link.href = path;
+        }
         map.maat = null;
         map.classList.remove('loading');
         map.replaceChildren(state);
@@ -174,8 +179,9 @@
     function fit(map) {
         const state = map.maat;
         if (!state || !map.offsetWidth) { return; }
-        const few = state.nodes.length <= FEW_NODES, byType = {};
-        state.nodes.forEach(node => {
+        const shown = state.nodes.filter((_, at) => !state.elements[at].hidden), byType = {};
+        const few = shown.length <= FEW_NODES;
+        shown.forEach(node => {
             (byType[node.gpu_type] = byType[node.gpu_type] || []).push(node);
         });
         const width = map.offsetWidth - 12, smallest = Number(map.dataset.smallest);
@@ -300,7 +306,8 @@
     document.addEventListener('keydown', event => {
         const from = at(event);
         if (!from || event.ctrlKey || event.metaKey || event.altKey) { return; }
-        const links = Array.from(mapOf(from).querySelectorAll('.gpu-stretch'));
+        const links = Array.from(
+            mapOf(from).querySelectorAll('.gpu-node:not([hidden]) .gpu-stretch'));
         const place = links.indexOf(from), down = event.key === 'ArrowDown';
         let to = {
             ArrowRight: links[place + 1],
@@ -365,8 +372,9 @@
         const taken = take(map, drawing);
         map.classList.remove('loading');
         paint(map, drawing.looks);
-        if (taken.others) { drawAll(map); fit(map); sizes.observe(map); } else {
+        if (taken.others) { drawAll(map); maat.seek(map); fit(map); sizes.observe(map); } else {
             drawChanged(map, taken.places);
+            if (map.dataset.sought && taken.places.length) { maat.seek(map); fit(map); }
             const { elements, size } = map.maat;
             taken.places.forEach(place => { nameStretches(elements[place], size); });
             if (taken.places.length) { maat.shades(map, map.maat.shades); }
@@ -409,4 +417,6 @@
                 : [known, skip, {update: taken.places.map(place => map.maat.nodes[place])}];
         }
     });
+
+    maat.fitMap = fit;
 })();

@@ -45,6 +45,14 @@
         field.focus();
         if (field.select) { field.select(); }
     };
+    /* Buttons that lead to a field of their page. */
+    document.addEventListener('click', (event) => {
+        const button = maat.around(event.target, '[data-focus]');
+        if (!button) { return; }
+        const field = document.getElementById(button.dataset.focus);
+        if (field?.offsetHeight) { field.scrollIntoView({ block: 'center' }); }
+        maat.focusField(button.dataset.focus, window.location.pathname);
+    });
     document.addEventListener('pointerdown', () => { awaited = null; });
 
     new MutationObserver(() => {
@@ -53,9 +61,12 @@
     }).observe(document.documentElement, { childList: true, subtree: true });
 
     maat.callbacks({
-        /* The first field of a form can be typed into at once. */
+        /* The first field of a form can be typed into at once; not while the tour leads here. */
         focusOn(id) {
-            setTimeout(() => document.getElementById(id)?.focus({ preventScroll: true }), 0);
+            setTimeout(() => {
+                if (document.activeElement.closest('.tour')) { return; }
+                document.getElementById(id)?.focus({ preventScroll: true });
+            }, 0);
             return maat.noUpdate();
         },
     });

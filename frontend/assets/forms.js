@@ -5,6 +5,7 @@
 
     const { maat } = window;
     const TOLD_AFTER = 350; // milliseconds: the debounce after which a field informs its form
+    const DRAWN_AWAY = 5; // pixels
     const pressed = new WeakSet(); // forms whose press waits
     let typedAt = 0;
 
@@ -25,6 +26,38 @@
             pressed.delete(form);
             document.getElementById(form.dataset.submit).click();
         }, left);
+    }, true);
+
+    /* Once a press is answered, the first field that was refused gets the focus, and is in sight. A
+       focus that the reader moved meanwhile stays moved. */
+    function leadToRefused(form, button) {
+        if (maat.busy()) { setTimeout(() => leadToRefused(form, button), 100); return; }
+        const refused = [...form.querySelectorAll('[aria-invalid="true"]')]
+            .find((each) => each.offsetHeight);
+        if (!refused || ![document.body, button].includes(document.activeElement)) { return; }
+        refused.focus({ preventScroll: true });
+        refused.scrollIntoView({ block: 'center' });
+    }
+    document.addEventListener('click', (event) => {
+        const form = maat.around(event.target, '[data-submit]');
+        const button = form && event.target.closest(`#${form.dataset.submit}`);
+        if (button) { setTimeout(() => leadToRefused(form, button), TOLD_AFTER); }
+    });
+
+    /* A press whose button moves away under the pointer still counts: an error above it that goes
+       when its field is left moves the whole form. Drawing the pointer away presses nothing. */
+    let down = null;
+    document.addEventListener('pointerdown', (event) => {
+        const button = maat.around(event.target, 'button');
+        down = button && { button, x: event.clientX, y: event.clientY };
+    }, true);
+    document.addEventListener('click', (event) => {
+        const begun = down;
+        down = null;
+        if (!begun || !event.isTrusted || !begun.button.isConnected) { return; }
+        const moved = Math.hypot(event.clientX - begun.x, event.clientY - begun.y);
+        const missed = event.target.contains(begun.button) && event.target !== begun.button;
+        if (missed && moved < DRAWN_AWAY) { begun.button.click(); }
     }, true);
 
     /* Puts a press into the store of its page. See click_target() in routing.py for why not by the

@@ -3,7 +3,8 @@
     'use strict';
 
     const { maat } = window;
-    const LEAST_SAYING = ['remaining', 'restarts']; // columns that a narrow page leaves out
+    const LEAST_SAYING = ['wait', 'restarts']; // columns that a narrow page leaves out
+    const OF_TEXT = ['model', 'want', 'have', 'expected', 'gpu_hours', 'submitted_at', 'tenant'];
     const ROOM_FOR_ALL = 1180; // pixels of a page that shows them
     const ROOM_FOR_THREE = 480; // and of one that shows more than name and state
 
@@ -29,6 +30,21 @@
         if (!api || !box) { return; }
         api.setColumnsVisible(LEAST_SAYING, box.clientWidth >= ROOM_FOR_ALL);
         fitName(api, box);
+        giveRoom(api, box);
+        if (!('watched' in box.dataset)) {
+            box.toggleAttribute('data-watched', true);
+            api.addEventListener('modelUpdated', () => setTimeout(() => giveRoom(api, box), 50));
+        }
+    }
+
+    /* Once the first rows are there, columns of text take what their text needs: the name has all
+       that is left. */
+    function giveRoom(api, box) {
+        const first = !api.isDestroyed() && api.getDisplayedRowAtIndex(0);
+        const waits = !first || !first.data || box.clientWidth < ROOM_FOR_THREE;
+        if (waits || 'fitted' in box.dataset) { return; }
+        box.toggleAttribute('data-fitted', true);
+        api.autoSizeColumns(OF_TEXT);
     }
 
     /* On a phone the name has all the room that the column beside it leaves. */
@@ -59,7 +75,7 @@
             return maat.noUpdate();
         },
 
-        clearFilters: () => ['', [], [], [], []],
+        clearFilters: () => ['', [], [], [], [], '', [null, null], []],
 
         /* Hides the columns that say least where all have no room beside one another. */
         fitColumns(_request, id) {

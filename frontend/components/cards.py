@@ -89,13 +89,29 @@ def graph(graph_id: str, *, height: int | str | None = None) -> html.Div:
         },
     }
     drawn = dcc.Graph(id=graph_id, figure=waiting, config=GRAPH_CONFIG, style=style)
-    opens: dict[str, Any] = {"aria-pressed": "false", "aria-label": "Show the chart as a table"}
-    toggle = html.Button("Table", className="chart-toggle", type="button", **opens)
     table = html.Div(
         className="chart-table", tabIndex=0, role="region", **aria("The chart as a table")
     )
     own_height = " own-height" if height is None else ""
-    return html.Div([drawn, toggle, table], className=f"graph loading{own_height}", style=style)
+    return html.Div(
+        [drawn, _chart_tools(), table, _again()],
+        className=f"graph loading{own_height}",
+        style=style,
+    )
+
+
+def _chart_tools() -> html.Div:
+    """The buttons of a chart; assets/chart_tools.js and chart_words.js carry them out."""
+    named = (("all", "All", "Show all of the axis"), ("csv", "CSV", "Save the chart's data as CSV"))
+    buttons = [_tool(text, words, **{"data-tool": tool}) for tool, text, words in named]
+    buttons.append(_tool("PNG", "Save the chart as a picture", **{"data-tool": "png"}))
+    opens = {"aria-pressed": "false"}
+    toggle = _tool("Table", "Show the chart as a table", className="chart-toggle", **opens)
+    return html.Div([*buttons, toggle], className="chart-tools")
+
+
+def _tool(text: str, words: str, *, className: str = "chart-tool", **more: Any) -> html.Button:
+    return html.Button(text, type="button", className=className, title=words, **aria(words), **more)
 
 
 def scrolls(content_id: str, content: ComponentType = None, *, label: str) -> html.Div:
@@ -114,6 +130,18 @@ def tile(label: str, value: str, note: str | None = None, *, href: str | None = 
     ]
     body = dmc.Paper(content, className="card tile", withBorder=True)
     return dcc.Link(body, href=href, className="tile-link") if href else body
+
+
+def failed_tile(label: str, error: Exception) -> Component:
+    """A tile whose figure could not be loaded, and a button that asks for it again."""
+    title, remedy = error_message(error)
+    content = [
+        html.Div(label, className="tile-label"),
+        html.Div(["⚠ ", title], className="tile-note", title=remedy),
+        _again(),
+    ]
+    body = dmc.Paper(content, className="card tile", withBorder=True)
+    return html.Div(body, role="alert")
 
 
 def facts(pairs: Sequence[tuple[str, ComponentType]]) -> html.Dl:
@@ -159,16 +187,32 @@ def missing(title: str, remedy: str, words: str, href: str) -> Component:
 
 
 def error_state(error: Exception) -> html.Div:
-    """What failed, and what to do. The text comes from the service's problem document."""
+    """What could not be loaded, what to do, and a button that asks for it again."""
+    return _failed(error, _again())
+
+
+def refused_state(error: Exception) -> html.Div:
+    """Why what was asked for is not done, and what to do: the button that asked is still there."""
+    return _failed(error)
+
+
+def _failed(error: Exception, *more: Component) -> html.Div:
+    """The text comes from the service's problem document."""
     title, remedy = error_message(error)
     return html.Div(
         [
             html.Div(["⚠ ", title], className="state-title"),
             html.Div(remedy, className="state-remedy"),
+            *more,
         ],
         className="panel-state failed",
         role="alert",
     )
+
+
+def _again() -> html.Button:
+    """assets/again.js knows it by its class."""
+    return html.Button("Try again", className="button-link again", type="button")
 
 
 def page_title(title: str, *actions: Component, note: Component | None = None) -> dmc.Group:

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import dcc, html
+from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import ComponentType
+
+from frontend.callbacks import (
+    NOTHING,
+    NOTICES,
+    Changes,
+    Function,
+    Sources,
+    answer,
+    is_press_of,
+)
 
 
 def question(prefix: str, title: str, *, keeps: str, does: str) -> dmc.Modal:
@@ -25,6 +37,69 @@ def question(prefix: str, title: str, *, keeps: str, does: str) -> dmc.Modal:
         dcc.Store(id=f"{prefix}-chosen"),
     ]
     return dialog(f"{prefix}-ask", title, content)
+
+
+def register_question(
+    app: Dash,
+    prefix: str,
+    *,
+    pressed: str,
+    ask: Callable[[Any], str | None],
+    act: Function,
+    changed: Output,
+    state: Sources | None = None,
+) -> None:
+    """Let a press open `question`, and carry out what its answer confirms.
+
+    Args:
+        pressed: The store that a button of a row fills: what was pressed.
+        ask: Says of a press what to ask; None if that button asks nothing.
+        act: Called with `chosen`, the press, and `state`. It names `notices`, and `changed` once
+            the deletion is done.
+        changed: What the lists of the page are redrawn by.
+    """
+
+    answer(
+        app,
+        partial(_ask, ask),
+        output={
+            "asks": Output(f"{prefix}-ask", "opened"),
+            "words": Output(f"{prefix}-ask-text", "children"),
+            "chosen": Output(f"{prefix}-chosen", "data"),
+        },
+        inputs={"pressed": Input(pressed, "data")},
+        prevent_initial_call=True,
+    )
+    answer(
+        app,
+        partial(_close, prefix, act),
+        output={
+            "asks": Output(f"{prefix}-ask", "opened", allow_duplicate=True),
+            "changed": changed,
+            "notices": NOTICES,
+        },
+        inputs={
+            "_yes": Input(f"{prefix}-yes", "n_clicks"),
+            "_no": Input(f"{prefix}-no", "n_clicks"),
+        },
+        state={"chosen": State(f"{prefix}-chosen", "data"), **(state or {})},
+        prevent_initial_call=True,
+        running=[(Output(f"{prefix}-yes", "loading"), True, False)],
+    )
+
+
+async def _ask(ask: Callable[[Any], str | None], *, pressed: Any) -> Changes:
+    words = ask(pressed) if pressed else None
+    return NOTHING if words is None else {"asks": True, "words": words, "chosen": pressed}
+
+
+async def _close(
+    prefix: str, act: Function, *, _yes: int | None, _no: int | None, chosen: Any, **more: Any
+) -> Changes:
+    """Close the dialog, and act if that was confirmed."""
+    if not is_press_of(f"{prefix}-yes") or not chosen:
+        return {"asks": False}
+    return {"asks": False, **await act(chosen=chosen, **more)}
 
 
 def dialog(

@@ -10,7 +10,7 @@ from dash import Dash, Input, Output, State, html
 
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer, is_press_of
-from frontend.components.cards import error_state
+from frontend.components.cards import refused_state
 from frontend.components.dialogs import dialog
 from frontend.components.node_effect import node_effect
 from frontend.components.notices import notice
@@ -101,5 +101,5 @@ async def drain(
         async with api.visitor() as maat:
             await maat.drain_node(cluster_id, pressed["node"])
     except Failure as error:
-        return {"problem": error_state(error)}
+        return {"problem": refused_state(error)}
     return {"opened": False, "acted": pressed["at"], "notices": notice(DRAINED)}

@@ -15,9 +15,19 @@ Evidence: TypeAlias = str | float | bool
 # Key of the evidence -> what it is called, with its unit.
 LABELS = {
     "accumulation_steps": "accumulation steps",
+    "alone_free_gpus": "alone: free GPUs of its type",
+    "alone_goodput_samples_per_second": "alone: goodput (effective samples/s)",
+    "alone_gpu_count": "alone: GPUs",
+    "alone_gpu_type": "alone: GPU type",
+    "alone_limit": "alone: held back by",
+    "alone_pays_after_seconds": "alone: a move pays after",
+    "alone_price": "alone: what the GPUs cost",
+    "alone_value": "alone: what it is worth",
     "batch_size": "batch size (samples)",
     "binding_limit": "held back by",
+    "by_request": "the count is what it asks for",
     "cluster_gpu_types": "GPU types of the cluster",
+    "decided_by_round": "decided by round",
     "free_gpus": "free GPUs",
     "goodput_samples_per_second": "goodput (effective samples/s)",
     "gpu_count": "GPUs",
@@ -45,6 +55,12 @@ LABELS = {
     "remaining_steps": "steps left",
     "restarting": "is restarting",
     "rho_without_gpus": "finish-time fairness rho without GPUs",
+    "remaining_seconds": "time left at this goodput",
+    "restart_seconds": "time of a restart",
+    "runner_up_free_gpus": "next best: free GPUs of its type",
+    "runner_up_limit": "next best: held back by",
+    "runner_up_pays_after_seconds": "next best: a move pays after",
+    "runner_up_step_seconds": "next best: time of a step",
     "runner_up_goodput_samples_per_second": "next best: goodput (effective samples/s)",
     "runner_up_gpu_count": "next best: GPUs",
     "runner_up_gpu_type": "next best: GPU type",
@@ -61,7 +77,7 @@ LABELS = {
     "wait_seconds": "pause (s)",
     "weight": "weight",
 }
-YES_OR_NO = frozenset({"preemptible", "quota_by_weight", "restarting"})
+YES_OR_NO = frozenset({"by_request", "preemptible", "quota_by_weight", "restarting"})
 SHARES = frozenset({"time_share", "part_kept"})
 _CODES = {
     "GRANTED": "granted",
@@ -102,7 +118,7 @@ def evidence_words(evidence: Mapping[str, Evidence | None]) -> list[tuple[str, s
 def _value(name: str, value: Evidence) -> str:
     if name in YES_OR_NO:
         return "yes" if value else "no"
-    if name == "binding_limit":
+    if name.endswith("limit"):
         return _limit(str(value))
     if isinstance(value, str):
         return value

@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import cast
+
 from dash import html
 from dash.development.base_component import Component
 
 from frontend.components.states import gpu_chip
-from frontend.formatting import clock, duration, parse_time, percent
-from maat.api.forecasts import ForecastTimes, QuantilesOut, SideOut, SlowedOut
+from frontend.formatting import ABSENT, clock, duration, parse_time, percent
+from maat.api.forecasts import (
+    ForecastTimes,
+    HeldOut,
+    JobTimesOut,
+    QuantilesOut,
+    SideOut,
+    SlowedOut,
+    late_quantile,
+)
 
 LATER = "later than in 14 days"
+LATER_BRIEFLY = "in over 14 days"
 MOST_SLOWED = 8
+P90 = "P90"
 
 
-def about(times: QuantilesOut) -> str:
-    """`about 20 Nov 14:20 (by 15:05 at P90)`: the day once, if it is the same."""
+def about(times: QuantilesOut, draws: int) -> str:
+    """`about 20 Nov 14:20 (by 15:05 at P90)`: the day once, if it is the same.
+
+    Of fewer than nine draws, the second time is less than a P90, and named what it is.
+    """
     early, late = parse_time(times["p50_at"]), parse_time(times["p90_at"])
     if early is None:
         return LATER
     by = LATER if late is None else f"by {_short(times['p90_at'], beside=times['p50_at'])}"
-    return f"about {_short(times['p50_at'])} ({by} at P90)"
+    return f"about {_short(times['p50_at'])} ({by} at {late_quantile(draws)})"
 
 
 def _short(text: str | None, *, beside: str | None = None) -> str:
@@ -32,11 +48,57 @@ def _short(text: str | None, *, beside: str | None = None) -> str:
     return f"{moment.day} {moment:%b %H:%M}"
 
 
-def words(times: ForecastTimes) -> str:
+def expected(times: JobTimesOut | None) -> str:
+    """`starts 14:20–15:05`, `ends 23:50–25 Nov`: P50 to P90; the day where it is another one.
+
+    A forecast of too few draws for a P90 is marked: `ends 14:20–15:05 (first)`.
+    """
+    if times is None:
+        return ABSENT
+    return _brief_times(times) + ("" if late_quantile(times["draws"]) == P90 else " (first)")
+
+
+def _brief_times(times: JobTimesOut) -> str:
+    when = times["end"] if times["start"] is None else times["start"]
+    verb = "ends" if times["start"] is None else "starts"
+    early, late = parse_time(when["p50_at"]), parse_time(when["p90_at"])
+    if early is None:
+        return f"{verb} {LATER_BRIEFLY}"
+    if late is None:
+        return f"{verb} {_brief(early, times)} or later"
+    first, last = _brief(early, times), _brief(late, times)
+    return f"{verb} {first}" if first == last else f"{verb} {first}–{last}"
+
+
+def expected_exact(times: JobTimesOut | None) -> str | None:
+    """Start and end in words, and when they were worked out."""
+    if times is None:
+        return None
+    told = {"start": times["start"], "end": times["end"], "allocations": list[HeldOut]()}
+    said = words(cast(ForecastTimes, told), times["draws"])
+    return f"{said} {rests_on(times['draws'])}, at {clock(times['made_at'])}, cluster time."
+
+
+def rests_on(draws: int | None) -> str:
+    """`From 29 draws`; of few, that they are too few for a P90."""
+    if draws is None:
+        return ""
+    noun = "draw" if draws == 1 else "draws"
+    few = "" if late_quantile(draws) == P90 else " so far, too few for a P90"
+    return f"From {draws} {noun}{few}"
+
+
+def _brief(moment: datetime, times: JobTimesOut) -> str:
+    made = parse_time(times["made_at"])
+    same_day = made is not None and made.date() == moment.date()
+    return f"{moment:%H:%M}" if same_day else f"{moment.day} {moment:%b}"
+
+
+def words(times: ForecastTimes, draws: int) -> str:
     """`Starts about ... It ends about ...`"""
     if times["start"] is None:
-        return f"Ends {about(times['end'])}."
-    return f"Starts {about(times['start'])}. Ends {about(times['end'])}."
+        return f"Ends {about(times['end'], draws)}."
+    return f"Starts {about(times['start'], draws)}. Ends {about(times['end'], draws)}."
 
 
 def allocations(times: ForecastTimes) -> Component:
@@ -47,28 +109,29 @@ def allocations(times: ForecastTimes) -> Component:
                 html.Span(f"{_short(one['from_at'])} ", className="caption"),
                 gpu_chip(one["gpu_type"]) if one["gpu_type"] else "",
                 html.Span(f" × {one['gpu_count']}" if one["gpu_count"] else "no GPUs"),
-            ]
+            ],
+            className="on-a-line",
         )
         for one in times["allocations"][:6]
     ]
     return html.Ul(rows, className="remedies") if rows else html.Div()
 
 
-def slowed_lines(slowed: list[SlowedOut]) -> Component:
+def slowed_lines(slowed: list[SlowedOut], draws: int) -> Component:
     """Who would end later or earlier, the most first."""
     if not slowed:
         return html.Div("No other job ends earlier or later.", className="hint")
-    rows = [html.Li(_slowed(one)) for one in slowed[:MOST_SLOWED]]
+    rows = [html.Li(_slowed(one, late_quantile(draws))) for one in slowed[:MOST_SLOWED]]
     left = len(slowed) - len(rows)
-    more = [html.Li(f"and {left} other jobs")] if left else []
+    more = [html.Li(f"and {left} other {'job' if left == 1 else 'jobs'}")] if left else []
     return html.Ul([*rows, *more], className="remedies")
 
 
-def _slowed(one: SlowedOut) -> str:
+def _slowed(one: SlowedOut, late_name: str) -> str:
     name = "another tenant's job" if one["name"] is None else one["name"]
     seconds, late = one["p50_seconds"], one["p90_seconds"]
     how = "later" if max(seconds, late) > 0 else "earlier"
-    by = f"{duration(abs(seconds))} ({duration(abs(late))} at P90)"
+    by = f"{duration(abs(seconds))} ({duration(abs(late))} at {late_name})"
     return f"{name} ends {by} {how}, in {percent(one['share'])} of the draws later"
 
 

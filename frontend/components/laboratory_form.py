@@ -25,7 +25,7 @@ from frontend.components.parameter_fields import (
     parameter_states,
 )
 from frontend.forms import FormValues, Told, errors_by_field, still_wrong
-from maat.api.simulations import SimulationOut
+from maat.api.simulation_answers import SimulationOut
 from maat.api.sweeps import SweepDetail
 from maat.client import ApiError
 from maat.client.calls import Call, RawBody
@@ -137,6 +137,7 @@ def register_run(app: Dash, api: Api, form: LaboratoryForm[Begun]) -> None:
             "errors": {name: Output(f"{prefix}-{name}", "error") for name in form.errors},
             "parameters": Output(every(prefix), "error"),
             "csv": Output(f"{prefix}-csv-refused", "children"),
+            "import": Output(f"{prefix}-import-refused", "children"),
             "reservations": Output(f"{prefix}-reservations-refused", "children"),
         },
         inputs={"told": Input(f"{prefix}-told", "data"), **as_inputs(state)},
@@ -190,17 +191,19 @@ async def tell(
     """Say what is wrong from the first press on, for as long as it is."""
     seen = form.unfinished({**values, "parameters": parameters}, files, cluster_id)
     wrong = still_wrong(_held(values, parameters, files), told, seen)
+    imports = values["kind"] == "import"
     return {
         "errors": {name: wrong.get(name, "") for name in form.errors},
         "parameters": errors_of(parameters, wrong),
         "csv": wrong.get("csv", ""),
+        "import": wrong.get("import") or (wrong.get("csv", "") if imports else ""),
         "reservations": wrong.get("reservations", ""),
     }
 
 
 def _held(values: FormValues, parameters: Typed, files: Sequence[str]) -> dict[str, object]:
     """What each place of an error holds."""
-    return {**values, **held_by(parameters), "csv": files}
+    return {**values, **held_by(parameters), "csv": files, "import": files}
 
 
 def _unfolded(parameters: Typed, wrong: Mapping[str, str]) -> dict[str, object]:

@@ -8,7 +8,7 @@ from dash.development.base_component import Component
 from frontend.components.cards import scrolls
 from frontend.components.names import cut_name
 from frontend.components.states import state_chip
-from frontend.formatting import duration, gpu_hours, gpus
+from frontend.formatting import duration, gpus
 from maat.api.clusters import MovedJobOut, NodeEffectOut
 
 _SHOWN = 50
@@ -23,8 +23,8 @@ def node_effect(effect: NodeEffectOut, *, table_id: str) -> list[Component]:
         words = "Those that cannot be moved hold it up until they end or are cancelled."
         parts.append(html.P(["⚠ ", words]))
     if effect["restart_gpu_seconds"]:
-        hours = gpu_hours(effect["restart_gpu_seconds"] / 3600)
-        parts.append(html.P(f"The restarts cost about {hours} GPU hours together."))
+        lost = duration(effect["restart_gpu_seconds"])
+        parts.append(html.P(f"The restarts cost about {lost} of one GPU's time together."))
     names = ("Job", "Tenant", "State", "GPUs here", "Holds", "What happens")
     head = html.Thead(html.Tr([html.Th(name) for name in names]))
     rows = [_row(job) for job in effect["jobs"][:_SHOWN]]

@@ -18,7 +18,7 @@ from frontend.components.states import FINAL_STATES
 from frontend.formatting import number
 from frontend.routing import aria, click_target
 from maat.api.operations import OperationOut
-from maat.api.simulations import SimulationOut
+from maat.api.simulation_answers import SimulationOut
 from maat.api.sweeps import SweepDetail
 from maat.client import calls
 from maat.client.calls import Call

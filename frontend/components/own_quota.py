@@ -59,4 +59,6 @@ def _row(one: QuotaOut, *, gpus: int) -> html.Tr:
         words.append(f"{one['borrowed']} borrowed")
     if one["lent"]:
         words.append(f"{one['lent']} lent to others")
-    return html.Tr([html.Td(quota_bar(one, gpus=gpus)), html.Td(", ".join(words))])
+    return html.Tr(
+        [html.Td(quota_bar(one, gpus=gpus)), html.Td(", ".join(words), className="wraps narrow")]
+    )

@@ -20,10 +20,16 @@ from maat.client.calls import RawBody
 DAYS = (("1", "1 day"), ("30", "30 days"), ("90", "90 days"), ("365", "1 year"), ("", "never"))
 
 
-def token_table(tokens: Sequence[TokenOut], *, press_store: str, whose: bool) -> Component:
-    """The tokens, newest first. `whose`: with a column of users."""
+def token_table(
+    tokens: Sequence[TokenOut], *, press_store: str, whose: bool, way: Component
+) -> Component:
+    """The tokens, newest first. `whose`: with a column of users. `way`: to the first token."""
     if not tokens:
-        return empty_state("No tokens", "Programs and the command line sign in with a token.")
+        return empty_state(
+            "No tokens",
+            "Programs and the command line sign in with a token.",
+            action=way,
+        )
     names = [*(["User"] if whose else []), "Name", "Begins with", "May", "Expires", "Last used", ""]
     rows = [_row(token, press_store=press_store, whose=whose) for token in tokens]
     head = html.Thead(html.Tr([html.Th(name) for name in names]))
@@ -47,9 +53,16 @@ def _row(token: TokenOut, *, press_store: str, whose: bool) -> html.Tr:
         may,
         "never" if token["expires_at"] is None else clock(token["expires_at"]),
         "never" if token["last_used_at"] is None else clock(token["last_used_at"]),
-        revoke if token["state"] == "active" else token["state"],
+        _standing(token, revoke),
     ]
     return html.Tr([html.Td(cell) for cell in cells])
+
+
+def _standing(token: TokenOut, revoke: Component) -> str | Component:
+    """What a token is worth; one that is suspended may come back, so it can be revoked too."""
+    if token["state"] == "suspended":
+        return html.Span(["suspended", revoke])
+    return revoke if token["state"] == "active" else token["state"]
 
 
 def token_form(prefix: str, *, for_service: bool) -> html.Div:

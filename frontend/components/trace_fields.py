@@ -1,4 +1,4 @@
-"""The part of a form that chooses the simulated jobs: generated, from a CSV file, or replayed.
+"""The part of a form that chooses the simulated jobs: generated, a trace, imported, or replayed.
 
 Several pages have it.
 """
@@ -12,13 +12,24 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
+from frontend.api import Api
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.files import NoText, file_box, texts_in
+from frontend.components.kept_traces import kept_trace_field, register_kept_traces
+from frontend.components.replay import wrong_hours
+from frontend.components.trace_import import MARK, import_fields, register_import
+from frontend.formatting import count
 from frontend.forms import FormValues
 from frontend.shell import NO_CLUSTER
+from maat.api.simulations import MAX_SIMULATED_JOBS
 
 FAMILIES = (("philly", "Philly-like"), ("helios", "Helios-like"), ("newtrace", "newTrace-like"))
-KINDS = (("generated", "Generated"), ("csv", "CSV file"), ("cluster", "Replay this cluster"))
+KINDS = (
+    ("generated", "Generated"),
+    ("csv", "CSV file"),
+    ("import", "Import"),
+    ("cluster", "Replay this cluster"),
+)
 MAX_TRACES = 12
 COLUMNS = (
     "Columns: name, time, application, num_replicas, batch_size, as in the public Sia and Pollux "
@@ -26,16 +37,69 @@ COLUMNS = (
     "preemptible, tenant, min_gpus, max_gpus, max_batch_size, gpu_types."
 )
 
+REPLAYED = (
+    "The jobs that the chosen cluster has had, at the times they were submitted; of more than "
+    f"{count(MAX_SIMULATED_JOBS)}, the first."
+)
+
+HIDDEN = {"display": "none"}
+
 
 def trace_fields(
-    prefix: str, *, jobs: int, hours: float, seed: int | None, several: bool = False
+    prefix: str,
+    *,
+    jobs: int,
+    hours: float,
+    seed: int | None,
+    several: bool = False,
+    replayed_hours: int | None = None,
 ) -> list[Component]:
     """The fields that choose the jobs.
 
     `prefix`: of every id. `seed`: None if the form has a field for the trace's seed elsewhere.
-    `several`: whether one may choose more than one trace.
+    `several`: whether one may choose more than one trace. `replayed_hours`: the form opens with a
+    replay of the last hours.
     """
-    generated = [
+    kind = dmc.SegmentedControl(
+        id=f"{prefix}-kind",
+        data=[{"value": value, "label": label} for value, label in KINDS],
+        value="generated" if replayed_hours is None else "cluster",
+        fullWidth=True,
+        size="xs",
+        transitionDuration=0,
+    )
+    replay = [
+        dmc.NumberInput(
+            id=f"{prefix}-window",
+            label="Only the last (h)",
+            placeholder="all that it has had",
+            value="" if replayed_hours is None else replayed_hours,
+            min=0,
+            clampBehavior="none",
+        ),
+        html.Div(REPLAYED, id=f"{prefix}-replay-says", className="hint"),
+    ]
+    return [
+        html.Div([html.Label("Trace", className="mantine-InputWrapper-label"), kind]),
+        html.Div(
+            _generated_fields(prefix, jobs=jobs, hours=hours, seed=seed, several=several),
+            id=f"{prefix}-generated",
+            className="form-row",
+        ),
+        html.Div(
+            _upload(prefix, several=several), id=f"{prefix}-csv", style=HIDDEN, className="spaced"
+        ),
+        html.Div(import_fields(prefix), id=f"{prefix}-import", style=HIDDEN, className="spaced"),
+        html.Div(replay, id=f"{prefix}-replay", style=HIDDEN, className="spaced"),
+        dcc.Store(id=f"{prefix}-text"),
+        dcc.Store(id=f"{prefix}-files", data=[]),
+    ]
+
+
+def _generated_fields(
+    prefix: str, *, jobs: int, hours: float, seed: int | None, several: bool
+) -> list[Component]:
+    generated: list[Component] = [
         dmc.Select(
             id=f"{prefix}-family",
             label="Like",
@@ -65,23 +129,7 @@ def trace_fields(
                 allowDecimal=False,
             )
         )
-    kind = dmc.SegmentedControl(
-        id=f"{prefix}-kind",
-        data=[{"value": value, "label": label} for value, label in KINDS],
-        value="generated",
-        fullWidth=True,
-        size="xs",
-        transitionDuration=0,
-    )
-    replay = "The jobs that the chosen cluster has had, at the times they were submitted."
-    return [
-        html.Div([html.Label("Trace", className="mantine-InputWrapper-label"), kind]),
-        html.Div(generated, id=f"{prefix}-generated", className="form-row"),
-        html.Div(_upload(prefix, several=several), id=f"{prefix}-csv", style={"display": "none"}),
-        html.Div(replay, id=f"{prefix}-replay", className="hint", style={"display": "none"}),
-        dcc.Store(id=f"{prefix}-text"),
-        dcc.Store(id=f"{prefix}-files", data=[]),
-    ]
+    return generated
 
 
 def _upload(prefix: str, *, several: bool) -> list[Component]:
@@ -100,19 +148,23 @@ def _upload(prefix: str, *, several: bool) -> list[Component]:
             several=several,
             label="Choose a workload CSV",
         ),
+        kept_trace_field(prefix),
         html.Div(COLUMNS, id=f"{prefix}-file", className="hint"),
         html.Div(id=f"{prefix}-csv-error", className="form-error", role="alert"),
         html.Div(id=f"{prefix}-csv-refused", className="form-error", role="alert"),
     ]
 
 
-def register_trace_fields(app: Dash, prefix: str) -> None:
+def register_trace_fields(app: Dash, api: Api, prefix: str) -> None:
+    register_import(app, api, prefix)
+    register_kept_traces(app, api, prefix)
     answer(
         app,
         show_fields,
         output={
             "generated": Output(f"{prefix}-generated", "style"),
             "csv": Output(f"{prefix}-csv", "style"),
+            "import": Output(f"{prefix}-import", "style"),
             "cluster": Output(f"{prefix}-replay", "style"),
         },
         inputs={"kind": Input(f"{prefix}-kind", "value")},
@@ -162,10 +214,13 @@ def traces_of(
 ) -> list[dict[str, object]]:
     """Return the API's traces of a form: one per file, or one per draw with consecutive seeds."""
     match form["kind"]:
-        case "csv":
+        case "csv" | "import":
             return [{"kind": "csv", "text": text} for text in texts or [""]]
         case "cluster":
-            return [{"kind": "cluster", "cluster_id": cluster_id}]
+            hours = form.get("window")
+            asked = isinstance(hours, int | float) and hours > 0
+            window = {"since_seconds_ago": float(hours or 0) * 3600.0} if asked else {}
+            return [{"kind": "cluster", "cluster_id": cluster_id, **window}]
     drawn = {
         "kind": "generated",
         **{name: form[name] for name in ("family", "jobs", "hours", "seed") if name in form},
@@ -180,8 +235,13 @@ def missing_trace(
     form: FormValues, *, files: Sequence[str], cluster_id: str | None
 ) -> dict[str, str]:
     """What the form itself can see to be missing, by field. `files`: the digests of the chosen."""
-    if form["kind"] == "csv" and not files:
+    imported = any(name.startswith(MARK) for name in files)
+    if form["kind"] == "csv" and (not files or imported):
         return {"csv": "Choose a workload CSV first."}
+    if form["kind"] == "import" and not imported:
+        return {"import": "Choose a file to import first: one of which something becomes a job."}
     if form["kind"] == "cluster" and cluster_id in (None, NO_CLUSTER):
         return {"cluster": "There is no cluster to replay. Choose another trace."}
+    if form["kind"] == "cluster" and (wrong := wrong_hours(form.get("window"))):
+        return {"window": wrong}
     return {}

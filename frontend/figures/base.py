@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from textwrap import wrap
 
 import plotly.graph_objects as go
 
@@ -12,6 +13,7 @@ from frontend.theme import legible, palette, template
 MAX_POINTS = 2000
 MAX_LABELLED_LINES = 4
 LABEL_SHARE = 0.12  # of the y axis: a label's line on the lowest chart
+MESSAGE_CHARACTERS = 46  # of a line of a message: it fits a phone
 LINE_CHARACTERS = 24  # of the name of a run beside its row
 
 
@@ -29,12 +31,13 @@ def message_figure(
     """Return a figure without axes that says why there is no chart, and what to do."""
     colours = palette(scheme)
     drawn = go.Figure(layout={"template": template(scheme), "height": height})
+    drawn.update_layout(margin={"l": 8, "r": 8})  # without axes the words stand in the middle
+    lines = "<br>".join(escape(line) for line in wrap(remedy, MESSAGE_CHARACTERS))
     drawn.update_xaxes(visible=False)
     drawn.update_yaxes(visible=False)
     drawn.add_annotation(
         text=(
-            f"{escape(title)}<br>"
-            f"<span style='color:{colours.muted};font-size:12px'>{escape(remedy)}</span>"
+            f"{escape(title)}<br><span style='color:{colours.muted};font-size:12px'>{lines}</span>"
         ),
         font={"size": 14, "color": colours.danger if failed else colours.text},
         showarrow=False,

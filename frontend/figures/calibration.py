@@ -7,12 +7,19 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from frontend.figures.base import empty_figure, figure
+from frontend.figures.links import job_address, leads_to
+from frontend.routing import path_to
 from frontend.theme import SERIES, palette
 from maat.api.forecasts import CalibrationBinOut, PromiseOut
 
 LEAST_PROMISES = 20
 _SYMBOLS = {"start": "circle", "end": "diamond"}
 _COLOURS = dict(zip(_SYMBOLS, SERIES, strict=False))
+_JOBS = {
+    "start": path_to("/jobs", state=["running", "succeeded"]),
+    "end": path_to("/jobs", state=["succeeded"]),
+}
+"""The jobs that a share is of, by what they were promised."""
 _NONE = "No forecast has come due yet"
 _WHEN = "It shows once the time of a promise has come."
 
@@ -28,17 +35,16 @@ def reliability_figure(
     drawn.add_trace(_diagonal([0.0, 1.0], scheme, "held as promised"))
     for what, symbol in _SYMBOLS.items():
         mine = [one for one in known if one["quantity"] == what]
-        drawn.add_trace(
-            go.Scatter(
-                name=f"{what} of jobs",
-                x=[one["quantile"] for one in mine],
-                y=[one["held"] for one in mine],
-                customdata=[one["promises"] for one in mine],
-                mode="markers",
-                marker={"size": 11, "symbol": symbol, "color": _COLOURS[what]},
-                hovertemplate="%{y:.0%} of %{customdata} promises<extra></extra>",
-            )
+        trace = go.Scatter(
+            name=f"{what} of jobs",
+            x=[one["quantile"] for one in mine],
+            y=[one["held"] for one in mine],
+            text=[one["promises"] for one in mine],
+            mode="markers",
+            marker={"size": 11, "symbol": symbol, "color": _COLOURS[what]},
+            hovertemplate="%{y:.0%} of %{text} promises<extra></extra>",
         )
+        drawn.add_trace(leads_to(trace, [_JOBS[what]] * len(mine)))
     drawn.update_xaxes(range=[0, 1.04], tickformat=".0%")
     drawn.update_yaxes(range=[0, 1.04], tickformat=".0%")
     drawn.update_layout(showlegend=True, hovermode="closest", margin={"t": 40})
@@ -50,27 +56,26 @@ def promised_figure(
 ) -> go.Figure:
     """Promised hours to the end (P50) x hours that it took, with the line where both agree."""
     known = [
-        (one["end_p50_seconds"] / 3600, one["end_seconds"] / 3600)
+        (one["end_p50_seconds"] / 3600, one["end_seconds"] / 3600, job_address(one["job_id"]))
         for one in promises
         if one["end_p50_seconds"] is not None and one["end_seconds"] is not None
     ]
     if not known:
         return empty_figure(scheme, _NONE, _WHEN, height=height)
-    most = max(max(pair) for pair in known)
+    most = max(max(promised, actual) for promised, actual, _ in known)
     drawn = figure(
         scheme, x="Promised until its end, P50 (h)", y="Actually until its end (h)", height=height
     )
     drawn.add_trace(_diagonal([0.0, most], scheme, "as promised"))
-    drawn.add_trace(
-        go.Scatter(
-            name="a promise",
-            x=[promised for promised, _ in known],
-            y=[actual for _, actual in known],
-            mode="markers",
-            marker={"size": 7, "color": _COLOURS["end"], "opacity": 0.6},
-            hovertemplate="promised %{x:.2f} h, took %{y:.2f} h<extra></extra>",
-        )
+    points = go.Scatter(
+        name="a promise",
+        x=[promised for promised, _, _ in known],
+        y=[actual for _, actual, _ in known],
+        mode="markers",
+        marker={"size": 7, "color": _COLOURS["end"], "opacity": 0.6},
+        hovertemplate="promised %{x:.2f} h, took %{y:.2f} h<extra></extra>",
     )
+    drawn.add_trace(leads_to(points, [address for _, _, address in known]))
     drawn.update_layout(showlegend=True, hovermode="closest", margin={"t": 40})
     return drawn
 

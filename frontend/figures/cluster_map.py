@@ -96,9 +96,14 @@ def map_changes(
     }
 
 
-def message(title: str, remedy: str, *, failed: bool = False) -> dict[str, object]:
-    """What stands where there is no map: what is the case, and what to do."""
-    return {"title": title, "remedy": remedy, "failed": failed}
+def message(
+    title: str, remedy: str, *, failed: bool = False, way: tuple[str, str] | None = None
+) -> dict[str, object]:
+    """What stands where there is no map: what is the case, and what to do.
+
+    `way`: words and address of a button.
+    """
+    return {"title": title, "remedy": remedy, "failed": failed, "way": way}
 
 
 def looks(cells: Sequence[GpuOut], *, scheme: str) -> dict[str, object]:

@@ -8,6 +8,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from frontend.figures.base import empty_figure, figure, name_runs
+from frontend.figures.links import leads_to, part_address
 from frontend.figures.texts import escape
 from frontend.theme import SERIES, palette
 
@@ -42,7 +43,8 @@ def ratio_figure(comparison: Mapping[str, Any], *, scheme: str | None) -> go.Fig
     )
     drawn.add_vline(x=1, line={"color": palette(scheme).muted, "width": 1, "dash": "dot"})
     for row in paired:
-        drawn.add_trace(_interval(row, names[row["contestant"]], palette(scheme).muted))
+        trace = _interval(row, names[row["contestant"]], palette(scheme).muted)
+        drawn.add_trace(leads_to(trace, [part_address(row_id(row["contestant"]))]))
     low = min(row["ratio"]["low"] for row in paired)
     high = max(row["ratio"]["high"] for row in paired)
     ticks = TICKS if high / max(low, 1e-9) < MANY_TICKS else SPARSE_TICKS
@@ -51,6 +53,11 @@ def ratio_figure(comparison: Mapping[str, Any], *, scheme: str | None) -> go.Fig
     name_runs(drawn, [names[row["contestant"]] for row in paired])
     drawn.update_layout(showlegend=False, hovermode="closest", margin={"t": 16})
     return drawn
+
+
+def row_id(contestant: int) -> str:
+    """The id of a contestant's row in the table of differences; its ratio leads there."""
+    return f"contest-row-{contestant}"
 
 
 def _interval(row: Mapping[str, Any], name: str, neutral: str) -> go.Scatter:

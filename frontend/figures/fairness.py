@@ -12,7 +12,9 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from frontend.figures.base import empty_figure, figure, rule, step_line, thinned
+from frontend.figures.links import leads_to, zooms
 from frontend.figures.texts import escape
+from frontend.routing import path_to
 from frontend.theme import DASHES, SERIES, palette
 from maat.api.fairness import FEW_JOBS, SharePointOut, SharesOut, TenantRhoOut, TenantShareOut
 
@@ -50,12 +52,13 @@ def name_of(tenant: str | None) -> str:
     return OTHERS if tenant is None else tenant
 
 
-def important(shares: SharesOut, rho: Sequence[TenantRhoOut]) -> list[str]:
+def important(shares: SharesOut | None, rho: Sequence[TenantRhoOut]) -> list[str]:
     """Return the tenants that have lines of their own: those of the largest shares, then jobs.
 
-    One more than MOST_TENANTS, where nobody would be left for the others.
+    One more than MOST_TENANTS, where nobody would be left for the others. `shares`: None if they
+    could not be loaded.
     """
-    whole = [] if shares["whole"] is None else shares["whole"]["tenants"]
+    whole = [] if shares is None or shares["whole"] is None else shares["whole"]["tenants"]
     by_share = sorted(whole, key=lambda o: (-max(o["actual"], o["deserved"]), -o["actual"]))
     by_jobs = sorted(rho, key=lambda one: -one["figures"]["jobs"])
     names = dict.fromkeys(one["tenant"] for one in (*by_share, *by_jobs))
@@ -111,6 +114,7 @@ def rho_figure(
                 hovertemplate=hover,
             )
             _mark(trace, look, name=_short(line.tenant))
+        leads_to(trace, [_report_of(line.tenant)] * len(trace.x))
         drawn.add_trace(trace)
     drawn.update_yaxes(range=[0, 1.04], tickformat=".0%")
     drawn.update_xaxes(rangemode="tozero")
@@ -153,9 +157,10 @@ def shares_figure(
             is_actual = what == "actual"
             label = _short(tenant) if is_actual else f"{_short(tenant)}, deserved"
             _mark(line, look, name=label, is_open=not is_actual)
-            drawn.add_trace(line)
+            drawn.add_trace(leads_to(line, [_report_of(tenant)] * len(line.x)))
     drawn.update_yaxes(rangemode="tozero", tickformat=".0%")
-    return drawn
+    drawn.update_xaxes(tickangle=0, nticks=6)
+    return zooms(drawn)
 
 
 def jain_figure(found: SharesOut, *, scheme: str | None, height: int = 200) -> go.Figure:
@@ -182,7 +187,12 @@ def jain_figure(found: SharesOut, *, scheme: str | None, height: int = 200) -> g
         )
     )
     drawn.update_yaxes(range=[0, 1.05])
-    return drawn
+    return zooms(drawn)
+
+
+def _report_of(tenant: str | None) -> str | None:
+    """The tenant's report; of several tenants together there is none."""
+    return None if tenant is None else path_to("/reports", tenant=tenant)
 
 
 def _share_of(

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from frontend.figures.base import empty_figure, figure
 from frontend.figures.texts import escape
 from frontend.formatting import percent
+from frontend.routing import path_to
 from frontend.theme import OKABE_ITO, SERIES, gpu_colour, palette, translucent
 from maat.api.usage import DayUse, TypeUse, UsageOut, UsageRow
 
@@ -49,6 +50,9 @@ def hours_by_row_figure(found: UsageOut, *, scheme: str | None) -> go.Figure:
                     "line": {"width": 0},
                 },
                 hovertemplate="%{y:,.1f} GPU-h " + escape(name) + "<extra></extra>",
+                customdata=[
+                    None if is_rest else _address_of(found["by"], name, day) for day in days
+                ],
             )
         )
     _as_days(drawn, found["days"])
@@ -80,6 +84,7 @@ def effect_figure(found: UsageOut, *, scheme: str | None) -> go.Figure:
                     "line": {"width": 0},
                 },
                 hovertemplate="%{y:,.1f} GPU-h " + name + "<extra></extra>",
+                customdata=[_day_address(day["day"]) for day in days],
             )
         )
     _as_days(drawn, days)
@@ -123,6 +128,7 @@ def utilisation_figure(types: Sequence[TypeUse], *, scheme: str | None) -> go.Fi
                 y=shares,
                 marker={"color": colour, "pattern": {"shape": pattern}, "line": {"width": 0}},
                 hovertemplate="%{y:.1%} " + name + "<extra></extra>",
+                customdata=[path_to("/cluster", q=of_type) for of_type in names],
             )
         )
     for one in known:
@@ -138,6 +144,22 @@ def utilisation_figure(types: Sequence[TypeUse], *, scheme: str | None) -> go.Fi
     drawn.update_xaxes(type="category")
     drawn.update_layout(barmode="stack", showlegend=True, margin={"t": 44}, bargap=0.45)
     return drawn
+
+
+def _address_of(by: str, name: str, day: str) -> str:
+    """Return what a bar stands for: the jobs of its row where a list of them can be asked for.
+
+    Otherwise the use of its day.
+    """
+    if by in ("gpu_type", "model", "label"):
+        return path_to("/jobs", **{by: name})
+    if by == "tenant":
+        return path_to("/reports", tenant=name, **{"from": day, "to": day})
+    return _day_address(day)
+
+
+def _day_address(day: str) -> str:
+    return f"?from={day}&to={day}"
 
 
 def _drawn_rows(found: UsageOut) -> tuple[list[tuple[str, list[float]]], int]:

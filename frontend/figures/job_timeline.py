@@ -1,32 +1,40 @@
-"""One job's life: GPU count and type, then batch size and goodput, on one time axis."""
+"""One job's life on one time axis: what happened, GPUs held, batch size, efficiency."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TypeAlias
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from frontend.figures.base import empty_figure, thinned, whole_ticks
+from frontend.figures.job_marks import mark_traces
+from frontend.figures.links import cluster_address, zooms
 from frontend.figures.texts import escape
 from frontend.formatting import plural
 from frontend.theme import gpu_colour, gpu_order, palette, template, translucent
-from maat.api.job_answers import AllocationSpanOut
+from maat.api.job_answers import AllocationSpanOut, JobEventOut
+
+Drawn: TypeAlias = tuple[list[str | None], list[float | None], list[str]]
+"""What a line is drawn of: times, values, words for the pointer."""
 
 
 def job_timeline_figure(
     spans: Sequence[AllocationSpanOut],
     *,
+    events: Sequence[JobEventOut] = (),
     now: str,
     submitted_at: str,
     scheme: str | None,
     finished_at: str | None = None,
     height: int = 360,
 ) -> go.Figure:
-    """Two step charts over cluster time: GPUs held, coloured by type, and total batch size.
+    """Marks of what happened to it, above step charts: GPUs by type, batch size, efficiency.
 
-    The job waits where it holds no GPU.
+    The job waits where it holds no GPU. Efficiency is the mean of a span: what its samples were
+    worth at M0.
     """
     end = finished_at or now
     spans = [
@@ -40,31 +48,54 @@ def job_timeline_figure(
             height=height,
         )
     drawn = make_subplots(
-        rows=2, cols=1, shared_xaxes=True, vertical_spacing=0.08, row_heights=[0.6, 0.4]
+        rows=4,
+        cols=1,
+        shared_xaxes=True,
+        vertical_spacing=0.045,
+        row_heights=[0.12, 0.4, 0.26, 0.22],
     )
+    for trace in mark_traces(events, palette(scheme)):
+        drawn.add_trace(trace, row=1, col=1)
     kept = [spans[i] for i in thinned(spans, 400)]
     for name in gpu_order(str(span["gpu_type"]) for span in kept):
-        drawn.add_trace(_gpu_trace(kept, name, end), row=1, col=1)
-    if any(span["total_batch_size"] is not None for span in kept):
-        drawn.add_trace(_batch_trace(kept, end, palette(scheme).accent), row=2, col=1)
+        drawn.add_trace(_gpu_trace(kept, name, end), row=2, col=1)
+    colour = palette(scheme).accent
+    counted = [span for span in kept if span["total_batch_size"] is not None]
+    if counted:
+        trace = _step_trace("total batch size", _batches(counted, end), counted, colour)
+        drawn.add_trace(trace, row=3, col=1)
+    worth = [span for span in kept if efficiency_of(span) is not None]
+    if worth:
+        trace = _step_trace("efficiency", _efficiencies(worth, end), worth, colour)
+        drawn.add_trace(trace, row=4, col=1)
     drawn.update_layout(
         template=template(scheme),
         height=height,
         showlegend=True,
         uirevision="keep",
-        margin={"t": 36},
+        margin={"t": 48},
     )
     drawn.update_xaxes(type="date", range=[submitted_at, end])
-    drawn.update_xaxes(title_text="Cluster time", row=2, col=1)
+    _title_axes(drawn, most_gpus=max(span["gpu_count"] for span in kept))
+    return zooms(drawn)
+
+
+def _title_axes(drawn: go.Figure, *, most_gpus: int) -> None:
+    drawn.update_xaxes(title_text="Cluster time", row=4, col=1)
+    drawn.update_yaxes(
+        row=1, col=1, range=[0, 1], showticklabels=False, showgrid=False, zeroline=False
+    )
     drawn.update_yaxes(
         title_text="GPUs held",
         rangemode="tozero",
-        **whole_ticks(max(span["gpu_count"] for span in kept)),
-        row=1,
+        **whole_ticks(most_gpus),
+        row=2,
         col=1,
     )
-    drawn.update_yaxes(title_text="Batch size<br>(samples)", rangemode="tozero", row=2, col=1)
-    return drawn
+    drawn.update_yaxes(title_text="Batch size<br>(samples)", rangemode="tozero", row=3, col=1)
+    drawn.update_yaxes(
+        title_text="Efficiency", range=[0, 1.05], tickformat=".0%", nticks=3, row=4, col=1
+    )
 
 
 def _gpu_trace(spans: Sequence[AllocationSpanOut], name: str, end: str) -> go.Scatter:
@@ -75,6 +106,7 @@ def _gpu_trace(spans: Sequence[AllocationSpanOut], name: str, end: str) -> go.Sc
         x=x,
         y=y,
         text=text,
+        customdata=_rounds([span for span in spans if span["gpu_type"] == name]),
         mode="lines",
         fill="tozeroy",
         line={"shape": "hv", "width": 2, "color": gpu_colour(name)},
@@ -84,13 +116,17 @@ def _gpu_trace(spans: Sequence[AllocationSpanOut], name: str, end: str) -> go.Sc
     )
 
 
-def _batch_trace(spans: Sequence[AllocationSpanOut], end: str, colour: str) -> go.Scatter:
-    x, y, text = _batches(spans, end)
+def _step_trace(
+    name: str, drawn: Drawn, spans: Sequence[AllocationSpanOut], colour: str
+) -> go.Scatter:
+    """The line through a figure of these spans."""
+    x, y, text = drawn
     return go.Scatter(
-        name="total batch size",
+        name=name,
         x=x,
         y=y,
         text=text,
+        customdata=_rounds(spans),
         mode="lines",
         line={"shape": "hv", "width": 2, "color": colour},
         hovertemplate="%{text}<extra></extra>",
@@ -98,13 +134,36 @@ def _batch_trace(spans: Sequence[AllocationSpanOut], end: str, colour: str) -> g
     )
 
 
+def efficiency_of(span: AllocationSpanOut) -> float | None:
+    """Return the efficiency of a span, 0-1; None where nothing was counted."""
+    processed, effective = span["processed_samples"], span["effective_samples"]
+    return None if not processed or effective is None else min(effective / processed, 1.0)
+
+
+def _efficiencies(spans: Sequence[AllocationSpanOut], end: str) -> Drawn:
+    x: list[str | None] = []
+    y: list[float | None] = []
+    text: list[str] = []
+    for span in spans:
+        share = efficiency_of(span) or 0.0
+        until = span["to_at"] or end
+        x += [span["from_at"], until, until]
+        y += [share, share, None]
+        words = f"efficiency {share:.0%}: the worth of a sample beside one at the first batch size"
+        text += [words, words, ""]
+    return x, y, text
+
+
+def _rounds(spans: Sequence[AllocationSpanOut]) -> list[str]:
+    """Return for the three points of every span the cluster in the round that began it."""
+    return [cluster_address(span["round_number"]) for span in spans for _ in range(3)]
+
+
 def _instant(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def _bars(
-    spans: Sequence[AllocationSpanOut], name: str, end: str
-) -> tuple[list[str | None], list[float | None], list[str]]:
+def _bars(spans: Sequence[AllocationSpanOut], name: str, end: str) -> Drawn:
     x: list[str | None] = []
     y: list[float | None] = []
     text: list[str] = []
@@ -122,15 +181,11 @@ def _bars(
     return x, y, text
 
 
-def _batches(
-    spans: Sequence[AllocationSpanOut], end: str
-) -> tuple[list[str | None], list[float | None], list[str]]:
+def _batches(spans: Sequence[AllocationSpanOut], end: str) -> Drawn:
     x: list[str | None] = []
     y: list[float | None] = []
     text: list[str] = []
     for span in spans:
-        if span["total_batch_size"] is None:
-            continue
         until = span["to_at"] or end
         x += [span["from_at"], until, until]
         y += [span["total_batch_size"], span["total_batch_size"], None]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from textwrap import wrap
 
 import plotly.graph_objects as go
 
 from frontend.figures.base import empty_figure, figure
+from frontend.figures.links import job_address
+from frontend.figures.matrix_rows import Cells, best_of, cells_of
 from frontend.figures.texts import escape
 from frontend.formatting import number
 from frontend.theme import palette
 from maat.api.rounds import RoundConfiguration, RoundRecord
 
+WORDS_CHARACTERS = 60  # of a line of the words on a job
 MAX_JOBS = 60
 MAX_COLUMNS = 120
 EMPTY_PIXELS = 300  # nothing else gives an empty matrix its height
@@ -20,41 +24,46 @@ LABEL_CHARACTERS = 36  # that stand apart beside one another where the page is 1
 UPRIGHT_PIXELS, LETTER_PIXELS, BESIDE_PIXELS = 15, 8, 240
 
 
-def matrix_figure(record: RoundRecord, *, scheme: str | None, first: int = 0) -> go.Figure:
+def matrix_figure(
+    record: RoundRecord, *, scheme: str | None, first: int = 0, rows: Sequence[int] | None = None
+) -> go.Figure:
     """Heatmap: configuration (GPU type x GPU count) x job, coloured by goodput.
 
     The colour is goodput relative to the job's best cell (0-1, cividis). A configuration on
     several node counts is one column each, as the policy saw them. Cells that cannot run stay
     grey; the chosen cell of each job has a frame. Of another tenant's job only the frame is known.
 
-    Shows `MAX_JOBS` jobs from `first`; `meta.least_pixels` is the width at which every label can
-    be read.
+    Shows `MAX_JOBS` jobs from `first` of these `rows` of the record (default: all);
+    `meta.least_pixels` is the width at which every label can be read.
     """
     if words := _empty_words(record):
         title, remedy, height = words
         return empty_figure(scheme, title, remedy, height=height)
     names = record["job_names"]
-    shown = range(first, min(first + MAX_JOBS, len(names)))
+    shown = list(range(len(names)) if rows is None else rows)[first : first + MAX_JOBS]
+    if not shown:
+        return empty_figure(scheme, "No job has this in its name", "Search for another part of it.")
     columns = _columns(record, shown)
     labels = [_label(record["configurations"][column]) for column in columns]
     upright = sum(map(len, labels)) > LABEL_CHARACTERS
-    rows = [f"{index + 1}. {escape(_short(names[index]))}" for index in shown]
+    labelled = [f"{index + 1}. {escape(_short(names[index]))}" for index in shown]
     drawn = figure(
         scheme,
         x="Configuration (GPU type, GPUs; nodes where more than one)",
         y="Job",
-        height=max(280, 19 * len(rows) + 120),
+        height=max(280, 19 * len(shown) + 120),
     )
     drawn.add_trace(_heatmap(record, shown, columns))
-    _grey_the_infeasible(drawn, scheme, columns=len(columns), rows=len(rows))
+    _grey_the_infeasible(drawn, scheme, columns=len(columns), rows=len(shown))
     chosen = ((record["chosen"][job], row) for row, job in enumerate(shown))
     _frame_the_chosen(
         drawn, [(columns.index(cell), row) for cell, row in chosen if cell in columns]
     )
-    _name_rows_and_columns(drawn, rows, labels, upright=upright)
+    _name_rows_and_columns(drawn, labelled, labels, upright=upright)
     letters = UPRIGHT_PIXELS if upright else LETTER_PIXELS * max(map(len, labels))
     drawn.update_layout(
         hovermode="closest",
+        hoverlabel={"align": "left"},
         meta={
             "chosen": sum(choice is not None for choice in record["chosen"]),
             "least_pixels": BESIDE_PIXELS + len(labels) * letters,
@@ -86,12 +95,13 @@ def _others(record: RoundRecord) -> frozenset[int]:
     return frozenset(record.get("others", ()))
 
 
-def _heatmap(record: RoundRecord, shown: range, columns: Sequence[int]) -> go.Heatmap:
-    cells = _cells(record)
-    best = {job: max(values) for job, values in _by_job(cells).items()}
+def _heatmap(record: RoundRecord, shown: Sequence[int], columns: Sequence[int]) -> go.Heatmap:
+    cells = cells_of(record)
+    best = best_of(cells)
+    told = {job: _told(record, cells, job) for job in shown}
     z = [[_share(cells.get((job, c)), best.get(job)) for c in columns] for job in shown]
     hover = [
-        [_hover_of(record, job, c, cells.get((job, c)), best.get(job)) for c in columns]
+        [_hover_of(record, job, c, cells.get((job, c)), best.get(job)) + told[job] for c in columns]
         for job in shown
     ]
     scale = {
@@ -118,6 +128,7 @@ def _heatmap(record: RoundRecord, shown: range, columns: Sequence[int]) -> go.He
         xgap=1,
         ygap=1,
         colorbar=scale,
+        customdata=[[job_address(record["job_ids"][job])] * len(columns) for job in shown],
     )
 
 
@@ -140,36 +151,17 @@ def _name_rows_and_columns(
     )
 
 
-def _cells(record: RoundRecord) -> dict[tuple[int, int], tuple[float, float | None]]:
-    """(job, column) -> goodput and utility, feasible pairs whose goodput is shown only."""
-    pairs = record["pairs"]
-    utilities: Sequence[float | None] = pairs.get("utility") or [None] * len(pairs["job"])
-    return {
-        (job, column): (goodput, utility)
-        for job, column, goodput, utility in zip(
-            pairs["job"], pairs["column"], pairs["goodput"], utilities, strict=True
-        )
-        if goodput is not None
-    }
-
-
-def _by_job(cells: Mapping[tuple[int, int], tuple[float, float | None]]) -> dict[int, list[float]]:
-    rows: dict[int, list[float]] = {}
-    for (job, _), (goodput, _) in cells.items():
-        rows.setdefault(job, []).append(goodput)
-    return rows
-
-
-def _columns(record: RoundRecord, shown: range) -> list[int]:
+def _columns(record: RoundRecord, shown: Sequence[int]) -> list[int]:
     """Return the columns that some shown job can use, in the table's order.
 
     At most MAX_COLUMNS, the chosen ones always among them.
     """
+    wanted = frozenset(shown)
     used = sorted(
         {
             column
             for job, column in zip(record["pairs"]["job"], record["pairs"]["column"], strict=True)
-            if job in shown
+            if job in wanted
         }
     )
     chosen = {choice for job in shown if (choice := record["chosen"][job]) is not None}
@@ -201,6 +193,32 @@ def _hover_of(
     share = "" if not best else f" ({cell[0] / best:.0%} of its best)"
     goodput = f"goodput {number(cell[0])} effective samples/s"
     return f"{head}<br>{goodput}{share}{utility}" + ("<br>chosen" if chosen else "")
+
+
+def _told(record: RoundRecord, cells: Cells, job: int) -> str:
+    """Return what every cell of a job says of the job: what it got, what came second, and why."""
+    if job in _others(record):
+        return ""
+    chosen = record["chosen"][job]
+    got = "waits" if chosen is None else f"has {_label(record['configurations'][chosen])}"
+    lines = [f"It {got}."]
+    second = record["runner_up"][job]
+    if second is not None:
+        lines.append(
+            f"Second: {_label(record['configurations'][second])}{_worth(cells, job, second)}."
+        )
+    reason = record["reasons"].get(record["job_ids"][job])
+    for sentence in record["why"][job] or ([reason["sentence"]] if reason else []):
+        lines += wrap(escape(sentence), WORDS_CHARACTERS)
+    return "<br>" + "".join(f"<br>{line}" for line in lines)
+
+
+def _worth(cells: Cells, job: int, column: int) -> str:
+    cell = cells.get((job, column))
+    if cell is None:
+        return ""
+    goodput, utility = cell
+    return f", {number(goodput)} samples/s" if utility is None else f", utility {number(utility)}"
 
 
 def _label(configuration: RoundConfiguration) -> str:

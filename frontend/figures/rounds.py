@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import plotly.graph_objects as go
 
 from frontend.figures.base import empty_figure, figure, label_or_legend, step_line
+from frontend.figures.links import leads_to, round_address, zooms
 from frontend.figures.texts import escape
 from frontend.theme import gpu_colour, gpu_order
 from maat.api.rounds import RoundOut
@@ -43,15 +44,14 @@ def prices_figure(rounds: Sequence[RoundOut], *, scheme: str | None) -> go.Figur
     ends, highest = {}, 0.0
     for name in types:
         values = [prices.get(name) for _, prices in priced]
-        drawn.add_trace(
-            step_line(
-                name,
-                numbers,
-                values,
-                colour=gpu_colour(name),
-                hovertemplate="%{y:.4g} " + escape(name) + "<extra></extra>",
-            )
+        line = step_line(
+            name,
+            numbers,
+            values,
+            colour=gpu_colour(name),
+            hovertemplate="%{y:.4g} " + escape(name) + "<extra></extra>",
         )
+        drawn.add_trace(leads_to(line, [round_address(int(x)) for x in line.x]))
         known = [value for value in values if value is not None]
         ends[name] = (numbers[-1], known[-1], gpu_colour(name))
         highest = max([highest, *known])
@@ -60,4 +60,4 @@ def prices_figure(rounds: Sequence[RoundOut], *, scheme: str | None) -> go.Figur
     label_or_legend(
         drawn, scheme, ends, span=highest if scarce else 1.0, x=(numbers[0], numbers[-1])
     )
-    return drawn
+    return zooms(drawn)

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from frontend.figures.base import MAX_POINTS, empty_figure, figure, step_line, thinned, whole_ticks
+from frontend.figures.links import leads_to, simulated_job_address, zooms
 from frontend.figures.texts import escape
 from frontend.formatting import duration
 from frontend.others import told_job
@@ -111,6 +112,7 @@ def _points(
         x=[x for _, _, x, _ in kept],
         y=[y for _, _, _, y in kept],
         text=words,
+        customdata=[simulated_job_address(name) for name, *_ in kept],
         mode="markers",
         marker={
             "size": 8,
@@ -156,6 +158,7 @@ def allocations_figure(
     for column, (name, result) in enumerate(results.items(), start=1):
         for row, job in enumerate(jobs, start=1):
             for trace in _held(held[name][job], named):
+                leads_to(trace, [simulated_job_address(job)] * len(trace.x))
                 drawn.add_trace(trace, row=row, col=column)
         drawn.add_trace(_active(name, result, scheme), row=rows, col=column)
     return _dressed(drawn, results, held, scheme=scheme, height=height)
@@ -195,7 +198,7 @@ def _dressed(
     drawn.update_yaxes(range=[0, most_active * 1.15], row=rows)
     drawn.update_yaxes(title_text="Active jobs", row=rows, col=1)
     drawn.update_xaxes(title_text="Time (hours)", row=rows)
-    return drawn
+    return zooms(drawn)
 
 
 def _titles(results: Mapping[str, Result], jobs: Sequence[str]) -> list[str]:

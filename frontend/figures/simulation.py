@@ -8,11 +8,12 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from frontend.figures.base import empty_figure, figure, name_runs, rule, step_line
+from frontend.figures.base import empty_figure, figure, name_runs, rule, step_line, thinned
+from frontend.figures.links import leads_to, run_address, zooms
 from frontend.figures.texts import escape
 from frontend.formatting import rho_by
 from frontend.theme import DASHES, SERIES, gpu_colour, gpu_order, palette
-from maat.api.simulations import Distribution, DrawnRun
+from maat.api.simulation_answers import Distribution, DrawnRun
 
 _WAIT = "It shows when a run of this simulation has finished."
 FEW_JOBS = 30
@@ -24,12 +25,18 @@ def _style(index: int) -> tuple[str, str]:
 
 
 def _cdf_figure(
-    lines: Mapping[str, Distribution], *, x: str, scheme: str | None, height: int, log: bool = False
+    lines: Mapping[str, Distribution],
+    ids: Mapping[str, str],
+    *,
+    x: str,
+    scheme: str | None,
+    height: int,
+    log: bool = False,
 ) -> go.Figure:
     """Step lines: value x share of jobs at or below it.
 
     Lines of fewer than FEW_JOBS jobs are drawn with points: a curve would look too exact. A line
-    ends below 1 if the value of some jobs is unknown.
+    ends below 1 if the value of some jobs is unknown. `ids`: the run of each line.
     """
     drawn = figure(scheme, x=x, y="Share of jobs", height=height)
     for index, (name, line) in enumerate(lines.items()):
@@ -48,7 +55,7 @@ def _cdf_figure(
         )
         if line["known"] < FEW_JOBS:
             trace.update(mode="lines+markers", marker={"size": 5, "color": colour})
-        drawn.add_trace(trace)
+        drawn.add_trace(leads_to(trace, [run_address(ids[name])] * len(trace.x)))
     drawn.update_yaxes(range=[0, 1.02], tickformat=".0%")
     ends = [
         value for line in lines.values() for value, _ in (line["points"][0], line["points"][-1])
@@ -79,7 +86,7 @@ def jct_figure(runs: Mapping[str, DrawnRun], *, scheme: str | None, height: int 
     hours = {name: run["jct_hours"] for name, run in runs.items() if run["jct_hours"]["points"]}
     if not hours:
         return empty_figure(scheme, "No job completion times yet", _WAIT, height=height)
-    return _cdf_figure(hours, x="JCT (hours)", scheme=scheme, height=height, log=True)
+    return _cdf_figure(hours, _ids(runs), x="JCT (hours)", scheme=scheme, height=height, log=True)
 
 
 def fairness_figure(
@@ -94,9 +101,14 @@ def fairness_figure(
         title, remedy = no_fairness(runs)
         return empty_figure(scheme, title, remedy, height=height)
     by = next(iter(runs.values()))["fairness_rule"]
-    drawn = _cdf_figure(rho, x=f"Finish-time fairness {rho_by(by)}", scheme=scheme, height=height)
+    title = f"Finish-time fairness {rho_by(by)}"
+    drawn = _cdf_figure(rho, _ids(runs), x=title, scheme=scheme, height=height)
     rule(drawn, scheme, x=1, text="rho = 1")
     return drawn
+
+
+def _ids(runs: Mapping[str, DrawnRun]) -> dict[str, str]:
+    return {name: run["id"] for name, run in runs.items()}
 
 
 def no_fairness(runs: Mapping[str, DrawnRun]) -> tuple[str, str]:
@@ -127,6 +139,7 @@ def gpu_hours_figure(
                 x=[hours.get(gpu_type, 0.0) for hours in totals.values()],
                 orientation="h",
                 marker={"color": gpu_colour(gpu_type)},
+                customdata=[run_address(run["id"]) for run in runs.values()],
                 hovertemplate="%{x:,.1f} GPU-hours " + escape(gpu_type) + "<extra></extra>",
             )
         )
@@ -157,9 +170,10 @@ def contention_figure(
                 y,
                 colour=colour,
                 dash=dash,
+                customdata=[run_address(runs[name]["id"])] * len(thinned(x)),
                 hovertemplate=f"%{{y}} jobs, {escape(name)}<extra></extra>",
             )
         )
     drawn.update_yaxes(rangemode="tozero")
     drawn.update_layout(showlegend=True, margin={"t": 40})
-    return drawn
+    return zooms(drawn)

@@ -11,7 +11,7 @@ from frontend.figures.base import empty_figure, figure, name_runs
 from frontend.figures.texts import escape
 from frontend.formatting import number, plural
 from frontend.theme import SERIES, gpu_colour, gpu_order, palette, template
-from maat.api.simulations import DrawnRun
+from maat.api.simulation_answers import DrawnRun
 
 _WAIT = "It shows when a run of this simulation has finished."
 MODELS_PER_ROW = 3

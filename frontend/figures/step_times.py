@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from frontend.figures.base import empty_figure, figure
+from frontend.figures.links import leads_to, part_address
 from frontend.figures.texts import escape
 from frontend.formatting import count, number, plural
 from frontend.theme import DASHES, gpu_colour, gpu_order
@@ -53,7 +54,7 @@ def step_times_figure(
 
 def _points(kind: str, samples: Sequence[StepSampleOut]) -> go.Scatter:
     ordered = sorted(samples, key=lambda one: (one["per_gpu_batch_size"], one["replica_count"]))
-    return go.Scatter(
+    points = go.Scatter(
         name=f"{escape(kind)}, measured",
         x=[one["per_gpu_batch_size"] for one in ordered],
         y=[_one_pass(one, one["step_seconds"]) for one in ordered],
@@ -68,6 +69,13 @@ def _points(kind: str, samples: Sequence[StepSampleOut]) -> go.Scatter:
         marker={"color": gpu_colour(kind), "size": 9},
         hovertemplate="%{text}<extra></extra>",
     )
+    return leads_to(points, [part_address(row_id(one)) for one in ordered])
+
+
+def row_id(one: StepSampleOut) -> str:
+    """The id of a configuration's row in the page's table; its point leads there."""
+    names = ("gpu_type", "replica_count", "node_count", "per_gpu_batch_size", "accumulation_steps")
+    return "-".join(["sample", *(str(one[name]) for name in names)])  # type: ignore[literal-required]
 
 
 def _line(kind: str, curve: CurveOut, dash: str) -> go.Scatter:

@@ -11,6 +11,7 @@ from math import log10
 import plotly.graph_objects as go
 
 from frontend.figures.base import empty_figure, figure, rule
+from frontend.figures.links import leads_to, part_address
 from frontend.figures.texts import escape
 from frontend.formatting import number, percent, rho_by
 from frontend.theme import DASHES, SERIES
@@ -61,7 +62,9 @@ def sweep_figure(
     seeds = len(sweep["seeds"])
     for index, (name, line) in enumerate(_lines(sweep, rows, METRICS[metric][0])):
         if line:
-            drawn.add_trace(_line(name, line, first["name"], metric, index, seeds=seeds))
+            trace = _line(name, line, first["name"], metric, index, seeds=seeds)
+            ids = [part_address(row_id(sweep["rows"].index(row))) for row in line]
+            drawn.add_trace(leads_to(trace, ids))
     _scale(drawn, first)
     drawn.update_yaxes(
         rangemode="tozero", **({"tickformat": ".0%"} if metric == "unfair_fraction" else {})
@@ -77,6 +80,11 @@ def sweep_figure(
         margin={"t": 40},
     )
     return drawn
+
+
+def row_id(index: int) -> str:
+    """The id of a setting's row in the page's table; a dot leads there."""
+    return f"sweep-row-{index}"
 
 
 def _lines(
@@ -118,8 +126,8 @@ def _line(
         mode="lines+markers",
         line={"color": colour, "dash": dash, "width": 2},
         marker={"color": colour, "size": 7},
-        customdata=text,
-        hovertemplate=f"{escape(name)} at %{{x}}: %{{customdata}}<extra></extra>",
+        text=text,
+        hovertemplate=f"{escape(name)} at %{{x}}: %{{text}}<extra></extra>",
     )
 
 

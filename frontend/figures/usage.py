@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
@@ -15,16 +15,21 @@ from frontend.figures.base import (
     thinned,
     whole_ticks,
 )
+from frontend.figures.links import cluster_address, zooms
 from frontend.theme import gpu_colour, gpu_order, palette, translucent
 from maat.api.rounds import Steps
 
 
 def usage_figure(
-    used: Mapping[str, Steps], capacity: Mapping[str, Steps], *, scheme: str | None
+    used: Mapping[str, Steps],
+    capacity: Mapping[str, Steps],
+    rounds: Sequence[int] = (),
+    *,
+    scheme: str | None,
 ) -> go.Figure:
     """Stacked step areas: cluster time x GPUs in use, one per GPU type, under the line of all GPUs.
 
-    `Steps`: {at, value}.
+    `Steps`: {at, value}. `rounds`: the round of each time, which a point leads to.
     """
     types = [name for name in gpu_order(used) if used[name]["at"]]
     if not types:
@@ -40,6 +45,7 @@ def usage_figure(
         drawn.add_trace(
             go.Scatter(
                 name=name,
+                customdata=_rounds_of(rounds, kept),
                 x=[used[name]["at"][i] for i in kept],
                 y=[used[name]["value"][i] for i in kept],
                 mode="lines",
@@ -65,11 +71,18 @@ def usage_figure(
         span=max(total, below, 1.0),
         x=(used[types[0]]["at"][0], used[types[0]]["at"][-1]),
     )
-    return drawn
+    return zooms(drawn)
 
 
-def pending_figure(pending: Steps, running: Steps, *, scheme: str | None) -> go.Figure:
-    """Step lines: cluster time x jobs, running and pending."""
+def _rounds_of(rounds: Sequence[int], kept: Sequence[int]) -> list[str] | None:
+    """Return the addresses of the rounds of the kept points; None if rounds are not known."""
+    return [cluster_address(rounds[i]) for i in kept] if rounds else None
+
+
+def pending_figure(
+    pending: Steps, running: Steps, rounds: Sequence[int] = (), *, scheme: str | None
+) -> go.Figure:
+    """Step lines: cluster time x jobs, running and pending. A point leads to its round."""
     if not pending["at"] and not running["at"]:
         return empty_figure(
             scheme,
@@ -92,6 +105,7 @@ def pending_figure(pending: Steps, running: Steps, *, scheme: str | None) -> go.
                 steps["value"],
                 colour=colour,
                 dash=dash,
+                customdata=_rounds_of(rounds, thinned(steps["at"])),
                 hovertemplate="%{y} " + name + "<extra></extra>",
             )
         )
@@ -100,4 +114,4 @@ def pending_figure(pending: Steps, running: Steps, *, scheme: str | None) -> go.
     drawn.update_yaxes(rangemode="tozero", **whole_ticks(highest))
     times = running["at"] or pending["at"]
     label_or_legend(drawn, scheme, ends, span=max(highest, 1.0), x=(times[0], times[-1]))
-    return drawn
+    return zooms(drawn)

@@ -13,7 +13,8 @@ from dash.development.base_component import Component
 from frontend.addresses import add_page
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
-from frontend.components.cards import card, error_state, facts, page_title, scrolls
+from frontend.components.cards import card, error_state, facts, page_title, refused_state, scrolls
+from frontend.components.next_step import goes_to
 from frontend.components.notices import notice, refusal
 from frontend.components.own_quota import own_quota_card, register_own_quota
 from frontend.components.tokens import made_token, token_body, token_form, token_table
@@ -206,7 +207,12 @@ async def show_account(api: Api, *, _changed: int, _tokens: int) -> Changes:
     return {
         "facts": _facts(me),
         "sessions": session_table(sessions),
-        "tokens": token_table(tokens, press_store="account-token-pressed", whose=False),
+        "tokens": token_table(
+            tokens,
+            press_store="account-token-pressed",
+            whose=False,
+            way=goes_to("Make a token", "account-token-name"),
+        ),
         "scopes": me["permissions"],
         "form": {"display": "" if me["has_password"] else "none"},
         "without": {"display": "none" if me["has_password"] else ""},
@@ -221,7 +227,7 @@ async def make_token(api: Api, *, clicks: int | None, values: FormValues) -> Cha
         async with api.visitor() as maat:
             made = await maat.create_token(token_body(values))
     except Failure as error:
-        return {"problem": error_state(error), "made": None}
+        return {"problem": refused_state(error), "made": None}
     return {"problem": None, "made": made_token(made), "changed": clicks}
 
 

@@ -8,12 +8,20 @@ from dash import Dash, Input, Output, dcc, html
 from dash.development.base_component import Component
 
 from frontend.addresses import add_page
-from frontend.api import Api, Failure, error_message
+from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, Changes, answer
-from frontend.components.cards import card, graph, link_button, page_title, scrolls, skeleton
-from frontend.figures.base import error_figure
+from frontend.components.cards import (
+    card,
+    error_state,
+    graph,
+    link_button,
+    page_title,
+    scrolls,
+    skeleton,
+)
 from frontend.figures.calibration import LEAST_PROMISES, promised_figure, reliability_figure
 from frontend.formatting import percent
+from frontend.loading import failed_figure
 from frontend.routing import QueryValue
 from frontend.shell import NO_CLUSTER
 from maat.api.forecasts import CalibrationBinOut, CalibrationOut
@@ -25,6 +33,8 @@ _WHAT = (
     "P90, which is to hold in nine of ten cases. A promise counts once its time has come. Jobs "
     "that failed or were cancelled are left out."
 )
+
+_SIDES = ("", "", "number", "number")  # how a column of the table is aligned
 
 
 def layout(**_query: QueryValue) -> html.Div:
@@ -89,8 +99,8 @@ async def show(api: Api, *, _often: object, cluster_id: str | None, scheme: str 
         async with api.visitor() as maat:
             found = await maat.calibration(cluster=named)
     except Failure as error:
-        failed = error_figure(scheme, *error_message(error), height=HEIGHT)
-        return {"held": failed, "ends": failed, "bins": ""}
+        failed = failed_figure(scheme, height=HEIGHT)(error)
+        return {"held": failed, "ends": failed, "bins": error_state(error)}
     return {
         "held": reliability_figure(found["bins"], scheme=scheme, height=HEIGHT),
         "ends": promised_figure(found["promises"], scheme=scheme, height=HEIGHT),
@@ -100,13 +110,14 @@ async def show(api: Api, *, _often: object, cluster_id: str | None, scheme: str 
 
 def bins_table(found: CalibrationOut) -> Component:
     """The shares as a table, and how many promises would say something."""
-    head = html.Tr([html.Th(name) for name in ("Promise", "Quantile", "Come due", "Held")])
+    heads = zip(("Promise", "Quantile", "Come due", "Held"), _SIDES, strict=True)
+    head = html.Tr([html.Th(name, className=side) for name, side in heads])
     rows = [_row(one) for one in found["bins"]]
     few = min(one["promises"] for one in found["bins"]) < LEAST_PROMISES
     note = f"A share of fewer than {LEAST_PROMISES} promises says little." if few else ""
     return html.Div(
         [
-            html.Table([html.Thead(head), html.Tbody(rows)], className="plain"),
+            html.Table([html.Thead(head), html.Tbody(rows)], className="plain-table"),
             html.Div(note, className="hint"),
         ]
     )
@@ -119,4 +130,6 @@ def _row(one: CalibrationBinOut) -> html.Tr:
         str(one["promises"]),
         percent(one["held"]),
     )
-    return html.Tr([html.Td(cell) for cell in cells])
+    return html.Tr(
+        [html.Td(cell, className=side) for cell, side in zip(cells, _SIDES, strict=True)]
+    )

@@ -10,15 +10,18 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
-from frontend.addresses import add_page, anything
-from frontend.api import Api, Failure, error_message
+from frontend.addresses import add_page, anything, counting
+from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
+from frontend.components import past_rounds
 from frontend.components.cards import card, empty_state, error_state, page_title, scrolls, skeleton
 from frontend.components.cluster_map import (
     cluster_map,
     drawing_of,
+    map_search,
     nodes_grid,
     register_cluster_map,
+    register_map_search,
 )
 from frontend.components.drain_dialog import (
     DRAINED,
@@ -28,10 +31,13 @@ from frontend.components.drain_dialog import (
     register_drain,
 )
 from frontend.components.grid import placeholder_id
+from frontend.components.next_step import CLUSTERS, NO_CLUSTER_YET, leads, without_cluster
 from frontend.components.notices import notice, refusal
+from frontend.components.replay import replay_link
 from frontend.components.states import gpu_chip
 from frontend.figures.cluster_map import Known, message
-from frontend.formatting import number
+from frontend.formatting import count, gpus, number, plural
+from frontend.loading import by_part, failed_map, loaded, may, nothing
 from frontend.pages.reservations import (
     MAY_RESERVE,
     register_reservations,
@@ -40,15 +46,16 @@ from frontend.pages.reservations import (
     reservations_table,
     reserve_button,
 )
-from frontend.routing import click_target
+from frontend.routing import QueryValue, click_target, path_to, query_value
 from frontend.shell import NO_CLUSTER
 from frontend.theme import gpu_order
 from maat.api.clusters import ClusterOut, ClusterStateOut
 from maat.client import calls
 from maat.vocabulary import ExecutorKind
 
+MOST_ROUNDS = 999_999_999
 NO_NODE = "No node yet"
-_ADD_NODES = "Add nodes on the page Admin, or with maat add-nodes."
+_ADD_NODES = "Jobs get GPUs as soon as it has some."
 _WAITS_FOR_SLURM = (
     "Slurm's nodes appear within seconds. If none does, see whether the worker runs, and whether "
     "sinfo lists nodes with GPUs there; the worker's log says what it was answered."
@@ -57,7 +64,7 @@ _WAITS_FOR_GPUS = (
     "This machine's GPUs appear within seconds. If none does, see whether the worker runs, and "
     "what nvidia-smi -L says on its machine. GPUs in MIG mode are left out."
 )
-NO_CLUSTER_YET = ("No cluster yet", "Make one on the page Admin, or with maat create-cluster.")
+NO_CLUSTER_HINT = "It shows here, GPU by GPU."
 DONE = {
     "drain": DRAINED,
     "restore": "Node back in service",
@@ -74,22 +81,35 @@ class Pressed(TypedDict):
     node: NotRequired[str]
 
 
-def layout(**_query: object) -> html.Div:
-    gpus = cluster_map("cluster", height="max(420px, calc(100vh - 192px))", smallest_pixels=10)
-    free = scrolls("cluster-free", skeleton(100), label="Free now")
+def layout(round: QueryValue = None, q: QueryValue = None, **_query: object) -> html.Div:
+    drawn = cluster_map(
+        "cluster",
+        height="max(420px, calc(100vh - 248px))",
+        smallest_pixels=10,
+        search=query_value(q),
+    )
+    free = scrolls("cluster-free", skeleton(100), label="Free GPUs")
     return html.Div(
         [
             page_title(
                 "Cluster",
+                replay_link(),
                 html.Div(id="cluster-actions"),
                 note=html.Span(id="cluster-note", className="caption"),
             ),
             html.Div(id="cluster-asked", className="address-note"),
+            html.Div(id="cluster-no-round"),
+            html.Div(id="cluster-verdict", className="verdict sentence", role="status"),
             html.Div(
                 [
-                    card("Who holds which GPU", gpus, className="span-8"),
+                    card(
+                        "Who holds which GPU",
+                        [drawn, past_rounds.stepper(query_value(round))],
+                        aside=map_search("cluster", query_value(q)),
+                        className="span-8",
+                    ),
                     html.Div(
-                        [card("Free now", free), reservations_card()],
+                        [card("Free GPUs", free), reservations_card()],
                         className="span-4 form-stack",
                     ),
                     card("Nodes", nodes_grid("cluster-nodes", height="420px"), className="span-12"),
@@ -112,24 +132,31 @@ def register(app: Dash, api: Api) -> None:
         title="Cluster",
         order=1,
         layout=layout,
-        takes={"node": anything},
+        takes={"node": anything, "q": anything, "round": counting("round", MOST_ROUNDS)},
     )
     register_reservations(app, api)
     register_drain(app, api, "cluster")
     register_cluster_map(app, "cluster", grid_id="cluster-nodes")
+    register_map_search(app, "cluster")
+    past_rounds.register(app)
     answer(
         app,
         partial(show, api),
         output={
             "drawing": Output("cluster-drawing", "data"),
             "note": Output("cluster-note", "children"),
+            "verdict": Output("cluster-verdict", "children"),
             "free": Output("cluster-free", "children"),
             "actions": Output("cluster-actions", "children"),
             "reserved": Output("cluster-reserved", "children"),
             "reserve": Output("cluster-reserve", "children"),
             "told": Output(placeholder_id("cluster-nodes"), "children"),
+            "rounds": past_rounds.BOUNDS,
+            "when": past_rounds.WHEN,
+            "no_round": Output("cluster-no-round", "children"),
         },
         inputs={
+            "past": past_rounds.CHOSEN,
             "_live": Input("live", "data"),
             "cluster_id": Input("cluster-select", "value"),
             "scheme": Input("scheme", "data"),
@@ -158,47 +185,59 @@ async def show(
     cluster_id: str | None,
     scheme: str | None,
     _acted: object,
+    past: int | None,
     known: Known | None,
 ) -> Changes:
+    """Show the cluster as it stands, or as the past round `past` left it."""
     if not cluster_id or not scheme:
         return NOTHING
     if cluster_id == NO_CLUSTER:
         return _without_cluster()
-    try:
-        async with api.visitor() as maat:
-            cluster, state, reserved, me = await asyncio.gather(
-                maat.send(calls.cluster(cluster_id)),
-                maat.send(calls.cluster_state(cluster_id)),
-                maat.reservations(cluster_id),
-                maat.send(calls.me()),
-            )
-    except Failure as error:
-        failed = error_state(error)
-        drawing = message(*error_message(error), failed=True)
-        return {"drawing": drawing, "note": "", "free": failed, "reserved": failed, "told": failed}
-    may = MAY_RESERVE in me["permissions"]
-    return {
-        "drawing": drawing_of(
-            state["gpus"],
-            known,
-            scheme=scheme,
-            faults=state["faults"],
-            none=(NO_NODE, without_nodes(cluster)),
-        ),
-        "note": note_of(cluster),
-        "free": free_table(cluster, state),
-        "actions": _pause_button(cluster),
-        "reserved": reservations_table(reserved, may=may),
-        "reserve": reserve_button(may),
-        "told": None if state["gpus"] else empty_state(NO_NODE, without_nodes(cluster)),
-    }
+    async with api.visitor() as maat:
+        cluster, seen, reserved, me = await asyncio.gather(
+            loaded(maat.send(calls.cluster(cluster_id))),
+            loaded(past_rounds.state_of(maat, cluster_id, past)),
+            loaded(maat.reservations(cluster_id)),
+            loaded(maat.send(calls.me())),
+        )
+    may_reserve = may(me, MAY_RESERVE)
+    return by_part(
+        {
+            "drawing": lambda: drawing_of(
+                seen().state["gpus"],
+                known,
+                scheme=scheme,
+                faults=seen().state["faults"],
+                none=(NO_NODE, without_nodes(cluster.answer)),
+            ),
+            "note": lambda: note_of(cluster()),
+            "verdict": lambda: verdict_of(seen().state),
+            "rounds": lambda: past_rounds.bounds_of(cluster()),
+            "when": lambda: past_rounds.when_of(seen().state, None if seen().absent else past),
+            "no_round": lambda: seen().absent,
+            "free": lambda: free_table(cluster.answer, seen().state),
+            "actions": lambda: _pause_button(cluster()),
+            "reserved": lambda: reservations_table(reserved(), may=may_reserve),
+            "reserve": lambda: reserve_button(may_reserve),
+            "told": lambda: None if seen().state["gpus"] else _no_node(cluster.answer),
+        },
+        failed={
+            "drawing": failed_map,
+            "note": lambda _: "",
+            "free": error_state,
+            "actions": nothing,
+            "reserved": error_state,
+            "told": error_state,
+        },
+    )
 
 
 def _without_cluster() -> Changes:
-    empty = empty_state(*NO_CLUSTER_YET)
+    empty = without_cluster(NO_CLUSTER_HINT)
     return {
-        "drawing": message(*NO_CLUSTER_YET),
+        "drawing": message(NO_CLUSTER_YET, NO_CLUSTER_HINT, way=("Make a cluster", CLUSTERS)),
         "note": "",
+        "verdict": "",
         "free": empty,
         "actions": None,
         "reserved": "",
@@ -207,9 +246,24 @@ def _without_cluster() -> Changes:
     }
 
 
+def verdict_of(state: ClusterStateOut) -> str:
+    """Say how many GPUs are held, where most are free together, and what is out of order."""
+    if not state["gpus"]:
+        return ""
+    held = sum(cell["held"] for cell in state["gpus"])
+    told = f"{count(held)} of {plural(len(state['gpus']), 'GPU')} held"
+    free, together = sum(state["free_by_type"].values()), state["largest_free_on_one_node"]
+    if free:
+        best = max(gpu_order(together), key=lambda name: together[name])
+        told += f", {count(free)} free: at most {gpus(together[best], best)} together"
+    out = len(state["faults"])
+    return f"{told}. {plural(out, 'node')} out of order." if out else f"{told}."
+
+
 def note_of(cluster: ClusterOut) -> str:
     """What decides on the cluster, how often, and how fast its clock runs or what runs its jobs."""
-    pace = f"{number(cluster['speed'])} cluster seconds per second"
+    unit = "second" if cluster["speed"] == 1 else "seconds"
+    pace = f"{number(cluster['speed'])} cluster {unit} per second"
     if cluster["executor"] != ExecutorKind.SIMULATED:
         pace = f"commands run on {_where(cluster)}"
     if cluster["fault"]:
@@ -231,12 +285,20 @@ def _where(cluster: ClusterOut) -> str:
     return f"partition {partition} of Slurm" if partition else "Slurm"
 
 
-def without_nodes(cluster: ClusterOut) -> str:
-    """Why a cluster may have no node, and what to do."""
+def without_nodes(cluster: ClusterOut | None) -> str:
+    """Why a cluster may have no node, and what to do. `cluster`: None if it could not be loaded."""
+    if cluster is None:
+        return _ADD_NODES
     if cluster["executor"] == ExecutorKind.SLURM:
         return _WAITS_FOR_SLURM
     found = cluster["executor_parameters"].get("gpus") == "found"
     return _WAITS_FOR_GPUS if found else _ADD_NODES
+
+
+def _no_node(cluster: ClusterOut | None) -> Component:
+    named = {} if cluster is None else {"cluster": cluster["id"]}
+    way = leads("Add nodes", path_to("/admin", **named, tab="clusters"))
+    return empty_state(NO_NODE, without_nodes(cluster), action=way)
 
 
 def _pause_button(cluster: ClusterOut) -> dmc.Button:
@@ -272,11 +334,11 @@ async def act(api: Api, *, pressed: Pressed | None, cluster_id: str) -> Changes:
     return {"acted": pressed["at"], "notices": notice(DONE[action])}
 
 
-def free_table(cluster: ClusterOut, state: ClusterStateOut) -> Component:
+def free_table(cluster: ClusterOut | None, state: ClusterStateOut) -> Component:
     """Return free GPUs per type, and the most that are free together on one node."""
     free, together = state["free_by_type"], state["largest_free_on_one_node"]
     if not free:
-        return empty_state(NO_NODE, without_nodes(cluster))
+        return _no_node(cluster)
     rows = [
         html.Tr(
             [

@@ -12,18 +12,18 @@ from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
 from frontend.addresses import add_page
-from frontend.api import Api, Failure, error_message
+from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import (
     card,
     definition,
-    empty_state,
     error_state,
     graph,
     page_title,
     scrolls,
     skeleton,
 )
+from frontend.components.next_step import without_cluster
 from frontend.components.notices import notice, refusal
 from frontend.components.period import (
     asked_period,
@@ -32,9 +32,10 @@ from frontend.components.period import (
     period_parameters,
     register_period,
 )
-from frontend.figures.base import empty_figure, error_figure
+from frontend.figures.base import empty_figure
 from frontend.figures.fairness import important, jain_figure, looks_of, rho_figure, shares_figure
 from frontend.formatting import clock
+from frontend.loading import by_part, failed_figure, loaded, may, nothing
 from frontend.pages import fairness_parts as parts
 from frontend.routing import QueryValue, aria, click_target
 from frontend.shell import NO_CLUSTER
@@ -88,6 +89,7 @@ def layout(**query: QueryValue) -> html.Div:
         [
             page_title("Fairness", *period_choice("fairness", query), again, note=note),
             *stores,
+            html.Div(id="fairness-verdict", className="verdict sentence", role="status"),
             html.Div(id="fairness-progress"),
             html.Div(
                 [skeleton(84) for _ in range(4)], id="fairness-tiles", className="tiles wrapping"
@@ -115,6 +117,7 @@ def register(app: Dash, api: Api) -> None:
         output={
             "note": Output("fairness-note", "children"),
             "again": Output("fairness-again", "children"),
+            "verdict": Output("fairness-verdict", "children"),
             "progress": Output("fairness-progress", "children"),
             "tiles": Output("fairness-tiles", "children"),
             "legend": Output("fairness-legend", "children"),
@@ -166,31 +169,45 @@ async def show(
     asked = asked_period(cluster_id, period, days)
     if asked is None:
         return {"note": "Choose the first and the last day."}
-    try:
-        async with api.visitor() as maat:
-            found, cases, shares, me = await asyncio.gather(
-                maat.fairness(**asked),
-                maat.worst_fairness(limit=MOST_CASES, **asked),
-                maat.shares(**asked),
-                maat.me(),
-            )
-    except Failure as error:
-        return _failed(error, scheme)
-    looks = looks_of(important(shares, found["tenants"]), scheme)
-    return {
-        "note": f"{clock(found['period']['from'])} to {clock(found['period']['to'])}, cluster time",
-        "again": _again(found, operation, may=MAY_ASK_AGAIN in me["permissions"]),
-        "progress": parts.progress(found),
-        "tiles": parts.tiles(found, cases, shares),
-        "legend": parts.legend(looks, found, shares),
-        "rho": rho_figure(found["tenants"], looks, scheme=scheme, height=HEIGHT),
-        "few": parts.few_notice(found),
-        "definition": parts.definition_text(found),
-        "shares": shares_figure(shares, looks, scheme=scheme, height=HEIGHT),
-        "shares_definition": parts.shares_text(shares),
-        "jain": jain_figure(shares, scheme=scheme, height=JAIN_HEIGHT),
-        "worst": parts.worst_table(cases),
-    }
+    async with api.visitor() as maat:
+        found, cases, shares, me = await asyncio.gather(
+            loaded(maat.fairness(**asked)),
+            loaded(maat.worst_fairness(limit=MOST_CASES, **asked)),
+            loaded(maat.shares(**asked)),
+            loaded(maat.me()),
+        )
+    tenants = [] if found.answer is None else found.answer["tenants"]
+    looks = looks_of(important(shares.answer, tenants), scheme)
+    return by_part(
+        {
+            "note": lambda: _note(found()),
+            "again": lambda: _again(found(), operation, may=may(me, MAY_ASK_AGAIN)),
+            "verdict": lambda: parts.verdict(found()),
+            "progress": lambda: parts.progress(found()),
+            "tiles": lambda: parts.tiles(found, cases.answer, shares),
+            "legend": lambda: parts.legend(looks, tenants, shares.answer),
+            "rho": lambda: rho_figure(found()["tenants"], looks, scheme=scheme, height=HEIGHT),
+            "few": lambda: parts.few_notice(found()),
+            "definition": lambda: parts.definition_text(found()),
+            "shares": lambda: shares_figure(shares(), looks, scheme=scheme, height=HEIGHT),
+            "shares_definition": lambda: parts.shares_text(shares()),
+            "jain": lambda: jain_figure(shares(), scheme=scheme, height=JAIN_HEIGHT),
+            "worst": lambda: parts.worst_table(cases()),
+        },
+        failed={
+            **dict.fromkeys(("note", "few"), lambda _: ""),
+            **dict.fromkeys(("again", "verdict", "progress"), nothing),
+            "tiles": lambda error: [_across(error_state(error))],
+            **dict.fromkeys(("rho", "shares"), failed_figure(scheme, height=HEIGHT)),
+            "jain": failed_figure(scheme, height=JAIN_HEIGHT),
+            "worst": error_state,
+        },
+    )
+
+
+def _note(found: FairnessOut) -> str:
+    """Which time the figures are of."""
+    return f"{clock(found['period']['from'])} to {clock(found['period']['to'])}, cluster time"
 
 
 def _again(found: FairnessOut, operation: str | None, *, may: bool) -> Component | None:
@@ -244,29 +261,14 @@ def _without_cluster(scheme: str) -> Changes:
     figure = empty_figure(scheme, title, remedy)
     return {
         "note": "",
+        "verdict": None,
         "progress": None,
-        "tiles": [_across(empty_state(title, remedy))],
+        "tiles": [_across(without_cluster(remedy))],
         "legend": None,
         "rho": figure,
         "shares": figure,
         "jain": figure,
         "worst": "",
-    }
-
-
-def _failed(error: Exception, scheme: str) -> Changes:
-    figure = error_figure(scheme, *error_message(error))
-    return {
-        "note": "",
-        "again": None,
-        "progress": None,
-        "tiles": [_across(error_state(error))],
-        "legend": None,
-        "rho": figure,
-        "few": "",
-        "shares": figure,
-        "jain": figure,
-        "worst": error_state(error),
     }
 
 

@@ -9,25 +9,47 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from frontend.components.cards import card, empty_state, tile
+from frontend.components.cards import card, empty_state, failed_tile, tile
 from frontend.components.evidence import reason_words
 from frontend.components.names import cut_name
+from frontend.components.next_step import goes_to
 from frontend.figures.fairness import SYMBOLS, Look, name_of
 from frontend.formatting import ABSENT, clock, column, count, duration, number, percent, plural
+from frontend.loading import Loaded
 from frontend.routing import aria
-from maat.api.fairness import FairnessOut, JobFairnessOut, SharesOut, WhyOut
+from maat.api.fairness import FairnessOut, JobFairnessOut, SharesOut, TenantRhoOut, WhyOut
 from maat.vocabulary import FairnessState
 
 MOST_REASONS = 2
 MOST_NAMED = 4
+JAIN = "Jain's index"
 
 
 def tiles(
-    found: FairnessOut, worst: Sequence[JobFairnessOut], shares: SharesOut
+    found: Loaded[FairnessOut],
+    worst: Sequence[JobFairnessOut] | None,
+    shares: Loaded[SharesOut],
 ) -> list[Component]:
-    figures, whole = found["all"], shares["whole"]
-    case = worst[0] if worst else None
+    """Three tiles of rho and one of shares; one that cannot be loaded says so in its place.
+
+    `worst`: None if it could not be loaded.
+
+    Raises:
+        ApiError, Unreachable: Neither could be loaded.
+    """
+    if found.failure and shares.failure:
+        raise found.failure
+    of_rho = [failed_tile("rho", found.failure)] if found.failure else _rho_tiles(found(), worst)
+    if shares.failure:
+        return [*of_rho, failed_tile(JAIN, shares.failure)]
+    whole = shares()["whole"]
     jain = None if whole is None else whole["jain_index"]
+    return [*of_rho, tile(JAIN, number(jain), "of shares, actual over deserved")]
+
+
+def _rho_tiles(found: FairnessOut, worst: Sequence[JobFairnessOut] | None) -> list[Component]:
+    figures = found["all"]
+    case = worst[0] if worst else None
     return [
         tile("Median rho", number(figures["median"]), f"mean {number(figures['mean'])}"),
         tile(
@@ -41,8 +63,20 @@ def tiles(
             case["job_name"] if case and case["rho"] == figures["worst"] else "a job",
             href=f"/jobs/{case['job_id']}" if case else None,
         ),
-        tile("Jain's index", number(jain), "of shares, actual over deserved"),
     ]
+
+
+def verdict(found: FairnessOut) -> str:
+    """Say how many jobs sharing made worse off than their share of the cluster alone."""
+    figures = found["all"]
+    jobs = figures["jobs"]
+    if not jobs or figures["unfair_share"] is None:
+        return "No job that has ended in this period has a rho yet."
+    worse = percent(figures["unfair_share"])
+    return (
+        f"{worse} of {plural(jobs, 'job')} took longer than alone on their share; "
+        f"the median took {number(figures['median'])} times as long."
+    )
 
 
 def progress(found: FairnessOut) -> Component | None:
@@ -69,10 +103,12 @@ def progress(found: FairnessOut) -> Component | None:
     return card(None, lines, mb=12) if lines else None
 
 
-def legend(looks: Mapping[str | None, Look], found: FairnessOut, shares: SharesOut) -> Component:
+def legend(
+    looks: Mapping[str | None, Look], tenants: Sequence[TenantRhoOut], shares: SharesOut | None
+) -> Component:
     """Which colour and symbol stands for which tenant, in both charts."""
-    held = [] if shares["whole"] is None else shares["whole"]["tenants"]
-    shown = {one["tenant"] for one in (*found["tenants"], *held)}
+    held = [] if shares is None or shares["whole"] is None else shares["whole"]["tenants"]
+    shown = {one["tenant"] for one in (*tenants, *held)}
     named = sorted(name for name in looks if name is not None and name in shown)
     hidden: Any = {"aria-hidden": "true"}
     others = [None] if None in shown or shown - looks.keys() else []
@@ -127,6 +163,7 @@ def worst_table(cases: Sequence[JobFairnessOut]) -> Component:
         return empty_state(
             "No job of yours has a rho in this period",
             "Choose another period, or wait until one has ended.",
+            action=goes_to("Choose another period", "fairness-period"),
         )
     heads = ("Job", "Tenant", "rho", "JCT", "Alone", "Why")
     numbers = {"rho", "JCT", "Alone"}

@@ -13,7 +13,7 @@ from dash.development.base_component import Component
 
 from frontend.addresses import add_page
 from frontend.api import Api, Failure
-from frontend.callbacks import NOTHING, NOTICES, Changes, answer, is_press_of
+from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import (
     card,
     empty_state,
@@ -22,7 +22,7 @@ from frontend.components.cards import (
     page_title,
     scrolls,
 )
-from frontend.components.dialogs import question
+from frontend.components.dialogs import question, register_question
 from frontend.components.files import NoText, file_box, texts_in
 from frontend.components.notices import notice, refusal
 from frontend.formatting import clock, plural
@@ -188,35 +188,14 @@ def _register_form(app: Dash, api: Api) -> None:
 
 
 def _register_deleting(app: Dash, api: Api) -> None:
-    answer(
+    register_question(
         app,
-        ask,
-        output={
-            "asks": Output("measurements-ask", "opened"),
-            "words": Output("measurements-ask-text", "children"),
-            "chosen": Output("measurements-chosen", "data"),
-        },
-        inputs={"pressed": Input("measurements-pressed", "data")},
-        prevent_initial_call=True,
-    )
-    answer(
-        app,
-        partial(delete, api),
-        output={
-            "asks": Output("measurements-ask", "opened", allow_duplicate=True),
-            "changed": Output("measurements-changed", "data", allow_duplicate=True),
-            "notices": NOTICES,
-        },
-        inputs={
-            "_yes": Input("measurements-yes", "n_clicks"),
-            "_no": Input("measurements-no", "n_clicks"),
-        },
-        state={
-            "chosen": State("measurements-chosen", "data"),
-            "changed": State("measurements-changed", "data"),
-        },
-        prevent_initial_call=True,
-        running=[(Output("measurements-yes", "loading"), True, False)],
+        "measurements",
+        pressed="measurements-pressed",
+        ask=words_of,
+        act=partial(delete, api),
+        changed=Output("measurements-changed", "data", allow_duplicate=True),
+        state={"changed": State("measurements-changed", "data")},
     )
 
 
@@ -280,29 +259,22 @@ async def upload(
     return {**unsaid, "key": uuid4().hex, "changed": changed + 1, "notices": words}
 
 
-async def ask(*, pressed: Pressed | None) -> Changes:
-    """Ask whether to delete the measurements whose button was pressed."""
-    if not pressed:
-        return NOTHING
-    words = (
+def words_of(pressed: Pressed) -> str:
+    """What to ask before the measurements whose button was pressed are deleted."""
+    return (
         f"{pressed['name']} can be named no more. "
         "Simulations and sweeps that were asked for with it keep it."
     )
-    return {"asks": True, "words": words, "chosen": pressed["measurement"]}
 
 
-async def delete(
-    api: Api, *, _yes: int | None, _no: int | None, chosen: str, changed: int
-) -> Changes:
-    """Close the dialog, and delete the measurements if that was confirmed."""
-    if not is_press_of("measurements-yes"):
-        return {"asks": False}
+async def delete(api: Api, *, chosen: Pressed, changed: int) -> Changes:
+    """Delete the measurements."""
     try:
         async with api.visitor() as maat:
-            await maat.send(calls.delete_measurement(chosen))
+            await maat.send(calls.delete_measurement(chosen["measurement"]))
     except Failure as error:
-        return {"asks": False, "notices": refusal(error)}
-    return {"asks": False, "changed": changed + 1, "notices": notice("Measurements deleted")}
+        return {"notices": refusal(error)}
+    return {"changed": changed + 1, "notices": notice("Measurements deleted")}
 
 
 def unfinished(name: str, files: Sequence[File]) -> dict[str, str]:

@@ -10,7 +10,7 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, dcc, html
 from dash.development.base_component import Component
 
-from frontend.addresses import add_page
+from frontend.addresses import add_page, counting
 from frontend.api import Api, Failure
 from frontend.callbacks import Changes, answer
 from frontend.components import conditions
@@ -33,6 +33,7 @@ from frontend.components.parameter_fields import (
     register_parameters,
     register_placers,
 )
+from frontend.components.replay import MOST_HOURS, as_live, fill, live_settings
 from frontend.components.states import state_chip
 from frontend.components.trace_fields import (
     MAX_TRACES,
@@ -43,21 +44,23 @@ from frontend.components.trace_fields import (
 )
 from frontend.formatting import clock, plural
 from frontend.forms import FormValues, parse_seeds
-from frontend.routing import submits
-from maat.api.simulations import SimulationOut
+from frontend.routing import QueryValue, query_value, submits
+from maat.api.simulation_answers import SimulationOut
 from maat.client import calls
 from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
 
+is_hours = counting("window of hours", MOST_HOURS)
 DEFAULT_POLICIES = ("sia", "fifo", "srtf")
 MAX_RUNS = 200
 # Field of a refusal -> field of the form.
 PLACES = (
     {name: name for name in ("name", "cluster", "jobs", "hours", "seed", "seeds")}
-    | {"policy": "policies", "placer": "placers", "runs": "seeds"}
+    | {"policy": "policies", "placer": "placers", "runs": "seeds", "since_seconds_ago": "window"}
     | conditions.PLACES
 )
 ERRORS = (
+    "window",
     "name",
     "cluster",
     "jobs",
@@ -70,6 +73,8 @@ ERRORS = (
     *conditions.ERRORS,
 )
 FIELDS = (
+    "window",
+    "live",
     "name",
     "kind",
     "family",
@@ -85,24 +90,28 @@ FIELDS = (
 )
 
 
-def layout(**_query: object) -> html.Div:
+def layout(replay: QueryValue = None, **_query: object) -> html.Div:
+    """`replay`: hours of the cluster's past that the form opens with."""
+    text = query_value(replay) or ""
+    hours = int(text) if is_hours(text) is None else None
     simulations = scrolls("simulate-list", label="Simulations")
     return html.Div(
         [
             page_title("Simulate"),
             html.Div(
                 [
-                    card("Compare policies", _form(), className="span-5"),
+                    card("Compare policies", _form(hours), className="span-5"),
                     card("Simulations", simulations, className="span-7"),
                 ],
                 className="columns",
             ),
             *form_stores("simulate"),
+            dcc.Store(id="simulate-replayed-hours", data=hours),
         ]
     )
 
 
-def _form() -> html.Div:
+def _form(replayed_hours: int | None) -> html.Div:
     policies = dmc.MultiSelect(
         id="simulate-policies",
         label="Policies to compare",
@@ -127,7 +136,10 @@ def _form() -> html.Div:
         [
             html.Div(id="simulate-problem"),
             name_field("simulate", "Policy comparison"),
-            *trace_fields("simulate", jobs=40, hours=4, seed=1, several=True),
+            *trace_fields(
+                "simulate", jobs=40, hours=4, seed=1, several=True, replayed_hours=replayed_hours
+            ),
+            dcc.Input(id="simulate-live", type="hidden", value=""),
             cluster_field("simulate"),
             policies,
             placers,
@@ -149,9 +161,26 @@ def register(app: Dash, api: Api) -> None:
         title="Simulate",
         order=6,
         layout=layout,
-        takes={},
+        takes={"replay": is_hours},
     )
-    register_trace_fields(app, "simulate")
+    register_trace_fields(app, api, "simulate")
+    answer(
+        app,
+        partial(fill, api),
+        output={
+            **{
+                name: Output(f"simulate-{name}", "value", allow_duplicate=True)
+                for name in ("name", "cluster", "policies")
+            },
+            "live": Output("simulate-live", "value"),
+            "says": Output("simulate-replay-says", "children"),
+        },
+        inputs={
+            "hours": Input("simulate-replayed-hours", "data"),
+            "cluster_id": Input("cluster-select", "value"),
+        },
+        prevent_initial_call="initial_duplicate",
+    )
     conditions.register_conditions(app, api, "simulate", policies="simulate-policies")
     register_parameters(
         app, api, "simulate", policies="simulate-policies", placers="simulate-placers"
@@ -233,24 +262,29 @@ def body_of(form: FormValues, *, texts: Sequence[str] | None, cluster_id: str | 
 
     Of an unfinished form: a body in which what the form has seen already is not wrong again.
     """
-    given = parameters_of(form["parameters"])
+    given, live = parameters_of(form["parameters"]), live_settings(form)
     placers = [{"placer": placer} for placer in form["placers"] or ()] or [{}]
     combined = product(form["policies"], placers, parse_seeds(form["seeds"]) or ())
     runs: list[RawBody] = [
-        {
-            "policy": policy,
-            "seed": seed,
-            **placer,
-            **_parameters(given, policy, placer.get("placer")),
-        }
+        as_live(
+            {
+                "policy": policy,
+                "seed": seed,
+                **placer,
+                **_parameters(given, policy, placer.get("placer")),
+            },
+            live,
+        )
         for policy, placer, seed in islice(combined, MAX_RUNS)
     ]
+    pace = {"round_seconds": live["round_seconds"]} if live else {}
     return {
         "name": form["name"] or "",
         "traces": traces_of(form, texts=texts, cluster_id=cluster_id),
         "cluster": form["cluster"] or "",
         "runs": runs or [{}],
         "fidelity": form["fidelity"],
+        **pace,
         **conditions.conditions_of(form),
     }
 

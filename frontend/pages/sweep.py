@@ -28,7 +28,14 @@ from frontend.components.operations import actions, cancel_stores, progress, reg
 from frontend.components.parameter_fields import told_parameters
 from frontend.components.states import state_chip
 from frontend.figures.base import error_figure
-from frontend.figures.sweep import METRICS, axis_title, metric_title, sweep_figure, value_text
+from frontend.figures.sweep import (
+    METRICS,
+    axis_title,
+    metric_title,
+    row_id,
+    sweep_figure,
+    value_text,
+)
 from frontend.formatting import number, percent
 from frontend.routing import (
     QueryValue,
@@ -42,7 +49,7 @@ from frontend.routing import (
     title_output,
     title_store,
 )
-from frontend.runs import named_measurements, replayed_cluster
+from frontend.runs import left_out_words, named_measurements, replayed_cluster
 from maat.api.sweeps import RowOut, SweepDetail
 from maat.client import ApiError, calls
 
@@ -186,7 +193,9 @@ async def show(
         "actions": actions(SWEEP, operation, "New sweep", "/sweeps"),
         "progress": progress(operation, failed="A point failed"),
         "figure": sweep_figure(sweep, metric, scheme=scheme, height=HEIGHT),
-        "caption": f"{caption(sweep)} {fairness_rule.meaning(rule)}",
+        "caption": " ".join(
+            (caption(sweep), fairness_rule.meaning(rule), left_out_words(sweep["request"]))
+        ),
         "table": table(sweep),
         "request": request_facts(sweep),
         "body": {},
@@ -220,7 +229,7 @@ def table(sweep: SweepDetail) -> Component:
         ]
     )
     rows = []
-    for row in sweep["rows"]:
+    for index, row in enumerate(sweep["rows"]):
         settings = [
             html.Td(value_text(row["settings"][axis["name"]]), className="number")
             for axis in sweep["axes"]
@@ -228,9 +237,8 @@ def table(sweep: SweepDetail) -> Component:
         figures = [
             html.Td(_cell(row, metric, spread=spread), className="number") for metric in METRICS
         ]
-        rows.append(
-            html.Tr([*settings, html.Td(str(len(row["seeds"])), className="number"), *figures])
-        )
+        seeds = html.Td(str(len(row["seeds"])), className="number")
+        rows.append(html.Tr([*settings, seeds, *figures], id=row_id(index)))
     return html.Table([html.Thead(head), html.Tbody(rows)], className="plain-table many-columns")
 
 
@@ -244,13 +252,10 @@ def _cell(row: RowOut, metric: str, *, spread: bool) -> str:
 
 def request_facts(sweep: SweepDetail) -> html.Dl:
     request = sweep["request"]
-    trace = ", ".join(
-        f"{name} {value}" for name, value in request["trace"].items() if value is not None
-    )
     seeds = ", ".join(str(seed) for seed in sweep["seeds"])
     return facts(
         [
-            ("Trace", trace),
+            ("Trace", conditions.trace_words(request["trace"])),
             ("Cluster", request["cluster"]),
             ("Policy", request["policy"]),
             ("Placer", request.get("placer") or "the one that suits the policy"),

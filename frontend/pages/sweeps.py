@@ -32,6 +32,7 @@ from frontend.components.laboratory_form import (
     register_run,
     seeds_field,
 )
+from frontend.components.next_step import goes_to
 from frontend.components.parameter_fields import (
     about_policy,
     parameter_fields,
@@ -75,6 +76,7 @@ PLACES = {
     name: name for name in ("name", "cluster", "jobs", "hours", "seeds", "policy", "placer")
 } | conditions.PLACES
 ERRORS = (
+    "window",
     "name",
     "cluster",
     "jobs",
@@ -87,6 +89,7 @@ ERRORS = (
     *conditions.ERRORS,
 )
 FIELDS = (
+    "window",
     "name",
     "kind",
     "family",
@@ -181,7 +184,7 @@ def register(app: Dash, api: Api) -> None:
     add_page(
         __name__, path="/sweeps", name="Sweeps", title="Sweeps", order=7, layout=layout, takes={}
     )
-    register_trace_fields(app, "sweeps")
+    register_trace_fields(app, api, "sweeps")
     conditions.register_conditions(app, api, "sweeps", policies="sweeps-policy")
     register_parameters(app, api, "sweeps", policies="sweeps-policy", placers="sweeps-placer")
     register_placers(app, api, "sweeps", placers="sweeps-placer")
@@ -327,7 +330,9 @@ FORM: LaboratoryForm[SweepDetail] = LaboratoryForm(
 def _table(sweeps: Sequence[SweepOut]) -> Component:
     if not sweeps:
         return empty_state(
-            "No sweep yet", "Choose what to vary at the left, then run: the result stays here."
+            "No sweep yet",
+            "Choose what to vary at the left, then run: the result stays here.",
+            action=goes_to("Describe a sweep", "sweeps-name"),
         )
     heads = ("Sweep", "State", "Varied")
     head = html.Thead(

@@ -67,6 +67,9 @@ def record() -> dict[str, Any]:
             "utility": None,
         },
         "chosen": [1, None, 3],
+        "runner_up": [2, None, 2],
+        "alone": [2, 2, 3],
+        "why": [["It came second."], ["All are taken."], []],
         "grants": {},
         "reasons": {},
         "report": {},
@@ -94,7 +97,21 @@ def spans() -> list[dict[str, Any]]:
         "gpus": [8, 9, 10, 11],
     }
     batch = {"total_batch_size": 256, "per_gpu_batch_size": 128, "accumulation_steps": 0}
-    return [{**first, **batch}, {**second, **batch, "total_batch_size": 512}]
+    counted = {"for_profile": False, "lost_gpu_seconds": 0.0}
+    one = {
+        "running_at": "2026-11-20T10:01:00Z",
+        "processed_samples": 114_000.0,
+        "effective_samples": 114_000.0,
+    }
+    two = {
+        "running_at": "2026-11-20T10:21:00Z",
+        "processed_samples": 1_170_000.0,
+        "effective_samples": 936_000.0,
+    }
+    return [
+        {**first, **batch, **counted, **one},
+        {**second, **batch, **counted, **two, "total_batch_size": 512},
+    ]
 
 
 def goodput_series() -> list[dict[str, Any]]:

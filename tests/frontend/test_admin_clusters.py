@@ -30,6 +30,7 @@ EMPTY = {
     "round_seconds": "",
     "shared_dir": "",
     "partition": "",
+    "nodes_text": "",
 }
 
 
@@ -106,7 +107,12 @@ def test_the_dialog_names_who_moves_who_stays_and_the_cost() -> None:
         restart_gpu_seconds=3600.0, sentence="Two jobs.",
     )  # fmt: skip
     said = str(node_effect(effect, table_id="t"))
-    for words in ("<b>net</b>", "restart 1 min 30 s", "stays: may not be preempted", "1.0 GPU"):
+    for words in (
+        "<b>net</b>",
+        "restart 1 min 30 s",
+        "stays: may not be preempted",
+        "about 1 h of one GPU",
+    ):
         assert words in said
     nobody = effect | {"jobs": [], "sentence": "Nothing moves."}
     assert "Table" not in str(node_effect(nobody, table_id="t"))  # type: ignore[arg-type]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from frontend.pages.jobs.blocks import Filters
 from frontend.pages.jobs.bulk import _body, preview_words
+from frontend.pages.jobs.filters import filters_of
 from maat.api.bulk import BulkBody, BulkOut
 
-NOTHING = Filters(q=None, state=[], model=[], gpu_type=[], label=[])
+NOTHING = filters_of({})
 
 
 def test_it_asks_for_the_jobs_of_the_lists_filters() -> None:
-    filters = Filters(q="res", state=["pending", "failed"], model=[], gpu_type=[], label=["a=b"])
+    days = {"from": "2026-11-20", "to": "2026-11-21"}
+    filters = filters_of({"q": "res", "state": ["pending", "failed"], "label": "a=b", **days})
     body = BulkBody.model_validate(_body("pause", filters, "cl_1"))
     assert (body.action, body.filter.q, body.filter.label) == ("pause", "res", ["a=b"])
     assert (body.filter.state, body.filter.cluster) == (["pending"], "cl_1")
+    assert str(body.filter.submitted_after) == "2026-11-19 23:59:59.999000+00:00"
+    assert str(body.filter.submitted_before) == "2026-11-22 00:00:00+00:00"
 
 
 def test_without_a_filter_it_means_all_that_live() -> None:

@@ -106,14 +106,15 @@ def test_a_node_that_was_removed_and_another_scheme_are_changes_too() -> None:
 
 def test_a_cluster_without_a_node_says_so_and_what_to_do() -> None:
     said = drawing_of([], None, scheme="light")
-    assert said == message("No node yet", "The page Cluster says what to do.")
+    remedy, way = "Jobs get GPUs as soon as it has some.", ("Add nodes", "/admin?tab=clusters")
+    assert said == message("No node yet", remedy, way=way)
 
 
 @pytest.mark.parametrize(
     ("executor", "parameters", "says"),
     [
-        ("simulated", {}, "maat add-nodes"),
-        ("local", {}, "maat add-nodes"),
+        ("simulated", {}, "as soon as it has some"),
+        ("local", {}, "as soon as it has some"),
         ("local", {"gpus": "found"}, "nvidia-smi -L"),
         ("slurm", {"shared_dir": "/shared"}, "sinfo"),
     ],
@@ -152,7 +153,7 @@ def test_a_node_that_cannot_be_used_looks_drained_and_says_why() -> None:
 @pytest.mark.parametrize(
     ("executor", "parameters", "says"),
     [
-        ("simulated", {}, "1 cluster seconds per second"),
+        ("simulated", {}, "1 cluster second per second"),
         ("local", {}, "commands run on slots of this machine, which are no GPUs"),
         ("local", {"gpus": "found"}, "commands run on the GPUs of this machine"),
         ("slurm", {"partition": "gpu"}, "commands run on partition gpu of Slurm"),

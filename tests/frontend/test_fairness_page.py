@@ -133,7 +133,7 @@ def test_of_many_tenants_the_largest_have_lines_and_the_others_one_together() ->
 
     drawn = shares_figure(found, looks, scheme="light").data
     assert [one.name for one in drawn[1::2]] == [*names[:5], OTHERS]
-    named = str(parts.legend(looks, fairness_of() | {"tenants": rho}, found))
+    named = str(parts.legend(looks, rho, found))
     assert all(name in named for name in (*names[:5], OTHERS))
     assert not any(name in named for name in names[5:])
     assert drawn[-1].y[0] == pytest.approx(sum(held[name][1] for name in names[5:]))

@@ -102,15 +102,14 @@ def test_axes_are_titled_with_their_units(name: str) -> None:
     assert (figure.layout.xaxis.title.text, figure.layout.yaxis.title.text) == UNITS[name]
 
 
-def test_both_charts_of_a_jobs_timeline_are_titled_on_one_time_axis() -> None:
-    figure = FULL["timeline"]("light")
+def test_the_charts_of_a_jobs_timeline_are_titled_on_one_time_axis() -> None:
+    layout = FULL["timeline"]("light").layout
 
-    assert (figure.layout.yaxis.title.text, figure.layout.yaxis2.title.text) == (
-        "GPUs held",
-        "Batch size<br>(samples)",
-    )
-    assert figure.layout.xaxis2.title.text == "Cluster time"
-    assert figure.layout.xaxis.matches == "x2"
+    axes = (layout.yaxis2, layout.yaxis3, layout.yaxis4)
+    titles = ["GPUs held", "Batch size<br>(samples)", "Efficiency"]
+    assert [axis.title.text for axis in axes] == titles
+    assert layout.xaxis4.title.text == "Cluster time"
+    assert layout.xaxis.matches == "x4"
 
 
 @pytest.mark.parametrize("name", sorted(EMPTY))
@@ -234,6 +233,7 @@ def test_the_matrix_pages_through_many_jobs() -> None:
     count = MAX_JOBS + 5
     record = {
         **samples.record(),
+        "job_ids": [f"job_{i}" for i in range(count)],
         "job_names": [f"job {i}" for i in range(count)],
         "pairs": {
             "job": list(range(count)),
@@ -242,6 +242,8 @@ def test_the_matrix_pages_through_many_jobs() -> None:
             "utility": None,
         },
         "chosen": [0] * count,
+        "runner_up": [None] * count,
+        "why": [[]] * count,
     }
 
     assert len(matrix_figure(record, scheme="light").data[0].y) == MAX_JOBS
@@ -345,6 +347,8 @@ def test_a_span_without_length_is_an_empty_state_and_no_path() -> None:
         "total_batch_size": 32,
         "per_gpu_batch_size": 32,
         "accumulation_steps": 0,
+        "processed_samples": None,
+        "effective_samples": None,
     }
     at = {"submitted_at": "2026-11-20T10:59:00Z", "scheme": "light"}
 

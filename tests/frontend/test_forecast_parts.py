@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from frontend.components.forecast import about, slowed_lines, words
+from frontend.components.forecast import about, expected, expected_exact, slowed_lines, words
 from frontend.figures.calibration import promised_figure, reliability_figure
 from frontend.pages.job.forecast import parts_of as job_parts
 from frontend.pages.submit.forecast import parts_of as submit_parts
@@ -28,15 +28,35 @@ def times(start: Any = None) -> Any:
 
 
 def test_a_time_names_its_day_once() -> None:
-    assert about(when(EARLY, LATE)) == "about 20 Nov 14:20 (by 15:05 at P90)"
-    assert about(when(EARLY, NEXT_DAY)) == "about 20 Nov 14:20 (by 21 Nov 01:00 at P90)"
-    assert about(when(EARLY, None)) == "about 20 Nov 14:20 (later than in 14 days at P90)"
-    assert about(when(None, None)) == "later than in 14 days"
+    assert about(when(EARLY, LATE), 9) == "about 20 Nov 14:20 (by 15:05 at P90)"
+    assert about(when(EARLY, LATE), 3) == "about 20 Nov 14:20 (by 15:05 at P75)"
+    assert about(when(EARLY, NEXT_DAY), 29) == "about 20 Nov 14:20 (by 21 Nov 01:00 at P90)"
+    assert about(when(EARLY, None), 9) == "about 20 Nov 14:20 (later than in 14 days at P90)"
+    assert about(when(None, None), 9) == "later than in 14 days"
+
+
+def test_a_row_has_p50_to_p90_and_names_days_that_are_not_the_forecasts() -> None:
+    def brief(end: Any, start: Any = None) -> str:
+        return expected({"made_at": EARLY, "draws": 29, "start": start, "end": end})
+
+    assert brief(when(EARLY, LATE)) == "ends 14:20–15:05"
+    assert brief(when(LATE, NEXT_DAY)) == "ends 15:05–21 Nov"
+    assert brief(when(EARLY, EARLY)) == "ends 14:20"
+    assert brief(when(LATE, None)) == "ends 15:05 or later"
+    assert brief(when(None, None)) == "ends in over 14 days"
+    assert brief(when(NEXT_DAY, None), when(EARLY, LATE)) == "starts 14:20–15:05"
+    assert expected(None) == "–"
+    made: Any = {"made_at": EARLY, "draws": 9, "start": None, "end": when(LATE, NEXT_DAY)}
+    exact = "Ends about 20 Nov 15:05 (by 21 Nov 01:00 at P90). From 9 draws, at 20 Nov"
+    assert str(expected_exact(made)).startswith(exact)
+    first = {**made, "draws": 3}
+    assert expected(first) == "ends 15:05–21 Nov (first)"
+    assert "at P75). From 3 draws so far, too few for a P90, at" in str(expected_exact(first))
 
 
 def test_a_job_that_runs_tells_its_end_alone() -> None:
-    assert words(times()).startswith("Ends about 20 Nov 14:20")
-    assert words(times(when(EARLY, LATE))).startswith("Starts about 20 Nov 14:20 (by 15:05")
+    assert words(times(), 9).startswith("Ends about 20 Nov 14:20")
+    assert words(times(when(EARLY, LATE)), 9).startswith("Starts about 20 Nov 14:20 (by 15:05")
 
 
 def test_a_job_without_a_forecast_says_why() -> None:
@@ -51,17 +71,19 @@ def test_a_job_without_a_forecast_says_why() -> None:
 def test_who_is_slowed_is_named_unless_another_tenants() -> None:
     slow: Any = {"job_id": "job_1", "name": "mine", "p50_seconds": 600.0, "p90_seconds": 1200.0}
     fast: Any = {"job_id": "other-1", "name": None, "p50_seconds": -60.0, "p90_seconds": -60.0}
-    shown = str(slowed_lines([slow | {"share": 1.0}, fast | {"share": 0.0}]))
+    shown = str(slowed_lines([slow | {"share": 1.0}, fast | {"share": 0.0}], 9))
     assert "mine ends 10 min (20 min at P90) later" in shown
     assert "another tenant's job ends 1 min (1 min at P90) earlier" in shown
     many = [slow | {"share": 1.0}] * 20
-    assert "and 12 other jobs" in str(slowed_lines(many))
-    assert "No other job" in str(slowed_lines([]))
+    assert "and 12 other jobs" in str(slowed_lines(many, 9))
+    assert "and 1 other job'" in str(slowed_lines(many[:9], 9))
+    assert "No other job" in str(slowed_lines([], 9))
 
 
 def test_a_cancelled_question_has_no_times() -> None:
-    found: Any = {"job": None, "slowed": None, "draws": None}
-    assert "cancelled" in str(submit_parts(found))
+    found: Any = {"job": None, "slowed": None, "draws": None, "state": "cancelled"}
+    assert "was cancelled" in str(submit_parts(found))
+    assert "cannot be foretold" in str(submit_parts({**found, "state": "succeeded"}))
     whole: Any = {"job": times(when(EARLY, LATE)), "slowed": [], "draws": 9}
     assert "From 9 draws" in str(submit_parts(whole))
 
@@ -74,8 +96,9 @@ def test_figures_of_calibration_have_an_empty_state_and_draw_what_is_known() -> 
     drawn = reliability_figure([due, none], scheme="dark")  # type: ignore[list-item]
     assert [list(trace.y) for trace in drawn.data] == [[0.0, 1.0], [], [0.9]]
 
-    promise: Any = {"end_p50_seconds": 3600.0, "end_seconds": 7200.0}
-    unknown: Any = {"end_p50_seconds": None, "end_seconds": 1.0}
+    promise: Any = {"job_id": "job_1", "end_p50_seconds": 3600.0, "end_seconds": 7200.0}
+    unknown: Any = {"job_id": "job_2", "end_p50_seconds": None, "end_seconds": 1.0}
     ends = promised_figure([promise, unknown], scheme="light")
     assert (list(ends.data[1].x), list(ends.data[1].y)) == ([1.0], [2.0])
     assert not promised_figure([unknown], scheme="light").data
+    assert list(ends.data[1].customdata) == ["/jobs/job_1"]

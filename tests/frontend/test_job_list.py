@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from frontend.pages.jobs.blocks import Filters
+import asyncio
+from typing import Any
+
+from frontend.pages.jobs.blocks import block, query_of
 from frontend.pages.jobs.callbacks import shown
+from frontend.pages.jobs.filters import TAKES, Filters, filters_of
 from maat.api.job_answers import JobPage
 
 NO_JOBS: JobPage = {"items": [], "next_cursor": None, "state_counts": {}, "total": 0}
-ALL: Filters = {"q": None, "state": [], "model": [], "gpu_type": [], "label": []}
+ALL: Filters = filters_of({})
 
 
 def test_a_list_without_jobs_says_how_to_begin() -> None:
@@ -22,7 +26,7 @@ def test_a_list_that_filters_emptied_names_them_and_leads_to_all_jobs() -> None:
 
     changes = shown(NO_JOBS, {}, filters, "clu_1", None)
 
-    assert "Filtered by q bert, state running or pending." in str(changes["told"])
+    assert "Filtered by name or id bert, state running or pending." in str(changes["told"])
     assert "/jobs?cluster=clu_1" in str(changes["told"])
 
 
@@ -30,3 +34,69 @@ def test_a_block_within_a_list_leaves_its_rows_alone() -> None:
     changes = shown({**NO_JOBS, "total": 7}, {}, ALL, "clu_1", None)
 
     assert changes["told"] is None
+
+
+def test_an_address_says_all_filters_and_the_counts_keep_them() -> None:
+    query = {
+        "q": "bert",
+        "state": ["running", "nonsense"],
+        "tenant": "vision",
+        "owner": "emre",
+        "from": "2026-11-20",
+        "to": "2026-11-21",
+        "label": ["team=a", "=b"],
+    }
+    filters = filters_of(query)
+    request: Any = {"startRow": 0, "endRow": 100, "sortModel": [{"colId": "name", "sort": "desc"}]}
+
+    asked = query_of(filters, "clu_1", request)
+    told = shown({**NO_JOBS, "state_counts": {"pending": 3}}, {}, filters, "clu_1", "-name")
+
+    assert asked == {
+        "count": "exact",
+        "cluster": "clu_1",
+        "sort": "-name",
+        "q": "bert",
+        "state": ["running"],
+        "tenant": ["vision"],
+        "owner": "emre",
+        "label": ["team=a"],
+        "submitted_after": "2026-11-19T23:59:59.999000+00:00",
+        "submitted_before": "2026-11-22T00:00:00+00:00",
+    }
+    link = str(told["counts"])
+    for part in ("q=bert", "state=pending", "owner=emre", "from=2026-11-20", "to=2026-11-21"):
+        assert part in link
+    assert "owner emre, from 2026-11-20, to 2026-11-21" in str(told["told"])
+
+
+class List:
+    """A list of 1000 jobs, whose cursors are offsets; it remembers what it was asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, int]] = []
+
+    async def jobs(self, *, limit: int, cursor: str | None, skip: int, **_: Any) -> JobPage:
+        start = int(cursor or 0) + skip
+        self.asked.append((start, limit))
+        items: Any = list(range(1000))[start : start + limit]
+        return {**NO_JOBS, "items": items, "next_cursor": str(start + limit)}
+
+
+def test_a_jump_into_a_long_list_asks_once_and_goes_on_from_the_nearest_cursor() -> None:
+    known: Any = List()
+    page, cursors = asyncio.run(block(known, {}, start=700, rows=100, cursors={}))
+    assert page["items"][0] == 700
+    assert known.asked == [(700, 100)]
+    assert cursors == {"800": "800"}
+
+    page, cursors = asyncio.run(block(known, {}, start=850, rows=100, cursors=cursors))
+    assert page["items"] == list(range(850, 950))
+    assert known.asked[1:] == [(850, 100)]
+    assert set(cursors) == {"800", "950"}
+
+
+def test_a_day_that_is_none_is_said_and_left_out() -> None:
+    assert "is no day" in str(TAKES["from"]("yesterday"))
+    assert TAKES["to"]("2026-11-20") is None
+    assert filters_of({"from": "yesterday"}) == ALL

@@ -8,7 +8,9 @@ import pytest
 
 from frontend.pages.job.editing import changes_of
 from frontend.pages.job.editing import unfinished as unfinished_edit
+from frontend.pages.job.request_fields import REQUEST, Known, offered_types, wrong_request
 from frontend.pages.jobs.bulk import _body, wrong_changes
+from frontend.pages.jobs.filters import filters_of
 from frontend.pages.submit.later import (
     indices_of,
     later_body,
@@ -72,10 +74,59 @@ def test_what_the_service_says_of_an_arrays_job_stands_beside_the_same_fields() 
     assert set(refused_later(of_job([size]))) == {"array"}
 
 
+BEFORE = {"name": "a", "priority": "10", "labels": ["x=1"], "deadline": "2026-12-01 08:00:00"}
+
+
+def known_job(**declared: Any) -> Known:
+    """A waiting job of bert on a cluster of 8 t4 and 4 a100."""
+    fits = [
+        {"gpu_type": kind, "gpus_per_replica": 1, "largest_batch_per_gpu": 32}
+        for kind in ("t4", "a100")
+    ]
+    bert: Any = {"name": "bert", "initial_batch_size": 12, "max_batch_size": 384}
+    job = {
+        "name": "a", "model": "bert", "adaptivity": "adaptive", "gpu_count": "", "min_gpus": 2,
+        "max_gpus": 8, "batch_size": "", "max_batch_size": "", "workload_kind": "training",
+        "promised_seconds": "", "work_scale": 1.0, "gpu_types": [], "labels": [],
+        **declared,
+    }  # fmt: skip
+    capacity = {"t4": 8, "a100": 4}
+    return Known(runs_command=False, job=job, model={**bert, "gpu_types": fits}, capacity=capacity)
+
+
+def test_an_edit_of_what_a_job_asks_for_has_the_rules_of_the_submit_form() -> None:
+    known = known_job()
+    before = {name: known["job"][name] for name in REQUEST}
+    assert offered_types(known) == ["t4", "a100"]
+
+    fewer = {**before, "gpu_types": ["a100"], "max_gpus": ""}
+    assert wrong_request(fewer, before, known) == {}
+    changed = changes_of({**BEFORE, **fewer}, {**BEFORE, **before}, known)
+    assert changed == {"gpu_types": ["a100"], "max_gpus": None}
+
+    most = wrong_request({**fewer, "min_gpus": 6}, before, known)
+    assert most == {"min_gpus": "The cluster has at most 4 GPUs of one type that this job may use."}
+    least = wrong_request({**before, "max_gpus": 1}, before, known)
+    assert "Give at least 2" in least["max_gpus"]
+
+    rigid = {**before, "adaptivity": "rigid", "gpu_count": ""}
+    assert wrong_request(rigid, before, known) == {"gpu_count": "Say how many GPUs it needs."}
+    given = changes_of({**BEFORE, **rigid, "gpu_count": 4}, {**BEFORE, **before}, known)
+    assert given == {"adaptivity": "rigid", "gpu_count": 4, "min_gpus": 1, "max_gpus": None}
+    assert JobChanges.model_validate(given).gpu_count == 4
+
+
+def test_a_job_that_wants_more_than_there_is_by_now_may_still_be_renamed() -> None:
+    known = known_job(min_gpus=64)
+    before = {name: known["job"][name] for name in REQUEST}
+    assert wrong_request(before, before, known) == {}
+
+
 def test_an_edit_sends_only_what_differs() -> None:
-    before = {"name": "a", "priority": "10", "labels": ["x=1"], "deadline": "2026-12-01 08:00:00"}
-    assert changes_of(before, before) == {}
-    changed = changes_of({**before, "labels": [], "deadline": ""}, before)
+    known = known_job()
+    before = {**BEFORE, **{name: known["job"][name] for name in REQUEST}}
+    assert changes_of(before, before, known) == {}
+    changed = changes_of({**before, "labels": [], "deadline": ""}, before, known)
     assert changed == {"labels": {}, "deadline": None}
     assert JobChanges.model_validate(changed).model_fields_set == {"labels", "deadline"}
     assert set(unfinished_edit({**before, "name": " ", "labels": ["x"], "deadline": "?"})) == {
@@ -86,7 +137,7 @@ def test_an_edit_sends_only_what_differs() -> None:
 
 
 def test_many_jobs_get_a_priority_or_labels() -> None:
-    filters: Any = {"q": None, "state": [], "model": [], "gpu_type": [], "label": ["a=b"]}
+    filters = filters_of({"label": "a=b"})
     given = {"priority": "10", "labels": ["team=vision", "-old"]}
     ranked = BulkBody.model_validate(_body("priority", filters, None, **given))
     labelled = BulkBody.model_validate(_body("label", filters, None, **given))

@@ -55,7 +55,8 @@ def fill_of(world: World) -> Mapping[str, Sequence[str]]:
         "cluster_id": ["demo"],
         "node_id": ["t4-0"],
         "reservation_id": world.red["reservations"] + world.blue["reservations"],
-        "number": ["latest", "1", "5"],
+        "number": ["latest", "0", "1", "5"],
+        "round": ["1", "5"],
         "name": [BLUE_MODEL],
         "measurement_id": both["measurements"],
         "simulation_id": both["simulations"],
@@ -92,12 +93,14 @@ def fill_of(world: World) -> Mapping[str, Sequence[str]]:
         "array": ["arr_1"],
         "q": [SECRET, "job", world.red["jobs"][0]],
         "submitted_after": ["2020-01-01T00:00:00Z"],
+        "submitted_before": ["2100-01-01T00:00:00Z"],
         "sort": ["name", "-gpu_hours"],
         "limit": ["1"],
         "offset": ["0"],
         "rank": ["0"],
         "cursor": ["nonsense"],
         "count": ["exact"],
+        "skip": ["1"],
         "after": ["2020-01-01T00:00:00Z"],
         "before": ["2100-01-01T00:00:00Z"],
         "from": ["2020-01-01T00:00:00Z"],
@@ -207,6 +210,7 @@ def walk_pages(world: World, user: str, *, press: bool) -> Iterator[Seen]:
     said = {
         "at": 1,
         "action": "drain",
+        "code": "raise_priority",
         "node": "t4-0",
         "reservation": world.red["reservations"][0],
         "id": world.red["measurements"][0],
@@ -236,8 +240,9 @@ def walk_pages(world: World, user: str, *, press: bool) -> Iterator[Seen]:
         "ceiling": "",
     }
     client = world.client(user)
+    answers: dict[str, Any] = {}
     for address in pages_of(world):
-        yield from Page(client, address, settings, said if press else None).run()
+        yield from Page(client, address, settings, said if press else None, answers).run()
 
 
 def test_the_walk_knows_how_to_fill_every_parameter(started: World) -> None:
@@ -309,6 +314,7 @@ REACHED = {
         "/simulations/{simulation_id}",
         "/simulations/{simulation_id}/comparison",
         "/simulations/{simulation_id}/figures",
+        "/simulations/{simulation_id}/traces/{number}",
         "/simulations/{simulation_id}/runs/{run_id}/result",
         "/sweeps",
         "/sweeps/{sweep_id}",

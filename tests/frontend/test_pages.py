@@ -17,7 +17,7 @@ from backend.bootstrap_data import ensure_defaults
 from backend.database import Database
 from backend.settings import Settings
 from frontend import app as composition
-from frontend.charts_script import PATH
+from frontend.scripts import CHARTS_PATH, OWN_PATH
 
 PATHS = ("/", "/cluster", "/jobs", "/submit", "/rounds", "/simulate", "/sweeps")
 # Dash registers the router of its pages itself; it builds a layout and calls nothing.
@@ -95,7 +95,7 @@ def test_deep_links_answer_with_the_page_and_its_assets(path: str, browser: Test
 
     assert answer.status_code == 200
     assert "/assets/maat.css" in answer.text
-    assert "/assets/00_core.js" in answer.text
+    assert f"{OWN_PATH}?v=" in answer.text
 
 
 def test_a_first_request_for_a_deep_link_has_the_assets_too(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_what_is_sent_is_compressed(browser: TestClient) -> None:
 
 @pytest.mark.parametrize("encoding", ["gzip", "identity"])
 @pytest.mark.parametrize(
-    "path", ["/docs", "/openapi.json", "/api/v1/policies", "/api/v1/nope", PATH]
+    "path", ["/docs", "/openapi.json", "/api/v1/policies", "/api/v1/nope", CHARTS_PATH]
 )
 def test_head_has_the_headers_of_the_compressed_answer(
     path: str, encoding: str, browser: TestClient
@@ -210,12 +210,15 @@ def test_scripts_are_compressed_once_and_kept_whatever_their_fingerprint(
 def test_charts_are_drawn_by_the_bundle_of_their_kinds_in_the_version_of_the_figures(
     encoding: str, browser: TestClient
 ) -> None:
-    answer = browser.get(PATH, headers={"Accept-Encoding": encoding})
+    answer = browser.get(CHARTS_PATH, headers={"Accept-Encoding": encoding})
 
     assert answer.text.startswith(
         f"/**\n* plotly.js (cartesian - minified) v{get_plotlyjs_version()}\n"
     )
-    assert browser.get(PATH, headers={"If-None-Match": answer.headers["etag"]}).status_code == 304
+    assert (
+        browser.get(CHARTS_PATH, headers={"If-None-Match": answer.headers["etag"]}).status_code
+        == 304
+    )
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "identity"])
@@ -288,10 +291,14 @@ def test_an_error_that_a_callback_did_not_expect_is_logged_with_its_traceback_an
     async def broken(*_: Any, **__: Any) -> str:
         raise ZeroDivisionError("the cause")
 
-    name = "..simulate-generated.style...simulate-csv.style...simulate-replay.style.."
+    name = (
+        "..simulate-generated.style...simulate-csv.style...simulate-import.style..."
+        "simulate-replay.style.."
+    )
     monkeypatch.setitem(callbacks[name], "callback", broken)
     outputs = [
-        {"id": f"simulate-{part}", "property": "style"} for part in ("generated", "csv", "replay")
+        {"id": f"simulate-{part}", "property": "style"}
+        for part in ("generated", "csv", "import", "replay")
     ]
     changed = {"id": "simulate-kind", "property": "value", "value": "csv"}
     call = {

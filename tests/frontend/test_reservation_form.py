@@ -17,7 +17,7 @@ from frontend.components.conditions import (
 from frontend.components.reservation_fields import unfinished_reservation
 from frontend.components.trace_fields import FAMILIES, MAX_TRACES
 from frontend.pages import simulate
-from frontend.pages.jobs import blocks
+from frontend.pages.jobs.layout import BLOCK_ROWS
 from frontend.pages.reservations import body_of as reservation_body
 from maat.api import simulations as schemas
 from maat.scheduling import cluster
@@ -31,7 +31,7 @@ def test_the_pages_offer_what_the_service_takes_and_no_more() -> None:
     assert {value for value, _ in DRAW} == {"fidelity", *ScoreDraw}
     assert {value for value, _ in FAMILIES} <= set(generators.FAMILIES)
     assert (simulate.MAX_RUNS, MAX_TRACES) == (schemas.MAX_RUNS, schemas.MAX_TRACES)
-    assert blocks.MAX_LIMIT == pagination.MAX_LIMIT
+    assert BLOCK_ROWS <= pagination.MAX_LIMIT
     assert (MAX_JOBS_PER_GPU, MAX_TUNED_GPUS) == (cluster.MAX_JOBS_PER_GPU, schemas.MAX_TUNED_GPUS)
 
 

@@ -9,7 +9,6 @@ from dash import html
 from frontend_samples import belief
 
 from frontend.pages.job.belief_parts import belief_words, profiles_table, restart_table
-from frontend.pages.job.parts import why
 from frontend.pages.job.run_parts import (
     MOST_SHOWN,
     attempts_table,
@@ -18,6 +17,7 @@ from frontend.pages.job.run_parts import (
     samples_table,
     state_words,
 )
+from frontend.pages.job.why import why
 
 ATTEMPT: dict[str, Any] = {
     "kind": "train",
@@ -103,6 +103,9 @@ def test_a_failure_shows_its_cause_and_last_lines_as_text() -> None:
     told: Any = {
         "primary": primary,
         "reasons": [primary],
+        "waited": None,
+        "ran": None,
+        "choice": None,
         "remedies": [],
         "last_lines": ["<b>x</b>", "ValueError"],
     }

@@ -11,6 +11,7 @@ from frontend.components.conditions import (
     incomplete_fields,
     reservation_of,
 )
+from frontend.components.kept_traces import kept_in
 from frontend.components.parameter_fields import described, errors_of, offered, placeholder
 from frontend.forms import errors_by_field, parse_seeds
 from frontend.pages.simulate import body_of as simulation_body
@@ -341,3 +342,19 @@ def test_the_draw_and_the_slowdown_across_nodes_are_sent_where_they_were_set_and
         ("Slowdown across nodes", "1.7 for every model"),
     ]
     assert describe(by_model) == [("Slowdown across nodes", "1.2 for resnet50, 3 for vgg19")]
+
+
+def test_traces_of_earlier_simulations_are_offered_once_and_drawn_ones_are_not() -> None:
+    def simulation(number: int, *traces: dict[str, object]) -> Any:
+        request = {"traces": list(traces)}
+        created = f"2026-01-0{number}T00:00:00Z"
+        return {"id": f"sim_{number}", "name": "march", "created_at": created, "request": request}
+
+    drawn, sent = {"kind": "generated"}, {"kind": "csv", "text_bytes": 1200}
+    listed = [simulation(3, drawn, sent), simulation(2, sent), simulation(1, sent)]
+    unreadable: Any = {**simulation(4), "request": {}}
+
+    assert kept_in([unreadable, *listed]) == [
+        {"value": "sim_3/1", "label": "march, trace 2: 1 200 bytes, 3 Jan 00:00:00"},
+        {"value": "sim_2/0", "label": "march: 1 200 bytes, 2 Jan 00:00:00"},
+    ]

@@ -106,7 +106,7 @@ def test_one_axis_is_one_line_and_one_seed_has_no_bars() -> None:
     alone = sweep(axes=[axis("p", [-1])], rows=[row(1.0, 0.0, seeds=(4,), p=-1)], seeds=[4])
     (line,) = sweep_figure(alone, "avg_jct_hours", scheme="light").data
     assert (line.name, line.error_y.visible) == ("Mean JCT", False)
-    assert line.customdata[0] == "1, seed 4"
+    assert line.text[0] == "1, seed 4"
     assert "nothing is known of the spread" in caption(alone)
 
 

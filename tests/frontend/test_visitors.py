@@ -142,7 +142,9 @@ def walk(world: World, client: TestClient) -> list[Seen]:
         "keep_rounds": "100",
         "paused": "",
     }
-    return [one for path in pages_of(world) for one in Page(client, path, settings, said).run()]
+    answers: dict[str, Any] = {}
+    pages = (Page(client, path, settings, said, answers) for path in pages_of(world))
+    return [one for page in pages for one in page.run()]
 
 
 def permission_of(app: FastAPI, method: str, path: str) -> Permission | None:

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from frontend.components.conditions import describe
+from frontend.components.conditions import describe, trace_words
 from frontend.components.events import details, event_words
 from frontend.components.evidence import evidence_words, reason_words
 from frontend.components.names import cut_name
 from frontend.formatting import clock, column, duration, gpu_hours, number, percent, plural
 from frontend.pages.jobs.rows import row_of, wanted
 from frontend.pages.reservations import reservations_table
-from frontend.pages.rounds import facts_of
+from frontend.pages.rounds.told import verdict_parts
 from frontend.pages.simulation.callbacks import failed
 from frontend.pages.simulation.side_by_side import partners_of
 from frontend.pages.simulation.tables import runs_table
@@ -22,7 +22,7 @@ from frontend.theme import DARK, LIGHT, OKABE_ITO, READABLE_CONTRAST, contrast, 
 from maat.client import ApiError, Unreachable
 from maat.scheduling.events import EventKind
 from maat.scheduling.rounds import ChangeKind
-from worker.job_journal import Cause
+from worker.jobs.journal import Cause
 
 
 @pytest.mark.parametrize(
@@ -120,6 +120,7 @@ def test_a_row_keeps_the_name_as_text_and_links_by_id() -> None:
         "progress": 0.0,
         "runs_command": False,
         "remaining_seconds": None,
+        "forecast": None,
         "wait_seconds": 61.0,
         "gpu_hours": 0.0,
         "restarts": 0,
@@ -181,7 +182,7 @@ def test_a_round_whose_solver_was_ended_by_a_clock_says_so(record: Any, ended: b
         "record": record,
     }
 
-    assert ("A clock ended the solver" in str(facts_of(entry))) is ended
+    assert ("A clock ended the solver" in str(verdict_parts(entry))) is ended
 
 
 def test_a_simulation_whose_answer_failed_is_asked_for_again_and_one_that_there_is_none_of_is_not() -> (  # noqa: E501
@@ -268,6 +269,13 @@ def test_a_run_that_finished_no_job_has_a_dash_for_its_completion_time_and_says_
         "Mean JCT (h)",
     ]
     assert [row.children[-1].children for row in body.children] == ["1.50", "–"]
+
+
+def test_a_stored_trace_is_told_in_words() -> None:
+    assert trace_words({"kind": "csv", "text_bytes": 135}) == "CSV file of 135 bytes"
+    asked = {"kind": "philly", "jobs": 40, "arrive_hours": 4.0, "seed": None}
+    assert trace_words(asked) == "philly: jobs 40, arrive hours 4.0"
+    assert trace_words({"kind": "philly", "seed": None}) == "philly"
 
 
 def test_shared_gpus_and_tuned_jobs_are_told_in_words() -> None:

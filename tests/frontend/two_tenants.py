@@ -34,9 +34,9 @@ from frontend import app as composition
 from worker.fairness.work import work_out
 from worker.forecasts.what_if import answer
 from worker.forecasts.work import work_out as forecast_jobs
-from worker.live import step_cluster
-from worker.simulations import run_simulation
-from worker.sweeps import run_point
+from worker.live.step import step_cluster
+from worker.simulations.runs import run_simulation
+from worker.simulations.sweeps import run_point
 
 HERE, API = "http://127.0.0.1:8000", "/api/v1"
 SECRET = "zq7secret"  # stands in every text that red gives

@@ -137,12 +137,15 @@ class Page:
         address: str,
         settings: Mapping[str, Any],
         pressed: Mapping[str, Any] | None,
+        answers: dict[str, Any] | None = None,
     ) -> None:
         """Load a page.
 
         `settings`: `ID.PROPERTY` -> the value that a script or the user has set. `pressed`: what
-        every button says, if buttons are pressed.
+        every button says, if buttons are pressed. `answers`: what the same visitor was answered on
+        other pages, by request: these requests, mostly of the frame, are not made again.
         """
+        self._answers = {} if answers is None else answers
         self._client, self._settings, self._pressed = client, settings, pressed
         self._held: dict[Place, Any] = {}
         self._ids: set[str] = set()
@@ -170,6 +173,11 @@ class Page:
                     before[name] = asked
                     yield self._call(name, {})
 
+    @property
+    def shown(self) -> dict[str, Any]:
+        """What the elements hold by now, by `ID.PROPERTY`."""
+        return {f"{component}.{prop}": value for (component, prop), value in self._held.items()}
+
     def _has(self, entry: Mapping[str, Any]) -> bool:
         return all(
             _is_pattern(part["id"]) or part["id"] in self._ids
@@ -191,13 +199,16 @@ class Page:
             "state": state,
             "changedPropIds": [f"{first['id']}.{first['property']}"] if first else [],
         }
-        answer = self._client.post(CALLBACK_PATH, json=body)
+        asked = json.dumps(body)
+        if asked not in self._answers:
+            self._answers[asked] = self._client.post(CALLBACK_PATH, json=body)
+        answer = self._answers[asked]
         if answer.status_code == 200:
             for component, properties in answer.json().get("response", {}).items():
                 for prop, value in properties.items():
                     self._held[component, prop.split("@")[0]] = value
                     self._take(value)
-        return Seen(name, json.dumps(body), f"{answer.headers} {answer.text}", answer.status_code)
+        return Seen(name, asked, f"{answer.headers} {answer.text}", answer.status_code)
 
     def _outputs(self, name: str) -> list[Any]:
         parts = (

@@ -24,7 +24,7 @@ from frontend.components.conditions.values import (
     incomplete_fields,
     reservation_of,
 )
-from frontend.components.conditions.words import describe, reserved
+from frontend.components.conditions.words import describe, reserved, trace_words
 
 __all__ = [
     "DRAW",
@@ -45,4 +45,5 @@ __all__ = [
     "reservation_of",
     "reserved",
     "describe",
+    "trace_words",
 ]

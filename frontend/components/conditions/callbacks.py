@@ -9,8 +9,9 @@ from functools import partial
 import dash_mantine_components as dmc
 from dash import ALL, Dash, Input, Output, State, ctx, html
 
-from frontend.api import Api, Failure
+from frontend.api import Api
 from frontend.callbacks import NOTHING, Changes, answer
+from frontend.components.cards import error_state
 from frontend.components.conditions.fields import INTERFERENCE, VARIABILITY
 from frontend.components.conditions.values import UPLOADED, Reservation, reservation_of
 from frontend.components.conditions.words import reserved
@@ -21,6 +22,7 @@ from frontend.components.reservation_fields import (
 )
 from frontend.formatting import plural
 from frontend.forms import FormValues, Told
+from frontend.loading import by_part, loaded
 from frontend.routing import aria
 from maat.api.measurements import MeasurementOut
 from maat.client import calls
@@ -38,8 +40,10 @@ def register_conditions(app: Dash, api: Api, prefix: str, *, policies: str) -> N
             "fidelities": Output(f"{prefix}-fidelities", "data"),
             "interference": Output(f"{prefix}-interference", "data"),
             "variability": Output(f"{prefix}-variability", "data"),
+            "problem": Output(f"{prefix}-problem", "children", allow_duplicate=True),
         },
         inputs={"_key": Input(f"{prefix}-key", "data")},
+        prevent_initial_call="initial_duplicate",
     )
     answer(
         app,
@@ -74,24 +78,26 @@ def register_conditions(app: Dash, api: Api, prefix: str, *, policies: str) -> N
 
 async def offer(api: Api, *, _key: str) -> Changes:
     """Offer policies, fidelities, and the measurements that were uploaded."""
-    try:
-        async with api.visitor() as maat:
-            known, presets, uploaded = await asyncio.gather(
-                maat.send(calls.policies()),
-                maat.send(calls.fidelities()),
-                maat.send(calls.measurements(limit=100)),
-            )
-    except Failure:
-        return NOTHING
-    return {
-        "policies": [
-            {"value": policy["name"], "label": policy["title"]} for policy in known["items"]
-        ],
-        "fidelity": [preset["name"] for preset in presets["items"]],
-        "fidelities": {preset["name"]: preset["summary"] for preset in presets["items"]},
-        "interference": _offered(INTERFERENCE, "interference", uploaded["items"]),
-        "variability": _offered(VARIABILITY, "variability", uploaded["items"]),
-    }
+    async with api.visitor() as maat:
+        known, presets, uploaded = await asyncio.gather(
+            loaded(maat.send(calls.policies())),
+            loaded(maat.send(calls.fidelities())),
+            loaded(maat.send(calls.measurements(limit=100))),
+        )
+    failures = [one.failure for one in (known, presets, uploaded) if one.failure]
+    return by_part(
+        {
+            "policies": lambda: [
+                {"value": policy["name"], "label": policy["title"]} for policy in known()["items"]
+            ],
+            "fidelity": lambda: [preset["name"] for preset in presets()["items"]],
+            "fidelities": lambda: {one["name"]: one["summary"] for one in presets()["items"]},
+            "interference": lambda: _offered(INTERFERENCE, "interference", uploaded()["items"]),
+            "variability": lambda: _offered(VARIABILITY, "variability", uploaded()["items"]),
+            **({"problem": lambda: error_state(failures[0])} if failures else {}),
+        },
+        failed={},
+    )
 
 
 async def describe_fidelity(*, chosen: str, summaries: dict[str, str]) -> Changes:

@@ -28,6 +28,22 @@ def describe(request: StoredRequest, measurements: Sequence[UsedOut] = ()) -> li
     return [*_about_jobs(request, named), *_about_gpus(request, named), *_about_nodes(request)]
 
 
+def trace_words(trace: Mapping[str, object]) -> str:
+    """A stored trace in words: its kind, then what else was asked of it.
+
+    `CSV file of 135 bytes`, `philly: jobs 40, hours 4`; what is None is left out.
+    """
+    if trace["kind"] == "csv":
+        size = trace.get("text_bytes")
+        return "CSV file" if size is None else f"CSV file of {size} bytes"
+    asked = [
+        f"{name.replace('_', ' ')} {value}"
+        for name, value in trace.items()
+        if name != "kind" and value is not None
+    ]
+    return ": ".join([str(trace["kind"]), *([", ".join(asked)] if asked else [])])
+
+
 def _about_jobs(request: StoredRequest, named: Mapping[str, str]) -> list[tuple[str, str]]:
     """What is known of jobs, how often they are considered, what they ask for and share."""
     lines = []

@@ -12,6 +12,8 @@ from dash.development.base_component import Component
 from frontend.api import Api, Failure
 from frontend.callbacks import Changes, answer
 from frontend.components.cards import card, empty_state, error_state, scrolls
+from frontend.components.names import cut_name
+from frontend.components.next_step import leads
 from frontend.formatting import clock
 from frontend.routing import aria, path_to
 from maat.api.audit import AuditRecordOut
@@ -20,6 +22,7 @@ from maat.client.calls import PREFIX, AuditFilters
 
 MAY_READ = "audit:read"
 AT_ONCE, MOST = 50, 500
+MOST_CHARACTERS = 2000  # of what a change says
 FORMS = (("csv", "CSV"), ("json", "JSON"))
 FIELDS = (("actor", "Who"), ("action", "Action, such as change user"), ("target", "Id of a row"))
 HIDDEN, SHOWN = {"display": "none"}, {"display": ""}
@@ -96,7 +99,11 @@ async def show_audit(
 def record_table(records: Sequence[AuditRecordOut], *, is_cut: bool) -> Component:
     """The records, newest first. `is_cut`: there are more than are shown at once."""
     if not records:
-        return empty_state("No changes", "None matches: leave a filter out.")
+        return empty_state(
+            "No changes",
+            "None matches: leave a filter out.",
+            action=leads("All changes", "/admin?tab=audit"),
+        )
     names = ("When", "Who", "What", "Row", "Tenant", "Change", "Request")
     head = html.Thead(html.Tr([html.Th(name) for name in names]))
     table = html.Table([head, html.Tbody([_row(one) for one in records])], className="plain-table")
@@ -105,16 +112,17 @@ def record_table(records: Sequence[AuditRecordOut], *, is_cut: bool) -> Componen
 
 
 def _row(one: AuditRecordOut) -> html.Tr:
-    cells: list[str | Component] = [
-        clock(one["at"]),
-        html.Span(one["actor"], title=one["credential"] or one["actor_kind"]),
-        one["action"],
-        html.Code(one["target_id"]) if one["target_id"] else "–",
-        one["tenant"] or "–",
-        change_words(one),
-        html.Code(one["request_id"]) if one["request_id"] else "–",
-    ]
-    return html.Tr([html.Td(cell) for cell in cells])
+    return html.Tr(
+        [
+            html.Td(clock(one["at"])),
+            html.Td(html.Span(one["actor"], title=one["credential"] or one["actor_kind"])),
+            html.Td(one["action"]),
+            html.Td(html.Code(one["target_id"]) if one["target_id"] else "–"),
+            html.Td(cut_name(one["tenant"]) if one["tenant"] else "–"),
+            html.Td(change_words(one, most=MOST_CHARACTERS), className="wraps wide"),
+            html.Td(html.Code(one["request_id"]) if one["request_id"] else "–"),
+        ]
+    )
 
 
 def file_links(filters: AuditFilters) -> list[Component]:

@@ -10,8 +10,9 @@ from dash.development.base_component import Component
 
 from frontend.components.cards import empty_state
 from frontend.components.names import LONGEST_SHOWN, cut_name
+from frontend.components.next_step import goes_to
 from frontend.components.states import gpu_chip
-from frontend.formatting import count, number, plural
+from frontend.formatting import ABSENT, count, number, plural
 from frontend.routing import aria, click_target, path_to
 from maat.api.clusters import ClusterOut, ClusterStateOut, NodeOut
 
@@ -34,17 +35,21 @@ def numeric(value: int | float | str) -> html.Td:
     return html.Td(str(value), className="number")
 
 
-def cluster_table(clusters: Sequence[tuple[ClusterOut, int]], *, may: bool) -> Component:
-    """The clusters, each with how many of its jobs have not ended."""
+def cluster_table(clusters: Sequence[tuple[ClusterOut, int | None]], *, may: bool) -> Component:
+    """The clusters, each with how many of its jobs have not ended; None where it is not known."""
     if not clusters:
-        return empty_state("No cluster yet", "Make one below: jobs need one to run on.")
+        return empty_state(
+            "No cluster yet",
+            "Jobs need one to run on.",
+            action=goes_to("Make a cluster", "admin-new-cluster-name"),
+        )
     numbers = ("Nodes", "GPUs", "Live jobs", "Round (s)")
     names = ("Name", "Executor", "Policy", "Placer", *numbers, "State", "")
     rows = [_cluster_row(cluster, living, may=may) for cluster, living in clusters]
     return html.Table([head(names, numbers), html.Tbody(rows)], className="plain-table")
 
 
-def _cluster_row(cluster: ClusterOut, living: int, *, may: bool) -> html.Tr:
+def _cluster_row(cluster: ClusterOut, living: int | None, *, may: bool) -> html.Tr:
     here = path_to("/admin", cluster=cluster["id"], tab="clusters")
     change = dmc.Button(
         "Change",
@@ -70,7 +75,7 @@ def _cluster_row(cluster: ClusterOut, living: int, *, may: bool) -> html.Tr:
             html.Td(cluster["placer"]),
             numeric(count(cluster["node_count"])),
             numeric(count(cluster["gpu_count"])),
-            numeric(count(living)),
+            numeric(ABSENT if living is None else count(living)),
             numeric(number(cluster["round_seconds"])),
             html.Td(cluster_state_words(cluster)),
             html.Td(change if may else ""),

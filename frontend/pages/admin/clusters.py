@@ -17,6 +17,7 @@ from frontend.components.dialogs import dialog
 from frontend.components.notices import notice
 from frontend.components.states import FINAL_STATES
 from frontend.forms import FormValues, errors_by_field, wrong_number
+from frontend.loading import loaded, may
 from frontend.pages.admin.cluster_rows import cluster_table
 from frontend.routing import in_browser, submits
 from maat.api.clusters import ClusterChanges
@@ -150,12 +151,13 @@ def register(app: Dash, api: Api) -> None:
 async def show_clusters(api: Api, *, _live: object, _changed: int) -> Changes:
     try:
         async with api.visitor() as maat:
-            me, clusters = await asyncio.gather(maat.me(), maat.clusters())
-            living = await asyncio.gather(*(_living(maat, one["id"]) for one in clusters))
+            me, clusters = await asyncio.gather(loaded(maat.me()), maat.clusters())
+            living = await asyncio.gather(*(loaded(_living(maat, one["id"])) for one in clusters))
     except Failure as error:
         return {"clusters": error_state(error)}
-    may = MAY_CHANGE in me["permissions"]
-    return {"clusters": cluster_table(list(zip(clusters, living, strict=True)), may=may)}
+    counted = [one.answer for one in living]
+    rows = list(zip(clusters, counted, strict=True))
+    return {"clusters": cluster_table(rows, may=may(me, MAY_CHANGE))}
 
 
 async def _living(maat: AsyncClient, cluster_id: str) -> int:

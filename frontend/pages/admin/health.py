@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from dash import Dash, Input, Output, dcc, html
+from dash.development.base_component import Component
 
-from frontend.api import Api, Failure
+from frontend.api import Api
 from frontend.callbacks import Changes, answer
 from frontend.components.cards import card, error_state
+from frontend.formatting import duration
+from frontend.loading import loaded
+from maat.api.service import HealthOut, ReadyOut
 from maat.client import ApiError
 
 EVERY_MILLISECONDS = 15_000
 NOT_READY = 503
+PARTS = {
+    "database": "Database",
+    "schema": "Tables of the database",
+    "broker": "Queue",
+    "worker": "Worker",
+    "rounds": "Rounds",
+    "disk": "Disk",
+}
+"""What GET /readyz tries, as the page names it."""
 
 
 def cards() -> html.Div:
@@ -34,12 +49,58 @@ def register(app: Dash, api: Api) -> None:
 
 
 async def show_health(api: Api, *, _tick: object) -> Changes:
-    try:
-        async with api.visitor() as maat:
-            found = await maat.ready()
-    except Failure as error:
-        if not isinstance(error, ApiError) or error.status != NOT_READY or not error.errors:
-            return {"health": error_state(error)}
-        rows = [html.Li([html.B(f"{one.field}: "), one.sentence]) for one in error.errors]
-        return {"health": html.Div([html.Div("⚠ Something is missing:"), html.Ul(rows)])}
-    return {"health": f"✓ All is there: {', '.join(found['checked'])}."}
+    async with api.visitor() as maat:
+        ready, health = await asyncio.gather(loaded(maat.ready()), loaded(maat.health()))
+    lacks = lacks_of(ready.failure)
+    if ready.failure and not lacks:
+        return {"health": error_state(ready.failure)}
+    return {"health": health_table(ready.answer, lacks, health.answer)}
+
+
+def lacks_of(failure: Exception | None) -> dict[str, str]:
+    """Return what is missing, each with its sentence; nothing of another failure."""
+    if not isinstance(failure, ApiError) or failure.status != NOT_READY:
+        return {}
+    return {one.field: one.sentence for one in failure.errors}
+
+
+def health_table(
+    ready: ReadyOut | None, lacks: Mapping[str, str], health: HealthOut | None
+) -> Component:
+    """Each thing that Maat needs: whether it is there, and what is known of it.
+
+    `ready`: None if something is missing, which `lacks` names. `health`: None if it did not come.
+    """
+    tried = () if ready is None else ready["checked"]
+    known = {} if health is None else details(health)
+    rows = [_row(label, _look(name, tried, lacks), known) for name, label in PARTS.items()]
+    if health is not None:
+        rows.append(
+            html.Tr([html.Th("Version", scope="row"), html.Td(""), html.Td(health["version"])])
+        )
+    verdict = "⚠ Something is missing." if lacks else "✓ All that Maat needs is there."
+    table = html.Table(html.Tbody(rows), className="plain-table health")
+    return html.Div([html.Div(verdict, className="sentence"), table])
+
+
+def details(health: HealthOut) -> dict[str, str]:
+    """Return what is known of a part that is there, by its label."""
+    age = health["worker"]["last_round_age_seconds"]
+    return {
+        PARTS["database"]: "answers" if health["database"] == "ok" else "answers slowly",
+        PARTS["disk"]: "has room" if health["disk"] == "ok" else "is full",
+        PARTS["rounds"]: "none yet" if age is None else f"the last one {duration(age)} ago",
+    }
+
+
+def _look(name: str, tried: Sequence[str], lacks: Mapping[str, str]) -> tuple[str, str]:
+    """Return mark and words: missing, there, or not tried because something else is missing."""
+    if name in lacks:
+        return "⚠", lacks[name]
+    return ("✓", "") if name in tried else ("–", "not tried, while something else is missing")
+
+
+def _row(label: str, look: tuple[str, str], known: Mapping[str, str]) -> html.Tr:
+    mark, words = look
+    told = words or known.get(label, "works")
+    return html.Tr([html.Th(label, scope="row"), html.Td(mark), html.Td(told, className="wraps")])

@@ -12,10 +12,18 @@ from dash import Dash, Input, Output, State, dcc, html
 
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
-from frontend.components.cards import card
+from frontend.components.cards import card, error_state
 from frontend.components.notices import notice
 from frontend.forms import FormValues, errors_by_field, wrong_number
 from frontend.pages.admin.clusters import MAY_CHANGE
+from frontend.pages.admin.pasted_nodes import (
+    TYPES_ID,
+    field_id,
+    nodes_body,
+    nodes_fields,
+    register_nodes,
+    takes_nodes,
+)
 from frontend.routing import submits
 from maat.api.clusters import ClusterBody
 from maat.client import calls
@@ -23,7 +31,7 @@ from maat.client.calls import RawBody
 from maat.vocabulary import ExecutorKind
 
 OF_SLURM = ("shared_dir", "partition")
-FIELDS = ("name", "executor", "shape", "policy", "placer", "round_seconds", *OF_SLURM)
+FIELDS = ("name", "executor", "shape", "policy", "placer", "round_seconds", "nodes_text", *OF_SLURM)
 EXECUTORS = {
     ExecutorKind.SIMULATED: "simulated: jobs of the catalog",
     ExecutorKind.LOCAL: "local: commands on the worker's machine",
@@ -31,11 +39,8 @@ EXECUTORS = {
 }
 # Field of a refusal -> field of the form.
 PLACES = {name: name for name in FIELDS} | {"nodes": "shape", "executor_parameters": "shared_dir"}
+READ_NODES = {"text": "nodes_text", "gpu_types": "nodes_text"}
 _EMPTY_NAME = "Give it a name."
-
-
-def field_id(name: str) -> str:
-    return "admin-new-cluster-" + name.replace("_", "-")
 
 
 def cards() -> html.Div:
@@ -93,8 +98,9 @@ def _form() -> html.Div:
     return html.Div(
         [
             html.Div(id="admin-new-cluster-problem"),
-            html.Div(row, className="form-row wide"),
+            html.Div(row, className="form-row roomy"),
             html.Div(slurm, id="admin-new-cluster-slurm", className="form-row wide"),
+            html.Div(nodes_fields(), id="admin-new-cluster-nodes", className="spaced"),
             html.Div(id="admin-new-cluster-hint", className="hint"),
             dmc.Group([dmc.Button("Make cluster", id="admin-new-cluster-make", n_clicks=0)], mt=4),
         ],
@@ -104,6 +110,7 @@ def _form() -> html.Div:
 
 
 def register(app: Dash, api: Api) -> None:
+    register_nodes(app, api)
     answer(
         app,
         partial(offer, api),
@@ -111,14 +118,17 @@ def register(app: Dash, api: Api) -> None:
             "policies": Output(field_id("policy"), "data"),
             "placers": Output(field_id("placer"), "data"),
             "card": Output("admin-new-cluster-card", "style"),
+            "problem": Output("admin-new-cluster-problem", "children", allow_duplicate=True),
         },
         inputs={"_key": Input("admin-new-cluster-key", "data")},
+        prevent_initial_call="initial_duplicate",
     )
     answer(
         app,
         fit_executor,
         output={
             "shape": Output("admin-new-cluster-shape-box", "style"),
+            "nodes": Output("admin-new-cluster-nodes", "style"),
             "slurm": Output("admin-new-cluster-slurm", "style"),
             "hint": Output("admin-new-cluster-hint", "children"),
         },
@@ -131,6 +141,7 @@ def register(app: Dash, api: Api) -> None:
             "problem": Output("admin-new-cluster-problem", "children"),
             "errors": {name: Output(field_id(name), "error") for name in FIELDS},
             "name": Output(field_id("name"), "value"),
+            "nodes_text": Output(field_id("nodes_text"), "value", allow_duplicate=True),
             "key": Output("admin-new-cluster-key", "data", allow_duplicate=True),
             "changed": Output("admin-clusters-changed", "data", allow_duplicate=True),
             "notices": NOTICES,
@@ -138,6 +149,7 @@ def register(app: Dash, api: Api) -> None:
         inputs={"clicks": Input("admin-new-cluster-make", "n_clicks")},
         state={
             "values": {name: State(field_id(name), "value") for name in FIELDS},
+            "types": State(TYPES_ID, "value"),
             "key": State("admin-new-cluster-key", "data"),
         },
         prevent_initial_call=True,
@@ -152,8 +164,8 @@ async def offer(api: Api, *, _key: str) -> Changes:
             me, policies, placers = await asyncio.gather(
                 maat.me(), maat.send(calls.policies()), maat.send(calls.placers())
             )
-    except Failure:
-        return {"card": {"display": "none"}}
+    except Failure as error:
+        return {"card": {"display": ""}, "problem": error_state(error)}
     may = MAY_CHANGE in me["permissions"]
     return {
         "policies": [{"value": o["name"], "label": o["title"]} for o in policies["items"]],
@@ -173,12 +185,15 @@ async def fit_executor(*, executor: str) -> Changes:
     hidden, shown = {"display": "none"}, {"display": ""}
     return {
         "shape": hidden if is_slurm else shown,
+        "nodes": shown if executor == ExecutorKind.SIMULATED else hidden,
         "slurm": shown if is_slurm else hidden,
         "hint": hints.get(executor, "Its jobs are of the catalog's models, and run by themselves."),
     }
 
 
-async def make_cluster(api: Api, *, clicks: int | None, values: FormValues, key: str) -> Changes:
+async def make_cluster(
+    api: Api, *, clicks: int | None, values: FormValues, types: str, key: str
+) -> Changes:
     """Make the cluster, or show what is wrong beside its field."""
     if not clicks:
         return NOTHING
@@ -190,16 +205,21 @@ async def make_cluster(api: Api, *, clicks: int | None, values: FormValues, key:
             policies = (await maat.send(calls.policies()))["items"]
             suiting = {one["name"]: one["placer"] for one in policies}
             body = body_of(values, suiting.get(values["policy"]))
+            if takes_nodes(values):
+                found = await maat.send(calls.import_cluster(nodes_body(values, types)))
+                body = {name: each for name, each in body.items() if name != "shape"}
+                body["nodes"] = found["nodes"]
             made = await maat.create_cluster(body, idempotency_key=key)
     except Failure as error:
         beside, above = errors_by_field(
-            error, lambda found: PLACES.get(found.field), empty_name=_EMPTY_NAME
+            error, lambda found: (PLACES | READ_NODES).get(found.field), empty_name=_EMPTY_NAME
         )
         return {"errors": _beside(beside), "problem": above, "key": uuid4().hex}
     return {
         "problem": None,
         "errors": _beside({}),
         "name": "",
+        "nodes_text": "",
         "key": uuid4().hex,
         "changed": clicks,
         "notices": notice("Cluster made", f"{made['name']} makes its first round now."),
@@ -212,8 +232,8 @@ def unfinished(values: FormValues) -> dict[str, str]:
     if not values["name"]:
         found["name"] = _EMPTY_NAME
     executor = values["executor"]
-    if executor == ExecutorKind.SIMULATED and not values["shape"]:
-        found["shape"] = "Give its nodes, such as t4=6x4,a100=2x8."
+    if executor == ExecutorKind.SIMULATED and not (values["shape"] or values["nodes_text"]):
+        found["shape"] = "Give its nodes, such as t4=6x4,a100=2x8; or paste them below."
     if executor == ExecutorKind.SLURM and not values["shared_dir"]:
         found["shared_dir"] = "Name a folder that the service and all nodes see."
     return {name: words for name, words in found.items() if words}

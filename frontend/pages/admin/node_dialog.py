@@ -10,7 +10,7 @@ from dash import Dash, Input, Output, State, html
 
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer, is_press_of
-from frontend.components.cards import error_state
+from frontend.components.cards import refused_state
 from frontend.components.dialogs import dialog
 from frontend.components.node_effect import node_effect
 from frontend.components.notices import notice, refusal
@@ -144,7 +144,7 @@ async def ask(api: Api, *, pressed: Pressed | None, cluster_id: str) -> Changes:
         async with api.visitor() as maat:
             effect = await _tried(maat, cluster_id, pressed)
     except Failure as error:
-        return {**changes, "effect": None, "problem": error_state(error)}
+        return {**changes, "effect": None, "problem": refused_state(error)}
     return {**changes, "effect": node_effect(effect, table_id="admin-node-jobs")}
 
 
@@ -167,7 +167,7 @@ async def try_count(
             changes = {"gpu_count": count}
             effect = await maat.try_node_change(cluster_id, pressed["node"], changes)
     except Failure as error:
-        return {"effect": None, "problem": error_state(error)}
+        return {"effect": None, "problem": refused_state(error)}
     shown = [html.P(_RESIZE), *node_effect(effect, table_id="admin-node-jobs")]
     return {"effect": shown, "problem": None}
 
@@ -209,7 +209,7 @@ async def act_on_node(
                 case "resize":
                     await maat.change_node(*where, {"gpu_count": count}, version=version)
     except Failure as error:
-        return {"problem": error_state(error), "count": ""}
+        return {"problem": refused_state(error), "count": ""}
     return {
         "opened": False,
         "problem": None,

@@ -13,6 +13,7 @@ from dash import Dash, Input, Output, State, dcc, html
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import card, empty_state, error_state, scrolls
+from frontend.components.next_step import without_cluster
 from frontend.components.notices import notice
 from frontend.forms import FormValues, errors_by_field, wrong_number
 from frontend.pages.admin.cluster_rows import SHOWN_NODES, node_table
@@ -119,7 +120,7 @@ async def show_nodes(
     if not cluster_id:
         return NOTHING
     if cluster_id == NO_CLUSTER:
-        none = empty_state("No cluster yet", "Make one: nodes are of a cluster.")
+        none = without_cluster("Nodes are of a cluster.")
         return {"nodes": none, "new": {"display": "none"}}
     try:
         async with api.visitor() as maat:

@@ -12,7 +12,7 @@ from dash import Dash, Input, Output, State, dcc, html
 
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, Changes, Sources, answer
-from frontend.components.cards import card, folded
+from frontend.components.cards import card, error_state, folded
 from frontend.components.parameter_fields import (
     ROUND,
     Chosen,
@@ -100,6 +100,7 @@ def register(app: Dash, api: Api) -> None:
             "policy": Output(f"{PREFIX}-policy", "value"),
             "placer": Output(f"{PREFIX}-placer", "value"),
             "form": Output(f"{PREFIX}-form", "style"),
+            "problem": Output(f"{PREFIX}-problem", "children", allow_duplicate=True),
             "result": Output(f"{PREFIX}-result", "children", allow_duplicate=True),
             "apply": Output(f"{PREFIX}-apply-box", "style", allow_duplicate=True),
         },
@@ -148,8 +149,8 @@ async def offer_policies(api: Api, *, cluster_id: str | None) -> Changes:
         async with api.visitor() as maat:
             me, cluster = await asyncio.gather(maat.me(), maat.cluster(cluster_id))
             policies, placers = await _described(maat)
-    except Failure:
-        return {"form": HIDDEN}
+    except Failure as error:
+        return {"form": SHOWN, "problem": error_state(error)}
     may = MAY_CHANGE in me["permissions"]
     return {
         "policies": [{"value": one["name"], "label": one["title"]} for one in policies],
@@ -157,6 +158,7 @@ async def offer_policies(api: Api, *, cluster_id: str | None) -> Changes:
         "policy": cluster["policy"],
         "placer": cluster["placer"],
         "form": SHOWN if may else HIDDEN,
+        "problem": None,
         "result": None,
         "apply": HIDDEN,
     }
@@ -177,8 +179,8 @@ async def offer_parameters(api: Api, *, values: FormValues, cluster_id: str | No
         async with api.visitor() as maat:
             cluster = await maat.cluster(cluster_id)
             policies, placers = await _described(maat)
-    except Failure:
-        return NOTHING
+    except Failure as error:
+        return {"fields": error_state(error)}
     chosen = [
         (f"{kind}:{one['name']}", one)
         for kind, known in (("policy", policies), ("placer", placers))

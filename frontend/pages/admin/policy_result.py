@@ -9,7 +9,7 @@ from dash import Dash, Input, Output, State, ctx, html
 
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer, is_press_of
-from frontend.components.cards import error_state
+from frontend.components.cards import refused_state
 from frontend.components.notices import notice, refusal
 from frontend.pages.admin.policy_preview import UNENDED, preview_view
 from maat.client import ApiError
@@ -97,7 +97,7 @@ async def apply_change(api: Api, *, clicks: int | None, asked: Asked | None) -> 
         if isinstance(error, ApiError) and error.status == _CHANGED:
             words = "Somebody has changed the cluster since this preview: preview again."
             return {"problem": html.P(["⚠ ", words], role="alert"), "apply": HIDDEN}
-        return {"problem": error_state(error)}
+        return {"problem": refused_state(error)}
     words = f"{changed['name']}: {changed['policy']} with {changed['placer']} decides from now on."
     return {
         "result": None,

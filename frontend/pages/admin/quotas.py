@@ -10,7 +10,8 @@ from dash import Dash, Input, Output, State, dcc, html
 
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer, is_press_of
-from frontend.components.cards import card, empty_state, error_state, scrolls
+from frontend.components.cards import card, error_state, scrolls
+from frontend.components.next_step import without_cluster
 from frontend.components.notices import notice
 from frontend.components.quota_bar import LEGEND
 from frontend.forms import FormValues, errors_by_field
@@ -127,7 +128,7 @@ async def show_quotas(
     if cluster_id is None:
         return NOTHING
     if cluster_id == NO_CLUSTER:
-        none = empty_state("No cluster yet", "Quotas are of a cluster.")
+        none = without_cluster("Quotas are of a cluster.")
         return {"quotas": none, "types": None}
     try:
         async with api.visitor() as maat:

@@ -12,7 +12,7 @@ from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
-from frontend.components.cards import card, error_state, scrolls
+from frontend.components.cards import card, error_state, refused_state, scrolls
 from frontend.components.names import cut_name
 from frontend.components.notices import notice, refusal
 from frontend.formatting import clock
@@ -116,7 +116,7 @@ async def make_tenant(api: Api, *, clicks: int | None, name: str | None) -> Chan
         async with api.visitor() as maat:
             made = await maat.create_tenant((name or "").strip())
     except Failure as error:
-        return {"problem": error_state(error)}
+        return {"problem": refused_state(error)}
     words = notice("Tenant made", f"{made['name']} has no users yet.")
     return {"problem": None, "name": "", "changed": clicks, "notices": words}
 

@@ -9,6 +9,7 @@ from dash import Dash, Input, Output, html
 from frontend.api import Api, Failure
 from frontend.callbacks import Changes, answer
 from frontend.components.cards import card, error_state, scrolls
+from frontend.components.next_step import leads
 from frontend.components.tokens import token_form, token_table
 from frontend.pages.account import register_tokens
 from maat.vocabulary import UserKind
@@ -60,7 +61,12 @@ async def show_tokens(api: Api, *, _changed: int, _users: int) -> Changes:
     except Failure as error:
         return {"tokens": error_state(error), "part": SHOWN}
     return {
-        "tokens": token_table(tokens, press_store="admin-token-pressed", whose=True),
+        "tokens": token_table(
+            tokens,
+            press_store="admin-token-pressed",
+            whose=True,
+            way=leads("Make a token", "/account"),
+        ),
         "part": SHOWN,
         "users": [{"value": one["name"], "label": one["name"]} for one in services],
         "scopes": me["permissions"],

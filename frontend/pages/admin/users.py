@@ -12,9 +12,10 @@ from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer, is_press_of
-from frontend.components.cards import card, empty_state, error_state, scrolls
+from frontend.components.cards import card, empty_state, error_state, refused_state, scrolls
 from frontend.components.dialogs import dialog
 from frontend.components.names import cut_name
+from frontend.components.next_step import leads
 from frontend.components.notices import notice
 from frontend.formatting import clock
 from frontend.forms import FormValues
@@ -220,7 +221,7 @@ async def make_user(api: Api, *, clicks: int | None, values: FormValues) -> Chan
         async with api.visitor() as maat:
             made = await maat.create_user(body)
     except Failure as error:
-        return {"problem": error_state(error)}
+        return {"problem": refused_state(error)}
     words = notice("User made", f"{made['name']} is a {made['role']} of {made['tenant']}.")
     return {"problem": None, "password": "", "changed": clicks, "notices": words}
 
@@ -254,7 +255,7 @@ async def act_on_user(
             await _save(api, named, pressed, values)
             words = notice("User changed", named)
     except Failure as error:
-        return {"problem": error_state(error)}
+        return {"problem": refused_state(error)}
     return {"opened": False, "problem": None, "changed": pressed["at"], "notices": words}
 
 
@@ -275,7 +276,11 @@ async def _save(api: Api, named: str, pressed: Pressed, values: FormValues) -> N
 def user_table(users: Sequence[UserOut], *, may: Sequence[str], more: bool) -> Component:
     """The users. `may`: the roles of those who may be changed."""
     if not users:
-        return empty_state("No user of this name", "Search for another part of a name.")
+        return empty_state(
+            "No user of this name",
+            "Search for another part of a name.",
+            action=leads("All users", "/admin?tab=accounts"),
+        )
     names = ("Name", "Tenant", "Role", "Kind", "State", "Signs in by", "Last signed in", "")
     head = html.Thead(html.Tr([html.Th(name) for name in names]))
     table = html.Table(

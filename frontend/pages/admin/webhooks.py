@@ -10,7 +10,7 @@ from dash import Dash, Input, Output, State, dcc, html
 
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
-from frontend.components.cards import card, error_state, scrolls
+from frontend.components.cards import card, error_state, refused_state, scrolls
 from frontend.components.notices import notice, refusal
 from frontend.forms import FormValues, errors_by_field
 from frontend.pages.admin.webhook_dialog import (
@@ -231,7 +231,7 @@ async def open_webhook(api: Api, *, pressed: Pressed | None) -> Changes:
             clusters = await maat.clusters()
             tenants = await maat.tenants() if me["role"] == "cluster_admin" else []
     except Failure as error:
-        return {"problem": error_state(error), "opened": True}
+        return {"problem": refused_state(error), "opened": True}
     everybody = [{"value": ALL_TENANTS, "label": "all tenants"}] if tenants else []
     return {
         "opened": True,

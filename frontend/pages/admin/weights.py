@@ -27,15 +27,16 @@ def cards() -> html.Div:
         dmc.NumberInput(
             id="admin-weight-weight", label="Weight", value="", min=0, step=1, clampBehavior="none"
         ),
-        dmc.Button("Set weight", id="admin-weight-set", n_clicks=0, variant="default", mt=22),
+        dmc.Button("Set weight", id="admin-weight-set", n_clicks=0, variant="default"),
     ]
     form = html.Div(
         [
             html.Div(id="admin-weight-problem"),
             html.Div(fields, className="form-row narrow"),
             html.Div(
-                "What several tenants want is parted by their weights, in all clusters: of 2 and "
-                "1, one gets two thirds.",
+                "Where tenants want the same GPUs, each gets a share as large as its weight, in "
+                "all clusters: of two with weights 2 and 1, the first gets two thirds. As long as "
+                "all weights are 1 and there is no quota, the policy decides alone.",
                 className="hint",
             ),
         ],

@@ -6,7 +6,16 @@ from dash import Dash
 
 from frontend.addresses import add_page
 from frontend.api import Api
-from frontend.pages.job import actions, belief, callbacks, editing, fairness, forecast, run
+from frontend.pages.job import (
+    actions,
+    belief,
+    callbacks,
+    editing,
+    fairness,
+    forecast,
+    remedies,
+    run,
+)
 from frontend.pages.job.layout import layout
 from frontend.routing import register_cluster, register_title
 
@@ -20,6 +29,7 @@ def register(app: Dash, api: Api) -> None:
     callbacks.register(app, api)
     actions.register(app, api)
     editing.register(app, api)
+    remedies.register(app, api)
     run.register(app, api)
     belief.register(app, api)
     fairness.register(app, api)

@@ -9,11 +9,11 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, ctx, html
 from dash.development.base_component import Component
 
-from frontend.api import Api, Failure, error_message
+from frontend.api import Api
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import card, error_state, graph, scrolls, skeleton
-from frontend.figures.base import error_figure
 from frontend.figures.step_times import step_times_figure
+from frontend.loading import by_part, failed_figure, loaded, nothing
 from frontend.pages.job.belief_parts import belief_words, profiles_table, restart_table
 
 HEIGHT = 340
@@ -65,20 +65,22 @@ async def show(
     is_beat = ctx.triggered_id == "live"
     if is_run not in (RUNS, RUN_OVER) or not scheme or (is_run == RUN_OVER and is_beat):
         return NOTHING
-    try:
-        async with api.visitor() as maat:
-            belief, samples = await asyncio.gather(
-                maat.belief(job_id), maat.samples(job_id, limit=500)
-            )
-    except Failure as error:
-        title, remedy = error_message(error)
-        return {
-            "words": error_state(error),
-            "chart": error_figure(scheme, title, remedy, height=HEIGHT),
-        }
-    return {
-        "words": belief_words(belief),
-        "chart": step_times_figure(samples, belief["types"], scheme=scheme, height=HEIGHT),
-        "restart": restart_table(belief),
-        "profiles": profiles_table(belief),
-    }
+    async with api.visitor() as maat:
+        belief, samples = await asyncio.gather(
+            loaded(maat.belief(job_id)), loaded(maat.samples(job_id, limit=500))
+        )
+    return by_part(
+        {
+            "words": lambda: belief_words(belief()),
+            "chart": lambda: step_times_figure(
+                samples(), belief()["types"], scheme=scheme, height=HEIGHT
+            ),
+            "restart": lambda: restart_table(belief()),
+            "profiles": lambda: profiles_table(belief()),
+        },
+        failed={
+            "words": error_state,
+            "chart": failed_figure(scheme, height=HEIGHT),
+            **dict.fromkeys(("restart", "profiles"), nothing),
+        },
+    )

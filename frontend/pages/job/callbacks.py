@@ -7,17 +7,23 @@ from functools import partial
 
 from dash import Dash, Input, Output, State, ctx, html
 
-from frontend.api import Api, Failure, error_message
+from frontend.api import Api, error_message
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import card, empty_state, error_state, link_button
 from frontend.components.states import FINAL_STATES
 from frontend.figures.base import error_figure
 from frontend.figures.job_timeline import job_timeline_figure
 from frontend.formatting import ABSENT
+from frontend.loading import by_part, failed_figure, loaded
 from frontend.others import is_other
 from frontend.pages.job import actions, parts
+from frontend.pages.job.ledger import ledger, restarts_of
+from frontend.pages.job.why import why
 from frontend.routing import cluster_output, title_output
 from maat.client import ApiError, calls
+
+HEIGHT = 420
+HIDDEN = {"display": "none"}
 
 
 def register(app: Dash, api: Api) -> None:
@@ -29,6 +35,8 @@ def register(app: Dash, api: Api) -> None:
             "actions": Output("job-actions", "children"),
             "why": Output("job-why", "children"),
             "timeline": Output("job-timeline", "figure"),
+            "ledger": Output("job-ledger", "children"),
+            "ledger_style": Output("job-ledger-card", "style"),
             "now": Output("job-now", "children"),
             "spec": Output("job-spec", "children"),
             "events": Output("job-events", "children"),
@@ -59,40 +67,54 @@ async def show(
     """Show the job on every beat until it is over."""
     if not scheme or (over and ctx.triggered_id == "live"):
         return NOTHING
-    try:
-        async with api.visitor() as maat:
-            job, spans, events, explanation = await asyncio.gather(
-                maat.job(job_id),
-                maat.send(calls.allocations(job_id)),
-                maat.send(calls.events(job_id)),
-                maat.send(calls.explanation(job_id)),
-            )
-            state = await maat.send(calls.cluster_state(job["cluster_id"]))
-    except Failure as error:
-        return _failed(error, scheme, job_id)
-    timeline = job_timeline_figure(
-        spans["items"],
-        now=state["now"],
-        submitted_at=job["submitted_at"],
-        finished_at=job["finished_at"],
-        scheme=scheme,
-        height=340,
+    async with api.visitor() as maat:
+        job, spans, events, explanation = await asyncio.gather(
+            loaded(maat.job(job_id)),
+            loaded(maat.send(calls.allocations(job_id))),
+            loaded(maat.send(calls.events(job_id))),
+            loaded(maat.send(calls.explanation(job_id))),
+        )
+        if job.failure is not None:
+            return _failed(job.failure, scheme, job_id)
+        cluster_id = job()["cluster_id"]
+        state = await loaded(maat.send(calls.cluster_state(cluster_id)))
+    whole = not any(one.failure for one in (spans, events, explanation, state))
+    return by_part(
+        {
+            "head": lambda: parts.head(job()),
+            "actions": lambda: actions.buttons(job()),
+            "why": lambda: why(job(), explanation()),
+            "timeline": lambda: job_timeline_figure(
+                spans()["items"],
+                events=events()["items"],
+                now=state()["now"],
+                submitted_at=job()["submitted_at"],
+                finished_at=job()["finished_at"],
+                scheme=scheme,
+                height=HEIGHT,
+            ),
+            "ledger": lambda: ledger(restarts_of(spans()["items"], now=state()["now"]), cluster_id),
+            "ledger_style": lambda: (
+                {} if restarts_of(spans()["items"], now=state()["now"]) else HIDDEN
+            ),
+            "now": lambda: parts.now(job()),
+            "spec": lambda: parts.spec(job()),
+            "events": lambda: parts.events_table(events()["items"], cluster_id),
+            "over": lambda: whole and job()["state"] in FINAL_STATES,
+            "cluster": lambda: cluster_id,
+            "title": lambda: f"{job()['name']} · Job",
+        },
+        failed={
+            "why": lambda error: card(None, error_state(error)),
+            "timeline": failed_figure(scheme, height=HEIGHT),
+            "ledger_style": lambda _: HIDDEN,
+            "events": error_state,
+        },
     )
-    return {
-        "head": parts.head(job),
-        "actions": actions.buttons(job),
-        "why": parts.why(job, explanation),
-        "timeline": timeline,
-        "now": parts.now(job),
-        "spec": parts.spec(job),
-        "events": parts.events_table(events["items"], job["cluster_id"]),
-        "over": job["state"] in FINAL_STATES,
-        "cluster": job["cluster_id"],
-        "title": f"{job['name']} · Job",
-    }
 
 
 def _failed(error: Exception, scheme: str, job_id: str) -> Changes:
+    """Without the job itself there is nothing to show beside."""
     title, remedy = error_message(error)
     missing = isinstance(error, ApiError) and error.status == 404
     if missing:

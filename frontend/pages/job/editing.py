@@ -1,7 +1,8 @@
-"""The dialog that changes a job that lives: its name, priority, labels and deadline."""
+"""The dialog that changes a job that lives: what it is called, and what it asks for."""
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 
 import dash_mantine_components as dmc
@@ -9,7 +10,7 @@ from dash import Dash, Input, Output, State, html
 
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
-from frontend.components.cards import error_state
+from frontend.components.cards import refused_state
 from frontend.components.deadline import deadline_body, deadline_field, wrong_deadline
 from frontend.components.dialogs import dialog
 from frontend.components.labels import label_texts, labels_field, labels_of, wrong_labels
@@ -17,19 +18,36 @@ from frontend.components.notices import notice
 from frontend.components.priority import priority_choices, priority_field
 from frontend.formatting import parse_time
 from frontend.forms import FormValues, errors_by_field
+from frontend.loading import loaded
 from frontend.pages.job.actions import Pressed
+from frontend.pages.job.request_fields import (
+    COUNTS,
+    HIDDEN,
+    REQUEST,
+    SHOWN,
+    Known,
+    absent,
+    box_id,
+    error_id,
+    field_id,
+    fixed,
+    known_of,
+    offered_types,
+    request_body,
+    request_fields,
+    request_values,
+    wrong_request,
+)
+from frontend.pages.submit.model import capacity_of, model_of, named_model
 from frontend.routing import submits
 from maat.api.job_answers import JobOut
+from maat.client import calls
 from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
 
-FIELDS = ("name", "priority", "labels", "deadline")
+FIELDS = ("name", "priority", "labels", "deadline", *REQUEST)
 FIXED = "All else of a job is fixed once it was submitted: submit another like it instead."
 EMPTY_NAME = "Give the job a name."
-
-
-def field_id(name: str) -> str:
-    return f"job-edit-{name}"
 
 
 def edit_dialog() -> dmc.Modal:
@@ -40,6 +58,7 @@ def edit_dialog() -> dmc.Modal:
             priority_field(field_id("priority")),
             labels_field(field_id("labels")),
             deadline_field(field_id("deadline")),
+            *request_fields(),
             html.Div(FIXED, className="hint"),
             dmc.Group([dmc.Button("Save", id="job-edit-save", n_clicks=0)], mt=4),
         ],
@@ -58,9 +77,11 @@ def register(app: Dash, api: Api) -> None:
             "opened": Output("job-edit", "opened", allow_duplicate=True),
             "values": values,
             "priorities": Output(field_id("priority"), "data"),
-            "errors": {
-                name: Output(field_id(name), "error", allow_duplicate=True) for name in FIELDS
-            },
+            "errors": {name: Output(*error_id(name), allow_duplicate=True) for name in FIELDS},
+            "types": Output(field_id("gpu_types"), "data"),
+            "disabled": {name: Output(field_id(name), "disabled") for name in REQUEST},
+            "fixed": Output("job-edit-fixed", "children"),
+            "known": Output("job-edit-known", "data"),
             "problem": Output("job-edit-problem", "children", allow_duplicate=True),
             "before": Output("job-edit-before", "data"),
         },
@@ -73,7 +94,7 @@ def register(app: Dash, api: Api) -> None:
         partial(save, api),
         output={
             "opened": Output("job-edit", "opened"),
-            "errors": {name: Output(field_id(name), "error") for name in FIELDS},
+            "errors": {name: Output(*error_id(name)) for name in FIELDS},
             "problem": Output("job-edit-problem", "children"),
             "changed": Output("job-changed", "data", allow_duplicate=True),
             "notices": NOTICES,
@@ -82,10 +103,21 @@ def register(app: Dash, api: Api) -> None:
         state={
             "values": {name: State(field_id(name), "value") for name in FIELDS},
             "before": State("job-edit-before", "data"),
+            "known": State("job-edit-known", "data"),
             "job_id": State("job-id", "data"),
         },
         prevent_initial_call=True,
         running=[(Output("job-edit-save", "loading"), True, False)],
+    )
+    answer(
+        app,
+        show_shape,
+        output={name: Output(box_id(name), "style") for name in COUNTS},
+        inputs={
+            "adaptivity": Input(field_id("adaptivity"), "value"),
+            "known": Input("job-edit-known", "data"),
+        },
+        prevent_initial_call=True,
     )
 
 
@@ -96,8 +128,16 @@ async def open_edit(api: Api, *, pressed: Pressed | None, job_id: str) -> Change
     try:
         async with api.visitor() as maat:
             job = await maat.job(job_id)
+            models, state = await asyncio.gather(
+                loaded(maat.send(calls.models())),
+                loaded(maat.send(calls.cluster_state(job["cluster_id"]))),
+            )
     except Failure as error:
-        return {"opened": True, "problem": error_state(error), "before": None}
+        return {"opened": True, "problem": refused_state(error), "before": None}
+    catalog = [model_of(one) for one in models.answer["items"]] if models.answer else []
+    capacity = capacity_of(state.answer) if state.answer else {}
+    known = known_of(job, named_model(catalog, job["model"]), capacity)
+    disabled, why = fixed(job)
     return {
         "opened": True,
         "values": values_of(job),
@@ -105,7 +145,19 @@ async def open_edit(api: Api, *, pressed: Pressed | None, job_id: str) -> Change
         "errors": dict.fromkeys(FIELDS, ""),
         "problem": None,
         "before": values_of(job),
+        "types": offered_types(known),
+        "disabled": disabled,
+        "fixed": why,
+        "known": known,
     }
+
+
+async def show_shape(*, adaptivity: str, known: Known | None) -> Changes:
+    """Show the counts that apply to such a job."""
+    if known is None:
+        return NOTHING
+    left = absent(adaptivity, known)
+    return {name: HIDDEN if name in left else SHOWN for name in COUNTS}
 
 
 def values_of(job: JobOut) -> dict[str, object]:
@@ -116,6 +168,7 @@ def values_of(job: JobOut) -> dict[str, object]:
         "priority": str(job["priority"]),
         "labels": label_texts(job["labels"]),
         "deadline": "" if moment is None else moment.strftime("%Y-%m-%d %H:%M:%S"),
+        **request_values(job),
     }
 
 
@@ -125,15 +178,16 @@ async def save(
     clicks: int | None,
     values: FormValues,
     before: FormValues | None,
+    known: Known | None,
     job_id: str,
 ) -> Changes:
     """Change what differs from what the dialog showed; say beside the fields what is wrong."""
-    if not clicks or before is None:
+    if not clicks or before is None or known is None:
         return NOTHING
-    wrong = unfinished(values)
+    wrong = unfinished(values) | wrong_request(values, before, known)
     if wrong:
         return {"errors": _beside(wrong), "problem": None}
-    body = changes_of(values, before)
+    body = changes_of(values, before, known)
     if not body:
         return {"opened": False}
     try:
@@ -163,19 +217,21 @@ def unfinished(values: FormValues) -> dict[str, str]:
     return {name: words for name, words in found.items() if words}
 
 
-def changes_of(values: FormValues, before: FormValues) -> RawBody:
+def changes_of(values: FormValues, before: FormValues, known: Known) -> RawBody:
     """Return the body of what differs from what the dialog showed."""
     given = {
         "name": (values["name"] or "").strip(),
         "priority": int(values["priority"]),
         "labels": labels_of(values["labels"]),
         "deadline": deadline_body(values["deadline"]),
+        **request_body(values, known),
     }
     shown = {
         "name": before["name"],
         "priority": int(before["priority"]),
         "labels": labels_of(before["labels"]),
         "deadline": deadline_body(before["deadline"]),
+        **request_body(before, known),
     }
     return {name: value for name, value in given.items() if value != shown[name]}
 

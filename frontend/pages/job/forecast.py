@@ -10,7 +10,7 @@ from dash.development.base_component import Component
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import card, definition, skeleton
-from frontend.components.forecast import allocations, words
+from frontend.components.forecast import allocations, rests_on, words
 from frontend.formatting import clock
 from maat.api.forecasts import JobForecastOut
 
@@ -68,9 +68,10 @@ def parts_of(found: JobForecastOut) -> list[Component]:
     times = found["times"]
     if times is None:
         return [html.Div(found["sentence"], className="hint")]
-    made = f"From {found['draws']} draws, as of {clock(found['made_at'])}"
+    draws = found["draws"] or 0
+    made = f"{rests_on(draws)}, as of {clock(found['made_at'])}"
     return [
-        html.Div(words(times), className="sentence"),
+        html.Div(words(times, draws), className="sentence"),
         allocations(times),
         html.Div(f"{made}, after round {found['round_number']}.", className="hint"),
     ]

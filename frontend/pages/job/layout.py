@@ -10,6 +10,7 @@ from frontend.components.dialogs import dialog
 from frontend.pages.job.editing import edit_dialog
 from frontend.pages.job.fairness import fairness_card
 from frontend.pages.job.forecast import forecast_card
+from frontend.pages.job.remedies import remedy_dialog
 from frontend.pages.job.run import run_cards
 from frontend.routing import QueryValue, cluster_store, query_value, title_store
 
@@ -30,11 +31,13 @@ def layout(job_id: QueryValue = "", **_query: object) -> html.Div:
             dcc.Store(id="job-changed"),
             dcc.Store(id="job-edit-pressed"),
             dcc.Store(id="job-edit-before"),
+            dcc.Store(id="job-edit-known"),
             dmc.Group(head, justify="space-between", className="page-head"),
             _cards(),
             run_cards(),
             _cancel_dialog(),
             edit_dialog(),
+            remedy_dialog(),
         ]
     )
 
@@ -42,7 +45,7 @@ def layout(job_id: QueryValue = "", **_query: object) -> html.Div:
 def _cards() -> html.Div:
     left = [
         html.Div(skeleton(96), id="job-why"),
-        card("GPUs and batch size over time", graph("job-timeline", height=340)),
+        card("Its life", graph("job-timeline", height=420)),
     ]
     right = [
         forecast_card(),
@@ -50,11 +53,18 @@ def _cards() -> html.Div:
         fairness_card(),
         card("Asked for", html.Div(skeleton(150), id="job-spec")),
     ]
+    restarts = scrolls("job-ledger", label="Restarts")
     events = scrolls("job-events", skeleton(120), label="Events")
     return html.Div(
         [
             html.Div(left, className="span-8 form-stack"),
             html.Div(right, className="span-4 form-stack"),
+            html.Div(
+                card("Restarts: what they cost, and whether they paid", restarts),
+                id="job-ledger-card",
+                className="span-12",
+                style={"display": "none"},
+            ),
             card("Events", events, className="span-12"),
         ],
         className="columns",

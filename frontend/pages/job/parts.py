@@ -8,12 +8,11 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 from dash.development.base_component import Component, ComponentType
 
-from frontend.components.cards import card, facts
+from frontend.components.cards import facts
 from frontend.components.events import details, event_words
-from frontend.components.evidence import evidence_words, reason_words
 from frontend.components.labels import label_texts
 from frontend.components.priority import priority_words
-from frontend.components.states import FINAL_STATES, gpu_chip, state_chip
+from frontend.components.states import gpu_chip, state_chip
 from frontend.formatting import (
     ABSENT,
     clock,
@@ -21,7 +20,6 @@ from frontend.formatting import (
     duration,
     gpu_hours,
     number,
-    parse_time,
     percent,
     plural,
 )
@@ -30,11 +28,8 @@ from frontend.routing import aria, path_to
 from maat.api.job_answers import (
     AllocationOut,
     BatchPlanOut,
-    ExplanationOut,
     JobEventOut,
     JobOut,
-    ReasonOut,
-    Remedy,
 )
 from maat.api.job_words import state_in_words
 
@@ -55,92 +50,6 @@ def head(job: JobOut) -> dmc.Group:
         ],
         gap=12,
     )
-
-
-def why(job: JobOut, explanation: ExplanationOut) -> Component:
-    """The explanation: why the job waits or has what it has, or how it ended."""
-    primary = explanation["primary"] or job["reason"]
-    if not primary:
-        return card("Why", html.Div("No round has considered it yet.", className="hint"))
-    ended = job["state"] in FINAL_STATES
-    sentence = _ended_words(job) if ended else primary["sentence"]
-    evidence = [
-        html.Span([html.B(name), value]) for name, value in evidence_words(primary["evidence"])
-    ]
-    others = [reason for reason in explanation["reasons"] if reason["code"] != primary["code"]]
-    remedies = [_remedy(job, remedy) for remedy in explanation["remedies"]]
-    return card(
-        _why_title(job),
-        [
-            html.Div(sentence, className="sentence"),
-            *_failure(explanation),
-            html.Div(evidence, className="strip"),
-            *[html.Div(_waited_words(reason), className="hint") for reason in others],
-            *([html.Ul(remedies, className="remedies")] if remedies else []),
-        ],
-        aside=dmc.Group(_source(job, primary), gap=12),
-        className="explanation",
-    )
-
-
-def _failure(explanation: ExplanationOut) -> list[Component]:
-    """What a command failed with, and the last lines that it wrote before it failed or pauses."""
-    written = explanation["last_lines"]
-    lines: list[Component] = []
-    if written:
-        lines.append(html.Pre("\n".join(written), className="job-log last-lines"))
-    if explanation["primary"]["code"] != "FAILED":
-        return lines
-    return [html.Div(explanation["primary"]["sentence"], className="hint"), *lines]
-
-
-def _why_title(job: JobOut) -> str:
-    if job["state"] in FINAL_STATES:
-        return "How it ended"
-    if job["state"] == "paused":
-        return "Why it is paused"
-    return "Why it waits" if job["allocation"] is None else "Why it has this"
-
-
-def _source(job: JobOut, reason: ReasonOut) -> list[Component]:
-    """The code of a reason in words, and the round that gave it."""
-    code = html.Span(reason_words(reason["code"]), className="caption", title=reason["code"])
-    number = reason["as_of_round"]
-    if number is None:
-        return [code]
-    way = path_to(f"/rounds/{number}", cluster=job["cluster_id"])
-    return [code, dcc.Link(f"round {number}", href=way, className="caption")]
-
-
-def _remedy(job: JobOut, remedy: Remedy) -> html.Li:
-    """What would help, with the way to the form filled so."""
-    way = path_to("/submit", cluster=job["cluster_id"], like=job["id"], remedy=remedy["code"])
-    return html.Li(
-        [remedy["sentence"], " ", dcc.Link("Submit it so", href=way)]
-        if remedy["changes"]
-        else remedy["sentence"]
-    )
-
-
-def _waited_words(reason: ReasonOut) -> str:
-    return f"Before its start, as of round {reason['as_of_round']}: {reason['sentence']}"
-
-
-def _ended_words(job: JobOut) -> str:
-    """How long it waited and ran, in the cluster's time."""
-    begun, ended, submitted = (
-        parse_time(job[name]) for name in ("started_at", "finished_at", "submitted_at")
-    )
-    if ended is None or submitted is None:
-        return f"{job['state'].capitalize()}."
-    if begun is None:
-        waited = duration((ended - submitted).total_seconds())
-        return f"{job['state'].capitalize()} after {waited} of waiting, without ever having run."
-    waited, ran = (
-        duration((begun - submitted).total_seconds()),
-        duration((ended - begun).total_seconds()),
-    )
-    return f"{job['state'].capitalize()} {ran} after its start; before, it waited {waited}."
 
 
 def now(job: JobOut) -> html.Dl:

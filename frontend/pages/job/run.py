@@ -15,6 +15,7 @@ from dash import Dash, Input, Output, State, ctx, dcc, html
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import card, error_state, scrolls, skeleton
+from frontend.loading import by_part, loaded
 from frontend.pages.job.belief import RUN_OVER, RUNS, belief_card
 from frontend.pages.job.run_parts import (
     MOST_SHOWN,
@@ -145,31 +146,32 @@ async def show(
     """Show what runs, on every beat until the job is over; nothing of a job that is played."""
     if is_run in (NO_RUN, RUN_OVER):
         return NOTHING
-    try:
-        async with api.visitor() as maat:
-            command, attempts, samples = await asyncio.gather(
-                maat.job_command(job_id),
-                maat.attempts(job_id, sort="-number", limit=MOST_SHOWN),
-                maat.samples(job_id),
-            )
-    except ApiError as error:
-        is_none = error.status == 404
-        return {"is_run": NO_RUN} if is_none else {"attempts": error_state(error)}
-    except Failure as error:
-        return {"attempts": error_state(error)}
-    choices = [_choice(one) for one in attempts]
+    async with api.visitor() as maat:
+        command, attempts, samples = await asyncio.gather(
+            loaded(maat.job_command(job_id)),
+            loaded(maat.attempts(job_id, sort="-number", limit=MOST_SHOWN)),
+            loaded(maat.samples(job_id)),
+        )
+    if isinstance(command.failure, ApiError) and command.failure.status == 404:
+        return {"is_run": NO_RUN}
+    if command.failure and not attempts.answer:  # it may be no command at all
+        return NOTHING
+    whole = not any(one.failure for one in (command, attempts, samples))
+    parts = by_part(
+        {
+            "shown": lambda: SHOWN,
+            "is_run": lambda: RUN_OVER if over and whole else RUNS,
+            "command": lambda: command_facts(command()),
+            "attempts": lambda: attempts_table(attempts()),
+            "samples": lambda: samples_table(samples()),
+            "choices": lambda: [_choice(one) for one in attempts()],
+        },
+        failed=dict.fromkeys(("command", "attempts", "samples"), error_state),
+    )
     newest_before = before[0]["value"] if before else None
-    changes: dict[str, object] = {
-        "shown": SHOWN,
-        "is_run": RUN_OVER if over else RUNS,
-        "command": command_facts(command),
-        "attempts": attempts_table(attempts),
-        "samples": samples_table(samples),
-        "choices": choices,
-    }
-    if choices and chosen in (None, newest_before):
-        changes["chosen"] = choices[0]["value"]
-    return changes
+    if attempts.answer and chosen in (None, newest_before):
+        return {**parts, "chosen": _choice(attempts.answer[0])["value"]}
+    return parts
 
 
 def _choice(one: AttemptOut) -> dict[str, object]:

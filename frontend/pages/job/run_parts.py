@@ -11,6 +11,7 @@ from dash.development.base_component import Component
 
 from frontend.components.cards import empty_state, facts
 from frontend.components.states import gpu_chip
+from frontend.figures.step_times import row_id
 from frontend.formatting import ABSENT, clock, count, duration, number, plural
 from maat.api.attempts import AttemptOut, StepSampleOut
 from maat.api.commands import CommandOut
@@ -158,7 +159,7 @@ def _sample_row(one: StepSampleOut) -> html.Tr:
         number(one["sync_seconds"]),
         clock(one["last_at"]),
     ]
-    return html.Tr([html.Td(word) for word in words])
+    return html.Tr([html.Td(word) for word in words], id=row_id(one))
 
 
 def _number(one: AttemptOut) -> int:

@@ -7,22 +7,14 @@ from __future__ import annotations
 
 from dash import Dash
 
-from frontend.addresses import add_page, among, anything
+from frontend.addresses import add_page, among
 from frontend.api import Api
-from frontend.components.states import JOB_STATES
-from frontend.pages.jobs import bulk, callbacks
+from frontend.pages.jobs import bulk, callbacks, filters, views
 from frontend.pages.jobs.layout import layout
 from frontend.pages.jobs.rows import SORTS
 
 ORDERS = tuple(sign + column for column in sorted(SORTS) for sign in ("", "-"))
-TAKES = {
-    "q": anything,
-    "state": among("job state", JOB_STATES),
-    "model": anything,
-    "gpu_type": anything,
-    "label": anything,
-    "sort": among("order", ORDERS),
-}
+TAKES = {**filters.TAKES, "sort": among("order", ORDERS)}
 
 
 def register(app: Dash, api: Api) -> None:
@@ -38,3 +30,4 @@ def register(app: Dash, api: Api) -> None:
     )
     callbacks.register(app, api)
     bulk.register(app, api)
+    views.register(app)

@@ -12,14 +12,14 @@ from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer, is_press_of
-from frontend.components.cards import error_state
+from frontend.components.cards import refused_state
 from frontend.components.dialogs import dialog
 from frontend.components.labels import labels_of, wrong_labels
 from frontend.components.notices import notice, refusal
 from frontend.components.priority import priority_field
 from frontend.components.states import FINAL_STATES, JOB_STATES, state_chip
 from frontend.formatting import plural
-from frontend.pages.jobs.blocks import Filters
+from frontend.pages.jobs.filters import Filters, asked
 from frontend.routing import aria
 from frontend.shell import NO_CLUSTER
 from maat.api.bulk import BulkOut
@@ -157,7 +157,7 @@ async def preview(
         async with api.visitor() as maat:
             found = await maat.change_jobs(body | {"dry_run": True})
     except Failure as error:
-        return {**shown, "told": error_state(error), "count": None, "off": True}
+        return {**shown, "told": refused_state(error), "count": None, "off": True}
     return {
         **shown,
         "told": preview_words(found),
@@ -202,7 +202,7 @@ def _body(
     labels: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """The request; without any filter all living jobs are meant, and said so by their states."""
-    found: dict[str, Any] = {name: value for name, value in filters.items() if value}
+    found = asked(filters)
     states = found.get("state", _LIVING)
     found["state"] = [state for state in states if state in _LIVING] or list(states)
     if cluster_id and cluster_id != NO_CLUSTER:

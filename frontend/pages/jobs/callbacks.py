@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from functools import partial
 
@@ -13,13 +14,22 @@ from frontend.components.cards import empty_state, error_state
 from frontend.components.grid import placeholder_id
 from frontend.components.states import JOB_STATES, STATES
 from frontend.formatting import count, plural
-from frontend.pages.jobs.blocks import Filters, RowsRequest, block, query_of
+from frontend.loading import loaded
+from frontend.pages.jobs.blocks import RowsRequest, block, query_of
+from frontend.pages.jobs.filters import Filters, in_address, used_words
 from frontend.pages.jobs.rows import Row, row_of
 from frontend.pages.overview import add_demo_jobs
 from frontend.routing import QueryValue, in_browser, path_to
 from frontend.shell import NO_CLUSTER
 from maat.api.job_answers import JobPage
 from maat.client import calls
+
+_MOST_OWNERS = 200
+FIELDS = tuple(
+    f"jobs-{name}"
+    for name in ("search", "state", "model", "type", "tenant", "owner", "days", "label")
+)
+"""The fields that filter, in the order in which the browser takes them."""
 
 
 def register(app: Dash, api: Api) -> None:
@@ -30,11 +40,15 @@ def register(app: Dash, api: Api) -> None:
         output={
             "models": Output("jobs-model", "data"),
             "types": Output("jobs-type", "data"),
+            "tenants": Output("jobs-tenant", "data"),
+            "tenants_there": Output("jobs-tenant-box", "style"),
+            "owners": Output("jobs-owner", "data"),
         },
         inputs={"_cluster_id": Input("cluster-select", "value")},
         state={
             "models_now": State("jobs-model", "data"),
             "types_now": State("jobs-type", "data"),
+            "tenants_now": State("jobs-tenant", "value"),
         },
     )
     answer(
@@ -72,11 +86,7 @@ def _register_browser(app: Dash) -> None:
         app,
         "jobFilters",
         Output("jobs-filters", "data"),
-        Input("jobs-search", "value"),
-        Input("jobs-state", "value"),
-        Input("jobs-model", "value"),
-        Input("jobs-type", "value"),
-        Input("jobs-label", "value"),
+        *(Input(field, "value") for field in FIELDS),
         prevent_initial_call=True,
     )
     in_browser(
@@ -113,29 +123,42 @@ def _register_browser(app: Dash) -> None:
     in_browser(
         app,
         "clearFilters",
-        Output("jobs-search", "value"),
-        Output("jobs-state", "value"),
-        Output("jobs-model", "value"),
-        Output("jobs-type", "value"),
-        Output("jobs-label", "value"),
+        *(Output(field, "value") for field in FIELDS),
         Input("jobs-clear", "n_clicks"),
         prevent_initial_call=True,
     )
 
 
 async def offer(
-    api: Api, *, _cluster_id: str | None, models_now: list[str], types_now: list[str]
+    api: Api,
+    *,
+    _cluster_id: str | None,
+    models_now: list[str],
+    types_now: list[str],
+    tenants_now: list[str],
 ) -> Changes:
-    """Offer the models and GPU types of the catalog, and those that are offered now."""
-    try:
-        async with api.visitor() as maat:
-            models = (await maat.send(calls.models()))["items"]
-    except Failure:
-        return NOTHING
-    types = {entry["gpu_type"] for model in models for entry in model["gpu_types"]}
+    """Offer models and GPU types of the catalog, tenants and owners that the visitor may list.
+
+    Each field also offers what it holds. Who sees one tenant has no field for tenants.
+    """
+    async with api.visitor() as maat:
+        models, me, tenants, users = await asyncio.gather(
+            loaded(maat.send(calls.models())),
+            loaded(maat.me()),
+            loaded(maat.send(calls.tenants())),
+            loaded(maat.send(calls.users(limit=_MOST_OWNERS))),
+        )
+    described = models.answer["items"] if models.answer else []
+    types = {entry["gpu_type"] for model in described for entry in model["gpu_types"]}
+    owners = [one["name"] for one in users.answer["items"]] if users.answer else []
+    named = [one["name"] for one in tenants.answer["items"]] if tenants.answer else []
+    all_tenants = sorted({*named, *tenants_now})
     return {
-        "models": sorted({model["name"] for model in models} | set(models_now)),
+        "models": sorted({model["name"] for model in described} | set(models_now)),
         "types": sorted(types | set(types_now)),
+        "tenants": all_tenants,
+        "tenants_there": {} if len(all_tenants) > 1 or tenants_now else {"display": "none"},
+        "owners": list(dict.fromkeys([*([me.answer["user"]] if me.answer else []), *owners])),
     }
 
 
@@ -180,14 +203,7 @@ def shown(
     sort: str | None,
 ) -> Changes:
     total = page["total"]
-    view: dict[str, QueryValue] = {
-        "q": filters["q"],
-        "state": filters["state"],
-        "model": filters["model"],
-        "gpu_type": filters["gpu_type"],
-        "label": filters["label"],
-        "sort": sort,
-    }
+    view = {**in_address(filters), "sort": sort}
     return {
         "rows": _response([row_of(job) for job in page["items"]], total),
         "counts": _counts(page["state_counts"], cluster_id, view),
@@ -214,17 +230,7 @@ def _nothing(filters: Filters, cluster_id: str | None) -> html.Div:
 
     The link has no id, because Dash would look for it after it is gone.
     """
-    used = [
-        f"{name.replace('_', ' ')} {value if isinstance(value, str) else ' or '.join(value)}"
-        for name, value in (
-            ("q", filters["q"]),
-            ("state", filters["state"]),
-            ("model", filters["model"]),
-            ("gpu_type", filters["gpu_type"]),
-            ("label", filters["label"]),
-        )
-        if value
-    ]
+    used = used_words(filters)
     if not used:
         return empty_state(
             "No job yet", "Submit one, or add demo jobs: the next round considers them."

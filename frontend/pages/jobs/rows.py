@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from frontend.components.forecast import expected, expected_exact
 from frontend.components.grid import RIGHT, Column
 from frontend.components.states import STATES
 from frontend.formatting import ABSENT, clock, duration, gpu_hours, gpus
@@ -17,10 +18,10 @@ NEWEST_FIRST = "-submitted_at"
 SORTS = frozenset({"submitted_at", "name", "model", "state", "progress", "gpu_hours", "restarts"})
 
 IN_CLUSTER_TIME = {"headerTooltip": "In the cluster's own time"}
-# On a narrow page the grid leaves out `remaining` and `restarts`; on a phone name and state alone
+# On a narrow page the grid leaves out `wait` and `restarts`; on a phone name and state alone
 # stand there without scrolling (assets/grid.js, fitColumns).
-# The name takes the room that is left. It is cut in its middle, because names that begin alike
-# differ at their ends.
+# The name takes the room that the texts of the others leave (assets/grid.js, giveRoom). It is cut
+# in its middle, because names that begin alike differ at their ends.
 COLUMNS: list[Column] = [
     {
         "field": "name",
@@ -47,7 +48,8 @@ COLUMNS: list[Column] = [
         "colId": "model",
         "headerName": "Model",
         "flex": 1,
-        "minWidth": 100,
+        "minWidth": 70,
+        "maxWidth": 150,
         "sortable": True,
         "tooltipField": "model",
     },
@@ -69,12 +71,18 @@ COLUMNS: list[Column] = [
         "field": "progress_share",
         "colId": "progress",
         "headerName": "Progress",
-        "width": 96,
+        "width": 92,
         "tooltipField": "remaining_words",
         "sortable": True,
         "cellRenderer": "MaatProgress",
     },
-    {"field": "remaining", "headerName": "Remaining", "width": 94, **IN_CLUSTER_TIME, **RIGHT},
+    {
+        "field": "expected",
+        "headerName": "Expected",
+        "headerTooltip": "P50 to P90 of its forecast, in the cluster's own time",
+        "width": 138,
+        "tooltipField": "expected_exact",
+    },
     {
         "field": "wait",
         "headerName": "Waited",
@@ -106,6 +114,7 @@ COLUMNS: list[Column] = [
         "headerName": "Tenant",
         "flex": 1,
         "minWidth": 70,
+        "maxWidth": 130,
         "tooltipField": "tenant",
     },
     {
@@ -147,7 +156,8 @@ def row_of(job: JobOut) -> Row:
         "have": gpus(held["gpu_count"], held["gpu_type"]) if held else ABSENT,
         "colour": gpu_colour(held["gpu_type"]) if held else None,
         "progress_share": None if is_unmeasured(job) else job["progress"],
-        "remaining": duration(job["remaining_seconds"]),
+        "expected": expected(job["forecast"]),
+        "expected_exact": expected_exact(job["forecast"]),
         "remaining_words": f"{duration(job['remaining_seconds'])} left, as fast as it is now"
         if held
         else None,

@@ -6,11 +6,11 @@ from functools import partial
 from typing import TypedDict
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State
+from dash import Dash, Output
 
 from frontend.api import Api, Failure
-from frontend.callbacks import NOTHING, NOTICES, Changes, answer, is_press_of
-from frontend.components.dialogs import question
+from frontend.callbacks import Changes
+from frontend.components.dialogs import question, register_question
 from frontend.components.notices import notice, refusal
 from maat.client import calls
 
@@ -38,47 +38,24 @@ def delete_dialog() -> dmc.Modal:
 
 
 def register_deleting(app: Dash, api: Api) -> None:
-    answer(
+    register_question(
         app,
-        ask,
-        output={
-            "asks": Output(f"{DELETE}-ask", "opened"),
-            "words": Output(f"{DELETE}-ask-text", "children"),
-            "chosen": Output(f"{DELETE}-chosen", "data"),
-        },
-        inputs={"pressed": Input("reports-pressed", "data")},
-        prevent_initial_call=True,
-    )
-    answer(
-        app,
-        partial(delete, api),
-        output={
-            "asks": Output(f"{DELETE}-ask", "opened", allow_duplicate=True),
-            "changed": Output("reports-changed", "data", allow_duplicate=True),
-            "notices": NOTICES,
-        },
-        inputs={
-            "_yes": Input(f"{DELETE}-yes", "n_clicks"),
-            "_no": Input(f"{DELETE}-no", "n_clicks"),
-        },
-        state={"chosen": State(f"{DELETE}-chosen", "data")},
-        prevent_initial_call=True,
-        running=[(Output(f"{DELETE}-yes", "loading"), True, False)],
+        DELETE,
+        pressed="reports-pressed",
+        ask=words_of,
+        act=partial(delete, api),
+        changed=Output("reports-changed", "data", allow_duplicate=True),
     )
 
 
-async def ask(*, pressed: Pressed | None) -> Changes:
-    """Ask whether to delete what the pressed button stands for."""
-    if not pressed or pressed["action"] not in _LOST:
-        return NOTHING
-    words = f"{pressed['name']}. {_LOST[pressed['action']]}"
-    return {"asks": True, "words": words, "chosen": pressed}
+def words_of(pressed: Pressed) -> str | None:
+    """What to ask before what the pressed button stands for is deleted."""
+    lost = _LOST.get(pressed["action"])
+    return None if lost is None else f"{pressed['name']}. {lost}"
 
 
-async def delete(api: Api, *, _yes: int | None, _no: int | None, chosen: Pressed | None) -> Changes:
-    """Close the dialog, and delete the report or the schedule if that was confirmed."""
-    if not is_press_of(f"{DELETE}-yes") or not chosen:
-        return {"asks": False}
+async def delete(api: Api, *, chosen: Pressed) -> Changes:
+    """Delete the report or the schedule."""
     is_report = chosen["action"] == REPORT
     try:
         async with api.visitor() as maat:
@@ -87,6 +64,6 @@ async def delete(api: Api, *, _yes: int | None, _no: int | None, chosen: Pressed
             else:
                 await maat.send(calls.unschedule_report(chosen["schedule"]))
     except Failure as error:
-        return {"asks": False, "notices": refusal(error)}
+        return {"notices": refusal(error)}
     told = notice("Report deleted" if is_report else "Schedule deleted")
-    return {"asks": False, "changed": chosen["at"], "notices": told}
+    return {"changed": chosen["at"], "notices": told}

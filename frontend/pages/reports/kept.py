@@ -12,7 +12,8 @@ from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
-from frontend.components.cards import empty_state, error_state
+from frontend.components.cards import empty_state, error_state, refused_state
+from frontend.components.next_step import without_cluster
 from frontend.components.notices import notice
 from frontend.formatting import clock
 from frontend.pages.reports.layout import asked_of
@@ -62,7 +63,7 @@ async def list_kept(api: Api, *, _live: object, _changed: int, cluster_id: str |
     if not cluster_id:
         return NOTHING
     if cluster_id == NO_CLUSTER:
-        return {"table": empty_state("No cluster yet", "Its reports show here.")}
+        return {"table": without_cluster("Its reports show here.")}
     try:
         async with api.visitor() as maat:
             page = await maat.send(calls.reports(cluster=cluster_id, limit=SHOWN))
@@ -91,7 +92,7 @@ async def keep(
         async with api.visitor() as maat:
             made = await maat.send(calls.make_report(body, idempotency_key=uuid4().hex))
     except Failure as error:
-        return {"problem": error_state(error)}
+        return {"problem": refused_state(error)}
     words = notice("Report kept", f"{made['title']} will not change any more.")
     return {"problem": None, "changed": changed + 1, "notices": words}
 

@@ -13,6 +13,7 @@ from dash.development.base_component import Component
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import empty_state, error_state
+from frontend.components.next_step import without_cluster
 from frontend.components.notices import notice, refusal
 from frontend.components.states import state_chip
 from frontend.formatting import clock, plural
@@ -104,7 +105,7 @@ async def list_schedules(
     if not cluster_id:
         return NOTHING
     if cluster_id == NO_CLUSTER:
-        return {"table": empty_state("No cluster yet", "Its schedules show here.")}
+        return {"table": without_cluster("Its schedules show here.")}
     try:
         async with api.visitor() as maat:
             found = (await maat.send(calls.report_schedules(cluster=cluster_id)))["items"]

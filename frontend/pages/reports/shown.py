@@ -9,7 +9,7 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
-from frontend.api import Api, Failure
+from frontend.api import Api
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import (
     GRAPH_CONFIG,
@@ -21,6 +21,7 @@ from frontend.components.cards import (
 from frontend.components.period import period_inputs
 from frontend.figures.report import left_out, report_figure, shares_figure
 from frontend.formatting import clock
+from frontend.loading import by_part, loaded, may, nothing
 from frontend.pages.reports.layout import HIDDEN, PAGE, asked_of
 from frontend.routing import aria, in_browser, path_to
 from frontend.shell import NO_CLUSTER
@@ -83,24 +84,24 @@ async def show(
     asked = asked_of(period, days)
     if not asked:
         return _without("From when to when?", "Choose the first and the last day of the report.")
-    try:
-        async with api.visitor() as maat:
-            me = await maat.send(calls.me())
-            sees_all = me["role"] in SEES_ALL
-            whose = {"tenant": tenant} if tenant and sees_all else {}
-            found = await maat.send(calls.report(cluster_id, **asked, **whose))  # type: ignore[arg-type]
-    except Failure as error:
-        return {"document": error_state(error), "files": None, "note": ""}
-    may = {} if MAY_MANAGE in me["permissions"] else HIDDEN
-    return {
-        "document": document(found, scheme=scheme),
-        "note": f"as of {clock(found['as_of'])} of cluster time",
-        "files": files_of(cluster_id, {**asked, **whose}),
-        "tenants": {} if sees_all else HIDDEN,
-        "offered": tenants_in(found, offered),
-        "keep": may,
-        "add": may,
-    }
+    async with api.visitor() as maat:
+        me = await loaded(maat.send(calls.me()))
+        sees_all = me.answer is not None and me.answer["role"] in SEES_ALL
+        whose = {"tenant": tenant} if tenant and (sees_all or me.failure) else {}
+        found = await loaded(maat.send(calls.report(cluster_id, **asked, **whose)))  # type: ignore[arg-type]
+    manages = {} if may(me, MAY_MANAGE) else HIDDEN
+    return by_part(
+        {
+            "document": lambda: document(found(), scheme=scheme),
+            "note": lambda: f"as of {clock(found()['as_of'])} of cluster time",
+            "files": lambda: files_of(cluster_id, {**asked, **whose}) if found() else None,
+            "tenants": lambda: {} if sees_all else HIDDEN,
+            "offered": lambda: tenants_in(found(), offered),
+            "keep": lambda: manages,
+            "add": lambda: manages,
+        },
+        failed={"document": error_state, "files": nothing, "note": lambda _: ""},
+    )
 
 
 def _without(title: str, remedy: str) -> Changes:

@@ -24,6 +24,7 @@ from frontend.figures.simulation import (
 )
 from frontend.figures.spending import decision_time_figure, model_hours_figure
 from frontend.formatting import ABSENT
+from frontend.loading import failed_figure, loaded
 from frontend.pages.simulation import side_by_side
 from frontend.pages.simulation.layout import HEIGHT
 from frontend.pages.simulation.tables import (
@@ -36,9 +37,9 @@ from frontend.pages.simulation.tables import (
     unfinished_words,
 )
 from frontend.routing import cluster_output, title_output
-from frontend.runs import named_measurements, replayed_cluster, run_names
+from frontend.runs import left_out_words, named_measurements, replayed_cluster, run_names
 from maat.api.operations import OperationOut
-from maat.api.simulations import FiguresOut, RunOut, SimulationOut
+from maat.api.simulation_answers import FiguresOut, RunOut, SimulationOut
 from maat.client import ApiError, AsyncClient, calls
 from maat.vocabulary import FairnessRule
 
@@ -116,13 +117,18 @@ async def show(
             done = [run for run in simulation["runs"] if run["state"] == "succeeded"]
             drawn = drawn_runs(done)
             mark = _mark(operation, done, scheme, rule)
-            found = None if mark == seen else await _figures(maat, simulation_id, drawn, rule)
+            found = None
+            if mark != seen:
+                found = await loaded(_figures(maat, simulation_id, drawn, rule))
     except Failure as error:
         return failed(error, scheme)
     progressed = {**_progress(simulation, operation), "drawn": drawn_words(drawn, done)}
     if found is None:
         return progressed
-    return {**progressed, **_results(found, drawn, scheme, rule), "seen": mark}
+    if found.failure:
+        figure = failed_figure(scheme, height=HEIGHT)(found.failure)
+        return {**progressed, "figures": dict.fromkeys(FIGURES, figure), "seen": "failed"}
+    return {**progressed, **_results(found(), drawn, scheme, rule), "seen": mark}
 
 
 def _mark(operation: OperationOut, done: Sequence[RunOut], scheme: str, rule: FairnessRule) -> str:
@@ -151,7 +157,7 @@ def _progress(simulation: SimulationOut, operation: OperationOut) -> Changes:
         "progress": progress(operation, failed="The simulation failed"),
         "table": runs_table(simulation["runs"]),
         "request": _request(simulation),
-        "notes": notes(simulation["runs"]),
+        "notes": [html.Div(left_out_words(simulation["request"])), *notes(simulation["runs"])],
     }
 
 
@@ -184,10 +190,7 @@ def _definitions(known: Mapping[str, str]) -> dict[str, str]:
 def _request(simulation: SimulationOut) -> html.Dl:
     request = simulation["request"]
     traces = request["traces"]
-    told = [
-        ", ".join(f"{name} {value}" for name, value in trace.items() if value is not None)
-        for trace in traces
-    ]
+    told = [conditions.trace_words(trace) for trace in traces]
     return facts(
         [
             ("Traces" if len(told) > 1 else "Trace", "; ".join(told)),

@@ -22,10 +22,11 @@ from frontend.components.cards import (
     skeleton,
 )
 from frontend.figures.base import empty_figure, error_figure
-from frontend.figures.contest import ratio_figure
+from frontend.figures.contest import ratio_figure, row_id
 from frontend.formatting import ABSENT, number, percent, plural, rho_by
+from frontend.pages.simulation.verdict import sentences
 from frontend.routing import aria
-from maat.api.simulations import (
+from maat.api.simulation_answers import (
     ComparedContestant,
     Comparison,
     Interval,
@@ -111,6 +112,7 @@ def register(app: Dash, api: Api) -> None:
         app,
         partial(show, api),
         output={
+            "verdict": Output("simulation-verdict", "children"),
             "means": Output("contest-means", "children"),
             "paired": Output("contest-paired", "children"),
             "ratios": Output("contest-ratios", "figure"),
@@ -154,6 +156,7 @@ async def show(
         return failed(error, scheme, over=seen.startswith("over"))
     names = [contestant["name"] for contestant in found["contestants"]]
     return {
+        "verdict": [html.Div(told, className="sentence") for told in sentences(found)],
         "means": means(found),
         "paired": differences(found),
         "ratios": ratio_figure(found, scheme=scheme),
@@ -172,7 +175,7 @@ def failed(error: Exception, scheme: str, *, over: bool) -> Changes:
     else:
         shown = error_state(error)
         figure = error_figure(scheme, "No comparison", height=200)
-    return {"means": shown, "paired": None, "ratios": figure, "basis": "\u00a0"}
+    return {"verdict": None, "means": shown, "paired": None, "ratios": figure, "basis": "\u00a0"}
 
 
 def means(comparison: Comparison) -> Component:
@@ -284,7 +287,8 @@ def _difference(row: PairedDifference, name: str) -> html.Tr:
             html.Td(name),
             *(html.Td(text, className="number") for text in cells),
             html.Td(VERDICTS[row["verdict"]]),
-        ]
+        ],
+        id=row_id(row["contestant"]),
     )
 
 

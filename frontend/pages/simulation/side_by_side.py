@@ -20,7 +20,7 @@ from frontend.figures.side_by_side import allocations_figure, paired_figure
 from frontend.others import is_other, told_job
 from frontend.routing import aria, in_browser
 from frontend.runs import run_names
-from maat.api.simulations import RunOut, RunResult
+from maat.api.simulation_answers import RunOut, RunResult
 from maat.client import AsyncClient, calls
 
 HEIGHT, CAPTION_HEIGHT = 420, 20

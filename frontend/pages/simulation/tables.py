@@ -14,7 +14,7 @@ from frontend.figures.simulation import no_fairness
 from frontend.formatting import ABSENT, column, number, percent, plural, rho_by
 from frontend.others import OTHER_JOB, is_other, told_job
 from frontend.runs import run_names
-from maat.api.simulations import DrawnRun, RunOut
+from maat.api.simulation_answers import DrawnRun, RunOut
 from maat.vocabulary import FairnessRule
 
 MANY_RUNS, MOST_DRAWN, MOST_NOTES = 6, 12, 20

@@ -12,23 +12,43 @@ from dash import Dash, Input, Output, dcc, html
 from frontend.addresses import add_page, anything
 from frontend.api import Api
 from frontend.components.cards import card, page_title
-from frontend.pages.submit import filling, forecast, offers, preview, run, run_filling, submission
+from frontend.pages.submit import (
+    as_text,
+    filling,
+    forecast,
+    offers,
+    preview,
+    run,
+    run_filling,
+    submission,
+)
 from frontend.pages.submit.fields import job_fields
-from frontend.pages.submit.run_fields import run_columns
+from frontend.pages.submit.run_fields import run_beside, run_form
 from frontend.routing import QueryValue, in_browser, query_value
 
 
-def layout(like: QueryValue = None, remedy: QueryValue = None, **_query: object) -> html.Div:
-    cards = [
-        card("Job", job_fields(replaces=bool(remedy)), className="span-5"),
-        preview.preview_card(),
+def layout(
+    like: QueryValue = None,
+    remedy: QueryValue = None,
+    text: QueryValue = None,
+    **_query: object,
+) -> html.Div:
+    fields = card("Job", job_fields(replaces=bool(remedy)))
+    forms = [html.Div(fields, id="submit-played"), run_form()]
+    beside = [
+        html.Div(preview.preview_card(), id="submit-played-beside"),
+        run_beside(),
         forecast.forecast_card(),
+    ]
+    columns = [
+        html.Div(forms, className="span-5"),
+        html.Div(beside, className="span-7 form-stack"),
+        as_text.text_card(query_value(text)),
     ]
     return html.Div(
         [
             page_title("Submit a job"),
-            html.Div(html.Div(cards, className="columns"), id="submit-played"),
-            run_columns(),
+            html.Div(columns, className="columns"),
             dcc.Store(id="submit-key", data=uuid4().hex),
             dcc.Store(id="submit-models", data=[]),
             dcc.Store(id="submit-capacity"),
@@ -49,7 +69,7 @@ def register(app: Dash, api: Api) -> None:
         title="Submit",
         order=3,
         layout=layout,
-        takes={"like": anything, "remedy": anything},
+        takes={"like": anything, "remedy": anything, "text": as_text.TAKES},
     )
     in_browser(app, "focusOn", Output("submit-problem", "id"), Input("submit-name", "id"))
     offers.register(app, api)
@@ -59,3 +79,4 @@ def register(app: Dash, api: Api) -> None:
     filling.register(app, api)
     run.register(app, api)
     run_filling.register(app, api)
+    as_text.register(app, api)

@@ -11,25 +11,21 @@ from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, Changes, answer
-from frontend.components.cards import card, error_state
-from frontend.components.forecast import allocations, slowed_lines, words
+from frontend.components.cards import card, refused_state
+from frontend.components.forecast import allocations, rests_on, slowed_lines, words
 from frontend.components.operations import progress
-from frontend.forms import FormValues
-from frontend.pages.submit.fields import field_id
-from frontend.pages.submit.model import (
-    FIELDS,
-    Capacity,
-    Model,
-    body_of,
-    named_model,
-    unfinished,
-)
+from frontend.pages.submit.given import Given, form_sources, given_job, without_secrets
 from maat.api.forecasts import ForecastOut
 from maat.client import calls
 
 BEAT_MILLISECONDS = 400
 _NAME = "new job"
 _HINT = "When it would start and end if it were submitted now, and whom it would slow down."
+_CANCELLED = "The forecast was cancelled."
+_UNKNOWN = (
+    "It cannot be foretold: nobody knows how much work it has. Give “Work (effective samples)”, "
+    "or wait until the job has run for a while."
+)
 
 
 class Asked(TypedDict):
@@ -57,7 +53,6 @@ def forecast_card() -> Component:
             dcc.Store(id="submit-forecast-asked"),
             dcc.Interval(id="submit-forecast-beat", interval=BEAT_MILLISECONDS, disabled=True),
         ],
-        className="span-12",
     )
 
 
@@ -73,13 +68,7 @@ def register(app: Dash, api: Api) -> None:
         partial(ask, api),
         output=output,
         inputs={"clicks": Input("submit-forecast-ask", "n_clicks")},
-        state={
-            "values": {name: State(field_id(name), "value") for name in FIELDS},
-            "preemptible": State("submit-preemptible", "checked"),
-            "cluster_id": State("cluster-select", "value"),
-            "models": State("submit-models", "data"),
-            "capacity": State("submit-capacity", "data"),
-        },
+        state={"given": form_sources(State)},
         prevent_initial_call=True,
         running=[(Output("submit-forecast-ask", "loading"), True, False)],
     )
@@ -96,32 +85,20 @@ def register(app: Dash, api: Api) -> None:
     )
 
 
-async def ask(
-    api: Api,
-    *,
-    clicks: int | None,
-    values: FormValues,
-    preemptible: bool,
-    cluster_id: str | None,
-    models: list[Model],
-    capacity: Capacity | None,
-) -> Changes:
+async def ask(api: Api, *, clicks: int | None, given: Given) -> Changes:
     """Ask for the job of the form; what is wrong with it is said here as when it is submitted."""
     if not clicks:
         return NOTHING
-    values = {**values, "name": values["name"] or _NAME}
-    model = named_model(models, values["model"])
-    wrong = unfinished(values, model, capacity)
-    if wrong:
-        first = next(iter(wrong.values()))
+    job = given_job(given, name=_NAME)
+    if job.wrong:
+        first = next(iter(job.wrong.values()))
         return _over(html.Div(f"Fill in the form first: {first}", className="hint"))
-    own_batch = None if model is None else model["initial_batch_size"]
-    body = body_of(values, preemptible=preemptible, cluster_id=cluster_id, own_batch=own_batch)
+    body = without_secrets(job.body)
     try:
         async with api.visitor() as maat:
             found = await maat.ask_forecast({"job": body})
     except Failure as error:
-        return _over(error_state(error))
+        return _over(refused_state(error))
     return {
         "told": html.Div("Playing the cluster on …", className="hint"),
         "asked": Asked(forecast=found["id"], operation=found["operation_id"]),
@@ -131,7 +108,7 @@ async def ask(
 
 
 async def follow(api: Api, *, _beat: object, _cancel: object, asked: Asked | None) -> Changes:
-    """Show how far it is, and the answer once there is one."""
+    """Show how far it is, and below it the answer as far as it is known."""
     if asked is None:
         return {"still": True}
     try:
@@ -139,13 +116,14 @@ async def follow(api: Api, *, _beat: object, _cancel: object, asked: Asked | Non
             if ctx.triggered_id == "submit-forecast-cancel":
                 await maat.cancel_operation(asked["operation"])
             operation = await maat.send(calls.operation(asked["operation"]))
-            if operation["state"] in ("queued", "running"):
-                return {"told": progress(operation, failed="The forecast failed")}
+            how_far = progress(operation, failed="The forecast failed")
             if operation["state"] == "failed":
-                return _over(progress(operation, failed="The forecast failed"))
+                return _over(how_far)
             found = await maat.forecast(asked["forecast"])
     except Failure as error:
-        return _over(error_state(error))
+        return _over(refused_state(error))
+    if operation["state"] in ("queued", "running"):
+        return {"told": html.Div([how_far, *(parts_of(found) if found["job"] else ())])}
     return _over(html.Div(parts_of(found)))
 
 
@@ -157,11 +135,13 @@ def parts_of(found: ForecastOut) -> list[Component]:
     """The times of the job, what it would hold, and who would end later."""
     times = found["job"]
     if times is None:
-        return [html.Div("The forecast was cancelled.", className="hint")]
+        cancelled = found["state"] == "cancelled"
+        return [html.Div(_CANCELLED if cancelled else _UNKNOWN, className="hint")]
+    draws = found["draws"] or 0
     return [
-        html.Div(words(times), className="sentence"),
+        html.Div(words(times, draws), className="sentence"),
         allocations(times),
-        html.B("Who is slowed"),
-        slowed_lines(found["slowed"] or []),
-        html.Div(f"From {found['draws']} draws, as of now.", className="hint"),
+        html.B("Who ends later or earlier"),
+        slowed_lines(found["slowed"] or [], draws),
+        html.Div(f"{rests_on(draws)}, as of now.", className="hint"),
     ]

@@ -39,7 +39,6 @@ def preview_card() -> Component:
             html.Div(id="submit-expect", className="legend", style={"minHeight": "20px"}),
             html.Div(id="submit-model-facts"),
         ],
-        className="span-7",
     )
 
 

@@ -56,7 +56,11 @@ def register(app: Dash, api: Api) -> None:
     answer(
         app,
         partial(choose, api),
-        output={"played": Output("submit-played", "style"), "run": Output("submit-run", "style")},
+        output={
+            f"{form}{place}": Output(f"submit-{form}{place}", "style")
+            for form in ("played", "run")
+            for place in ("", "-beside")
+        },
         inputs={"cluster_id": Input("cluster-select", "value")},
     )
     answer(
@@ -157,7 +161,8 @@ async def choose(api: Api, *, cluster_id: str | None) -> Changes:
                 runs = (await maat.cluster(cluster_id))["executor"] != ExecutorKind.SIMULATED
         except Failure:
             return NOTHING
-    return {"played": HIDDEN if runs else SHOWN, "run": SHOWN if runs else HIDDEN}
+    played, run = (HIDDEN, SHOWN) if runs else (SHOWN, HIDDEN)
+    return {"played": played, "played-beside": played, "run": run, "run-beside": run}
 
 
 async def offer(*, capacity: Capacity | None) -> Changes:

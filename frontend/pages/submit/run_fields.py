@@ -51,13 +51,14 @@ def run_id(name: str) -> str:
     return "submit-run-" + name.replace("_", "-")
 
 
-def run_columns() -> html.Div:
-    """Return the form of a command and what its script may change, hidden at first."""
-    cards = [
-        card("Command", _fields(), className="span-5"),
-        card("A script that adapts", _script(), className="span-7"),
-    ]
-    return html.Div(html.Div(cards, className="columns"), id="submit-run", style=HIDDEN)
+def run_form() -> html.Div:
+    """Return the form of a command, hidden at first."""
+    return html.Div(card("Command", _fields()), id="submit-run", style=HIDDEN)
+
+
+def run_beside() -> html.Div:
+    """Return what a script may change to adapt, hidden at first."""
+    return html.Div(card("A script that adapts", _script()), id="submit-run-beside", style=HIDDEN)
 
 
 def _fields() -> html.Div:

@@ -20,7 +20,7 @@ from frontend.pages.submit.submission import Like
 from maat.api.commands import CommandOut
 from maat.client import ApiError
 
-_FILLED = tuple(name for name in FIELDS if name != "secrets")
+FILLED = tuple(name for name in FIELDS if name != "secrets")
 
 
 def register(app: Dash, api: Api) -> None:
@@ -28,7 +28,7 @@ def register(app: Dash, api: Api) -> None:
         app,
         partial(fill, api),
         output={
-            "values": {name: Output(run_id(name), "value") for name in _FILLED},
+            "values": {name: Output(run_id(name), "value") for name in FILLED},
             "switches": {name: Output(run_id(name), "checked") for name in SWITCHES},
             "rows": Output(ROWS, "children"),
             "priorities": Output(run_id("priority"), "data"),
@@ -56,10 +56,10 @@ async def fill(api: Api, *, like: Like, note: object) -> Changes:
         return {"note": error_state(error)}
     values = values_like(job, command)
     return {
-        "values": {name: values[name] for name in _FILLED},
+        "values": {name: values[name] for name in FILLED},
         "switches": {name: values[name] for name in SWITCHES},
         "priorities": priority_choices(job["priority"]),
-        "rows": secret_rows(command["secret_names"]),
+        "rows": secret_rows(dict.fromkeys(command["secret_names"])),
         "note": _note(job["name"], command),
     }
 

@@ -104,9 +104,20 @@ def unfinished(values: FormValues) -> dict[str, str]:
         "labels": wrong_labels(values["labels"]),
         "secrets": _wrong_secrets(values["secrets"], dict(_variables(values["env"] or ""))),
         **{name: wrong_number(body, name, values[name]) for name, body in NUMBERS.items()},
+        **wrong_shape(values),
     }
     if not folder:
         found["cwd"] = "Say in which folder it is to run."
+    for name, other in (SHARES, SHARES[::-1]):
+        if values[name] in ("", None) and values[other] not in ("", None):
+            found[name] = "Give both shares, or neither."
+    absent = meaningless(values["adaptivity"])
+    return {field: words for field, words in found.items() if words and field not in absent}
+
+
+def wrong_shape(values: FormValues) -> dict[str, str]:
+    """Return what is wrong in the numbers of GPUs and in the batch sizes, by field."""
+    found = {name: wrong_number(JobBody, name, values[name]) for name in SHAPED}
     rigid = values["adaptivity"] == "rigid"
     if rigid and values["gpu_count"] in ("", None):
         found["gpu_count"] = "Say how many GPUs it needs."
@@ -116,11 +127,8 @@ def unfinished(values: FormValues) -> dict[str, str]:
         least, most = values[low], values[high]
         if not found[high] and _both_numbers(least, most) and most < least:
             found[high] = f"Give at least {least}, or leave it empty."
-    for name, other in (SHARES, SHARES[::-1]):
-        if values[name] in ("", None) and values[other] not in ("", None):
-            found[name] = "Give both shares, or neither."
     absent = meaningless(values["adaptivity"])
-    return {field: words for field, words in found.items() if words and field not in absent}
+    return {name: words for name, words in found.items() if words and name not in absent}
 
 
 def body_of(values: FormValues, *, cluster_id: str | None) -> RawBody:

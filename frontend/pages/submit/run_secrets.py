@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
@@ -36,7 +36,7 @@ def secret_fields() -> html.Div:
     )
 
 
-def secret_row(name: str = "") -> html.Div:
+def secret_row(name: str = "", value: str = "") -> html.Div:
     row = uuid4().hex
     return html.Div(
         [
@@ -50,7 +50,7 @@ def secret_row(name: str = "") -> html.Div:
             dmc.PasswordInput(
                 id={"type": _VALUE, "row": row},
                 placeholder="its value",
-                value="",
+                value=value,
                 debounce=300,
                 autoComplete="new-password",
                 **aria(f"Value of {name}" if name else "Value of the secret"),
@@ -60,9 +60,9 @@ def secret_row(name: str = "") -> html.Div:
     )
 
 
-def secret_rows(names: Sequence[str]) -> list[html.Div]:
-    """Return a row for each name, its value empty; without a name, one empty row."""
-    return [secret_row(name) for name in names] or [secret_row()]
+def secret_rows(secrets: Mapping[str, str | None]) -> list[html.Div]:
+    """Return a row for each name, with its value if it has one; without a name, one empty row."""
+    return [secret_row(name, value or "") for name, value in secrets.items()] or [secret_row()]
 
 
 def secret_sources(kind: type[Input] | type[State]) -> dict[str, Any]:

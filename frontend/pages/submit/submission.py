@@ -10,7 +10,7 @@ from dash import Dash, Input, Output, State
 
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
-from frontend.components.cards import error_state
+from frontend.components.cards import refused_state
 from frontend.components.notices import notice
 from frontend.forms import FormValues, Told
 from frontend.pages.submit.fields import error_id, field_id
@@ -197,7 +197,7 @@ def _refusal(error: Exception, values: FormValues, later: FormValues) -> Changes
     all_placed = beside and len(beside) == len({_name(problem) for problem in problems})
     return {
         "told": {"values": {**values, **later}, "errors": beside},
-        "problem": None if all_placed else error_state(error),
+        "problem": None if all_placed else refused_state(error),
         **({"open": True} if below else {}),
     }
 

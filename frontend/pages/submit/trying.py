@@ -6,7 +6,7 @@ from dash import html
 from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
-from frontend.components.cards import error_state
+from frontend.components.cards import refused_state
 from frontend.components.states import gpu_chip
 from frontend.formatting import plural
 from maat.api.job_answers import DryRunOut
@@ -25,7 +25,7 @@ async def tried(api: Api, body: RawBody, *, jobs: int) -> Component | ApiError:
     except ApiError as error:
         return error
     except Failure as error:
-        return error_state(error)
+        return refused_state(error)
     return shown_try(found, jobs=jobs)
 
 

@@ -6,18 +6,20 @@ import asyncio
 from collections.abc import Sequence
 from functools import partial
 
-from dash import Dash, Input, Output, State
+from dash import Dash, Input, Output, State, html
 
-from frontend.api import Api, Failure, error_message
+from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer, is_press_of
 from frontend.components.cards import card, empty_state, error_state
+from frontend.components.next_step import goes_to, without_cluster
 from frontend.components.notices import refusal
 from frontend.components.period import asked_period, period_inputs
-from frontend.figures.base import empty_figure, error_figure
+from frontend.figures.base import empty_figure
 from frontend.figures.gpu_hours import effect_figure, hours_by_row_figure, utilisation_figure
 from frontend.formatting import clock
+from frontend.loading import by_part, failed_figure, loaded, may
 from frontend.pages.usage.layout import PAGE
-from frontend.pages.usage.parts import rows_table, tiles, types_table
+from frontend.pages.usage.parts import rows_table, tiles, types_table, verdict
 from frontend.pages.usage.prices import MAY_PRICE, add_button, prices_table
 from frontend.routing import in_browser
 from frontend.shell import NO_CLUSTER
@@ -97,28 +99,33 @@ async def show(
     wanted = asked_period(cluster_id, period, days)
     if wanted is None:
         return _without(*NO_DAYS, scheme)
-    try:
-        async with api.visitor() as maat:
-            found, prices, me = await asyncio.gather(
-                maat.send(calls.usage(by=by, per_day=True, **wanted)),
-                maat.send(calls.prices(cluster_id)),
-                maat.send(calls.me()),
-            )
-    except Failure as error:
-        return _failed(error, scheme)
-    may = MAY_PRICE in me["permissions"]
-    return {
-        "told": None,
-        "note": _note(found),
-        "tiles": tiles(found),
-        "rows_chart": hours_by_row_figure(found, scheme=scheme),
-        "types_chart": utilisation_figure(found["gpu_types"], scheme=scheme),
-        "effect_chart": effect_figure(found, scheme=scheme),
-        "table": rows_table(found),
-        "types": types_table(found["gpu_types"], found["currency"]),
-        "prices": prices_table(prices["items"], may=may),
-        "add": add_button(may),
-    }
+    async with api.visitor() as maat:
+        found, prices, me = await asyncio.gather(
+            loaded(maat.send(calls.usage(by=by, per_day=True, **wanted))),
+            loaded(maat.send(calls.prices(cluster_id))),
+            loaded(maat.send(calls.me())),
+        )
+    may_price = may(me, MAY_PRICE)
+    return by_part(
+        {
+            "told": lambda: html.Div(verdict(found()), className="verdict sentence"),
+            "note": lambda: _note(found()),
+            "tiles": lambda: tiles(found()),
+            "rows_chart": lambda: hours_by_row_figure(found(), scheme=scheme),
+            "types_chart": lambda: utilisation_figure(found()["gpu_types"], scheme=scheme),
+            "effect_chart": lambda: effect_figure(found(), scheme=scheme),
+            "table": lambda: rows_table(found()),
+            "types": lambda: types_table(found()["gpu_types"], found()["currency"]),
+            "prices": lambda: prices_table(prices()["items"], may=may_price),
+            "add": lambda: add_button(may_price),
+        },
+        failed={
+            "told": lambda error: card(None, error_state(error), mb=12),
+            "tiles": lambda _: [],
+            **dict.fromkeys(CHARTS, failed_figure(scheme)),
+            **dict.fromkeys(("table", "types", "prices"), error_state),
+        },
+    )
 
 
 async def download(
@@ -155,23 +162,13 @@ def _note(found: UsageOut) -> str:
 
 
 def _without(title: str, remedy: str, scheme: str) -> Changes:
+    days = empty_state(title, remedy, action=goes_to("Choose days", "usage-days"))
+    state = days if title == NO_DAYS[0] else without_cluster(remedy)
     return {
-        "told": card(None, empty_state(title, remedy), mb=12),
+        "told": card(None, state, mb=12),
         "note": "",
         "tiles": [],
         **{name: empty_figure(scheme, title, remedy) for name in CHARTS},
         "table": empty_state(title, remedy),
         "types": empty_state(title, remedy),
-    }
-
-
-def _failed(error: Exception, scheme: str) -> Changes:
-    title, remedy = error_message(error)
-    return {
-        "told": card(None, error_state(error), mb=12),
-        "tiles": [],
-        **{name: error_figure(scheme, title, remedy) for name in CHARTS},
-        "table": error_state(error),
-        "types": error_state(error),
-        "prices": error_state(error),
     }

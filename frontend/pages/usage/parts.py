@@ -9,6 +9,7 @@ from dash.development.base_component import Component
 
 from frontend.components.cards import empty_state, tile
 from frontend.components.names import cut_name
+from frontend.components.next_step import goes_to, leads
 from frontend.components.states import gpu_chip
 from frontend.formatting import ABSENT, count, duration, percent
 from maat.api.usage import TypeUse, UsageOut, UsageRow, WaitsOut
@@ -50,6 +51,19 @@ def tiles(found: UsageOut) -> list[Component]:
     ]
 
 
+def verdict(found: UsageOut) -> str:
+    """Sum up a period: how much was allocated, to what effect, and how long jobs waited."""
+    total, wait = found["total"], found["waits"]["median_seconds"]
+    allocated = total["allocated_gpu_hours"]
+    capacity = sum(one["capacity_gpu_hours"] for one in found["gpu_types"])
+    if allocated <= 0 or capacity <= 0:
+        return "No GPU was held in this period."
+    use = f"{_of(allocated, capacity, 'of all GPU-hours were allocated')}"
+    good = _of(total["useful_gpu_hours"], allocated, "of these useful")
+    waits = "" if wait is None else f"; half of the jobs waited less than {duration(wait)}"
+    return f"{use}, {good}{waits}."
+
+
 def _of(part: float, whole: float, words: str) -> str:
     return f"{percent(min(part / whole, 1.0))} {words}" if whole > 0 else "none"
 
@@ -71,7 +85,9 @@ def rows_table(found: UsageOut) -> Component:
     rows = [*found["rows"], *([] if found["others"] is None else [found["others"]])]
     if not rows or found["total"]["allocated_gpu_hours"] == 0:
         return empty_state(
-            "No GPU was held in this period", "Choose a period in which jobs ran, or submit one."
+            "No GPU was held in this period",
+            "Choose a period in which jobs ran, or submit one.",
+            action=leads("Submit job", "/submit"),
         )
     heads = (
         "",
@@ -108,7 +124,11 @@ def rows_table(found: UsageOut) -> Component:
 
 def types_table(types: Sequence[TypeUse], currency: str | None) -> Component:
     if not types:
-        return empty_state("No round was made in this period", "Choose a later period.")
+        return empty_state(
+            "No round was made in this period",
+            "Choose a later period.",
+            action=goes_to("Choose a period", "usage-period"),
+        )
     heads = ("", "GPU-hours", "Utilisation", "Idle", "Fragmented", "Reserved, idle", "Price per h")
     return _table(heads, [_type_row(one, currency) for one in types])
 

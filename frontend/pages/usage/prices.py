@@ -12,8 +12,8 @@ from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
-from frontend.callbacks import NOTHING, NOTICES, Changes, answer, is_press_of
-from frontend.components.dialogs import dialog, question
+from frontend.callbacks import NOTHING, NOTICES, Changes, answer
+from frontend.components.dialogs import dialog, question, register_question
 from frontend.components.notices import notice, refusal
 from frontend.components.states import gpu_chip
 from frontend.forms import FormValues, errors_by_field
@@ -154,35 +154,14 @@ def register(app: Dash, api: Api) -> None:
         prevent_initial_call=True,
         running=[(Output("usage-price-set", "loading"), True, False)],
     )
-    answer(
+    register_question(
         app,
-        ask,
-        output={
-            "asks": Output(f"{REMOVE}-ask", "opened"),
-            "words": Output(f"{REMOVE}-ask-text", "children"),
-            "chosen": Output(f"{REMOVE}-chosen", "data"),
-        },
-        inputs={"pressed": Input("usage-price-removed", "data")},
-        prevent_initial_call=True,
-    )
-    answer(
-        app,
-        partial(remove, api),
-        output={
-            "asks": Output(f"{REMOVE}-ask", "opened", allow_duplicate=True),
-            "changed": Output("usage-prices-changed", "data", allow_duplicate=True),
-            "notices": NOTICES,
-        },
-        inputs={
-            "_yes": Input(f"{REMOVE}-yes", "n_clicks"),
-            "_no": Input(f"{REMOVE}-no", "n_clicks"),
-        },
-        state={
-            "cluster_id": State("cluster-select", "value"),
-            "chosen": State(f"{REMOVE}-chosen", "data"),
-        },
-        prevent_initial_call=True,
-        running=[(Output(f"{REMOVE}-yes", "loading"), True, False)],
+        REMOVE,
+        pressed="usage-price-removed",
+        ask=words_of,
+        act=partial(remove, api),
+        changed=Output("usage-prices-changed", "data", allow_duplicate=True),
+        state={"cluster_id": State("cluster-select", "value")},
     )
 
 
@@ -215,31 +194,24 @@ async def set_price(
     }
 
 
-async def ask(*, pressed: Pressed | None) -> Changes:
-    """Ask whether to remove the price whose button was pressed."""
-    if not pressed:
-        return NOTHING
-    words = (
+def words_of(pressed: Pressed) -> str:
+    """What to ask before the price whose button was pressed is removed."""
+    return (
         f"{pressed['told']} Its days, past ones too, then cost what the price before it says; "
         "without one their hours have no price."
     )
-    return {"asks": True, "words": words, "chosen": pressed}
 
 
-async def remove(
-    api: Api, *, _yes: int | None, _no: int | None, cluster_id: str, chosen: Pressed | None
-) -> Changes:
-    """Close the dialog, and remove the price if that was confirmed."""
-    if not is_press_of(f"{REMOVE}-yes") or not chosen:
-        return {"asks": False}
+async def remove(api: Api, *, chosen: Pressed, cluster_id: str) -> Changes:
+    """Remove the price."""
     version = int(chosen["version"])
     try:
         async with api.visitor() as maat:
             await maat.send(calls.remove_price(cluster_id, chosen["price"], version=version))
     except Failure as error:
-        return {"asks": False, "notices": refusal(error)}
+        return {"notices": refusal(error)}
     words = "The price before it counts on."
-    return {"asks": False, "changed": chosen["at"], "notices": notice("Price removed", words)}
+    return {"changed": chosen["at"], "notices": notice("Price removed", words)}
 
 
 def _place(problem: FieldProblem) -> str | None:

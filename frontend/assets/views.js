@@ -1,0 +1,66 @@
+/* Views of the job list, kept in this browser by name. A view is the query of its address. */
+(() => {
+    'use strict';
+
+    const { maat } = window;
+    const KEY = 'maat-job-views';
+    const PATH = '/jobs';
+    let changes = 0;
+
+    function kept() {
+        try {
+            const found = JSON.parse(localStorage.getItem(KEY));
+            return found && typeof found === 'object' ? found : {};
+        } catch (unreadable) { return {}; }
+    }
+
+    function keep(views) {
+        try {
+            localStorage.setItem(KEY, JSON.stringify(views));
+        } catch (forbidden) { /* then there are none */ }
+        changes += 1;
+        return [changes, false];
+    }
+
+    /* The same for parameters in another order. */
+    function ordered(query) {
+        const parameters = new URLSearchParams(query);
+        parameters.sort();
+        return parameters.toString();
+    }
+
+    const here = () => ordered(window.location.search);
+
+    function named(text) { return String(text || '').trim(); }
+
+    maat.callbacks({
+        offerViews() {
+            const views = kept(), names = Object.keys(views).sort();
+            const now = names.filter((name) => views[name] === here())[0] || null;
+            return [names, now, names.length ? {} : { display: 'none' }, names];
+        },
+
+        openView(name) {
+            const query = kept()[name];
+            if (query !== undefined && query !== here()) { maat.go(`${PATH}?${query}`); }
+            return maat.noUpdate();
+        },
+
+        askView(clicks, chosen) {
+            return clicks ? [true, chosen || ''] : [maat.noUpdate(), maat.noUpdate()];
+        },
+
+        knownView: (name) => [!(named(name) in kept()), !named(name)],
+
+        keepView(clicks, name) {
+            if (!clicks || !named(name)) { return [maat.noUpdate(), maat.noUpdate()]; }
+            return keep({ ...kept(), [named(name)]: here() });
+        },
+
+        deleteView(clicks, name) {
+            const { [named(name)]: gone, ...others } = kept();
+            if (!clicks || gone === undefined) { return [maat.noUpdate(), maat.noUpdate()]; }
+            return keep(others);
+        },
+    });
+})();

@@ -1,0 +1,171 @@
+"""Presses a remedy of a job: shows what will change, then changes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, TypedDict
+
+import dash_mantine_components as dmc
+from dash import Dash, Input, Output, State, dcc, html
+from dash.development.base_component import Component
+
+from frontend.api import Api, Failure
+from frontend.callbacks import NOTHING, NOTICES, Changes, answer, is_press_of
+from frontend.components.cards import error_state
+from frontend.components.dialogs import dialog
+from frontend.components.notices import notice, refusal
+from maat.api.job_answers import JobOut, Remedy
+from maat.client import AsyncClient, calls
+
+FIELDS = {
+    "gpu_count": "GPUs",
+    "min_gpus": "At least (GPUs)",
+    "max_gpus": "At most (GPUs)",
+    "gpu_types": "GPU types",
+    "adaptivity": "What Maat may vary",
+    "batch_size": "Batch size (samples)",
+    "priority": "Priority",
+    "weight": "Weight of its tenant",
+}
+GONE = "This remedy no longer helps: the cluster has changed since. The card shows what does now."
+
+
+class Pressed(TypedDict):
+    """A press of a remedy's button: when, and of which remedy."""
+
+    at: int
+    code: str
+
+
+def remedy_dialog() -> html.Div:
+    buttons = [
+        dmc.Button("Leave it", id="job-remedy-no", variant="default"),
+        dmc.Button("Do it", id="job-remedy-yes"),
+    ]
+    content = [html.Div(id="job-remedy-text"), dmc.Group(buttons, justify="flex-end", mt=12)]
+    return html.Div(
+        [
+            dcc.Store(id="job-remedy-pressed"),
+            dcc.Store(id="job-remedy-chosen"),
+            dialog("job-remedy-ask", "Do this?", content),
+        ]
+    )
+
+
+def register(app: Dash, api: Api) -> None:
+    answer(
+        app,
+        partial(ask, api),
+        output={
+            "asks": Output("job-remedy-ask", "opened", allow_duplicate=True),
+            "text": Output("job-remedy-text", "children"),
+            "chosen": Output("job-remedy-chosen", "data"),
+            "cannot": Output("job-remedy-yes", "disabled"),
+        },
+        inputs={"pressed": Input("job-remedy-pressed", "data")},
+        state={"job_id": State("job-id", "data")},
+        prevent_initial_call=True,
+    )
+    answer(
+        app,
+        partial(do, api),
+        output={
+            "asks": Output("job-remedy-ask", "opened"),
+            "changed": Output("job-changed", "data", allow_duplicate=True),
+            "notices": NOTICES,
+        },
+        inputs={
+            "clicks": Input("job-remedy-yes", "n_clicks"),
+            "_no": Input("job-remedy-no", "n_clicks"),
+        },
+        state={
+            "remedy": State("job-remedy-chosen", "data"),
+            "job_id": State("job-id", "data"),
+        },
+        prevent_initial_call=True,
+        running=[(Output("job-remedy-yes", "loading"), True, False)],
+    )
+
+
+async def ask(api: Api, *, pressed: Pressed | None, job_id: str) -> Changes:
+    """Show what the remedy would change."""
+    if not pressed:
+        return NOTHING
+    try:
+        async with api.visitor() as maat:
+            told = await maat.send(calls.explanation(job_id))
+    except Failure as error:
+        return {"asks": True, "text": error_state(error), "chosen": None, "cannot": True}
+    remedy = next((one for one in told["remedies"] if one["code"] == pressed["code"]), None)
+    if remedy is None:
+        return {"asks": True, "text": html.P(GONE), "chosen": None, "cannot": True}
+    return {"asks": True, "text": what_changes(remedy), "chosen": remedy, "cannot": False}
+
+
+def what_changes(remedy: Remedy) -> list[Component]:
+    """The remedy's sentence, and each field as it is and as it will be."""
+    rows = [
+        html.Tr(
+            [
+                html.Th(FIELDS.get(name, name), scope="row"),
+                html.Td(_shown(name, remedy["before"].get(name))),
+                html.Td(_shown(name, value)),
+            ]
+        )
+        for name, value in remedy["changes"].items()
+    ]
+    if not rows:
+        return [html.P(remedy["sentence"])]
+    head = html.Thead(html.Tr([html.Th(text) for text in ("", "now", "then")]))
+    return [
+        html.P(remedy["sentence"]),
+        html.Table([head, html.Tbody(rows)], className="plain-table"),
+    ]
+
+
+def _shown(name: str, value: Any) -> str:
+    if value is None:
+        return "any" if name == "gpu_types" else "none"
+    return ", ".join(value) if isinstance(value, list) else str(value)
+
+
+async def do(
+    api: Api, *, clicks: int | None, _no: int | None, remedy: Remedy | None, job_id: str
+) -> Changes:
+    """Close the dialog, and do what the remedy says if the visitor confirmed it."""
+    if not is_press_of("job-remedy-yes") or remedy is None:
+        return {"asks": False}
+    try:
+        async with api.visitor() as maat:
+            job = await maat.job(job_id)
+            if not await _done(maat, job, remedy):
+                return {"asks": False, "notices": notice("Changed meanwhile", GONE)}
+    except Failure as error:
+        return {"asks": False, "notices": refusal(error)}
+    told = notice(f"{job['name']} changed", "The next round follows it.")
+    return {"asks": False, "changed": clicks, "notices": told}
+
+
+async def _done(maat: AsyncClient, job: JobOut, remedy: Remedy) -> bool:
+    """Do what the remedy says; return False if what it would change is another thing by now."""
+    before, changes = remedy["before"], remedy["changes"]
+    match remedy["action"]:
+        case "resume" | "release":
+            await maat.resume_job(job["id"])
+        case "change-tenant":
+            tenant = await maat.tenant(job["tenant"])
+            if tenant["weight"] != before["weight"]:
+                return False
+            await maat.change_tenant(job["tenant"], changes, version=tenant["version"])
+        case _:
+            if _of(job, before) != before:
+                return False
+            # Rounds change the version all the time: what the dialog showed is compared above.
+            await maat.change_job(job["id"], changes, version=job["version"])
+    return True
+
+
+def _of(job: JobOut, names: Mapping[str, Any]) -> dict[str, Any]:
+    held: Mapping[str, Any] = job
+    return {name: held[name] for name in names}

@@ -1,0 +1,59 @@
+"""Scripts that are answered from memory, compressed once: that of the charts, and Maat's own.
+
+The charts are drawn by Plotly's bundle of the kinds of charts that the pages use. The whole bundle
+is three times as large, and evaluating it is the longest task of every page with a chart. A test
+holds the script's version to that of the Python package, whose figures it draws.
+
+Maat's own scripts, `assets/*.js`, are one file for a browser, in the order of their names: a visit
+asks for one instead of thirty.
+"""
+
+from __future__ import annotations
+
+import gzip
+from hashlib import blake2s
+from pathlib import Path
+
+from fastapi import FastAPI, Request, Response
+
+# Where Dash's renderer asks for the whole bundle.
+CHARTS_PATH = "/_dash-component-suites/plotly/package_data/plotly.min.js"
+CHARTS = Path(__file__).parent / "vendor" / "plotly-cartesian.min.js"
+ASSETS = Path(__file__).parent / "assets"
+OWN_PATH = "/assets/maat.js"
+APART = "worker_"  # a browser runs these apart from the pages
+_FOR_A_YEAR = "public, max-age=31536000, immutable"
+
+
+def serve_charts_script(service: FastAPI) -> None:
+    """Before Dash adds its own routes, so that this one answers."""
+    _serve(service, CHARTS_PATH, CHARTS.read_bytes())
+
+
+def serve_own_scripts(service: FastAPI) -> str:
+    """Serve Maat's own scripts as one; return its address, which names its content."""
+    files = sorted(file for file in ASSETS.glob("*.js") if not file.name.startswith(APART))
+    version = _serve(service, OWN_PATH, b"\n".join(file.read_bytes() for file in files))
+    return f"{OWN_PATH}?v={version}"
+
+
+def _serve(service: FastAPI, path: str, plain: bytes) -> str:
+    """Answer a script at this path; return its version, by which browsers may keep it."""
+    small = gzip.compress(plain, mtime=0)
+    version = blake2s(plain, digest_size=12).hexdigest()
+    etag = f'"{version}"'
+
+    async def script(request: Request) -> Response:
+        named = request.query_params.get("v") == version
+        keep = _FOR_A_YEAR if named else "no-cache"
+        headers = {"ETag": etag, "Cache-Control": keep, "Vary": "Accept-Encoding"}
+        if request.headers.get("if-none-match") == etag:
+            return Response(status_code=304, headers=headers)
+        if "gzip" not in request.headers.get("accept-encoding", ""):
+            return Response(plain, media_type="text/javascript", headers=headers)
+        return Response(
+            small, media_type="text/javascript", headers={**headers, "Content-Encoding": "gzip"}
+        )
+
+    service.add_api_route(path, script, methods=["GET"], include_in_schema=False)
+    return version
