@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed: maat[agent]
 
 from training_runs import ROOT, Run
 
-from benchmarks.agent_noise import BATCH, followed_ratios, ratios
+from benchmarks.agent.noise import BATCH, followed_ratios, ratios
 from maat.agent import noise, timing
 from maat.agent.environment import BatchPlan, Environment
 from maat.agent.job import Job
@@ -67,7 +67,7 @@ def test_the_loop_of_a_library_is_measured_before_it_clips(
 
 @pytest.mark.long
 def test_two_replicas_measure_the_noise_that_there_is(new_run: Callable[..., Run]) -> None:
-    run = new_run(script=ROOT / "benchmarks/agent_noise.py")
+    run = new_run(script=ROOT / "benchmarks/agent/noise.py")
     assert run.attempt(2) == {"0": 0, "1": 0}, run.logs()
     print(run.logs())
     by_kind = json.loads(run.attempts[-1].text("rank-0.log"))

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.fidelity_metrics import difference
-from benchmarks.fidelity_page import family_figures, moved, page
-from benchmarks.fidelity_runs import (
+from benchmarks.fidelity.metrics import difference
+from benchmarks.fidelity.page import family_figures, moved, page
+from benchmarks.fidelity.published import HOURS_BY_TYPE, RUNS, TYPES
+from benchmarks.fidelity.runs import (
     ARTIFACT,
     ARTIFACT_TRACES,
     CHANGES,
@@ -21,7 +22,6 @@ from benchmarks.fidelity_runs import (
     play_all,
     wanted,
 )
-from benchmarks.published import HOURS_BY_TYPE, RUNS, TYPES
 from maat.scheduling.cluster import Cluster
 from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate

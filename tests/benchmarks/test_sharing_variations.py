@@ -9,9 +9,8 @@ from dataclasses import fields
 
 import pytest
 
-from benchmarks.sharing import tables
-from benchmarks.sharing_decisions import decisions_table, mean_slowdown
-from benchmarks.sharing_runs import (
+from benchmarks.sharing.decisions import decisions_table, mean_slowdown
+from benchmarks.sharing.runs import (
     CONTENDERS,
     DECISION_SEEDS,
     Outcome,
@@ -21,7 +20,8 @@ from benchmarks.sharing_runs import (
     wanted,
     workload,
 )
-from benchmarks.sharing_variations import AS_FIXED, VARIATIONS, scaled, with_setting
+from benchmarks.sharing.tables import tables
+from benchmarks.sharing.variations import AS_FIXED, VARIATIONS, scaled, with_setting
 from maat.simulation.interference import Interference, synthetic
 from maat.simulation.world_models import catalog_models
 

@@ -30,7 +30,7 @@ from playwright.sync_api import (
 from backend.bootstrap_data import ensure_defaults
 from backend.database import Database
 from backend.settings import Settings
-from benchmarks.real_server import free_port
+from benchmarks.service.real_server import free_port
 from maat.client import ApiError, Client, Unreachable
 
 START_SECONDS = 120.0  # of patience: only a test that fails waits as long
@@ -40,6 +40,8 @@ ROOT = Path(__file__).parents[2]
 CHROMIUM = shutil.which("chromium")
 WIDE: ViewportSize = {"width": 1280, "height": 800}
 ColorScheme = Literal["light", "dark"]
+# The guided tour opens by itself for those who have not seen it, over what tests press.
+TOUR_SEEN = "try { localStorage.setItem('maat-tour', 'seen'); } catch (none) { /* no page yet */ }"
 # The two lists of suggestions under the address bar are pages in a process of their own, one for
 # each window. The others are what Playwright turns off: its own list no longer counts.
 NO_FEATURES = (
@@ -115,13 +117,18 @@ def running(arguments: list[str], environment: dict[str, str], log: Path) -> Ite
 
 
 @contextmanager
-def serving(folder: Path, *, demo: bool) -> Iterator[Server]:
+def serving(
+    folder: Path, *, demo: bool, commands: bool = False, application: str = "frontend.app:app"
+) -> Iterator[Server]:
+    """`application`: a module of this folder too, as `browser.MODULE:NAME`."""
     port = free_port()
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MAAT_")}
     environment = {
         **kept,
+        "PYTHONPATH": str(ROOT),
         "MAAT_DATA_DIR": str(folder),
         "MAAT_DEMO": str(demo).lower(),
+        "MAAT_ALLOW_COMMANDS": str(commands).lower(),
         "MAAT_WEBHOOKS_TO_PRIVATE_ADDRESSES": "true",  # receivers of tests are here
     }
     settings = Settings(_env_file=None, data_dir=folder, database_url="", demo=demo)
@@ -130,7 +137,9 @@ def serving(folder: Path, *, demo: bool) -> Iterator[Server]:
     database.dispose()
     arguments = [
         "uvicorn",
-        "frontend.app:app",
+        application,
+        "--app-dir",
+        str(ROOT / "tests"),
         "--port",
         str(port),
         "--log-level",
@@ -299,6 +308,7 @@ class Visitors:
                 return page
         context = self.chromium.new_context(viewport=WIDE, reduced_motion="reduce", **options)
         context.set_default_timeout(PATIENCE_MILLISECONDS)
+        context.add_init_script(TOUR_SEEN)
         page = context.new_page()
         self.profiles.append((options, page))
         return page

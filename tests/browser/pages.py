@@ -74,7 +74,7 @@ def without_push(page: Page) -> None:
         body = "delete window.SharedWorker;\n" + answer.text()
         route.fulfill(response=answer, headers=headers, body=body)
 
-    page.route("**/assets/events.js*", shorten)
+    page.route("**/assets/maat.js*", shorten)
 
 
 def without_beats(page: Page) -> None:

@@ -18,8 +18,6 @@ from maat.client import calls
 pytestmark = pytest.mark.needs_chromium
 
 SECOND = "the second"
-# The frame reads the address, which is the same around all pages.
-SHOWN_TO_ANOTHER = ("/", "/rounds")
 
 
 @pytest.fixture(scope="module")
@@ -57,20 +55,28 @@ def names(page: Page) -> Any:
     return page.locator(".ag-row a")
 
 
+# The frame reads the address, which is the same around all pages.
+@pytest.mark.parametrize(
+    "paths",
+    [
+        ("/rounds",),
+        pytest.param(("/", "/cluster", "/jobs", "/submit", "/simulate"), marks=pytest.mark.long),
+    ],
+    ids=" ".join,
+)
 def test_an_address_without_a_cluster_is_completed_and_shows_another_visitor_the_same(
-    two: Any, open_tab: Any
+    two: Any, open_tab: Any, paths: tuple[str, ...]
 ) -> None:
     mine, other = open_tab().open(two.url + "/submit"), open_tab().page
     expect(mine.locator("#cluster-select")).to_have_value("demo")
     choose(mine, SECOND)
     mine.wait_for_url(re.compile(rf"cluster={two.second}$"))  # the choice is kept by now
-    for path in ("/", "/cluster", "/jobs", "/submit", "/rounds", "/simulate"):
+    for path in paths:
         mine.goto(two.url + path)
         mine.wait_for_url(re.compile(rf"{path}\?cluster={two.second}$"), wait_until="commit")
 
-        if path in SHOWN_TO_ANOTHER:
-            other.goto(mine.url)
-            expect(other.locator("#cluster-select")).to_have_value(SECOND)
+        other.goto(mine.url)
+        expect(other.locator("#cluster-select")).to_have_value(SECOND)
 
     other.goto(two.url + "/submit")
     expect(other.locator("#cluster-select")).to_have_value(
@@ -97,7 +103,7 @@ def test_links_lead_to_the_cluster_that_is_shown_also_in_a_new_tab(two: Any, ope
     page.locator(f".nav-link[href='/jobs?cluster={two.second}']").wait_for()
     page.locator(f".button-link[href='/submit?cluster={two.second}']").wait_for()
 
-    hrefs = page.locator(".tile-link, .nav-link, .button-link").evaluate_all(
+    hrefs = page.locator("a:is(.tile-link, .nav-link, .button-link)").evaluate_all(
         "links => links.map(link => link.getAttribute('href'))"
     )
 
@@ -107,6 +113,7 @@ def test_links_lead_to_the_cluster_that_is_shown_also_in_a_new_tab(two: Any, ope
     ] == []
 
 
+@pytest.mark.long
 def test_a_page_of_one_job_shows_the_cluster_of_that_job_which_is_no_choice_of_the_visitor(
     two: Any, open_tab: Any
 ) -> None:
@@ -125,6 +132,7 @@ def test_a_page_of_one_job_shows_the_cluster_of_that_job_which_is_no_choice_of_t
     expect(page.locator("#cluster-select")).to_have_value("demo")
 
 
+@pytest.mark.long
 def test_a_simulation_of_what_a_cluster_did_shows_that_cluster(two: Any, open_tab: Any) -> None:
     replayed = {"kind": "cluster", "cluster_id": two.second}
     made = two.client.simulate(
@@ -170,6 +178,7 @@ def test_the_order_of_the_list_stands_in_its_address(two: Any, open_tab: Any) ->
     expect(other.locator(".ag-header-cell[aria-sort='descending']")).to_contain_text("Job")
 
 
+@pytest.mark.long
 def test_back_and_forward_lead_through_clusters_and_filters(two: Any, open_tab: Any) -> None:
     page = open_tab().open(two.url + "/jobs?q=long")
     expect(names(page)).to_have_count(2)
@@ -192,6 +201,7 @@ def test_back_and_forward_lead_through_clusters_and_filters(two: Any, open_tab: 
     expect(names(page)).to_have_text(["bert of the second"])
 
 
+@pytest.mark.long
 def test_a_link_to_the_page_itself_shows_it_without_the_filters(two: Any, open_tab: Any) -> None:
     page = open_tab().open(f"{two.url}/jobs?cluster={two.second}")
     for _ in range(2):
@@ -226,6 +236,7 @@ def test_choosing_another_cluster_keeps_what_was_typed_into_a_form(two: Any, ope
     expect(page.locator("#submit-name")).to_have_value("typed")
 
 
+@pytest.mark.long
 def test_the_page_of_a_large_matrix_stands_in_the_address(two: Any, open_tab: Any) -> None:
     jobs = [
         {"name": f"many-{i}", "model": "cifar10", "cluster_id": two.second, "work_scale": 50.0}
@@ -245,13 +256,13 @@ def test_the_page_of_a_large_matrix_stands_in_the_address(two: Any, open_tab: An
 @pytest.mark.parametrize(
     ("address", "value", "way"),
     [
-        ("/jobs?state=nope", "nope", "/jobs"),
+        pytest.param("/jobs?state=nope", "nope", "/jobs", marks=pytest.mark.long),
         ("/jobs?sort=nope", "nope", "/jobs"),
-        ("/jobs?colour=red", "red", "/jobs"),
-        ("/?range=nope", "nope", "/"),
+        pytest.param("/jobs?colour=red", "red", "/jobs", marks=pytest.mark.long),
+        pytest.param("/?range=nope", "nope", "/", marks=pytest.mark.long),
         ("/rounds?page=nope", "nope", "/rounds"),
-        ("/measurements?kind=nope", "nope", "/measurements"),
-        ("/submit?like=nope", "nope", "/submit"),
+        pytest.param("/measurements?kind=nope", "nope", "/measurements", marks=pytest.mark.long),
+        pytest.param("/submit?like=nope", "nope", "/submit", marks=pytest.mark.long),
         ("/submit?remedy=nope", "nope", "/submit"),
     ],
 )
@@ -268,6 +279,7 @@ def test_what_a_page_does_not_understand_of_its_address_is_named_with_the_way_ou
     assert re.match(rf"{re.escape(two.url + way)}(\?cluster=\w+)?$", page.url)
 
 
+@pytest.mark.long
 def test_a_round_that_is_not_there_is_named_with_the_way_to_the_last_one(
     two: Any, tab: Any
 ) -> None:
@@ -281,11 +293,11 @@ def test_a_round_that_is_not_there_is_named_with_the_way_to_the_last_one(
     expect(page.locator("#round-note")).to_contain_text("round 2,")
 
 
-def test_the_title_of_a_page_names_what_it_shows(two: Any, tab: Any) -> None:
+def test_the_title_of_a_page_names_what_it_shows(two: Any, inside: Any) -> None:
     (job,) = two.client.jobs(q="bert of the second")["items"]
-    page = tab.open(f"{two.url}/jobs/{job['id']}")
+    page = inside.follow(f"{two.url}/jobs/{job['id']}")
     expect(page).to_have_title("bert of the second · Job · Maat")
-    page.goto(f"{two.url}/rounds/2?cluster={two.second}")
+    inside.follow(f"{two.url}/rounds/2?cluster={two.second}")
     expect(page).to_have_title("Round 2 · Maat")
     page.locator(".nav").get_by_text("Jobs").click()
     expect(page).to_have_title("Jobs · Maat")

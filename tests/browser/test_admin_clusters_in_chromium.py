@@ -13,7 +13,7 @@ from backend.database import Database
 from backend.models import Job, RoundPreview
 from backend.settings import Settings
 from browser.conftest import Server, serving
-from worker.previews import run_preview
+from worker.rehearsals.previews import run_preview
 
 pytestmark = pytest.mark.needs_chromium
 
@@ -104,6 +104,7 @@ def test_a_drain_says_first_who_is_moved_and_who_holds_it_up(
     expect(page.get_by_role("button", name="restore t4-0")).to_be_visible()
 
 
+@pytest.mark.long
 def test_a_policy_is_applied_as_it_was_tried_unless_the_cluster_was_changed_since(
     managed: Server, inside: Any, rows: Database
 ) -> None:

@@ -41,17 +41,32 @@ PAGES = {
     "/jobs/long-1": "#job-timeline .main-svg",
     "/no/such/page": ".state-title",
 }
+# Between them they have every kind of part: map, grid, form, matrix, report, table.
+SAMPLED = {"/", "/jobs", "/submit", "/rounds", "/reports", "/admin", "/jobs/long-1"}
+# The address of each is loaded; the others are come to as by a link.
+LOADED = {"/", "/jobs", "/sign-in", "/no/such/page"}
 NARROW: ViewportSize = {"width": 390, "height": 844}
 
 
-@pytest.fixture(scope="module", params=PAGES)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Every page by axe in the light; else `make test` looks at a sample."""
+    if "tab_of_page" in metafunc.fixturenames:
+        sampled = PAGES if "grave_barrier" in metafunc.function.__name__ else SAMPLED
+        pages = [
+            pytest.param(path, marks=() if path in sampled else pytest.mark.long) for path in PAGES
+        ]
+        metafunc.parametrize("tab_of_page", pages, indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
 def tab_of_page(request: pytest.FixtureRequest, server: Any, visitors: Any) -> Iterator[Tab]:
     """One page after the other, each opened once for all tests below."""
     path = request.param
     if path == "/jobs/long-1":
         path = f"/jobs/{server.client.jobs(q='long-1')['items'][0]['id']}"
     with watched(visitors.page([])) as tab:
-        page = tab.open(server.url + path)
+        loads = request.param in LOADED
+        page = (tab.open if loads else tab.follow)(server.url + path)
         page.wait_for_selector(PAGES[request.param], state="attached")
         yield tab
 
@@ -162,6 +177,7 @@ def test_on_a_narrow_screen_the_navigation_opens_by_its_button_and_goes_with_the
     assert overflow(page) == []
 
 
+@pytest.mark.long
 def test_slash_finds_from_any_page_and_n_begins_a_job(server: Any, inside: Any) -> None:
     page = inside.follow(f"{server.url}/measurements")
     expect(page.locator("#cluster-select")).not_to_have_value("")

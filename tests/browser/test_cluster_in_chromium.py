@@ -141,6 +141,7 @@ NEIGHBOURS_ALIKE = """() => {
 }"""
 
 
+@pytest.mark.long
 def test_a_job_has_one_shade_on_the_map_and_its_neighbours_have_others(
     server: Any, tab: Any
 ) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from benchmarks.real_server import free_port
+from benchmarks.service.real_server import free_port
 from browser.barriers import every_barrier
 from browser.conftest import running, wait_until
 from browser.pages import error_beside, wait_in_page
@@ -73,6 +73,7 @@ def test_a_command_is_submitted_by_the_form_and_its_log_is_followed(
     up.cancel_job(job["id"])
 
 
+@pytest.mark.long
 def test_a_secret_reaches_the_command_and_is_shown_nowhere_again(
     up: Client, tab: Any, tmp_path: Path
 ) -> None:
@@ -153,6 +154,7 @@ time.sleep(600)
 """
 
 
+@pytest.mark.long
 def test_what_was_learnt_of_a_command_is_drawn_beside_what_was_measured(
     up: Client, tab: Any, tmp_path: Path
 ) -> None:

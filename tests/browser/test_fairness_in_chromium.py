@@ -69,6 +69,7 @@ def test_the_period_is_kept_in_the_address_and_may_be_empty(
     assert tab.witness.errors == []
 
 
+@pytest.mark.long
 def test_an_operator_has_rho_worked_out_again(laboratory: Any, ended: str, tab: Any) -> None:
     before = laboratory.client.job_fairness(ended)["worked_out_at"]
     page = tab.open(f"{laboratory.url}/fairness?period=this-month")

@@ -59,6 +59,7 @@ def test_a_job_that_lives_is_edited_on_its_page(server: Any, inside: Any) -> Non
     assert found["deadline"] == "2036-12-01T08:00:00.000Z"
 
 
+@pytest.mark.long
 def test_jobs_of_a_filter_get_another_priority(server: Any, inside: Any) -> None:
     body = {"model": "imagenet", "labels": {"rank": "low"}}
     jobs = [server.client.submit_job({"name": f"rank-{n}", **body}) for n in range(2)]

@@ -94,6 +94,7 @@ def comparison(visit: Tab, first_address: str) -> Page:
     return page
 
 
+@pytest.mark.long
 def test_distributions_of_completion_time_and_fairness_have_a_line_for_each_policy(
     comparison: Page, visit: Tab
 ) -> None:
@@ -108,6 +109,7 @@ def test_distributions_of_completion_time_and_fairness_have_a_line_for_each_poli
     assert visit.witness.errors == []
 
 
+@pytest.mark.long
 def test_gpu_hours_stand_by_model_and_type_and_decisions_by_policy(comparison: Page) -> None:
     bars = plotted(comparison, "simulation-model-hours")
     assert {bar["type"] for bar in bars} == {"bar"}
@@ -139,6 +141,7 @@ def test_failures_stand_in_the_comparison_and_every_figure_says_what_it_means(
         comparison.keyboard.press("Escape")
 
 
+@pytest.mark.long
 def test_runs_and_jobs_of_an_address_that_there_are_none_of_are_named(
     comparison: Page, simulation: str
 ) -> None:
@@ -154,12 +157,14 @@ def test_runs_and_jobs_of_an_address_that_there_are_none_of_are_named(
     expect(note).to_have_count(0)
 
 
+@pytest.mark.long
 def test_nobody_is_kept_from_a_comparison(comparison: Page) -> None:
     plotted(comparison, "compare-allocations")
 
     assert every_barrier(comparison) == []
 
 
+@pytest.mark.long
 def test_allocations_are_shown_for_the_jobs_that_the_reader_chooses(comparison: Page) -> None:
     assert {line["name"] for line in plotted(comparison, "compare-allocations")} - {
         "active jobs"
@@ -176,6 +181,7 @@ def test_allocations_are_shown_for_the_jobs_that_the_reader_chooses(comparison: 
     assert "job=third" in comparison.url
 
 
+@pytest.mark.long
 def test_a_choice_made_before_the_offer_arrives_stays(comparison: Page) -> None:
     calls_to_hold = "**/_dash-update-component*"
     held: list[Route] = []
@@ -200,6 +206,16 @@ def test_a_choice_made_before_the_offer_arrives_stays(comparison: Page) -> None:
     expect(comparison.get_by_role("option", name="second (bert)")).to_be_visible()
     expect(pills).to_have_count(1)
     expect(pills).to_contain_text("third")
+
+
+def test_a_chart_is_named_by_what_its_axes_show(comparison: Page) -> None:
+    names = comparison.locator(".dash-graph [role=img][aria-label^='Chart']")
+    expect(names.first).to_be_visible()
+    labels = names.evaluate_all("all => all.map(each => each.getAttribute('aria-label'))")
+    assert "Chart: Share of jobs by JCT (hours)." in " ".join(labels)
+    for label in labels:
+        assert "Click to enter" not in label
+        assert not label.startswith("Chart: y by")
 
 
 def test_the_rule_of_fairness_is_chosen_beside_its_figure_and_kept_in_the_address(
@@ -266,6 +282,7 @@ def test_a_simulation_is_asked_for_by_the_form_with_its_conditions(
     assert [error for error in inside.witness.errors if "422" not in error] == []
 
 
+@pytest.mark.long
 def test_measurements_are_uploaded_named_by_the_simulate_form_and_deleted(
     laboratory: Any, inside: Any
 ) -> None:
@@ -357,6 +374,7 @@ def give_table(page: Page, rows: str) -> None:
     )
 
 
+@pytest.mark.long
 def test_parameters_of_a_policy_are_set_in_the_form_and_refused_beside_their_field(
     laboratory: Any, inside: Any
 ) -> None:
@@ -489,7 +507,7 @@ def test_an_operator_reserves_gpus_and_gives_them_back(server: Any, inside: Any)
     assert [error for error in inside.witness.errors if "422" not in error] == []
 
 
-@pytest.mark.parametrize("form", ["simulate", "sweeps"])
+@pytest.mark.parametrize("form", ["simulate", pytest.param("sweeps", marks=pytest.mark.long)])
 def test_a_press_tells_all_that_is_wrong_and_each_error_goes_as_its_field_is_mended(
     server: Any, inside: Any, form: str
 ) -> None:
@@ -516,7 +534,7 @@ def test_a_press_tells_all_that_is_wrong_and_each_error_goes_as_its_field_is_men
     assert urlsplit(page.url).path == f"/{form}"
 
 
-@pytest.mark.parametrize("prefix", ["simulate", "cluster"])
+@pytest.mark.parametrize("prefix", [pytest.param("simulate", marks=pytest.mark.long), "cluster"])
 def test_a_reservation_tells_all_that_it_lacks_at_once_each_beside_its_field(
     server: Any, inside: Any, prefix: str
 ) -> None:

@@ -9,10 +9,11 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from browser.pages import without_beats
+from browser.pages import wait_in_page, without_beats
 
 pytestmark = pytest.mark.needs_chromium
 
+ELSEWHERE = ("/cluster", "/jobs", "/rounds")
 EMPTY_WORDS = ("No cluster yet", "Nothing to show yet", "No round has run yet", "No job yet")
 STRANGER = {
     "X-Forwarded-For": "192.0.2.1"
@@ -37,7 +38,9 @@ def words_of_emptiness(page: Page) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("path", ["/", "/cluster", "/jobs", "/rounds"])
+@pytest.mark.parametrize(
+    "path", ["/", *(pytest.param(path, marks=pytest.mark.long) for path in ELSEWHERE)]
+)
 def test_a_visitor_who_is_not_let_in_is_led_to_sign_in_and_not_told_that_there_is_no_cluster(
     path: str, server: Any, open_tab: Any
 ) -> None:
@@ -51,9 +54,9 @@ def test_a_visitor_who_is_not_let_in_is_led_to_sign_in_and_not_told_that_there_i
 @pytest.mark.parametrize(
     ("path", "output", "place"),
     [
-        ("/cluster", "cluster-drawing", "#cluster-nodes"),
+        pytest.param("/cluster", "cluster-drawing", "#cluster-nodes", marks=pytest.mark.long),
         ("/cluster", "cluster-drawing", "#cluster-map"),
-        ("/rounds", "rounds-grid.rowData", "#rounds-grid"),
+        pytest.param("/rounds", "rounds-grid.rowData", "#rounds-grid", marks=pytest.mark.long),
         ("/jobs", "jobs-grid.getRowsResponse", "#jobs-grid"),
     ],
 )
@@ -76,7 +79,11 @@ def test_what_has_not_come_yet_looks_like_loading(
 
 
 @pytest.mark.parametrize(
-    ("path", "grid"), [("/cluster", "#cluster-nodes"), ("/rounds", "#rounds-grid")]
+    ("path", "grid"),
+    [
+        ("/cluster", "#cluster-nodes"),
+        pytest.param("/rounds", "#rounds-grid", marks=pytest.mark.long),
+    ],
 )
 def test_a_list_that_could_not_be_read_says_why_and_not_that_it_is_empty(
     path: str, grid: str, server: Any, tab: Any
@@ -91,7 +98,11 @@ def test_a_list_that_could_not_be_read_says_why_and_not_that_it_is_empty(
 
 
 @pytest.mark.parametrize(
-    ("path", "place"), [("/cluster", "#cluster-nodes"), ("/rounds", "#rounds-grid")]
+    ("path", "place"),
+    [
+        pytest.param("/cluster", "#cluster-nodes", marks=pytest.mark.long),
+        ("/rounds", "#rounds-grid"),
+    ],
 )
 def test_a_page_that_is_opened_while_the_service_tells_no_health_asks_for_its_figures_all_the_same(
     path: str, place: str, server: Any, tab: Any
@@ -101,3 +112,42 @@ def test_a_page_that_is_opened_while_the_service_tells_no_health_asks_for_its_fi
 
     expect(page.locator(f"{place} a").first).to_be_visible()
     expect(page.locator("#freshness-text")).to_contain_text("retrying")
+
+
+def test_a_change_that_is_told_before_the_page_is_ready_does_no_harm(server: Any, tab: Any) -> None:
+    """The first word of the service arrives as soon as the stream is open."""
+    late: list[Route] = []
+
+    def hold(route: Route) -> None:
+        late.append(route)
+
+    tab.page.route("**/_dash-dependencies", hold)
+    with tab.page.expect_request("**/_dash-dependencies"):
+        tab.page.goto(server.url, wait_until="commit")
+    wait_in_page(tab.page, "window.maat?.push?.version() && maat.layoutOf('heartbeat')")
+    tab.page.wait_for_timeout(500)
+    late[0].continue_()
+
+    tab.page.locator("#overview-map .gpu-node").first.wait_for()
+    assert tab.witness.errors == []
+
+
+def test_the_script_of_grids_comes_with_the_first_grid_and_is_asked_for_until_it_comes(
+    server: Any, tab: Any
+) -> None:
+    asked: list[Route] = []
+
+    def fail_once(route: Route) -> None:
+        asked.append(route)
+        route.abort() if len(asked) == 1 else route.continue_()
+
+    tab.page.route("**/dash_ag_grid/dash_ag_grid.*", fail_once)
+    page = tab.open(server.url)
+    page.locator("#overview-map .gpu-node").first.wait_for()
+    assert asked == []
+
+    page.keyboard.press("g")
+    page.keyboard.press("j")
+
+    expect(page.locator(".ag-row a").first).to_be_visible()
+    assert len(asked) == 2

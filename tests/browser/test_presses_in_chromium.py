@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from browser.pages import press_while_redrawn, wait_in_page, without_beats
+from browser.pages import error_beside, press_while_redrawn, wait_in_page, without_beats
 from maat.client import calls
 from maat.client.calls import RawBody
 
@@ -37,6 +37,28 @@ def test_a_simulation_is_cancelled(server: Any, inside: Any) -> None:
     assert server.client.operation(made["operation_id"])["cancel_requested"]
 
 
+def test_a_press_counts_although_its_button_moves_away_under_it(server: Any, inside: Any) -> None:
+    page = inside.follow(f"{server.url}/submit")
+    button = page.locator("#submit-button")
+    button.scroll_into_view_if_needed()
+    box = button.bounding_box()
+    assert box is not None
+    at = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+    page.mouse.move(*at)
+    page.mouse.down()
+    page.mouse.move(at[0], at[1] - 100)
+    page.mouse.up()  # drawn away: no press
+    page.wait_for_timeout(500)
+    expect(error_beside(page, "submit-name")).to_have_count(0)
+
+    page.mouse.move(*at)
+    page.mouse.down()
+    button.evaluate("button => { button.style.marginTop = '90px'; }")
+    page.mouse.up()
+    expect(error_beside(page, "submit-name")).to_be_visible()
+
+
 def agree_if_asked(page: Page) -> None:
     """Drain the node all the same, if jobs hold it."""
     agrees = page.locator("#cluster-drain-yes")
@@ -45,6 +67,7 @@ def agree_if_asked(page: Page) -> None:
         agrees.click()
 
 
+@pytest.mark.long
 def test_what_was_pressed_shows_at_once(server: Any, tab: Any) -> None:
     trace: dict[str, object] = {"kind": "csv", "text": TRACE}
     simulation = server.client.simulate(
@@ -88,6 +111,7 @@ def test_what_was_pressed_shows_at_once(server: Any, tab: Any) -> None:
     expect(page.get_by_role("button", name="Pause cluster")).to_be_visible()
 
 
+@pytest.mark.long
 def test_a_node_is_drained_and_restored_and_the_cluster_paused(server: Any, inside: Any) -> None:
     page = inside.follow(f"{server.url}/cluster")
     drains = page.get_by_role("button", name="drain ")
@@ -105,6 +129,7 @@ def test_a_node_is_drained_and_restored_and_the_cluster_paused(server: Any, insi
     expect(page.get_by_role("button", name="Pause cluster")).to_be_visible()
 
 
+@pytest.mark.long
 def test_gpus_are_reserved_and_the_reservation_removed(server: Any, inside: Any) -> None:
     page = inside.follow(f"{server.url}/cluster")
     press_while_redrawn(page, "#cluster-reserve-open", "cluster-reserve.children")
@@ -129,6 +154,7 @@ def test_a_job_is_cancelled(server: Any, inside: Any) -> None:
     ).to_be_visible()
 
 
+@pytest.mark.long
 def test_measurements_are_deleted(server: Any, inside: Any) -> None:
     rows = "".join(
         f"{one},{other},1,1.5\n" for one in ("bert", "cifar10") for other in ("bert", "cifar10")

@@ -92,6 +92,7 @@ def test_ones_own_teams_quota_stands_on_ones_account(bounded: Server, inside: An
     assert inside.witness.errors == []
 
 
+@pytest.mark.long
 def test_the_form_offers_classes_of_priority(bounded: Server, inside: Any) -> None:
     page = inside.open(f"{bounded.url}/submit")
     page.locator("#submit-name").fill("soon")

@@ -123,6 +123,7 @@ def test_a_schedule_is_added_stopped_and_deleted(server: Any, inside: Any) -> No
     assert server.client.report_schedules() == []
 
 
+@pytest.mark.long
 def test_a_service_without_a_cluster_says_so(empty_server: Any, tab: Any) -> None:
     page = tab.open(f"{empty_server.url}/reports")
     expect(page.locator("#reports-document .state-title")).to_have_text("No cluster yet")

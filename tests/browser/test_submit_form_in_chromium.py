@@ -147,11 +147,13 @@ def test_a_remedy_is_taken_by_two_presses_and_the_job_starts(server: Any, tab: A
     remedy = page.locator(".remedies li", has_text="Ask for 4 GPUs instead of 8")
     expect(remedy).to_contain_text("4 × t4")
     expect(page.locator(".explanation")).not_to_contain_text("WAITING")
-    remedy.get_by_role("link", name="Submit it so").click()
-    expect(page.locator("#submit-gpu-count")).to_have_value("4")
-    expect(page.get_by_label("Cancel that job once this one is submitted")).to_be_checked()
-    page.click("#submit-button")
+    page.get_by_text("The numbers").click()
+    expect(page.locator(".explanation details")).to_contain_text("held back by")
+    remedy.get_by_role("button", name="Change it so").click()
+    row = page.locator("#job-remedy-text tbody tr", has_text="GPUs")
+    expect(row).to_have_text("GPUs84")
+    page.click("#job-remedy-yes")
 
-    page.wait_for_url(lambda url: "/jobs/job_" in url and waiting["id"] not in url)
     expect(page.locator("#job-now")).to_contain_text("4 × t4")
-    assert server.client.job(waiting["id"])["cancel_requested"]
+    expect(page.locator(".explanation")).to_contain_text("Before, it waited")
+    assert server.client.job(waiting["id"])["gpu_count"] == 4

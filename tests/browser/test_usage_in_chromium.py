@@ -57,6 +57,7 @@ def drawn(page: Page, chart: str) -> list[str]:
     return names
 
 
+@pytest.mark.long
 def test_an_address_shows_the_same_report_to_everybody(lived_server: Server, inside: Any) -> None:
     page = opened(inside, lived_server, f"{DAYS}&by=user")
 

@@ -27,7 +27,7 @@ from worker.executors.protocol import (
     StateChanges,
     StoredJob,
 )
-from worker.job_spec import job_spec
+from worker.jobs.spec import job_spec
 from worker.writes import Write
 
 WORK = 600.0  # GPU seconds of every job

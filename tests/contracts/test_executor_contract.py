@@ -40,7 +40,7 @@ from worker.executors.protocol import (
     StoredState,
 )
 from worker.executors.simulated_beliefs import PARTS
-from worker.pauses import without_paused
+from worker.jobs.pauses import without_paused
 from worker.writes import Write
 
 CLUSTER = Cluster.parse("t4=2x4,a100=1x4")

@@ -35,10 +35,10 @@ from backend.migrations import upgrade
 from backend.models import Job, JobEvent, JobPause, Node
 from maat.scheduling.events import may_follow
 from maat.vocabulary import JobState
-from worker import live
 from worker.executors import EXECUTORS, ExecutorEntry
-from worker.live_memory import MEMORY
-from worker.round_store import SqlRoundStore
+from worker.live import step as live
+from worker.live.memory import MEMORY
+from worker.rounds.store import SqlRoundStore
 
 HOSTILE = "hostile"
 ROUND = 60.0

@@ -1,0 +1,89 @@
+"""Browser tests of what is kept and shared: views of the job list, and the submit form as text."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from browser.pages import await_value, wait_in_page
+
+pytestmark = pytest.mark.needs_chromium
+
+
+def test_a_view_is_in_the_address_and_kept_by_name(server: Any, tab: Any) -> None:
+    name = "one-of-a-view"
+    job = server.client.submit_job({"name": name, "model": "cifar10"})
+    day = job["submitted_at"][:10]
+    page = tab.open(f"{server.url}/jobs?from={day}&to={day}&sort=name")
+    page.locator("#jobs-owner").fill(job["owner"])
+    page.locator("#jobs-owner").press("Enter")
+    page.locator("#jobs-search").fill(name)
+    await_value(page, "jobs-search", name)
+    expect(page.locator(".ag-row a")).to_have_text([name])
+    expect(page).to_have_url(re.compile(rf"owner={job['owner']}"))
+    for part in (f"from={day}", f"to={day}", "sort=name", f"q={name}", "cluster="):
+        assert part in page.url
+    expect(page.locator("#jobs-counts a").first).to_have_attribute("href", re.compile(f"to={day}"))
+    expect(page.locator("#jobs-view")).to_be_hidden()
+
+    page.locator("#jobs-view-ask").click()
+    page.locator("#jobs-view-name").fill("mine <b>")
+    page.locator("#jobs-view-keep").click()
+    expect(page.locator("#jobs-view")).to_have_value("mine <b>")
+    page.locator("#jobs-clear").click()
+    expect(page.locator("#jobs-view")).to_have_value("")
+    assert "owner=" not in page.url
+
+    page = tab.open(f"{server.url}/jobs")  # the browser keeps it
+    page.locator("#jobs-view").click()
+    page.get_by_role("option", name="mine <b>").click()
+    expect(page.locator(".ag-row a")).to_have_text([name])
+    assert f"q={name}" in page.url
+    expect(page.locator("#jobs-owner")).to_have_value(job["owner"])
+
+    page.locator("#jobs-view-ask").click()
+    expect(page.locator("#jobs-view-name")).to_have_value("mine <b>")
+    page.locator("#jobs-view-delete").click()
+    expect(page.locator("#jobs-view")).to_be_hidden()
+    assert tab.witness.errors == []
+
+
+def test_the_form_and_its_text_follow_each_other(server: Any, tab: Any) -> None:
+    page = tab.open(f"{server.url}/submit")
+    page.wait_for_selector("#submit-preview .scatterlayer .trace", state="attached")
+    text, wrong = page.locator("#submit-text"), page.locator("#submit-text-wrong")
+    page.locator("#submit-name").fill("typed above")
+    await_value(page, "submit-name", "typed above")
+    expect(text).to_have_value(re.compile("^name: typed above\nmodel: "))
+
+    text.fill("# nightly\nname: typed below\nmodel: bert\nmax_gpus: 8\nlabels: {team: no}\n")
+    text.blur()
+    expect(page.locator("#submit-name")).to_have_value("typed below")
+    expect(page.locator("#submit-max-gpus")).to_have_value("8")
+    expect(page.get_by_text("team=no")).to_be_visible()
+    expect(text).to_have_value(re.compile("^# nightly\n"))
+
+    text.fill("name: typed below\nmodel: bert\nmin_gpu: 2\n")
+    text.blur()
+    expect(wrong).to_have_text("Line 3: min_gpu is no field of a job. Did you mean min_gpus?")
+    text.fill("name: typed below\nmodel: bert\nmin_gpus: 9000\n")
+    page.locator("#submit-text-try").click()
+    expect(wrong).to_contain_text("Line 3: min_gpus")
+    expect(page.locator("#submit-min-gpus")).to_have_value("9000")
+
+    text.fill("name: typed below\nmodel: bert\n")
+    text.blur()
+    expect(page.locator("#submit-min-gpus")).to_have_value("1")
+    page.locator("#submit-text-kind").get_by_text("Command line").click()
+    code = page.locator("#submit-text-code")
+    expect(code).to_contain_text("maat submit 'typed below'")
+    expect(code).to_contain_text(f"--url {server.url}")
+    expect(page).to_have_url(re.compile("text=cli"))
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_role("button", name="Copy").click()
+    copied = wait_in_page(page, "navigator.clipboard.readText()")
+    assert copied == code.text_content()
+    assert tab.witness.errors == []
