@@ -12,26 +12,26 @@ from collections.abc import Callable, Sequence
 
 from rich.console import Console
 
-from benchmarks import agent as agent_benchmark
-from benchmarks import agent_gpu as agent_gpu_benchmark
-from benchmarks import bodies as bodies_benchmark
 from benchmarks import fits as fits_benchmark
-from benchmarks import forecast_week as forecast_week_benchmark
-from benchmarks import forecasts as forecasts_benchmark
-from benchmarks import lists as lists_benchmark
-from benchmarks import live_round as live_round_benchmark
-from benchmarks import load as load_benchmark
-from benchmarks import pages as pages_benchmark
 from benchmarks import pollux as pollux_benchmark
-from benchmarks import quotas as quotas_benchmark
-from benchmarks import round as round_benchmark
-from benchmarks import scale as scale_benchmark
-from benchmarks import shares as shares_benchmark
 from benchmarks import simulate as simulate_benchmark
-from benchmarks import solve as solve_benchmark
-from benchmarks import training as training_benchmark
-from benchmarks import usage as usage_benchmark
+from benchmarks.agent import cpu as agent_benchmark
+from benchmarks.agent import gpu as agent_gpu_benchmark
+from benchmarks.forecasting import answers as forecasts_benchmark
+from benchmarks.forecasting import week as forecast_week_benchmark
+from benchmarks.rounds import live_round as live_round_benchmark
+from benchmarks.rounds import quotas as quotas_benchmark
+from benchmarks.rounds import round as round_benchmark
+from benchmarks.rounds import shares as shares_benchmark
+from benchmarks.service import bodies as bodies_benchmark
+from benchmarks.service import lists as lists_benchmark
+from benchmarks.service import load as load_benchmark
+from benchmarks.service import pages as pages_benchmark
+from benchmarks.service import scale as scale_benchmark
+from benchmarks.service import usage as usage_benchmark
+from benchmarks.solver import solve as solve_benchmark
 from benchmarks.table import Figures, show
+from benchmarks.training import tables as training_benchmark
 
 Benchmark = Callable[[argparse.Namespace], Sequence[Figures]]
 

@@ -35,7 +35,7 @@ from maat.simulation.world_models import catalog_models
 from maat.vocabulary import FairnessRule
 from maat.workloads.workloads import TraceJob, Workload
 from worker.fairness.work import work_out
-from worker.live import step_cluster
+from worker.live.step import step_cluster
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "fairness.md"
 BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"

@@ -1,0 +1,184 @@
+"""What cpu.py measures in the processes of a job: one line of JSON on OUT for each.
+
+ASKED names the measurement and its size.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.nn.functional import cross_entropy
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import ConcatDataset, DataLoader, TensorDataset
+
+import maat.agent
+from maat.agent.checkpoint import Checkpoints
+from maat.agent.job import Job
+
+Measure = Callable[[Job, dict[str, Any]], Any]
+"""What is asked of a job -> what was found, if anything; rank 0 writes it."""
+
+WARM_UP = 20
+BLOCKS, LEAST_STEPS = 7, 30
+LONG_EPOCH = 50
+
+
+def model_of(width: int) -> torch.nn.Module:
+    """Return three layers: about 2 width^2 parameters."""
+    torch.manual_seed(0)
+    return torch.nn.Sequential(
+        torch.nn.Linear(256, width),
+        torch.nn.ReLU(),
+        torch.nn.Linear(width, width),
+        torch.nn.ReLU(),
+        torch.nn.Linear(width, width),
+        torch.nn.ReLU(),
+        torch.nn.Linear(width, 16),
+    )
+
+
+def loader_of(batch: int, *, times: int = 1) -> DataLoader[Any]:
+    """Return batches of 32 x `batch` samples, of which an epoch has each so many times."""
+    chance = torch.Generator().manual_seed(1)
+    x = torch.randn(32 * batch, 256, generator=chance)
+    samples = TensorDataset(x, x[:, :16].argmax(1))
+    epoch = samples if times == 1 else ConcatDataset([samples] * times)
+    return DataLoader(epoch, batch, shuffle=True)
+
+
+def optimiser_of(kind: str, model: torch.nn.Module) -> Any:
+    return {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}[kind](model.parameters(), lr=1e-3)
+
+
+def steps(model: Any, optimiser: Any, epochs: Iterator[int], loader: Any) -> Iterator[None]:
+    """Take a step each time it is asked to."""
+    device = next(model.parameters()).device
+    for _ in epochs:
+        for inputs, labels in loader:
+            optimiser.zero_grad()
+            cross_entropy(model(inputs.to(device)), labels.to(device)).backward()
+            optimiser.step()
+            yield
+
+
+def overhead(job: Job, asked: dict[str, Any]) -> dict[str, float]:
+    """Return the CPU seconds of a step without the agent, and how much more it takes with it."""
+    replicas = job.environment.world_size
+    bare, adapted = model_of(asked["width"]), model_of(asked["width"])
+    other, optimiser = (optimiser_of(asked["optimiser"], each) for each in (bare, adapted))
+    if replicas > 1:
+        bare = DistributedDataParallel(bare)
+    # No epoch ends in here: each end writes a checkpoint, which is measured by itself.
+    loader = loader_of(asked["batch"], times=LONG_EPOCH)
+    share = DataLoader(loader.dataset, asked["batch"] // replicas, shuffle=True)
+    adapted, optimiser, loader = job.adapt(adapted, optimiser, loader)
+    two = (
+        steps(bare, other, iter(range(10**6)), share),
+        steps(adapted, optimiser, job.epochs(10**6), loader),
+    )
+    for _ in range(WARM_UP):
+        for each in two:
+            next(each)
+    every = job.measured_every
+    count = max(every, LEAST_STEPS)
+    blocks = [block(two, count) for _ in range(BLOCKS)]
+    without, shares = [spent[0] for spent in blocks], [spent[1] / spent[0] for spent in blocks]
+    return {
+        "parameters": sum(each.numel() for each in adapted.parameters()),
+        "without": statistics.median(without) / count,
+        "share": statistics.median(shares) - 1,
+        "least": min(shares) - 1,
+        "most": max(shares) - 1,
+        "every": every,
+    }
+
+
+def block(two: Sequence[Iterator[None]], count: int) -> tuple[float, float]:
+    """Return the CPU seconds of so many steps of each, one after the other, in turns the first."""
+    spent = [0.0, 0.0]
+    for number in range(count):
+        for index in (0, 1) if number % 2 else (1, 0):
+            start = time.process_time()
+            next(two[index])
+            spent[index] += time.process_time() - start
+    return spent[0], spent[1]
+
+
+def save(job: Job, asked: dict[str, Any]) -> dict[str, float]:
+    """Return the seconds of a checkpoint's write and read."""
+    model = model_of(asked["width"]).to(job.device)
+    optimiser = optimiser_of("adamw", model)
+    model, optimiser, loader = job.adapt(model, optimiser, loader_of(64))
+    next(steps(model, optimiser, job.epochs(1), loader))
+    checkpoints = Checkpoints(Path(os.environ["OUT"]).parent / "written", 1)
+    state = {"model": model.state_dict(), "optimiser": optimiser.state_dict()}
+    start = time.perf_counter()
+    size = checkpoints.save(1, state, {})
+    written = time.perf_counter()
+    found = checkpoints.newest()
+    assert found is not None
+    model.load_state_dict(found.state["model"])
+    optimiser.load_state_dict(found.state["optimiser"])
+    if job.device.type == "cuda":
+        torch.cuda.synchronize()
+    return {
+        "parameters": sum(each.numel() for each in model.parameters()),
+        "bytes": size,
+        "save": written - start,
+        "restore": time.perf_counter() - written,
+    }
+
+
+def resize(job: Job, asked: dict[str, Any]) -> None:
+    """Train, write the loss over all data after each step, and stop where it is asked."""
+    raw, loader = model_of(32).to(job.device), loader_of(64)
+    x, y = (each.to(job.device) for each in loader.dataset.tensors)
+    optimiser = torch.optim.SGD(raw.parameters(), lr=0.05)
+    model, optimiser, loader = job.adapt(raw, optimiser, loader, rule="none")
+    is_last = job.environment.rank == job.environment.world_size - 1
+    done = asked["from"]
+    for _ in steps(model, optimiser, job.epochs(3), loader):
+        done += 1
+        if job.is_first:
+            with torch.no_grad():
+                say({"step": done, "loss": cross_entropy(raw(x), y).item()})
+        if is_last and done == asked["stop_at"]:
+            os.kill(os.getpid(), signal.SIGTERM)
+        if is_last and done == asked.get("die_at"):
+            say({"died": time.time()})
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def say(found: dict[str, Any]) -> None:
+    with Path(os.environ["OUT"]).open("a") as out:
+        print(json.dumps(found), file=out)
+
+
+MEASURES: Mapping[str, Measure] = {
+    "overhead": overhead,
+    "save": save,
+    "resize": resize,
+}
+
+
+def run(measures: Mapping[str, Measure]) -> int:
+    """Measure what ASKED names; return the exit code of the process."""
+    asked = json.loads(os.environ["ASKED"])
+    job = maat.agent.start()
+    found = measures[asked["measure"]](job, asked)
+    if found is not None and job.is_first:
+        say(found)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run(MEASURES))

@@ -1,0 +1,1 @@
+"""Maat on public traces, beside published figures."""

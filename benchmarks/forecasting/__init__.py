@@ -1,0 +1,1 @@
+"""Answers to "when" and "what if", and whether they come true."""

@@ -1,0 +1,1 @@
+"""What a round costs, and what quotas change."""

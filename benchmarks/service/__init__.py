@@ -1,0 +1,1 @@
+"""The service under load, over long histories, and its pages."""

@@ -1,0 +1,247 @@
+"""Pages in Chromium against bare ones, and how live they stay at 64 and at 2,048 GPUs.
+
+Measures on its own running Maat. Cold: a first visit with an empty cache, until the page shows its
+data. Bare: the same charts and rows, drawn by the same libraries in a page that does nothing else
+(`bare_pages`). Then: from another page of Maat to this one. CPU: seconds of all processes of
+Chromium. Ratios are of one repeat, so that the load of the machine is alike on both sides.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from random import Random
+from statistics import median, quantiles
+
+from playwright.sync_api import Browser, sync_playwright
+
+from benchmarks.service.bare_pages import bare_page, drawn
+from benchmarks.service.real_server import free_port
+from benchmarks.service.visits import QUIET_MILLISECONDS, Shown, Wanted, visitor
+from benchmarks.table import Cell, Figures
+from maat.api.clusters import NodeBody
+from maat.client import Client, Unreachable, calls
+from maat.client.calls import RawBody
+
+TITLE = "Pages in Chromium: against a bare page, from page to page, and while they are live"
+COLUMNS = {
+    "page": "page",
+    "gpus": "GPUs",
+    "jobs": "jobs",
+    "cold_seconds": "cold (s)",
+    "cold_bare": "x bare",
+    "cold_bare_cpu": "x bare, CPU",
+    "then_seconds": "then (s)",
+    "then_cold": "x cold",
+    "then_cold_cpu": "x cold, CPU",
+    "requests": "requests",
+    "kilobytes": "kB",
+    "start_task_ms": "longest task until then (ms)",
+    "live_task_ms": "longest task of a second while live, p95 (ms)",
+    "rounds": "rounds meanwhile",
+    "elements": "elements",
+}
+REPEATS = 3
+LIVE_SECONDS = 30.0
+START_SECONDS = 120.0
+NODES: dict[int, list[NodeBody]] = {
+    64: [
+        {"gpu_type": "t4", "gpu_count": 4, "count": 6},
+        {"gpu_type": "rtx", "gpu_count": 8, "count": 3},
+        {"gpu_type": "a100", "gpu_count": 8, "count": 2},
+    ],
+    2048: [
+        {"gpu_type": "t4", "gpu_count": 4, "count": 128},
+        {"gpu_type": "rtx", "gpu_count": 8, "count": 64},
+        {"gpu_type": "a100", "gpu_count": 8, "count": 128},
+    ],
+}
+JOBS = {64: 32, 2048: 1000}
+SPEED = 60.0  # a round each second
+READY: dict[str, Wanted] = {
+    "/": [("#overview-map .gpu-job", 1), ("#overview-usage .scatterlayer .trace", 1)],
+    "/cluster": [("#cluster-map .gpu-job", 1), ("#cluster-nodes .ag-row .swatch", 1)],
+    "/jobs": [("#jobs-grid .ag-row .state", 1)],
+    "/submit": [("#submit-preview .scatterlayer .trace", 1)],
+    "/rounds": [("#round-matrix .shapelayer path", 1), ("#rounds-grid .ag-row", 1)],
+    "/reports": [(".report-section .main-svg", 1)],
+    "/usage": [("#usage-table table", 1)],
+    "/simulate": [("#simulate-list .state-title, #simulate-list table", 1)],
+    "/measurements": [("#measurements-list .state-title, #measurements-list table", 1)],
+    "/account": [("#account-facts dl", 1)],
+    "/admin": [("#admin-users table", 1)],
+}
+LIVE = ("/", "/cluster", "/jobs")
+LARGE = ("/", "/cluster", "/jobs")
+FROM, FROM_READY = "/no/such/page", [(".page-title", 1)]
+Row = dict[str, Cell]
+
+
+def measure() -> Figures:
+    """Measure the pages; skipped, with its name, if Chromium is missing."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        return Figures("pages", TITLE, COLUMNS, [], ["skipped: needs the Debian package chromium"])
+    with tempfile.TemporaryDirectory() as folder, _running(Path(folder)) as client:
+        rows = [row for gpus in NODES for row in _rows(client, chromium, gpus)]
+    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
+    notes = [
+        f"medians of {REPEATS} repeats; then {LIVE_SECONDS:.0f} s live; "
+        f"load average of this machine at the end: {load}",
+        "without x bare: the page draws neither chart nor grid; live, 0: no task of 50 ms or more",
+    ]
+    return Figures("pages", TITLE, COLUMNS, rows, notes)
+
+
+@contextmanager
+def _running(folder: Path) -> Iterator[Client]:
+    """Run `maat up` on its own port and folder."""
+    log = folder / "up.log"
+    with log.open("wb") as output:
+        command = [
+            sys.executable,
+            "-m",
+            "maat",
+            "up",
+            "--no-demo",
+            "--port",
+            str(free_port()),
+            "--data-dir",
+            str(folder / "data"),
+        ]
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+    try:
+        with Client(_address(log, process)) as client:
+            yield client
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=30)
+
+
+def _address(log: Path, process: subprocess.Popen[bytes]) -> str:
+    end = time.monotonic() + START_SECONDS
+    while process.poll() is None and time.monotonic() < end:
+        said = re.search(r"Maat is at (\S+)", log.read_text())
+        if said:
+            return said[1]
+        time.sleep(0.2)
+    raise RuntimeError(f"maat up did not start: {log.read_text()}")
+
+
+def _rows(client: Client, chromium: str, gpus: int) -> list[Row]:
+    cluster = client.send(
+        calls.create_cluster({"name": f"gpus-{gpus}", "nodes": NODES[gpus], "speed": SPEED})
+    )["id"]
+    _submit(client, cluster, JOBS[gpus])
+    _await_jobs(client, cluster)
+    paths = READY if gpus == min(NODES) else LARGE
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        rows: list[Row] = [
+            {"page": path, "gpus": gpus, "jobs": JOBS[gpus]} | _page(client, browser, cluster, path)
+            for path in paths
+        ]
+        browser.close()
+    client.send(calls.act_on_cluster(cluster, "pause"))
+    return rows
+
+
+def _page(client: Client, browser: Browser, cluster: str, path: str) -> Row:
+    """Measure one page: first what it draws, then in turn cold, bare and from another page."""
+    address, ready = f"{path}?cluster={cluster}", READY[path]
+    with visitor(browser) as scout:
+        scout.arrive(client.url + address, ready)
+        scout.page.wait_for_timeout(QUIET_MILLISECONDS)
+        shown = drawn(scout.page)
+    wanted = [*ready, *shown.wanted]
+    cold, bare, then = [], [], []
+    with bare_page(shown) if shown.wanted else nullcontext() as bare_url:
+        for _ in range(REPEATS):
+            with visitor(browser) as visit:
+                cold.append(visit.arrive(client.url + address, wanted))
+                visit.page.wait_for_timeout(QUIET_MILLISECONDS)
+                asked = visit.traffic
+                told = {"requests": asked.requests, "kilobytes": asked.sent_bytes / 1000}
+            with visitor(browser) as visit:
+                visit.arrive(client.url + FROM, FROM_READY)
+                then.append(visit.follow(address, wanted))
+            if bare_url is not None:
+                with visitor(browser) as visit:
+                    bare.append(visit.arrive(bare_url, shown.wanted))
+    return {
+        "cold_seconds": median(one.seconds for one in cold),
+        **_ratios("cold_bare", cold, bare),
+        "then_seconds": median(one.seconds for one in then),
+        **_ratios("then_cold", then, cold),
+        **told,
+        **(_live(client, browser, cluster, path) if path in LIVE else {}),
+    }
+
+
+def _ratios(name: str, ours: Sequence[Shown], theirs: Sequence[Shown]) -> Row:
+    """Medians of the ratios of each repeat, on the clock and of the CPU."""
+    if not theirs:
+        return {}
+    pairs = list(zip(ours, theirs, strict=True))
+    return {
+        name: median(one.seconds / other.seconds for one, other in pairs),
+        f"{name}_cpu": median(one.cpu_seconds / other.cpu_seconds for one, other in pairs),
+    }
+
+
+def _live(client: Client, browser: Browser, cluster: str, path: str) -> Row:
+    before = _rounds(client, cluster)
+    with visitor(browser) as visit:
+        visit.arrive(f"{client.url}{path}?cluster={cluster}", READY[path])
+        start, seconds = visit.stay(LIVE_SECONDS)
+        elements = visit.page.evaluate("document.querySelectorAll('*').length")
+    return {
+        "start_task_ms": max(start, default=0.0),
+        "live_task_ms": quantiles(seconds, n=20)[-1],
+        "rounds": _rounds(client, cluster) - before,
+        "elements": elements,
+    }
+
+
+def _rounds(client: Client, cluster_id: str) -> int:
+    return client.cluster_state(cluster_id)["round_number"] or 0
+
+
+def _submit(client: Client, cluster_id: str, count: int) -> None:
+    chance = Random(0)
+    models = ("cifar10", "bert", "imagenet", "deepspeech2", "yolov3")
+    bodies: list[RawBody] = [
+        {
+            "name": f"team{chance.randrange(20)}-train-{number:04d}",
+            "model": chance.choice(models),
+            "cluster_id": cluster_id,
+            "max_gpus": chance.choice((1, 2, 4, 8)),
+            "work_scale": 100.0,
+        }
+        for number in range(count)
+    ]
+    for start in range(0, count, 256):
+        client.send(calls.submit_jobs(bodies[start : start + 256]))
+
+
+def _await_jobs(client: Client, cluster_id: str) -> None:
+    """Wait until rounds have allocated half of the GPUs."""
+    end = time.monotonic() + 2 * START_SECONDS
+    while time.monotonic() < end:
+        try:
+            gpus = client.cluster_state(cluster_id)["gpus"]
+        except Unreachable:
+            gpus = []
+        if gpus and sum(gpu["held"] for gpu in gpus) * 2 >= len(gpus):
+            return
+        time.sleep(1.0)
+    raise RuntimeError("no round gave half of the GPUs away")

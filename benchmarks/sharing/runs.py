@@ -1,0 +1,277 @@
+"""The simulations of `benchmarks.sharing`: workload and stored outcomes.
+
+Measures no speed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from benchmarks.sharing.variations import AS_FIXED, VARIATIONS, Setting, scaled, with_setting
+from maat.models.truth import Shape
+from maat.scheduling.belief import MemoisingFitter
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.job import JobSpec
+from maat.scheduling.policies import suiting_placer
+from maat.scheduling.policies.requests import declared_plan
+from maat.simulation.conditions import Conditions
+from maat.simulation.engine import simulate
+from maat.simulation.fidelity import Fidelity, fidelity
+from maat.simulation.interference import interference
+from maat.simulation.scenario import Scenario
+from maat.simulation.simulated_job import SimulatedJob
+from maat.simulation.world_models import Model, catalog_models
+from maat.vocabulary import Adaptivity, ProfilingMode
+from maat.workloads.generators import FAMILIES
+from maat.workloads.workloads import TraceJob, Workload
+
+GPU_TYPE, NODES, GPUS_PER_NODE = "t4", 16, 4
+ROUND_SECONDS = 60.0
+MODELS = {"cifar10": 198, "ncf": 181, "deepspeech2": 46, "bert": 30, "yolov3": 15, "imagenet": 10}
+LARGE, SMALL = {8: 4, 16: 2}, {1: 10, 2: 8, 4: 6}
+SHORTEST_SECONDS, LONGEST_SECONDS = 60.0, 12 * 3600.0
+SEEDS, SIZES = tuple(range(20)), (240, 480)
+FITTER = MemoisingFitter()  # of this process: runs share their models
+MILD_XI = 1.25  # up to which the paper has both sharing policies alike
+XI_SEEDS, XIS = tuple(range(5)), (1.0, 1.25, 1.5, 1.75, 2.0)
+DECISION_SEEDS, DECISION_XIS = (
+    tuple(range(5)),
+    (1.1, 1.2, 1.3, 1.4),
+)  # run afterwards, as are the variations
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A row of the tables: a policy, its parameters, and its jobs per GPU."""
+
+    policy: str
+    jobs_per_gpu: int = 1
+    parameters: tuple[tuple[str, object], ...] = ()
+
+
+CONTENDERS = {
+    "FIFO": Contender("fifo"),
+    "Tiresias": Contender("tiresias", parameters=(("thresholds", "700"),)),
+    "SJF": Contender("sjf-bsbf"),
+    "SJF-FFS": Contender("sjf-ffs", 2),
+    "SJF-BSBF as printed": Contender("sjf-bsbf", 2, (("by_placement", False),)),
+    "SJF-BSBF": Contender("sjf-bsbf", 2),
+}
+# FIFO in which later jobs may pass one that does not fit; run afterwards.
+UNINFORMED = "SJF that knows no lengths"
+EXTRA = {UNINFORMED: Contender("fifo", parameters=(("head_of_line", "backfill"),))}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One simulation.
+
+    `interference`: as `maat simulate --interference` takes it. `nodes`: how many hold the 64 GPUs;
+    on one, spreading costs nothing.
+    """
+
+    contender: str
+    jobs: int
+    seed: int
+    interference: str = "synthetic"
+    nodes: int = NODES
+    variation: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What is stored of a run: averages in hours.
+
+    They cover all jobs, those that ask for more than 4 GPUs, and the others.
+    """
+
+    jct: float
+    jct_large: float
+    jct_small: float
+    queueing: float
+    queueing_large: float
+    queueing_small: float
+    unfinished: int
+    cpu_seconds: float
+
+
+Outcomes = Mapping[Run, Outcome]
+
+
+def known() -> Fidelity:
+    """Return the fidelity: all of a job is known; training follows the step times."""
+    return replace(fidelity("paper").revealing(ProfilingMode.REQUEST_ORACLE), calibrated=False)
+
+
+def play(run: Run) -> Outcome:
+    contender, setting = {**CONTENDERS, **EXTRA}[run.contender], VARIATIONS[run.variation]
+    scenario = Scenario(
+        workload(run.jobs, run.seed, setting),
+        {name: with_setting(model, setting) for name, model in catalog_models().items()},
+        replace(
+            Cluster.parse(f"{GPU_TYPE}={run.nodes}x{NODES * GPUS_PER_NODE // run.nodes}"),
+            jobs_per_gpu=contender.jobs_per_gpu,
+        ),
+        policy=contender.policy,
+        placer=suiting_placer(contender.policy),
+        policy_parameters=dict(contender.parameters),
+        conditions=Conditions(
+            fidelity=known(),
+            round_seconds=ROUND_SECONDS,
+            rigid_share=1.0,
+            interference=scaled(interference(run.interference), setting.interference_scale),
+        ),
+        seed=run.seed,
+    )
+    began = time.process_time()
+    m = simulate(scenario, fitter=FITTER).metrics
+    return Outcome(
+        jct=m.avg_jct_hours,
+        jct_large=m.avg_jct_hours_large,
+        jct_small=m.avg_jct_hours_small,
+        queueing=m.avg_queueing_hours,
+        queueing_large=m.avg_queueing_hours_large,
+        queueing_small=m.avg_queueing_hours_small,
+        unfinished=m.unfinished,
+        cpu_seconds=time.process_time() - began,
+    )
+
+
+def wanted() -> list[Run]:
+    """Order the quick ones first, seed by seed.
+
+    Partial results then compare all policies.
+    """
+    shared = [name for name, contender in CONTENDERS.items() if contender.jobs_per_gpu > 1]
+    small, large = (
+        [Run(name, jobs, seed) for seed in SEEDS for name in CONTENDERS] for jobs in SIZES
+    )
+    constant = [
+        Run(name, SIZES[0], seed, f"{xi:g}") for seed in XI_SEEDS for xi in XIS for name in shared
+    ]
+    nearby = [replace(run, nodes=1) for run in constant if float(run.interference) <= MILD_XI]
+    return [*small, *constant, *nearby, *large, *decisions()]
+
+
+def decisions() -> list[Run]:
+    """Return the runs that show where SJF-FFS falls behind SJF.
+
+    Milder constants, one thing varied at a time, and an SJF that knows less.
+    """
+    mild = [
+        Run("SJF-FFS", SIZES[0], seed, f"{xi:g}") for seed in DECISION_SEEDS for xi in DECISION_XIS
+    ]
+    uninformed = [Run(UNINFORMED, jobs, seed) for jobs in SIZES for seed in DECISION_SEEDS]
+    varied = [
+        Run(name, SIZES[0], seed, variation=key)
+        for key in VARIATIONS
+        if key
+        for seed in DECISION_SEEDS
+        for name in ("SJF", "SJF-FFS")
+    ]
+    return [*mild, *uninformed, *varied]
+
+
+def as_row(run: Run, outcome: Outcome) -> dict[str, object]:
+    return {**asdict(run), **asdict(outcome)}
+
+
+def from_row(row: dict[str, Any]) -> tuple[Run, Outcome]:
+    return Run(**{f.name: row[f.name] for f in fields(Run) if f.name in row}), Outcome(
+        **{f.name: row[f.name] for f in fields(Outcome)}
+    )
+
+
+def workload(jobs: int, seed: int, setting: Setting = AS_FIXED) -> Workload:
+    """Return the jobs of docs/sharing.md; the same arguments give the same jobs."""
+    rng = np.random.default_rng((seed, jobs))
+    hourly = np.array(FAMILIES["philly"].hourly)
+    expected = np.concatenate(([0.0], np.cumsum(hourly)))
+    submitted = (
+        np.sort(np.interp(rng.random(jobs) * expected[-1], expected, np.arange(len(expected))))
+        * 3600.0
+        * setting.hours
+        / len(hourly)
+    )
+    models = rng.choice(
+        list(MODELS), size=jobs, p=np.array(list(MODELS.values())) / sum(MODELS.values())
+    )
+    large = rng.random(jobs) < setting.large_share
+    counts = np.where(large, _drawn(LARGE, jobs, rng), _drawn(SMALL, jobs, rng))
+    mean, sigma = (
+        np.where(large, setting.mean_hours_large, setting.mean_hours_small) * 3600.0,
+        setting.sigma,
+    )
+    seconds = np.clip(
+        mean * np.exp(sigma * rng.standard_normal(jobs) - sigma**2 / 2),
+        SHORTEST_SECONDS,
+        LONGEST_SECONDS,
+    )
+    drawn = zip(submitted.tolist(), models.tolist(), counts.tolist(), seconds.tolist(), strict=True)
+    return Workload(
+        f"sharing-{jobs}-{seed}",
+        tuple(_job(number, *what) for number, what in enumerate(drawn)),
+        "sharing",
+    )
+
+
+def _drawn(weights: dict[int, int], many: int, rng: np.random.Generator) -> np.ndarray:
+    return rng.choice(
+        list(weights), size=many, p=np.array(list(weights.values())) / sum(weights.values())
+    )
+
+
+def _job(number: int, submitted: float, model: str, gpu_count: int, seconds: float) -> TraceJob:
+    whole = TraceJob(
+        name=f"{model}-{number}",
+        submit_seconds=round(submitted, 3),
+        model=model,
+        gpu_count=gpu_count,
+        batch_size=batch_size(model, gpu_count),
+    )
+    return replace(whole, work_scale=seconds / solo_seconds(model, gpu_count))
+
+
+@cache
+def batch_size(model: str, gpu_count: int) -> int:
+    """Return the model's initial batch size on every GPU, at most its largest total."""
+    truth = known_models()[model].truth
+    return min(truth.initial_batch_size * gpu_count, truth.max_batch_size)
+
+
+@cache
+def known_models() -> dict[str, Model]:
+    return {name: model.under(known()) for name, model in catalog_models().items()}
+
+
+@cache
+def solo_seconds(model: str, gpu_count: int) -> float:
+    """Return seconds of a standard training alone, filling nodes in turn."""
+    found = known_models()[model]
+    whole = TraceJob(
+        name="whole",
+        submit_seconds=0.0,
+        model=model,
+        gpu_count=gpu_count,
+        batch_size=batch_size(model, gpu_count),
+    )
+    spec = found.job_spec(whole, known(), adaptivity=Adaptivity.RIGID)
+    job = SimulatedJob(spec, found.truth, 0.0, tuple(found.truth.epoch_ends), spec.max_batch_size)
+    return job.steps_left() * _step_seconds(spec, found, gpu_count)
+
+
+def _step_seconds(spec: JobSpec, model: Model, gpu_count: int) -> float:
+    plan = declared_plan(spec, GPU_TYPE, replicas=gpu_count)
+    if plan is None:
+        raise ValueError(f"{spec.model} does not fit {gpu_count} {GPU_TYPE}")
+    whole, rest = divmod(gpu_count, GPUS_PER_NODE)
+    shape: Shape = (GPUS_PER_NODE,) * whole + ((rest,) if rest else ())
+    return model.truth.step(GPU_TYPE, shape, plan.per_gpu_batch_size).with_accumulation(
+        plan.accumulation_steps
+    )

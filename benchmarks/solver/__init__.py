@@ -1,0 +1,1 @@
+"""Sia's programme, beside other solvers."""
