@@ -4,9 +4,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Each process that a test starts reads compiled modules, also where the machine's settings forbid it.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help install up test test-long check format bench lock migrate clean
+.PHONY: help install up test test-long check format bench screenshots lock migrate clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | column -t -s '|'
@@ -41,6 +43,9 @@ format: install ## format the code
 
 bench: install ## measure, and print tables
 	@$(BIN)/python -m benchmarks
+
+screenshots: install ## take pictures of every page, into var/screenshots
+	@PYTHONPATH=.:tests $(BIN)/python -m browser.screenshots $(ARGUMENTS)
 
 lock: ## lock the newest versions that pyproject.toml allows
 	@$(PYTHON) -m venv .venv-lock && .venv-lock/bin/pip install --quiet pip-tools
