@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from frontend.addresses import Check, among
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, Changes, answer
-from frontend.components.cards import card, error_state
+from frontend.components.cards import card, error_state, refused_state
 from frontend.pages.submit import from_text
 from frontend.pages.submit.fields import HIDDEN, SHOWN, field_id
 from frontend.pages.submit.from_text import Lines
@@ -132,10 +132,7 @@ def register(app: Dash, api: Api) -> None:
     answer(
         app,
         partial(try_text, api),
-        output={
-            "wrong": Output("submit-text-wrong", "children", allow_duplicate=True),
-            "tried": Output("submit-text-tried", "children"),
-        },
+        output={"tried": Output("submit-text-tried", "children")},
         inputs={"clicks": Input("submit-text-try", "n_clicks")},
         state={
             "text": State("submit-text", "value"),
@@ -244,18 +241,22 @@ async def read(
 async def try_text(
     api: Api, *, clicks: int | None, text: str | None, cluster_id: str | None
 ) -> Changes:
-    """Say what a submission of the text would make, or by line what is wrong with it."""
+    """Say what a submission of the text would make, or by line what is wrong with it.
+
+    The words have a place of their own: the text is left as the button is pressed, so the form
+    is read and written meanwhile, which says anew what is wrong in the text.
+    """
     if not clicks:
         return NOTHING
     file = _parsed(text)
     if not isinstance(file, JobFile):
-        return {"wrong": _told(file), "tried": None}
+        return {"tried": _refused(_told(file))}
     body = {"cluster_id": cluster_id, **_with_some_secrets(file.body)}
     found = await tried(api, body, jobs=1)
     if isinstance(found, ApiError):
         lines = from_text.refused_lines(file, found.errors)
-        return {"wrong": _told(lines) if lines else error_state(found), "tried": None}
-    return {"wrong": None, "tried": found}
+        return {"tried": _refused(_told(lines)) if lines else refused_state(found)}
+    return {"tried": found}
 
 
 def _parsed(text: str | None) -> JobFile | Lines:
@@ -272,6 +273,14 @@ def _told(lines: Lines) -> Component:
     return html.Ul(
         [html.Li([html.B(f"Line {line}: "), words]) for line, words in sorted(lines)],
         className="wrong-lines",
+    )
+
+
+def _refused(lines: Component) -> html.Div:
+    return html.Div(
+        [html.Div("Tried: a submission would be refused", className="state-title"), lines],
+        className="form-error",
+        role="alert",
     )
 
 
