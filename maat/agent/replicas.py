@@ -31,6 +31,7 @@ class Wish(NamedTuple):
         abandon: End, and save nothing: another attempt goes on with the job.
         number, total, per_gpu, accumulation: The newest batch plan; only rank 0 hears of plans.
         every: Measure the gradient's noise at each step that this divides.
+        pause: Say no wishes before so many of the steps that follow: each exchange takes time.
     """
 
     stop: int = 0
@@ -40,6 +41,7 @@ class Wish(NamedTuple):
     per_gpu: int = 0
     accumulation: int = 0
     every: int = 1
+    pause: int = 0
 
 
 class Replicas:
@@ -51,6 +53,8 @@ class Replicas:
         self._store: Any = None
         self._control: Any = None
         self._said: tuple[Any, torch.Tensor] | None = None
+        self._agreed = Wish()
+        self._paused = 0  # steps before which nothing is said
         if self.count > 1:
             self._join(environment)
 
@@ -59,25 +63,35 @@ class Replicas:
         return self.rank == 0
 
     def agree(self, wish: Wish) -> Wish:
-        """Say a wish, and return what all said before the step before this one.
+        """Say a wish, unless all pause, and return the newest that all have heard.
 
-        The exchange goes on while the step is computed. So all replicas stop after the same step,
-        though one alone was told to.
+        The exchange goes on while the step is computed, and is heard before the next. So all
+        replicas stop after the same step, though one alone was told to.
         """
         if self.count == 1:
             return wish
-        agreed = self._heard()
-        numbers = torch.tensor(wish, dtype=torch.int64)
-        work = dist.all_reduce(numbers, dist.ReduceOp.MAX, group=self._control, async_op=True)
-        self._said = (work, numbers)
-        return agreed
+        if self._said is not None:
+            self._hear()
+            self._paused = self._agreed.pause
+        if self._paused:
+            self._paused -= 1
+        else:
+            self._say(wish)
+        return self._agreed
 
     def agree_at_once(self, wish: Wish) -> Wish:
         """Say a wish, and return what all say now."""
         if self.count == 1:
             return wish
-        self.agree(wish)
-        return self._heard()
+        self._hear()
+        self._say(wish)
+        self._hear()
+        return self._agreed
+
+    def end_pause(self) -> None:
+        """Say the next wish. All replicas call this before the same step."""
+        self._hear()
+        self._paused = 0
 
     def from_first(self, key: str, value: str | None) -> str:
         """Return what rank 0 passes here; the others pass None."""
@@ -111,7 +125,7 @@ class Replicas:
         """
         if self.count == 1 or not dist.is_initialized():
             return
-        self._heard()
+        self._hear()
         dist.barrier(group=self._control)
         self.close()
 
@@ -132,13 +146,18 @@ class Replicas:
         except RuntimeError:  # the store has ended with rank 0
             return
 
-    def _heard(self) -> Wish:
+    def _say(self, wish: Wish) -> None:
+        numbers = torch.tensor(wish, dtype=torch.int64)
+        work = dist.all_reduce(numbers, dist.ReduceOp.MAX, group=self._control, async_op=True)
+        self._said = (work, numbers)
+
+    def _hear(self) -> None:
         if self._said is None:
-            return Wish()
+            return
         work, numbers = self._said
         self._said = None
         work.wait()
-        return Wish(*numbers.tolist())
+        self._agreed = Wish(*numbers.tolist())
 
     def _join(self, environment: Environment) -> None:
         limit = timedelta(seconds=START_SECONDS)

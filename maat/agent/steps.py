@@ -6,8 +6,10 @@ Knows neither how batches are made nor what a library keeps in a checkpoint.
 from __future__ import annotations
 
 import math
+import statistics
 import sys
 import time
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -29,6 +31,9 @@ STOPPED, PROFILED = 143, 0
 CANNOT_SAVE = 74  # EX_IOERR
 RETRY_SECONDS = 60.0
 _COMPARED_EVERY = 100  # steps: ranks then tell each other how long their own part of one takes
+_AGREED_WITHIN = 0.3  # seconds: what one replica is told, all know by then, or after one step
+_LONGEST_PAUSE = 16  # steps: they may suddenly take longer
+_NEWEST = 8  # steps
 
 
 @dataclass
@@ -82,6 +87,7 @@ class Steps:
         self._checkpoints, self._profile = parts.checkpoints, parts.profile
         self._every, self._refused = 1, 0
         self._own = Times()
+        self._newest: deque[float] = deque(maxlen=_NEWEST)  # seconds of steps by this plan
         self._unmeasured = 0.0  # effective samples since the last measurement
         self._total: float | None = None  # effective samples of the job
         self._save_again_at = math.inf
@@ -113,7 +119,12 @@ class Steps:
                 )
             self._refused, plan = plan.number, None
         stop = inbox.stop or (profile is not None and profile.is_over)
-        wish = Wish(stop=stop, abandon=inbox.is_stale, every=self._meter.budget.every)
+        wish = Wish(
+            stop=stop,
+            abandon=inbox.is_stale,
+            every=self._meter.budget.every,
+            pause=self._pause(),
+        )
         if plan is None:
             return wish
         return wish._replace(
@@ -123,12 +134,21 @@ class Steps:
             accumulation=plan.accumulation,
         )
 
+    def _pause(self) -> int:
+        """Return before how many steps in a row nothing need be said."""
+        if self._profile is not None or len(self._newest) < _NEWEST:
+            return 0
+        steps = int(_AGREED_WITHIN / max(statistics.median(self._newest), 1e-9))
+        return min(max(steps - 1, 0), _LONGEST_PAUSE)
+
     def _take_plan(self, agreed: Wish) -> bool:
         """Take the plan that was agreed on; return whether it is a new one."""
         if agreed.number <= self._plan.number:
             return False
         plan = BatchPlan(agreed.number, agreed.total, agreed.per_gpu, agreed.accumulation)
         self._plan = self._memory.within(plan)
+        self._newest.clear()
+        self._replicas.end_pause()
         self._ledger.set(plan_number=agreed.number)
         return True
 
@@ -153,6 +173,7 @@ class Steps:
 
     def _time(self, seconds: float) -> None:
         self._meter.budget.add_step(seconds)
+        self._newest.append(seconds)
         exposed = self._meter.exposed_seconds()
         self._compare(seconds - (exposed or 0.0))
         if self._replicas.is_first:
