@@ -134,6 +134,8 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
         "at most 48",
     ),
     ("control characters in the name", {"name": "a\x07b"}, "/name", "Use letters"),
+    ("a sign that nobody sees in the name", {"name": "t4\u200b"}, "/name", "Use letters"),
+    ("the end of an isolate of the page", {"name": "\u2069\u202ea"}, "/name", "Use letters"),
     ("control characters in the model", {"model": "a\nb"}, "/model", "Use letters"),
     ("a name of white space", {"name": "   "}, "/name", "Leave that out."),
     ("an overlong name", {"name": "x" * 201}, "/name", "200"),
@@ -183,6 +185,13 @@ def test_what_cannot_be_used_is_refused_with_field_value_and_remedy(
 )
 def test_what_just_fits_is_taken(submit: Submit, fields: dict[str, Any]) -> None:
     assert submit(**fields)["state"] == "submitted"
+
+
+def test_a_name_keeps_its_marks_of_direction(client: TestClient, submit: Submit) -> None:
+    name = "\u202eturned \u05d0\u05d1\u200f \u2067c\u2069"
+    job = submit(name=name, external_id=name)
+    found = client.get(f"{JOBS}/{job['id']}").json()
+    assert (found["name"], found["external_id"]) == (name, name)
 
 
 @pytest.mark.parametrize("literal", ["NaN", "Infinity", "-Infinity", "1e999"])

@@ -174,6 +174,18 @@ def test_any_csv_is_read_by_what_its_columns_mean() -> None:
     }
 
 
+def test_marks_of_direction_stay_in_names_and_in_what_the_report_shows() -> None:
+    names = ("\u202eturned\u200f", "a\u200b", "\u2069b")
+    text = "t,n,s,id\n" + "".join(f"0,1,60,{name}\n" for name in names)
+    found = read(text, "csv", columns={**MAPPED_THREE, "name": "id"})
+    assert [job.name for job in found.workload.jobs] == [names[0]]
+    assert [each.was.partition(":")[0] for each in found.preview] == [
+        names[0],
+        "a\ufffd",
+        "\ufffdb",
+    ]
+
+
 def test_by_size_class_a_job_becomes_a_training_of_its_gpu_hours() -> None:
     rows = [(0, 1, 3599), (1, 1, 3601), (2, 2, 36_001), (3, 8, 3600 * 20)]
     text = "t,n,s\n" + "".join(f"{at},{count},{seconds}\n" for at, count, seconds in rows)
