@@ -167,6 +167,19 @@ def test_what_cannot_be_used_is_refused_with_field_value_and_remedy(
     assert count(database) == 0
 
 
+def test_an_entry_of_a_list_is_refused_by_the_name_of_the_list(client: TestClient) -> None:
+    fields = {"name": "train", "model": "bert", "gpu_types": ["t4", "h100"]}
+    (error,) = client.post(JOBS, json=fields).json()["errors"]
+    assert (error["pointer"], error["field"]) == ("/gpu_types/1", "gpu_types")
+
+
+def test_a_word_that_is_none_of_those_allowed_is_refused_with_them_once(client: TestClient) -> None:
+    fields = {"name": "train", "model": "bert", "adaptivity": "elastic"}
+    (error,) = client.post(JOBS, json=fields).json()["errors"]
+    assert error["message"] == "There is no such value."
+    assert error["remedy"].startswith("Use one of 'rigid', ")
+
+
 @pytest.mark.parametrize(
     "fields",
     [
