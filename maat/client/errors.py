@@ -36,12 +36,15 @@ class FieldProblem:
 
     @property
     def full_sentence(self) -> str:
-        """The sentence after `place`, with the refused value where the message does not name it."""
-        message = self.message.removeprefix(f"{self.field} ")
-        if self.value is None or str(self.value) in message:
+        """The sentence after `place`, with the refused value where the message does not name it.
+
+        An object is not shown: nobody has typed it as it stands there.
+        """
+        message, value = self.message.removeprefix(f"{self.field} "), self.value
+        begins = value[:1] if isinstance(value, str) else ""
+        if value is None or begins == "{" or str(value) in message:
             return f"{message} {self.remedy}".strip()
-        is_many = isinstance(self.value, str) and self.value[:1] in tuple("[{")
-        got = self.value if is_many else repr(self.value)
+        got = value if begins == "[" else repr(value)
         return f"{message.rstrip('.')} (got {got}). {self.remedy}".strip()
 
     @classmethod

@@ -102,6 +102,12 @@ def test_a_word_of_the_command_line_that_cannot_be_read_is_told_once(
     )
 
 
+def test_an_object_that_cannot_be_used_is_not_printed() -> None:
+    window = {"pointer": "/traces/0/cluster", "message": "It ends before it begins."}
+    error = FieldProblem.parse(window | {"remedy": "Begin it earlier.", "value": "{'since': 1.0}"})
+    assert error.full_sentence == "It ends before it begins. Begin it earlier."
+
+
 def test_a_wrong_row_of_a_table_is_told_once_with_its_number() -> None:
     row = {"pointer": "/traces/0/csv", "row": 3, "message": "time is no number.", "value": "x"}
     error = FieldProblem.parse(row | {"remedy": "Give seconds."})
