@@ -121,6 +121,32 @@ def test_a_wrong_row_of_a_table_is_told_once_with_its_number() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "url",
+    ["foo", "localhost:8000", "ftp://x", "http://", "http://[x", "http://x:99999", "http://a b"],
+)
+def test_a_setting_that_is_no_address_is_refused_where_it_is_set(
+    url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = f"is no address of a service (got {url!r}). Give for example http://127.0.0.1:8000.\n"
+    assert code_of("jobs", "--url", url) == 2
+    assert capsys.readouterr().err == f"maat: --url: {told}"
+    monkeypatch.setenv("MAAT_URL", url)
+    assert code_of("jobs") == 2
+    assert capsys.readouterr().err == f"maat: MAAT_URL: {told}"
+
+
+@pytest.mark.parametrize("token", ["sécret", "secret\n"])
+def test_a_setting_that_is_no_token_is_refused_and_not_shown(
+    token: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MAAT_TOKEN", token)
+    assert code_of("jobs", "--url", NOBODY) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("maat: MAAT_TOKEN: ")
+    assert token.strip() not in told
+
+
 @pytest.mark.parametrize("command", ["jobs", "top", "explain x", "submit x --model bert"])
 def test_a_service_that_is_away_is_a_failure(
     command: str, capsys: pytest.CaptureFixture[str]
