@@ -21,6 +21,7 @@ from sqlmodel.sql.expression import SelectOfScalar
 from backend.columns import WithoutIndex
 from backend.problems import BadCursor
 from maat.api.fields import Page
+from maat.shown_text import is_shown
 
 T = TypeVar("T")
 Shown = TypeVar("Shown")
@@ -277,4 +278,4 @@ def _is_key(value: Any, key: Any) -> bool:
     """
     if issubclass(key.type.python_type, int | float):
         return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**62
-    return isinstance(value, str) and value.isprintable()
+    return isinstance(value, str) and is_shown(value)

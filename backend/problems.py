@@ -49,9 +49,15 @@ class FieldError:
     row: int | None = None
     column: str | None = None
 
+    @property
+    def field(self) -> str:
+        """The last name in the pointer: of an entry of a list, the list's."""
+        parts = self.pointer.split("/")
+        return next((part for part in reversed(parts) if not part.isdecimal()), "")
+
     def as_json(self) -> dict[str, Any]:
         shown = vars(self) | {
-            "field": self.pointer.rsplit("/", 1)[-1],
+            "field": self.field,
             "value": shown_value(self.value),
         }
         return {

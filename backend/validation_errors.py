@@ -11,7 +11,8 @@ _COMMAND = "run"
 _SECRETS = {"secret_env", "secret"}  # what stands in them is not shown again
 _PASSWORD = "password"  # noqa: S105  (part of members' names; what they hold is not shown)
 _NAME = "[key]"  # pydantic's place of a member's name
-_PLACES = ("body", "query", "path", "header", "cookie")
+_PARAMETERS = ("query", "path", "header", "cookie")
+_PLACES = ("body", *_PARAMETERS)
 
 
 def field_error(found: Mapping[str, Any]) -> FieldError:
@@ -19,10 +20,12 @@ def field_error(found: Mapping[str, Any]) -> FieldError:
     parts = location[1:] if location and location[0] in _PLACES else location
     if parts and parts[-1] == _NAME:
         parts = parts[:-1]
+    if location and location[0] in _PARAMETERS:
+        parts = parts[:1]  # one that is given several times has no entries in the address
     pointer = "".join("/" + pointer_part(part) for part in parts)
     hidden = found["type"] == "missing" or _may_hold_secrets(parts, found)
     value = None if hidden else found.get("input")
-    message, remedy = _own_words(found) or (found["msg"], _remedy(found))
+    message, remedy = _own_words(found) or (_message(found), _remedy(found))
     return FieldError(pointer, found["type"], f"{message}.", remedy, value)
 
 
@@ -37,6 +40,13 @@ def _own_words(found: Mapping[str, Any]) -> tuple[str, str] | None:
     if not remedy:
         message, remedy = "This value cannot be used", message
     return message, f"{remedy[0].upper()}{remedy[1:]}."
+
+
+def _message(found: Mapping[str, Any]) -> str:
+    """Return pydantic's message, but not one that lists what the remedy lists."""
+    if found["type"] in ("enum", "literal_error"):
+        return "There is no such value"
+    return str(found["msg"])
 
 
 def _may_hold_secrets(parts: Sequence[str], found: Mapping[str, Any]) -> bool:

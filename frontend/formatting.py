@@ -9,26 +9,9 @@ from math import floor, isfinite, log10
 from maat.api import shown_numbers
 
 ABSENT = shown_numbers.ABSENT
+count = shown_numbers.count
 duration = shown_numbers.duration
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    """Up to `digits` significant figures, thousands apart, no exponent for everyday sizes."""
-    if value is None or not isfinite(value):
-        return ABSENT
-    if value == 0:
-        return "0"
-    if abs(value) >= 10**digits:
-        return f"{value:,.0f}".replace(",", " ")
-    if abs(value) < 1e-4:
-        return f"{value:.{digits - 1}e}"
-    text = f"{value:.{digits}g}"
-    return f"{float(text):,.10f}".rstrip("0").rstrip(".").replace(",", " ")
-
-
-def count(value: int) -> str:
-    """`18 034`: thousands apart, as in `number`."""
-    return f"{value:,}".replace(",", " ")
+number = shown_numbers.number
 
 
 def column(values: Sequence[float | None], digits: int = 3) -> list[str]:

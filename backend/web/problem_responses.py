@@ -92,7 +92,7 @@ async def _on_validation_error(request: Request, error: Exception) -> JSONRespon
             MalformedRequest(f"The body is not JSON: {found[0]['ctx']['error']}."), request
         )
     errors = [field_error(one) for one in found[:_MOST_ERRORS]]
-    detail = " ".join(f"{e.pointer or 'body'}: {e.message}" for e in errors[:3])
+    detail = " ".join(f"{e.pointer or 'body'}: {e.message} {e.remedy}" for e in errors[:3])
     more = f" And {len(found) - 3} more." if len(found) > 3 else ""
     return problem_response(Invalid(f"{detail}{more}", errors=errors), request)
 

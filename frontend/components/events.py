@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from frontend.components.evidence import label
 from frontend.formatting import gpus, number, plural
+from maat.api.reason_words import label
 
 MOST_CHARACTERS = 160  # of the details of an event
 

@@ -10,7 +10,6 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from frontend.components.cards import card, empty_state, failed_tile, tile
-from frontend.components.evidence import reason_words
 from frontend.components.names import cut_name
 from frontend.components.next_step import goes_to
 from frontend.figures.fairness import SYMBOLS, Look, name_of
@@ -18,6 +17,7 @@ from frontend.formatting import ABSENT, clock, column, count, duration, number, 
 from frontend.loading import Loaded
 from frontend.routing import aria
 from maat.api.fairness import FairnessOut, JobFairnessOut, SharesOut, TenantRhoOut, WhyOut
+from maat.api.reason_words import reason_words
 from maat.vocabulary import FairnessState
 
 MOST_REASONS = 2

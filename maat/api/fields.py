@@ -21,6 +21,7 @@ from pydantic import (
 from typing_extensions import TypedDict
 
 from maat.api.mistakes import checked
+from maat.shown_text import is_shown
 from maat.vocabulary import LEAST_ROUND_SECONDS, MAX_GPUS, MAX_TEXT, MOST_ROUND_SECONDS
 
 Item = TypeVar("Item")
@@ -64,10 +65,10 @@ class Page(TypedDict, Generic[Item]):
     ]
 
 
-def _printable(text: str) -> str:
+def _shown(text: str) -> str:
     if text != text.strip():
         raise ValueError("The text begins or ends with white space: leave that out")
-    if not text.isprintable():
+    if not is_shown(text):
         raise ValueError(
             "The text holds characters that cannot be shown: use letters, digits, spaces and signs"
         )
@@ -75,6 +76,10 @@ def _printable(text: str) -> str:
 
 
 def _addressable(name: str) -> str:
+    if not name.isprintable():
+        raise ValueError(
+            "The name stands in addresses: leave out marks that turn the direction of writing"
+        )
     if "/" in name or name in (".", ".."):
         raise ValueError("The name stands in addresses: leave out /, and name it not . or ..")
     if _ID.fullmatch(name):
@@ -82,8 +87,8 @@ def _addressable(name: str) -> str:
     return name
 
 
-Name = Annotated[str, Field(min_length=1, max_length=MAX_TEXT), AfterValidator(_printable)]
-ModelName = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_printable)]
+Name = Annotated[str, Field(min_length=1, max_length=MAX_TEXT), AfterValidator(_shown)]
+ModelName = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_shown)]
 NameInAddresses = Annotated[Name, AfterValidator(_addressable)]
 """The name of what is addressed by its id or by its name."""
 GpuTypeName = Annotated[str, Field(min_length=1, max_length=48)]

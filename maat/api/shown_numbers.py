@@ -7,6 +7,25 @@ from math import isfinite
 ABSENT = "–"
 
 
+def number(value: float | None, digits: int = 3) -> str:
+    """Up to `digits` significant figures, thousands apart, no exponent for everyday sizes."""
+    if value is None or not isfinite(value):
+        return ABSENT
+    if value == 0:
+        return "0"
+    if abs(value) >= 10**digits:
+        return f"{value:,.0f}".replace(",", " ")
+    if abs(value) < 1e-4:
+        return f"{value:.{digits - 1}e}"
+    text = f"{value:.{digits}g}"
+    return f"{float(text):,.10f}".rstrip("0").rstrip(".").replace(",", " ")
+
+
+def count(value: int) -> str:
+    """`18 034`: thousands apart, as in `number`."""
+    return f"{value:,}".replace(",", " ")
+
+
 def percent(share: float) -> str:
     """Whole percentages; one decimal below 1 %."""
     value = share * 100

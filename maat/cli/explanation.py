@@ -6,6 +6,8 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from maat.api.reason_words import evidence_words
+
 if TYPE_CHECKING:
     from maat.api.job_answers import ExplanationOut, JobOut, Remedy
 
@@ -24,11 +26,7 @@ def explanation_lines(job: JobOut, explanation: ExplanationOut) -> list[str]:
     if waited := explanation["waited"]:
         at = "" if waited["as_of_round"] is None else f", as of round {waited['as_of_round']}"
         lines.append(f"Before, it waited{at}: {waited['sentence']}")
-    lines += [
-        f"  {name.replace('_', ' ')}: {value}"
-        for name, value in primary["evidence"].items()
-        if value is not None
-    ]
+    lines += [f"  {name}: {value}" for name, value in evidence_words(primary["evidence"])]
     lines += [f"  | {line}" for line in explanation["last_lines"]]
     if job["deadline"] is not None:
         lines.append(deadline_words(job))

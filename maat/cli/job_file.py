@@ -62,7 +62,7 @@ def refusals_by_line(path: Path, file: JobFile) -> Iterator[None]:
             raise
         for error in refused.errors:
             place = f"{path}, line {file.line_of(error.pointer)}"
-            sentence = without_controls(f"{place}: {error.field}: {error.sentence}")
+            sentence = without_controls(f"{place}: {error.field}: {error.full_sentence}")
             typer.echo(f"maat: {sentence}", err=True)
         raise typer.Exit(2) from None
 

@@ -52,9 +52,7 @@ def replay(
     from maat.cli.run_options import RunOptions
 
     wanted = read_contestants(policy, placer, set_ or [])
-    window = {"since_seconds_ago": seconds_of(since, field="since")}
-    if (ends := seconds_of(until, field="until")) > 0:
-        window["until_seconds_ago"] = ends
+    window = _window(since, until)
     numbers = RunOptions(seed_list=seeds).seeds()
     with client_of(url) as maat:
         live = maat.cluster(cluster_or_first(maat, cluster))
@@ -85,6 +83,19 @@ def replay(
         jobs = _jobs_by_policy(maat, done)
     answer = {"simulation": done, "comparison": found, "jobs": jobs}
     show(answer, as_json, "\n".join(_lines(done, found, jobs)))
+
+
+def _window(since: str, until: str) -> dict[str, float]:
+    """Return the window as a trace's fields. Raises ParameterError."""
+    begins, ends = seconds_of(since, field="since"), seconds_of(until, field="until")
+    if begins <= ends:
+        raise ParameterError(
+            "is no longer ago than the window's end",
+            field="since",
+            value=since,
+            remedy=f"Give more than {until}, or a smaller --until.",
+        )
+    return {"since_seconds_ago": begins} | ({"until_seconds_ago": ends} if ends > 0 else {})
 
 
 def _run_of_live(live: ClusterOut) -> dict[str, Any]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from maat.cli.address import checked_address, token_of
 from maat.cli.completion import job_names
 from maat.cli.terminal_text import in_one_line, without_controls
 from maat.scheduling.errors import ParameterError
@@ -35,10 +35,11 @@ _MOST_TOLD = 10
 
 
 def client_of(url: str) -> Client:
+    """Return a client of the service. Raises ParameterError."""
     # It loads an HTTP library, which takes longer than a small simulation runs.
     from maat.client import Client
 
-    return Client(url, token=os.environ.get("MAAT_TOKEN"))
+    return Client(checked_address(url), token=token_of())
 
 
 def job_id_of(maat: Client, named: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from maat.shown_text import DIRECTION_MARKS
+
 _MOST_HELD = 256  # characters of a sequence that may still be whole with the next text
 
 _SEQUENCES = re.compile(
@@ -12,7 +14,6 @@ _SEQUENCES = re.compile(
     "|\x1b[ -/]*[0-OQ-WYZ\\\\`-~]"  # a reset, a character set
 )
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
-_TURNING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")  # the order of letters
 
 
 class TerminalText:
@@ -47,7 +48,7 @@ def without_controls(text: str) -> str:
     """
     whole = TerminalText()
     shown = whole.add(text) + whole.end()
-    return _TURNING.sub(
+    return DIRECTION_MARKS.sub(
         lambda found: f"\\u{ord(found[0]):04x}",
         shown.replace("\r", "\N{SYMBOL FOR CARRIAGE RETURN}"),
     )

@@ -21,6 +21,7 @@ class FieldProblem:
     code: str = ""
     remedy: str = ""
     value: object = None
+    row: int | None = None
 
     @property
     def sentence(self) -> str:
@@ -29,24 +30,31 @@ class FieldProblem:
 
     @property
     def place(self) -> str:
-        """Where the field is in the request: `changes.drain_nodes.0`."""
-        return self.pointer.strip("/").replace("/", ".") or self.field
+        """Where the field is in the request: `changes.drain_nodes.0`; of a table, also the row."""
+        place = self.pointer.strip("/").replace("/", ".") or self.field
+        return place if self.row is None else f"{place}, row {self.row}"
 
     @property
     def full_sentence(self) -> str:
-        """The sentence with the refused value, where the message does not name it."""
-        if self.value is None or str(self.value) in self.message:
-            return self.sentence
-        is_many = isinstance(self.value, str) and self.value[:1] in tuple("[{")
-        got = self.value if is_many else repr(self.value)
-        return f"{self.message.rstrip('.')} (got {got}). {self.remedy}".strip()
+        """The sentence after `place`, with the refused value where the message does not name it.
+
+        An object is not shown: nobody has typed it as it stands there.
+        """
+        message, value = self.message.removeprefix(f"{self.field} "), self.value
+        begins = value[:1] if isinstance(value, str) else ""
+        if value is None or begins == "{" or str(value) in message:
+            return f"{message} {self.remedy}".strip()
+        got = value if begins == "[" else repr(value)
+        return f"{message.rstrip('.')} (got {got}). {self.remedy}".strip()
 
     @classmethod
     def parse(cls, item: dict[str, Any]) -> FieldProblem:
         pointer = str(item.get("pointer") or "")
         field = str(item.get("field") or pointer.rsplit("/", 1)[-1])
         text = {name: str(item.get(name) or "") for name in ("message", "code", "remedy")}
-        return cls(pointer=pointer, field=field, value=item.get("value"), **text)
+        return cls(
+            pointer=pointer, field=field, value=item.get("value"), row=item.get("row"), **text
+        )
 
 
 class ApiError(Exception):
@@ -85,7 +93,10 @@ class ApiError(Exception):
     @property
     def summary(self) -> str:
         """What went wrong, without what the errors of fields say by themselves."""
-        is_told = any(error.message in self.detail for error in self.errors)
+        is_told = any(
+            error.message in self.detail or (error.remedy and error.remedy in self.detail)
+            for error in self.errors
+        )
         return f"{self.title}:" if is_told else str(self)
 
     @property

@@ -20,6 +20,7 @@ from pathlib import Path
 from maat.csv_output import defused
 from maat.models.gpu_types import GPU_TYPES, known_gpu_type, renamed
 from maat.scheduling.errors import TraceError
+from maat.shown_text import is_shown
 from maat.vocabulary import MAX_TEXT, Adaptivity
 from maat.workloads.formats.foreign import FOREIGN
 from maat.workloads.formats.foreign.mapped import mapped
@@ -248,7 +249,7 @@ def _gpu_types(found: ForeignJob, names: Mapping[str, str]) -> tuple[str, ...] |
 
 
 def _text(text: str, column: str) -> str:
-    if not text or len(text) >= MAX_TEXT or not text.isprintable():
+    if not text or len(text) >= MAX_TEXT or not is_shown(text):
         raise Unusable(
             f"it has no usable {column}",
             column=column,
@@ -271,6 +272,8 @@ def _count(lost: Dropped, dropped: dict[str, DroppedRows]) -> None:
 
 def _shown(text: str) -> str:
     """Return a text of a file as every answer and every terminal can show it."""
+    if is_shown(text):
+        return text
     return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
 
 

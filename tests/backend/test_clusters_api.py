@@ -90,6 +90,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"shape": "t4=1x4", "speed": 1e-300}, "/speed"),
     ({"shape": "t4=1x4", "name": "a/b"}, "/name"),
     ({"shape": "t4=1x4", "name": ".."}, "/name"),
+    ({"shape": "t4=1x4", "name": "a\u202eb"}, "/name"),
     ({"shape": "t4=1x4", "name": "clu_01kaf3q8n5x7d2m9v4c6b1t0zs"}, "/name"),
     ({"nodes": [{"gpu_type": "t4", "gpu_count": 4, "name": "a/b"}]}, "/nodes/0/name"),
 ]

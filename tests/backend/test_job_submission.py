@@ -134,6 +134,8 @@ REFUSED: list[tuple[str, dict[str, Any], str, str]] = [
         "at most 48",
     ),
     ("control characters in the name", {"name": "a\x07b"}, "/name", "Use letters"),
+    ("a sign that nobody sees in the name", {"name": "t4\u200b"}, "/name", "Use letters"),
+    ("the end of an isolate of the page", {"name": "\u2069\u202ea"}, "/name", "Use letters"),
     ("control characters in the model", {"model": "a\nb"}, "/model", "Use letters"),
     ("a name of white space", {"name": "   "}, "/name", "Leave that out."),
     ("an overlong name", {"name": "x" * 201}, "/name", "200"),
@@ -165,6 +167,19 @@ def test_what_cannot_be_used_is_refused_with_field_value_and_remedy(
     assert count(database) == 0
 
 
+def test_an_entry_of_a_list_is_refused_by_the_name_of_the_list(client: TestClient) -> None:
+    fields = {"name": "train", "model": "bert", "gpu_types": ["t4", "h100"]}
+    (error,) = client.post(JOBS, json=fields).json()["errors"]
+    assert (error["pointer"], error["field"]) == ("/gpu_types/1", "gpu_types")
+
+
+def test_a_word_that_is_none_of_those_allowed_is_refused_with_them_once(client: TestClient) -> None:
+    fields = {"name": "train", "model": "bert", "adaptivity": "elastic"}
+    (error,) = client.post(JOBS, json=fields).json()["errors"]
+    assert error["message"] == "There is no such value."
+    assert error["remedy"].startswith("Use one of 'rigid', ")
+
+
 @pytest.mark.parametrize(
     "fields",
     [
@@ -183,6 +198,13 @@ def test_what_cannot_be_used_is_refused_with_field_value_and_remedy(
 )
 def test_what_just_fits_is_taken(submit: Submit, fields: dict[str, Any]) -> None:
     assert submit(**fields)["state"] == "submitted"
+
+
+def test_a_name_keeps_its_marks_of_direction(client: TestClient, submit: Submit) -> None:
+    name = "\u202eturned \u05d0\u05d1\u200f \u2067c\u2069"
+    job = submit(name=name, external_id=name)
+    found = client.get(f"{JOBS}/{job['id']}").json()
+    assert (found["name"], found["external_id"]) == (name, name)
 
 
 @pytest.mark.parametrize("literal", ["NaN", "Infinity", "-Infinity", "1e999"])

@@ -23,7 +23,7 @@ from two_tenants import SECRET, World, make_world
 
 HOSTILE = (
     "=cmd()\"'><img src=x onerror=\"window.hacked='image'\"><b>bold</b>{{7*7}}"
-    "[link](javascript:hacked=1)\u202eturned \u05d0\u05d1"
+    "[link](javascript:hacked=1)\u2067right\u2069\u200f\u202eturned \u05d0\u05d1"
 )
 LONGEST = (HOSTILE + "W" * 200)[:200]
 
@@ -35,6 +35,8 @@ def hostile_world(folder: Path) -> Iterator[tuple[str, World]]:
     _make_hostile(folder / "maat.db")
     with world.database.session_scope() as session:
         session.get_one(Job, world.red["jobs"][0]).name = LONGEST
+    job = {"name": LONGEST, "model": "bert"}
+    world.client("red-submitter").post("/api/v1/jobs", json=job).raise_for_status()
     port = free_port()
     server = uvicorn.Server(uvicorn.Config(world.app, port=port, log_level="warning"))
     thread = threading.Thread(target=server.run)
@@ -51,8 +53,8 @@ def hostile_world(folder: Path) -> Iterator[tuple[str, World]]:
 def _make_hostile(file: Path) -> None:
     """Replace red's word in every text of the database, and the names of cluster and nodes.
 
-    A form would refuse some of its signs: it stands for rows of before, of imports and of other
-    systems, such as the names of an identity provider.
+    The API would refuse some of these names, which stand in addresses: they stand for rows of
+    before and of other systems, such as an identity provider.
     """
     with closing(sqlite3.connect(file)) as database, database:
         database.execute("PRAGMA foreign_keys = OFF")

@@ -12,6 +12,7 @@ import typer
 from maat.__main__ import main
 from maat.cli.app import app as commands
 from maat.client import ApiError, Client
+from maat.client.errors import FieldProblem
 
 NOBODY = "http://127.0.0.1:9"  # the port that discards
 JOB = ("submit", "one", "--model", "bert")
@@ -66,6 +67,84 @@ def test_a_refused_field_is_told_once_with_its_place_its_value_and_the_remedy(
         "  changes.drain_nodes.1: The cluster has no node of this name (got 'nope'). "
     )
     assert line.count("Use some of: ") == 1
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (
+            "forecast --policy nope",
+            "  changes.policy: is no policy that Maat has (got 'nope'). Use one of: sia, fifo, ",
+        ),
+        (
+            "create-cluster x --shape 4xt4",
+            "  shape: cluster does not read as type=NODESxGPUS (got '4xt4'). Write for example ",
+        ),
+    ],
+)
+def test_what_the_library_refuses_in_the_service_is_told_once(
+    command: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert code_of(*command.split()) == 2
+    title, line = capsys.readouterr().err.splitlines()
+    assert title == "maat: Some fields cannot be used:"
+    assert line.startswith(told)
+    assert (line.count(command.split()[-1]), line.count(told.split("). ")[1])) == (1, 1)
+
+
+def test_a_word_of_the_command_line_that_cannot_be_read_is_told_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert code_of("replay", "--policy", "fifo", "--since", "nonsense") == 2
+    assert capsys.readouterr().err == (
+        "maat: since: is no duration (got 'nonsense'). Write for example 24h, 90m or 7d.\n"
+    )
+
+
+def test_an_object_that_cannot_be_used_is_not_printed() -> None:
+    window = {"pointer": "/traces/0/cluster", "message": "It ends before it begins."}
+    error = FieldProblem.parse(window | {"remedy": "Begin it earlier.", "value": "{'since': 1.0}"})
+    assert error.full_sentence == "It ends before it begins. Begin it earlier."
+
+
+def test_a_wrong_row_of_a_table_is_told_once_with_its_number() -> None:
+    row = {"pointer": "/traces/0/csv", "row": 3, "message": "time is no number.", "value": "x"}
+    error = FieldProblem.parse(row | {"remedy": "Give seconds."})
+    detail = "row 3: time: is no number (got 'x'). Give seconds."
+    refused = ApiError(
+        status=422, title="Some fields cannot be used", detail=detail, errors=(error,)
+    )
+    assert refused.summary == "Some fields cannot be used:"
+    assert f"{error.place}: {error.full_sentence}" == (
+        "traces.0.csv, row 3: time is no number (got 'x'). Give seconds."
+    )
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["foo", "localhost:8000", "ftp://x", "http://", "http://[x", "http://x:99999", "http://a b"],
+)
+def test_a_setting_that_is_no_address_is_refused_where_it_is_set(
+    url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = f"is no address of a service (got {url!r}). Give for example http://127.0.0.1:8000.\n"
+    assert code_of("jobs", "--url", url) == 2
+    assert capsys.readouterr().err == f"maat: --url: {told}"
+    monkeypatch.setenv("MAAT_URL", url)
+    assert code_of("jobs") == 2
+    assert capsys.readouterr().err == f"maat: MAAT_URL: {told}"
+
+
+@pytest.mark.parametrize("token", ["sécret", "secret\n"])
+def test_a_setting_that_is_no_token_is_refused_and_not_shown(
+    token: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MAAT_TOKEN", token)
+    assert code_of("jobs", "--url", NOBODY) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("maat: MAAT_TOKEN: ")
+    assert token.strip() not in told
 
 
 @pytest.mark.parametrize("command", ["jobs", "top", "explain x", "submit x --model bert"])

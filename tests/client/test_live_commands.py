@@ -138,6 +138,7 @@ def test_a_waiting_job_is_explained_with_a_command_that_starts_it(
         in said
     )
     assert "    gpu_count: 16 -> 8\n" in said
+    assert "  held back by: all a100 GPUs are taken\n" in said
     words = f"maat explain {waiting['id']} --apply lower_gpu_count"
     assert f"    {words}\n" in said
     with pytest.raises(ParameterError, match="Use one of: lower_gpu_count"):

@@ -101,6 +101,10 @@ def test_an_interrupted_replay_is_cancelled(
     [
         (("--policy", "sia"), "the policy that the cluster has"),
         (("--policy", "fifo", "--since", "soon"), "24h, 90m or 7d"),
+        (
+            ("--policy", "fifo", "--since", "1h", "--until", "60m"),
+            r"^since: is no longer ago than the window's end \(got '1h'\). Give more than 60m",
+        ),
         (("--policy", "fifo", "--seeds", "x"), "--seeds 0,1,2"),
     ],
 )

@@ -64,5 +64,5 @@ def test_an_admin_makes_one_of_the_deployment(run: Run, maat: Client) -> None:
     run("create", "all", "--to", URL, "--event", "cluster.fault", "--deployment")
     assert maat.webhooks()[0]["tenant"] is None
     assert "(all)" in run("list")
-    with pytest.raises(ApiError, match="/events/0: Input should be"):
+    with pytest.raises(ApiError, match="/events/0: There is no such value"):
         run("create", "wrong", "--to", URL, "--event", "job.ended")

@@ -1,4 +1,4 @@
-"""Whatever a policy or a placer gives as evidence, the page has words for it."""
+"""Whatever a policy or a placer gives as evidence, there are words for it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contracts.generated import round_inputs
 from contracts.generated_quotas import quota_rounds
 from hypothesis import given, settings
 
-from frontend.components.evidence import LABELS
+from maat.api.reason_words import LABELS
 from maat.scheduling.loop import plan_round
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES

@@ -8,7 +8,6 @@ import pytest
 
 from frontend.components.conditions import describe, trace_words
 from frontend.components.events import details, event_words
-from frontend.components.evidence import evidence_words, reason_words
 from frontend.components.names import cut_name
 from frontend.formatting import clock, column, duration, gpu_hours, number, percent, plural
 from frontend.pages.jobs.rows import row_of, wanted
@@ -19,6 +18,7 @@ from frontend.pages.simulation.side_by_side import partners_of
 from frontend.pages.simulation.tables import runs_table
 from frontend.runs import run_names
 from frontend.theme import DARK, LIGHT, OKABE_ITO, READABLE_CONTRAST, contrast, legible, readable_on
+from maat.api.reason_words import evidence_words, reason_words
 from maat.client import ApiError, Unreachable
 from maat.scheduling.events import EventKind
 from maat.scheduling.rounds import ChangeKind

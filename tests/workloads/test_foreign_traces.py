@@ -174,6 +174,60 @@ def test_any_csv_is_read_by_what_its_columns_mean() -> None:
     }
 
 
+MIXED = {
+    "seconds first": ("0", "2026-01-05", "60"),
+    "dates first": ("2026-01-05T10:00:00", "1767607200", "2026-01-05 10:01:00"),
+    "digits like a date": ("0", "2026-01-05", "20260105"),
+}
+
+
+@pytest.mark.parametrize("times", MIXED.values(), ids=MIXED)
+def test_the_first_row_says_whether_a_column_holds_dates_or_seconds(times: tuple[str, ...]) -> None:
+    text = "t,n,s\n" + "".join(f"{time},1,60\n" for time in times)
+    found = read(text, "csv", columns=MAPPED_THREE)
+    assert [job.name for job in found.workload.jobs] == ["line-2", "line-4"]
+    assert found.workload.jobs[1].submit_seconds == (20_260_105 if "0105" in times[2] else 60)
+    (dropped,) = found.dropped
+    kinds = ("a date", "a number of seconds")
+    here, before = kinds if times[0] == "0" else reversed(kinds)
+    assert dropped.cause == f"t is {here}, but {before} in rows before it"
+    assert (dropped.rows, dropped.example, "alike" in dropped.remedy) == ([3], times[1], True)
+
+
+def test_each_column_of_times_may_hold_another_kind() -> None:
+    columns = {"submit": "t", "gpus": "n", "start": "from", "end": "to"}
+    text = "t,n,from,to\n0,1,2026-01-05,2026-01-06\n9,1,2026-01-05,1767657600\n"
+    found = read(text, "csv", columns=columns)
+    assert [job.work_scale for job in found.workload.jobs] == [86_400.0]
+    assert [each.column for each in found.dropped] == ["to"]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (HELIOS + "9,u,v,1,4,1,COMPLETED,1585700000,1585700000,1585700600,600,2\n", "helios"),
+        (SACCT + "11|11|b|n|1767607200|1|2|00:10:00|COMPLETED|gres/gpu=2|\n", "sacct"),
+        (json.dumps([*PHILLY, PHILLY[0] | {"jobid": "b", "submitted_time": "5"}]), "philly"),
+    ],
+)
+def test_other_formats_hold_one_kind_of_time_too(text: str, kind: str) -> None:
+    assert any(
+        "is a number of seconds, but a date" in each.cause for each in read(text, kind).dropped
+    )
+
+
+def test_marks_of_direction_stay_in_names_and_in_what_the_report_shows() -> None:
+    names = ("\u202eturned\u200f", "a\u200b", "\u2069b")
+    text = "t,n,s,id\n" + "".join(f"0,1,60,{name}\n" for name in names)
+    found = read(text, "csv", columns={**MAPPED_THREE, "name": "id"})
+    assert [job.name for job in found.workload.jobs] == [names[0]]
+    assert [each.was.partition(":")[0] for each in found.preview] == [
+        names[0],
+        "a\ufffd",
+        "\ufffdb",
+    ]
+
+
 def test_by_size_class_a_job_becomes_a_training_of_its_gpu_hours() -> None:
     rows = [(0, 1, 3599), (1, 1, 3601), (2, 2, 36_001), (3, 8, 3600 * 20)]
     text = "t,n,s\n" + "".join(f"{at},{count},{seconds}\n" for at, count, seconds in rows)

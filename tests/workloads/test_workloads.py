@@ -115,6 +115,12 @@ def test_optional_columns_bound_what_a_job_may_be_given() -> None:
     assert second == TraceJob(name="b", submit_seconds=1.0, model="bert", gpu_count=1)
 
 
+def test_a_name_may_hold_marks_of_direction() -> None:
+    name = "\u202eturned\u200f"
+    (job,) = read_workload(HEADER + f"{name},0,bert,1,12\n", known_models=KNOWN).jobs
+    assert job.name == name
+
+
 @pytest.mark.parametrize(
     ("cells", "field", "says"),
     [

@@ -10,7 +10,6 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from frontend.components.cards import card
-from frontend.components.evidence import evidence_words, reason_words
 from frontend.components.states import FINAL_STATES
 from frontend.formatting import ABSENT, duration, number, parse_time
 from frontend.routing import click_target, path_to
@@ -22,6 +21,7 @@ from maat.api.job_answers import (
     ReasonOut,
     Remedy,
 )
+from maat.api.reason_words import evidence_words, reason_words
 
 PRESSES: dict[str, str] = {
     "change-job": "Change it so",

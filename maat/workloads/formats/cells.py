@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from maat.csv_input import Row
+from maat.shown_text import is_shown
 from maat.vocabulary import MAX_TEXT
 from maat.workloads.workloads import TraceJob
 
@@ -31,7 +32,7 @@ class TraceFormat:
 
 def name_cell(row: Row, column: str) -> str:
     text = row.cells[column]
-    if not text or len(text) > MAX_TEXT or not text.isprintable():
+    if not text or len(text) > MAX_TEXT or not is_shown(text):
         raise row.blame(
             "is no usable name",
             field=column,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from maat.workloads.formats.foreign.records import (
@@ -11,9 +12,9 @@ from maat.workloads.formats.foreign.records import (
     Found,
     count_cell,
     seconds_cell,
-    time_cell,
 )
 from maat.workloads.formats.foreign.tables import jobs_of_table
+from maat.workloads.formats.foreign.times import Times
 
 COLUMNS = ("job_id", "user", "gpu_num", "state", "submit_time", "duration")
 
@@ -21,18 +22,18 @@ COLUMNS = ("job_id", "user", "gpu_num", "state", "submit_time", "duration")
 def read(source: Path | str) -> Found:
     return jobs_of_table(
         source,
-        _job,
+        partial(_job, Times()),
         needs=[(name,) for name in COLUMNS],
         remedy="Give cluster_log.csv of Earth, Saturn, Uranus or Venus as published.",
     )
 
 
-def _job(cells: Cells, row: int) -> ForeignJob:
+def _job(times: Times, cells: Cells, row: int) -> ForeignJob:
     return ForeignJob(
         row=row,
         name=cells["job_id"],
         gpu_count=count_cell(cells, "gpu_num"),
-        submitted=time_cell(cells, "submit_time"),
+        submitted=times.cell(cells, "submit_time"),
         ran_seconds=seconds_cell(cells, "duration"),
         gpu_type=None,
         tenant=cells.get("vc") or cells["user"],

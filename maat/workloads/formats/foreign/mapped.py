@@ -17,9 +17,9 @@ from maat.workloads.formats.foreign.records import (
     is_absent,
     ran,
     seconds_cell,
-    time_cell,
 )
 from maat.workloads.formats.foreign.tables import jobs_of_table
+from maat.workloads.formats.foreign.times import Times
 
 FIELDS: Mapping[str, str] = {
     "submit": "when it was submitted: a date, or seconds",
@@ -92,13 +92,13 @@ def mapped(columns: Mapping[str, str]) -> ForeignFormat:
 def _read(columns: Mapping[str, str], source: Path | str) -> Found:
     return jobs_of_table(
         source,
-        partial(_job, columns),
+        partial(_job, columns, Times()),
         needs=[(column,) for column in columns.values()],
         remedy="Map a column that the header has.",
     )
 
 
-def _job(columns: Mapping[str, str], cells: Cells, row: int) -> ForeignJob:
+def _job(columns: Mapping[str, str], times: Times, cells: Cells, row: int) -> ForeignJob:
     def text(field: str) -> str:
         return cells[columns[field]] if field in columns else ""
 
@@ -106,8 +106,8 @@ def _job(columns: Mapping[str, str], cells: Cells, row: int) -> ForeignJob:
     return ForeignJob(
         row=row,
         name=text("name") or f"line-{row}",
-        submitted=time_cell(cells, columns["submit"]),
-        ran_seconds=_ran_seconds(columns, cells),
+        submitted=times.cell(cells, columns["submit"]),
+        ran_seconds=_ran_seconds(columns, times, cells),
         gpu_count=count_cell(cells, columns["gpus"]),
         gpu_type=None if is_absent(gpu_type) else gpu_type,
         tenant=text("tenant"),
@@ -115,10 +115,10 @@ def _job(columns: Mapping[str, str], cells: Cells, row: int) -> ForeignJob:
     )
 
 
-def _ran_seconds(columns: Mapping[str, str], cells: Cells) -> float:
+def _ran_seconds(columns: Mapping[str, str], times: Times, cells: Cells) -> float:
     if "duration" in columns:
         return seconds_cell(cells, columns["duration"])
     start, end = columns["start"], columns["end"]
     if is_absent(cells[start]):
         return ran(0.0, start, cells[start])
-    return ran(time_cell(cells, end) - time_cell(cells, start), end, cells[end])
+    return ran(times.cell(cells, end) - times.cell(cells, start), end, cells[end])

@@ -18,8 +18,8 @@ from maat.workloads.formats.foreign.records import (
     gpus,
     is_absent,
     ran,
-    time_cell,
 )
+from maat.workloads.formats.foreign.times import Times
 
 _CHUNK = 1 << 20
 _MOST_CHARACTERS = 4 << 20  # of one entry
@@ -28,14 +28,15 @@ _REMEDY = "Give cluster_job_log as published: a JSON array of jobs."
 
 def read(source: Path | str) -> Found:
     blame = Blame(TraceError, str(source) if isinstance(source, Path) else None)
+    times = Times()
     for number, entry in enumerate(_entries(source, blame), start=1):
         try:
-            yield _job(entry, number)
+            yield _job(times, entry, number)
         except Unusable as found:
             yield found.at(number)
 
 
-def _job(entry: object, row: int) -> ForeignJob:
+def _job(times: Times, entry: object, row: int) -> ForeignJob:
     if not isinstance(entry, Mapping) or not isinstance(entry.get("attempts"), list):
         raise Unusable("it is no job with attempts", column="entry", value=entry, remedy=_REMEDY)
     cells = {
@@ -44,7 +45,7 @@ def _job(entry: object, row: int) -> ForeignJob:
     }
     by_count: dict[int, float] = defaultdict(float)
     for attempt in entry["attempts"]:
-        count, seconds = _attempt(attempt)
+        count, seconds = _attempt(times, attempt)
         by_count[count] += seconds * count
     count = max(by_count, key=lambda each: by_count[each], default=0)
     if not by_count:
@@ -53,7 +54,7 @@ def _job(entry: object, row: int) -> ForeignJob:
     return ForeignJob(
         row=row,
         name=cells["jobid"],
-        submitted=time_cell(cells, "submitted_time"),
+        submitted=times.cell(cells, "submitted_time"),
         ran_seconds=ran(sum(by_count.values()) / held, "attempts", "0 s"),
         gpu_count=held,
         gpu_type=None,
@@ -62,7 +63,7 @@ def _job(entry: object, row: int) -> ForeignJob:
     )
 
 
-def _attempt(attempt: Any) -> tuple[int, float]:
+def _attempt(times: Times, attempt: Any) -> tuple[int, float]:
     """Return GPUs and seconds of an attempt."""
     try:
         count = sum(len(detail["gpus"]) for detail in attempt["detail"])
@@ -78,7 +79,7 @@ def _attempt(attempt: Any) -> tuple[int, float]:
             value=cells,
             remedy="Nothing: how long it ran is not known.",
         )
-    seconds = time_cell(cells, "end_time") - time_cell(cells, "start_time")
+    seconds = times.cell(cells, "end_time") - times.cell(cells, "start_time")
     if seconds < 0:
         ran(seconds, "end_time", cells["end_time"])
     return count, seconds

@@ -6,10 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-
-from maat.vocabulary import MAX_SECONDS
 
 _ABSENT = {"", "none", "unknown", "n/a", "null", "nan", "invalid"}
 _ELAPSED = re.compile(r"(?:(\d{1,6})-)?(\d{1,4}):(\d{2}):(\d{2})(?:\.\d+)?")
@@ -73,43 +70,12 @@ class ForeignFormat:
     about: str
 
 
-def time_cell(cells: Cells, column: str) -> float:
-    """Return a time as seconds since 1970: a number of seconds, or a date; UTC without a zone."""
-    text = cells[column]
-    found = _time(text)
-    if found is None:
-        raise Unusable(
-            f"{column} is no time",
-            column=column,
-            value=text,
-            remedy="Write 2026-01-31T12:00:00, or seconds.",
-        )
-    if not 0.0 <= found <= MAX_SECONDS:
-        raise Unusable(
-            f"{column} is negative or too far ahead",
-            column=column,
-            value=text,
-            remedy="Correct the clock of the record.",
-        )
-    return found
-
-
 def is_absent(text: str) -> bool:
     return text.lower() in _ABSENT
 
 
-def _time(text: str) -> float | None:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return _number(text)
-    try:
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    except (OverflowError, ValueError):
-        return None
-
-
-def _number(text: str) -> float | None:
+def number_in(text: str) -> float | None:
+    """Return the number that a cell holds; None if it holds none."""
     try:
         found = float(text)
     except ValueError:
@@ -122,7 +88,7 @@ def seconds_cell(cells: Cells, column: str) -> float:
     text = cells[column]
     parts = _ELAPSED.fullmatch(text)
     found = (
-        _number(text)
+        number_in(text)
         if parts is None
         else ((int(parts[1] or 0) * 24 + int(parts[2])) * 60 + int(parts[3])) * 60.0 + int(parts[4])
     )
@@ -165,7 +131,7 @@ def ran(seconds: float, column: str, value: object) -> float:
 def count_cell(cells: Cells, column: str) -> int:
     """Return a number of GPUs, at least one."""
     text = cells[column]
-    found = _number(text)
+    found = number_in(text)
     if found is None or not found.is_integer() or found < 0:
         raise Unusable(
             f"{column} is no number of GPUs",

@@ -6,6 +6,7 @@ sacct -a -X -P -S 2026-01-01 -o JobIDRaw,User,Account,Submit,Start,End,State,All
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 
 from maat.workloads.formats.foreign.records import (
@@ -18,9 +19,9 @@ from maat.workloads.formats.foreign.records import (
     is_absent,
     ran,
     seconds_cell,
-    time_cell,
 )
 from maat.workloads.formats.foreign.tables import jobs_of_table
+from maat.workloads.formats.foreign.times import Times
 
 _IDS = ("JobIDRaw", "JobID")
 _RAN = ("ElapsedRaw", "Elapsed", "End")
@@ -38,14 +39,14 @@ _TRES = re.compile(r"(?:gres/)?gpu(?::([^=:,]+))?[=:](\d{1,9})(?=,|$|\()")
 def read(source: Path | str) -> Found:
     return jobs_of_table(
         source,
-        _job,
+        partial(_job, Times()),
         needs=_NEEDS,
         remedy=f"Write the file with: {_COMMAND}.",
         quoted=False,
     )
 
 
-def _job(cells: Cells, row: int) -> ForeignJob:
+def _job(times: Times, cells: Cells, row: int) -> ForeignJob:
     job_id = next(cells[name] for name in _IDS if name in cells)
     if "." in job_id or "." in cells.get("JobID", ""):
         raise Unusable(
@@ -62,12 +63,12 @@ def _job(cells: Cells, row: int) -> ForeignJob:
             value=cells["State"],
             remedy="Ask sacct again once it has ended.",
         )
-    seconds = _ran_seconds(cells)
+    seconds = _ran_seconds(times, cells)
     gpu_type, count = _gpus(cells)
     return ForeignJob(
         row=row,
         name=job_id,
-        submitted=time_cell(cells, "Submit"),
+        submitted=times.cell(cells, "Submit"),
         ran_seconds=seconds,
         gpu_count=count,
         gpu_type=gpu_type,
@@ -76,7 +77,7 @@ def _job(cells: Cells, row: int) -> ForeignJob:
     )
 
 
-def _ran_seconds(cells: Cells) -> float:
+def _ran_seconds(times: Times, cells: Cells) -> float:
     start = cells.get("Start")
     if start is not None and is_absent(start):
         return ran(0.0, "Start", start)
@@ -91,7 +92,7 @@ def _ran_seconds(cells: Cells) -> float:
                 value="",
                 remedy="Ask sacct for Start and End, or for ElapsedRaw.",
             )
-    return ran(time_cell(cells, "End") - time_cell(cells, "Start"), "End", cells["End"])
+    return ran(times.cell(cells, "End") - times.cell(cells, "Start"), "End", cells["End"])
 
 
 def _gpus(cells: Cells) -> tuple[str | None, int]:

@@ -1,4 +1,4 @@
-"""Reasons in words: their codes, and the numbers behind them with their units.
+"""Reasons in words, the same on pages and in the terminal: codes, and the numbers behind them.
 
 The service makes the sentence itself.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from frontend.formatting import count, duration, number, percent
+from maat.api.shown_numbers import count, duration, number, percent
 
 Evidence: TypeAlias = str | float | bool
 
