@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from backend.jobs.service import Candidate
 
 NEVER_SUCCEEDS = frozenset({JobState.FAILED.value, JobState.CANCELLED.value})
+_MOST_HELD = 5
 _ASKED_AT_ONCE = 5000  # names, each twice: databases limit the parameters of a statement
 _REMEDY = "Name a job of your tenant by its id or external id, or one of this request as #0."
 
@@ -87,6 +88,34 @@ def open_needs(session: Session, job_id: str) -> list[Job]:
         .join(JobDependency, col(JobDependency.needed_id) == col(Job.id))
         .where(JobDependency.job_id == job_id, col(JobDependency.is_open))
         .order_by(col(Job.id))
+    )
+    return list(session.exec(statement))
+
+
+def held_forerunners(session: Session, job_id: str) -> list[Job]:
+    """Return the jobs that this one waits for, also through others, and that wait for a person.
+
+    They are paused, or follow a job that will never succeed.
+    """
+    needed = col(JobDependency.needed_id)
+    nearest = (
+        sa.select(needed.label("id"))
+        .where(col(JobDependency.job_id) == job_id, col(JobDependency.is_open))
+        .cte("forerunners", recursive=True)
+    )
+    further = sa.select(needed).where(
+        col(JobDependency.job_id) == nearest.c.id, col(JobDependency.is_open)
+    )
+    forerunners = nearest.union(further)
+    statement = (
+        select(Job)
+        .where(
+            col(Job.id).in_(sa.select(forerunners.c.id)),
+            col(Job.finished_seconds).is_(None),
+            col(Job.pause_requested) | has_failed_needs(),
+        )
+        .order_by(col(Job.id))
+        .limit(_MOST_HELD)
     )
     return list(session.exec(statement))
 

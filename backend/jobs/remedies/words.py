@@ -25,6 +25,7 @@ def remedy_of(job: Job, wish: Wish, start: Start, *, tenant_weight: float) -> Re
         sentence=f"{_words(job, wish)}: at present, the next round would start it on {gpus}.",
         changes=changed,
         before={name: before[name] for name in changed},
+        targets=[],
         permitted=True,
         starts_with=StartOut(
             gpu_type=start.gpu_type, gpu_count=start.gpu_count, node_count=start.node_count
@@ -41,9 +42,18 @@ def plain_remedy(code: str, action: str, sentence: str) -> Remedy:
         field=None,
         changes={},
         before={},
+        targets=[],
         permitted=True,
         starts_with=None,
     )
+
+
+def remedy_of_forerunner(held: Job) -> Remedy:
+    """Return the remedy of a job that waits for this one, which waits for a person."""
+    action = "resume" if held.pause_requested else "release"
+    why = "is paused" if held.pause_requested else "follows a job that has not succeeded"
+    sentence = f"{action.capitalize()} job {held.name}, which {why}: this job follows it."
+    return Remedy({**plain_remedy(f"{action}_{held.id}", action, sentence), "targets": [held.id]})
 
 
 def _words(job: Job, wish: Wish) -> str:
