@@ -7,7 +7,7 @@ its place, as `#0`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.orm import aliased
@@ -15,6 +15,7 @@ from sqlmodel import Session, col, select
 
 from backend.jobs.models import Job, JobDependency
 from backend.problems import FieldError
+from maat.scheduling.explain import ReasonCode
 from maat.vocabulary import JobState
 
 if TYPE_CHECKING:
@@ -24,6 +25,13 @@ NEVER_SUCCEEDS = frozenset({JobState.FAILED.value, JobState.CANCELLED.value})
 _MOST_HELD = 5
 _ASKED_AT_ONCE = 5000  # names, each twice: databases limit the parameters of a statement
 _REMEDY = "Name a job of your tenant by its id or external id, or one of this request as #0."
+
+
+class Hold(NamedTuple):
+    """Why a job goes on only after a person acted, and the action."""
+
+    why: str
+    action: str
 
 
 def check_dependencies(session: Session, tenant_id: str, candidates: Sequence[Candidate]) -> None:
@@ -92,6 +100,12 @@ def open_needs(session: Session, job_id: str) -> list[Job]:
     return list(session.exec(statement))
 
 
+def follows_others(job: Job) -> bool:
+    """Return whether a job that nobody paused waits until other jobs have succeeded."""
+    waits = job.reason_code == ReasonCode.WAITING_DEPENDENCY
+    return job.state == JobState.PAUSED and waits and not job.pause_requested
+
+
 def held_forerunners(session: Session, job_id: str) -> list[Job]:
     """Return the jobs that this one waits for, also through others, and that wait for a person.
 
@@ -118,6 +132,13 @@ def held_forerunners(session: Session, job_id: str) -> list[Job]:
         .limit(_MOST_HELD)
     )
     return list(session.exec(statement))
+
+
+def hold_of(forerunner: Job) -> Hold:
+    """Return what holds one of `held_forerunners`."""
+    if forerunner.pause_requested:
+        return Hold("is paused", "resume")
+    return Hold("follows a job that has not succeeded", "release")
 
 
 def drop_failed_needs(session: Session, job_ids: Sequence[str]) -> None:

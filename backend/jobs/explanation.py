@@ -12,6 +12,7 @@ from sqlmodel import Session
 
 from backend.accounts.identity import Principal
 from backend.jobs.choices import choice_out
+from backend.jobs.dependencies import follows_others
 from backend.jobs.kept_reasons import also_of, evidence_of, waited_of
 from backend.jobs.models import Job, JobEvent
 from backend.jobs.remedies.finding import SOLUBLE
@@ -20,6 +21,7 @@ from backend.jobs.resources import reason_out, show_reason
 from backend.rounds.repository import round_before
 from backend.sight import Sight, jobs_named_in, sight_of
 from maat.api.job_answers import ExplanationOut, ReasonOut, Remedy
+from maat.api.job_words import FOLLOWS
 from maat.scheduling.explain import ReasonCode
 from maat.vocabulary import JobState
 
@@ -129,14 +131,18 @@ def _waits_for(needs: Sequence[Job]) -> str:
     """`It waits for job train (running, 40 %) and job prepare (pending).`"""
     left = _open(needs)
     told = [
-        f"job {need.name} ({need.state}, {need.progress:.0%})"
+        f"job {need.name} ({_stands(need)}, {need.progress:.0%})"
         if need.progress > 0
-        else f"job {need.name} ({need.state})"
+        else f"job {need.name} ({_stands(need)})"
         for need in left[:_MOST_NEEDS_TOLD]
     ]
     if len(left) > len(told):
         told.append(f"{len(left) - len(told)} others")
     return f"It waits for {' and '.join(told)}." if told else "The next round considers it."
+
+
+def _stands(need: Job) -> str:
+    return FOLLOWS if follows_others(need) else need.state
 
 
 def _open(needs: Sequence[Job]) -> list[Job]:

@@ -168,9 +168,17 @@ def test_a_job_that_follows_a_paused_one_is_helped_by_resuming_that(
 ) -> None:
     first = submit(name="prepare")["id"]
     second = follower_of(client, submit, database, first)
+    set_columns(database, second, name="middle")
     last = follower_of(client, submit, database, second)
     assert client.get(f"{JOBS}/{last}/explanation").json()["remedies"] == []
     client.post(f"{JOBS}/{first}/actions/pause").raise_for_status()
+    told = client.get(f"{JOBS}/{last}/explanation").json()["primary"]["sentence"]
+    assert told == "It waits for job middle (follows others)."
+    told = client.get(f"{JOBS}/{second}/explanation").json()["primary"]["sentence"]
+    assert told == "It waits for job prepare (submitted)."
+    set_columns(database, first, state="paused", reason_code="HELD_BY_USER")
+    told = client.get(f"{JOBS}/{second}/explanation").json()["primary"]["sentence"]
+    assert told == "It waits for job prepare (paused)."
     for waiting in (second, last):
         (remedy,) = client.get(f"{JOBS}/{waiting}/explanation").json()["remedies"]
         assert (remedy["action"], remedy["targets"]) == ("resume", [first])

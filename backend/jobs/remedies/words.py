@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from backend.jobs.dependencies import hold_of
 from backend.jobs.models import Job
 from backend.jobs.remedies.stage import Start
 from backend.jobs.remedies.wishes import Wish
@@ -50,8 +51,7 @@ def plain_remedy(code: str, action: str, sentence: str) -> Remedy:
 
 def remedy_of_forerunner(held: Job) -> Remedy:
     """Return the remedy of a job that waits for this one, which waits for a person."""
-    action = "resume" if held.pause_requested else "release"
-    why = "is paused" if held.pause_requested else "follows a job that has not succeeded"
+    why, action = hold_of(held)
     sentence = f"{action.capitalize()} job {held.name}, which {why}: this job follows it."
     return Remedy({**plain_remedy(f"{action}_{held.id}", action, sentence), "targets": [held.id]})
 

@@ -22,6 +22,7 @@ from maat.api.job_answers import (
     ReasonOut,
     Remedy,
 )
+from maat.api.job_words import follows_others
 
 PRESSES: dict[str, str] = {
     "change-job": "Change it so",
@@ -153,7 +154,7 @@ def _figure(value: float | None) -> str:
 def _title(job: JobOut) -> str:
     if job["state"] in FINAL_STATES:
         return "How it ended"
-    if job["state"] == "paused":
+    if job["state"] == "paused" and not follows_others(job):
         return "Why it is paused"
     return "Why it waits" if job["allocation"] is None else "Why it has this"
 
