@@ -16,13 +16,14 @@ from backend.commands.spec import command_spec
 from backend.jobs.admission import declared_spec, least_count
 from backend.jobs.declarations import declaration_of
 from backend.jobs.models import Job
-from backend.jobs.remedies import RemedyFinder, Start
+from backend.jobs.remedies import RemedyFinder, Start, Trial
 from backend.jobs.service import checked_job, row_of
 from backend.moments import moment_of
 from maat.api.job_answers import DryRunOut, RunsOnOut, StartOut
 from maat.api.jobs import JobBody
 from maat.models.catalog import load_catalog
 from maat.scheduling.job import JobSpec
+from maat.scheduling.quotas.reasons import QUOTA_CODES
 from maat.vocabulary import JobState
 
 WAITING = (JobState.SUBMITTED, JobState.PENDING, JobState.PREEMPTED)
@@ -37,18 +38,19 @@ def try_submission(
     cluster = session.get_one(Cluster, body.cluster_id)
     job = row_of(body, principal, cluster, submitted_seconds=cluster_seconds(cluster, now))
     capacity = capacity_by_type(nodes_of(session, cluster.id), usable_only=False)
-    tried, start = finder.start_of_new(session, job)
+    trial = finder.trial_of_new(session, job)
+    start = None if trial is None else trial.start
     waiting, ahead = _waiting(session, job)
     return DryRunOut(
         dry_run=True,
         cluster_id=cluster.id,
         declared=_declared(body),
         runs_on=_runs_on(_spec(body, job, capacity), capacity),
-        forecast="not-tried" if not tried else "waits" if start is None else "starts",
+        forecast="not-tried" if trial is None else "waits" if start is None else "starts",
         starts_with=None if start is None else _shown(start),
         waiting=waiting,
         position=ahead + 1,
-        sentence=_sentence(tried, start),
+        sentence=_sentence(trial),
     )
 
 
@@ -97,12 +99,12 @@ def _shown(start: Start) -> StartOut:
     return StartOut(gpu_type=start.gpu_type, gpu_count=start.gpu_count, node_count=start.node_count)
 
 
-def _sentence(tried: bool, start: Start | None) -> str:
-    if not tried:
+def _sentence(trial: Trial | None) -> str:
+    if trial is None:
         return "It could be submitted. When it would start was not tried here."
-    if start is None:
-        return (
-            "It could be submitted, and would wait: at present, the next round has no GPUs for it."
-        )
-    gpus = f"{start.gpu_count} × {start.gpu_type}"
-    return f"It could be submitted. At present, the next round would start it on {gpus}."
+    if trial.start is not None:
+        gpus = f"{trial.start.gpu_count} × {trial.start.gpu_type}"
+        return f"It could be submitted. At present, the next round would start it on {gpus}."
+    if trial.why is not None and trial.why.primary in QUOTA_CODES:
+        return f"It could be submitted, and would wait. {trial.why.sentence}"
+    return "It could be submitted, and would wait: at present, the next round has no GPUs for it."

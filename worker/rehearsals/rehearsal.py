@@ -18,7 +18,7 @@ from sqlmodel import Session, select
 
 from backend.clusters.topology import capacity_by_type
 from backend.ids import new_id
-from backend.jobs.remedies import Room, Stage, Start
+from backend.jobs.remedies import Room, Stage, Start, Trial
 from backend.models import Cluster as ClusterRow
 from backend.models import Job as JobRow
 from backend.models import Round, Tenant
@@ -99,15 +99,13 @@ class LiveStage:
             most[kind] = max(most.get(kind, 0), count)
         return Room(by_type, most)
 
-    def start_of_new(self) -> Start | None:
+    def trial_of_new(self) -> Trial:
         again = _as_new(self.job, at=self.snapshot.now)
         seen = self._as_seen(again)
         state = replace(self._others, jobs=(*self._others.jobs, *seen))
-        return _start(self._round(state, at=self._when), state, again.id)
+        return _trial(self._round(state, at=self._when), state, again.id)
 
-    def start_of(
-        self, changes: Mapping[str, Any], *, tenant_weight: float | None = None
-    ) -> Start | None:
+    def trial_of(self, changes: Mapping[str, Any], *, tenant_weight: float | None = None) -> Trial:
         changed = JobRow(**(self.job.model_dump() | dict(changes)))
         at = next_round_at(self.snapshot)
         begin = restoration_of(self.snapshot, FixedClock(at))
@@ -118,7 +116,7 @@ class LiveStage:
         if tenant_weight is not None:
             quotas = _with_weight(quotas, self.tenants[self.job.tenant_id], tenant_weight)
         played = self._round(state, at=at, quotas=quotas)
-        return _start(played, state, changed.id)
+        return _trial(played, state, changed.id)
 
     @cached_property
     def _when(self) -> float:
@@ -152,6 +150,10 @@ class LiveStage:
         kept = self.snapshot.quotas if quotas is None else quotas
         rules = Rules(self.stored, self.snapshot.reservations, kept)
         return played(self.snapshot.cluster, state, rules, at=at)
+
+
+def _trial(result: RoundResult, state: ClusterState, job_id: str) -> Trial:
+    return Trial(_start(result, state, job_id), result.reasons.get(job_id))
 
 
 def _start(result: RoundResult, state: ClusterState, job_id: str) -> Start | None:

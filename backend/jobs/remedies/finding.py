@@ -15,7 +15,7 @@ from sqlmodel import Session
 
 from backend.jobs.admission import objections
 from backend.jobs.models import Job
-from backend.jobs.remedies.stage import Rehearsal, Stage, Start
+from backend.jobs.remedies.stage import Rehearsal, Stage, Trial
 from backend.jobs.remedies.wishes import Wish, wishes
 from backend.jobs.remedies.words import remedy_of
 from backend.jobs.requests import request_of
@@ -75,15 +75,15 @@ class RemedyFinder:
         finally:
             self._at_work.release()
 
-    def start_of_new(self, session: Session, job: Job) -> tuple[bool, Start | None]:
-        """Return whether a round was tried with a job that is not stored, and what it gave it."""
+    def trial_of_new(self, session: Session, job: Job) -> Trial | None:
+        """Return what a round would give a job that is not stored; None if none was tried."""
         if self._rehearsal is None or not self._at_work.acquire(timeout=MOST_WAIT_SECONDS):
-            return False, None
+            return None
         try:
             stage = self._rehearsal.stage(session, job)
             if stage is None or stage.last_round_seconds > MOST_SECONDS:
-                return False, None
-            return True, stage.start_of_new()
+                return None
+            return stage.trial_of_new()
         finally:
             self._at_work.release()
 
@@ -115,7 +115,7 @@ def find_remedies(job: Job, stage: Stage) -> Iterator[Remedy]:
         else min(MOST_TRIED, int(MOST_SECONDS / stage.last_round_seconds) - 2)
     )
     model = load_catalog().get(job.model)
-    if tries < 1 or model is None or stage.start_of({}) is not None:
+    if tries < 1 or model is None or stage.trial_of({}).start is not None:
         return
     weight, capacity, found = stage.tenant_weight, stage.capacity_by_type, set[str]()
     wanted = (
@@ -124,12 +124,12 @@ def find_remedies(job: Job, stage: Stage) -> Iterator[Remedy]:
         if wish.code not in found and (wish.of_tenant or _admissible(job, wish, capacity))
     )
     for wish in islice(wanted, tries):
-        start = (
-            stage.start_of({}, tenant_weight=wish.changes["weight"])
+        trial = (
+            stage.trial_of({}, tenant_weight=wish.changes["weight"])
             if wish.of_tenant
-            else stage.start_of(wish.changes)
+            else stage.trial_of(wish.changes)
         )
-        if start is not None:
+        if (start := trial.start) is not None:
             found.add(wish.code)
             yield remedy_of(job, wish, start, tenant_weight=weight)
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from sqlmodel import Session
 
 from backend.jobs.models import Job
+from maat.scheduling.explain import Reasons
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,14 @@ class Start:
     gpu_type: str
     gpu_count: int
     node_count: int
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a tried round gives a job. `why`: its reason; None if the round does not see the job."""
+
+    start: Start | None
+    why: Reasons | None
 
 
 @dataclass(frozen=True)
@@ -51,19 +60,14 @@ class Stage(Protocol):
 
     def room(self) -> Room: ...
 
-    def start_of_new(self) -> Start | None:
-        """Return what the job, not stored yet, would get if it were submitted now.
-
-        Returns None if it would wait.
-        """
+    def trial_of_new(self) -> Trial:
+        """Return what the job, not stored yet, would get if it were submitted now."""
         ...
 
-    def start_of(
-        self, changes: Mapping[str, Any], *, tenant_weight: float | None = None
-    ) -> Start | None:
+    def trial_of(self, changes: Mapping[str, Any], *, tenant_weight: float | None = None) -> Trial:
         """Return what a round would give the stored job now, with these changes in place.
 
-        `tenant_weight`: of its tenant; None leaves it. Returns None if it would wait again.
+        `tenant_weight`: of its tenant; None leaves it.
         """
         ...
 
