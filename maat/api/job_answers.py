@@ -233,12 +233,12 @@ class Remedy(TypedDict):
 
     Changes were tried with a round on the present cluster. `action` says how to make them:
     `change-job` is a PATCH of the job with `changes`, `change-tenant` a PATCH of its tenant;
-    `resume` and `release` are actions of the job, or of the one in `targets`; for `wait` there is
-    nothing to do.
+    `resume` and `release` are actions of the job, or of the one in `targets`; `restore-nodes` is
+    the action `restore` of each node in `targets`; for `wait` there is nothing to do.
     """
 
     code: str
-    action: Literal["change-job", "change-tenant", "resume", "release", "wait"]
+    action: Literal["change-job", "change-tenant", "restore-nodes", "resume", "release", "wait"]
     sentence: str
     field: str | None
     changes: Annotated[

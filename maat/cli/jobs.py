@@ -165,6 +165,8 @@ def _press(maat: Client, job: JobOut, remedy: Remedy) -> Any:
         case "resume" | "release":
             (target,) = remedy["targets"] or [job["id"]]
             return maat.resume_job(target)
+        case "restore-nodes":
+            return [maat.restore_node(job["cluster_id"], node) for node in remedy["targets"]]
         case "change-tenant":
             return change_as_it_is(
                 lambda: maat.tenant(job["tenant"])["version"],

@@ -107,7 +107,8 @@ def may_be_helped(job: Job) -> bool:
 def find_remedies(job: Job, stage: Stage) -> Iterator[Remedy]:
     """Yield the first change of each kind with which a round would start the job.
 
-    Nothing if the next round would start it as it is.
+    Also one that takes its reason away, if it changes the cluster and not the job. Nothing if the
+    next round would start it as it is.
     """
     tries = (
         MOST_TRIED
@@ -117,21 +118,30 @@ def find_remedies(job: Job, stage: Stage) -> Iterator[Remedy]:
     model = load_catalog().get(job.model)
     if tries < 1 or model is None or stage.trial_of({}).start is not None:
         return
-    weight, capacity, found = stage.tenant_weight, stage.capacity_by_type, set[str]()
+    capacity, found = stage.capacity_by_type, set[str]()
     wanted = (
         wish
-        for wish in wishes(job, model, stage.room(), capacity, tenant_weight=weight)
-        if wish.code not in found and (wish.of_tenant or _admissible(job, wish, capacity))
+        for wish in wishes(job, model, stage)
+        if wish.code not in found and (not wish.of_job or _admissible(job, wish, capacity))
     )
     for wish in islice(wanted, tries):
-        trial = (
-            stage.trial_of({}, tenant_weight=wish.changes["weight"])
-            if wish.of_tenant
-            else stage.trial_of(wish.changes)
-        )
-        if (start := trial.start) is not None:
+        trial = _tried(stage, wish)
+        if trial.start is not None or (wish.nodes and _is_another(job, trial)):
             found.add(wish.code)
-            yield remedy_of(job, wish, start, tenant_weight=weight)
+            yield remedy_of(job, wish, trial.start, tenant_weight=stage.tenant_weight)
+
+
+def _tried(stage: Stage, wish: Wish) -> Trial:
+    if wish.nodes:
+        return stage.trial_of({}, returned={node.id for node in wish.nodes})
+    if wish.of_tenant:
+        return stage.trial_of({}, tenant_weight=wish.changes["weight"])
+    return stage.trial_of(wish.changes)
+
+
+def _is_another(job: Job, trial: Trial) -> bool:
+    """Return whether the job would wait for another reason."""
+    return trial.why is not None and trial.why.primary != job.reason_code
 
 
 def _admissible(job: Job, wish: Wish, capacity: Mapping[str, int]) -> bool:

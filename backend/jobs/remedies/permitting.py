@@ -23,12 +23,14 @@ def permitted(
 
 
 def _may(principal: Principal, job: Job, others: Mapping[str, Job], remedy: Remedy) -> bool:
-    changed = [others[target] for target in remedy["targets"]] or [job]
     match remedy["action"]:
         case "wait":
             return True
         case "change-tenant":
             return Permission.TENANTS_MANAGE in principal.permissions
+        case "restore-nodes":
+            return Permission.CLUSTERS_WRITE in principal.permissions
+    changed = [others[target] for target in remedy["targets"]] or [job]
     urgent = remedy["changes"].get("priority", 0) >= PRIORITIES[PriorityClass.URGENT]
     return (
         Permission.JOBS_CHANGE in principal.permissions

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -40,6 +40,16 @@ class Room:
     most_on_one_node: Mapping[str, int]
 
 
+@dataclass(frozen=True)
+class DrainedNode:
+    """A node of which an operator has taken GPUs out of service, and how many."""
+
+    id: str
+    name: str
+    gpu_type: str
+    gpus: int
+
+
 class Stage(Protocol):
     """The present cluster and one of its jobs."""
 
@@ -47,6 +57,9 @@ class Stage(Protocol):
     def capacity_by_type(self) -> Mapping[str, int]:
         """All GPUs, drained ones included: submissions are checked against it."""
         ...
+
+    @property
+    def drained_nodes(self) -> Sequence[DrainedNode]: ...
 
     @property
     def last_round_seconds(self) -> float:
@@ -64,10 +77,17 @@ class Stage(Protocol):
         """Return what the job, not stored yet, would get if it were submitted now."""
         ...
 
-    def trial_of(self, changes: Mapping[str, Any], *, tenant_weight: float | None = None) -> Trial:
+    def trial_of(
+        self,
+        changes: Mapping[str, Any],
+        *,
+        tenant_weight: float | None = None,
+        returned: Collection[str] = (),
+    ) -> Trial:
         """Return what a round would give the stored job now, with these changes in place.
 
-        `tenant_weight`: of its tenant; None leaves it.
+        `tenant_weight`: of its tenant; None leaves it. `returned`: ids of nodes that are back in
+        service.
         """
         ...
 

@@ -154,6 +154,9 @@ async def _done(maat: AsyncClient, job: JobOut, remedy: Remedy) -> bool:
         case "resume" | "release":
             (target,) = remedy["targets"] or [job["id"]]
             await maat.resume_job(target)
+        case "restore-nodes":
+            for node in remedy["targets"]:
+                await maat.restore_node(job["cluster_id"], node)
         case "change-tenant":
             tenant = await maat.tenant(job["tenant"])
             if tenant["weight"] != before["weight"]:

@@ -27,6 +27,7 @@ from maat.api.job_words import follows_others
 PRESSES: dict[str, str] = {
     "change-job": "Change it so",
     "change-tenant": "Change it so",
+    "restore-nodes": "Return to service",
     "resume": "Resume it",
     "release": "Release it",
 }
