@@ -12,7 +12,7 @@ MAX_TEXT = 200
 """Characters of a name."""
 MAX_PRIORITY = 1000
 """Largest priority of a job; the smallest is its negative."""
-MOST_WEIGHT = 1000.0
+LEAST_WEIGHT, MOST_WEIGHT = 0.001, 1000.0
 """Of a tenant."""
 MAX_GPUS = 1_000_000
 MOST_LABELS = 20

@@ -11,17 +11,18 @@ from sqlmodel import Session, col, select
 from backend.accounts.models import Tenant, User
 from backend.accounts.permissions import Role
 from backend.accounts.principals import LOCAL_USER
-from backend.problems import Conflict
+from backend.problems import Problem
 from backend.settings import Settings
 from maat.vocabulary import UserKind
 
 
-class LastAdministrator(Conflict):
-    """Nobody could manage Maat any more. Make another person a cluster admin first.
+class LastAdministrator(Problem):
+    """Nobody could manage Maat any more: nobody else is a cluster admin who can sign in."""
 
-    One who can sign in: by password, or at the provider that is set.
-    """
-
+    remedy = (
+        "Give another active person the role cluster_admin and a way to sign in, a password or the "
+        "provider that is set; then repeat this."
+    )
     slug, title, status = "last-administrator", "An administrator must be left", 409
 
 

@@ -19,7 +19,7 @@ from backend.accounts.principals import LOCAL_USER, Principal
 from backend.accounts.refusals import invalid, unknown_tenant
 from backend.accounts.sessions import end_sessions
 from backend.answers import answer_of
-from backend.audit.changes import Change, actor_of, record
+from backend.audit.changes import Change, Shown, actor_of, record
 from backend.problems import Conflict, Forbidden, NotFound
 from backend.settings import Settings
 from backend.web.conditional import check_version, check_version_if_sent
@@ -148,21 +148,30 @@ def remove_user(
 ) -> None:
     """Remove a user who owns nothing, with tokens and sessions.
 
-    Raises Conflict for any other: they can be deactivated.
+    Raises Conflict for any other: they can be deactivated. Raises LastAdministrator for who cannot
+    even be that.
     """
     one_at_a_time(session)
     user = _changeable(session, principal, named)
     check_version_if_sent(if_match, user.version)
-    if user.name == LOCAL_USER:
-        raise Conflict(f"{LOCAL_USER} comes back at each start: deactivate it instead.")
     before = shown_user(user)
     with an_administrator_stays(session, settings, f"To remove {user.name}"):
-        _delete_user(session, user)
+        user.active = False
+    if user.name == LOCAL_USER:
+        raise Conflict(f"{LOCAL_USER} comes back at each start: {_instead(before)}.")
+    _delete_user(session, user, instead=_instead(before))
     actor = actor_of(principal)
     record(session, Change(actor, "remove user", user.id, before, {}, user.tenant_id))
 
 
-def _delete_user(session: Session, user: User) -> None:
+def _instead(before: Shown) -> str:
+    """Return what is left to do with a user who cannot be removed."""
+    if before["active"]:
+        return "deactivate the user instead"
+    return "the user is not active, and nobody is let in by it"
+
+
+def _delete_user(session: Session, user: User, *, instead: str) -> None:
     try:
         with session.begin_nested():
             end_sessions(session, user.id)
@@ -172,7 +181,7 @@ def _delete_user(session: Session, user: User) -> None:
     except IntegrityError:
         raise Conflict(
             f"{user.name} owns jobs, simulations, measurements, webhooks or schedules of reports, "
-            "which would be lost: deactivate the user instead."
+            f"which would be lost: {instead}."
         ) from None
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from backend.clusters.models import Cluster
 from backend.forecasts.models import ClusterForecast, rested_at
+from backend.jobs.dependencies import hold_of
 from backend.jobs.models import Job
 from backend.operations.models import OperationState
 
@@ -44,6 +45,13 @@ def what_is_coming(
     if row.made_seconds is not None and row.made_seconds > job.submitted_seconds:
         return Coming("not-known", _CANNOT)
     return Coming("coming", f"Not forecast yet: the job came after the last one. {_next(row, now)}")
+
+
+def held_by(forerunner: Job) -> Coming:
+    """Return why there is none for a job that follows this one, which waits for a person."""
+    why, action = hold_of(forerunner)
+    words = f"Not forecast: it follows job {forerunner.name}, which {why}."
+    return Coming("not-known", f"{words} {action.capitalize()} that one first.")
 
 
 def _next(row: ClusterForecast, now: datetime) -> str:

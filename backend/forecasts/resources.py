@@ -24,9 +24,10 @@ from maat.api.forecasts import (
     SlowedOut,
     late_quantile,
 )
-from maat.vocabulary import JobState
+from maat.scheduling.explain import ReasonCode
 
 _PAUSED = "It is paused: it starts after somebody resumes it."
+_HELD = "A job that it was to follow has not succeeded: it starts after somebody releases it."
 _ENDED = "It has ended."
 
 
@@ -56,8 +57,10 @@ def show_job_forecast(
 def _without(job: Job) -> Coming | None:
     if job.finished_seconds is not None:
         return Coming("ended", _ENDED)
-    if job.state == JobState.PAUSED or job.pause_requested:
+    if job.pause_requested:
         return Coming("paused", _PAUSED)
+    if job.reason_code == ReasonCode.DEPENDENCY_FAILED:
+        return Coming("paused", _HELD)
     return None
 
 

@@ -13,7 +13,7 @@ from backend.accounts.permissions import Permission
 from backend.clusters.models import Cluster
 from backend.clusters.repository import get_cluster
 from backend.forecasts.calibration import calibration_of
-from backend.forecasts.coming import what_is_coming
+from backend.forecasts.coming import held_by, what_is_coming
 from backend.forecasts.models import ClusterForecast, JobForecastRow, WhatIf
 from backend.forecasts.resources import show_job_forecast, show_question
 from backend.forecasts.service import (
@@ -23,6 +23,7 @@ from backend.forecasts.service import (
     store_question,
 )
 from backend.idempotency import Answer, KeyHeader, Once, answer_prepared
+from backend.jobs.dependencies import held_forerunners
 from backend.jobs.models import Job
 from backend.jobs.repository import get_job
 from backend.jobs.service import first_cluster
@@ -50,6 +51,9 @@ def read_job_forecast(session: SessionDep, principal: JobReader, job_id: str) ->
     """When the job starts and ends, as of the last round that was forecast."""
     job = get_job(session, principal, job_id)
     cluster = session.get_one(Cluster, job.cluster_id)
+    held = held_forerunners(session, job.id) if job.after else []
+    if held:
+        return show_job_forecast(job, None, cluster, held_by(held[0]))
     row = session.get(JobForecastRow, job.id)
     if row is not None:
         return show_job_forecast(job, row, cluster)

@@ -7,7 +7,7 @@ its place, as `#0`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.orm import aliased
@@ -15,14 +15,23 @@ from sqlmodel import Session, col, select
 
 from backend.jobs.models import Job, JobDependency
 from backend.problems import FieldError
+from maat.scheduling.explain import ReasonCode
 from maat.vocabulary import JobState
 
 if TYPE_CHECKING:
     from backend.jobs.service import Candidate
 
 NEVER_SUCCEEDS = frozenset({JobState.FAILED.value, JobState.CANCELLED.value})
+_MOST_HELD = 5
 _ASKED_AT_ONCE = 5000  # names, each twice: databases limit the parameters of a statement
 _REMEDY = "Name a job of your tenant by its id or external id, or one of this request as #0."
+
+
+class Hold(NamedTuple):
+    """Why a job goes on only after a person acted, and the action."""
+
+    why: str
+    action: str
 
 
 def check_dependencies(session: Session, tenant_id: str, candidates: Sequence[Candidate]) -> None:
@@ -89,6 +98,47 @@ def open_needs(session: Session, job_id: str) -> list[Job]:
         .order_by(col(Job.id))
     )
     return list(session.exec(statement))
+
+
+def follows_others(job: Job) -> bool:
+    """Return whether a job that nobody paused waits until other jobs have succeeded."""
+    waits = job.reason_code == ReasonCode.WAITING_DEPENDENCY
+    return job.state == JobState.PAUSED and waits and not job.pause_requested
+
+
+def held_forerunners(session: Session, job_id: str) -> list[Job]:
+    """Return the jobs that this one waits for, also through others, and that wait for a person.
+
+    They are paused, or follow a job that will never succeed.
+    """
+    needed = col(JobDependency.needed_id)
+    nearest = (
+        sa.select(needed.label("id"))
+        .where(col(JobDependency.job_id) == job_id, col(JobDependency.is_open))
+        .cte("forerunners", recursive=True)
+    )
+    further = sa.select(needed).where(
+        col(JobDependency.job_id) == nearest.c.id, col(JobDependency.is_open)
+    )
+    forerunners = nearest.union(further)
+    statement = (
+        select(Job)
+        .where(
+            col(Job.id).in_(sa.select(forerunners.c.id)),
+            col(Job.finished_seconds).is_(None),
+            col(Job.pause_requested) | has_failed_needs(),
+        )
+        .order_by(col(Job.id))
+        .limit(_MOST_HELD)
+    )
+    return list(session.exec(statement))
+
+
+def hold_of(forerunner: Job) -> Hold:
+    """Return what holds one of `held_forerunners`."""
+    if forerunner.pause_requested:
+        return Hold("is paused", "resume")
+    return Hold("follows a job that has not succeeded", "release")
 
 
 def drop_failed_needs(session: Session, job_ids: Sequence[str]) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 
 import sqlalchemy as sa
 from sqlmodel import Session, col, func, select
@@ -16,13 +17,17 @@ from backend.commands.spec import command_spec
 from backend.jobs.admission import declared_spec, least_count
 from backend.jobs.declarations import declaration_of
 from backend.jobs.models import Job
-from backend.jobs.remedies import RemedyFinder, Start
+from backend.jobs.remedies import RemedyFinder, Start, Trial
 from backend.jobs.service import checked_job, row_of
 from backend.moments import moment_of
+from backend.occupancy.repository import held_by_tenant
+from backend.quotas.repository import ceilings_of
 from maat.api.job_answers import DryRunOut, RunsOnOut, StartOut
 from maat.api.jobs import JobBody
 from maat.models.catalog import load_catalog
+from maat.scheduling.explain import ReasonCode, sentence_of
 from maat.scheduling.job import JobSpec
+from maat.scheduling.quotas.reasons import QUOTA_CODES
 from maat.vocabulary import JobState
 
 WAITING = (JobState.SUBMITTED, JobState.PENDING, JobState.PREEMPTED)
@@ -37,18 +42,20 @@ def try_submission(
     cluster = session.get_one(Cluster, body.cluster_id)
     job = row_of(body, principal, cluster, submitted_seconds=cluster_seconds(cluster, now))
     capacity = capacity_by_type(nodes_of(session, cluster.id), usable_only=False)
-    tried, start = finder.start_of_new(session, job)
+    trial = finder.trial_of_new(session, job)
+    start = None if trial is None else trial.start
+    runs_on = _runs_on(_spec(body, job, capacity), capacity)
     waiting, ahead = _waiting(session, job)
     return DryRunOut(
         dry_run=True,
         cluster_id=cluster.id,
         declared=_declared(body),
-        runs_on=_runs_on(_spec(body, job, capacity), capacity),
-        forecast="not-tried" if not tried else "waits" if start is None else "starts",
+        runs_on=runs_on,
+        forecast="not-tried" if trial is None else "waits" if start is None else "starts",
         starts_with=None if start is None else _shown(start),
         waiting=waiting,
         position=ahead + 1,
-        sentence=_sentence(tried, start),
+        sentence=_untried(session, job, runs_on) if trial is None else _sentence(trial),
     )
 
 
@@ -97,12 +104,34 @@ def _shown(start: Start) -> StartOut:
     return StartOut(gpu_type=start.gpu_type, gpu_count=start.gpu_count, node_count=start.node_count)
 
 
-def _sentence(tried: bool, start: Start | None) -> str:
-    if not tried:
-        return "It could be submitted. When it would start was not tried here."
-    if start is None:
-        return (
-            "It could be submitted, and would wait: at present, the next round has no GPUs for it."
-        )
-    gpus = f"{start.gpu_count} × {start.gpu_type}"
-    return f"It could be submitted. At present, the next round would start it on {gpus}."
+def _untried(session: Session, job: Job, runs_on: Sequence[RunsOnOut]) -> str:
+    known = ("It could be submitted.", _full_quota(session, job, runs_on))
+    return " ".join([*filter(None, known), "When it would start was not tried here."])
+
+
+def _full_quota(session: Session, job: Job, runs_on: Sequence[RunsOnOut]) -> str | None:
+    """Return what is said of a ceiling that leaves the job no room on any type now, if so."""
+    ceilings = ceilings_of(session, job.cluster_id, job.tenant_id)
+    if not runs_on or not ceilings:
+        return None
+    held = held_by_tenant(session, job.cluster_id)
+    for one in runs_on:
+        used = held.get((job.tenant_id, one["gpu_type"]), 0)
+        if used + one["least_gpus"] <= ceilings.get(one["gpu_type"], math.inf):
+            return None
+    first = runs_on[0]["gpu_type"]
+    evidence = {
+        "quota_gpu_type": first,
+        "quota_gpus": ceilings[first],
+        "quota_used_gpus": held.get((job.tenant_id, first), 0),
+    }
+    return sentence_of(ReasonCode.WAITING_QUOTA, evidence)
+
+
+def _sentence(trial: Trial) -> str:
+    if trial.start is not None:
+        gpus = f"{trial.start.gpu_count} × {trial.start.gpu_type}"
+        return f"It could be submitted. At present, the next round would start it on {gpus}."
+    if trial.why is not None and trial.why.primary in QUOTA_CODES:
+        return f"It could be submitted, and would wait. {trial.why.sentence}"
+    return "It could be submitted, and would wait: at present, the next round has no GPUs for it."

@@ -12,14 +12,16 @@ from sqlmodel import Session
 
 from backend.accounts.identity import Principal
 from backend.jobs.choices import choice_out
+from backend.jobs.dependencies import follows_others
 from backend.jobs.kept_reasons import also_of, evidence_of, waited_of
 from backend.jobs.models import Job, JobEvent
 from backend.jobs.remedies.finding import SOLUBLE
-from backend.jobs.remedies.words import plain_remedy
+from backend.jobs.remedies.words import plain_remedy, remedy_of_forerunner
 from backend.jobs.resources import reason_out, show_reason
 from backend.rounds.repository import round_before
 from backend.sight import Sight, jobs_named_in, sight_of
 from maat.api.job_answers import ExplanationOut, ReasonOut, Remedy
+from maat.api.job_words import FOLLOWS
 from maat.scheduling.explain import ReasonCode
 from maat.vocabulary import JobState
 
@@ -57,6 +59,7 @@ def explain(
     failure: JobEvent | None = None,
     setback: JobEvent | None = None,
     needs: Sequence[Job] = (),
+    held: Sequence[Job] = (),
     paused: bool = False,
 ) -> ExplanationOut:
     """Explain a job's allocation.
@@ -64,8 +67,8 @@ def explain(
     `remedies`: those found to work; without one, a job whose reason may pass is told to wait.
     `waited_for`: the reason why a finished job had waited, if its row has none. `failure`: the
     event of a command's failure, with its last attempt; `setback`: of an attempt's, after which the
-    job is tried again. `needs`: the jobs that it waits for. `paused`: whether its cluster makes no
-    rounds.
+    job is tried again. `needs`: the jobs that it waits for; `held`: those that keep it waiting,
+    also through others, until a person acts. `paused`: whether its cluster makes no rounds.
     """
     reason = show_reason(job, sight) if failure is None else _failed(job, failure)
     stored, has_ended = job.reason_evidence, job.finished_seconds is not None
@@ -76,18 +79,20 @@ def explain(
         offered = [_RESUME]
     elif reason["code"] == ReasonCode.DEPENDENCY_FAILED:
         offered = [_RELEASE]
+    elif reason["code"] == ReasonCode.WAITING_DEPENDENCY:
+        offered = [remedy_of_forerunner(one) for one in held]
     if paused and not has_ended and job.reason_code not in _HAS_GPUS:
         offered = [_PAUSED, *(one for one in offered if one is not _WAIT)]
     if needs and reason["code"] == ReasonCode.WAITING_DEPENDENCY:
         reason = ReasonOut({**reason, "sentence": _waits_for(needs)})
     last = reason_out(job.reason_code, evidence_of(stored), sight, as_of_round=job.as_of_round)
-    held = job.reason_code in _HAS_GPUS
+    has_gpus = job.reason_code in _HAS_GPUS
     return ExplanationOut(
         primary=reason,
         reasons=[reason, *([] if has_ended else _also(job, sight, reason, needs))],
-        waited=last if has_ended and not held else _kept_wait(job, sight) or waited_for,
-        ran=last if has_ended and held else None,
-        choice=choice_out(last["evidence"]) if held else None,
+        waited=last if has_ended and not has_gpus else _kept_wait(job, sight) or waited_for,
+        ran=last if has_ended and has_gpus else None,
+        choice=choice_out(last["evidence"]) if has_gpus else None,
         remedies=offered,
         as_of_round=job.as_of_round,
         last_lines=[] if told is None else told.data.get("last_lines") or [],
@@ -126,14 +131,18 @@ def _waits_for(needs: Sequence[Job]) -> str:
     """`It waits for job train (running, 40 %) and job prepare (pending).`"""
     left = _open(needs)
     told = [
-        f"job {need.name} ({need.state}, {need.progress:.0%})"
+        f"job {need.name} ({_stands(need)}, {need.progress:.0%})"
         if need.progress > 0
-        else f"job {need.name} ({need.state})"
+        else f"job {need.name} ({_stands(need)})"
         for need in left[:_MOST_NEEDS_TOLD]
     ]
     if len(left) > len(told):
         told.append(f"{len(left) - len(told)} others")
     return f"It waits for {' and '.join(told)}." if told else "The next round considers it."
+
+
+def _stands(need: Job) -> str:
+    return FOLLOWS if follows_others(need) else need.state
 
 
 def _open(needs: Sequence[Job]) -> list[Job]:

@@ -15,7 +15,7 @@ from backend.clusters.topology import capacity_by_type
 from backend.commands.service import show_command, without_secrets
 from backend.idempotency import Answer, KeyHeader, Once, answer_prepared
 from backend.jobs.demo import demo_bodies
-from backend.jobs.dependencies import open_needs
+from backend.jobs.dependencies import held_forerunners, open_needs
 from backend.jobs.dry_run import try_submission
 from backend.jobs.explanation import explain, is_held_back, waited_for
 from backend.jobs.remedies import RemedyFinder
@@ -358,6 +358,8 @@ def read_explanation(
     job = get_job(session, principal, job_id)
     cluster = session.get_one(Cluster, job.cluster_id)
     remedies = finder.remedies_of(session, job, next_round=cluster.next_round_number)
+    follows = bool(job.after) and job.finished_seconds is None
+    held = held_forerunners(session, job.id) if follows else []
     explained = explain(
         job,
         reason_sight(session, principal, job),
@@ -365,12 +367,12 @@ def read_explanation(
         waited_for=waited_for(session, principal, job),
         failure=last_failure(session, job.id) if job.state == JobState.FAILED else None,
         setback=last_setback(session, job.id) if is_held_back(job) else None,
-        needs=open_needs(session, job.id) if job.after and job.finished_seconds is None else (),
+        needs=open_needs(session, job.id) if follows else (),
+        held=held,
         paused=cluster.paused,
     )
-    return ExplanationOut(
-        {**explained, "remedies": permitted(principal, job, explained["remedies"])}
-    )
+    may = permitted(principal, job, explained["remedies"], others=held)
+    return ExplanationOut({**explained, "remedies": may})
 
 
 def _checked_demo(session: Session, principal: Principal, body: DemoBody) -> list[Candidate]:

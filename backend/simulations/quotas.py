@@ -13,6 +13,7 @@ from maat.api.quotas import TenantQuotaBody
 from maat.api.simulations import ConditionsBody
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.quotas import TenantQuota
+from maat.vocabulary import LEAST_WEIGHT
 
 Conditions = TypeVar("Conditions", bound=ConditionsBody)
 
@@ -40,7 +41,7 @@ def _as_far_as_there(quotas: tuple[TenantQuota, ...], cluster: Cluster) -> list[
     return [
         TenantQuotaBody(
             tenant=quota.tenant,
-            weight=quota.weight,
+            weight=max(quota.weight, LEAST_WEIGHT),  # rows may be older than this bound
             guaranteed={
                 name: count
                 for name, count in quota.guaranteed.items()

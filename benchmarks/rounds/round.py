@@ -21,7 +21,8 @@ from maat.scheduling.cluster import Cluster, Node
 from maat.scheduling.fitting import Sample
 from maat.scheduling.job import Allocation, Job, JobDeclaration
 from maat.scheduling.limits import capacity_limits
-from maat.scheduling.loop import pinned_grants, plan_round
+from maat.scheduling.loop import plan_round
+from maat.scheduling.pins import pinned_grants
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.rounds import RoundInput, RoundResult

@@ -42,6 +42,8 @@ _CAUSES = {
     "ended": "it was found to have ended",
     "paused": "it was asked to pause",
     "resumed": "it was asked to go on",
+    "follows-others": "it follows other jobs",
+    "others-succeeded": "the jobs that it follows have succeeded",
     "crash": "its processes failed",
     "crash-loop": "it crashes in a loop",
     "engine-lost": "its node or its supervisor was lost",

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, SecretStr, WithJsonSchema
 from typing_extensions import TypedDict
 
-from maat.api.fields import Body, Moment, Name, NameInAddresses, Timestamp
+from maat.api.fields import NEVER_NULL, Body, Moment, Name, NameInAddresses, Timestamp
 from maat.api.quotas import Weight
 from maat.vocabulary import Role, UserKind
 
@@ -50,9 +50,9 @@ class TenantBody(Body):
 class TenantChanges(Body):
     """What may change of a tenant. `closed`: nobody of it is let in; what it has stays."""
 
-    name: NameInAddresses | None = None
-    closed: bool | None = None
-    weight: Weight | None = None
+    name: Annotated[NameInAddresses | None, NEVER_NULL] = None
+    closed: Annotated[bool | None, NEVER_NULL] = None
+    weight: Annotated[Weight | None, NEVER_NULL] = None
 
 
 class TenantOut(TypedDict):

@@ -98,6 +98,16 @@ RoundSeconds = Annotated[float, Field(ge=LEAST_ROUND_SECONDS, le=MOST_ROUND_SECO
 Parameters = Annotated[dict[str, Any], Field(max_length=100)]
 
 
+def _not_null(given: object) -> object:
+    if given is None:
+        raise ValueError("Null changes nothing: give a value, or leave the field out")
+    return given
+
+
+NEVER_NULL = BeforeValidator(_not_null)
+"""Of a field that may be left out, which is None in code."""
+
+
 def _read_moment(given: object) -> object:
     """Read RFC 3339 only: pydantic alone would accept a number as seconds since 1970."""
     if not isinstance(given, str) or not _RFC3339.fullmatch(given):

@@ -233,17 +233,21 @@ class Remedy(TypedDict):
 
     Changes were tried with a round on the present cluster. `action` says how to make them:
     `change-job` is a PATCH of the job with `changes`, `change-tenant` a PATCH of its tenant;
-    `resume` and `release` are actions of the job; for `wait` there is nothing to do.
+    `resume` and `release` are actions of the job, or of the one in `targets`; `restore-nodes` is
+    the action `restore` of each node in `targets`; for `wait` there is nothing to do.
     """
 
     code: str
-    action: Literal["change-job", "change-tenant", "resume", "release", "wait"]
+    action: Literal["change-job", "change-tenant", "restore-nodes", "resume", "release", "wait"]
     sentence: str
     field: str | None
     changes: Annotated[
         dict[str, Any], Field(description="New values by field; null leaves a field out.")
     ]
     before: Annotated[dict[str, Any], Field(description="The present values of these fields.")]
+    targets: Annotated[
+        list[str], Field(description="Ids of what it acts on; empty for this job or its tenant.")
+    ]
     permitted: Annotated[bool, Field(description="Whether who asks may do it.")]
     starts_with: Annotated[StartOut | None, Field(description="What the tried round gave it.")]
 

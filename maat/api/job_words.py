@@ -12,10 +12,23 @@ _BEFORE = {
     "lost": "lost, is started again",
 }
 """By the outcome of the last attempt of a job that lost its GPUs by it."""
+FOLLOWS = "follows others"
+
+
+def follows_others(job: Mapping[str, Any]) -> bool:
+    """Return whether a job that nobody paused waits until other jobs have succeeded."""
+    waits = (job.get("reason") or {}).get("code") == "WAITING_DEPENDENCY"
+    return job["state"] == "paused" and waits and not job.get("pause_requested")
 
 
 def state_in_words(job: Mapping[str, Any]) -> str:
-    """Return a job's state; of one that lost its GPUs by the end of its processes, which end."""
+    """Return a job's state, or what says more.
+
+    Of a job that lost its GPUs by the end of its processes, that end; of one that is paused only
+    since it follows others, that it does.
+    """
+    if follows_others(job):
+        return FOLLOWS
     evidence = (job.get("reason") or {}).get("evidence") or {}
     if job["state"] != "preempted":
         return str(job["state"])

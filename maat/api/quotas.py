@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from maat.api.fields import Body, GpuTypeName, Name, Timestamp
-from maat.vocabulary import MAX_GPUS, MOST_WEIGHT
+from maat.vocabulary import LEAST_WEIGHT, MAX_GPUS, MOST_WEIGHT
 
 MAX_QUOTAS = 1000
 
@@ -17,7 +17,7 @@ QuotaCount = Annotated[int, Field(ge=0, le=MAX_GPUS)]
 Weight = Annotated[
     float,
     Field(
-        gt=0,
+        ge=LEAST_WEIGHT,
         le=MOST_WEIGHT,
         title="Weight",
         description="Its share of what several tenants want, against theirs: of 2 and 1, one gets "

@@ -71,13 +71,14 @@ LABELS = {
     "shares_with": "shares with",
     "smallest_per_gpu_batch_size": "least batch size per GPU (samples)",
     "speedup_over_fair_share": "speed-up over its fair share",
+    "starting": "is starting",
     "step_seconds": "time of a step",
     "time_share": "share of the time that it is due",
     "value": "what it is worth to the objective",
     "wait_seconds": "pause (s)",
     "weight": "weight",
 }
-YES_OR_NO = frozenset({"by_request", "preemptible", "quota_by_weight", "restarting"})
+YES_OR_NO = frozenset({"by_request", "preemptible", "quota_by_weight", "restarting", "starting"})
 SHARES = frozenset({"time_share", "part_kept"})
 _CODES = {
     "GRANTED": "granted",

@@ -163,7 +163,10 @@ def _remedy_named(code: str, explanation: ExplanationOut) -> Remedy:
 def _press(maat: Client, job: JobOut, remedy: Remedy) -> Any:
     match remedy["action"]:
         case "resume" | "release":
-            return maat.resume_job(job["id"])
+            (target,) = remedy["targets"] or [job["id"]]
+            return maat.resume_job(target)
+        case "restore-nodes":
+            return [maat.restore_node(job["cluster_id"], node) for node in remedy["targets"]]
         case "change-tenant":
             return change_as_it_is(
                 lambda: maat.tenant(job["tenant"])["version"],

@@ -17,7 +17,7 @@ from maat.cli.service import (
     table_of,
 )
 from maat.scheduling.errors import ParameterError
-from maat.vocabulary import MAX_GPUS, MOST_WEIGHT
+from maat.vocabulary import LEAST_WEIGHT, MAX_GPUS, MOST_WEIGHT
 
 if TYPE_CHECKING:
     from maat.api.quotas import QuotaOut, QuotaPage
@@ -118,9 +118,10 @@ def weight(
     weight: Annotated[
         float,
         typer.Argument(
-            parser=number("weight", most=MOST_WEIGHT),
+            parser=number("weight", least=LEAST_WEIGHT, most=MOST_WEIGHT),
             metavar="WEIGHT",
-            help="Above 0: of two tenants with 2 and 1, one gets two thirds of what both want.",
+            help=f"{LEAST_WEIGHT:g} to {MOST_WEIGHT:g}: of two tenants with 2 and 1, one gets two "
+            "thirds of what both want.",
         ),
     ],
     url: Url = DEFAULT_URL,

@@ -19,6 +19,7 @@ from maat.scheduling.events import Event
 from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.job import Job
 from maat.scheduling.loop import RoundLoop
+from maat.scheduling.pins import why_pinned
 from maat.scheduling.placement.packed import PackedSticky
 from maat.scheduling.rounds import (
     Changes,
@@ -182,10 +183,8 @@ class _Everything:
             if job.id not in grants:
                 grants[job.id] = self._grant(job, round_input)
         reasons = {
-            job_id: Reasons(
-                ReasonCode.PINNED if job_id in round_input.pinned else ReasonCode.GRANTED
-            )
-            for job_id in grants
+            job.id: why_pinned(job) if job.id in round_input.pinned else Reasons(ReasonCode.GRANTED)
+            for job in round_input.jobs
         }
         return Decision(grants, SolveReport(), reasons)
 

@@ -185,6 +185,8 @@ def sentence_of(code: str, evidence: Mapping[str, object]) -> str:
             )
         case ReasonCode.WAITING_DEPENDENCY if isinstance(evidence.get("job"), str):
             return _follows(str(evidence["job"]), evidence.get("jobs"))
+        case ReasonCode.PINNED as reason:
+            return _pinned(_SENTENCES[reason], evidence)
         case ReasonCode.HELD_BACK as reason:
             return _held_back(_SENTENCES[reason], evidence)
         case reason:
@@ -243,6 +245,17 @@ def _held_back(sentence: str, evidence: Mapping[str, object]) -> str:
             )
         case _:
             return f"Its attempt {number} failed: {why} {then}"
+
+
+def _pinned(sentence: str, evidence: Mapping[str, object]) -> str:
+    """Name what pins it; rounds of earlier versions may not have said it."""
+    holds = {
+        "it is starting": evidence.get("starting") == 1,
+        "it is restarting": evidence.get("restarting") == 1,
+        "it may not be preempted": evidence.get("preemptible") == 0,
+    }
+    causes = [cause for cause, does in holds.items() if does]
+    return f"It keeps what it has: {' and '.join(causes)}." if causes else sentence
 
 
 def _follows(job: str, count: object) -> str:

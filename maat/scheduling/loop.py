@@ -9,13 +9,12 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-import numpy as np
-
 from maat.scheduling.bootstrap import Projection, project_by_profile
 from maat.scheduling.checks import check_decision, check_placement
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.job import Allocation, Job, JobId
+from maat.scheduling.job import Allocation, Job
 from maat.scheduling.limits import Limit, capacity_limits
+from maat.scheduling.pins import pinned_grants
 from maat.scheduling.protocols import Clock, Executor, Placer, Policy, RoundStore
 from maat.scheduling.quotas import TenantQuota
 from maat.scheduling.quotas.rounds import decide
@@ -101,20 +100,6 @@ def _change_kind(job: Job, after: Allocation | None, grant: Grant | None) -> Cha
     if before.gpu_type == after.gpu_type and before.gpu_count != after.gpu_count:
         return ChangeKind.RESCALE
     return ChangeKind.MIGRATE
-
-
-def pinned_grants(jobs: Sequence[Job], cluster: Cluster) -> Mapping[JobId, Grant]:
-    """Return the grants that no policy may change.
-
-    These belong to jobs in checkpoint-restore and to running jobs that may not be preempted.
-    """
-    pins = {}
-    for job in jobs:
-        held = job.allocation
-        if held is not None and (job.restarting or not job.spec.preemptible):
-            nodes = np.unique(cluster.gpu_node[list(held.gpus)])
-            pins[job.id] = Grant(held.gpu_type, held.gpu_count, node_count=len(nodes))
-    return pins
 
 
 class RoundLoop:

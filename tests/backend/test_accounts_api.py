@@ -112,7 +112,9 @@ def test_the_last_administrator_stays(client: TestClient, database: Database) ->
     tag = client.get(f"{TENANTS}/default").headers["ETag"]
     closing = client.patch(f"{TENANTS}/default", json={"closed": True}, headers={"If-Match": tag})
     assert closing.json()["type"] == "/problems/last-administrator"
-    assert client.delete(f"{USERS}/local").status_code == 409
+    removing = client.delete(f"{USERS}/local").json()  # to deactivate it would be refused too
+    assert removing["type"] == "/problems/last-administrator"
+    assert "Give another active person the role cluster_admin" in removing["remedy"]
     # Neither a service account nor a person who is not active can take over.
     make_user(client, "robot", role="cluster_admin", kind="service")
     make_user(client, "gone", role="cluster_admin")
@@ -124,6 +126,23 @@ def test_the_last_administrator_stays(client: TestClient, database: Database) ->
     with database.session_scope(writes=False) as session:
         local = session.exec(select(User).where(User.name == "local")).one()
     assert (local.role, local.active, local.version) == ("cluster_admin", True, 1)
+
+
+def test_what_the_refusal_to_remove_a_user_says_instead_works(client: TestClient) -> None:
+    make_user(client, "ada", role="cluster_admin", password=PASSWORD)
+    refused = client.delete(f"{USERS}/local").json()["detail"]
+    assert refused == "local comes back at each start: deactivate the user instead."
+    assert change(client, "local", active=False).status_code == 200
+
+
+def test_a_user_who_owns_something_and_is_not_active_need_not_be_deactivated(
+    client: TestClient, client_as: MakeClient
+) -> None:
+    ann = client_as(Role.SUBMITTER, tenant="vision", name="ann")
+    ann.post("/api/v1/jobs", json={"name": "train", "model": "bert"}).raise_for_status()
+    assert "deactivate the user instead" in client.delete(f"{USERS}/ann").json()["detail"]
+    assert change(client, "ann", active=False).status_code == 200
+    assert "the user is not active" in client.delete(f"{USERS}/ann").json()["detail"]
 
 
 def test_an_administrator_who_can_sign_in_takes_over(client: TestClient) -> None:

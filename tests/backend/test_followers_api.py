@@ -153,6 +153,70 @@ def test_an_explanation_says_how_far_the_others_are(
     assert first["id"] in refused.json()["detail"]
 
 
+def follower_of(client: TestClient, submit: Submit, database: Database, needed: str) -> str:
+    """Submit a job that follows another, as a round leaves it."""
+    job_id: str = submit(after=[needed])["id"]
+    evidence = {"job": needed, "jobs": 1}
+    set_columns(
+        database, job_id, state="paused", reason_code="WAITING_DEPENDENCY", reason_evidence=evidence
+    )
+    return job_id
+
+
+def test_a_job_that_follows_a_paused_one_is_helped_by_resuming_that(
+    client: TestClient, submit: Submit, database: Database
+) -> None:
+    first = submit(name="prepare")["id"]
+    second = follower_of(client, submit, database, first)
+    set_columns(database, second, name="middle")
+    last = follower_of(client, submit, database, second)
+    assert client.get(f"{JOBS}/{last}/explanation").json()["remedies"] == []
+    client.post(f"{JOBS}/{first}/actions/pause").raise_for_status()
+    told = client.get(f"{JOBS}/{last}/explanation").json()["primary"]["sentence"]
+    assert told == "It waits for job middle (follows others)."
+    told = client.get(f"{JOBS}/{second}/explanation").json()["primary"]["sentence"]
+    assert told == "It waits for job prepare (submitted)."
+    set_columns(database, first, state="paused", reason_code="HELD_BY_USER")
+    told = client.get(f"{JOBS}/{second}/explanation").json()["primary"]["sentence"]
+    assert told == "It waits for job prepare (paused)."
+    for waiting in (second, last):
+        (remedy,) = client.get(f"{JOBS}/{waiting}/explanation").json()["remedies"]
+        assert (remedy["action"], remedy["targets"]) == ("resume", [first])
+        assert remedy["sentence"].startswith("Resume job prepare")
+        assert remedy["permitted"] is True
+    client.post(f"{JOBS}/{first}/actions/resume").raise_for_status()
+    assert client.get(f"{JOBS}/{last}/explanation").json()["remedies"] == []
+
+
+def test_who_may_not_resume_the_paused_job_cannot_press_the_remedy(
+    client_as: MakeClient, database: Database
+) -> None:
+    ann, bob = (client_as(Role.SUBMITTER, tenant="vision", name=name) for name in ("ann", "bob"))
+    first = ann.post(JOBS, json=body("prepare")).json()["id"]
+    ann.post(f"{JOBS}/{first}/actions/pause").raise_for_status()
+    last = bob.post(JOBS, json=body("train", after=[first])).json()["id"]
+    set_columns(
+        database, last, state="paused", reason_code="WAITING_DEPENDENCY",
+        reason_evidence={"job": first, "jobs": 1},
+    )  # fmt: skip
+    for reader, may in ((bob, False), (ann, True)):
+        (remedy,) = reader.get(f"{JOBS}/{last}/explanation").json()["remedies"]
+        assert remedy["permitted"] is may
+
+
+def test_a_job_that_follows_a_held_one_is_helped_by_releasing_that(
+    client: TestClient, submit: Submit, database: Database
+) -> None:
+    first = submit()["id"]
+    held = submit(name="middle", after=[first])["id"]
+    last = follower_of(client, submit, database, held)
+    set_columns(database, first, state="failed", finished_seconds=5.0)
+    (remedy,) = client.get(f"{JOBS}/{last}/explanation").json()["remedies"]
+    assert (remedy["action"], remedy["targets"]) == ("release", [held])
+    assert client.post(f"{JOBS}/{held}/actions/release").status_code == 200
+    assert client.get(f"{JOBS}/{last}/explanation").json()["remedies"] == []
+
+
 def test_a_job_whose_forerunner_failed_is_released_alone_or_with_others(
     client: TestClient, submit: Submit, database: Database
 ) -> None:

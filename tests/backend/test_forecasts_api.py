@@ -108,6 +108,34 @@ def test_a_job_without_a_forecast_says_why(client: TestClient, database: Databas
     assert client.get(address).json()["state"] == "ended"
 
 
+def test_a_job_that_follows_others_is_not_told_to_be_paused(
+    client: TestClient, database: Database
+) -> None:
+    first = submit(client, name="prepare")["id"]
+    last = submit(client, name="train", after=[first])["id"]
+    address = f"/api/v1/jobs/{last}/forecast"
+    with database.session_scope() as session:
+        row = session.get_one(Job, last)
+        row.state, row.reason_code = "paused", "WAITING_DEPENDENCY"
+        keep_forecast(session, last)
+    assert client.get(address).json()["state"] == "made"
+    assert client.get(f"/api/v1/jobs/{last}").json()["forecast"] is not None
+
+    client.post(f"/api/v1/jobs/{first}/actions/pause").raise_for_status()
+    told = client.get(address).json()
+    assert (told["state"], told["times"]) == ("not-known", None)
+    assert told["sentence"] == (
+        "Not forecast: it follows job prepare, which is paused. Resume that one first."
+    )
+
+    with database.session_scope() as session:
+        session.get_one(Job, first).state = "failed"
+        session.get_one(Job, last).reason_code = "DEPENDENCY_FAILED"
+    told = client.get(address).json()
+    assert told["state"] == "paused"
+    assert told["sentence"].endswith("it starts after somebody releases it.")
+
+
 def test_a_job_without_a_forecast_says_what_is_under_way_and_since_when(
     client: TestClient, database: Database
 ) -> None:

@@ -183,9 +183,9 @@ def test_quotas_come_in_pages(client: TestClient, vision: str) -> None:
     assert rest["next_cursor"] is None
 
 
-def test_a_weight_is_a_finite_number_above_zero(client: TestClient) -> None:
+def test_a_weight_is_a_finite_number_between_its_bounds(client: TestClient) -> None:
     where, tag = f"{TENANTS}/default", {"If-Match": '"1"'}
-    for weight in (0, -1, 1001):
+    for weight in (0, -1, 1e-308, 0.0009, 1001):
         assert client.patch(where, json={"weight": weight}, headers=tag).status_code == 422
     raw = {"content": '{"weight": NaN}', "headers": {**tag, "Content-Type": "application/json"}}
     assert client.patch(where, **raw).status_code in (400, 422)
@@ -195,6 +195,15 @@ def test_a_weight_is_a_finite_number_above_zero(client: TestClient) -> None:
         client.patch(where, json={"name": "default"}, headers={"If-Match": '"2"'}).json()["weight"]
         == 2.5
     )
+
+
+@pytest.mark.parametrize("field", ["weight", "name", "closed"])
+def test_null_changes_nothing_of_a_tenant_and_is_refused(client: TestClient, field: str) -> None:
+    answer = client.patch(f"{TENANTS}/default", json={field: None}, headers={"If-Match": '"1"'})
+    (error,) = answer.json()["errors"]
+    assert (answer.status_code, error["pointer"]) == (422, f"/{field}")
+    assert error["remedy"] == "Give a value, or leave the field out."
+    assert client.get(f"{TENANTS}/default").json()["version"] == 1
 
 
 def test_every_change_is_written_down_for_the_managers_of_the_tenant(

@@ -7,8 +7,12 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from sqlmodel import select
 
 from backend.accounts.permissions import Role
+from backend.database import Database
+from backend.models import Tenant
+from maat.vocabulary import LEAST_WEIGHT
 
 MakeClient = Callable[..., TestClient]
 
@@ -90,6 +94,14 @@ def test_a_history_is_played_again_under_the_quotas_of_its_cluster(bounded: Test
     }  # fmt: skip
     swept = bounded.post(SWEEPS, json=sweep)
     assert swept.json()["request"]["quotas"] == [default, VISION]
+
+
+def test_a_weight_from_before_its_lower_bound_is_played_at_the_bound(
+    bounded: TestClient, database: Database
+) -> None:
+    with database.session_scope() as session:
+        session.exec(select(Tenant).where(Tenant.name == "vision")).one().weight = 1e-308
+    assert ask(bounded, HISTORY).json()["request"]["quotas"][1]["weight"] == LEAST_WEIGHT
 
 
 def test_a_tenant_sees_of_them_its_own(bounded: TestClient, client_as: MakeClient) -> None:

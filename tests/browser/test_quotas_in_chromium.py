@@ -74,7 +74,7 @@ def test_an_admin_weighs_a_tenant(bounded: Server, inside: Any) -> None:
     choose(page, "admin-weight-tenant", "vision (1)")
     page.locator("#admin-weight-weight").fill("0")
     page.locator("#admin-weight-set").click()
-    expect(page.locator("#admin-weights")).to_contain_text("Give more than 0.")
+    expect(page.locator("#admin-weights")).to_contain_text("Give 0.001 to 1 000.")
     page.locator("#admin-weight-weight").fill("2.5")
     page.locator("#admin-weight-set").click()
     expect(page.get_by_text("vision has the weight 2.5.")).to_be_visible()

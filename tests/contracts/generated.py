@@ -18,7 +18,7 @@ from maat.scheduling.cluster import Cluster, Node
 from maat.scheduling.fitting import Sample
 from maat.scheduling.job import Allocation, Job, JobSpec, MemoryLimits
 from maat.scheduling.limits import Limit, LimitKind, capacity_limits
-from maat.scheduling.loop import pinned_grants
+from maat.scheduling.pins import pinned_grants
 from maat.scheduling.regimes import DeclaredRegimes
 from maat.scheduling.reservations import Reservation, reservation_limits
 from maat.scheduling.rounds import RoundInput

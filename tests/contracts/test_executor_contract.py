@@ -22,7 +22,8 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.events import TERMINAL, Event, EventKind, may_follow
 from maat.scheduling.explain import ReasonCode
 from maat.scheduling.limits import capacity_limits
-from maat.scheduling.loop import pinned_grants, plan_round
+from maat.scheduling.loop import plan_round
+from maat.scheduling.pins import pinned_grants
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.rounds import Changes, RoundInput

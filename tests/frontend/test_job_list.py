@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from frontend.pages.jobs.blocks import block, query_of
 from frontend.pages.jobs.callbacks import shown
 from frontend.pages.jobs.filters import TAKES, Filters, filters_of
 from maat.api.job_answers import JobPage
+from maat.api.job_words import state_in_words
 
 NO_JOBS: JobPage = {"items": [], "next_cursor": None, "state_counts": {}, "total": 0}
 ALL: Filters = filters_of({})
@@ -28,6 +31,27 @@ def test_a_list_that_filters_emptied_names_them_and_leads_to_all_jobs() -> None:
 
     assert "Filtered by name or id bert, state running or pending." in str(changes["told"])
     assert "/jobs?cluster=clu_1" in str(changes["told"])
+
+
+@pytest.mark.parametrize(
+    ("fields", "shown_as"),
+    [
+        ({}, "follows others"),
+        ({"pause_requested": True}, "paused"),
+        ({"reason": {"code": "HELD_BY_USER"}}, "paused"),
+        ({"reason": {"code": "DEPENDENCY_FAILED"}}, "paused"),
+        ({"state": "running"}, "running"),
+    ],
+)
+def test_only_what_waits_for_a_person_is_shown_as_paused(
+    fields: dict[str, Any], shown_as: str
+) -> None:
+    follower = {
+        "state": "paused",
+        "pause_requested": False,
+        "reason": {"code": "WAITING_DEPENDENCY"},
+    }
+    assert state_in_words(follower | fields) == shown_as
 
 
 def test_a_block_within_a_list_leaves_its_rows_alone() -> None:

@@ -163,6 +163,7 @@ def test_a_trace_without_a_header_is_told_by_its_tabs() -> None:
         ({"scale_factor": "many"}, "scale_factor"),
         ({"mode": "sometimes"}, "mode"),
         ({"priority_weight": 0}, "priority_weight"),
+        ({"priority_weight": 1e-308}, "priority_weight"),
         ({"arrival_time": -1}, "arrival_time"),
         ({"arrival_time": "0\t1"}, "line"),
     ],

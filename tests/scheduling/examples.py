@@ -13,7 +13,7 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.fitting import Sample
 from maat.scheduling.job import Allocation, Job, JobSpec, MemoryLimits
 from maat.scheduling.limits import Limit, capacity_limits
-from maat.scheduling.loop import pinned_grants
+from maat.scheduling.pins import pinned_grants
 from maat.scheduling.rounds import RoundInput
 
 ALL_TYPES = ("t4", "rtx", "a100")

@@ -9,7 +9,7 @@ from maat.scheduling.belief import Belief
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.job import Allocation, Job, JobSpec, MemoryLimits
 from maat.scheduling.limits import capacity_limits
-from maat.scheduling.loop import pinned_grants
+from maat.scheduling.pins import pinned_grants
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.rounds import Decision, Grant, PlacementResult, RoundInput
 from maat.scheduling.solving.report import SolveReport

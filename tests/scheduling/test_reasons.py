@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from scheduling.examples import belief, job, round_of, spec
 
@@ -154,14 +156,35 @@ def test_a_job_behind_pinned_ones_waits_for_capacity() -> None:
     assert reason.evidence["binding_limit"] == "capacity:t4"
 
 
-@pytest.mark.parametrize("changes", [{"restarting": True}, {}])
-def test_a_pinned_job_learns_why_it_is_pinned(changes: dict[str, bool]) -> None:
+@pytest.mark.parametrize(
+    ("preemptible", "changes", "cause"),
+    [
+        (True, {"restarting": True}, "it is starting"),
+        (True, {"restarting": True, "restarts": 1}, "it is restarting"),
+        (False, {}, "it may not be preempted"),
+        (False, {"restarting": True}, "it is starting and it may not be preempted"),
+    ],
+)
+@pytest.mark.parametrize("policy", ["sia", "fifo", "pollux", "sjf-bsbf"])
+def test_a_pinned_job_learns_what_pins_it(
+    policy: str, preemptible: bool, changes: dict[str, Any], cause: str
+) -> None:
     held = job(
-        spec("x", preemptible=bool(changes)), belief(t4=0.5), held=(0,), started_at=0.0, **changes
+        spec("x", preemptible=preemptible),
+        belief(t4=0.5),
+        held=(0,),
+        started_at=0.0,
+        **changes,
     )
-    reason = why(round_of("t4=1x2", held), "x")
+    decision = POLICIES.build(policy).allocate(round_of("t4=1x2", held))
+    reason = decision.reasons["x"]
     assert reason.primary is ReasonCode.PINNED
-    assert reason.evidence == {"restarting": int(bool(changes)), "preemptible": int(bool(changes))}
+    assert reason.sentence == f"It keeps what it has: {cause}."
+
+
+def test_a_round_of_an_earlier_version_names_what_may_pin_a_job() -> None:
+    told = sentence_of("PINNED", {"restarting": 0})
+    assert told == "It keeps what it has: it is starting or restarting, or it may not be preempted."
 
 
 def test_a_job_that_no_type_can_run_learns_which_types_there_are() -> None:

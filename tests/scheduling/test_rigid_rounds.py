@@ -14,7 +14,8 @@ from scheduling.examples import belief, job, round_of, spec
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.explain import ReasonCode
 from maat.scheduling.job import Allocation, Job
-from maat.scheduling.loop import pinned_grants, plan_round
+from maat.scheduling.loop import plan_round
+from maat.scheduling.pins import pinned_grants
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies.sia import Sia
 from maat.scheduling.rounds import Grant, RoundInput, RoundResult

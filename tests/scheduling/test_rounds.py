@@ -14,7 +14,8 @@ from maat.scheduling.explain import ReasonCode
 from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Allocation, Job
 from maat.scheduling.limits import Limit, LimitKind
-from maat.scheduling.loop import difference, pinned_grants, plan_round
+from maat.scheduling.loop import difference, plan_round
+from maat.scheduling.pins import pinned_grants
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.rounds import (

@@ -19,8 +19,9 @@ from maat.scheduling.fitting import Sample
 from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Allocation, Job, JobSpec, MemoryLimits
 from maat.scheduling.limits import capacity_limits
-from maat.scheduling.loop import pinned_grants, plan_round
+from maat.scheduling.loop import plan_round
 from maat.scheduling.pair_rule import together_mean
+from maat.scheduling.pins import pinned_grants
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.policies.sharing.partners import Offer, Partner, added_seconds, best_site

@@ -22,7 +22,8 @@ from maat.scheduling.errors import MaatError
 from maat.scheduling.events import Event, EventKind, may_follow
 from maat.scheduling.job import Allocation, Job
 from maat.scheduling.limits import capacity_limits
-from maat.scheduling.loop import pinned_grants, plan_round
+from maat.scheduling.loop import plan_round
+from maat.scheduling.pins import pinned_grants
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.rounds import Change, ChangeKind, Changes, ClusterState, Grant, RoundInput

@@ -12,11 +12,11 @@ from live_samples import (
     states_of,
     submit,
 )
-from sqlmodel import select
+from sqlmodel import col, select
 
 from backend.database import Database
 from backend.jobs.dependencies import drop_failed_needs
-from backend.models import Job, JobDependency
+from backend.models import Job, JobDependency, JobEvent
 from maat.vocabulary import JobState
 from worker.live import step as live
 from worker.live.memory import MEMORY
@@ -47,6 +47,15 @@ def open_needs(database: Database) -> list[tuple[str, str]]:
     return [(one.job_id, one.needed_id) for one in found]
 
 
+def causes_of(database: Database, job_id: str) -> list[str]:
+    """Return why the job's state changed, where it was not by GPUs that it got or lost."""
+    with database.session_scope(writes=False) as session:
+        found = session.exec(
+            select(JobEvent).where(JobEvent.job_id == job_id).order_by(col(JobEvent.id))
+        ).all()
+    return [one.data["cause"] for one in found if "cause" in one.data]
+
+
 @pytest.mark.parametrize("restarts", [False, True])
 def test_a_job_starts_in_the_round_after_all_that_it_follows_have_succeeded(
     database: Database, restarts: bool
@@ -59,6 +68,7 @@ def test_a_job_starts_in_the_round_after_all_that_it_follows_have_succeeded(
     row = job(database, last)
     assert (row.state, row.gpus, row.reason_code) == ("paused", None, "WAITING_DEPENDENCY")
     assert row.reason_evidence["jobs"] == 2
+    assert causes_of(database, last) == ["follows-others"]
     for seconds in range(150, 2000, 60):
         if restarts:
             MEMORY.forget(database)
@@ -72,6 +82,7 @@ def test_a_job_starts_in_the_round_after_all_that_it_follows_have_succeeded(
     assert max(one for one in ended if one is not None) <= started
     assert open_needs(database) == []
     assert job(database, last).unwaited_seconds > 0
+    assert causes_of(database, last) == ["follows-others", "others-succeeded"]
     assert_history_is_whole(database, cluster_id)
 
 

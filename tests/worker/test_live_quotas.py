@@ -9,12 +9,19 @@ import pytest
 from live_samples import job, make_cluster, make_owner, set_time, submit
 from sqlmodel import col, select
 
+from backend.accounts.identity import Principal
+from backend.accounts.permissions import PERMISSIONS, Role
 from backend.database import Database
+from backend.jobs.dry_run import try_submission
+from backend.jobs.remedies import RemedyFinder
 from backend.models import GpuQuota, Job, Node, Tenant, User
+from backend.problems import Invalid
+from maat.api.jobs import JobBody
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.policies.fifo import Fifo
 from maat.scheduling.rounds import Decision, RoundInput
 from worker.live import step as live
+from worker.rehearsals.rehearsal import LiveRehearsal
 
 
 @pytest.fixture
@@ -163,3 +170,35 @@ def test_rounds_go_on_when_less_is_in_service_than_is_guaranteed(database: Datab
         node.drained_gpus = [0, 1, 2, 3, 4]
     rounds(database, cluster_id, 7, 3)
     assert sum(held(database, cluster_id).values()) == 3
+
+
+@pytest.mark.parametrize("rehearsal", [LiveRehearsal(), None])
+@pytest.mark.parametrize(
+    ("policy", "wanted"),
+    [("fifo", {"gpu_count": 4}), ("sia", {"adaptivity": "adaptive", "min_gpus": 2})],
+)
+def test_who_tries_a_submission_is_told_the_quota_that_would_hold_it(
+    database: Database, policy: str, wanted: dict[str, Any], rehearsal: LiveRehearsal | None
+) -> None:
+    cluster_id = make_cluster(database, policy=policy)
+    user, tenant = make_owner(database)
+    some = {"gpu_types": ["a100"], "batch_size": 512, "adaptivity": "rigid"}
+    bound(database, cluster_id, "tenant", "a100", ceiling=4)
+    submit(database, cluster_id, work_scale=50.0, gpu_count=4, preemptible=False, **some)
+    rounds(database, cluster_id, 1, 3)
+    assert held(database, cluster_id)["tenant", "a100"] == 4
+    role = Role.SUBMITTER
+    principal = Principal(user, "owner", tenant, "tenant", role, PERMISSIONS[role])
+
+    def told(**fields: Any) -> str:
+        body = JobBody(name="next", model="cifar10", cluster_id=cluster_id, **fields)
+        with database.session_scope(writes=False) as session:
+            return try_submission(session, principal, body, RemedyFinder(rehearsal))["sentence"]
+
+    begin = "It could be submitted" + (", and would wait." if rehearsal else ".")
+    full = "Held by your team's quota of 4 a100: 4 in use."
+    assert told(**{**some, **wanted}).startswith(f"{begin} {full}")
+    assert "quota" not in told(**{**some, **wanted, "gpu_types": ["a100", "t4"]})
+    bound(database, cluster_id, "tenant", "a100", ceiling=2)
+    with pytest.raises(Invalid, match="hold at most 2 a100, and this one needs more"):
+        told(**some, gpu_count=4)

@@ -21,6 +21,7 @@ from backend.jobs.remedies import RemedyFinder, finding
 from backend.jobs.remedies.finding import SOLUBLE
 from backend.jobs.remedies.wishes import CODES
 from backend.models import Cluster, Job, Node, Round, Tenant
+from backend.occupancy.service import set_drained
 from backend.settings import Settings
 from maat.api.accounts import TenantChanges
 from maat.api.job_answers import Remedy
@@ -51,6 +52,10 @@ def press(database: Database, job_id: str, remedy: Remedy) -> None:
     who = admin(database)
     with database.session_scope() as session:
         row = session.get_one(Job, job_id)
+        if remedy["action"] == "restore-nodes":
+            for node_id in remedy["targets"]:
+                set_drained(session, row.cluster_id, node_id, False, None)
+            return
         if remedy["action"] == "change-tenant":
             tenant = session.get_one(Tenant, row.tenant_id)
             weight = TenantChanges(weight=remedy["changes"]["weight"])
@@ -127,6 +132,23 @@ def others_come_first(database: Database) -> tuple[str, str]:
     return cluster_id, waiting
 
 
+def drain(database: Database, cluster_id: str, *names: str) -> None:
+    for name in names:
+        with database.session_scope() as session:
+            node = session.exec(_nodes(cluster_id).where(Node.name == name)).one()
+            node.drained_gpus = list(range(node.gpu_count))
+            session.add(node)
+
+
+def its_nodes_are_drained(database: Database) -> tuple[str, str]:
+    """Make a cluster on which a job waits that needs both nodes of T4, which are drained."""
+    cluster_id = make_cluster(database, policy="fifo", placer="packed-sticky")
+    (waiting,) = submit(database, cluster_id, **rigid(8, gpu_types=["t4"]))
+    drain(database, cluster_id, "t4-0", "t4-1")
+    step_at(database, cluster_id, 30, 90, 150)
+    return cluster_id, waiting
+
+
 def another_tenant_weighs_more(database: Database) -> tuple[str, str]:
     """Make a cluster of two tenants: the heavier one is dealt six A100, the other two of them."""
     cluster_id = make_cluster(database, policy="fifo", placer="packed-sticky")
@@ -146,6 +168,7 @@ def another_tenant_weighs_more(database: Database) -> tuple[str, str]:
 
 
 WAITS: dict[str, Callable[[Database], tuple[str, str]]] = {
+    "return_nodes": its_nodes_are_drained,
     "lower_gpu_count": full_but_for_four,
     "make_adaptive": full_but_for_four,
     "lower_min_gpus": lambda database: all_a100_taken(
@@ -241,12 +264,52 @@ def test_who_asks_while_another_job_is_looked_at_is_answered_without_remedies(
     assert remedies_of(database, waiting, finder) != []
 
 
+@pytest.mark.parametrize("policy", ["fifo", "sia"])
+def test_of_drained_nodes_the_fewest_are_returned_with_which_a_job_fits(
+    database: Database, policy: str
+) -> None:
+    cluster_id = make_cluster(database, policy=policy)
+    drain(database, cluster_id, "t4-0", "t4-1")
+    (waiting,) = submit(database, cluster_id, **rigid(4, gpu_types=["t4"]))
+    step_at(database, cluster_id, 30, 90)
+    assert job(database, waiting).reason_code == "EXCEEDS_CLUSTER"
+    (remedy,) = [one for one in remedies_of(database, waiting) if one["code"] == "return_nodes"]
+    assert len(remedy["targets"]) == 1
+    assert remedy["sentence"].startswith("Return node t4-0 to service: at present, the next round")
+    press(database, waiting, remedy)
+    step_at(database, cluster_id, 150)
+    assert job(database, waiting).reason_code == "GRANTED"
+
+
+def test_a_job_that_fits_with_a_node_back_and_then_waits_its_turn_is_told_so(
+    database: Database,
+) -> None:
+    cluster_id = make_cluster(database, policy="fifo", placer="packed-sticky")
+    submit(database, cluster_id, **rigid(4, gpu_types=["t4"], preemptible=False))
+    step_at(database, cluster_id, 30, 90)
+    with database.session_scope() as session:
+        free = next(n for n in session.exec(_nodes(cluster_id)) if _is_free_t4(n, _t4s(session)))
+        name = free.name
+    drain(database, cluster_id, name)
+    (waiting,) = submit(database, cluster_id, submitted_seconds=91.0, **rigid(8, gpu_types=["t4"]))
+    step_at(database, cluster_id, 150)
+    assert job(database, waiting).reason_code == "EXCEEDS_CLUSTER"
+    (remedy,) = [one for one in remedies_of(database, waiting) if one["code"] == "return_nodes"]
+    assert remedy["starts_with"] is None
+    assert remedy["sentence"] == (
+        f"Return node {name} to service: the cluster then has enough GPUs for it, and it waits its "
+        "turn."
+    )
+    press(database, waiting, remedy)
+    step_at(database, cluster_id, 210)
+    assert job(database, waiting).reason_code not in ("EXCEEDS_CLUSTER", "GRANTED")
+
+
 def test_neither_a_drained_node_nor_a_job_that_runs_is_promised(database: Database) -> None:
     cluster_id, waiting = full_but_for_four(database)
     with database.session_scope() as session:
         for node in session.exec(_nodes(cluster_id)):
-            held = any(0 <= gpu - node.position * 4 < 4 for gpu in _t4s(session))
-            node.drained_gpus = [] if held or node.gpu_type != "t4" else [0, 1, 2, 3]
+            node.drained_gpus = [0, 1, 2, 3] if _is_free_t4(node, _t4s(session)) else []
             session.add(node)
     assert remedies_of(database, waiting) == []
 
@@ -277,6 +340,10 @@ def _round(cluster_id: str, number: int) -> Any:
 
 def _nodes(cluster_id: str) -> Any:
     return select(Node).where(Node.cluster_id == cluster_id)
+
+
+def _is_free_t4(node: Node, held: list[int]) -> bool:
+    return node.gpu_type == "t4" and not any(0 <= gpu - node.position * 4 < 4 for gpu in held)
 
 
 def _t4s(session: Any) -> list[int]:

@@ -142,6 +142,7 @@ def test_what_happens_is_posted_in_order_signed_and_numbered(
     hook(database, settings, receiver.url())
     tell(database, job_id, "starting")
     tell(database, job_id, "running")  # of which no webhook is told
+    tell(database, job_id, "paused", cause="follows-others")  # nor of this: nobody paused it
     tell(database, job_id, "deadline", seconds_late=60.0)
     tell(database, job_id, "failed", cause="crash", last_lines=["password=hunter2"])
     send_all(database, settings)

@@ -13,13 +13,23 @@ class Cause(StrEnum):
     LOST = "lost"
     PAUSED = "paused"
     RESUMED = "resumed"
+    FOLLOWS = "follows-others"
+    OTHERS_DONE = "others-succeeded"
     HOLDS_GPUS = "holds-gpus"
     ENDED = "ended"
 
 
-WITHOUT_GPUS = {
+_WITHOUT_GPUS = {
     JobState.PREEMPTED: Cause.LOST,
     JobState.PAUSED: Cause.PAUSED,
     JobState.PENDING: Cause.RESUMED,
 }
-"""Of a job that is found without GPUs, by the state that it passes to."""
+_OF_FOLLOWERS = {JobState.PAUSED: Cause.FOLLOWS, JobState.PENDING: Cause.OTHERS_DONE}
+
+
+def cause_without_gpus(state: JobState, *, follows: bool) -> Cause:
+    """Return why a job that is found without GPUs passes to this state.
+
+    `follows`: whether it waits for other jobs, or did until now.
+    """
+    return _OF_FOLLOWERS.get(state, _WITHOUT_GPUS[state]) if follows else _WITHOUT_GPUS[state]

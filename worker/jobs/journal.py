@@ -30,7 +30,7 @@ from maat.scheduling.job import Allocation, JobId
 from maat.vocabulary import JobState
 from worker.executors.protocol import JobStatus, Pause
 from worker.fairness.ended import queue_ended
-from worker.jobs.causes import WITHOUT_GPUS, Cause
+from worker.jobs.causes import Cause, cause_without_gpus
 from worker.jobs.deadlines import DeadlineWatch
 from worker.jobs.pauses import PauseSpans, close_all_needs, state_without_gpus
 from worker.jobs.reasons import (
@@ -205,7 +205,10 @@ class JobJournal:
         """Let a job without GPUs wait for them, or be paused."""
         state = state_without_gpus(JobState(job.state), is_paused=job_id in self.paused)
         if state is not None:
-            self._pass_by_steps(job_id, {state}, WITHOUT_GPUS[state], moment)
+            pause = self.paused.get(job_id)
+            why = job.reason_code if pause is None else pause.code
+            cause = cause_without_gpus(state, follows=why == ReasonCode.WAITING_DEPENDENCY)
+            self._pass_by_steps(job_id, {state}, cause, moment)
 
     def _pass_by_steps(
         self, job_id: JobId, wanted: Collection[JobState], cause: Cause, moment: Moment

@@ -8,7 +8,7 @@ selects what to try.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -18,9 +18,10 @@ from sqlmodel import Session, select
 
 from backend.clusters.topology import capacity_by_type
 from backend.ids import new_id
-from backend.jobs.remedies import Room, Stage, Start
+from backend.jobs.remedies import DrainedNode, Room, Stage, Start, Trial
 from backend.models import Cluster as ClusterRow
 from backend.models import Job as JobRow
+from backend.models import Node as NodeRow
 from backend.models import Round, Tenant
 from backend.reservations.repository import tenant_names
 from maat.scheduling.job import Job
@@ -85,6 +86,14 @@ class LiveStage:
     def capacity_by_type(self) -> Mapping[str, int]:
         return capacity_by_type(self.snapshot.nodes, usable_only=False)
 
+    @property
+    def drained_nodes(self) -> Sequence[DrainedNode]:
+        return [
+            DrainedNode(node.id, node.name, node.gpu_type, len(node.drained_gpus))
+            for node in self.snapshot.nodes
+            if node.drained_gpus and node.fault is None
+        ]
+
     def room(self) -> Room:
         cluster, held = self._others.cluster, self._without_it.placement.placement.gpus
         free = np.flatnonzero(
@@ -99,18 +108,22 @@ class LiveStage:
             most[kind] = max(most.get(kind, 0), count)
         return Room(by_type, most)
 
-    def start_of_new(self) -> Start | None:
+    def trial_of_new(self) -> Trial:
         again = _as_new(self.job, at=self.snapshot.now)
         seen = self._as_seen(again)
         state = replace(self._others, jobs=(*self._others.jobs, *seen))
-        return _start(self._round(state, at=self._when), state, again.id)
+        return _trial(self._round(state, at=self._when), state, again.id)
 
-    def start_of(
-        self, changes: Mapping[str, Any], *, tenant_weight: float | None = None
-    ) -> Start | None:
+    def trial_of(
+        self,
+        changes: Mapping[str, Any],
+        *,
+        tenant_weight: float | None = None,
+        returned: Collection[str] = (),
+    ) -> Trial:
         changed = JobRow(**(self.job.model_dump() | dict(changes)))
         at = next_round_at(self.snapshot)
-        begin = restoration_of(self.snapshot, FixedClock(at))
+        begin = restoration_of(_with_returned(self.snapshot, returned), FixedClock(at))
         rows = [changed if row.id == changed.id else row for row in begin.news.jobs]
         with_it = replace(begin, news=replace(begin.news, jobs=rows))
         state = observed(self.restore, with_it, self.unapplied)
@@ -118,7 +131,7 @@ class LiveStage:
         if tenant_weight is not None:
             quotas = _with_weight(quotas, self.tenants[self.job.tenant_id], tenant_weight)
         played = self._round(state, at=at, quotas=quotas)
-        return _start(played, state, changed.id)
+        return _trial(played, state, changed.id)
 
     @cached_property
     def _when(self) -> float:
@@ -154,6 +167,10 @@ class LiveStage:
         return played(self.snapshot.cluster, state, rules, at=at)
 
 
+def _trial(result: RoundResult, state: ClusterState, job_id: str) -> Trial:
+    return Trial(_start(result, state, job_id), result.reasons.get(job_id))
+
+
 def _start(result: RoundResult, state: ClusterState, job_id: str) -> Start | None:
     gpus = result.placement.placement.by_job.get(job_id)
     if not gpus:
@@ -161,6 +178,14 @@ def _start(result: RoundResult, state: ClusterState, job_id: str) -> Start | Non
     cluster = state.cluster
     nodes = np.unique(cluster.gpu_node[list(gpus)])
     return Start(cluster.type_names[cluster.gpu_type_of[gpus[0]]], len(gpus), len(nodes))
+
+
+def _with_returned(snapshot: Snapshot, returned: Collection[str]) -> Snapshot:
+    nodes = [
+        NodeRow(**(node.model_dump() | {"drained_gpus": []})) if node.id in returned else node
+        for node in snapshot.nodes
+    ]
+    return replace(snapshot, nodes=nodes)
 
 
 def _with_weight(

@@ -17,6 +17,7 @@ from backend.models import Job, JobEvent, Report, Tenant, User, Webhook, Webhook
 from maat.api.fields import rfc3339
 from maat.scheduling.events import EventKind
 from maat.vocabulary import JobState, WebhookEvent
+from worker.jobs.causes import Cause
 
 _OF_STATE: Mapping[str, WebhookEvent] = {
     JobState.SUBMITTED: WebhookEvent.JOB_SUBMITTED,
@@ -100,6 +101,8 @@ def _of_job(session: Session, notice: WebhookNotice, url: str) -> Told | None:
 
 
 def _kind_of(event: JobEvent) -> WebhookEvent | None:
+    if event.state == JobState.PAUSED and event.data.get("cause") == Cause.FOLLOWS:
+        return None  # nobody paused it
     known = _OF_KIND if event.state is None else _OF_STATE
     return known.get(event.kind if event.state is None else event.state)
 

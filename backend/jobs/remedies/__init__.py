@@ -8,6 +8,6 @@ permitting.py  who may do it
 """
 
 from backend.jobs.remedies.finding import RemedyFinder
-from backend.jobs.remedies.stage import Rehearsal, Room, Stage, Start
+from backend.jobs.remedies.stage import DrainedNode, Rehearsal, Room, Stage, Start, Trial
 
-__all__ = ["Rehearsal", "RemedyFinder", "Room", "Stage", "Start"]
+__all__ = ["DrainedNode", "Rehearsal", "RemedyFinder", "Room", "Stage", "Start", "Trial"]

@@ -15,7 +15,7 @@ from sqlmodel import Session
 
 from backend.jobs.admission import objections
 from backend.jobs.models import Job
-from backend.jobs.remedies.stage import Rehearsal, Stage, Start
+from backend.jobs.remedies.stage import Rehearsal, Stage, Trial
 from backend.jobs.remedies.wishes import Wish, wishes
 from backend.jobs.remedies.words import remedy_of
 from backend.jobs.requests import request_of
@@ -75,15 +75,15 @@ class RemedyFinder:
         finally:
             self._at_work.release()
 
-    def start_of_new(self, session: Session, job: Job) -> tuple[bool, Start | None]:
-        """Return whether a round was tried with a job that is not stored, and what it gave it."""
+    def trial_of_new(self, session: Session, job: Job) -> Trial | None:
+        """Return what a round would give a job that is not stored; None if none was tried."""
         if self._rehearsal is None or not self._at_work.acquire(timeout=MOST_WAIT_SECONDS):
-            return False, None
+            return None
         try:
             stage = self._rehearsal.stage(session, job)
             if stage is None or stage.last_round_seconds > MOST_SECONDS:
-                return False, None
-            return True, stage.start_of_new()
+                return None
+            return stage.trial_of_new()
         finally:
             self._at_work.release()
 
@@ -107,7 +107,8 @@ def may_be_helped(job: Job) -> bool:
 def find_remedies(job: Job, stage: Stage) -> Iterator[Remedy]:
     """Yield the first change of each kind with which a round would start the job.
 
-    Nothing if the next round would start it as it is.
+    Also one that takes its reason away, if it changes the cluster and not the job. Nothing if the
+    next round would start it as it is.
     """
     tries = (
         MOST_TRIED
@@ -115,23 +116,32 @@ def find_remedies(job: Job, stage: Stage) -> Iterator[Remedy]:
         else min(MOST_TRIED, int(MOST_SECONDS / stage.last_round_seconds) - 2)
     )
     model = load_catalog().get(job.model)
-    if tries < 1 or model is None or stage.start_of({}) is not None:
+    if tries < 1 or model is None or stage.trial_of({}).start is not None:
         return
-    weight, capacity, found = stage.tenant_weight, stage.capacity_by_type, set[str]()
+    capacity, found = stage.capacity_by_type, set[str]()
     wanted = (
         wish
-        for wish in wishes(job, model, stage.room(), capacity, tenant_weight=weight)
-        if wish.code not in found and (wish.of_tenant or _admissible(job, wish, capacity))
+        for wish in wishes(job, model, stage)
+        if wish.code not in found and (not wish.of_job or _admissible(job, wish, capacity))
     )
     for wish in islice(wanted, tries):
-        start = (
-            stage.start_of({}, tenant_weight=wish.changes["weight"])
-            if wish.of_tenant
-            else stage.start_of(wish.changes)
-        )
-        if start is not None:
+        trial = _tried(stage, wish)
+        if trial.start is not None or (wish.nodes and _is_another(job, trial)):
             found.add(wish.code)
-            yield remedy_of(job, wish, start, tenant_weight=weight)
+            yield remedy_of(job, wish, trial.start, tenant_weight=stage.tenant_weight)
+
+
+def _tried(stage: Stage, wish: Wish) -> Trial:
+    if wish.nodes:
+        return stage.trial_of({}, returned={node.id for node in wish.nodes})
+    if wish.of_tenant:
+        return stage.trial_of({}, tenant_weight=wish.changes["weight"])
+    return stage.trial_of(wish.changes)
+
+
+def _is_another(job: Job, trial: Trial) -> bool:
+    """Return whether the job would wait for another reason."""
+    return trial.why is not None and trial.why.primary != job.reason_code
 
 
 def _admissible(job: Job, wish: Wish, capacity: Mapping[str, int]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from backend.accounts.identity import Principal
 from backend.accounts.permissions import Permission
@@ -11,20 +11,31 @@ from maat.api.job_answers import Remedy
 from maat.vocabulary import PRIORITIES, PriorityClass
 
 
-def permitted(principal: Principal, job: Job, remedies: Sequence[Remedy]) -> list[Remedy]:
-    """Return the remedies, each with whether the principal may do it."""
-    return [Remedy({**one, "permitted": _may(principal, job, one)}) for one in remedies]
+def permitted(
+    principal: Principal, job: Job, remedies: Sequence[Remedy], *, others: Sequence[Job] = ()
+) -> list[Remedy]:
+    """Return the remedies, each with whether the principal may do it.
+
+    `others`: the jobs that remedies act on besides this one.
+    """
+    by_id = {other.id: other for other in others}
+    return [Remedy({**one, "permitted": _may(principal, job, by_id, one)}) for one in remedies]
 
 
-def _may(principal: Principal, job: Job, remedy: Remedy) -> bool:
+def _may(principal: Principal, job: Job, others: Mapping[str, Job], remedy: Remedy) -> bool:
     match remedy["action"]:
         case "wait":
             return True
         case "change-tenant":
             return Permission.TENANTS_MANAGE in principal.permissions
+        case "restore-nodes":
+            return Permission.CLUSTERS_WRITE in principal.permissions
+    changed = [others[target] for target in remedy["targets"]] or [job]
     urgent = remedy["changes"].get("priority", 0) >= PRIORITIES[PriorityClass.URGENT]
     return (
         Permission.JOBS_CHANGE in principal.permissions
-        and principal.may_change(owner_id=job.owner_id, tenant_id=job.tenant_id)
+        and all(
+            principal.may_change(owner_id=one.owner_id, tenant_id=one.tenant_id) for one in changed
+        )
         and (not urgent or Permission.JOBS_URGENT in principal.permissions)
     )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sqlmodel import Session
 
 from backend.jobs.models import Job
+from maat.scheduling.explain import Reasons
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,14 @@ class Start:
     gpu_type: str
     gpu_count: int
     node_count: int
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a tried round gives a job. `why`: its reason; None if the round does not see the job."""
+
+    start: Start | None
+    why: Reasons | None
 
 
 @dataclass(frozen=True)
@@ -31,6 +40,16 @@ class Room:
     most_on_one_node: Mapping[str, int]
 
 
+@dataclass(frozen=True)
+class DrainedNode:
+    """A node of which an operator has taken GPUs out of service, and how many."""
+
+    id: str
+    name: str
+    gpu_type: str
+    gpus: int
+
+
 class Stage(Protocol):
     """The present cluster and one of its jobs."""
 
@@ -38,6 +57,9 @@ class Stage(Protocol):
     def capacity_by_type(self) -> Mapping[str, int]:
         """All GPUs, drained ones included: submissions are checked against it."""
         ...
+
+    @property
+    def drained_nodes(self) -> Sequence[DrainedNode]: ...
 
     @property
     def last_round_seconds(self) -> float:
@@ -51,19 +73,21 @@ class Stage(Protocol):
 
     def room(self) -> Room: ...
 
-    def start_of_new(self) -> Start | None:
-        """Return what the job, not stored yet, would get if it were submitted now.
-
-        Returns None if it would wait.
-        """
+    def trial_of_new(self) -> Trial:
+        """Return what the job, not stored yet, would get if it were submitted now."""
         ...
 
-    def start_of(
-        self, changes: Mapping[str, Any], *, tenant_weight: float | None = None
-    ) -> Start | None:
+    def trial_of(
+        self,
+        changes: Mapping[str, Any],
+        *,
+        tenant_weight: float | None = None,
+        returned: Collection[str] = (),
+    ) -> Trial:
         """Return what a round would give the stored job now, with these changes in place.
 
-        `tenant_weight`: of its tenant; None leaves it. Returns None if it would wait again.
+        `tenant_weight`: of its tenant; None leaves it. `returned`: ids of nodes that are back in
+        service.
         """
         ...
 

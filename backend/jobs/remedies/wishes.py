@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from backend.jobs.kept_reasons import also_of
 from backend.jobs.models import Job
-from backend.jobs.remedies.stage import Room
+from backend.jobs.remedies.stage import DrainedNode, Room, Stage
 from backend.jobs.requests import BEFORE_START
 from maat.models.catalog import CatalogModel
 from maat.scheduling.explain import ReasonCode
@@ -26,6 +27,7 @@ _OF_TURN = frozenset(
     }
 )
 CODES = (
+    "return_nodes",
     "lower_gpu_count",
     "make_adaptive",
     "lower_min_gpus",
@@ -39,32 +41,65 @@ CODES = (
 
 @dataclass(frozen=True)
 class Wish:
-    """A change to try. `code`: its kind; `changes`: of the job's fields, or its tenant's weight."""
+    """A change to try. `code`: its kind; `changes`: of the job's fields, or its tenant's weight.
+
+    `nodes`: those that are returned to service, which changes no field.
+    """
 
     code: str
-    field: str
+    field: str | None
     changes: Mapping[str, Any]
+    nodes: tuple[DrainedNode, ...] = ()
 
     @property
     def of_tenant(self) -> bool:
         return self.field == "weight"
 
+    @property
+    def of_job(self) -> bool:
+        return not self.of_tenant and not self.nodes
 
-def wishes(
-    job: Job, model: CatalogModel, room: Room, capacity: Mapping[str, int], *, tenant_weight: float
-) -> Iterator[Wish]:
+
+def wishes(job: Job, model: CatalogModel, stage: Stage) -> Iterator[Wish]:
     """Yield what to try; nothing that can no longer change of the job."""
-    for wish in (*_requests(job, model, room, capacity), *_turns(job, tenant_weight)):
+    capacity = stage.capacity_by_type
+    types = [name for name in model.fits if name in capacity]
+    for wish in (
+        *_returns(job, _allowed(job, types), capacity, stage.drained_nodes),
+        *_requests(job, model, types, stage.room()),
+        *_turns(job, stage.tenant_weight),
+    ):
         if job.started_seconds is None or not wish.changes.keys() & BEFORE_START:
             yield wish
 
 
-def _requests(
-    job: Job, model: CatalogModel, room: Room, capacity: Mapping[str, int]
+def _allowed(job: Job, types: Sequence[str]) -> list[str]:
+    return [name for name in types if job.gpu_types is None or name in job.gpu_types]
+
+
+def _returns(
+    job: Job,
+    types: Sequence[str],
+    capacity: Mapping[str, int],
+    drained: Sequence[DrainedNode],
 ) -> Iterator[Wish]:
+    """Yield nodes of one type with which the cluster has enough GPUs: the fewest, then all."""
+    if job.reason_code != ReasonCode.EXCEEDS_CLUSTER:
+        return
+    needed = job.min_gpus if job.gpu_count is None else job.gpu_count
+    for name in types:
+        nodes = sorted((one for one in drained if one.gpu_type == name), key=lambda one: -one.gpus)
+        in_service = capacity[name] - sum(one.gpus for one in nodes)
+        totals = accumulate((one.gpus for one in nodes), initial=in_service)
+        fewest = next((count for count, total in enumerate(totals) if total >= needed), None)
+        if nodes and fewest is not None:
+            for count in sorted({max(fewest, 1), len(nodes)}):
+                yield Wish("return_nodes", None, {}, tuple(nodes[:count]))
+
+
+def _requests(job: Job, model: CatalogModel, types: Sequence[str], room: Room) -> Iterator[Wish]:
     """Yield other requests."""
-    types = [name for name in model.fits if name in capacity]
-    allowed = [name for name in types if job.gpu_types is None or name in job.gpu_types]
+    allowed = _allowed(job, types)
     rigid = job.adaptivity == Adaptivity.RIGID
     if rigid and job.gpu_count is not None:
         for count in counts_below(job.gpu_count, model, allowed, room):

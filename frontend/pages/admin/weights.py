@@ -15,6 +15,7 @@ from frontend.forms import FormValues, errors_by_field, wrong_number
 from frontend.routing import submits
 from maat.api.accounts import TenantChanges
 from maat.client.errors import FieldProblem
+from maat.vocabulary import LEAST_WEIGHT, MOST_WEIGHT
 
 MAY_CHANGE = "tenants:manage"
 FIELDS = ("tenant", "weight")
@@ -25,7 +26,12 @@ def cards() -> html.Div:
     fields = [
         dmc.Select(id="admin-weight-tenant", label="Tenant", data=[], searchable=True),
         dmc.NumberInput(
-            id="admin-weight-weight", label="Weight", value="", min=0, step=1, clampBehavior="none"
+            id="admin-weight-weight",
+            label="Weight",
+            value="",
+            min=LEAST_WEIGHT,
+            step=1,
+            clampBehavior="none",
         ),
         dmc.Button("Set weight", id="admin-weight-set", n_clicks=0, variant="default"),
     ]
@@ -97,7 +103,7 @@ async def set_weight(api: Api, *, clicks: int | None, values: FormValues) -> Cha
         "weight": wrong_number(TenantChanges, "weight", values["weight"]),
     }
     if values["weight"] in ("", None):
-        wrong["weight"] = "Give a number above 0."
+        wrong["weight"] = f"Give a number from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}."
     if any(wrong.values()):
         return {"errors": wrong, "problem": None}
     try:

@@ -152,7 +152,11 @@ async def _done(maat: AsyncClient, job: JobOut, remedy: Remedy) -> bool:
     before, changes = remedy["before"], remedy["changes"]
     match remedy["action"]:
         case "resume" | "release":
-            await maat.resume_job(job["id"])
+            (target,) = remedy["targets"] or [job["id"]]
+            await maat.resume_job(target)
+        case "restore-nodes":
+            for node in remedy["targets"]:
+                await maat.restore_node(job["cluster_id"], node)
         case "change-tenant":
             tenant = await maat.tenant(job["tenant"])
             if tenant["weight"] != before["weight"]:

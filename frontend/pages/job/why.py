@@ -21,11 +21,13 @@ from maat.api.job_answers import (
     ReasonOut,
     Remedy,
 )
+from maat.api.job_words import follows_others
 from maat.api.reason_words import evidence_words, reason_words
 
 PRESSES: dict[str, str] = {
     "change-job": "Change it so",
     "change-tenant": "Change it so",
+    "restore-nodes": "Return to service",
     "resume": "Resume it",
     "release": "Release it",
 }
@@ -153,7 +155,7 @@ def _figure(value: float | None) -> str:
 def _title(job: JobOut) -> str:
     if job["state"] in FINAL_STATES:
         return "How it ended"
-    if job["state"] == "paused":
+    if job["state"] == "paused" and not follows_others(job):
         return "Why it is paused"
     return "Why it waits" if job["allocation"] is None else "Why it has this"
 

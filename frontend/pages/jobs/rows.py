@@ -10,6 +10,7 @@ from frontend.components.states import STATES
 from frontend.formatting import ABSENT, clock, duration, gpu_hours, gpus
 from frontend.theme import gpu_colour
 from maat.api.job_answers import JobOut
+from maat.api.job_words import FOLLOWS, follows_others
 
 Row: TypeAlias = dict[str, str | float | None]
 
@@ -38,7 +39,7 @@ COLUMNS: list[Column] = [
         "field": "state",
         "colId": "state",
         "headerName": "State",
-        "width": 108,
+        "width": 124,
         "sortable": True,
         "cellRenderer": "MaatState",
         "tooltipField": "reason",
@@ -146,7 +147,7 @@ def row_of(job: JobOut) -> Row:
         "id": job["id"],
         "href": f"/jobs/{job['id']}",
         "name": job["name"],
-        "state": job["state"],
+        "state": FOLLOWS if follows_others(job) else job["state"],
         "glyph": look.glyph if look else "?",
         "hue": look.hue if look else "gray",
         "reason": (job["reason"] or {}).get("sentence"),

@@ -17,6 +17,7 @@ from maat.scheduling.job import Job, JobId
 from maat.scheduling.limits import Limit, LimitKind
 from maat.scheduling.matrix import GoodputMatrix
 from maat.scheduling.moving import with_moves
+from maat.scheduling.pins import why_pinned
 from maat.scheduling.rounds import Grant, RoundInput
 from maat.scheduling.solving.report import SolveReport
 
@@ -77,10 +78,7 @@ class AssignmentReasons(Mapping[JobId, Reasons]):
     def __getitem__(self, job_id: JobId) -> Reasons:
         job = self.round_input.job_by_id[job_id]
         if job_id in self.round_input.pinned and job.allocation is not None:
-            return Reasons(
-                ReasonCode.PINNED,
-                {"restarting": int(job.restarting), "preemptible": int(job.spec.preemptible)},
-            )
+            return why_pinned(job)
         row = self._row_of[job_id]
         start, end = np.searchsorted(self.matrix.pairs.job, (row, row + 1))
         if start == end:

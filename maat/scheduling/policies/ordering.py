@@ -14,6 +14,7 @@ from maat.scheduling.free_capacity import exceeds, free_places, never_fits, wait
 from maat.scheduling.job import Job, JobId
 from maat.scheduling.limits import Limit, LimitKind
 from maat.scheduling.moving import with_moves
+from maat.scheduling.pins import why_pinned
 from maat.scheduling.policies.requests import Requests
 from maat.scheduling.rounds import Decision, Grant, Order, PolicyState, RoundInput
 from maat.scheduling.solving.report import SolveReport
@@ -145,12 +146,7 @@ class Walker:
         self._needs: dict[tuple[int, int], _Need] = {}
         self.grants: dict[JobId, Grant] = dict(round_input.pinned)
         self.reasons = DeferredReasons(
-            {
-                job_id: Reasons(
-                    ReasonCode.PINNED, {"restarting": int(round_input.job_by_id[job_id].restarting)}
-                )
-                for job_id in self.grants
-            }
+            {job_id: why_pinned(round_input.job_by_id[job_id]) for job_id in self.grants}
         )
         self._now: Walker | None = None
 

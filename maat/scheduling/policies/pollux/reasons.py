@@ -10,6 +10,7 @@ from maat.scheduling.free_capacity import exceeds, never_fits, waiting_for
 from maat.scheduling.job import Job, JobId
 from maat.scheduling.limits import Limit
 from maat.scheduling.moving import with_moves
+from maat.scheduling.pins import why_pinned
 from maat.scheduling.policies.pollux.homogeneous_view import AllocationOptions
 from maat.scheduling.rounds import Grant, RoundInput
 
@@ -28,12 +29,7 @@ def reasons_of(
     `evolved`: whether the search may run any generation. Exchanges alone find nothing if no job
     holds GPUs.
     """
-    reasons = {
-        job_id: Reasons(
-            ReasonCode.PINNED, {"restarting": int(round_input.job_by_id[job_id].restarting)}
-        )
-        for job_id in round_input.pinned
-    }
+    reasons = {job_id: why_pinned(round_input.job_by_id[job_id]) for job_id in round_input.pinned}
     speedup = known.speedup()
     for j, job in enumerate(jobs):
         grant = grants.get(job.id)

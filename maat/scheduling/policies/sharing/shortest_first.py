@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.free_capacity import exceeds, never_fits, waiting_for
-from maat.scheduling.job import Job, JobId
+from maat.scheduling.job import JobId
+from maat.scheduling.pins import why_pinned
 from maat.scheduling.policies.ordering import in_order
 from maat.scheduling.policies.requests import requests
 from maat.scheduling.policies.sharing.batches import Batches
@@ -58,7 +59,7 @@ def share(
     waiting = []
     for row, job in enumerate(round_input.jobs):
         if job.id in round_input.pinned:
-            reasons[job.id] = _pinned(job)
+            reasons[job.id] = why_pinned(job)
         elif job.id in staying:
             grants[job.id] = _kept(round_input, batches, row)
             reasons[job.id] = _granted(grants[job.id])
@@ -101,11 +102,6 @@ def _apply(newcomers: Newcomers, row: int, start: Start) -> None:
 
 
 # ---- reasons
-
-
-def _pinned(job: Job) -> Reasons:
-    evidence = {"restarting": int(job.restarting), "preemptible": int(job.spec.preemptible)}
-    return Reasons(ReasonCode.PINNED, evidence)
 
 
 def _granted(grant: Grant) -> Reasons:
