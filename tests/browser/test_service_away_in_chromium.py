@@ -104,3 +104,20 @@ def test_a_search_without_an_answer_looks_failed_and_not_as_if_it_loaded(
     expect(told).to_be_empty()
     expect(page.locator(".ag-row a")).to_have_count(1)
     expect(page.locator(".ag-row a")).to_have_text(JOB)
+
+
+def test_the_health_of_a_service_that_is_gone_looks_old_and_says_of_when_it_is(
+    lone: Server, tab: Any
+) -> None:
+    page = tab.open(lone.url + "/admin?tab=health")
+    health = page.locator("#admin-health")
+    expect(health).to_contain_text("Last answer")
+
+    with standing_still(lone):
+        expect(page.locator("#stale-note")).to_contain_text("this page shows how it stood")
+        expect(page.locator("#away").get_by_role("button", name="Try again")).to_be_visible()
+        for part in (".sentence", "tbody"):
+            expect(health.locator(part)).to_have_css("opacity", "0.45")
+
+    expect(page.locator("#stale-note")).to_be_empty()
+    expect(health.locator(".sentence")).to_have_css("opacity", "1")
