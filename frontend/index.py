@@ -2,7 +2,8 @@
 
 Its script runs before the first paint. It sets the colour scheme and counts callbacks in flight, so
 that the heartbeat queues no refresh behind an unfinished callback, and asks for nothing that has
-come and is about to be drawn. It repeats the session's CSRF token with every callback.
+come and is about to be drawn. It repeats the session's CSRF token with every callback, and lets
+assets/away.js watch whether an answer comes.
 """
 
 from __future__ import annotations
@@ -49,11 +50,14 @@ INDEX = """<!DOCTYPE html>
                     const address = String((target && target.url) || target);
                     const counted = address.includes('_dash-update-component');
                     if (!counted) { return send.apply(this, arguments); }
-                    running += 1;
-                    rested = false;
-                    const headers = new Headers((options || {}).headers);
-                    Object.entries(csrfHeader()).forEach((pair) => headers.set(...pair));
-                    return send.call(this, target, { ...options, headers }).finally(ended);
+                    const post = () => {
+                        running += 1;
+                        rested = false;
+                        const headers = new Headers((options || {}).headers);
+                        Object.entries(csrfHeader()).forEach((pair) => headers.set(...pair));
+                        return send.call(this, target, { ...options, headers }).finally(ended);
+                    };
+                    return window.maat.answerTo(options.body, post);
                 };
                 window.maat = { busy: () => running > 0, atRest: () => rested, csrfHeader };
             })();

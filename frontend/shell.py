@@ -21,6 +21,7 @@ from frontend.visitors import (
     visitor_parts,
     visitor_stores,
 )
+from maat.client import Unreachable
 
 HEARTBEAT_MILLISECONDS = 3000
 NO_CLUSTER = "none"
@@ -92,7 +93,7 @@ def shell_layout() -> dmc.MantineProvider:
                     _navbar(),
                     dmc.AppShellMain(
                         html.Div(
-                            [_frame_problem(), _stale_note(), page_container],
+                            [_frame_problem(), _away(), _stale_note(), page_container],
                             id="content",
                             className="content",
                             tabIndex=-1,
@@ -108,6 +109,13 @@ def shell_layout() -> dmc.MantineProvider:
 def _frame_problem() -> html.Div:
     """Says why no page can show a cluster, while nobody knows which there are; empty otherwise."""
     return html.Div(id="frame-problem")
+
+
+def _away() -> html.Div:
+    """Says that the service is away, and what has not come; hidden otherwise (assets/away.js)."""
+    missing = html.Div(id="away-missing")
+    told = [error_state(Unreachable()), missing]
+    return html.Div(told, id="away", className="address-note", hidden=True)
 
 
 def _stale_note() -> html.Div:
@@ -263,6 +271,8 @@ def _register_frame(app: Dash) -> None:
         Output("freshness-text", "children"),
         Output("freshness", "className"),
         Output("stale-note", "children"),
+        Output("away", "hidden"),
+        Output("away-missing", "children"),
         Input("heartbeat", "n_intervals"),
         State("live", "data"),
     )

@@ -32,6 +32,7 @@
 
     document.addEventListener('click', (event) => {
         const button = maat.around(event.target, 'button.again');
-        if (button) { askAgain(button); }
+        if (!button) { return; }
+        if (maat.away.isShown()) { maat.beatNow(); } else { askAgain(button); }
     });
 })();

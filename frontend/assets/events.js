@@ -51,6 +51,7 @@
         /* Calls `listener(version)` after each change that concerns this page. */
         onChange: (listener) => { listeners.push(listener); },
         version: () => version,
+        heardAt: () => heardAt,
         /* The health of now; null if the service has told nothing for a while. */
         health: () => {
             const silent = (Date.now() - heardAt) / 1000;

@@ -112,13 +112,28 @@
     });
     document.addEventListener('visibilitychange', refreshWhenDue);
 
-    /* What a beat changes while the service tells by itself how it is. */
+    /* What a beat changes while the service answers; nothing is missing then. */
+    function alive(beat, told) {
+        return [beat, ...freshness(told), aged(withoutRounds(told)), true, ''];
+    }
+
+    /* The same while the service tells by itself how it is. */
     function beatOfPush(told, live) {
-        lastAnswer = Date.now();
-        const old = turnOf(lastAnswer) > turnOf(refreshedAt);
+        const now = Date.now();
+        lastAnswer = maat.push.heardAt();
+        const old = turnOf(now) > turnOf(refreshedAt);
         const refresh = !live || ((old || due !== null) && !document.hidden && maat.atRest());
-        const beat = refresh ? beatOf(due || maat.push.version() || lastAnswer) : maat.noUpdate();
-        return [beat, ...freshness(told), aged(withoutRounds(told))];
+        return alive(refresh ? beatOf(due || maat.push.version() || now) : maat.noUpdate(), told);
+    }
+
+    /* What a beat changes while the service is away: all that shows is of its last answer. */
+    function away(beat) {
+        const silent = (Date.now() - lastAnswer) / 1000;
+        const missing = maat.away.told();
+        const soon = silent < STALE_SECONDS;
+        const words = soon ? 'retrying' : `no answer for ${span(silent)}, retrying`;
+        const since = soon && !missing ? null : lastAnswer;
+        return [beat, words, 'freshness stale', aged(since), since === null, missing];
     }
 
     function silence() {
@@ -127,11 +142,16 @@
         });
     }
 
+    maat.beatNow = () => {
+        const beats = maat.layoutOf('heartbeat').props.n_intervals;
+        maat.setProps('heartbeat', { n_intervals: beats + 1 });
+    };
+
     maat.callbacks({
         async heartbeat(_beats, live) {
             const skip = maat.noUpdate();
             const told = maat.push.health();
-            if (told !== null) {
+            if (told !== null && !maat.away.isSuspected()) {
                 if (astray()) { window.location.reload(); }
                 return beatOfPush(told, live);
             }
@@ -143,20 +163,18 @@
                 asked = null;
                 if (!answer.ok && answer.status !== 503) {
                     const words = `no access (${answer.status})`;
-                    return [first, words, 'freshness stale', aged(lastAnswer)];
+                    return [first, words, 'freshness stale', aged(lastAnswer), true, ''];
                 }
                 const now = await answer.json();
                 lastAnswer = Date.now();
+                maat.away.over();
                 if (astray()) { window.location.reload(); }
                 const refresh = !live || (!document.hidden && maat.atRest());
                 const beat = refresh ? { at: Date.now() } : skip;
-                return [beat, ...freshness(now), aged(withoutRounds(now))];
+                return alive(beat, now);
             } catch (unreachable) {
                 if (unreachable !== SILENCE) { asked = null; }
-                const silent = (Date.now() - lastAnswer) / 1000;
-                const soon = silent < STALE_SECONDS;
-                const words = soon ? 'retrying' : `no answer for ${span(silent)}, retrying`;
-                return [first, words, 'freshness stale', aged(soon ? null : lastAnswer)];
+                return away(first);
             }
         },
     });

@@ -1,16 +1,17 @@
-"""Events of a job in words: what happened, and its details."""
+"""Events of a job in words: what happened, from which state to which and why, and its details."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from frontend.formatting import gpus, number, plural
+from maat.api.job_answers import JobEventOut
 from maat.api.reason_words import label
+from maat.vocabulary import JobState
 
 MOST_CHARACTERS = 160  # of the details of an event
 
 _KINDS = {
-    "state": "new state",
     "allocated": "other GPUs",
     "node-failed": "a node failed",
     "checkpoint": "trouble with a checkpoint",
@@ -50,17 +51,61 @@ _CAUSES = {
     "cancelled-there": "it was cancelled in the engine, not by Maat",
     "refused": "the engine did not take it",
 }
+# Why a job passes to a state where its event names neither change nor cause.
+_BY_ITSELF: Mapping[str, str] = {
+    JobState.PROFILING: "its speed is measured first",
+    JobState.PENDING: "it waits for GPUs",
+    JobState.STARTING: "it has GPUs",
+    JobState.RUNNING: "it has started on its GPUs",
+    JobState.SUCCEEDED: "its work is done",
+    JobState.CANCELLED: "it was asked to end",
+}
 # Told in words of their own, not by name and value.
 _SAID = frozenset(
     {"action", "change", "cause", "gpu_type", "gpu_count", "node_count", "last_lines"}
 )
 
 
-def event_words(kind: str, data: Mapping[str, object]) -> str:
-    """`got its first GPUs`: what a round did to the job, or else the kind of the event."""
+def with_state_before(
+    events: Iterable[JobEventOut],
+) -> Iterator[tuple[JobEventOut, str | None]]:
+    """Yield events, each with the state in which it found the job.
+
+    `events`: oldest first. None: no event has told a state before.
+    """
+    state = None
+    for event in events:
+        yield event, state
+        state = event["state"] or state
+
+
+def event_words(
+    kind: str, data: Mapping[str, object], *, state: str | None = None, before: str | None = None
+) -> str:
+    """`from pending to starting: got its first GPUs`, or what happened in the same state.
+
+    `state`: the one to which the job passed, None if it did not. `before`: the one it was in.
+    """
+    what = _change_words(data)
+    if state is None:
+        return what or _kind_words(kind, data)
+    passed = f"from {before} to {state}" if before else state
+    why = what or _cause_words(data) or ("" if before is None else _BY_ITSELF.get(state))
+    return f"{passed}: {why}" if why else passed
+
+
+def _change_words(data: Mapping[str, object]) -> str:
+    """What a round did to the job; nothing if it was no round."""
     change = data.get("change")
-    if isinstance(change, str):
-        return _CHANGES.get(change, _plain(change))
+    return _CHANGES.get(change, _plain(change)) if isinstance(change, str) else ""
+
+
+def _cause_words(data: Mapping[str, object]) -> str:
+    cause = data.get("cause")
+    return _CAUSES.get(cause, _plain(cause)) if isinstance(cause, str) else ""
+
+
+def _kind_words(kind: str, data: Mapping[str, object]) -> str:
     if kind == "asked":
         return _ASKED.get(str(data.get("action")), _KINDS[kind])
     return _KINDS.get(kind, _plain(kind))
@@ -73,8 +118,6 @@ def details(data: Mapping[str, object], limit: int = MOST_CHARACTERS) -> str:
         nodes = data.get("node_count")
         where = f" on {plural(nodes, 'node')}" if isinstance(nodes, int) else ""
         parts.append(gpus(held, str(data["gpu_type"])) + where)
-    if cause := data.get("cause"):
-        parts.append(_CAUSES.get(str(cause), _plain(str(cause))))
     parts += [
         f"{label(name)} {_value(value)}"
         for name, value in data.items()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import plotly.graph_objects as go
 
-from frontend.components.events import details, event_words
+from frontend.components.events import details, event_words, with_state_before
 from frontend.figures.base import thinned
 from frontend.figures.texts import escape
 from frontend.formatting import clock
@@ -16,6 +16,8 @@ from maat.api.job_answers import JobEventOut
 from maat.vocabulary import JobState
 
 MOST_OF_A_KIND = 300
+_Passing: TypeAlias = tuple[JobEventOut, str | None]
+"""An event, and the state in which it found the job."""
 
 
 class Mark(NamedTuple):
@@ -53,24 +55,24 @@ def mark_of(event: JobEventOut) -> Mark | None:
 
 def mark_traces(events: Sequence[JobEventOut], colours: Palette) -> Iterator[go.Scatter]:
     """Yield a trace for each kind that happened."""
-    found: dict[Mark, list[JobEventOut]] = {}
-    for event in events:
+    found: dict[Mark, list[_Passing]] = {}
+    for event, before in with_state_before(events):
         mark = mark_of(event)
         if mark is not None:
-            found.setdefault(mark, []).append(event)
+            found.setdefault(mark, []).append((event, before))
     for mark in MARKS:
         if mark in found:
             yield _trace(mark, found[mark], colours)
 
 
-def _trace(mark: Mark, events: Sequence[JobEventOut], colours: Palette) -> go.Scatter:
+def _trace(mark: Mark, events: Sequence[_Passing], colours: Palette) -> go.Scatter:
     kept = [events[i] for i in thinned(events, MOST_OF_A_KIND)]
     bad = mark in (PREEMPTED, FAILED)
     return go.Scatter(
         name=mark.words,
-        x=[event["at"] for event in kept],
+        x=[event["at"] for event, _ in kept],
         y=[mark.height] * len(kept),
-        text=[_words(event) for event in kept],
+        text=[_words(*one) for one in kept],
         mode="markers",
         marker={
             "symbol": mark.sign,
@@ -81,6 +83,7 @@ def _trace(mark: Mark, events: Sequence[JobEventOut], colours: Palette) -> go.Sc
     )
 
 
-def _words(event: JobEventOut) -> str:
-    told = [event_words(event["kind"], event["data"]), details(event["data"])]
+def _words(event: JobEventOut, before: str | None) -> str:
+    words = event_words(event["kind"], event["data"], state=event["state"], before=before)
+    told = [words, details(event["data"])]
     return f"{clock(event['at'])}: {escape(', '.join(part for part in told if part))}"

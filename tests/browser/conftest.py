@@ -72,12 +72,16 @@ def wait_until(true: Callable[[], bool], what: str, seconds: float = START_SECON
 
 @dataclass
 class Server:
-    """A running Maat: its address, a client for it, and what its processes are started with."""
+    """A running Maat: its address, a client for it, and what its processes are started with.
+
+    `process`: the id of the process that answers.
+    """
 
     url: str
     client: Client
     folder: Path
     environment: dict[str, str]
+    process: int
 
     def answers(self) -> bool:
         try:
@@ -94,8 +98,8 @@ class Server:
 
 
 @contextmanager
-def running(arguments: list[str], environment: dict[str, str], log: Path) -> Iterator[None]:
-    """A process in its own group, ended with all its children."""
+def running(arguments: list[str], environment: dict[str, str], log: Path) -> Iterator[int]:
+    """A process in its own group, by its id; ended with all its children."""
     with log.open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", *arguments],
@@ -106,7 +110,7 @@ def running(arguments: list[str], environment: dict[str, str], log: Path) -> Ite
             start_new_session=True,
         )
         try:
-            yield
+            yield process.pid
         finally:
             os.killpg(process.pid, signal.SIGTERM)
             try:
@@ -148,10 +152,10 @@ def serving(
         "2",
     ]
     with (
-        running(arguments, environment, folder / "api.log"),
+        running(arguments, environment, folder / "api.log") as process,
         Client(f"http://127.0.0.1:{port}") as client,
     ):
-        server = Server(client.url, client, folder, environment)
+        server = Server(client.url, client, folder, environment, process)
         wait_until(server.answers, f"the service; its log: {folder / 'api.log'}")
         yield server
 

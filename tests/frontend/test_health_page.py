@@ -11,6 +11,7 @@ HEALTH: Any = {
     "database": "ok",
     "disk": "ok",
     "worker": {"state": "ok", "last_round_age_seconds": 4.0},
+    "time": "2026-11-25T06:47:51Z",
 }
 
 
@@ -25,7 +26,8 @@ def test_every_part_has_a_line_that_says_whether_it_is_there() -> None:
     assert shown["Database"] == ["✓", "answers"]
     assert shown["Rounds"] == ["✓", "the last one 4 s ago"]
     assert shown["Version"] == ["", "1.2.3"]
-    assert len(shown) == len(PARTS) + 1
+    assert shown["Last answer"] == ["", "25 Nov 06:47:51 UTC"]
+    assert len(shown) == len(PARTS) + 2
 
 
 def test_what_is_missing_says_its_remedy_and_what_was_not_tried_says_so() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from frontend.components.conditions import describe, trace_words
-from frontend.components.events import details, event_words
+from frontend.components.events import details, event_words, with_state_before
 from frontend.components.names import cut_name
 from frontend.formatting import clock, column, duration, gpu_hours, number, percent, plural
 from frontend.pages.jobs.rows import row_of, wanted
@@ -20,8 +20,9 @@ from frontend.runs import run_names
 from frontend.theme import DARK, LIGHT, OKABE_ITO, READABLE_CONTRAST, contrast, legible, readable_on
 from maat.api.reason_words import evidence_words, reason_words
 from maat.client import ApiError, Unreachable
-from maat.scheduling.events import EventKind
+from maat.scheduling.events import TRANSITIONS, EventKind
 from maat.scheduling.rounds import ChangeKind
+from maat.vocabulary import JobState
 from worker.jobs.journal import Cause
 
 
@@ -199,19 +200,68 @@ def test_a_simulation_whose_answer_failed_is_asked_for_again_and_one_that_there_
 
 
 def test_every_event_that_maat_tells_of_a_job_has_words_without_the_names_of_the_api() -> None:
-    changes = [event_words("state", {"change": kind.value}) for kind in ChangeKind]
-    kinds = [event_words(kind.value, {}) for kind in EventKind]
-    causes = [details({"cause": cause}) for cause in (*Cause, EventKind.NODE_FAILED.value)]
+    changes = [event_words("allocated", {"change": kind.value}) for kind in ChangeKind]
+    kinds = [event_words(kind.value, {}) for kind in EventKind if kind is not EventKind.STATE]
+    causes = [
+        event_words("state", {"cause": cause}, state="paused", before="running")
+        for cause in (*Cause, EventKind.NODE_FAILED.value)
+    ]
 
     assert changes[0] == "got its first GPUs"
     for said in (changes, kinds, causes):
         assert len(set(said)) == len(said)
-    names = {*ChangeKind, *EventKind, *Cause}
+    names = {*ChangeKind, *EventKind, *(f"from running to paused: {cause}" for cause in Cause)}
     assert not names & {*changes, *kinds, *causes}
     moved = {"change": "migrate", "gpu_type": "a100", "gpu_count": 4, "node_count": 2}
     assert details(moved) == "4 × a100 on 2 nodes"
     refused = {"field": "gpu_count", "problem": "too few"}
     assert details(refused) == "field gpu_count, problem too few"
+
+
+def test_an_event_that_changes_a_state_tells_from_what_to_what_and_why() -> None:
+    lived: list[tuple[str | None, dict[str, Any]]] = [
+        ("submitted", {}),
+        ("profiling", {}),
+        ("pending", {}),
+        ("starting", {"change": "start"}),
+        ("running", {}),
+        (None, {"change": "batch"}),
+        ("preempted", {"cause": "node-failed"}),
+        ("restarting", {"change": "resume"}),
+        ("failed", {}),
+    ]
+    events: list[Any] = [
+        {"kind": "state" if state else "allocated", "state": state, "data": data}
+        for state, data in lived
+    ]
+
+    told = [
+        event_words(event["kind"], event["data"], state=event["state"], before=before)
+        for event, before in with_state_before(events)
+    ]
+
+    assert told == [
+        "submitted",
+        "from submitted to profiling: its speed is measured first",
+        "from profiling to pending: it waits for GPUs",
+        "from pending to starting: got its first GPUs",
+        "from starting to running: it has started on its GPUs",
+        "got another batch size",
+        "from running to preempted: its node failed",
+        "from preempted to restarting: got GPUs again",
+        "from restarting to failed",
+    ]
+
+
+def test_every_change_of_a_state_that_may_happen_by_itself_has_its_reason_in_words() -> None:
+    by_cause_alone = {JobState.FAILED, JobState.PREEMPTED, JobState.PAUSED, JobState.RESTARTING}
+    passings = [
+        event_words("state", {}, state=after, before=before)
+        for before, following in TRANSITIONS.items()
+        for after in following - by_cause_alone
+    ]
+
+    assert [words for words in passings if ": " not in words] == []
 
 
 def test_runs_are_named_by_what_tells_them_apart() -> None:

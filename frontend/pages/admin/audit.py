@@ -11,7 +11,7 @@ from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
 from frontend.callbacks import Changes, answer
-from frontend.components.cards import card, empty_state, error_state, scrolls
+from frontend.components.cards import card, empty_state, error_state, scrolls, skeleton
 from frontend.components.names import cut_name
 from frontend.components.next_step import leads
 from frontend.formatting import clock
@@ -42,7 +42,7 @@ def cards() -> html.Div:
     ]
     content = [
         dmc.Group([*filters, html.Div(id="admin-audit-files")], gap=8, mb=8),
-        scrolls("admin-audit", label="Changes"),
+        scrolls("admin-audit", skeleton(120), label="Changes"),
         dmc.Button("Show more", id="admin-audit-more", variant="subtle", size="xs", n_clicks=0),
     ]
     return html.Div(card("Changes", content, mb=12), id="admin-audit-part", style=HIDDEN)

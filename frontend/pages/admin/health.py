@@ -11,8 +11,8 @@ from dash.development.base_component import Component
 
 from frontend.api import Api
 from frontend.callbacks import Changes, answer
-from frontend.components.cards import card, error_state
-from frontend.formatting import duration
+from frontend.components.cards import card, error_state, skeleton
+from frontend.formatting import clock, duration
 from frontend.loading import loaded
 from maat.api.service import HealthOut, ReadyOut
 from maat.client import ApiError
@@ -33,7 +33,7 @@ PARTS = {
 def cards() -> html.Div:
     return html.Div(
         [
-            card("Health", html.Div(id="admin-health", role="status"), mb=12),
+            card("Health", html.Div(skeleton(120), id="admin-health", role="status"), mb=12),
             dcc.Interval(id="admin-health-tick", interval=EVERY_MILLISECONDS),
         ]
     )
@@ -75,9 +75,10 @@ def health_table(
     known = {} if health is None else details(health)
     rows = [_row(label, _look(name, tried, lacks), known) for name, label in PARTS.items()]
     if health is not None:
-        rows.append(
-            html.Tr([html.Th("Version", scope="row"), html.Td(""), html.Td(health["version"])])
-        )
+        rows += [
+            _row("Version", ("", health["version"]), {}),
+            _row("Last answer", ("", f"{clock(health['time'])} UTC"), {}),
+        ]
     verdict = "⚠ Something is missing." if lacks else "✓ All that Maat needs is there."
     table = html.Table(html.Tbody(rows), className="plain-table health")
     return html.Div([html.Div(verdict, className="sentence"), table])

@@ -9,7 +9,7 @@ from dash import dcc, html
 from dash.development.base_component import Component, ComponentType
 
 from frontend.components.cards import facts
-from frontend.components.events import details, event_words
+from frontend.components.events import details, event_words, with_state_before
 from frontend.components.labels import label_texts
 from frontend.components.priority import priority_words
 from frontend.components.states import gpu_chip, state_chip
@@ -171,10 +171,10 @@ def events_table(events: Sequence[JobEventOut], cluster_id: str) -> list[Compone
     """The newest events, newest first."""
     if not events:
         return html.Div("Nothing has happened to it yet.", className="hint")
-    newest = sorted(events, key=lambda event: event["id"], reverse=True)[:EVENTS_SHOWN]
-    heads = ("Cluster time", "Event", "State", "Round", "Details")
+    newest = [*with_state_before(events)][::-1][:EVENTS_SHOWN]
+    heads = ("Cluster time", "State", "What happened", "Round", "Details")
     head = html.Thead(html.Tr([html.Th(text) for text in heads]))
-    rows = [_event_row(event, cluster_id) for event in newest]
+    rows = [_event_row(event, before, cluster_id) for event, before in newest]
     table = html.Table([head, html.Tbody(rows)], className="plain-table")
     if len(events) <= EVENTS_SHOWN:
         return [table]
@@ -182,14 +182,15 @@ def events_table(events: Sequence[JobEventOut], cluster_id: str) -> list[Compone
     return [table, html.Div(words, className="hint")]
 
 
-def _event_row(event: JobEventOut, cluster_id: str) -> html.Tr:
+def _event_row(event: JobEventOut, before: str | None, cluster_id: str) -> html.Tr:
+    words = event_words(event["kind"], event["data"], state=event["state"], before=before)
     number = event["round_number"]
     way = path_to(f"/rounds/{number}", cluster=cluster_id)
     return html.Tr(
         [
             html.Td(clock(event["at"])),
-            html.Td(event_words(event["kind"], event["data"])),
             html.Td(state_chip(event["state"]) if event["state"] else ""),
+            html.Td(words, className="wraps"),
             html.Td("" if number is None else dcc.Link(str(number), href=way)),
             html.Td(details(event["data"])),
         ]
