@@ -35,7 +35,7 @@ PAGES = {
     "/admin?tab=clusters": "#admin-nodes table",
     "/admin?tab=quotas": "#admin-quota-types table",
     "/admin?tab=webhooks": "#admin-webhooks .state-title, #admin-webhooks table",
-    "/admin?tab=health": "#admin-health:not(:empty)",
+    "/admin?tab=health": "#admin-health table",
     "/admin?tab=audit": "#admin-audit table",
     "/sign-in": "#sign-in-button",
     "/jobs/long-1": "#job-timeline .main-svg",

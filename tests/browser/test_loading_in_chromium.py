@@ -79,6 +79,39 @@ def test_what_has_not_come_yet_looks_like_loading(
 
 
 @pytest.mark.parametrize(
+    ("tab_name", "output"),
+    [
+        ("clusters", "admin-clusters"),
+        pytest.param("health", "admin-health", marks=pytest.mark.long),
+        *(
+            pytest.param(name, f"admin-{output}", marks=pytest.mark.long)
+            for name, output in (
+                ("accounts", "users"),
+                ("accounts", "tenants"),
+                ("accounts", "tokens"),
+                ("webhooks", "webhooks"),
+                ("clusters", "nodes"),
+                ("quotas", "quotas"),
+                ("quotas", "quota-types"),
+            )
+        ),
+    ],
+)
+def test_a_card_of_administration_looks_like_loading_until_its_list_comes(
+    tab_name: str, output: str, server: Any, tab: Any
+) -> None:
+    held = holding(tab.page, f"{output}.children")
+    page = tab.open(f"{server.url}/admin?tab={tab_name}")
+    waiting = page.locator(f"#{output} .mantine-Skeleton-root")
+    expect(waiting).to_be_visible()
+
+    for route in held:
+        route.continue_()
+    tab.page.unroute_all()
+    expect(waiting).to_have_count(0)
+
+
+@pytest.mark.parametrize(
     ("path", "grid"),
     [
         ("/cluster", "#cluster-nodes"),

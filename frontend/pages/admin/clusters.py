@@ -12,7 +12,7 @@ from dash import Dash, Input, Output, State, dcc, html
 
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer, is_press_of
-from frontend.components.cards import card, error_state, scrolls
+from frontend.components.cards import card, error_state, scrolls, skeleton
 from frontend.components.dialogs import dialog
 from frontend.components.notices import notice
 from frontend.components.states import FINAL_STATES
@@ -56,7 +56,7 @@ def field_id(name: str) -> str:
 def cards() -> html.Div:
     return html.Div(
         [
-            card("Clusters", scrolls("admin-clusters", label="Clusters"), mb=12),
+            card("Clusters", scrolls("admin-clusters", skeleton(120), label="Clusters"), mb=12),
             _dialog(),
             dcc.Store(id="admin-cluster-pressed"),
             dcc.Store(id="admin-clusters-changed", data=0),

@@ -11,7 +11,7 @@ from dash.development.base_component import Component
 
 from frontend.api import Api
 from frontend.callbacks import Changes, answer
-from frontend.components.cards import card, error_state
+from frontend.components.cards import card, error_state, skeleton
 from frontend.formatting import clock, duration
 from frontend.loading import loaded
 from maat.api.service import HealthOut, ReadyOut
@@ -33,7 +33,7 @@ PARTS = {
 def cards() -> html.Div:
     return html.Div(
         [
-            card("Health", html.Div(id="admin-health", role="status"), mb=12),
+            card("Health", html.Div(skeleton(120), id="admin-health", role="status"), mb=12),
             dcc.Interval(id="admin-health-tick", interval=EVERY_MILLISECONDS),
         ]
     )

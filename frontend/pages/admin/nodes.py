@@ -12,7 +12,7 @@ from dash import Dash, Input, Output, State, dcc, html
 
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
-from frontend.components.cards import card, empty_state, error_state, scrolls
+from frontend.components.cards import card, empty_state, error_state, scrolls, skeleton
 from frontend.components.next_step import without_cluster
 from frontend.components.notices import notice
 from frontend.forms import FormValues, errors_by_field, wrong_number
@@ -38,7 +38,7 @@ def cards() -> html.Div:
         id="admin-node-search", placeholder="Part of a name", value="", debounce=300, size="xs",
         **aria("Search nodes"),
     )  # fmt: skip
-    content = [scrolls("admin-nodes", label="Nodes"), _new()]
+    content = [scrolls("admin-nodes", skeleton(120), label="Nodes"), _new()]
     return html.Div(
         [
             card("Nodes of the chosen cluster", content, aside=search, mb=12),

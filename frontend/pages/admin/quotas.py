@@ -10,7 +10,7 @@ from dash import Dash, Input, Output, State, dcc, html
 
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer, is_press_of
-from frontend.components.cards import card, error_state, scrolls
+from frontend.components.cards import card, error_state, scrolls, skeleton
 from frontend.components.next_step import without_cluster
 from frontend.components.notices import notice
 from frontend.components.quota_bar import LEGEND
@@ -39,11 +39,16 @@ def cards() -> html.Div:
         [
             card(
                 "Quotas",
-                [scrolls("admin-quotas", label="Quotas"), html.Div(LEGEND, className="hint")],
+                [
+                    scrolls("admin-quotas", skeleton(120), label="Quotas"),
+                    html.Div(LEGEND, className="hint"),
+                ],
                 aside=html.Div(id="admin-quota-add"),
                 mb=12,
             ),
-            card("GPU types", scrolls("admin-quota-types", label="GPU types"), mb=12),
+            card(
+                "GPU types", scrolls("admin-quota-types", skeleton(120), label="GPU types"), mb=12
+            ),
             quota_dialog(),
             dcc.Store(id="admin-quota-pressed"),
             dcc.Store(id="admin-quota-changed", data=0),

@@ -12,7 +12,7 @@ from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
-from frontend.components.cards import card, error_state, refused_state, scrolls
+from frontend.components.cards import card, error_state, refused_state, scrolls, skeleton
 from frontend.components.names import cut_name
 from frontend.components.notices import notice, refusal
 from frontend.formatting import clock
@@ -52,7 +52,7 @@ def cards() -> html.Div:
     )
     return html.Div(
         [
-            card("Tenants", [scrolls("admin-tenants", label="Tenants"), new], mb=12),
+            card("Tenants", [scrolls("admin-tenants", skeleton(120), label="Tenants"), new], mb=12),
             dcc.Store(id="admin-tenant-pressed"),
             dcc.Store(id="admin-tenant-changed", data=0),
         ]

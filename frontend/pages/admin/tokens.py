@@ -8,7 +8,7 @@ from dash import Dash, Input, Output, html
 
 from frontend.api import Api, Failure
 from frontend.callbacks import Changes, answer
-from frontend.components.cards import card, error_state, scrolls
+from frontend.components.cards import card, error_state, scrolls, skeleton
 from frontend.components.next_step import leads
 from frontend.components.tokens import token_form, token_table
 from frontend.pages.account import register_tokens
@@ -22,7 +22,7 @@ HIDDEN, SHOWN = {"display": "none"}, {"display": ""}
 def cards() -> html.Div:
     return html.Div(
         [
-            card("Tokens", scrolls("admin-tokens", label="Tokens"), mb=12),
+            card("Tokens", scrolls("admin-tokens", skeleton(120), label="Tokens"), mb=12),
             html.Div(
                 card("New token of a service account", token_form("admin", for_service=True)),
                 id="admin-token-form",

@@ -12,7 +12,14 @@ from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer, is_press_of
-from frontend.components.cards import card, empty_state, error_state, refused_state, scrolls
+from frontend.components.cards import (
+    card,
+    empty_state,
+    error_state,
+    refused_state,
+    scrolls,
+    skeleton,
+)
 from frontend.components.dialogs import dialog
 from frontend.components.names import cut_name
 from frontend.components.next_step import leads
@@ -48,7 +55,9 @@ def cards() -> html.Div:
     )  # fmt: skip
     return html.Div(
         [
-            card("Users", scrolls("admin-users", label="Users"), aside=search, mb=12),
+            card(
+                "Users", scrolls("admin-users", skeleton(120), label="Users"), aside=search, mb=12
+            ),
             html.Div(card("New user", _new(), mb=12), id="admin-new-user"),
             _dialog(),
             dcc.Store(id="admin-pressed"),

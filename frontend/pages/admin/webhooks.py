@@ -10,7 +10,7 @@ from dash import Dash, Input, Output, State, dcc, html
 
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
-from frontend.components.cards import card, error_state, refused_state, scrolls
+from frontend.components.cards import card, error_state, refused_state, scrolls, skeleton
 from frontend.components.notices import notice, refusal
 from frontend.forms import FormValues, errors_by_field
 from frontend.pages.admin.webhook_dialog import (
@@ -47,7 +47,7 @@ def cards() -> html.Div:
             card(
                 "Webhooks",
                 [
-                    scrolls("admin-webhooks", label="Webhooks"),
+                    scrolls("admin-webhooks", skeleton(120), label="Webhooks"),
                     html.Div(id="admin-webhook-made"),
                 ],
                 aside=html.Div(id="admin-webhook-add"),
