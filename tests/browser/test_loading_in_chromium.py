@@ -112,25 +112,6 @@ def test_a_card_of_administration_looks_like_loading_until_its_list_comes(
 
 
 @pytest.mark.parametrize(
-    ("path", "grid"),
-    [
-        ("/cluster", "#cluster-nodes"),
-        pytest.param("/rounds", "#rounds-grid", marks=pytest.mark.long),
-    ],
-)
-def test_a_list_that_could_not_be_read_says_why_and_not_that_it_is_empty(
-    path: str, grid: str, server: Any, tab: Any
-) -> None:
-    page = tab.open(f"{server.url}{path}?cluster=nope")
-
-    expect(page.locator(".card", has=page.locator(grid)).get_by_role("alert")).to_contain_text(
-        "nope"
-    )
-    expect(page.locator(grid)).to_be_hidden()
-    assert words_of_emptiness(page) == []
-
-
-@pytest.mark.parametrize(
     ("path", "place"),
     [
         pytest.param("/cluster", "#cluster-nodes", marks=pytest.mark.long),
