@@ -120,16 +120,20 @@ def _frame_problem() -> html.Div:
 def _away() -> html.Div:
     """Says that the service is away, and what has not come; hidden otherwise (assets/away.js)."""
     missing = html.Div(id="away-missing")
-    told = [error_state(Unreachable()), missing]
+    told: list[Component] = [error_state(Unreachable()), missing]
     return html.Div(told, id="away", className="address-note", hidden=True)
 
 
 def _no_such_cluster() -> html.Div:
     """Stands in place of a page whose address names an unknown cluster; hidden otherwise."""
-    title = ["⚠ There is no cluster ", html.Span(id="no-such-cluster-name")]
+    title: list[str | Component] = ["⚠ There is no cluster ", html.Span(id="no-such-cluster-name")]
     remedy = "It was removed, or its id or name is mistyped. These clusters there are:"
     links = html.Div(id="no-such-cluster-links", className="actions")
-    told = [html.Div(title, className="state-title"), html.Div(remedy, className="hint"), links]
+    told: list[Component] = [
+        html.Div(title, className="state-title"),
+        html.Div(remedy, className="hint"),
+        links,
+    ]
     return html.Div(told, id="no-such-cluster", className="address-note", role="alert", hidden=True)
 
 
