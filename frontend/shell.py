@@ -93,7 +93,13 @@ def shell_layout() -> dmc.MantineProvider:
                     _navbar(),
                     dmc.AppShellMain(
                         html.Div(
-                            [_frame_problem(), _away(), _stale_note(), page_container],
+                            [
+                                _frame_problem(),
+                                _away(),
+                                _stale_note(),
+                                _no_such_cluster(),
+                                page_container,
+                            ],
                             id="content",
                             className="content",
                             tabIndex=-1,
@@ -114,8 +120,21 @@ def _frame_problem() -> html.Div:
 def _away() -> html.Div:
     """Says that the service is away, and what has not come; hidden otherwise (assets/away.js)."""
     missing = html.Div(id="away-missing")
-    told = [error_state(Unreachable()), missing]
+    told: list[Component] = [error_state(Unreachable()), missing]
     return html.Div(told, id="away", className="address-note", hidden=True)
+
+
+def _no_such_cluster() -> html.Div:
+    """Stands in place of a page whose address names an unknown cluster; hidden otherwise."""
+    title: list[str | Component] = ["⚠ There is no cluster ", html.Span(id="no-such-cluster-name")]
+    remedy = "It was removed, or its id or name is mistyped. These clusters there are:"
+    links = html.Div(id="no-such-cluster-links", className="actions")
+    told: list[Component] = [
+        html.Div(title, className="state-title"),
+        html.Div(remedy, className="hint"),
+        links,
+    ]
+    return html.Div(told, id="no-such-cluster", className="address-note", role="alert", hidden=True)
 
 
 def _stale_note() -> html.Div:
@@ -326,6 +345,16 @@ def _register_clusters(app: Dash) -> None:
         Output("cluster-select", "id"),
         Input("cluster-select", "value"),
         prevent_initial_call=True,
+    )
+    in_browser(
+        app,
+        "unknownCluster",
+        Output("no-such-cluster", "hidden"),
+        Output("no-such-cluster-name", "children"),
+        Output("no-such-cluster-links", "children"),
+        Input("cluster-select", "value"),
+        Input("clusters", "data"),
+        Input("here", "pathname"),
     )
     in_browser(
         app,

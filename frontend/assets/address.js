@@ -106,6 +106,22 @@
     window.addEventListener('popstate', moved);
     window.addEventListener('_dashprivate_pushstate', () => { moved(); window.scrollTo(0, 0); });
 
+    /* This page of another cluster, with its filters. Rounds are numbered for each cluster. */
+    function hereWith(cluster) {
+        const path = window.location.pathname;
+        if (/^\/rounds/.test(path)) { return `/rounds?cluster=${encodeURIComponent(cluster)}`; }
+        const query = new URLSearchParams(window.location.search);
+        query.set('cluster', cluster);
+        return `${path}?${query}`;
+    }
+
+    function linkTo(cluster) {
+        const props = {
+            href: hereWith(cluster.value), children: cluster.label, className: 'button-link',
+        };
+        return { namespace: 'dash_html_components', type: 'A', props };
+    }
+
     function linksOf(outputs, cluster) {
         const shownCluster = cluster === NO_CLUSTER ? null : cluster;
         return outputs.map(output => withCluster(output.id.to, shownCluster));
@@ -126,7 +142,7 @@
             if (inUrl && asked && found && found.value !== asked) {
                 setQuery({cluster: found.value});
             }
-            const value = found ? found.value : asked || NO_CLUSTER;
+            const value = found ? found.value : (data.length && asked) || NO_CLUSTER;
             if (value !== now) { given = value; }
             return [value === now ? noUpdate() : value, {display: data.length ? null : 'none'}];
         },
@@ -148,23 +164,29 @@
 
         clusterInUrl(cluster) {
             const path = window.location.pathname, asked = inAddress();
-            const visitor = cluster !== given, inQuery = `?cluster=${encodeURIComponent(cluster)}`;
+            const visitor = cluster !== given;
             given = cluster;
             if (!cluster || cluster === NO_CLUSTER || cluster === asked) { return noUpdate(); }
             if (!OF_CLUSTER.test(path)) {
                 if (visitor) { keep(cluster); }
                 if (visitor && ofPage[path] && ofPage[path] !== cluster) {
-                    go(pageOfAll(path) + inQuery);
+                    go(`${pageOfAll(path)}?cluster=${encodeURIComponent(cluster)}`);
                 }
                 return noUpdate();
             }
             if (!asked) { return setQuery({cluster}); }
             keep(cluster);
             if (FORM.test(path)) { return setQuery({cluster}); }
-            const query = new URLSearchParams(window.location.search);
-            query.set('cluster', cluster);
-            go(/^\/rounds/.test(path) ? `/rounds${inQuery}` : `${path}?${query}`);
+            go(hereWith(cluster));
             return noUpdate();
+        },
+
+        /* Says, in place of a page, that its address names a cluster that there is none of. */
+        unknownCluster(cluster, data, path) {
+            const offered = data || [], isShown = OF_CLUSTER.test(path || '');
+            const isKnown = offered.some((one) => one.value === cluster || one.label === cluster);
+            const isUnknown = offered.length && isShown && cluster === inAddress() && !isKnown;
+            return isUnknown ? [false, `“${cluster}”`, offered.map(linkTo)] : [true, '', []];
         },
 
         /* Links of the frame and of pages lead to the cluster that is shown, also in a new tab.

@@ -3,7 +3,7 @@
     'use strict';
 
     const { maat } = window;
-    const LEAST_SAYING = ['wait', 'restarts']; // columns that a narrow page leaves out
+    const LEAST_SAYING = ['wait', 'restarts', 'gpu_hours']; // columns that a narrow page leaves out
     const OF_TEXT = ['model', 'want', 'have', 'expected', 'gpu_hours', 'submitted_at', 'tenant'];
     const ROOM_FOR_ALL = 1180; // pixels of a page that shows them
     const ROOM_FOR_THREE = 480; // and of one that shows more than name and state
@@ -34,16 +34,18 @@
         if (!('watched' in box.dataset)) {
             box.toggleAttribute('data-watched', true);
             api.addEventListener('modelUpdated', () => setTimeout(() => giveRoom(api, box), 50));
+            api.addEventListener('columnResized', ({ source }) => {
+                if (source === 'uiColumnResized') { box.toggleAttribute('data-by-hand', true); }
+            });
         }
     }
 
-    /* Once the first rows are there, columns of text take what their text needs: the name has all
-       that is left. */
+    /* Columns of text take what their text needs: the name has all that is left. What somebody has
+       given a width keeps it. */
     function giveRoom(api, box) {
         const first = !api.isDestroyed() && api.getDisplayedRowAtIndex(0);
         const waits = !first || !first.data || box.clientWidth < ROOM_FOR_THREE;
-        if (waits || 'fitted' in box.dataset) { return; }
-        box.toggleAttribute('data-fitted', true);
+        if (waits || 'byHand' in box.dataset) { return; }
         api.autoSizeColumns(OF_TEXT);
     }
 
@@ -93,16 +95,16 @@
         return document.body.appendChild(box);
     }
 
-    /* Shows a cut name in full beside the cell that has the focus, as the pointer shows it. */
+    /* Shows what is cut in the cell that has the focus in full, as the pointer shows it. */
     function nameTip(cell) {
         const link = cell?.querySelector('.cut-in-middle');
-        const parts = link ? Array.from(link.children) : [];
+        const parts = cell ? [cell, ...(link ? link.children : [])] : [];
         const cut = parts.some((part) => part.scrollWidth > part.clientWidth + 1);
         const box = document.getElementById('name-tip') || (cut ? tipBox() : null);
         if (box) { box.style.display = cut ? 'block' : 'none'; }
         if (!cut) { return; }
         const at = cell.getBoundingClientRect();
-        box.textContent = link.textContent;
+        box.textContent = cell.textContent;
         const rightmost = window.innerWidth - box.offsetWidth - 8;
         box.style.left = `${Math.max(8, Math.min(at.left, rightmost))}px`;
         box.style.top = `${at.bottom + 2}px`;

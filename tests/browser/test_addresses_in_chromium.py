@@ -307,3 +307,40 @@ def test_a_node_that_is_not_there_is_named(two: Any, inside: Any) -> None:
     page = inside.follow(f"{two.url}/cluster?cluster={two.second}&node=nope")
 
     expect(page.locator("#cluster-asked")).to_contain_text("There is no node “nope”")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/?range=24h",
+        "/admin?tab=clusters",
+        *(
+            pytest.param(path, marks=pytest.mark.long)
+            for path in (
+                "/cluster",
+                "/jobs?state=running",
+                "/submit",
+                "/rounds",
+                "/usage",
+                "/reports",
+            )
+        ),
+    ],
+)
+def test_an_address_of_an_unknown_cluster_says_so_once_and_leads_to_those_there_are(
+    path: str, server: Any, tab: Any
+) -> None:
+    with_cluster = f"{path}{'&' if '?' in path else '?'}cluster=clu_nope"
+    page = tab.open(server.url + with_cluster)
+    note = page.locator("#no-such-cluster")
+
+    expect(note).to_be_visible()
+    expect(note).to_contain_text("There is no cluster “clu_nope”")
+    assert page.get_by_role("alert").count() == 1
+    assert page.get_by_role("button", name="Try again").count() == 0
+    note.get_by_role("link", name="demo").click()
+
+    expect(page.locator(".page-title")).to_be_visible()
+    expect(note).to_be_hidden()
+    assert f"cluster={server.cluster_id}" in page.url
+    assert all(given in page.url for given in path.partition("?")[2].split("&"))

@@ -398,6 +398,24 @@ def test_the_rounds_page_speaks_of_one_latest_round(server: Any, inside: Any) ->
     assert ahead == []
 
 
+def test_usual_names_of_jobs_are_whole_at_1280_pixels_below_a_sentence_on_who_waits(
+    server: Any, inside: Any
+) -> None:
+    name = "deepspeech2-long-run-0023-16"
+    if not server.client.jobs(q=name)["items"]:
+        server.client.submit_job({"name": name, "model": "deepspeech2"})
+    page = inside.follow(f"{server.url}/jobs?q={name}")
+    begin = page.locator(".ag-row a .cut-begin")
+
+    expect(page.locator("#jobs-verdict")).to_contain_text("of 1 job")
+    wait_in_page(
+        page,
+        "(begin => begin && begin.scrollWidth <= begin.clientWidth + 1)"
+        "(document.querySelector('.ag-row a .cut-begin'))",
+    )
+    assert begin.text_content() == name[:-10]
+
+
 @pytest.mark.parametrize(("width", "restarts"), [(1280, 0), (1920, 1)])
 def test_every_column_of_the_jobs_has_room_and_a_long_name_keeps_its_end(
     width: int, restarts: int, server: Any, inside: Any

@@ -10,6 +10,7 @@ import pytest
 from frontend.pages.jobs.blocks import block, query_of
 from frontend.pages.jobs.callbacks import shown
 from frontend.pages.jobs.filters import TAKES, Filters, filters_of
+from frontend.pages.jobs.told import oldest_wait, verdict
 from maat.api.job_answers import JobPage
 from maat.api.job_words import state_in_words
 
@@ -22,6 +23,17 @@ def test_a_list_without_jobs_says_how_to_begin() -> None:
 
     assert "No job yet" in str(changes["told"])
     assert changes["total"] == "0 jobs"
+
+
+def test_the_list_begins_with_a_sentence_on_who_waits_and_for_how_long() -> None:
+    ended = {"succeeded": 9}
+
+    assert verdict({}, None) == ""
+    assert verdict({**ended, "running": 1}, None) == "None of 10 jobs waits for GPUs; 1 runs."
+    waits = {**ended, "pending": 2, "preempted": 1, "running": 3, "restarting": 1}
+    assert verdict(waits, 7200.0) == "3 of 16 jobs wait for GPUs, the oldest for 2 h; 4 run."
+    again = {**ended, "preempted": 1}
+    assert verdict(again, None) == "1 of 10 jobs waits for GPUs; 0 run."
 
 
 def test_a_list_that_filters_emptied_names_them_and_leads_to_all_jobs() -> None:
@@ -124,3 +136,33 @@ def test_a_day_that_is_none_is_said_and_left_out() -> None:
     assert "is no day" in str(TAKES["from"]("yesterday"))
     assert TAKES["to"]("2026-11-20") is None
     assert filters_of({"from": "yesterday"}) == ALL
+
+
+def test_the_oldest_wait_is_asked_for_only_where_a_job_has_had_no_gpu() -> None:
+    asked: list[Any] = []
+
+    class Service:
+        async def jobs(self, **query: Any) -> Any:
+            asked.append(query)
+            return {**NO_JOBS, "items": [{"wait_seconds": 7200.0}]}
+
+    request: Any = {"startRow": 0, "endRow": 100, "sortModel": None}
+    query = query_of({**ALL, "q": "bert"}, "clu_1", request)
+
+    def oldest(**counts: int) -> float | None:
+        page: JobPage = {**NO_JOBS, "state_counts": counts}
+        return asyncio.run(oldest_wait(Service(), query, page))  # type: ignore[arg-type]
+
+    assert oldest(running=2, preempted=1) is None
+    assert asked == []
+    assert oldest(running=2, pending=1) == 7200.0
+    assert asked == [
+        {
+            "cluster": "clu_1",
+            "q": "bert",
+            "state": ["pending"],
+            "sort": "submitted_at",
+            "count": None,
+            "limit": 1,
+        }
+    ]

@@ -18,6 +18,7 @@ from frontend.loading import loaded
 from frontend.pages.jobs.blocks import RowsRequest, block, query_of
 from frontend.pages.jobs.filters import Filters, in_address, used_words
 from frontend.pages.jobs.rows import Row, row_of
+from frontend.pages.jobs.told import oldest_wait, verdict
 from frontend.pages.overview import add_demo_jobs
 from frontend.routing import QueryValue, in_browser, path_to
 from frontend.shell import NO_CLUSTER
@@ -56,6 +57,7 @@ def register(app: Dash, api: Api) -> None:
         partial(rows, api),
         output={
             "rows": Output("jobs-grid", "getRowsResponse"),
+            "verdict": Output("jobs-verdict", "children"),
             "counts": Output("jobs-counts", "children"),
             "total": Output("jobs-total", "children"),
             "cursors": Output("jobs-cursors", "data"),
@@ -182,9 +184,11 @@ async def rows(
             page, learned = await block(
                 maat, query, start=start, rows=end - start, cursors=cursors or {}
             )
+            oldest = await oldest_wait(maat, query, page)
     except Failure as error:
         return {**_NONE, "told": error_state(error)}
-    return shown(page, learned, filters, cluster_id, query["sort"])
+    told = {"verdict": verdict(page["state_counts"], oldest)}
+    return {**shown(page, learned, filters, cluster_id, query["sort"]), **told}
 
 
 def _response(data: list[Row], total: int | None) -> dict[str, object]:
@@ -192,7 +196,13 @@ def _response(data: list[Row], total: int | None) -> dict[str, object]:
     return {"rowData": data, "rowCount": total}
 
 
-_NONE: Changes = {"rows": _response([], 0), "counts": [], "total": "", "cursors": {}}
+_NONE: Changes = {
+    "rows": _response([], 0),
+    "verdict": "",
+    "counts": [],
+    "total": "",
+    "cursors": {},
+}
 
 
 def shown(

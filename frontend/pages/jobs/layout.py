@@ -5,7 +5,7 @@ from __future__ import annotations
 import dash_mantine_components as dmc
 from dash import dcc, html
 
-from frontend.components.cards import link_button, page_title
+from frontend.components.cards import link_button, page_title, skeleton
 from frontend.components.grid import grid
 from frontend.components.replay import replay_link
 from frontend.pages.jobs.bulk import bulk_button, bulk_dialog
@@ -36,6 +36,7 @@ def layout(sort: QueryValue = None, **query: QueryValue) -> html.Div:
                 link_button("Submit job", "/submit", variant="primary"),
                 note=html.Span(id="jobs-total", className="caption"),
             ),
+            html.Div(skeleton(24), id="jobs-verdict", className="verdict sentence", role="status"),
             dmc.Paper(
                 [
                     html.Div(filter_fields(filters), className="job-filters"),
@@ -58,7 +59,7 @@ def _list(sort: str | None) -> html.Div:
     return grid(
         "jobs-grid",
         columns_sorted(sort),
-        height="calc(100vh - 272px)",
+        height="calc(100vh - 308px)",
         rowModelType="infinite",
         getRowId="params.data.id",
         options={

@@ -19,8 +19,8 @@ NEWEST_FIRST = "-submitted_at"
 SORTS = frozenset({"submitted_at", "name", "model", "state", "progress", "gpu_hours", "restarts"})
 
 IN_CLUSTER_TIME = {"headerTooltip": "In the cluster's own time"}
-# On a narrow page the grid leaves out `wait` and `restarts`; on a phone name and state alone
-# stand there without scrolling (assets/grid.js, fitColumns).
+# On a narrow page the grid leaves out `wait`, `restarts` and `gpu_hours`; on a phone name and state
+# alone stand there without scrolling (assets/grid.js, fitColumns).
 # The name takes the room that the texts of the others leave (assets/grid.js, giveRoom). It is cut
 # in its middle, because names that begin alike differ at their ends.
 COLUMNS: list[Column] = [
