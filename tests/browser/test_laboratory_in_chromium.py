@@ -148,7 +148,7 @@ def test_runs_and_jobs_of_an_address_that_there_are_none_of_are_named(
     expect(comparison).to_have_title("two policies · Simulation · Maat")
     address = comparison.url.partition("?")[0]
     comparison.goto(f"{address}?first=no-run&second=no-other&job=first&job=no-job")
-    note = comparison.locator(".address-note")
+    note = comparison.locator(".address-note:visible")
     expect(note).to_contain_text("There is no run “no-run” in this simulation.")
     expect(note).to_contain_text("There is no run “no-other” in this simulation.")
     expect(note).to_contain_text("There is no job “no-job” in this simulation.")

@@ -22,7 +22,7 @@ from backend.jobs.repository import last_failure, last_setback
 from backend.migrations import upgrade
 from backend.settings import Settings
 from backend.sight import Sight
-from frontend.components.events import details, event_words
+from frontend.components.events import event_words
 from maat.api.attempts import ReportBody
 from maat.api.job_answers import ExplanationOut
 from maat.api.job_words import state_in_words
@@ -92,7 +92,9 @@ def test_a_crash_loop_is_told_from_a_lost_supervisor(cluster: TrainingCluster) -
     assert state_in_words({"state": "preempted", "reason": held}) == "failed, is tried again"
     lost = cluster.events(lasting)[-1]
     assert (lost["cause"], lost["outcome"]) == ("engine-lost", "lost")
-    assert details(lost).startswith("its node or its supervisor was lost, ")
+    assert event_words("state", lost, state=JobState.PREEMPTED) == (
+        "preempted: its node or its supervisor was lost"
+    )
     code, said = reason(cluster, lasting)
     assert code == ReasonCode.NOT_YET_CONSIDERED
     assert said == (
@@ -113,7 +115,7 @@ def test_a_crash_loop_is_told_from_a_lost_supervisor(cluster: TrainingCluster) -
     assert cluster.state(crashes) == JobState.FAILED
     last = cluster.events(crashes)[-1]
     assert (last["cause"], last["failures"]) == ("crash-loop", 3)
-    assert details(last).startswith("it crashes in a loop, ")
+    assert event_words("state", last, state=JobState.FAILED) == "failed: it crashes in a loop"
     with cluster.database.session_scope(writes=False) as session:
         told = explain(
             job(cluster.database, crashes),
