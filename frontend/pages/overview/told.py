@@ -82,7 +82,9 @@ def waiting_table(jobs: Sequence[JobOut], *, waiting: int, cluster_id: str) -> C
         verb = "waits" if waiting == 1 else "wait"
         words = f"{plural(waiting, 'job')} that had GPUs {verb} for GPUs again"
         path = path_to("/jobs", cluster=cluster_id, state=[*WAITING])
-        return html.Div(["Nobody waits for a first GPU. ", _link(words, path), "."])
+        return html.Div(
+            ["Nobody waits for a first GPU. ", _link(words, path), "."], className="hint"
+        )
     rows = [
         html.Tr(
             [
