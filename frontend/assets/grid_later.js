@@ -17,7 +17,7 @@
         });
     }
 
-    /* The script puts its own component where Dash looks for it. Dash would draw each grid anew. */
+    /* The script replaces this component by its own. Put back, it keeps the grids that it drew. */
     function keep() {
         grid = window.dash_ag_grid.AgGrid;
         window.dash_ag_grid = { ...window.dash_ag_grid, AgGrid: GridLater };

@@ -40,6 +40,7 @@ FLAT: dict[str, JobFilters] = {
     "cluster": JobFilters(cluster="second"),
     "one state": JobFilters(states=("failed",)),
     "a state under way": JobFilters(states=("running",)),
+    "without a GPU so far": JobFilters(states=("pending", "submitted", "profiling")),
     "states": JobFilters(states=("cancelled", "failed", "pending")),
     "model": JobFilters(models=("ncf",)),
     "models": JobFilters(models=("bert", "ncf", "yolov3")),

@@ -22,6 +22,7 @@ from backend.models import (
 )
 from maat.scheduling.events import may_follow
 from maat.vocabulary import JobState
+from worker.live import step as live
 
 NODES = (("t4-0", "t4", 4), ("t4-1", "t4", 4), ("a100-0", "a100", 8))
 ENDED = {JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED}
@@ -47,6 +48,13 @@ def set_time(database: Database, cluster_id: str, seconds: float) -> None:
         row = session.get_one(Cluster, cluster_id)
         row.anchor_seconds, row.anchor_wall = seconds, utc_now()
         session.add(row)
+
+
+def step_at(database: Database, cluster_id: str, *times: float) -> None:
+    """Make a round at each of these cluster times."""
+    for seconds in times:
+        set_time(database, cluster_id, seconds)
+        assert live.step_cluster(database, cluster_id) is not None
 
 
 def make_cluster(

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from live_samples import job, make_cluster, set_time, submit
+from live_samples import job, make_cluster, step_at, submit
 from sqlmodel import col, select
 
 from backend.database import Database
 from backend.jobs.deadlines import outlook_of
 from backend.models import Job, JobEvent
-from worker.live import step as live
 from worker.live.memory import MEMORY
 
 pytestmark = pytest.mark.both_databases
-
-
-def step_at(database: Database, cluster_id: str, *times: float) -> None:
-    for seconds in times:
-        set_time(database, cluster_id, seconds)
-        live.step_cluster(database, cluster_id)
 
 
 def told(database: Database, job_id: str) -> list[float]:

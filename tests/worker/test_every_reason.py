@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from live_samples import job as stored_job
-from live_samples import make_cluster, set_time, submit
+from live_samples import make_cluster, step_at, submit
 from scheduling.examples import belief, job, round_of, spec
 from scheduling.test_ordering import asks
 from scheduling.test_pollux import grown
@@ -35,7 +35,6 @@ from maat.scheduling.solving.assignment.reports import present_kept
 from maat.vocabulary import Adaptivity, JobState
 from worker.executors.protocol import JobStatus
 from worker.jobs.journal import JobJournal, Moment
-from worker.live import step as live
 
 ONE = Limit("quota:default", LimitKind.QUOTA, 1, tenant="default")
 
@@ -193,12 +192,6 @@ def test_a_job_waits_for_the_solver_where_it_failed(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(programme, "solve_by_tenant", lambda *_: None)
     monkeypatch.setattr(programme, "solve", fails)
     assert waits.reason() is ReasonCode.SOLVER_FALLBACK
-
-
-def step_at(database: Database, cluster_id: str, *times: float) -> None:
-    for seconds in times:
-        set_time(database, cluster_id, seconds)
-        live.step_cluster(database, cluster_id)
 
 
 def test_what_its_owner_and_its_profile_hold_back_says_so_until_it_is_gone(

@@ -8,8 +8,8 @@ from live_samples import (
     job,
     jobs_of,
     make_cluster,
-    set_time,
     states_of,
+    step_at,
     submit,
 )
 from sqlmodel import col, select
@@ -18,16 +18,9 @@ from backend.database import Database
 from backend.jobs.dependencies import drop_failed_needs
 from backend.models import Job, JobDependency, JobEvent
 from maat.vocabulary import JobState
-from worker.live import step as live
 from worker.live.memory import MEMORY
 
 pytestmark = pytest.mark.both_databases
-
-
-def step_at(database: Database, cluster_id: str, *times: float) -> None:
-    for seconds in times:
-        set_time(database, cluster_id, seconds)
-        live.step_cluster(database, cluster_id)
 
 
 def follow(database: Database, job_id: str, *needs: str) -> None:

@@ -8,7 +8,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from live_samples import job, jobs_of, make_cluster, make_owner, set_time, submit
+from forecast_samples import MORE_NODES, answered, ask, make_fifo, one_runs, submit_rigid
+from live_samples import job, jobs_of, set_time, step_at
 from sqlmodel import col, select
 
 from backend.clocktime import utc_now
@@ -19,30 +20,20 @@ from backend.models import (
     ForecastPromise,
     Job,
     JobForecastRow,
-    Operation,
     OperationState,
-    WhatIf,
 )
 from backend.settings import Settings
 from maat.forecasting.draws import CENTRAL, Drawing
 from maat.forecasting.forecast import LEAST_DRAWS, Forecast, OutOfTime
 from maat.forecasting.play import play
 from maat.scheduling.belief import MemoisingFitter
-from maat.vocabulary import Adaptivity, JobState, PromiseKind
+from maat.vocabulary import JobState, PromiseKind
 from worker.forecasts import what_if, work
 from worker.forecasts.past import unknown_of
 from worker.forecasts.reading import Reading, read
 from worker.forecasts.turns import LOW_PRIORITY, Turns
 from worker.live import step as live
 from worker.retention import forget_jobs
-
-MORE_NODES = {"add_nodes": [{"gpu_type": "a100", "gpu_count": 8, "count": 2}]}
-
-
-def step_at(database: Database, cluster_id: str, *times: float) -> None:
-    for seconds in times:
-        set_time(database, cluster_id, seconds)
-        assert live.step_cluster(database, cluster_id) is not None
 
 
 def reading_of(database: Database, cluster_id: str) -> Reading:
@@ -65,22 +56,6 @@ def promises_of(database: Database) -> list[ForecastPromise]:
 def row_of(database: Database, cluster_id: str) -> ClusterForecast:
     with database.session_scope(writes=False) as session:
         return session.get_one(ClusterForecast, cluster_id)
-
-
-def make_fifo(database: Database) -> str:
-    return make_cluster(database, policy="fifo", placer="packed-sticky")
-
-
-def submit_rigid(database: Database, cluster_id: str, *, gpus: int = 8, **fields: Any) -> str:
-    """Of 8 GPUs: on the A100 alone, so that a second one waits for the first."""
-    values = {
-        "adaptivity": Adaptivity.RIGID.value,
-        "gpu_count": gpus,
-        "batch_size": 512,
-        "gpu_types": ["a100"],
-        **fields,
-    }
-    return submit(database, cluster_id, **values)[0]
 
 
 # ---- the present, and what comes of it
@@ -219,9 +194,7 @@ def test_the_arrivals_of_the_last_day_are_read(database: Database) -> None:
 
 
 def test_two_workers_do_not_work_at_one_cluster(database: Database) -> None:
-    cluster_id = make_fifo(database)
-    submit_rigid(database, cluster_id)
-    step_at(database, cluster_id, 30.0)
+    cluster_id = one_runs(database)
     claim = work._claim(database, cluster_id)
 
     assert claim is not None
@@ -229,9 +202,7 @@ def test_two_workers_do_not_work_at_one_cluster(database: Database) -> None:
 
 
 def test_what_a_killed_worker_had_begun_another_one_finishes(database: Database) -> None:
-    cluster_id = make_fifo(database)
-    submit_rigid(database, cluster_id)
-    step_at(database, cluster_id, 30.0)
+    cluster_id = one_runs(database)
     assert work._claim(database, cluster_id) is not None
     with database.session_scope() as session:
         row = session.get_one(ClusterForecast, cluster_id)
@@ -257,9 +228,7 @@ class ToldTurns(Turns):
 def test_a_forecast_stands_still_during_a_question_and_goes_on_from_there(
     database: Database,
 ) -> None:
-    cluster_id = make_fifo(database)
-    submit_rigid(database, cluster_id)
-    step_at(database, cluster_id, 30.0)
+    cluster_id = one_runs(database)
     turns = ToldTurns()
     worker = threading.Thread(
         target=work.work_out, args=(database, cluster_id), kwargs={"turns": turns}
@@ -282,9 +251,7 @@ def test_a_forecast_stands_still_during_a_question_and_goes_on_from_there(
 def test_a_forecast_after_a_round_is_below_the_priority_of_its_process(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster_id = make_fifo(database)
-    submit_rigid(database, cluster_id)
-    step_at(database, cluster_id, 30.0)
+    cluster_id = one_runs(database)
     found: list[int] = []
     worked = work.worked_out
 
@@ -334,9 +301,7 @@ def test_jobs_without_a_forecast_have_a_first_one_of_few_draws_that_promises_not
 
 
 def test_a_second_message_of_the_same_round_finds_nothing_to_do(database: Database) -> None:
-    cluster_id = make_fifo(database)
-    submit_rigid(database, cluster_id)
-    step_at(database, cluster_id, 30.0)
+    cluster_id = one_runs(database)
 
     assert work.work_out_if_due(database, cluster_id) is not None
     first = row_of(database, cluster_id).finished_at
@@ -385,9 +350,7 @@ def test_it_rests_three_times_as_long_as_it_worked(database: Database) -> None:
 def test_a_policy_that_fails_costs_the_forecast_and_no_more(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster_id = make_fifo(database)
-    submit_rigid(database, cluster_id)
-    step_at(database, cluster_id, 30.0)
+    cluster_id = one_runs(database)
 
     def broken(*_: object, **__: object) -> None:
         raise ValueError("the policy is broken")
@@ -398,141 +361,3 @@ def test_a_policy_that_fails_costs_the_forecast_and_no_more(
     row = row_of(database, cluster_id)
     assert (row.state, row.detail) == (OperationState.FAILED, "ValueError")
     assert work.due_clusters(database) == []  # until the next round
-
-
-# ---- what if
-
-
-def ask(database: Database, cluster_id: str, **request: Any) -> str:
-    """Store a question as the service does."""
-    owner, tenant = make_owner(database)
-    mine = {"owner_id": owner, "tenant_id": tenant}
-    with database.session_scope() as session:
-        operation = Operation(kind=what_if.KIND, total=18.0, **mine)
-        session.add(operation)
-        session.flush()
-        asked = WhatIf(cluster_id=cluster_id, operation_id=operation.id, request=request, **mine)
-        session.add(asked)
-        session.flush()
-        return asked.id
-
-
-def answered(database: Database, forecast_id: str) -> tuple[Operation, Any]:
-    with database.session_scope(writes=False) as session:
-        asked = session.get_one(WhatIf, forecast_id)
-        return session.get_one(Operation, asked.operation_id), asked.result
-
-
-def test_a_drained_node_puts_off_what_ran_on_it(database: Database) -> None:
-    cluster_id = make_fifo(database)
-    held = submit_rigid(database, cluster_id, gpus=4, batch_size=256, gpu_types=["t4"])
-    second = submit_rigid(database, cluster_id, gpus=4, batch_size=256, gpu_types=["t4"])
-    step_at(database, cluster_id, 30.0)
-
-    forecast_id = ask(database, cluster_id, changes={"drain_nodes": ["t4-0"]})
-    what_if.answer(database, forecast_id)
-
-    operation, result = answered(database, forecast_id)
-    assert operation.state == OperationState.SUCCEEDED
-    assert operation.done == 2 * result["draws"] >= 2 * what_if.LEAST_PAIRS
-    assert len(result["slowed"]) == 1
-    job_id, p50, _, share = result["slowed"][0]
-    assert job_id in {held, second}
-    assert p50 > 60
-    assert share == 1.0
-    assert result["after"]["last_end_seconds"] > result["before"]["last_end_seconds"]
-
-
-def test_another_policy_and_more_nodes_are_played_side_by_side(database: Database) -> None:
-    cluster_id = make_fifo(database)
-    long = submit_rigid(database, cluster_id, work_scale=3.0)
-    short = submit_rigid(database, cluster_id, submitted_seconds=1.0, work_scale=0.1)
-    step_at(database, cluster_id, 30.0)
-
-    forecast_id = ask(database, cluster_id, changes={"policy": "srtf"})
-    what_if.answer(database, forecast_id)
-    _, result = answered(database, forecast_id)
-    by_job = {row[0]: row[1] for row in result["slowed"]}
-    assert by_job[short] < 0 < by_job[long]
-
-    forecast_id = ask(database, cluster_id, changes=MORE_NODES)
-    what_if.answer(database, forecast_id)
-    _, result = answered(database, forecast_id)
-    assert {row[0]: row[1] for row in result["slowed"]}[short] < 0
-
-
-def test_a_cancelled_question_stops_and_has_no_answer(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cluster_id = make_fifo(database)
-    submit_rigid(database, cluster_id)
-    step_at(database, cluster_id, 30.0)
-    forecast_id = ask(database, cluster_id, changes={"policy": "srtf"})
-    monkeypatch.setattr(what_if, "LOOK_SECONDS", 0.0)
-    with database.session_scope() as session:
-        operation = session.get_one(Operation, answered(database, forecast_id)[0].id)
-        operation.cancel_requested = True
-        session.add(operation)
-
-    what_if.answer(database, forecast_id)
-
-    operation, result = answered(database, forecast_id)
-    assert (operation.state, result) == (OperationState.CANCELLED, None)
-
-
-def test_a_question_without_a_worker_is_sent_again_and_answered_once(database: Database) -> None:
-    cluster_id = make_fifo(database)
-    submit_rigid(database, cluster_id)
-    step_at(database, cluster_id, 30.0)
-    forecast_id = ask(database, cluster_id, changes={"policy": "srtf"})
-
-    assert what_if.waiting_questions(database) == [forecast_id]
-    assert what_if.waiting_questions(database) == []
-    what_if.answer(database, forecast_id)
-    first = answered(database, forecast_id)
-    what_if.answer(database, forecast_id)
-    assert answered(database, forecast_id) == first
-
-
-def test_a_first_answer_is_there_while_others_are_played(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cluster_id = make_fifo(database)
-    submit_rigid(database, cluster_id)
-    step_at(database, cluster_id, 30.0)
-    forecast_id = ask(database, cluster_id, changes=MORE_NODES)
-    seen: list[tuple[str, int]] = []
-    told = what_if._tell
-
-    def noted(*arguments: Any) -> None:
-        told(*arguments)
-        operation, result = answered(database, forecast_id)
-        seen.append((operation.state, 0 if result is None else result["draws"]))
-
-    monkeypatch.setattr(what_if, "_tell", noted)
-    what_if.answer(database, forecast_id)
-
-    running = OperationState.RUNNING.value
-    assert seen[:5] == [(running, n) for n in (0, 0, 1, 1, 2)]
-    assert answered(database, forecast_id)[1]["draws"] >= what_if.LEAST_PAIRS
-
-
-def test_a_question_out_of_time_keeps_the_pairs_that_were_played(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cluster_id = make_fifo(database)
-    submit_rigid(database, cluster_id)
-    step_at(database, cluster_id, 30.0)
-    forecast_id = ask(database, cluster_id, changes=MORE_NODES)
-    told = what_if._tell
-
-    def noted(database: Database, asked: WhatIf, done: int) -> None:
-        told(database, asked, done)
-        if done == 2:
-            monkeypatch.setattr(what_if, "MOST_SECONDS", 0.0)
-
-    monkeypatch.setattr(what_if, "_tell", noted)
-    what_if.answer(database, forecast_id)
-
-    operation, result = answered(database, forecast_id)
-    assert (operation.state, result["draws"]) == (OperationState.SUCCEEDED, 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from live_samples import job, make_cluster, set_time, submit
+from live_samples import job, make_cluster, step_at, submit
 from sqlmodel import select
 
 from backend.database import Database
@@ -12,13 +12,6 @@ from backend.jobs.explanation import explain
 from backend.models import Job, Round
 from backend.sight import WHOLE, Sight
 from maat.api.job_answers import ExplanationOut
-from worker.live import step as live
-
-
-def step_at(database: Database, cluster_id: str, *times: float) -> None:
-    for seconds in times:
-        set_time(database, cluster_id, seconds)
-        live.step_cluster(database, cluster_id)
 
 
 def explained(database: Database, job_id: str, sight: Sight = WHOLE) -> ExplanationOut:

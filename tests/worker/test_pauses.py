@@ -7,9 +7,9 @@ from live_samples import (
     assert_history_is_whole,
     job,
     make_cluster,
-    set_time,
     spans_of,
     states_of,
+    step_at,
     submit,
 )
 from sqlmodel import col, select
@@ -17,16 +17,9 @@ from sqlmodel import col, select
 from backend.database import Database
 from backend.models import Job, JobPause
 from maat.vocabulary import JobState
-from worker.live import step as live
 from worker.live.memory import MEMORY
 
 pytestmark = pytest.mark.both_databases
-
-
-def step_at(database: Database, cluster_id: str, *times: float) -> None:
-    for seconds in times:
-        set_time(database, cluster_id, seconds)
-        live.step_cluster(database, cluster_id)
 
 
 def ask(database: Database, job_id: str, *, pause: bool) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live_samples import job, make_cluster, make_owner, set_time, submit
+from live_samples import job, make_cluster, make_owner, set_time, step_at, submit
 from sqlmodel import Session, select
 from training_samples import TrainingCluster
 
@@ -21,12 +21,6 @@ from worker import housekeeping
 from worker.live import step as live
 from worker.rehearsals import previews
 from worker.rehearsals.round_preview import preview_of
-
-
-def step_at(database: Database, cluster_id: str, *times: float) -> None:
-    for seconds in times:
-        set_time(database, cluster_id, seconds)
-        assert live.step_cluster(database, cluster_id) is not None
 
 
 def busy_cluster(database: Database) -> tuple[str, list[str]]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from live_samples import job, make_cluster, make_owner, set_time, submit
+from live_samples import job, make_cluster, make_owner, step_at, submit
 from sqlmodel import select
 
 from backend.accounts.identity import Principal
@@ -26,14 +26,7 @@ from backend.settings import Settings
 from maat.api.accounts import TenantChanges
 from maat.api.job_answers import Remedy
 from maat.api.jobs import JobChanges
-from worker.live import step as live
 from worker.rehearsals.rehearsal import LiveRehearsal
-
-
-def step_at(database: Database, cluster_id: str, *times: float) -> None:
-    for seconds in times:
-        set_time(database, cluster_id, seconds)
-        assert live.step_cluster(database, cluster_id) is not None
 
 
 def remedies_of(

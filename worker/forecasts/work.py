@@ -80,8 +80,8 @@ def _has_rested(since: timedelta, seconds: float) -> bool:
 def begin(database: Database, cluster_id: str) -> threading.Thread:
     """Work it out beside the questions of this process, at a low priority.
 
-    Does nothing if a forecast is under way in this process, or if none is due any more: whoever
-    sent the message sends another one.
+    Does nothing if this process works on a forecast already, or if none is due any more. The beat
+    sends a new message for each forecast that is still due.
     """
 
     def run() -> None:

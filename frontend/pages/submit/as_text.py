@@ -243,8 +243,8 @@ async def try_text(
 ) -> Changes:
     """Say what a submission of the text would make, or by line what is wrong with it.
 
-    The words have a place of their own: the text is left as the button is pressed, so the form
-    is read and written meanwhile, which says anew what is wrong in the text.
+    It does not write to `submit-text-wrong`: a press of the button also leaves the text, and the
+    callbacks `read` and `write` then overwrite that place.
     """
     if not clicks:
         return NOTHING

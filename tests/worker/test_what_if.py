@@ -1,0 +1,124 @@
+"""Questions to a live cluster: what if a node, a policy or a job were another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from forecast_samples import MORE_NODES, answered, ask, make_fifo, one_runs, submit_rigid
+from live_samples import step_at
+
+from backend.database import Database
+from backend.models import (
+    Operation,
+    OperationState,
+    WhatIf,
+)
+from worker.forecasts import what_if
+
+
+def test_a_drained_node_puts_off_what_ran_on_it(database: Database) -> None:
+    cluster_id = make_fifo(database)
+    held = submit_rigid(database, cluster_id, gpus=4, batch_size=256, gpu_types=["t4"])
+    second = submit_rigid(database, cluster_id, gpus=4, batch_size=256, gpu_types=["t4"])
+    step_at(database, cluster_id, 30.0)
+
+    forecast_id = ask(database, cluster_id, changes={"drain_nodes": ["t4-0"]})
+    what_if.answer(database, forecast_id)
+
+    operation, result = answered(database, forecast_id)
+    assert operation.state == OperationState.SUCCEEDED
+    assert operation.done == 2 * result["draws"] >= 2 * what_if.LEAST_PAIRS
+    assert len(result["slowed"]) == 1
+    job_id, p50, _, share = result["slowed"][0]
+    assert job_id in {held, second}
+    assert p50 > 60
+    assert share == 1.0
+    assert result["after"]["last_end_seconds"] > result["before"]["last_end_seconds"]
+
+
+def test_another_policy_and_more_nodes_are_played_side_by_side(database: Database) -> None:
+    cluster_id = make_fifo(database)
+    long = submit_rigid(database, cluster_id, work_scale=3.0)
+    short = submit_rigid(database, cluster_id, submitted_seconds=1.0, work_scale=0.1)
+    step_at(database, cluster_id, 30.0)
+
+    forecast_id = ask(database, cluster_id, changes={"policy": "srtf"})
+    what_if.answer(database, forecast_id)
+    _, result = answered(database, forecast_id)
+    by_job = {row[0]: row[1] for row in result["slowed"]}
+    assert by_job[short] < 0 < by_job[long]
+
+    forecast_id = ask(database, cluster_id, changes=MORE_NODES)
+    what_if.answer(database, forecast_id)
+    _, result = answered(database, forecast_id)
+    assert {row[0]: row[1] for row in result["slowed"]}[short] < 0
+
+
+def test_a_cancelled_question_stops_and_has_no_answer(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster_id = one_runs(database)
+    forecast_id = ask(database, cluster_id, changes={"policy": "srtf"})
+    monkeypatch.setattr(what_if, "LOOK_SECONDS", 0.0)
+    with database.session_scope() as session:
+        operation = session.get_one(Operation, answered(database, forecast_id)[0].id)
+        operation.cancel_requested = True
+        session.add(operation)
+
+    what_if.answer(database, forecast_id)
+
+    operation, result = answered(database, forecast_id)
+    assert (operation.state, result) == (OperationState.CANCELLED, None)
+
+
+def test_a_question_without_a_worker_is_sent_again_and_answered_once(database: Database) -> None:
+    cluster_id = one_runs(database)
+    forecast_id = ask(database, cluster_id, changes={"policy": "srtf"})
+
+    assert what_if.waiting_questions(database) == [forecast_id]
+    assert what_if.waiting_questions(database) == []
+    what_if.answer(database, forecast_id)
+    first = answered(database, forecast_id)
+    what_if.answer(database, forecast_id)
+    assert answered(database, forecast_id) == first
+
+
+def test_a_first_answer_is_there_while_others_are_played(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster_id = one_runs(database)
+    forecast_id = ask(database, cluster_id, changes=MORE_NODES)
+    seen: list[tuple[str, int]] = []
+    told = what_if._tell
+
+    def noted(*arguments: Any) -> None:
+        told(*arguments)
+        operation, result = answered(database, forecast_id)
+        seen.append((operation.state, 0 if result is None else result["draws"]))
+
+    monkeypatch.setattr(what_if, "_tell", noted)
+    what_if.answer(database, forecast_id)
+
+    running = OperationState.RUNNING.value
+    assert seen[:5] == [(running, n) for n in (0, 0, 1, 1, 2)]
+    assert answered(database, forecast_id)[1]["draws"] >= what_if.LEAST_PAIRS
+
+
+def test_a_question_out_of_time_keeps_the_pairs_that_were_played(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster_id = one_runs(database)
+    forecast_id = ask(database, cluster_id, changes=MORE_NODES)
+    told = what_if._tell
+
+    def noted(database: Database, asked: WhatIf, done: int) -> None:
+        told(database, asked, done)
+        if done == 2:
+            monkeypatch.setattr(what_if, "MOST_SECONDS", 0.0)
+
+    monkeypatch.setattr(what_if, "_tell", noted)
+    what_if.answer(database, forecast_id)
+
+    operation, result = answered(database, forecast_id)
+    assert (operation.state, result["draws"]) == (OperationState.SUCCEEDED, 1)
