@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from rich.console import Console
 
@@ -33,7 +33,7 @@ from benchmarks.solver import solve as solve_benchmark
 from benchmarks.table import Figures, show
 from benchmarks.training import tables as training_benchmark
 
-Benchmark = Callable[[argparse.Namespace], Sequence[Figures]]
+Benchmark = Callable[[argparse.Namespace], Iterable[Figures]]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,11 +43,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     measured: list[Figures] = []
     for name in options.only or BENCHMARKS:
         with progress.status(f"measuring: {name}"):
-            found = BENCHMARKS[name](options)
-        measured += found
-        if not options.json:
-            for figures in found:
-                show(figures, console)
+            for figures in BENCHMARKS[name](options):
+                measured.append(figures)
+                if not options.json:
+                    show(figures, console)
     if options.json:
         json.dump([figures.as_json() for figures in measured], sys.stdout, indent=2)
         print()
@@ -113,7 +112,7 @@ def _scale(_: argparse.Namespace) -> Sequence[Figures]:
     return scale_benchmark.measure()
 
 
-def _agent(_: argparse.Namespace) -> Sequence[Figures]:
+def _agent(_: argparse.Namespace) -> Iterable[Figures]:
     return agent_benchmark.measure()
 
 

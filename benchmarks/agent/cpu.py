@@ -6,13 +6,15 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from benchmarks.table import Cell, Figures
 from maat.launch import control
 from maat.launch.attempt_dir import AttemptDir, Limits, Spec
+
+Script = Literal["child", "gpu_child", "noise"]  # modules beside this one, each run by an attempt
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_SECONDS = 900.0
@@ -50,7 +52,7 @@ class Runs:
         self,
         ranks: int,
         *,
-        module: str = "child",
+        module: Script = "child",
         plan: dict[str, int] | None = None,
         **asked: Any,
     ) -> tuple[list[Any], dict[str, int]]:
@@ -100,9 +102,12 @@ class Runs:
         return [json.loads(line) for line in lines], ended["codes"]
 
 
-def measure() -> Sequence[Figures]:
-    """Measure."""
-    return [_overhead(), _checkpoints(), _noise(), _resized()]
+def measure() -> Iterator[Figures]:
+    """Measure; each table comes as soon as it is done."""
+    yield _overhead()
+    yield _checkpoints()
+    yield _noise()
+    yield _resized()
 
 
 def _fresh() -> Runs:
@@ -181,7 +186,7 @@ def _checkpoints() -> Figures:
 def _noise() -> Figures:
     rows: list[dict[str, Cell]] = []
     for replicas in (1, 2):
-        (found,), _ = _fresh().attempt(replicas, module="agent_noise")
+        (found,), _ = _fresh().attempt(replicas, module="noise")
         for kind, ratios in found.items():
             rows.append({"optimiser": kind, "replicas": replicas, **ratios})
     return noise_figures("agent_noise", rows)
