@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from itertools import cycle, islice, permutations
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -32,6 +33,7 @@ Measure = Callable[[Job, dict[str, Any]], Any]
 WARM_UP = 20
 BLOCKS, LEAST_STEPS = 7, 30
 LONG_EPOCH = 50
+AGENTS, ALIKE = 1, 2  # of the loops that are compared
 
 
 def model_of(width: int) -> torch.nn.Module:
@@ -73,41 +75,51 @@ def steps(model: Any, optimiser: Any, epochs: Iterator[int], loader: Any) -> Ite
 
 
 def overhead(job: Job, asked: dict[str, Any]) -> dict[str, float]:
-    """Return the CPU seconds of a step without the agent, and how much more it takes with it."""
+    """Return the CPU seconds of a step without the agent, and how much more it takes with it.
+
+    The third loop has no agent either, and holds its gradients as one with the agent does: one
+    replica alone then takes the same steps as in the first.
+    """
     replicas = job.environment.world_size
-    bare, adapted = model_of(asked["width"]), model_of(asked["width"])
-    other, optimiser = (optimiser_of(asked["optimiser"], each) for each in (bare, adapted))
+    bare, adapted, alike = (model_of(asked["width"]) for _ in range(3))
+    other, optimiser, third = (
+        optimiser_of(asked["optimiser"], each) for each in (bare, adapted, alike)
+    )
     if replicas > 1:
         bare = DistributedDataParallel(bare)
+        alike = DistributedDataParallel(alike, gradient_as_bucket_view=True)
     # No epoch ends in here: each end writes a checkpoint, which is measured by itself.
     loader = loader_of(asked["batch"], times=LONG_EPOCH)
     share = DataLoader(loader.dataset, asked["batch"] // replicas, shuffle=True)
     adapted, optimiser, loader = job.adapt(adapted, optimiser, loader)
-    two = (
+    loops = (
         steps(bare, other, iter(range(10**6)), share),
         steps(adapted, optimiser, job.epochs(10**6), loader),
+        steps(alike, third, iter(range(10**6)), share),
     )
     clock = Clock()
     with patch("maat.agent.training.time", clock):
-        block(two, WARM_UP, clock)
+        block(loops, WARM_UP, clock)
         every = job.measured_every
         count = max(every, LEAST_STEPS)
-        blocks = [block(two, count, clock) for _ in range(BLOCKS)]
-    without, shares = [spent[0] for spent in blocks], [spent[1] / spent[0] for spent in blocks]
+        blocks = [block(loops, count, clock) for _ in range(BLOCKS)]
+    without = [spent[0] for spent in blocks]
+    shares, alikes = ([spent[loop] / spent[0] for spent in blocks] for loop in (AGENTS, ALIKE))
     return {
         "parameters": sum(each.numel() for each in adapted.parameters()),
         "without": statistics.median(without) / count,
         "share": statistics.median(shares) - 1,
         "least": min(shares) - 1,
         "most": max(shares) - 1,
+        "alike": statistics.median(alikes) - 1,
         "every": every,
     }
 
 
 class Clock:
-    """The agent's clock. It stands still while the other loop takes its steps.
+    """The agent's clock. It stands still while the other loops take their steps.
 
-    Else the agent would take its own for twice as long, and measure twice as often.
+    Else the agent would take its own for as long as all, and measure more often.
     """
 
     monotonic = staticmethod(time.monotonic)
@@ -125,19 +137,17 @@ class Clock:
         self._elsewhere += time.perf_counter() - start
 
 
-def block(two: Sequence[Iterator[None]], count: int, clock: Clock) -> tuple[float, float]:
-    """Return the CPU seconds of so many steps of each, one after the other, in turns the first.
-
-    The second of the two is the agent's.
-    """
-    spent = [0.0, 0.0]
-    for number in range(count):
-        for index in (0, 1) if number % 2 else (1, 0):
+def block(loops: Sequence[Iterator[None]], count: int, clock: Clock) -> list[float]:
+    """Return the CPU seconds of so many steps of each loop, one after the other, in all orders."""
+    spent = [0.0] * len(loops)
+    orders = cycle(permutations(range(len(loops))))
+    for order in islice(orders, count):
+        for index in order:
             start = time.process_time()
-            with nullcontext() if index else clock.stopped():
-                next(two[index])
+            with nullcontext() if index == AGENTS else clock.stopped():
+                next(loops[index])
             spent[index] += time.process_time() - start
-    return spent[0], spent[1]
+    return spent
 
 
 def save(job: Job, asked: dict[str, Any]) -> dict[str, float]:

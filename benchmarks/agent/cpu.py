@@ -131,6 +131,7 @@ def _overhead() -> Figures:
                         "share": 100 * found["share"],
                         "least": 100 * found["least"],
                         "most": 100 * found["most"],
+                        "alike": 100 * found["alike"],
                         "every": found["every"],
                     }
                 )
@@ -146,12 +147,14 @@ def _overhead() -> Figures:
             "share": "more, %",
             "least": "least",
             "most": "most",
+            "alike": "without, gradients as views, %",
             "every": "k",
         },
         rows,
         [
-            "CPU time of rank 0; one step without the agent, one with it, and so on. Median of 7 "
-            "blocks of k steps, at least 30; the least and the most of them. "
+            "CPU time of rank 0; one step of each loop, and so on in all orders. Median of 7 "
+            "blocks of k steps, at least 30; the least and the most of them. Gradients as views of "
+            "what is sent: as the agent has them; with one replica, the first loop once more. "
             "No checkpoint in them; glibc keeps freed memory (KEEP_MEMORY)."
         ],
     )

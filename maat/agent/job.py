@@ -262,7 +262,8 @@ class Job:
         if self._replicas.count == 1 or isinstance(model, DistributedDataParallel):
             return model
         devices = [self.device] if self.device.type == "cuda" else None
-        return DistributedDataParallel(model, device_ids=devices)
+        # As views, gradients are not copied into the buckets and back: more than measuring costs.
+        return DistributedDataParallel(model, device_ids=devices, gradient_as_bucket_view=True)
 
     def _parts(
         self,
