@@ -7,19 +7,22 @@ finds the job as it asked for.
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from sqlmodel import Session
 
 from backend.accounts.identity import Principal
 from backend.audit.changes import Change, actor_of, record
-from backend.clocktime import cluster_seconds, seconds_at
+from backend.clocktime import cluster_seconds, seconds_at, shown_at
 from backend.clusters.models import Cluster
+from backend.jobs.deadlines import objection_to
 from backend.jobs.dependencies import drop_failed_needs, failed_needs, open_needs
 from backend.jobs.models import Job, JobEvent
 from backend.jobs.priorities import permit_priority
 from backend.jobs.repository import get_job
 from backend.jobs.requests import REQUEST, check_request
 from backend.moments import moment_of
-from backend.problems import Conflict, Forbidden
+from backend.problems import Conflict, Forbidden, Invalid
 from backend.web.conditional import check_version, check_version_if_sent
 from maat.api.fields import rfc3339
 from maat.api.jobs import JobChanges
@@ -27,7 +30,6 @@ from maat.scheduling.events import TERMINAL, EventKind
 from maat.vocabulary import JobState
 
 _READ_BY_ROUNDS = REQUEST | {"priority", "deadline_seconds"}
-_MAY_BE_NONE = frozenset({"gpu_types", "gpu_count", "max_gpus", "batch_size"})
 
 
 def request_cancel(
@@ -109,15 +111,13 @@ def change_job(
     job = _job_to_change(session, principal, job_id, "change")
     check_version(if_match, job.version)
     _check_it_lives(job)
-    given = {
-        name: value
-        for name, value in changes.model_dump(exclude_unset=True, exclude={"deadline"}).items()
-        if value is not None or name in _MAY_BE_NONE
-    }
+    given = changes.model_dump(exclude_unset=True, exclude={"deadline"})
     if "deadline" in changes.model_fields_set:
         cluster, wished = session.get_one(Cluster, job.cluster_id), changes.deadline
-        given["deadline_seconds"] = None if wished is None else seconds_at(cluster, wished)
+        given["deadline_seconds"] = _deadline_in_seconds(cluster, job, wished)
     changed = {name: value for name, value in given.items() if value != getattr(job, name)}
+    if changes.deadline is not None and "deadline_seconds" in changed:
+        _check_is_ahead(session, cluster, changes.deadline)
     if not changed:
         return job
     if "priority" in changed:
@@ -183,6 +183,20 @@ def _check_it_waits_for_none(session: Session, job: Job) -> None:
 def _check_it_lives(job: Job) -> None:
     if job.state in TERMINAL:
         raise Conflict(f"The job has already ended: {job.state}.")
+
+
+def _deadline_in_seconds(cluster: Cluster, job: Job, wished: datetime | None) -> float | None:
+    """Return a deadline in cluster time: the present one unchanged, which is shown rounded."""
+    present = job.deadline_seconds
+    if wished is None or present is None or shown_at(cluster, present) != rfc3339(wished):
+        return None if wished is None else seconds_at(cluster, wished)
+    return present
+
+
+def _check_is_ahead(session: Session, cluster: Cluster, deadline: datetime) -> None:
+    wrong = objection_to(deadline, cluster, moment_of(session))
+    if wrong:
+        raise Invalid(f"{wrong.message} {wrong.remedy}", errors=[wrong])
 
 
 def _record(session: Session, principal: Principal, action: str, job: Job) -> None:

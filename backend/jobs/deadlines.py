@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import NamedTuple
 
+from backend.clocktime import ClusterTimes, Moment, cluster_seconds, seconds_at, shown_at
 from backend.jobs.models import Job
+from backend.problems import FieldError
+from maat.api.fields import rfc3339
 from maat.vocabulary import JobState
 
 
@@ -34,3 +38,17 @@ def outlook_of(job: Job, *, now: float, remaining_seconds: float | None) -> Outl
         return Outlook("unknown")
     late = now + remaining_seconds - wished
     return Outlook("late", late) if late > 0 else Outlook("on-time")
+
+
+def objection_to(wished: datetime, cluster: ClusterTimes, now: Moment) -> FieldError | None:
+    """Return what is wrong with a deadline that is being set: it is missed already."""
+    present = cluster_seconds(cluster, now)
+    if seconds_at(cluster, wished) > present:
+        return None
+    return FieldError(
+        "/deadline",
+        "past",
+        "The deadline has passed already.",
+        f"The cluster's time is {shown_at(cluster, present)}: give a later one, or none.",
+        rfc3339(wished),
+    )

@@ -23,6 +23,7 @@ from backend.clusters.repository import all_clusters, all_gpus_of, get_cluster
 from backend.commands.service import store_commands
 from backend.ids import new_id
 from backend.jobs.admission import objections
+from backend.jobs.deadlines import objection_to
 from backend.jobs.dependencies import check_dependencies, refuse_followers, store_dependencies
 from backend.jobs.models import Job, JobEvent
 from backend.jobs.priorities import permit_priority
@@ -247,6 +248,9 @@ class Submission:
             executor=cluster.executor,
             ceilings=self._ceilings[cluster.id],
         )
+        if body.deadline is not None:
+            wrong = objection_to(body.deadline, cluster, moment_of(self._session))
+            candidate.errors += [wrong] if wrong else []
 
     def _cluster(self, named: str | None) -> Cluster:
         if named not in self._clusters:

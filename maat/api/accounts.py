@@ -82,8 +82,8 @@ class UserBody(Body):
 class UserChanges(Body):
     """What may change of a user. Who is not active is not let in, by no means."""
 
-    role: Role | None = Field(default=None, strict=False)
-    active: bool | None = None
+    role: Annotated[Role | None, NEVER_NULL] = Field(default=None, strict=False)
+    active: Annotated[bool | None, NEVER_NULL] = None
 
 
 class UserOut(TypedDict):

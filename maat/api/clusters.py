@@ -7,13 +7,25 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 from typing_extensions import TypedDict
 
-from maat.api.fields import Body, GpuTypeName, NameInAddresses, Parameters, RoundSeconds, Timestamp
+from maat.api.fields import (
+    NEVER_NULL,
+    Body,
+    GpuTypeName,
+    NameInAddresses,
+    Parameters,
+    RoundSeconds,
+    Timestamp,
+)
 from maat.vocabulary import LEAST_SPEED, MAX_GPUS_PER_NODE, MOST_SPEED, ExecutorKind
 
 MAX_NODES = 5_000
 MAX_CLUSTER_GPUS = 20_000  # the cluster's page and every answer about its state show each one
 
 Speed = Annotated[float, Field(ge=LEAST_SPEED, le=MOST_SPEED)]
+NodeGpus = Annotated[int, Field(ge=1, le=MAX_GPUS_PER_NODE)]
+KeptRounds = Annotated[int, Field(ge=1, le=10_000_000)]
+RegisteredName = Annotated[str, Field(max_length=100)]
+"""Of a policy or a placer; whether there is one is checked where they are registered."""
 GpuIndices = Annotated[
     list[Annotated[int, Field(ge=0, lt=MAX_GPUS_PER_NODE)]], Field(max_length=MAX_GPUS_PER_NODE)
 ]
@@ -23,7 +35,7 @@ class NodeBody(Body):
     """One node, or `count` equal ones, whose names then begin with `name`."""
 
     gpu_type: GpuTypeName
-    gpu_count: Annotated[int, Field(ge=1, le=MAX_GPUS_PER_NODE)]
+    gpu_count: NodeGpus
     name: NameInAddresses | None = None
     count: Annotated[int, Field(ge=1, le=MAX_NODES)] = 1
     memory_gib: Annotated[float, Field(gt=0, le=10_000)] | None = None
@@ -68,9 +80,9 @@ class ClusterBody(Body):
     name: NameInAddresses
     nodes: Annotated[list[NodeBody], Field(max_length=MAX_NODES)] | None = None
     shape: Annotated[str, Field(min_length=1, max_length=10_000)] | None = None
-    policy: Annotated[str, Field(max_length=100)] = "sia"
+    policy: RegisteredName = "sia"
     policy_parameters: Parameters = Field(default_factory=dict)
-    placer: Annotated[str, Field(max_length=100)] = "whole-node"
+    placer: RegisteredName = "whole-node"
     placer_parameters: Parameters = Field(default_factory=dict)
     round_seconds: RoundSeconds | None = Field(
         default=None, description="Default: the policy's own interval."
@@ -82,7 +94,7 @@ class ClusterBody(Body):
     executor_parameters: SlurmParameters | None = Field(
         default=None, description="For the executor slurm, and for no other."
     )
-    keep_rounds: Annotated[int, Field(ge=1, le=10_000_000)] = 10_000
+    keep_rounds: KeptRounds = 10_000
 
     @field_validator("executor_parameters", mode="before")
     @classmethod
@@ -99,14 +111,14 @@ class ClusterBody(Body):
 class ClusterChanges(Body):
     """Changes of a cluster. Fields left out stay unchanged."""
 
-    name: NameInAddresses | None = None
-    policy: Annotated[str, Field(max_length=100)] | None = None
-    policy_parameters: Parameters | None = None
-    placer: Annotated[str, Field(max_length=100)] | None = None
-    placer_parameters: Parameters | None = None
-    round_seconds: RoundSeconds | None = None
-    speed: Speed | None = None
-    keep_rounds: Annotated[int, Field(ge=1, le=10_000_000)] | None = None
+    name: Annotated[NameInAddresses | None, NEVER_NULL] = None
+    policy: Annotated[RegisteredName | None, NEVER_NULL] = None
+    policy_parameters: Annotated[Parameters | None, NEVER_NULL] = None
+    placer: Annotated[RegisteredName | None, NEVER_NULL] = None
+    placer_parameters: Annotated[Parameters | None, NEVER_NULL] = None
+    round_seconds: Annotated[RoundSeconds | None, NEVER_NULL] = None
+    speed: Annotated[Speed | None, NEVER_NULL] = None
+    keep_rounds: Annotated[KeptRounds | None, NEVER_NULL] = None
 
 
 class NodeChanges(Body):
@@ -116,8 +128,8 @@ class NodeChanges(Body):
     `gpu_count`: how many GPUs it has, of the cluster's last node.
     """
 
-    drained_gpus: GpuIndices | None = None
-    gpu_count: Annotated[int, Field(ge=1, le=MAX_GPUS_PER_NODE)] | None = None
+    drained_gpus: Annotated[GpuIndices | None, NEVER_NULL] = None
+    gpu_count: Annotated[NodeGpus | None, NEVER_NULL] = None
 
     @model_validator(mode="after")
     def _says_something(self) -> NodeChanges:

@@ -17,6 +17,7 @@ from pydantic import (
 
 from maat.api.commands import CommandBody
 from maat.api.fields import (
+    NEVER_NULL,
     BatchSize,
     Body,
     GpuCount,
@@ -200,15 +201,17 @@ class JobChanges(Body):
     has held any.
     """
 
-    name: Name | None = None
-    priority: Priority | None = None
-    labels: Labels | None = Field(default=None, description="All of them: others are removed.")
+    name: Annotated[Name | None, NEVER_NULL] = None
+    priority: Annotated[Priority | None, NEVER_NULL] = None
+    labels: Annotated[Labels | None, NEVER_NULL] = Field(
+        default=None, description="All of them: others are removed."
+    )
     deadline: Moment | None = Field(default=None, description="Null takes it away.")
     gpu_types: GpuTypes | None = Field(default=None, description="Null allows all.")
     gpu_count: GpuCount | None = Field(default=None, description="Null takes it away.")
-    min_gpus: GpuCount | None = None
+    min_gpus: Annotated[GpuCount | None, NEVER_NULL] = None
     max_gpus: GpuCount | None = Field(default=None, description="Null takes the bound away.")
-    adaptivity: Literal["rigid", "strong-scaling", "adaptive"] | None = None
+    adaptivity: Annotated[Literal["rigid", "strong-scaling", "adaptive"] | None, NEVER_NULL] = None
     batch_size: BatchSize | None = Field(default=None, description="Null takes it away.")
 
     @model_validator(mode="before")

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from maat.api.fields import Body, Moment, Name, Timestamp
+from maat.api.fields import NEVER_NULL, Body, Moment, Name, Timestamp
 from maat.api.periods import PeriodName, PeriodOut
 
 
@@ -220,11 +220,11 @@ class ScheduleBody(Body):
 class ScheduleChanges(Body):
     """What to change of a schedule; what is left out stays. The secret is replaced, never read."""
 
-    name: Name | None = None
-    active: bool | None = None
-    hour: Hour | None = None
-    url: WebUrl | None = None
-    secret: Secret | None = None
+    name: Annotated[Name | None, NEVER_NULL] = None
+    active: Annotated[bool | None, NEVER_NULL] = None
+    hour: Annotated[Hour | None, NEVER_NULL] = None
+    url: Annotated[WebUrl | None, NEVER_NULL] = None
+    secret: Annotated[Secret | None, NEVER_NULL] = None
 
 
 class ScheduleOut(TypedDict):

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from maat.api.fields import Body, Name, Timestamp
+from maat.api.fields import NEVER_NULL, Body, Name, Timestamp
 from maat.api.reports import WebUrl
 from maat.vocabulary import WebhookEvent
 
@@ -43,11 +43,11 @@ class WebhookChanges(Body):
     all.
     """
 
-    name: Name | None = None
-    url: WebUrl | None = None
-    events: Events | None = None
+    name: Annotated[Name | None, NEVER_NULL] = None
+    url: Annotated[WebUrl | None, NEVER_NULL] = None
+    events: Annotated[Events | None, NEVER_NULL] = None
     cluster: Name | None = None
-    active: bool | None = None
+    active: Annotated[bool | None, NEVER_NULL] = None
 
 
 class WebhookOut(TypedDict):

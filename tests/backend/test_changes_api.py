@@ -171,9 +171,29 @@ def test_secrets_are_not_copied_and_each_is_asked_for(
 def test_a_deadline_is_shown_changed_and_taken_away(client: TestClient, submit: Submit) -> None:
     job = submit(deadline="2030-01-01T00:00:00Z")
     assert (job["deadline"], job["deadline_outlook"]) == ("2030-01-01T00:00:00.000Z", "unknown")
-    past = change(client, job["id"], deadline="2001-01-01T01:00:00+01:00").json()
-    assert (past["deadline"], past["deadline_outlook"]) == ("2001-01-01T00:00:00.000Z", "missed")
-    assert past["deadline_seconds_late"] > 0
+    later = change(client, job["id"], deadline="2031-01-01T01:00:00+01:00").json()
+    assert later["deadline"] == "2031-01-01T00:00:00.000Z"
     none = change(client, job["id"], 2, deadline=None).json()
     assert (none["deadline"], none["deadline_outlook"]) == (None, None)
     assert submit()["deadline"] is None
+
+
+def test_a_deadline_that_has_passed_is_refused_but_one_that_passes_stays(
+    client: TestClient, submit: Submit, database: Database
+) -> None:
+    job = submit(deadline="2030-01-01T00:00:00Z")
+    past = {"deadline": "2001-01-01T01:00:00+01:00"}
+    body = {"name": "late", "model": "cifar10", **past}
+    for refused in (change(client, job["id"], **past), client.post("/api/v1/jobs", json=body)):
+        assert refused.status_code == 422
+        (error,) = refused.json()["errors"]
+        assert (error["pointer"], error["code"]) == ("/deadline", "past")
+        assert error["value"] == "2001-01-01T00:00:00.000Z"
+        assert "give a later one" in error["remedy"]
+    with database.session_scope() as session:
+        session.get_one(Job, job["id"]).deadline_seconds = -1.0
+    missed = client.get(f"/api/v1/jobs/{job['id']}").json()
+    assert missed["deadline_outlook"] == "missed"
+    assert missed["deadline_seconds_late"] > 0
+    same = change(client, job["id"], deadline=missed["deadline"], priority=7)
+    assert (same.status_code, same.json()["priority"]) == (200, 7)
