@@ -135,7 +135,9 @@ def test_a_manager_makes_and_deactivates_a_user_and_a_viewer_is_not_offered_to(
     page.goto(f"{served.url}/admin")
     expect(page.locator("#admin-users")).to_contain_text("You may not do this")
     expect(page.locator("#admin-new-user")).to_be_hidden()
-    expect(page.locator("#admin-audit-part")).to_be_hidden()
+    page.goto(f"{served.url}/admin?tab=audit")
+    expect(page.locator("#admin-audit")).to_contain_text("Auditors and cluster admins see")
+    expect(page.locator("#admin-audit-more")).to_be_hidden()
 
 
 @pytest.mark.long

@@ -43,9 +43,16 @@ def cards() -> html.Div:
     content = [
         dmc.Group([*filters, html.Div(id="admin-audit-files")], gap=8, mb=8),
         scrolls("admin-audit", skeleton(120), label="Changes"),
-        dmc.Button("Show more", id="admin-audit-more", variant="subtle", size="xs", n_clicks=0),
+        dmc.Button(
+            "Show more",
+            id="admin-audit-more",
+            variant="subtle",
+            size="xs",
+            n_clicks=0,
+            style=HIDDEN,
+        ),
     ]
-    return html.Div(card("Changes", content, mb=12), id="admin-audit-part", style=HIDDEN)
+    return html.Div(card("Changes", content, mb=12))
 
 
 def register(app: Dash, api: Api) -> None:
@@ -53,7 +60,6 @@ def register(app: Dash, api: Api) -> None:
         app,
         partial(show_audit, api),
         output={
-            "part": Output("admin-audit-part", "style"),
             "records": Output("admin-audit", "children"),
             "files": Output("admin-audit-files", "children"),
             "more": Output("admin-audit-more", "style"),
@@ -83,17 +89,24 @@ async def show_audit(
         async with api.visitor() as maat:
             me = await maat.me()
             if MAY_READ not in me["permissions"]:
-                return {"part": HIDDEN}
+                return {"records": not_yours(), "files": None, "more": HIDDEN}
             found = await maat.audit(limit=limit, **filters)
     except Failure as error:
-        return {"part": SHOWN, "records": error_state(error)}
+        return {"records": error_state(error), "more": HIDDEN}
     has_more = found["next_cursor"] is not None
     return {
-        "part": SHOWN,
         "records": record_table(found["items"], is_cut=has_more and limit == MOST),
         "files": file_links(filters),
         "more": SHOWN if has_more and limit < MOST else HIDDEN,
     }
+
+
+def not_yours() -> Component:
+    return empty_state(
+        "Not yours to see",
+        "Auditors and cluster admins see what was changed: ask one of them.",
+        action=leads("Back to the overview", "/"),
+    )
 
 
 def record_table(records: Sequence[AuditRecordOut], *, is_cut: bool) -> Component:
