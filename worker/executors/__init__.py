@@ -20,9 +20,9 @@ from worker.executors.protocol import LiveExecutor, Restoration
 class ExecutorEntry:
     """One executor.
 
-    `restore`: makes it from what it left. `seconds_until_seen`: for an executor whose copy can be
-    asked what a later round would see, without any effect: how long after its submission the
-    scheduler sees a job. None if nothing can be tried with it. `read`: what its own tables say of a
+    `restore`: makes it from what it left; a copy can be asked what the next round would see,
+    without any effect. `seconds_until_seen`: how long after its submission the scheduler sees a
+    job; None if that depends on a world of the executor's own. `read`: what its own tables say of a
     cluster; None if it has none.
     """
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from sqlmodel import Session, select
 
+from backend.attempts.comparisons import measured_interference
 from backend.clusters.topology import capacity_by_type
 from backend.ids import new_id
 from backend.jobs.remedies import DrainedNode, Room, Stage, Start, Trial
@@ -37,16 +38,12 @@ from worker.rehearsals.tried_rounds import Rules, observed, played
 
 
 class LiveRehearsal:
-    """Stages of live clusters, read from the database.
-
-    There is none for a cluster whose executor acts on a world of its own: what it would answer
-    later cannot be tried.
-    """
+    """Stages of live clusters, read from the database."""
 
     def stage(self, session: Session, job: JobRow) -> Stage | None:
         cluster = session.get_one(ClusterRow, job.cluster_id)
         entry = EXECUTORS.get(cluster.executor)
-        if entry is None or entry.seconds_until_seen is None:
+        if entry is None:
             return None
         snapshot = snapshot_of(session, cluster)
         if snapshot is None:
@@ -58,9 +55,10 @@ class LiveRehearsal:
             unapplied_changes(session, cluster),
             _last_round_seconds(session, cluster),
             entry.restore,
-            entry.seconds_until_seen(),
+            None if entry.seconds_until_seen is None else entry.seconds_until_seen(),
             tenant_names(session, [job.tenant_id]),
             session.get_one(Tenant, job.tenant_id).weight,
+            measured_interference(session, cluster.id),
         )
 
 
@@ -69,7 +67,8 @@ class LiveStage:
     """A cluster and one of its jobs, which need not be stored yet.
 
     A stored job is tried as it stands, when the next round is due. A new one is tried at the moment
-    when, submitted now, it would have been profiled.
+    when, submitted now, it would have been profiled: `seconds_until_seen` from now. That is None if
+    the executor acts on a world of its own, and measures the job there first.
     """
 
     snapshot: Snapshot
@@ -78,9 +77,14 @@ class LiveStage:
     unapplied: Sequence[Changes]
     last_round_seconds: float
     restore: Callable[[Restoration], LiveExecutor]
-    seconds_until_seen: float
+    seconds_until_seen: float | None
     tenants: Mapping[str, str]
     tenant_weight: float
+    interference: Mapping[tuple[str, str, int], float]
+
+    @property
+    def executor(self) -> str:
+        return self.snapshot.cluster.executor
 
     @property
     def capacity_by_type(self) -> Mapping[str, int]:
@@ -108,7 +112,9 @@ class LiveStage:
             most[kind] = max(most.get(kind, 0), count)
         return Room(by_type, most)
 
-    def trial_of_new(self) -> Trial:
+    def trial_of_new(self) -> Trial | None:
+        if self.seconds_until_seen is None:
+            return None
         again = _as_new(self.job, at=self.snapshot.now)
         seen = self._as_seen(again)
         state = replace(self._others, jobs=(*self._others.jobs, *seen))
@@ -135,7 +141,7 @@ class LiveStage:
 
     @cached_property
     def _when(self) -> float:
-        return self.snapshot.now + self.seconds_until_seen
+        return self.snapshot.now + (self.seconds_until_seen or 0.0)
 
     @cached_property
     def _others(self) -> ClusterState:
@@ -163,7 +169,7 @@ class LiveStage:
         self, state: ClusterState, *, at: float, quotas: tuple[TenantQuota, ...] | None = None
     ) -> RoundResult:
         kept = self.snapshot.quotas if quotas is None else quotas
-        rules = Rules(self.stored, self.snapshot.reservations, kept)
+        rules = Rules(self.stored, self.snapshot.reservations, kept, self.interference)
         return played(self.snapshot.cluster, state, rules, at=at)
 
 

@@ -13,6 +13,7 @@ from itertools import islice
 from pydantic import ValidationError
 from sqlmodel import Session
 
+from backend.commands.models import JobCommand
 from backend.jobs.admission import objections
 from backend.jobs.models import Job
 from backend.jobs.remedies.stage import Rehearsal, Stage, Trial
@@ -22,6 +23,7 @@ from backend.jobs.requests import request_of
 from maat.api.job_answers import Remedy
 from maat.models.catalog import load_catalog
 from maat.scheduling.explain import ReasonCode
+from maat.vocabulary import Adaptivity
 
 MOST_TRIED = 12
 # CPU seconds for the rounds of one explanation, estimated from the cluster's last round.
@@ -91,7 +93,8 @@ class RemedyFinder:
         self, rehearsal: Rehearsal, session: Session, job: Job, key: tuple[str, int, int]
     ) -> list[Remedy]:
         stage = rehearsal.stage(session, job)
-        found = [] if stage is None else list(find_remedies(job, stage))
+        command = session.get(JobCommand, job.id)
+        found = [] if stage is None else list(find_remedies(job, stage, command))
         self._known[key] = found
         while len(self._known) > MOST_REMEMBERED:
             self._known.popitem(last=False)
@@ -104,7 +107,7 @@ def may_be_helped(job: Job) -> bool:
     return waits and not job.pause_requested and job.reason_code in SOLUBLE
 
 
-def find_remedies(job: Job, stage: Stage) -> Iterator[Remedy]:
+def find_remedies(job: Job, stage: Stage, command: JobCommand | None) -> Iterator[Remedy]:
     """Yield the first change of each kind with which a round would start the job.
 
     Also one that takes its reason away, if it changes the cluster and not the job. Nothing if the
@@ -115,20 +118,28 @@ def find_remedies(job: Job, stage: Stage) -> Iterator[Remedy]:
         if stage.last_round_seconds <= 0
         else min(MOST_TRIED, int(MOST_SECONDS / stage.last_round_seconds) - 2)
     )
-    model = load_catalog().get(job.model)
-    if tries < 1 or model is None or stage.trial_of({}).start is not None:
+    units = _units(job, stage, command)
+    if tries < 1 or not units or stage.trial_of({}).start is not None:
         return
-    capacity, found = stage.capacity_by_type, set[str]()
+    found, adapts = set[str](), command is None or job.adaptivity != Adaptivity.RIGID
     wanted = (
         wish
-        for wish in wishes(job, model, stage)
-        if wish.code not in found and (not wish.of_job or _admissible(job, wish, capacity))
+        for wish in wishes(job, units, stage, may_become_adaptive=adapts)
+        if wish.code not in found and (not wish.of_job or _admissible(job, wish, stage, command))
     )
     for wish in islice(wanted, tries):
         trial = _tried(stage, wish)
         if trial.start is not None or (wish.nodes and _is_another(job, trial)):
             found.add(wish.code)
             yield remedy_of(job, wish, trial.start, tenant_weight=stage.tenant_weight)
+
+
+def _units(job: Job, stage: Stage, command: JobCommand | None) -> Mapping[str, int]:
+    """Return the GPU types that the job can run on, and how many GPUs a replica has there."""
+    if command is not None:
+        return dict.fromkeys(stage.capacity_by_type, 1)
+    model = load_catalog().get(job.model)
+    return {} if model is None else {n: fit.gpus_per_replica for n, fit in model.fits.items()}
 
 
 def _tried(stage: Stage, wish: Wish) -> Trial:
@@ -144,10 +155,15 @@ def _is_another(job: Job, trial: Trial) -> bool:
     return trial.why is not None and trial.why.primary != job.reason_code
 
 
-def _admissible(job: Job, wish: Wish, capacity: Mapping[str, int]) -> bool:
+def _admissible(job: Job, wish: Wish, stage: Stage, command: JobCommand | None) -> bool:
     """Return whether the changed job could be submitted."""
     try:
-        body = request_of(job, wish.changes, command=None)
+        body = request_of(job, wish.changes, command=command)
     except ValidationError:
         return False
-    return not objections(body, models=load_catalog(), capacity=capacity)
+    return not objections(
+        body,
+        models=load_catalog(),
+        capacity=stage.capacity_by_type,
+        executor=stage.executor,
+    )

@@ -73,8 +73,16 @@ class Stage(Protocol):
 
     def room(self) -> Room: ...
 
-    def trial_of_new(self) -> Trial:
-        """Return what the job, not stored yet, would get if it were submitted now."""
+    @property
+    def executor(self) -> str:
+        """What runs the cluster's jobs."""
+        ...
+
+    def trial_of_new(self) -> Trial | None:
+        """Return what the job, not stored yet, would get if it were submitted now.
+
+        None if that depends on what the executor measures of it first.
+        """
         ...
 
     def trial_of(
@@ -96,5 +104,5 @@ class Rehearsal(Protocol):
     """Plays rounds that are not carried out."""
 
     def stage(self, session: Session, job: Job) -> Stage | None:
-        """Return the stage; None if the cluster has nothing to play a round with."""
+        """Return the stage; None if the cluster has no node to play a round with."""
         ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -11,7 +11,6 @@ from backend.jobs.kept_reasons import also_of
 from backend.jobs.models import Job
 from backend.jobs.remedies.stage import DrainedNode, Room, Stage
 from backend.jobs.requests import BEFORE_START
-from maat.models.catalog import CatalogModel
 from maat.scheduling.explain import ReasonCode
 from maat.vocabulary import MOST_WEIGHT, PRIORITIES, Adaptivity, WorkloadKind
 
@@ -60,20 +59,28 @@ class Wish:
         return not self.of_tenant and not self.nodes
 
 
-def wishes(job: Job, model: CatalogModel, stage: Stage) -> Iterator[Wish]:
-    """Yield what to try; nothing that can no longer change of the job."""
+def wishes(
+    job: Job, units: Mapping[str, int], stage: Stage, *, may_become_adaptive: bool
+) -> Iterator[Wish]:
+    """Yield what to try; nothing that can no longer change of the job.
+
+    `units`: the GPU types that it can run on, and how many GPUs a replica has there.
+    `may_become_adaptive`: no script changes its GPU count that was not written to.
+    """
     capacity = stage.capacity_by_type
-    types = [name for name in model.fits if name in capacity]
+    there = {name: unit for name, unit in units.items() if name in capacity}
     for wish in (
-        *_returns(job, _allowed(job, types), capacity, stage.drained_nodes),
-        *_requests(job, model, types, stage.room()),
+        *_returns(job, _allowed(job, there), capacity, stage.drained_nodes),
+        *_requests(job, there, stage.room()),
         *_turns(job, stage.tenant_weight),
     ):
-        if job.started_seconds is None or not wish.changes.keys() & BEFORE_START:
+        if job.started_seconds is not None and wish.changes.keys() & BEFORE_START:
+            continue
+        if may_become_adaptive or "adaptivity" not in wish.changes:
             yield wish
 
 
-def _allowed(job: Job, types: Sequence[str]) -> list[str]:
+def _allowed(job: Job, types: Iterable[str]) -> list[str]:
     return [name for name in types if job.gpu_types is None or name in job.gpu_types]
 
 
@@ -97,20 +104,20 @@ def _returns(
                 yield Wish("return_nodes", None, {}, tuple(nodes[:count]))
 
 
-def _requests(job: Job, model: CatalogModel, types: Sequence[str], room: Room) -> Iterator[Wish]:
+def _requests(job: Job, units: Mapping[str, int], room: Room) -> Iterator[Wish]:
     """Yield other requests."""
-    allowed = _allowed(job, types)
+    allowed = {name: units[name] for name in _allowed(job, units)}
     rigid = job.adaptivity == Adaptivity.RIGID
     if rigid and job.gpu_count is not None:
-        for count in counts_below(job.gpu_count, model, allowed, room):
+        for count in counts_below(job.gpu_count, allowed, room):
             yield Wish("lower_gpu_count", "gpu_count", {"gpu_count": count})
     if job.adaptivity != Adaptivity.ADAPTIVE:
         yield Wish("make_adaptive", "adaptivity", _adaptive(job))
     if not rigid:
-        for count in counts_below(job.min_gpus, model, allowed, room):
+        for count in counts_below(job.min_gpus, allowed, room):
             yield Wish("lower_min_gpus", "min_gpus", {"min_gpus": count})
     more = sorted(
-        (name for name in types if name not in allowed),
+        (name for name in units if name not in allowed),
         key=lambda name: -room.free_by_type.get(name, 0),
     )
     for name in more:
@@ -134,18 +141,18 @@ def _turns(job: Job, tenant_weight: float) -> Iterator[Wish]:
         yield Wish("raise_weight", "weight", {"weight": weight})
 
 
-def counts_below(asked: int, model: CatalogModel, types: Sequence[str], room: Room) -> list[int]:
+def counts_below(asked: int, units: Mapping[str, int], room: Room) -> list[int]:
     """Return free GPU counts below the requested count, the largest first.
 
-    They are all free GPUs, those free on one node, and powers of two.
+    They are all free GPUs, those free on one node, and powers of two. `units`: GPUs of a replica by
+    type.
     """
     found: set[int] = set()
-    for name in types:
-        unit = model.fits[name].gpus_per_replica
+    for name, unit in units.items():
         for free in (room.free_by_type.get(name, 0), room.most_on_one_node.get(name, 0)):
-            units = min(free, asked - 1) // unit
-            if units > 0:
-                found |= {units * unit, 2 ** (units.bit_length() - 1) * unit}
+            replicas = min(free, asked - 1) // unit
+            if replicas > 0:
+                found |= {replicas * unit, 2 ** (replicas.bit_length() - 1) * unit}
     return sorted(found, reverse=True)[:_COUNTS_TRIED]
 
 
