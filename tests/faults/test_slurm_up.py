@@ -17,7 +17,7 @@ from worker_processes import PATIENCE_SECONDS, wait_until
 
 pytestmark = pytest.mark.long
 
-SCRIPT = Path(__file__).resolve().parent.parent / "agent" / "adaptive.py"
+SCRIPT = Path(__file__).resolve().parent.parent / "agent" / "examples" / "adaptive.py"
 EPOCHS = 400
 
 
