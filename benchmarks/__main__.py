@@ -28,6 +28,7 @@ from benchmarks.service import lists as lists_benchmark
 from benchmarks.service import load as load_benchmark
 from benchmarks.service import pages as pages_benchmark
 from benchmarks.service import scale as scale_benchmark
+from benchmarks.service import tabs as tabs_benchmark
 from benchmarks.service import usage as usage_benchmark
 from benchmarks.solver import solve as solve_benchmark
 from benchmarks.table import Figures, show
@@ -104,6 +105,10 @@ def _pages(_: argparse.Namespace) -> Sequence[Figures]:
     return [pages_benchmark.measure()]
 
 
+def _tabs(_: argparse.Namespace) -> Sequence[Figures]:
+    return [tabs_benchmark.measure()]
+
+
 def _lists(_: argparse.Namespace) -> Sequence[Figures]:
     return lists_benchmark.measure()
 
@@ -146,6 +151,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "fits": _fits,
     "pollux": _pollux,
     "pages": _pages,
+    "tabs": _tabs,
     "load": _load,
     "bodies": _bodies,
     "lists": _lists,

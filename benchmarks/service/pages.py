@@ -9,28 +9,20 @@ Chromium. Ratios are of one repeat, so that the load of the machine is alike on 
 from __future__ import annotations
 
 import os
-import re
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from random import Random
 from statistics import median, quantiles
 
 from playwright.sync_api import Browser, sync_playwright
 
 from benchmarks.service.bare_pages import bare_page, drawn
-from benchmarks.service.real_server import free_port
+from benchmarks.service.running import NODES, busy_cluster, running
 from benchmarks.service.visits import QUIET_MILLISECONDS, Shown, Wanted, visitor
 from benchmarks.table import Cell, Figures
-from maat.api.clusters import NodeBody
-from maat.client import Client, Unreachable, calls
-from maat.client.calls import RawBody
+from maat.client import Client, calls
 
 TITLE = "Pages in Chromium: against a bare page, from page to page, and while they are live"
 COLUMNS = {
@@ -52,19 +44,6 @@ COLUMNS = {
 }
 REPEATS = 3
 LIVE_SECONDS = 30.0
-START_SECONDS = 120.0
-NODES: dict[int, list[NodeBody]] = {
-    64: [
-        {"gpu_type": "t4", "gpu_count": 4, "count": 6},
-        {"gpu_type": "rtx", "gpu_count": 8, "count": 3},
-        {"gpu_type": "a100", "gpu_count": 8, "count": 2},
-    ],
-    2048: [
-        {"gpu_type": "t4", "gpu_count": 4, "count": 128},
-        {"gpu_type": "rtx", "gpu_count": 8, "count": 64},
-        {"gpu_type": "a100", "gpu_count": 8, "count": 128},
-    ],
-}
 JOBS = {64: 32, 2048: 1000}
 SPEED = 60.0  # a round each second
 READY: dict[str, Wanted] = {
@@ -91,8 +70,8 @@ def measure() -> Figures:
     chromium = shutil.which("chromium")
     if chromium is None:
         return Figures("pages", TITLE, COLUMNS, [], ["skipped: needs the Debian package chromium"])
-    with tempfile.TemporaryDirectory() as folder, _running(Path(folder)) as client:
-        rows = [row for gpus in NODES for row in _rows(client, chromium, gpus)]
+    with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as maat:
+        rows = [row for gpus in NODES for row in _rows(maat.client, chromium, gpus)]
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
     notes = [
         f"medians of {REPEATS} repeats; then {LIVE_SECONDS:.0f} s live; "
@@ -102,47 +81,8 @@ def measure() -> Figures:
     return Figures("pages", TITLE, COLUMNS, rows, notes)
 
 
-@contextmanager
-def _running(folder: Path) -> Iterator[Client]:
-    """Run `maat up` on its own port and folder."""
-    log = folder / "up.log"
-    with log.open("wb") as output:
-        command = [
-            sys.executable,
-            "-m",
-            "maat",
-            "up",
-            "--no-demo",
-            "--port",
-            str(free_port()),
-            "--data-dir",
-            str(folder / "data"),
-        ]
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
-    try:
-        with Client(_address(log, process)) as client:
-            yield client
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(timeout=30)
-
-
-def _address(log: Path, process: subprocess.Popen[bytes]) -> str:
-    end = time.monotonic() + START_SECONDS
-    while process.poll() is None and time.monotonic() < end:
-        said = re.search(r"Maat is at (\S+)", log.read_text())
-        if said:
-            return said[1]
-        time.sleep(0.2)
-    raise RuntimeError(f"maat up did not start: {log.read_text()}")
-
-
 def _rows(client: Client, chromium: str, gpus: int) -> list[Row]:
-    cluster = client.send(
-        calls.create_cluster({"name": f"gpus-{gpus}", "nodes": NODES[gpus], "speed": SPEED})
-    )["id"]
-    _submit(client, cluster, JOBS[gpus])
-    _await_jobs(client, cluster)
+    cluster = busy_cluster(client, gpus, JOBS[gpus], speed=SPEED)
     paths = READY if gpus == min(NODES) else LARGE
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
@@ -214,34 +154,3 @@ def _live(client: Client, browser: Browser, cluster: str, path: str) -> Row:
 
 def _rounds(client: Client, cluster_id: str) -> int:
     return client.cluster_state(cluster_id)["round_number"] or 0
-
-
-def _submit(client: Client, cluster_id: str, count: int) -> None:
-    chance = Random(0)
-    models = ("cifar10", "bert", "imagenet", "deepspeech2", "yolov3")
-    bodies: list[RawBody] = [
-        {
-            "name": f"team{chance.randrange(20)}-train-{number:04d}",
-            "model": chance.choice(models),
-            "cluster_id": cluster_id,
-            "max_gpus": chance.choice((1, 2, 4, 8)),
-            "work_scale": 100.0,
-        }
-        for number in range(count)
-    ]
-    for start in range(0, count, 256):
-        client.send(calls.submit_jobs(bodies[start : start + 256]))
-
-
-def _await_jobs(client: Client, cluster_id: str) -> None:
-    """Wait until rounds have allocated half of the GPUs."""
-    end = time.monotonic() + 2 * START_SECONDS
-    while time.monotonic() < end:
-        try:
-            gpus = client.cluster_state(cluster_id)["gpus"]
-        except Unreachable:
-            gpus = []
-        if gpus and sum(gpu["held"] for gpu in gpus) * 2 >= len(gpus):
-            return
-        time.sleep(1.0)
-    raise RuntimeError("no round gave half of the GPUs away")
