@@ -14,7 +14,7 @@ from sqlmodel import Session
 
 from backend.accounts.cookies import check_csrf, session_secret
 from backend.accounts.locality import is_local
-from backend.accounts.permissions import Permission
+from backend.accounts.permissions import Permission, Role
 from backend.accounts.principals import (
     LOCAL_USER,
     Principal,
@@ -111,8 +111,17 @@ async def _looked_up(request: Request, find: Callable[[Session], Principal]) -> 
             return find(session)
 
     found = await gates.door.run(look_up)
-    settings: Settings = request.app.state.settings
-    return found if settings.allow_commands else found.without(Permission.JOBS_RUN_COMMANDS)
+    may = _may_run_commands(found, request.app.state.settings)
+    return found if may else found.without(Permission.JOBS_RUN_COMMANDS)
+
+
+def _may_run_commands(principal: Principal, settings: Settings) -> bool:
+    """Return whether the operator lets such a user run commands.
+
+    A process on this machine may count as the administrator, and so would a command of anyone.
+    """
+    is_admin = principal.role is Role.CLUSTER_ADMIN
+    return settings.allow_commands and (is_admin or not settings.implicit_admin)
 
 
 def require(permission: Permission) -> Callable[..., Awaitable[Principal]]:

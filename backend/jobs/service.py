@@ -223,8 +223,10 @@ class Submission:
     def _permit_commands(self) -> None:
         if Permission.JOBS_RUN_COMMANDS not in self._principal.permissions:
             raise Forbidden(
-                "You may not run commands here. MAAT_ALLOW_COMMANDS=1 allows them, for roles that "
-                "may submit jobs: ask the operator."
+                "You may not run commands here. MAAT_ALLOW_COMMANDS=true allows them to "
+                "administrators, and with MAAT_IMPLICIT_ADMIN=false to all who may submit jobs: "
+                "without it, whatever runs on this machine may be the administrator.",
+                remedy="Ask the operator.",
             )
 
     def _check_body(self, candidate: Candidate, body: JobBody) -> None:

@@ -245,6 +245,16 @@ def test_who_may_not_submit_may_not_run_commands(
     assert client_as(role).post(JOBS, json=RIGID).status_code == 403
 
 
+def test_where_a_process_of_this_machine_is_the_administrator_others_run_no_commands(
+    here: TestClient, client_as: Callable[..., TestClient]
+) -> None:
+    assert client_as(Role.CLUSTER_ADMIN).post(JOBS, json=RIGID).status_code == 201
+    answer = client_as(Role.SUBMITTER).post(JOBS, json=RIGID)
+    assert answer.status_code == 403
+    assert "MAAT_IMPLICIT_ADMIN=false" in answer.json()["detail"]
+    assert answer.json()["remedy"] == "Ask the operator."
+
+
 def test_a_cluster_that_runs_commands_has_the_speed_of_the_world(here: TestClient) -> None:
     body = {"name": "fast", "shape": "cpu=1x1", "executor": "local", "speed": 2.0}
     assert pointers(here.post("/api/v1/clusters", json=body)) == ["/speed"]
@@ -279,3 +289,18 @@ class TestWhereTheOperatorDoesNotAllowCommands:
                 assert answer.status_code == 403, answer.text
                 assert "MAAT_ALLOW_COMMANDS" in answer.json()["detail"]
         assert here.get(JOBS, params={"cluster": "here"}).json()["items"] == []
+
+
+class TestWherePeopleSignIn:
+    @pytest.fixture
+    def settings(self, settings: Settings) -> Settings:
+        return settings.model_copy(update={"implicit_admin": False})
+
+    def test_all_who_may_submit_may_run_commands(
+        self, client_as: Callable[..., TestClient]
+    ) -> None:
+        cluster = {"name": "here", "shape": "cpu=2x4", "executor": "local"}
+        admin = client_as(Role.CLUSTER_ADMIN)
+        assert admin.post("/api/v1/clusters", json=cluster).status_code == 201
+        answer = client_as(Role.SUBMITTER).post(JOBS, json=RIGID)
+        assert answer.status_code == 201, answer.text
