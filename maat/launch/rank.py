@@ -28,6 +28,7 @@ _HEARD = (signal.SIGCHLD, *_ORDERS)
 _NEXT_SIGNAL_SECONDS = 0.5  # between Slurm's signals to the processes of a step
 _LOOK_SECONDS = 1.0  # between two looks for an order to kill
 _BEAT_SECONDS = 5.0  # between two signs of life
+_UNHEARD_SECONDS = 3.0  # until an order in the folder counts that no signal has brought
 
 _INHERITED = ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "TMPDIR")
 _INHERITED_PREFIXES = ("LC_", "CUDA", "NCCL")
@@ -240,11 +241,13 @@ def _attend(
 ) -> tuple[int, resource.struct_rusage, bool]:
     """Wait for the rank, and end it by force if it was asked to end and takes too long.
 
-    Meanwhile, keep its log within its limit.
+    Slurm brings the wish to end as a signal; a node whose slurmd has died brings none, and the
+    wish is then read in the folder. Meanwhile, keep its log within its limit.
 
     Returns what wait4 says, and whether it was asked.
     """
     until: float | None = None
+    unheard_since: float | None = None
     next_beat = 0.0
     while True:
         if time.monotonic() >= next_beat:
@@ -255,9 +258,15 @@ def _attend(
             keep_within(directory.log(rank), spec.limits.log_bytes)
             told = until is not None or (status != 0 and _was_told(directory))
             return status, usage, told
-        if until is not None and (time.monotonic() >= until or directory.has("kill")):
+        if directory.has("kill") or (until is not None and time.monotonic() >= until):
             with suppress(ProcessLookupError):
                 os.killpg(pid, signal.SIGKILL)
+        elif until is None and directory.has("stop"):
+            unheard_since = unheard_since or time.monotonic()
+            if time.monotonic() - unheard_since >= _UNHEARD_SECONDS:
+                until = time.monotonic() + spec.stop_seconds
+                with suppress(ProcessLookupError):
+                    os.killpg(pid, signal.SIGTERM)
         keep_within(directory.log(rank), spec.limits.log_bytes)
         left = _LOOK_SECONDS if until is None else max(until - time.monotonic(), 0.01)
         heard = signal.sigtimedwait(_HEARD, min(left, _LOOK_SECONDS))

@@ -84,6 +84,23 @@ def test_a_controller_that_is_killed_loses_nothing(site: SlurmTraining) -> None:
     assert site.logs(job_id) == ["ready\nsaved\n"] * 2
 
 
+def test_a_job_on_a_node_whose_slurmd_died_saves_and_ends_when_it_is_told_to(
+    site: SlurmTraining,
+) -> None:
+    job_id = site.script(WAITS, gpu_count=1, gpu_types=["t4"])
+    site.round()
+    site.runs(job_id)
+    (node,) = site.attempts(job_id)[0].gpus_by_node
+    site.slurm.kill(f"slurmd {node}")
+    site.change(job_id, cancel_requested=True)
+    site.note()
+    site.look_until(lambda: site.has_ended(job_id))
+    assert site.state(job_id) == JobState.CANCELLED
+    assert site.logs(job_id) == ["ready\nsaved\n"]
+    assert not processes_of(site, site.attempts(job_id)[0].id)
+    site.slurm.start_node(node)
+
+
 @pytest.mark.long
 def test_a_controller_that_forgets_the_start_of_a_job_loses_it_and_it_runs_again(
     site: SlurmTraining,

@@ -225,8 +225,11 @@ class SlurmEngine:
             return unreadable(attempt, error)
 
     def _ends(self, attempt: AttemptDir, job: SlurmJob) -> Seen:
-        """Let ranks that Slurm has lost sight of end: until then they hold their GPUs."""
-        if not attempt.has("kill"):
+        """Let ranks that Slurm has lost sight of save and end: until then they hold their GPUs."""
+        asked = attempt.read("stop")
+        if asked is None:
+            attempt.write("stop", {"at": time.time()})
+        elif time.time() - asked["at"] > attempt.spec().stop_seconds and not attempt.has("kill"):
             attempt.write("kill", {"at": time.time()})
         return Seen(Phase.RUNNING, engine_id=str(job.id), exits=codes_of(attempt), reason=_OUTLIVES)
 
