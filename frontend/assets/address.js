@@ -16,7 +16,8 @@
         [/^\/simulations\//, '/simulate'],
         [/^\/sweeps\//, '/sweeps'],
     ];
-    let given; // the cluster that the page chose, not the visitor
+    let heard; // the cluster of the last choice, the visitor's or not
+    let given = []; // clusters that the page chose since, in their order
     let ofPage = {}; // path: the cluster of what the page shows, if the address does not name it
     let shown = window.location.pathname + window.location.search;
     const { noUpdate } = maat;
@@ -75,6 +76,16 @@
         return noUpdate();
     }
 
+    /* Whether the visitor has made a choice, and not the page. The page may have made several, of
+       which each comes as a change of the choice, or only the last. */
+    function isVisitors(cluster) {
+        const place = given.indexOf(cluster);
+        const isOurs = place >= 0 || cluster === heard;
+        given = given.slice(place + 1);
+        heard = cluster;
+        return !isOurs;
+    }
+
     /* To another page, as a link does it: forwards in the history, and from its top. */
     function go(path) {
         window.history.pushState({}, '', withCluster(path, chosen()));
@@ -91,8 +102,8 @@
        the page since. */
     function moved() {
         if (inAddress() && inAddress() !== propsOf('cluster-select').value) {
-            given = inAddress();
-            window.dash_clientside.set_props('cluster-select', {value: given});
+            given.push(inAddress());
+            window.dash_clientside.set_props('cluster-select', {value: inAddress()});
         }
         const here = withCluster(window.location.href, chosen());
         const known = propsOf('_pages_location');
@@ -143,7 +154,7 @@
                 setQuery({cluster: found.value});
             }
             const value = found ? found.value : (data.length && asked) || NO_CLUSTER;
-            if (value !== now) { given = value; }
+            if (value !== now) { given.push(value); }
             return [value === now ? noUpdate() : value, {display: data.length ? null : 'none'}];
         },
 
@@ -156,7 +167,7 @@
             ofPage[window.location.pathname] = cluster;
             const offered = (chooser.data || []).some(one => one.value === cluster);
             if (chooser.value !== cluster && offered) {
-                given = cluster;
+                given.push(cluster);
                 window.dash_clientside.set_props('cluster-select', {value: cluster});
             }
             return noUpdate();
@@ -164,8 +175,7 @@
 
         clusterInUrl(cluster) {
             const path = window.location.pathname, asked = inAddress();
-            const visitor = cluster !== given;
-            given = cluster;
+            const visitor = isVisitors(cluster);
             if (!cluster || cluster === NO_CLUSTER || cluster === asked) { return noUpdate(); }
             if (!OF_CLUSTER.test(path)) {
                 if (visitor) { keep(cluster); }

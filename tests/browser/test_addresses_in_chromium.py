@@ -132,6 +132,40 @@ def test_a_page_of_one_job_shows_the_cluster_of_that_job_which_is_no_choice_of_t
     expect(page.locator("#cluster-select")).to_have_value("demo")
 
 
+def test_a_default_that_is_heard_late_is_no_choice_of_the_visitor(two: Any, open_tab: Any) -> None:
+    (job,) = two.client.jobs(q="bert of the second")["items"]
+    page = open_tab().open(f"{two.url}/jobs/{job['id']}")
+    page.locator(f".nav-link[href='/rounds?cluster={two.second}']").wait_for()
+
+    page.evaluate(
+        """([offered, first, mine, path]) => {
+            const ours = window.dash_clientside.maat, api = window.dash_component_api;
+            const layoutOf = api.getLayout;
+            // As while the page is young: nothing is chosen yet.
+            api.getLayout = (id) => (
+                id === 'cluster-select' ? {props: {value: null, data: offered}} : layoutOf(id)
+            );
+            history.replaceState(history.state, '', '/jobs/another');
+            ours.clusterOf(offered, null); // it chooses the first, which is heard only below
+            history.replaceState(history.state, '', path);
+            ours.clusterOfPage(mine);
+            api.getLayout = layoutOf;
+            ours.clusterInUrl(first);
+            ours.clusterInUrl(mine);
+        }""",
+        [
+            [{"value": two.cluster_id, "label": "demo"}, {"value": two.second, "label": SECOND}],
+            two.cluster_id,
+            two.second,
+            f"/jobs/{job['id']}",
+        ],
+    )
+
+    page.wait_for_timeout(500)
+    assert page.url.endswith(f"/jobs/{job['id']}")
+    expect(page.locator("#cluster-select")).to_have_value(SECOND)
+
+
 @pytest.mark.long
 def test_a_simulation_of_what_a_cluster_did_shows_that_cluster(two: Any, open_tab: Any) -> None:
     replayed = {"kind": "cluster", "cluster_id": two.second}
