@@ -119,7 +119,9 @@ def details(data: Mapping[str, object], limit: int = MOST_CHARACTERS) -> str:
         where = f" on {plural(nodes, 'node')}" if isinstance(nodes, int) else ""
         parts.append(gpus(held, str(data["gpu_type"])) + where)
     parts += [
-        f"{label(name)} {_value(value)}"
+        _exits(value)
+        if name == "exit_codes" and isinstance(value, Mapping)
+        else f"{label(name)} {_value(value)}"
         for name, value in data.items()
         if name not in _SAID and value not in (None, {}, [])
     ]
@@ -132,7 +134,12 @@ def _value(value: object) -> str:
         return number(value)
     if isinstance(value, Mapping):
         return "(" + details(value, MOST_CHARACTERS // 2) + ")"
-    return str(value)
+    return str(value).removesuffix(".")
+
+
+def _exits(codes: Mapping[str, object]) -> str:
+    """`exit code 1 of rank 0, 0 of rank 1`."""
+    return "exit code " + ", ".join(f"{code} of rank {rank}" for rank, code in codes.items())
 
 
 def _plain(word: str) -> str:

@@ -29,8 +29,10 @@ def clusters(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
         "round_seconds",
         "speed",
         "paused",
+        "fault",
     )
-    rows = [[str(cluster.get(column, "")) for column in columns] for cluster in found]
+    cells = ([cluster.get(column) for column in columns] for cluster in found)
+    rows = [["" if cell is None else str(cell) for cell in row] for row in cells]
     show(found, as_json, table_of(columns, rows))
 
 

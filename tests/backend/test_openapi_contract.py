@@ -57,6 +57,7 @@ REFUSED_FIELDS = {
     "out_of_range": "A model has the batch sizes that it was measured at.",
     "above_max_batch_size": "Fields that bound each other.",
     "either_or": "One field or the other.",
+    "past": "A deadline lies ahead.",
     "over": "A reservation ends after it begins, and after now.",
     "twice": "Every file of an upload has a name of its own.",
     "exceeds_cluster": "A cluster has the GPUs that it has.",

@@ -216,6 +216,9 @@ def test_every_event_that_maat_tells_of_a_job_has_words_without_the_names_of_the
     assert details(moved) == "4 × a100 on 2 nodes"
     refused = {"field": "gpu_count", "problem": "too few"}
     assert details(refused) == "field gpu_count, problem too few"
+    ended = {"reason": "Rank 0 ended with exit code 1.", "exit_codes": {"0": 1, "1": -9}}
+    words = "reason Rank 0 ended with exit code 1, exit code 1 of rank 0, -9 of rank 1"
+    assert details(ended) == words
 
 
 def test_an_event_that_changes_a_state_tells_from_what_to_what_and_why() -> None:

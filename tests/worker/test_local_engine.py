@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from maat.launch.attempt_dir import AttemptDir
 from maat.launch.processes import identity, marked
 from worker.engines.local import LocalEngine
 from worker.engines.protocol import EngineNode, Order, Phase, Refused, Unreachable
@@ -157,6 +158,26 @@ def test_what_a_lost_attempt_left_is_a_stray_too(engine: LocalEngine) -> None:
     _until(lambda: len(_processes(known)) == len(_processes(unknown)) == 4)
     assert engine.strays(known=["att_1"]) == ["att_2"]
     assert _processes(known) + _processes(unknown) == []
+
+
+def test_what_was_forgotten_while_its_supervisor_was_still_there_is_cleaned_up_later(
+    engine: LocalEngine,
+) -> None:
+    order = _launched(engine, argv=("/bin/sh", "-c", "echo ready"))
+    _until(lambda: engine.look(["att_1"])["att_1"].phase is Phase.ENDED)
+    folder = AttemptDir(str(order.directory))
+    _until(lambda: not folder.is_locked())
+    lock = folder.take_lock()
+    assert lock is not None
+    engine.forget("att_1")
+    assert folder.has("token"), "what runs is not forgotten"
+    os.close(lock)
+
+    assert engine.strays(known=["att_1"]) == []
+    assert folder.has("token"), "its end is not stored yet"
+    assert engine.strays(known=()) == []
+    assert not folder.has("token")
+    assert engine.look(["att_1"])["att_1"].phase is Phase.ENDED
 
 
 def test_strays_of_another_maat_on_this_machine_are_left_alone(

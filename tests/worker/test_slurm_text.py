@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
 from pathlib import Path
@@ -190,6 +191,13 @@ def test_the_exit_code_is_that_of_the_script(exit_code: Any, code: int) -> None:
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"jobs": [{"name": 1}, 2]}', '{"jobs": null}'])
 def test_what_is_no_answer_is_no_answer(text: str) -> None:
     with pytest.raises(UnreadableAnswer):
+        jobs_of(text, folder=FOLDER)
+
+
+def test_an_error_of_the_controller_is_told_in_words_with_what_to_do() -> None:
+    text = json.dumps({"jobs": [], "errors": [{"error": "Unspecified error", "errno": -1}] * 2})
+    words = "Slurm says: Unspecified error. See whether slurmctld runs: `scontrol ping`."
+    with pytest.raises(UnreadableAnswer, match=re.escape(words)):
         jobs_of(text, folder=FOLDER)
 
 

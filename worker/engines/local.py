@@ -149,6 +149,9 @@ class LocalEngine:
         alive = [each for each in unknown if _is_alive(each)]
         for attempt in alive:
             control.kill(attempt)
+        for attempt in unknown:  # its supervisor may still have been there when it was forgotten
+            if attempt not in alive and attempt.has("token"):
+                control.forget(attempt)
         killed, _ = end_marked(self._is_unsupervised, seconds=control.SWEEP_SECONDS)
         found = {each.path for each in alive} | set(killed)
         return sorted({_id(path) for path in found} - set(known))

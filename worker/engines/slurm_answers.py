@@ -140,8 +140,19 @@ def _reading(command: str) -> Iterator[None]:
 def _entries(text: str, name: str) -> list[Mapping[str, Any]]:
     data = json.loads(text)
     if data.get("errors"):
-        raise UnreadableAnswer(f"Slurm answered errors: {data['errors']!r:.300}")
+        said = _said(data["errors"])
+        raise UnreadableAnswer(f"Slurm says: {said}. See whether slurmctld runs: `scontrol ping`.")
     return list(data[name])
+
+
+def _said(errors: Any) -> str:
+    """`Unspecified error`: what a list of errors says, each once."""
+    listed = errors if isinstance(errors, list) else [errors]
+    texts = [
+        str(one.get("description") or one.get("error") or one) if isinstance(one, dict) else one
+        for one in listed
+    ]
+    return "; ".join(dict.fromkeys(map(str, texts)))[:300]
 
 
 def _is_in(entry: Mapping[str, Any], partition: str | None) -> bool:
