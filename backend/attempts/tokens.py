@@ -26,7 +26,10 @@ async def reporting_attempt(request: Request) -> str:
     settings: Settings = request.app.state.settings
     named = str(request.path_params["attempt_id"])
     if not secret_key(settings).is_token_of(named, token):
-        raise Forbidden("The token belongs to another attempt.")
+        raise Forbidden(
+            "The token belongs to another attempt.",
+            remedy="Send the one in the folder of this attempt.",
+        )
     return named
 
 

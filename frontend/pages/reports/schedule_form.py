@@ -65,7 +65,7 @@ def _form() -> html.Div:
                 style={"display": "none"},
             ),
             dmc.CheckboxGroup(
-                [dmc.Checkbox(label=label, value=value) for value, label in FORMS],
+                dmc.Group([dmc.Checkbox(label=label, value=value) for value, label in FORMS], gap=24),
                 id="reports-schedule-forms",
                 label="Files",
                 value=["pdf"],
