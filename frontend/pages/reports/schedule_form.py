@@ -65,7 +65,9 @@ def _form() -> html.Div:
                 style={"display": "none"},
             ),
             dmc.CheckboxGroup(
-                dmc.Group([dmc.Checkbox(label=label, value=value) for value, label in FORMS], gap=24),
+                dmc.Group(
+                    [dmc.Checkbox(label=label, value=value) for value, label in FORMS], gap=24
+                ),
                 id="reports-schedule-forms",
                 label="Files",
                 value=["pdf"],
