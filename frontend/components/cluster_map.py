@@ -35,7 +35,7 @@ NODE_COLUMNS: list[Column] = [
     {
         "field": "stretches",
         "headerName": "Held by",
-        "flex": 3,
+        "flex": 1,
         "minWidth": 180,
         "cellRenderer": "MaatHolders",
         "cellDataType": False,
@@ -45,7 +45,7 @@ NODE_COLUMNS: list[Column] = [
         "headerName": "Fault",
         "headerTooltip": "Why the node cannot be used",
         "flex": 1,
-        "minWidth": 160,
+        "minWidth": 200,
         "tooltipField": "fault",
     },
     {

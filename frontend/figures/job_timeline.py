@@ -33,8 +33,8 @@ def job_timeline_figure(
 ) -> go.Figure:
     """Marks of what happened to it, above step charts: GPUs by type, batch size, efficiency.
 
-    The job waits where it holds no GPU. Efficiency is the mean of a span: what its samples were
-    worth at M0.
+    The last two only where they are known. The job waits where it holds no GPU. Efficiency is the
+    mean of a span: what its samples were worth at M0.
     """
     end = finished_at or now
     spans = [
@@ -47,27 +47,33 @@ def job_timeline_figure(
             "Its GPU type and count show here from its first round on.",
             height=height,
         )
+    kept = [spans[i] for i in thinned(spans, 400)]
+    counted = [span for span in kept if span["total_batch_size"] is not None]
+    worth = [span for span in kept if efficiency_of(span) is not None]
+    heights = [0.12, 0.4, *([0.26] if counted else []), *([0.22] if worth else [])]
     drawn = make_subplots(
-        rows=4,
-        cols=1,
-        shared_xaxes=True,
-        vertical_spacing=0.045,
-        row_heights=[0.12, 0.4, 0.26, 0.22],
+        rows=len(heights), cols=1, shared_xaxes=True, vertical_spacing=0.045, row_heights=heights
     )
     for trace in mark_traces(events, palette(scheme)):
         drawn.add_trace(trace, row=1, col=1)
-    kept = [spans[i] for i in thinned(spans, 400)]
     for name in gpu_order(str(span["gpu_type"]) for span in kept):
         drawn.add_trace(_gpu_trace(kept, name, end), row=2, col=1)
     colour = palette(scheme).accent
-    counted = [span for span in kept if span["total_batch_size"] is not None]
     if counted:
         trace = _step_trace("total batch size", _batches(counted, end), counted, colour)
         drawn.add_trace(trace, row=3, col=1)
-    worth = [span for span in kept if efficiency_of(span) is not None]
+        drawn.update_yaxes(title_text="Batch size<br>(samples)", rangemode="tozero", row=3, col=1)
     if worth:
         trace = _step_trace("efficiency", _efficiencies(worth, end), worth, colour)
-        drawn.add_trace(trace, row=4, col=1)
+        drawn.add_trace(trace, row=len(heights), col=1)
+        drawn.update_yaxes(
+            title_text="Efficiency",
+            range=[0, 1.05],
+            tickformat=".0%",
+            nticks=3,
+            row=len(heights),
+            col=1,
+        )
     drawn.update_layout(
         template=template(scheme),
         height=height,
@@ -76,26 +82,18 @@ def job_timeline_figure(
         margin={"t": 48},
     )
     drawn.update_xaxes(type="date", range=[submitted_at, end])
-    _title_axes(drawn, most_gpus=max(span["gpu_count"] for span in kept))
-    return zooms(drawn)
-
-
-def _title_axes(drawn: go.Figure, *, most_gpus: int) -> None:
-    drawn.update_xaxes(title_text="Cluster time", row=4, col=1)
+    drawn.update_xaxes(title_text="Cluster time", row=len(heights), col=1)
     drawn.update_yaxes(
         row=1, col=1, range=[0, 1], showticklabels=False, showgrid=False, zeroline=False
     )
     drawn.update_yaxes(
         title_text="GPUs held",
         rangemode="tozero",
-        **whole_ticks(most_gpus),
+        **whole_ticks(max(span["gpu_count"] for span in kept)),
         row=2,
         col=1,
     )
-    drawn.update_yaxes(title_text="Batch size<br>(samples)", rangemode="tozero", row=3, col=1)
-    drawn.update_yaxes(
-        title_text="Efficiency", range=[0, 1.05], tickformat=".0%", nticks=3, row=4, col=1
-    )
+    return zooms(drawn)
 
 
 def _gpu_trace(spans: Sequence[AllocationSpanOut], name: str, end: str) -> go.Scatter:

@@ -112,6 +112,18 @@ def test_the_charts_of_a_jobs_timeline_are_titled_on_one_time_axis() -> None:
     assert layout.xaxis.matches == "x4"
 
 
+def test_the_life_of_a_job_whose_batch_is_not_known_has_its_time_below_its_gpus() -> None:
+    unknown = {"total_batch_size": None, "processed_samples": 0.0, "effective_samples": None}
+    layout = job_timeline_figure(
+        [span | unknown for span in samples.spans()],
+        now="2026-11-20T11:00:00Z",
+        submitted_at="2026-11-20T09:00:00Z",
+        scheme="light",
+    ).layout
+    assert layout.xaxis2.title.text == "Cluster time"
+    assert (layout.xaxis.matches, layout.yaxis2.domain[0]) == ("x2", 0)
+
+
 @pytest.mark.parametrize("name", sorted(EMPTY))
 def test_without_data_a_figure_says_so_and_what_to_do(name: str) -> None:
     figure = EMPTY[name]("light")

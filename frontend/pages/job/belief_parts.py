@@ -53,7 +53,7 @@ def restart_table(belief: BeliefOut) -> list[Component]:
     measured = sum(part["measured"] for part in parts)
     source = f"by {plural(measured, 'measurement')}" if measured else "assumed: none was measured"
     total = f"Moving it to other GPUs costs about {duration(belief['restart_seconds'])}, {source}."
-    heads = ("Part of a restart", "Believed (s)", "Deviation (s)", "Measured", "Assumed (s)")
+    heads = ("Part of a restart", "Believed (s)", "± (s)", "Measured", "Assumed (s)")
     head = html.Thead(html.Tr([html.Th(text) for text in heads]))
     believed = column([part["seconds"] for part in parts])
     rows = [
