@@ -45,10 +45,14 @@ class HealthMonitor:
         """Return the present health.
 
         If the database takes longer than PATIENCE_SECONDS, returns the last known health, marked as
-        such. Raises the database's error, and Unavailable if the database has never answered.
+        such. Raises the database's error, and Unavailable if the database has never answered
+        or the monitor is closed.
         """
         if self._under_way is None or self._under_way.done():
-            self._under_way = self._thread.submit(self._look)
+            try:
+                self._under_way = self._thread.submit(self._look)
+            except RuntimeError:  # closed: a last request came while the service ends
+                raise Unavailable("The service is ending.") from None
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
                 return await asyncio.shield(asyncio.wrap_future(self._under_way))

@@ -66,14 +66,8 @@ def job_timeline_figure(
     if worth:
         trace = _step_trace("efficiency", _efficiencies(worth, end), worth, colour)
         drawn.add_trace(trace, row=len(heights), col=1)
-        drawn.update_yaxes(
-            title_text="Efficiency",
-            range=[0, 1.05],
-            tickformat=".0%",
-            nticks=3,
-            row=len(heights),
-            col=1,
-        )
+        shares = {"title_text": "Efficiency", "range": [0, 1.05], "tickformat": ".0%", "nticks": 3}
+        drawn.update_yaxes(**shares, row=len(heights), col=1)
     drawn.update_layout(
         template=template(scheme),
         height=height,
@@ -83,17 +77,18 @@ def job_timeline_figure(
     )
     drawn.update_xaxes(type="date", range=[submitted_at, end])
     drawn.update_xaxes(title_text="Cluster time", row=len(heights), col=1)
+    _name_first_axes(drawn, most_gpus=max(span["gpu_count"] for span in kept))
+    return zooms(drawn)
+
+
+def _name_first_axes(drawn: go.Figure, *, most_gpus: int) -> None:
+    """Of the two charts that each life has."""
     drawn.update_yaxes(
         row=1, col=1, range=[0, 1], showticklabels=False, showgrid=False, zeroline=False
     )
     drawn.update_yaxes(
-        title_text="GPUs held",
-        rangemode="tozero",
-        **whole_ticks(max(span["gpu_count"] for span in kept)),
-        row=2,
-        col=1,
+        title_text="GPUs held", rangemode="tozero", **whole_ticks(most_gpus), row=2, col=1
     )
-    return zooms(drawn)
 
 
 def _gpu_trace(spans: Sequence[AllocationSpanOut], name: str, end: str) -> go.Scatter:

@@ -71,7 +71,7 @@ def test_a_worker_that_is_killed_and_started_again_goes_on_where_it_was(
     wait_until(lambda: all_ended(database, cluster_id), "all jobs end", log=worker.log)
     assert sorted(ids) == [row.id for row in jobs_of(database, cluster_id)]
     assert {row.state for row in jobs_of(database, cluster_id)} == {"succeeded"}
-    assert waiting_messages(database, cluster_id) == []
+    wait_until(lambda: not waiting_messages(database, cluster_id), "the last round is applied")
     assert_history_is_whole(database, cluster_id)
 
 
@@ -175,7 +175,7 @@ def test_of_four_processes_that_race_exactly_one_makes_each_round(
     assert everything == round_numbers(database, cluster_id)
     assert len(everything) >= 15
     assert sum(bool(numbers) for numbers in made) > 1, "the processes did not race"
-    assert waiting_messages(database, cluster_id) == []
+    wait_until(lambda: not waiting_messages(database, cluster_id), "the last round is applied")
     assert_history_is_whole(database, cluster_id)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from uuid import uuid4
 
 import dash_mantine_components as dmc
@@ -65,9 +66,7 @@ def _form() -> html.Div:
                 style={"display": "none"},
             ),
             dmc.CheckboxGroup(
-                dmc.Group(
-                    [dmc.Checkbox(label=label, value=value) for value, label in FORMS], gap=24
-                ),
+                _boxes(FORMS),
                 id="reports-schedule-forms",
                 label="Files",
                 value=["pdf"],
@@ -82,6 +81,10 @@ def _form() -> html.Div:
         className="form-stack",
         **submits("reports-schedule-add"),
     )
+
+
+def _boxes(choices: Sequence[tuple[str, str]]) -> dmc.Group:
+    return dmc.Group([dmc.Checkbox(label=label, value=value) for value, label in choices], gap=24)
 
 
 def _choice(field: str, label: str, choices: tuple[tuple[str, str], ...], value: str) -> html.Div:

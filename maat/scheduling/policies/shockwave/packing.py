@@ -35,7 +35,13 @@ def share_packed(window: Window, options: MixedOptions) -> tuple[IntArray | None
     gap = (by_counts.bound - objective) / max(abs(by_counts.bound), abs(objective), 1e-300)
     if gap <= PACKING_GAP and window.is_fair(table.sum(axis=1)):
         status = SolveStatus.OPTIMAL if gap <= options.gap else SolveStatus.WITHIN_GAP
-        return table, replace(by_counts, status=status, objective=objective, gap=max(gap, 0.0))
+        return table, replace(
+            by_counts,
+            status=status,
+            objective=objective,
+            bound=max(by_counts.bound, objective),
+            gap=max(gap, 0.0),
+        )
     rounds, report = share_rounds(
         window,
         replace(options, gap=max(options.gap, PACKING_GAP), nodes=min(options.nodes, _MOST_NODES)),
