@@ -106,18 +106,16 @@ def change_job(
 ) -> Job:
     """Set what was given. Values equal to the present ones make no new version.
 
-    Raises PreconditionRequired without If-Match, and what `check_request` raises.
+    Raises PreconditionRequired without If-Match, Invalid for a deadline that has passed, and what
+    `check_request` raises.
     """
     job = _job_to_change(session, principal, job_id, "change")
     check_version(if_match, job.version)
     _check_it_lives(job)
     given = changes.model_dump(exclude_unset=True, exclude={"deadline"})
     if "deadline" in changes.model_fields_set:
-        cluster, wished = session.get_one(Cluster, job.cluster_id), changes.deadline
-        given["deadline_seconds"] = _deadline_in_seconds(cluster, job, wished)
+        given["deadline_seconds"] = _deadline_in_seconds(session, job, changes.deadline)
     changed = {name: value for name, value in given.items() if value != getattr(job, name)}
-    if changes.deadline is not None and "deadline_seconds" in changed:
-        _check_is_ahead(session, cluster, changes.deadline)
     if not changed:
         return job
     if "priority" in changed:
@@ -185,18 +183,20 @@ def _check_it_lives(job: Job) -> None:
         raise Conflict(f"The job has already ended: {job.state}.")
 
 
-def _deadline_in_seconds(cluster: Cluster, job: Job, wished: datetime | None) -> float | None:
-    """Return a deadline in cluster time: the present one unchanged, which is shown rounded."""
-    present = job.deadline_seconds
-    if wished is None or present is None or shown_at(cluster, present) != rfc3339(wished):
-        return None if wished is None else seconds_at(cluster, wished)
-    return present
+def _deadline_in_seconds(session: Session, job: Job, wished: datetime | None) -> float | None:
+    """Return a deadline in cluster time; the present one, which is shown rounded, unchanged.
 
-
-def _check_is_ahead(session: Session, cluster: Cluster, deadline: datetime) -> None:
-    wrong = objection_to(deadline, cluster, moment_of(session))
+    Raises Invalid for another that has passed.
+    """
+    cluster, present = session.get_one(Cluster, job.cluster_id), job.deadline_seconds
+    if wished is None:
+        return None
+    if present is not None and shown_at(cluster, present) == rfc3339(wished):
+        return present
+    wrong = objection_to(wished, cluster, moment_of(session))
     if wrong:
         raise Invalid(f"{wrong.message} {wrong.remedy}", errors=[wrong])
+    return seconds_at(cluster, wished)
 
 
 def _record(session: Session, principal: Principal, action: str, job: Job) -> None:

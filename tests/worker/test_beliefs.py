@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import settings as examples
@@ -14,10 +11,8 @@ from training_samples import TrainingCluster
 
 from backend.attempts.beliefs import show_belief
 from backend.attempts.restarts import ASSUMED_SECONDS, restart_parts, restart_seconds
-from backend.database import Database
 from backend.models import AttemptRow, GpuScore, Job, JobFit, Node, StepSample
 from backend.models import Cluster as ClusterRow
-from backend.settings import Settings
 from maat.api.beliefs import BeliefOut
 from maat.scheduling.cluster import Cluster
 from maat.vocabulary import AttemptKind, AttemptState, Outcome
@@ -25,14 +20,6 @@ from worker.training.beliefs import belief_of
 from worker.training.knowledge import Knowledge
 from worker.training.tables import MeasuredScore, read_tables
 from worker.training.variability import ALL, classes_of, scores_of
-
-
-@pytest.fixture
-def cluster(database: Database, tmp_path: Path) -> Iterator[TrainingCluster]:
-    settings = Settings(_env_file=None, data_dir=tmp_path / "data", allow_commands=True)
-    found = TrainingCluster(database, settings, tmp_path)
-    yield found
-    found.close()
 
 
 def adaptive(cluster: TrainingCluster) -> str:

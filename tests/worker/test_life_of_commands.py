@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from live_samples import assert_history_is_whole, states_of
 from training_samples import TrainingCluster
 
-from backend.database import Database
-from backend.settings import Settings
 from maat.vocabulary import AttemptState, JobState, Outcome, StopReason
 
 pytestmark = pytest.mark.both_databases
@@ -21,14 +16,6 @@ count=$(cat "$SAVED" 2>/dev/null || echo 0); echo "from $count"
 trap 'echo $count > "$SAVED"; exit 143' TERM
 while :; do count=$((count + 1)); sleep 0.02; done
 """
-
-
-@pytest.fixture
-def cluster(database: Database, tmp_path: Path) -> Iterator[TrainingCluster]:
-    settings = Settings(_env_file=None, data_dir=tmp_path / "data", allow_commands=True)
-    found = TrainingCluster(database, settings, tmp_path)
-    yield found
-    found.close()
 
 
 def runs(cluster: TrainingCluster, job_id: str) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,19 +10,9 @@ from live_samples import job
 from test_rehearsal import press, remedies_of
 from training_samples import TrainingCluster
 
-from backend.database import Database
-from backend.settings import Settings
 from maat.scheduling.explain import ReasonCode
 
 SLEEP = ("/bin/sleep", "600")
-
-
-@pytest.fixture
-def cluster(database: Database, tmp_path: Path) -> Iterator[TrainingCluster]:
-    settings = Settings(_env_file=None, data_dir=tmp_path / "data", allow_commands=True)
-    found = TrainingCluster(database, settings, tmp_path)
-    yield found
-    found.close()
 
 
 def full_but_for_four(cluster: TrainingCluster, **wanted: Any) -> str:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 import pytest
 from live_samples import assert_history_is_whole, job, spans_of, states_of
@@ -13,9 +11,7 @@ from sqlmodel import col, select
 from training_samples import TrainingCluster
 
 from backend.attempts.folders import attempts_folder, cluster_folder
-from backend.database import Database
 from backend.models import Cluster, JobEvent, JobMemory, Node
-from backend.settings import Settings
 from maat.vocabulary import AttemptState, JobState, Outcome, StopReason
 from worker import housekeeping
 
@@ -23,14 +19,6 @@ pytestmark = pytest.mark.both_databases
 
 S = JobState
 SLEEP = ("/bin/sleep", "600")
-
-
-@pytest.fixture
-def cluster(database: Database, tmp_path: Path) -> Iterator[TrainingCluster]:
-    settings = Settings(_env_file=None, data_dir=tmp_path / "data", allow_commands=True)
-    found = TrainingCluster(database, settings, tmp_path)
-    yield found
-    found.close()
 
 
 def test_a_command_is_started_runs_and_ends(cluster: TrainingCluster) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from training_samples import TrainingCluster
@@ -13,22 +11,12 @@ from backend.accounts.identity import Principal
 from backend.accounts.permissions import Role
 from backend.attempts.models import AttemptRow
 from backend.clocktime import cluster_seconds
-from backend.database import Database
 from backend.models import Cluster
 from backend.moments import moment_of
 from backend.periods import Period
-from backend.settings import Settings
 from backend.usage.service import usage
 from maat.api.usage import UsageFigures
 from maat.vocabulary import AttemptKind, AttemptState, Outcome
-
-
-@pytest.fixture
-def cluster(database: Database, tmp_path: Path) -> Iterator[TrainingCluster]:
-    settings = Settings(_env_file=None, data_dir=tmp_path / "data", allow_commands=True)
-    found = TrainingCluster(database, settings, tmp_path)
-    yield found
-    found.close()
 
 
 def total(cluster: TrainingCluster) -> UsageFigures:
