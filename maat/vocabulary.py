@@ -353,6 +353,19 @@ class WithoutRho(StrEnum):
     SKIPPED = "skipped"
 
 
+class ForecastBasis(StrEnum):
+    """What the end of a job is drawn from.
+
+    WORK: what is left of its work, at its measured or published step times. RUNS: nobody knows its
+    work; jobs like it ran so long. GUESS: nobody knows its work, and no job like it has ended after
+    running longer.
+    """
+
+    WORK = "work"
+    RUNS = "runs"
+    GUESS = "guess"
+
+
 class PromiseKind(StrEnum):
     """When a forecast was made that is kept.
 

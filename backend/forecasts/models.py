@@ -12,6 +12,7 @@ from backend.clocktime import utc_now
 from backend.columns import BigId, CompressedJson, Json, UtcDateTime
 from backend.ids import new_id
 from backend.operations.models import OperationState
+from maat.vocabulary import ForecastBasis
 
 
 class ClusterForecast(SQLModel, table=True):
@@ -51,7 +52,8 @@ class JobForecastRow(SQLModel, table=True):
     """The latest forecast of a job that has not ended. `*_p50`, `*_p90` are cluster seconds.
 
     None: later than the draws go. `holds_gpus`: it held some, so that its start is over. `spans`:
-    rows of [cluster second, GPU type or None, GPUs] in the central draw.
+    rows of [cluster second, GPU type or None, GPUs] in the central draw. `basis`: a word of
+    ForecastBasis; `precedents`: how many ended jobs were drawn from.
     """
 
     __tablename__ = "job_forecasts"
@@ -67,6 +69,8 @@ class JobForecastRow(SQLModel, table=True):
     end_p50: float | None = None
     end_p90: float | None = None
     spans: list[list[Any]] = Field(default_factory=list, sa_type=Json)
+    basis: str = Field(default=ForecastBasis.WORK.value, max_length=40)
+    precedents: int = 0
 
 
 class ForecastPromise(SQLModel, table=True):

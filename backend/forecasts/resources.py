@@ -25,6 +25,7 @@ from maat.api.forecasts import (
     late_quantile,
 )
 from maat.scheduling.explain import ReasonCode
+from maat.vocabulary import ForecastBasis
 
 _PAUSED = "It is paused: it starts after somebody resumes it."
 _HELD = "A job that it was to follow has not succeeded: it starts after somebody releases it."
@@ -70,7 +71,14 @@ def times_of(job: Job, row: JobForecastRow | None, cluster: ClusterTimes) -> Job
         return None
     times = show_times(vars(row), row.made_seconds, cluster)
     made_at = shown_at(cluster, row.made_seconds)
-    return JobTimesOut(made_at=made_at, draws=row.draws, start=times["start"], end=times["end"])
+    return JobTimesOut(
+        made_at=made_at,
+        draws=row.draws,
+        start=times["start"],
+        end=times["end"],
+        basis=times["basis"],
+        precedents=times["precedents"],
+    )
 
 
 def _bare(job: Job, why: Coming) -> JobForecastOut:
@@ -97,6 +105,8 @@ def show_times(values: Mapping[str, Any], made: float, cluster: ClusterTimes) ->
             HeldOut(from_at=shown_at(cluster, at), gpu_type=kind, gpu_count=count)
             for at, kind, count in values["spans"]
         ],
+        basis=ForecastBasis(values.get("basis", ForecastBasis.WORK)),
+        precedents=values.get("precedents", 0),
     )
 
 

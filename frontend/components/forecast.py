@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import cast
 
 from dash import html
 from dash.development.base_component import Component
@@ -12,13 +11,14 @@ from frontend.components.states import gpu_chip
 from frontend.formatting import ABSENT, clock, duration, parse_time, percent
 from maat.api.forecasts import (
     ForecastTimes,
-    HeldOut,
     JobTimesOut,
     QuantilesOut,
     SideOut,
     SlowedOut,
+    grounds_in_words,
     late_quantile,
 )
+from maat.vocabulary import ForecastBasis
 
 LATER = "later than in 14 days"
 LATER_BRIEFLY = "in over 14 days"
@@ -51,10 +51,12 @@ def _short(text: str | None, *, beside: str | None = None) -> str:
 def expected(times: JobTimesOut | None) -> str:
     """`starts 14:20–15:05`, `ends 23:50–25 Nov`: P50 to P90; the day where it is another one.
 
-    A forecast of too few draws for a P90 is marked: `ends 14:20–15:05 (first)`.
+    A guess is marked, and a forecast of too few draws for a P90: `ends 14:20–15:05 (first)`.
     """
     if times is None:
         return ABSENT
+    if times["basis"] == ForecastBasis.GUESS:
+        return f"{_brief_times(times)} (guess)"
     return _brief_times(times) + ("" if late_quantile(times["draws"]) == P90 else " (first)")
 
 
@@ -74,9 +76,9 @@ def expected_exact(times: JobTimesOut | None) -> str | None:
     """Start and end in words, and when they were worked out."""
     if times is None:
         return None
-    told = {"start": times["start"], "end": times["end"], "allocations": list[HeldOut]()}
-    said = words(cast(ForecastTimes, told), times["draws"])
-    return f"{said} {rests_on(times['draws'])}, at {clock(times['made_at'])}, cluster time."
+    said = words(times, times["draws"])
+    made = f"{rests_on(times['draws'])}, at {clock(times['made_at'])}, cluster time."
+    return f"{said} {grounds_in_words(times['basis'], times['precedents'])} {made}"
 
 
 def rests_on(draws: int | None) -> str:
@@ -94,7 +96,7 @@ def _brief(moment: datetime, times: JobTimesOut) -> str:
     return f"{moment:%H:%M}" if same_day else f"{moment.day} {moment:%b}"
 
 
-def words(times: ForecastTimes, draws: int) -> str:
+def words(times: ForecastTimes | JobTimesOut, draws: int) -> str:
     """`Starts about ... It ends about ...`"""
     if times["start"] is None:
         return f"Ends {about(times['end'], draws)}."

@@ -11,6 +11,7 @@ from maat.api.clusters import NodeBody
 from maat.api.fields import Body, Parameters, Timestamp
 from maat.api.jobs import JobBody
 from maat.api.operations import OperationState
+from maat.vocabulary import ForecastBasis
 
 MOST_CHANGED_NODES = 1000
 NamedPart = Annotated[str, Field(min_length=1, max_length=100)]
@@ -27,6 +28,23 @@ def p90_probability(draws: int) -> float:
 def late_quantile(draws: int) -> str:
     """Return what the time called P90 is, of so many draws: `P90` from nine on, `P75` of three."""
     return f"P{100 * p90_probability(draws):.0f}"
+
+
+def grounds_in_words(basis: ForecastBasis, precedents: int) -> str:
+    """Return a sentence that says what the end of a job rests on."""
+    jobs = "1 job" if precedents == 1 else f"{precedents} jobs"
+    match basis:
+        case ForecastBasis.WORK if precedents:
+            return f"Its pace is that of {jobs} that ended."
+        case ForecastBasis.WORK:
+            return "Its pace is assumed: no job has ended yet."
+        case ForecastBasis.RUNS:
+            return f"Nobody said how much work it has: it is taken to run as {jobs} like it did."
+        case ForecastBasis.GUESS:
+            return (
+                "A guess: nobody said how much work it has, and no job like it has ended after "
+                "running longer."
+            )
 
 
 class ClusterChangesBody(Body):
@@ -93,15 +111,22 @@ class HeldOut(TypedDict):
 
 
 class ForecastTimes(TypedDict):
-    """When a job starts and ends. `start` is null if it holds GPUs: it has started."""
+    """When a job starts and ends. `start` is null if it holds GPUs: it has started.
+
+    `basis`: what the end is drawn from: its `work`, at its step times and the pace of jobs that
+    ended; else the `runs` of jobs like it; else it is a `guess`. `precedents`: how many ended jobs
+    were drawn from.
+    """
 
     start: QuantilesOut | None
     end: QuantilesOut
     allocations: list[HeldOut]
+    basis: ForecastBasis
+    precedents: int
 
 
 class JobTimesOut(TypedDict):
-    """When a job starts and ends, as of the last forecast that has it. `start`: as above.
+    """When a job starts and ends, as of the last forecast that has it. `start`, `basis`: as above.
 
     `draws`: on how many it rests; of fewer than nine, P90 is held less often.
     """
@@ -110,6 +135,8 @@ class JobTimesOut(TypedDict):
     draws: int
     start: QuantilesOut | None
     end: QuantilesOut
+    basis: ForecastBasis
+    precedents: int
 
 
 class JobForecastOut(TypedDict):

@@ -168,6 +168,7 @@ def job_lines(found: JobForecastOut) -> list[str]:
     lines = [found["sentence"]]
     if found["times"] is not None:
         lines += [
+            _grounds(found["times"]),
             *_allocations(found["times"]),
             f"From {found['draws']} draws, {found['made_at']}.",
         ]
@@ -213,7 +214,14 @@ def _times_lines(times: ForecastTimes, draws: int) -> list[str]:
     if times["start"] is not None:
         lines.append(f"It would start {_when(times['start'], draws)},")
     lines.append(f"{'and end' if lines else 'It would end'} {_when(times['end'], draws)}.")
-    return [*lines, *_allocations(times)]
+    return [*lines, _grounds(times), *_allocations(times)]
+
+
+def _grounds(times: ForecastTimes) -> str:
+    from maat.api.forecasts import grounds_in_words
+    from maat.vocabulary import ForecastBasis
+
+    return grounds_in_words(ForecastBasis(times["basis"]), times["precedents"])
 
 
 def _when(quantiles: QuantilesOut, draws: int) -> str:

@@ -21,6 +21,7 @@ from maat.forecasting.present import Present
 from maat.forecasting.truths import BelievedTruth, unseen_job
 from maat.scheduling.belief import Fitter
 from maat.scheduling.job import Job, JobId, JobSpec
+from maat.vocabulary import ForecastBasis
 
 CENTRAL = 0
 """The number of the draw in which all goes as believed, and the last day's jobs come again."""
@@ -34,6 +35,19 @@ PRIOR_WEIGHT = 4
 UNKNOWN_SECONDS = 3600.0
 UNKNOWN_SPREAD = 1.0
 """Median, and spread of the logarithm, of the seconds of a job of which nothing is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grounds:
+    """What a job's end rests on.
+
+    `precedents`: how many ended jobs its pace, or its run, is drawn from. `pace`: in the central
+    draw, relative to its step times; None if its work is not known.
+    """
+
+    basis: ForecastBasis
+    precedents: int
+    pace: float | None = None
 
 
 @dataclass(frozen=True)
@@ -60,11 +74,14 @@ class Drawing:
         lives = {job_id: self._life(job, number) for job_id, job in self._jobs.items()}
         return Draw(lives, self._arrivals(number))
 
-    def central_pace(self, job_id: JobId) -> float | None:
-        """Return the pace of a job in the central draw; None if its work is not known."""
-        job = self._jobs[job_id]
-        known = self._is_known(job.spec, self._truths[job_id])
-        return self._pace(job, self._truths[job_id], None) if known else None
+    def grounds(self, job_id: JobId) -> Grounds:
+        """Return what the end of a job is drawn from."""
+        job, truth = self._jobs[job_id], self._truths[job_id]
+        if self._is_known(job.spec, truth):
+            paces = self._paces_of(job.spec)
+            return Grounds(ForecastBasis.WORK, len(paces), self._pace(job, truth, None))
+        longer = _seconds_left_of_longer(self._unknown.history.run_seconds_of(job.spec), job)
+        return Grounds(ForecastBasis.RUNS if longer else ForecastBasis.GUESS, len(longer))
 
     def _truth(self, job: Job) -> BelievedTruth:
         past = self._unknown.history.life_of(job.spec)
@@ -83,8 +100,8 @@ class Drawing:
             if rng is None:
                 return median(paces) if len(paces) >= PRIOR_WEIGHT else PRIOR_PACE
             return _drawn(paces, rng, prior=_prior(PRIOR_PACE, PRIOR_SPREAD))
-        ran = self._unknown.history.run_seconds_of(spec)
-        seconds = _seconds_left(ran, sum(job.attained_gpu_seconds.values()), spec, rng)
+        longer = _seconds_left_of_longer(self._unknown.history.run_seconds_of(spec), job)
+        seconds = _seconds_left(longer, rng)
         return seconds * _rate(truth, spec) / max(job.remaining_work, 1e-9)
 
     def _paces_of(self, spec: JobSpec) -> list[float]:
@@ -141,12 +158,14 @@ def _drawn(
     return past[int(index * len(past))]
 
 
-def _seconds_left(
-    ran: list[float], gpu_seconds: float, spec: JobSpec, rng: np.random.Generator | None
-) -> float:
-    """Return the seconds left of a job whose work nobody knows: those of jobs that ran longer."""
-    elapsed = gpu_seconds / max(spec.requested_gpus, 1)
-    longer = sorted(seconds - elapsed for seconds in ran if seconds > elapsed)
+def _seconds_left_of_longer(ran: list[float], job: Job) -> list[float]:
+    """Return for how long those of these runs went on that had lasted as long as this job's."""
+    elapsed = sum(job.attained_gpu_seconds.values()) / max(job.spec.requested_gpus, 1)
+    return sorted(seconds - elapsed for seconds in ran if seconds > elapsed)
+
+
+def _seconds_left(longer: list[float], rng: np.random.Generator | None) -> float:
+    """Return the seconds left of a job whose work nobody knows. `longer`: as above."""
     if rng is None:
         return longer[len(longer) // 2] if longer else UNKNOWN_SECONDS
     return max(_drawn(longer, rng, prior=_prior(UNKNOWN_SECONDS, UNKNOWN_SPREAD)), 1.0)

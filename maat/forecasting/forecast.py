@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from maat.forecasting.draws import CENTRAL, Drawing, Unknown
+from maat.forecasting.draws import CENTRAL, Drawing, Grounds, Unknown
 from maat.forecasting.play import Pacing, Played, Span, play
 from maat.forecasting.present import Present
 from maat.scheduling.belief import Fitter
@@ -38,8 +38,8 @@ class JobForecast:
     """When a job starts and ends.
 
     `start`: when it next gets GPUs; None if it holds some. `spans`: what it holds over time in the
-    central draw. `run_seconds`: from its first GPUs (or now) to its end in that draw, at `pace`
-    times the step times that are believed of it; None if not known.
+    central draw. `run_seconds`: from its first GPUs (or now) to its end in that draw.
+    `grounds`: what all this rests on.
     """
 
     job_id: JobId
@@ -47,7 +47,7 @@ class JobForecast:
     end: Quantiles
     spans: tuple[Span, ...]
     run_seconds: float | None
-    pace: float | None
+    grounds: Grounds
 
 
 @dataclass(frozen=True)
@@ -105,8 +105,7 @@ def forecast(
                 raise
             break
         progress(len(played))
-    paces = {job_id: drawing.central_pace(job_id) for job_id in present.job_ids}
-    return summed_up(present, played[CENTRAL], played[CENTRAL + 1 :], paces)
+    return summed_up(present, drawing, played[CENTRAL], played[CENTRAL + 1 :])
 
 
 def side_by_side(
@@ -142,8 +141,8 @@ def side_by_side(
     def summary() -> tuple[Forecast, Forecast]:
         first, second = ([pair[side] for pair in pairs] for side in (0, 1))
         return (
-            summed_up(before, Played({}, {}, {}, 0), first, {}),
-            summed_up(after, middle or second[0], second, {}),
+            summed_up(before, sides[0], Played({}, {}, {}, 0), first),
+            summed_up(after, sides[1], middle or second[0], second),
         )
 
     pairs: list[tuple[Played, Played]] = []
@@ -167,12 +166,9 @@ def side_by_side(
 
 
 def summed_up(
-    present: Present,
-    central: Played,
-    draws: Sequence[Played],
-    paces: Mapping[JobId, float | None],
+    present: Present, drawing: Drawing, central: Played, draws: Sequence[Played]
 ) -> Forecast:
-    """Return the quantiles of these draws. `paces`: of the central one."""
+    """Return the quantiles of these draws."""
     now = present.now
     running = {one.job.id for one in present.jobs if one.job.allocation is not None}
     jobs = {}
@@ -185,7 +181,7 @@ def summed_up(
             quantiles(_times(draws, job_id, "ends"), now),
             tuple(central.spans.get(job_id, ())),
             None if begun is None or end is None else end - begun,
-            paces.get(job_id),
+            drawing.grounds(job_id),
         )
     return Forecast(now, jobs, central, tuple(draws))
 

@@ -24,7 +24,7 @@ from backend.models import (
     WhatIf,
 )
 from maat.api.fields import rfc3339
-from maat.vocabulary import JobState, PromiseKind
+from maat.vocabulary import ForecastBasis, JobState, PromiseKind
 
 FORECASTS = "/api/v1/forecasts"
 BODY = {"name": "one", "model": "cifar10"}
@@ -65,7 +65,7 @@ def end(session: Session, job_id: str, *, started: float, finished: float) -> No
 def test_a_job_tells_when_it_starts_and_ends(client: TestClient, database: Database) -> None:
     job = submit(client)
     with database.session_scope() as session:
-        keep_forecast(session, job["id"])
+        keep_forecast(session, job["id"], basis=ForecastBasis.RUNS.value, precedents=3)
         epoch = session.exec(select(Cluster)).one().epoch
 
     found = client.get(f"/api/v1/jobs/{job['id']}/forecast").json()
@@ -75,6 +75,7 @@ def test_a_job_tells_when_it_starts_and_ends(client: TestClient, database: Datab
     assert (times["start"]["p50_seconds"], times["start"]["p90_seconds"]) == (600.0, 1800.0)
     assert (times["end"]["p50_seconds"], times["end"]["p90_at"]) == (4200.0, None)
     assert [one["gpu_count"] for one in times["allocations"]] == [4, 0]
+    assert (times["basis"], times["precedents"]) == ("runs", 3)
     assert "no P90 within 14 days" in found["sentence"]
     assert found["made_at"] > epoch.isoformat()
 

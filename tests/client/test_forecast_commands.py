@@ -73,6 +73,7 @@ def test_a_job_tells_when_it_ends(run: Run, maat: Client, app: FastAPI) -> None:
 
     assert "Ends about " in shown
     assert " at P90" in shown
+    assert "Its pace is assumed: no job has ended yet." in shown
     found = json.loads(run("forecast", job["id"], "--json"))
     assert found["state"] == "made"
     assert found["times"]["end"]["p90_seconds"] >= found["times"]["end"]["p50_seconds"] > 0
@@ -85,6 +86,7 @@ def test_a_job_is_forecast_before_it_is_submitted(run: Run, maat: Client, app: F
 
     assert "It would start in about" in shown
     assert "and end in about" in shown
+    assert "Its pace is assumed: no job has ended yet." in shown
     assert "No other job ends earlier or later." in shown
     (before,) = [line for line in shown.splitlines() if line.startswith("as it is")]
     assert before.split()[3:] == ["0", "-", "-", "-", "0"]

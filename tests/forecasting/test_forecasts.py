@@ -10,7 +10,7 @@ from itertools import islice
 import pytest
 
 from maat.forecasting.changes import with_job, with_nodes, with_policy
-from maat.forecasting.draws import CENTRAL, PRIOR_PACE, Drawing, Unknown
+from maat.forecasting.draws import CENTRAL, PRIOR_PACE, Drawing, Grounds, Unknown
 from maat.forecasting.forecast import (
     LEAST_DRAWS,
     Forecast,
@@ -22,7 +22,7 @@ from maat.forecasting.forecast import (
 )
 from maat.forecasting.history import Ended, History, PastArrival, PastLife
 from maat.forecasting.play import Pacing
-from maat.forecasting.present import Present, WaitingJob
+from maat.forecasting.present import Present, PresentJob, WaitingJob
 from maat.forecasting.published import published_life
 from maat.forecasting.truths import PARTS, BelievedTruth, unseen_job
 from maat.scheduling.belief import GradientStatistics, MemoisingFitter
@@ -32,7 +32,7 @@ from maat.scheduling.fitting import Sample
 from maat.scheduling.job import UNKNOWN_WORK, JobSpec, MemoryLimits
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
-from maat.vocabulary import Adaptivity
+from maat.vocabulary import Adaptivity, ForecastBasis
 
 FITTER = MemoisingFitter()
 LIFE = PastLife({"t4": tuple(Sample(1, 1, batch, batch / 10, 0.0) for batch in (10, 20, 30))})
@@ -169,7 +169,22 @@ def test_work_that_nobody_knows_takes_as_long_as_jobs_that_ran_longer() -> None:
     found = made(present(job("a", work=UNKNOWN_WORK)), of).jobs["a"]
 
     assert found.end.p50 == pytest.approx(2020, rel=0.1)
-    assert found.pace is None
+    assert found.grounds == Grounds(ForecastBasis.RUNS, 200)
+
+
+def test_an_end_says_what_it_rests_on() -> None:
+    def grounds(state: Present, of: Unknown) -> Grounds:
+        return Drawing(state, of, FITTER).grounds("a")
+
+    nobody_knows, guess = job("a", work=UNKNOWN_WORK), Grounds(ForecastBasis.GUESS, 0)
+    longest = Unknown(History(ended=[Ended("local", "m", 100.0)]))
+    ran_longer = replace(unseen_job(nobody_knows), attained_gpu_seconds={"t4": 200.0})
+    assert grounds(present(nobody_knows), Unknown(History())) == guess
+    assert grounds(present(nobody_knows), longest) == Grounds(ForecastBasis.RUNS, 1)
+    assert grounds(replace(present(), jobs=(PresentJob(ran_longer),)), longest) == guess
+
+    assert grounds(present(job("a")), unknown(())) == Grounds(ForecastBasis.WORK, 0, PRIOR_PACE)
+    assert grounds(present(job("a")), unknown([2.0] * 7)) == Grounds(ForecastBasis.WORK, 7, 2.0)
 
 
 def test_work_that_is_known_to_be_very_much_takes_its_time() -> None:

@@ -8,6 +8,10 @@ from frontend.components.forecast import about, expected, expected_exact, slowed
 from frontend.figures.calibration import promised_figure, reliability_figure
 from frontend.pages.job.forecast import parts_of as job_parts
 from frontend.pages.submit.forecast import parts_of as submit_parts
+from maat.vocabulary import ForecastBasis
+
+
+OF_WORK = {"basis": ForecastBasis.WORK, "precedents": 12}
 
 
 def when(p50: str | None, p90: str | None) -> Any:
@@ -24,7 +28,8 @@ EARLY, LATE, NEXT_DAY = (
 def times(start: Any = None) -> Any:
     held = {"from_at": EARLY, "gpu_type": "a100", "gpu_count": 8}
     none = {"from_at": LATE, "gpu_type": None, "gpu_count": 0}
-    return {"start": start, "end": when(EARLY, NEXT_DAY), "allocations": [held, none]}
+    end = when(EARLY, NEXT_DAY)
+    return {"start": start, "end": end, "allocations": [held, none], **OF_WORK}
 
 
 def test_a_time_names_its_day_once() -> None:
@@ -37,7 +42,8 @@ def test_a_time_names_its_day_once() -> None:
 
 def test_a_row_has_p50_to_p90_and_names_days_that_are_not_the_forecasts() -> None:
     def brief(end: Any, start: Any = None) -> str:
-        return expected({"made_at": EARLY, "draws": 29, "start": start, "end": end})
+        made: Any = {"made_at": EARLY, "draws": 29, "start": start, "end": end, **OF_WORK}
+        return expected(made)
 
     assert brief(when(EARLY, LATE)) == "ends 14:20–15:05"
     assert brief(when(LATE, NEXT_DAY)) == "ends 15:05–21 Nov"
@@ -47,11 +53,30 @@ def test_a_row_has_p50_to_p90_and_names_days_that_are_not_the_forecasts() -> Non
     assert brief(when(NEXT_DAY, None), when(EARLY, LATE)) == "starts 14:20–15:05"
     assert expected(None) == "–"
     made: Any = {"made_at": EARLY, "draws": 9, "start": None, "end": when(LATE, NEXT_DAY)}
-    exact = "Ends about 20 Nov 15:05 (by 21 Nov 01:00 at P90). From 9 draws, at 20 Nov"
+    made |= OF_WORK
+    exact = (
+        "Ends about 20 Nov 15:05 (by 21 Nov 01:00 at P90). Its pace is that of 12 jobs that ended. "
+        "From 9 draws, at 20 Nov"
+    )
     assert str(expected_exact(made)).startswith(exact)
     first = {**made, "draws": 3}
     assert expected(first) == "ends 15:05–21 Nov (first)"
-    assert "at P75). From 3 draws so far, too few for a P90, at" in str(expected_exact(first))
+    assert "that ended. From 3 draws so far, too few for a P90, at" in str(expected_exact(first))
+
+
+def test_an_end_that_rests_on_nothing_is_called_a_guess() -> None:
+    guess = {"basis": ForecastBasis.GUESS, "precedents": 0}
+    made: Any = {"made_at": EARLY, "draws": 29, "start": None, "end": when(EARLY, LATE), **guess}
+    assert expected(made) == "ends 14:20–15:05 (guess)"
+    assert "A guess: nobody said how much work it has" in str(expected_exact(made))
+
+    card: Any = {"draws": 29, "made_at": EARLY, "round_number": 7}
+    assert "A guess: " in str(job_parts({**card, "times": {**times(), **guess}}))
+    known = {"basis": ForecastBasis.RUNS, "precedents": 1}
+    assert "as 1 job like it did" in str(job_parts({**card, "times": {**times(), **known}}))
+    new = {"basis": ForecastBasis.WORK, "precedents": 0}
+    asked: Any = {"job": {**times(), **new}, "slowed": [], "draws": 9}
+    assert "Its pace is assumed: no job has ended yet." in str(submit_parts(asked))
 
 
 def test_a_job_that_runs_tells_its_end_alone() -> None:

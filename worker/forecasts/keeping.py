@@ -39,7 +39,7 @@ def keep(session: Session, cluster_id: str, found: Forecast, *, round_number: in
             **columns_of(one, found.now),
             "kind": kind.value,
             "run_seconds": one.run_seconds,
-            "pace": one.pace,
+            "pace": one.grounds.pace,
         }
         for one, kind in _due(session, jobs, found.now)
     ]
@@ -73,7 +73,7 @@ def _insert_latest(
         "round_number": round_number,
         "draws": len(found.draws),
     }
-    rows = [{**common, **columns_of(one, found.now), "spans": spans_of(one)} for one in jobs]
+    rows = [{**common, **latest_of(one, found.now)} for one in jobs]
     _insert(session, JobForecastRow, rows)
 
 
@@ -90,9 +90,14 @@ def columns_of(one: JobForecast, now: float) -> dict[str, Any]:
     }
 
 
-def spans_of(one: JobForecast) -> list[list[Any]]:
-    """Return what a job holds over time, the first spans."""
-    return [_span(span) for span in one.spans[:MOST_SPANS]]
+def latest_of(one: JobForecast, now: float) -> dict[str, Any]:
+    """Return the quantiles of a job, what it holds over time (the first spans), and its grounds."""
+    return {
+        **columns_of(one, now),
+        "spans": [_span(span) for span in one.spans[:MOST_SPANS]],
+        "basis": one.grounds.basis.value,
+        "precedents": one.grounds.precedents,
+    }
 
 
 def _span(span: Span) -> list[Any]:

@@ -30,9 +30,18 @@ LifeKey = tuple[str | None, str]
 
 
 def unknown_of(
-    session: Session, cluster: ClusterRow, now: float, specs: Specs, jobs: Sequence[JobRow]
+    session: Session,
+    cluster: ClusterRow,
+    now: float,
+    specs: Specs,
+    jobs: Sequence[JobRow],
+    *,
+    asked: str | None = None,
 ) -> Unknown:
-    """Read the past. `jobs`: the unfinished ones; `specs` learns of those that came lately."""
+    """Read the past. `jobs`: the unfinished ones; `specs` learns of those that came lately.
+
+    `asked`: a model that counts beside theirs.
+    """
     recent, window = _recent(session, cluster.id, now)
     specs.know(session, recent)
     arrivals = [
@@ -40,7 +49,7 @@ def unknown_of(
         for row in recent
         if (spec := specs.spec(row)) is not None
     ]
-    models = {row.model for row in (*jobs, *recent)}
+    models = {row.model for row in (*jobs, *recent)} | ({asked} if asked is not None else set())
     lives = _lives(session, cluster, models)
     history = History(lives, _ended(session, cluster.id), arrivals, window)
     return Unknown(history, seed=0)

@@ -114,8 +114,11 @@ class Reading:
         yield from found.values()
 
 
-def read(session: Session, cluster: ClusterRow) -> Reading | None:
-    """Read a cluster; return None if it has no node or an executor of another version."""
+def read(session: Session, cluster: ClusterRow, *, asked: str | None = None) -> Reading | None:
+    """Read a cluster; return None if it has no node or an executor of another version.
+
+    `asked`: the model of a job that is not submitted, of which the past is read too.
+    """
     snapshot = snapshot_of(session, cluster) if cluster.executor in EXECUTORS else None
     if snapshot is None:
         return None
@@ -128,7 +131,7 @@ def read(session: Session, cluster: ClusterRow) -> Reading | None:
         _needs(session, cluster.id),
         measured_interference(session, cluster.id),
         specs,
-        unknown_of(session, cluster, snapshot.now, specs, snapshot.news.jobs),
+        unknown_of(session, cluster, snapshot.now, specs, snapshot.news.jobs, asked=asked),
     )
 
 

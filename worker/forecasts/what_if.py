@@ -26,7 +26,7 @@ from maat.scheduling.job import JobId
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES, parameters_beside, suiting_placer
 from worker.executors.simulated_state import fit_once
-from worker.forecasts.keeping import columns_of, spans_of
+from worker.forecasts.keeping import latest_of
 from worker.forecasts.pacing import quick_pacing_of
 from worker.forecasts.reading import Reading, read
 from worker.forecasts.turns import TURNS
@@ -96,7 +96,8 @@ def answer(database: Database, forecast_id: str) -> None:
 def _worked_out(database: Database, asked: WhatIf) -> dict[str, Any]:
     begun = time.monotonic()
     with database.session_scope(writes=False) as session:
-        reading = read(session, session.get_one(Cluster, asked.cluster_id))
+        model = (asked.request.get("row") or {}).get("model")
+        reading = read(session, session.get_one(Cluster, asked.cluster_id), asked=model)
     if reading is None:
         raise InputError(
             "has no nodes", field="cluster_id", value=asked.cluster_id, remedy="Add a node first."
@@ -176,8 +177,7 @@ def _result(before: Forecast, after: Forecast, job_id: JobId | None) -> dict[str
     """Return the answer as it is kept: cluster seconds, jobs by id."""
     job = None
     if job_id is not None:
-        found = after.jobs[job_id]
-        job = {**columns_of(found, after.now), "spans": spans_of(found)}
+        job = latest_of(after.jobs[job_id], after.now)
     later = [
         [one.job_id, _finite(one.p50), _finite(one.p90), one.share]
         for one in slowed(before, after)

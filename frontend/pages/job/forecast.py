@@ -12,7 +12,7 @@ from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import card, definition, skeleton
 from frontend.components.forecast import allocations, rests_on, words
 from frontend.formatting import clock
-from maat.api.forecasts import JobForecastOut
+from maat.api.forecasts import JobForecastOut, grounds_in_words
 
 _WHAT = (
     "The cluster is played on from now, many times, with its policy and with what is not known "
@@ -72,6 +72,7 @@ def parts_of(found: JobForecastOut) -> list[Component]:
     made = f"{rests_on(draws)}, as of {clock(found['made_at'])}"
     return [
         html.Div(words(times, draws), className="sentence"),
+        html.Div(grounds_in_words(times["basis"], times["precedents"]), className="hint"),
         allocations(times),
         html.Div(f"{made}, after round {found['round_number']}.", className="hint"),
     ]

@@ -15,7 +15,7 @@ from frontend.components.cards import card, refused_state
 from frontend.components.forecast import allocations, rests_on, slowed_lines, words
 from frontend.components.operations import progress
 from frontend.pages.submit.given import Given, form_sources, given_job, without_secrets
-from maat.api.forecasts import ForecastOut
+from maat.api.forecasts import ForecastOut, grounds_in_words
 from maat.client import calls
 
 BEAT_MILLISECONDS = 400
@@ -140,6 +140,7 @@ def parts_of(found: ForecastOut) -> list[Component]:
     draws = found["draws"] or 0
     return [
         html.Div(words(times, draws), className="sentence"),
+        html.Div(grounds_in_words(times["basis"], times["precedents"]), className="hint"),
         allocations(times),
         html.B("Who ends later or earlier"),
         slowed_lines(found["slowed"] or [], draws),
