@@ -10,7 +10,6 @@ from frontend.pages.job.forecast import parts_of as job_parts
 from frontend.pages.submit.forecast import parts_of as submit_parts
 from maat.vocabulary import ForecastBasis
 
-
 OF_WORK = {"basis": ForecastBasis.WORK, "precedents": 12}
 
 
