@@ -1,14 +1,9 @@
-"""Whether the whole deployment works: each thing that it needs is tried.
-
-It has a thread and connections of its own, so that it answers while all others are in use.
-"""
+"""Whether the whole deployment works: each thing that it needs is tried."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 from kombu.exceptions import OperationalError as BrokerAway
@@ -20,6 +15,7 @@ from backend.database import Database
 from backend.health.disk import disk_problem
 from backend.health.models import WorkerHeartbeat
 from backend.health.service import worker_health
+from backend.health.shared_look import SharedLook
 from backend.moments import moment_of
 from backend.problems import FieldError, Problem
 from backend.queue import ROUNDS_QUEUE, Queue
@@ -60,17 +56,12 @@ class Readiness:
 
     def __init__(self, settings: Settings, queue: Queue) -> None:
         self._settings, self._queue = settings, queue
-        self._database: Database | None = None
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="readiness")
-        self._under_way: Future[list[Lack]] | None = None
+        self._looking = SharedLook(settings, self._look)
 
     async def check(self) -> None:
         """Return if all is there. Raises NotReady naming what is missing."""
-        if self._under_way is None or self._under_way.done():
-            self._under_way = self._thread.submit(self._look)
         try:
-            async with asyncio.timeout(PATIENCE_SECONDS):
-                lacks = await asyncio.shield(asyncio.wrap_future(self._under_way))
+            lacks = await self._looking.result(patience=PATIENCE_SECONDS)
         except TimeoutError:
             lacks = [_SLOW]
         if lacks:
@@ -84,18 +75,14 @@ class Readiness:
             )
 
     def close(self) -> None:
-        self._thread.shutdown(wait=False, cancel_futures=True)
-        if self._database is not None:
-            self._database.dispose()
+        self._looking.close()
 
-    def _look(self) -> list[Lack]:
-        return [*self._of_database(), *self._of_broker(), *self._of_disk()]
+    def _look(self, database: Database) -> list[Lack]:
+        return [*self._of_database(database), *self._of_broker(), *self._of_disk()]
 
-    def _of_database(self) -> Iterator[Lack]:
-        if self._database is None:
-            self._database = Database.of(self._settings, connections=1)
+    def _of_database(self, database: Database) -> Iterator[Lack]:
         try:
-            with self._database.session_scope(writes=False) as session:
+            with database.session_scope(writes=False) as session:
                 found = _first(session, (_schema, self._worker, self._rounds))
         except SQLAlchemyError as error:
             log.warning("the database cannot be used: %s", type(error).__name__)

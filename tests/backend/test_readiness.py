@@ -35,6 +35,17 @@ def worker(database: Database) -> WorkerHeartbeat:
     return row
 
 
+def test_a_service_that_was_ended_and_begun_again_looks_again(
+    app: FastAPI, worker: WorkerHeartbeat
+) -> None:
+    for _ in range(2):
+        with TestClient(app) as client:
+            assert client.get(HEALTH).json()["database"] == "ok"
+            assert not {"database", "worker"} & missing(client).keys()
+    last = TestClient(app)  # a request that comes while the service ends
+    assert last.get(HEALTH).json()["database"] == "ok"
+
+
 def missing(client: TestClient) -> dict[str, dict[str, Any]]:
     """What /readyz misses, by name; empty if it is ready."""
     answer = client.get("/readyz")
