@@ -281,7 +281,7 @@ def _refuse_unusable(value: Any) -> None:
     while waiting:
         held, pointer = waiting.pop()
         if isinstance(held, str):
-            _check_text(held)
+            _check_text(held, pointer)
         elif isinstance(held, dict):
             _check_members(held, pointer)
         waiting.extend(
@@ -316,13 +316,24 @@ def _check_members(held: dict[str, Any], pointer: str) -> None:
             errors=[FieldError(pointer, "too_long", message, remedy, len(held))],
         )
     for key in held:
-        _check_text(key)
+        _check_text(key, pointer)
 
 
-def _check_text(text: str) -> None:
+def _check_text(text: str, pointer: str) -> None:
+    """Raise MalformedRequest for text that cannot be stored. `pointer`: its place, or its key's."""
+    if _is_storable(text):
+        return
+    where = f"{pointer}: " if pointer else ""
+    raise MalformedRequest(
+        f"{where}{_UNSTORABLE}",
+        errors=[FieldError(pointer, "unstorable", _UNSTORABLE, "Leave that character out.")],
+    )
+
+
+def _is_storable(text: str) -> bool:
+    """Return whether text is Unicode without NUL, as both databases have it."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise MalformedRequest(_UNSTORABLE) from None
-    if "\0" in text:
-        raise MalformedRequest(_UNSTORABLE)
+        return False
+    return "\0" not in text

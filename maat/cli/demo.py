@@ -53,7 +53,7 @@ def train(
     Takes some six minutes on two cores, and needs PyTorch (pip install "maat\\[agent]").
     """
     from maat.cli.up import StopRequested, stop_on_signals
-    from maat.demo.page import verdict, write_page
+    from maat.demo.page import machine_in_words, verdict, write_page
     from maat.demo.recording import record
     from maat.demo.replay import compare
     from maat.demo.train import Conditions, play
@@ -71,6 +71,7 @@ def train(
     compared = compare(recording)
     write_page(recording, compared, folder / "report.html")
     typer.echo(verdict(recording, compared))
+    typer.echo(machine_in_words(recording.load))
     for row in compared:
         typer.echo(f"  {row.what:<20} live {row.live:6.1f} s   simulated {row.simulated:6.1f} s")
     typer.echo(f"Report: {(folder / 'report.html').resolve()}")

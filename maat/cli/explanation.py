@@ -37,8 +37,6 @@ def explanation_lines(job: JobOut, explanation: ExplanationOut) -> list[str]:
 
 def _remedy_lines(job: JobOut, remedy: Remedy) -> Iterator[str]:
     yield f"- {remedy['sentence']}"
-    for name, value in remedy["changes"].items():
-        yield f"    {name}: {remedy['before'].get(name)} -> {value}"
     if remedy["action"] != NO_PRESS and remedy["permitted"]:
         yield f"    {shlex.join(['maat', 'explain', job['id'], '--apply', remedy['code']])}"
 

@@ -13,6 +13,9 @@ from maat.demo import figures
 from maat.demo.recording import Job, Recording
 from maat.demo.replay import LACKS, Compared
 
+QUIET_LOAD = 0.5
+"""With more than so many processes at work beside it a run is not one of a quiet machine."""
+
 _CSS = """
 body{font:16px/1.5 system-ui,sans-serif;color:#1c2128;max-width:1080px;margin:2rem auto;
 padding:0 1rem}h1{font-size:1.6rem}h2{font-size:1.2rem;margin-top:2.2rem}
@@ -37,6 +40,14 @@ def verdict(recording: Recording, compared: Sequence[Compared]) -> str:
         f"what the run measured, says {average.error:+.1%} for the average JCT and "
         f"{makespan.error:+.1%} for the makespan."
     )
+
+
+def machine_in_words(load: float) -> str:
+    """Return how busy the machine was with other things before the run, and what that means."""
+    busy = f"In the minute before the run {load:.1f} processes kept this machine busy"
+    if load < QUIET_LOAD:
+        return f"{busy}."
+    return f"{busy}: what others took of it makes the live run slower than its measurements say."
 
 
 def belief_errors(job: Job) -> list[tuple[str, float]]:
@@ -86,6 +97,7 @@ def _page(recording: Recording, compared: Sequence[Compared]) -> str:
                 for row in compared
             ],
         ),
+        f"<p class=note>{machine_in_words(recording.load)}</p>",
         "<p class=note>What the simulator lacks: " + "; ".join(map(escape, LACKS)) + ".</p>",
     ]
     return (

@@ -66,13 +66,17 @@ class Job:
 
 @dataclass(frozen=True)
 class Recording:
-    """`nodes`: GPU type by name. `outages`: (node, from, to), in seconds as everything here."""
+    """`nodes`: GPU type by name. `outages`: (node, from, to), in seconds as everything here.
+
+    `load`: processes that ran or wanted to on this machine in the minute before, on average.
+    """
 
     nodes: dict[str, str]
     gpus_per_node: int
     round_seconds: float
     jobs: Sequence[Job]
     outages: Sequence[tuple[str, float, float]]
+    load: float = 0.0
 
     @property
     def makespan(self) -> float:
@@ -97,7 +101,7 @@ def record(client: Client, run: Run) -> Recording:
     began = min(_moment(text) for text in submitted.values())
     jobs = [_job(client, run, name, began) for name in run.job_ids]
     outages = [(node, down, run.seconds if up is None else up) for node, down, up in run.outages]
-    return Recording(dict(NODES), GPUS_PER_NODE, ROUND_SECONDS, jobs, outages)
+    return Recording(dict(NODES), GPUS_PER_NODE, ROUND_SECONDS, jobs, outages, run.load)
 
 
 def _job(client: Client, run: Run, name: str, began: float) -> Job:

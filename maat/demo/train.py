@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -43,11 +44,13 @@ class Conditions:
 class Run:
     """A run of the demo so far.
 
-    `began`: of time.monotonic(). `outages`: (node, from, to), in seconds since `began`.
+    `load`: of the machine in the minute before it. `began`: of time.monotonic(). `outages`: (node,
+    from, to), in seconds since `began`.
     """
 
     cluster_id: str
     conditions: Conditions
+    load: float = 0.0
     job_ids: dict[str, str] = field(default_factory=dict)
     began: float = field(default_factory=time.monotonic)
     outages: list[tuple[str, float, float | None]] = field(default_factory=list)
@@ -75,10 +78,11 @@ def play(
     """
     if importlib.util.find_spec("torch") is None:
         raise DemoFailed('The demo trains with PyTorch: pip install "maat[agent]".')
+    load = os.getloadavg()[0]
     say("Starting Maat.")
     with service(folder, port) as maat, Client(maat.url) as client:
         say(f"Maat is at {maat.url}: watch it there.")
-        run = Run(_create_cluster(client), conditions)
+        run = Run(_create_cluster(client), conditions, load)
         try:
             _train(maat, client, run, say)
         except BaseException:

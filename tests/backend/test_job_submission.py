@@ -257,6 +257,18 @@ def test_a_body_that_is_no_json_is_a_problem(
     assert count(database) == 0
 
 
+@pytest.mark.parametrize("bad", ["a\\u0000b", "\\ud800"])
+def test_text_that_cannot_be_stored_is_refused_where_it_is(client: TestClient, bad: str) -> None:
+    in_text = f'{{"name": "x", "run": {{"argv": ["python", "{bad}"]}}}}'
+    in_key = f'{{"name": "x", "labels": {{"{bad}": "y"}}}}'
+    for body, pointer in ((in_text, "/run/argv/1"), (in_key, "/labels")):
+        answer = client.post(JOBS, content=body, headers={"content-type": "application/json"})
+        (error,) = answer.json()["errors"]
+        assert answer.status_code == 400
+        assert (error["pointer"], error["code"]) == (pointer, "unstorable")
+        assert error["remedy"] == "Leave that character out."
+
+
 def test_an_atomic_batch_with_one_bad_job_stores_none(
     client: TestClient, database: Database
 ) -> None:

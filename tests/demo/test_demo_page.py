@@ -34,6 +34,16 @@ def test_the_page_says_its_verdict_first_and_fetches_nothing(tmp_path: Path) -> 
     assert not re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=", text)
 
 
+def test_the_page_says_when_others_kept_the_machine_busy(tmp_path: Path) -> None:
+    path, slower = tmp_path / "report.html", "what others took of it makes the live run slower"
+    quiet = recorded_run(recorded_job("one"))
+    write_page(replace(quiet, load=0.1), COMPARED, path)
+    assert "0.1 processes kept this machine busy." in path.read_text()
+    assert slower not in path.read_text()
+    write_page(replace(quiet, load=2.3), COMPARED, path)
+    assert f"2.3 processes kept this machine busy: {slower}" in path.read_text()
+
+
 def test_a_belief_that_is_the_law_is_off_by_nothing() -> None:
     assert belief_errors(recorded_job("one"))[0] == ("t4", pytest.approx(0.0, abs=1e-6))
 
