@@ -64,10 +64,10 @@
     function sum(nodes, field) { return nodes.reduce((total, node) => total + node[field], 0); }
 
     function typeWords(type, nodes) {
-        const out = sum(nodes, 'out'), drained = out ? `, ${out} drained` : '';
+        const out = sum(nodes, 'out'), absent = out ? `, ${out} out of service` : '';
         const use = `${sum(nodes, 'held')} of ${sum(nodes, 'gpu_count')} GPUs in use`;
         const unit = nodes.length === 1 ? 'node' : 'nodes';
-        return `${type} · ${use} on ${nodes.length} ${unit}${drained}`;
+        return `${type} · ${use} on ${nodes.length} ${unit}${absent}`;
     }
 
     function drawAll(map) {

@@ -36,7 +36,7 @@ def test_the_page_says_its_verdict_first_and_fetches_nothing(tmp_path: Path) -> 
 
 def test_the_page_says_when_others_kept_the_machine_busy(tmp_path: Path) -> None:
     path, slower = tmp_path / "report.html", "what others took of it makes the live run slower"
-    quiet = recorded_run(recorded_job("one"))
+    quiet = recorded_run(*(recorded_job(name) for name in ("one", "two", "three")))
     write_page(replace(quiet, load=0.1), COMPARED, path)
     assert "0.1 processes kept this machine busy." in path.read_text()
     assert slower not in path.read_text()
