@@ -13,8 +13,8 @@ from maat.demo import figures
 from maat.demo.recording import Job, Recording
 from maat.demo.replay import LACKS, Compared
 
-QUIET_LOAD = 0.5
-"""With more than so many processes at work beside it a run is not one of a quiet machine."""
+QUIET_LOAD = 1.0
+"""With as many processes at work beside it a run is not one of a quiet machine."""
 
 _CSS = """
 body{font:16px/1.5 system-ui,sans-serif;color:#1c2128;max-width:1080px;margin:2rem auto;
