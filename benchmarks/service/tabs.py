@@ -46,7 +46,7 @@ COLUMNS = {
     "still": "CPU s a minute while nothing changes",
 }
 GPUS, JOBS, SPEED = 2048, 2000, 6.0  # a round each 10 s
-WATCHED, STILL_SECONDS, SETTLE_SECONDS = 60.0, 30.0, 8.0
+WATCHED, STILL_SECONDS, SETTLE_SECONDS = 40.0, 20.0, 8.0
 PAGES = ("/", "/cluster", "/jobs")
 MANY = 50
 AT_ONCE = 6  # connections of a browser to one address
