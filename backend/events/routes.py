@@ -57,12 +57,18 @@ async def stream_events(
     principal: Reader,
     topics: Annotated[frozenset[str], Depends(topics_of)],
     last_event_id: LastEventId = None,
+    brief: Annotated[
+        bool,
+        Query(description="Tell of changes that were found together at once, by `caught-up`."),
+    ] = False,
 ) -> AsyncIterator[ServerSentEvent]:
     """Changes as they happen: `event` is the topic, `data` holds ids to fetch.
 
     Resumes after Last-Event-ID; otherwise begins now. `reset` means that the id is not of this
     stream: read everything again. `caught-up`: all changes so far are told; its `version` is equal
-    in all streams that have told the same. `ended`: the token or session lets nobody in any more.
+    in all streams that have told the same. With `brief` there is no event for each change, and
+    `changed` of `caught-up` has the topics, and of each the ids of its clusters. `ended`: the token
+    or session lets nobody in any more.
     """
     database: Database = request.app.state.database
     gates: Gates = request.app.state.gates
@@ -71,7 +77,9 @@ async def stream_events(
     async with hub.subscribed(request.app.state.shutdown, request.app.state.health) as changes:
         position, first = await gates.streams.run(partial(_begin, database, last_event_id))
         yield ServerSentEvent(event=first, data={}, id=str(position), retry=2000)
-        stream = Stream(request, Feed(position, topics, principal), topics, principal, changes)
+        stream = Stream(
+            request, Feed(position, topics, principal), topics, principal, changes, brief=brief
+        )
         with metrics.process.streaming(stream):
             async for event in stream.told():
                 yield event

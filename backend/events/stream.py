@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
 
 from fastapi import Request
@@ -25,7 +25,10 @@ HEALTH = "health"
 
 
 class Stream:
-    """One open stream: what its reader may see of the batches of the hub."""
+    """One open stream: what its reader may see of the batches of the hub.
+
+    `brief`: of what happened together it tells at once which clusters it concerns, not each change.
+    """
 
     def __init__(
         self,
@@ -34,8 +37,10 @@ class Stream:
         topics: frozenset[str],
         principal: Principal,
         batches: Subscription,
+        *,
+        brief: bool = False,
     ) -> None:
-        self.position = feed.position
+        self.position, self._brief = feed.position, brief
         self._request, self._feed, self._topics = request, feed, topics
         self._principal, self._batches = principal, batches
         self._settings: Settings = request.app.state.settings
@@ -65,12 +70,11 @@ class Stream:
         begun, feed = self._batches.begun, self._feed
         while True:
             changes = await self._news()
-            for change in changes:
-                yield _event(change, change.position)
+            events = self._events(changes, feed.position)
             self.position = feed.position
-            if changes:
-                yield _caught_up(feed.position)
-            elif (
+            for event in events:
+                yield event
+            if not changes and (
                 feed.position.round_id >= begun.round_id
                 and feed.position.job_event_id >= begun.job_event_id
             ):
@@ -93,13 +97,29 @@ class Stream:
             for change in batch.changes
             if change.is_for(self._topics, self._principal) and change.is_after(self.position)
         ]
-        events = [_event(change, self.position.with_later(change.position)) for change in told]
+        events = self._events(told, batch.position)
         self.position = self.position.with_later(batch.position)
-        if events:
-            events.append(_caught_up(self.position, version=batch.position))
         if batch.health is not None and HEALTH in self._topics:
             events.append(ServerSentEvent(event=HEALTH, data=batch.health))
         return events
+
+    def _events(self, told: Sequence[Change], version: Position) -> list[ServerSentEvent]:
+        """Return the events of changes that were found together, and that they are all told.
+
+        An event's id is behind what its stream has told already.
+        """
+        if not told:
+            return []
+        after = self.position.with_later(version)
+        data: dict[str, object] = {"version": str(version)}
+        if self._brief:
+            data["changed"] = _changed(told)
+        caught_up = ServerSentEvent(event="caught-up", data=data, id=str(after))
+        return [*(() if self._brief else map(self._event, told)), caught_up]
+
+    def _event(self, change: Change) -> ServerSentEvent:
+        place = self.position.with_later(change.position)
+        return ServerSentEvent(event=change.topic, data=change.data, id=str(place))
 
     async def _is_let_in(self) -> bool:
         """Look again, now and then, who asks; return whether they may still read this stream."""
@@ -126,13 +146,14 @@ class Stream:
         return database
 
 
-def _event(change: Change, position: Position) -> ServerSentEvent:
-    return ServerSentEvent(event=change.topic, data=change.data, id=str(position))
-
-
-def _caught_up(position: Position, version: Position | None = None) -> ServerSentEvent:
-    data = {"version": str(version or position)}
-    return ServerSentEvent(event="caught-up", data=data, id=str(position))
+def _changed(told: Sequence[Change]) -> dict[str, list[str]]:
+    """Return the topics of changes, and of each the ids of the clusters that it concerns."""
+    found: dict[str, dict[str, None]] = {}
+    for change in told:
+        clusters = found.setdefault(change.topic, {})
+        if "cluster_id" in change.data:
+            clusters[change.data["cluster_id"]] = None
+    return {topic: list(clusters) for topic, clusters in found.items()}
 
 
 async def _still_let_in(request: Request, before: Principal) -> Principal | None:

@@ -51,11 +51,10 @@ PAGES = ("/", "/cluster", "/jobs")
 MANY = 50
 AT_ONCE = 6  # connections of a browser to one address
 BETWEEN_SECONDS, REFRESH_SECONDS = 5.0, 30.0  # as in assets/heartbeat.js
-STREAM = "/api/v1/events?topics=rounds,jobs,operations,health"
+STREAM = "/api/v1/events?topics=rounds,jobs,operations,health&brief=true"
 _CALL = "/_dash-update-component"
 _NOT_SENT_AGAIN = ("content-length", "host", "connection", "accept-encoding")
 _GZIP = b"\x1f\x8b"  # short answers are not compressed
-_TOLD = ("rounds", "jobs", "operations")
 
 
 @dataclass(frozen=True)
@@ -131,7 +130,7 @@ class OpenPage:
         try:
             head = f"GET {STREAM} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n\r\n"
             writer.write(head.encode())
-            kind, concerns = "", False
+            kind = ""
             while line := (await reader.readline()).decode().strip():
                 if line.startswith("HTTP/1.1 ") and " 200 " not in line:
                     raise RuntimeError(line)
@@ -139,10 +138,8 @@ class OpenPage:
                 line = raw.decode().strip()
                 if line.startswith("event:"):
                     kind = line.removeprefix("event:").strip()
-                    concerns = concerns or kind in _TOLD
-                elif line.startswith("data:") and kind == "caught-up" and concerns:
+                elif line.startswith("data:") and kind == "caught-up":
                     due.put_nowait(json.loads(line.removeprefix("data:"))["version"])
-                    concerns = False
         finally:
             writer.close()
 

@@ -8,14 +8,15 @@
     const WORKER = '/assets/worker_events.js';
     const SILENT_SECONDS = 15;
     const listeners = [];
-    let heardAt = -Infinity, health = null, healthAt = 0, version = null, concerns = false;
+    let heardAt = -Infinity, health = null, healthAt = 0, version = null;
 
-    /* Whether a change is of what this page may show: of its cluster, or of no cluster. */
-    function isOfHere(kind, data) {
-        if (kind === 'operations') { return true; }
+    /* Whether one of these changes is of what this page may show: of its cluster, or of none.
+       `changed`: the ids of clusters by topic; a worker of an earlier version does not tell them. */
+    function isOfHere(changed) {
+        if (changed === undefined || changed.operations !== undefined) { return true; }
         const select = maat.layoutOf('cluster-select');
         const here = select && select.props.value;
-        return !here || here === 'none' || here === data.cluster_id;
+        return !here || here === 'none' || Object.values(changed).flat().includes(here);
     }
 
     function hear(kind, data) {
@@ -27,11 +28,10 @@
             listeners.forEach((listener) => listener(String(Date.now())));
         } else if (kind === 'caught-up') {
             version = data.version;
-            if (concerns) { listeners.forEach((listener) => listener(version)); }
-            concerns = false;
-        } else if (kind === 'rounds' || kind === 'jobs' || kind === 'operations') {
-            concerns = concerns || isOfHere(kind, data);
-            if (kind === 'rounds' && health !== null && health.worker.state !== 'none') {
+            const { changed } = data;
+            if (isOfHere(changed)) { listeners.forEach((listener) => listener(version)); }
+            const hasRound = changed !== undefined && changed.rounds !== undefined;
+            if (hasRound && health !== null && health.worker.state !== 'none') {
                 health.worker.last_round_age_seconds = (healthAt - Date.now()) / 1000;
             }
         }

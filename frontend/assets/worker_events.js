@@ -3,8 +3,8 @@
 (() => {
     'use strict';
 
-    const STREAM = '/api/v1/events?topics=rounds,jobs,operations,health';
-    const TOLD = ['ready', 'reset', 'rounds', 'jobs', 'operations', 'health', 'caught-up', 'ended'];
+    const STREAM = '/api/v1/events?topics=rounds,jobs,operations,health&brief=true';
+    const TOLD = ['ready', 'reset', 'health', 'caught-up', 'ended'];
     const AGAIN_MILLISECONDS = 5000;
     const tabs = new Set();
     let stream = null, isFirst = true;

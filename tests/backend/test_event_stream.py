@@ -280,6 +280,33 @@ def test_all_streams_of_a_process_share_one_look_and_name_a_change_alike(
         assert _until(readers[0], ":").startswith(":")
 
 
+def test_a_brief_stream_tells_changes_that_came_together_as_one(
+    lasting: tuple[Server, Database],
+) -> None:
+    server, database = lasting
+    address = f"{server.url}/api/v1/events?brief=true"
+    with httpx.stream("GET", address, timeout=PATIENCE_SECONDS) as stream:
+        reader = stream.iter_lines()
+        begun = _until(reader, "id: ").removeprefix("id: ")
+        _until(reader, ": alive")
+        with database.session_scope() as session:
+            cluster = session.exec(select(Cluster)).one().id
+            session.add_all(round_row(cluster, number) for number in (11, 12, 13))
+        assert _until(reader, "event: ") == "event: caught-up"
+        told = json.loads(_until(reader, "data: ").removeprefix("data: "))
+        assert told["changed"] == {"rounds": [cluster]}
+        place = _until(reader, "id: ").removeprefix("id: ")
+        assert told["version"].partition(".")[0] == place.partition(".")[0]
+
+    headers = {"Last-Event-ID": begun}
+    with httpx.stream("GET", address, headers=headers, timeout=PATIENCE_SECONDS) as again:
+        missed = again.iter_lines()
+        assert _until(missed, "event: ") == "event: ready"
+        assert _until(missed, "event: ") == "event: caught-up"
+        told = json.loads(_until(missed, "data: ").removeprefix("data: "))
+        assert told["changed"] == {"rounds": [cluster]}
+
+
 def test_the_health_is_told_to_who_asks_for_it(lasting: tuple[Server, Database]) -> None:
     server, _ = lasting
     address = f"{server.url}/api/v1/events?topics=health"
