@@ -11,7 +11,7 @@
     let heardAt = -Infinity, health = null, healthAt = 0, version = null;
 
     /* Whether one of these changes is of what this page may show: of its cluster, or of none.
-       `changed`: the ids of clusters by topic; a worker of an earlier version does not tell them. */
+       `changed`: ids of clusters by topic; a worker of an earlier version does not tell them. */
     function isOfHere(changed) {
         if (changed === undefined || changed.operations !== undefined) { return true; }
         const select = maat.layoutOf('cluster-select');
