@@ -22,6 +22,7 @@ from backend.audit.routes import router as audit
 from backend.clusters.routes import router as clusters
 from backend.database import Database
 from backend.events.hub import Hub
+from backend.events.readers import Readers
 from backend.events.routes import router as events
 from backend.fairness.routes import router as fairness
 from backend.forecasts.routes import router as forecasts
@@ -183,6 +184,7 @@ def provide(
     app.state.gates = Gates(settings)
     app.state.health = HealthMonitor(settings)
     app.state.event_hub = Hub(settings, app.state.database, app.state.gates)
+    app.state.event_readers = Readers()
     app.state.queue = celery_queue(settings) if queue is None else queue
     app.state.rate_limits = RateLimits(settings)
     app.state.readiness = Readiness(settings, app.state.queue)

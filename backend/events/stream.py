@@ -9,11 +9,12 @@ from functools import partial
 from fastapi import Request
 from fastapi.sse import ServerSentEvent
 
-from backend.accounts.identity import Principal, identified
+from backend.accounts.identity import Principal
 from backend.accounts.permissions import Permission
 from backend.database import Database
 from backend.events.feed import Change, Feed, Position
 from backend.events.hub import Batch, Subscription
+from backend.events.readers import Readers
 from backend.problems import Problem, Unavailable
 from backend.settings import Settings
 from backend.shutdown import Shutdown
@@ -163,7 +164,8 @@ async def _still_let_in(request: Request, before: Principal) -> Principal | None
     database does not answer, nothing changes: there are no news either.
     """
     try:
-        now = await identified(request)
+        readers: Readers = request.app.state.event_readers
+        now = await readers.now(request)
     except (Unavailable, *DATABASE_AWAY):
         return before
     except Problem:

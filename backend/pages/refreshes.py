@@ -9,7 +9,6 @@ asks, which shows them the changes.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import re
 import time
@@ -20,11 +19,9 @@ from typing import Any
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from backend.accounts.cookies import session_secret
+from backend.accounts.credentials import digest_of_credentials
 from backend.accounts.identity import Principal, principal_of
-from backend.accounts.locality import is_local
 from backend.problems import Problem
-from backend.settings import Settings
 from backend.web.problem_responses import DATABASE_AWAY
 
 KEPT_SECONDS = 4.0
@@ -99,7 +96,7 @@ class SharedRefreshes:
 
     async def _key(self, request: Request, call: Any) -> str | None:
         """Return what equal calls of one visitor have in common; None for a stranger."""
-        credentials = _credentials(request)
+        credentials = digest_of_credentials(request)
         known = self._visitors.get(credentials)
         if known is None or known.asked_at < time.monotonic() - KNOWN_SECONDS:
             try:
@@ -133,17 +130,6 @@ def is_refresh(call: Mapping[str, Any]) -> bool:
 
 def _names_a_change(at: object) -> bool:
     return isinstance(at, str) and _CHANGE.fullmatch(at) is not None
-
-
-def _credentials(request: Request) -> str:
-    """Return a digest of all by which a request names its sender."""
-    settings: Settings = request.app.state.settings
-    given = [
-        request.headers.get("authorization"),
-        session_secret(request),
-        settings.implicit_admin and is_local(request),
-    ]
-    return hashlib.sha256(json.dumps(given).encode()).hexdigest()
 
 
 def _named(visitor: Principal) -> list[str]:
