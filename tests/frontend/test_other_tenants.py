@@ -119,6 +119,7 @@ def fill_of(world: World) -> Mapping[str, Sequence[str]]:
         "runs": [world.red["runs"][0], world.blue["runs"][2]],
         "jobs": [world.red["jobs"][0], world.blue["jobs"][0], f"{SECRET} first", "other-1"],
         "topics": ["jobs", "rounds,operations"],
+        "brief": ["true", "false"],
         "max_gpus": ["4"],
         "gpu_types": ["t4"],
         "progress": ["0.5"],
