@@ -16,8 +16,8 @@ Found = TypeVar("Found")
 class SharedLook(Generic[Found]):
     """Runs one look at a time: callers during a look share its result.
 
-    Starts nothing before the first call, and anew with the first one after `close`: a last request
-    may come while the service ends.
+    The first call opens thread and connection. A call after `close` opens them again: the last
+    requests may come while the service ends.
     """
 
     def __init__(self, settings: Settings, look: Callable[[Database], Found]) -> None:

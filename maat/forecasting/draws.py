@@ -68,6 +68,7 @@ class Drawing:
         self._truths = {job_id: self._truth(job) for job_id, job in self._jobs.items()}
         self._coming: dict[int, BelievedTruth] = {}
         self._paces: dict[tuple[str, str], list[float]] = {}
+        self._grounds: dict[JobId, Grounds] = {}
 
     def draw(self, number: int) -> Draw:
         """Return a draw by its number; CENTRAL is the one without chance."""
@@ -75,7 +76,13 @@ class Drawing:
         return Draw(lives, self._arrivals(number))
 
     def grounds(self, job_id: JobId) -> Grounds:
-        """Return what the end of a job is drawn from."""
+        """Return what the end of a job is drawn from: the same after every draw, so found once."""
+        found = self._grounds.get(job_id)
+        if found is None:
+            found = self._grounds[job_id] = self._found_grounds(job_id)
+        return found
+
+    def _found_grounds(self, job_id: JobId) -> Grounds:
         job, truth = self._jobs[job_id], self._truths[job_id]
         if self._is_known(job.spec, truth):
             paces = self._paces_of(job.spec)

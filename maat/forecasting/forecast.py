@@ -38,8 +38,8 @@ class JobForecast:
     """When a job starts and ends.
 
     `start`: when it next gets GPUs; None if it holds some. `spans`: what it holds over time in the
-    central draw. `run_seconds`: from its first GPUs (or now) to its end in that draw.
-    `grounds`: what all this rests on.
+    central draw. `run_seconds`: from its first GPUs (or now) to its end in that draw; None if it
+    does not end there. `grounds`: what all this rests on.
     """
 
     job_id: JobId
