@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from browser.pages import wait_in_page
 
@@ -42,3 +42,15 @@ def axes(page: Page, card: str) -> tuple[str, str]:
 def choose(page: Page, field: str, option: str) -> None:
     page.click(field)
     page.get_by_role("option", name=option, exact=True).click()
+
+
+def give_trace(page: Page, form: str, text: str) -> None:
+    """Choose a CSV file of jobs in a form, and wait until it has read it."""
+    page.get_by_text("CSV file", exact=True).click()
+    page.set_input_files(
+        f"#{form}-upload input",
+        {"name": "jobs.csv", "mimeType": "text/csv", "buffer": text.encode()},
+    )
+    expect(page.locator(f"#{form}-file")).to_contain_text(
+        f"jobs.csv: {len(text.splitlines())} lines"
+    )

@@ -16,6 +16,7 @@ from browser.laboratory import (
     TRACE,
     axes,
     choose,
+    give_trace,
     plotted,
 )
 from browser.pages import await_value, error_beside, wait_in_page
@@ -28,12 +29,7 @@ def test_a_simulation_is_asked_for_by_the_form_with_its_conditions(
 ) -> None:
     page = inside.follow(f"{laboratory.url}/simulate")
     page.wait_for_selector("#simulate-list .state-title, #simulate-list table")
-    page.get_by_text("CSV file", exact=True).click()
-    page.set_input_files(
-        "#simulate-upload input",
-        {"name": "jobs.csv", "mimeType": "text/csv", "buffer": LONG_TRACE.encode()},
-    )
-    expect(page.locator("#simulate-file")).to_contain_text("jobs.csv: 4 lines")
+    give_trace(page, "simulate", LONG_TRACE)
     page.fill("#simulate-cluster", CLUSTER)
     page.get_by_text("Profiling, bound jobs").click()
     page.fill("#simulate-rigid_share", "0.8")
@@ -70,12 +66,7 @@ def test_parameters_of_a_policy_are_set_in_the_form_and_refused_beside_their_fie
     laboratory: Any, inside: Any
 ) -> None:
     page = inside.follow(f"{laboratory.url}/simulate")
-    page.get_by_text("CSV file", exact=True).click()
-    page.set_input_files(
-        "#simulate-upload input",
-        {"name": "jobs.csv", "mimeType": "text/csv", "buffer": TRACE.encode()},
-    )
-    expect(page.locator("#simulate-file")).to_contain_text("jobs.csv: 4 lines")
+    give_trace(page, "simulate", TRACE)
     page.fill("#simulate-cluster", CLUSTER)
     page.get_by_text("Parameters of policies and placers").click()
     power = page.locator(".mantine-NumberInput-root", has_text="Fairness power")
@@ -119,12 +110,7 @@ def test_a_simulation_that_there_is_none_of_is_said_so_and_shows_no_panels(
 def test_a_sweep_goes_from_form_to_figure(laboratory: Any, inside: Any) -> None:
     page = inside.follow(f"{laboratory.url}/sweeps")
     page.wait_for_selector("#sweeps-list .state-title, #sweeps-list table")
-    page.get_by_text("CSV file", exact=True).click()
-    page.set_input_files(
-        "#sweeps-upload input",
-        {"name": "jobs.csv", "mimeType": "text/csv", "buffer": TRACE.encode()},
-    )
-    expect(page.locator("#sweeps-file")).to_contain_text("jobs.csv: 4 lines")
+    give_trace(page, "sweeps", TRACE)
     page.fill("#sweeps-cluster", CLUSTER)
     choose(page, "#sweeps-vary1", "Share of rigid jobs")
     expect(page.locator("#sweeps-values1")).to_have_value("0, 0.5, 1")

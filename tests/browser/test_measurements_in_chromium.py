@@ -11,6 +11,7 @@ from browser.laboratory import (
     CLUSTER,
     TRACE,
     choose,
+    give_trace,
 )
 from browser.pages import await_value
 from maat.client import calls
@@ -47,12 +48,7 @@ def test_measurements_are_uploaded_named_by_the_simulate_form_and_deleted(
     inside.follow(f"{laboratory.url}/simulate")
     page.get_by_text("Profiling, bound jobs").click()
     choose(page, "#simulate-interference", "our pairs")
-    page.get_by_text("CSV file", exact=True).click()
-    page.set_input_files(
-        "#simulate-upload input",
-        {"name": "jobs.csv", "mimeType": "text/csv", "buffer": TRACE.encode()},
-    )
-    expect(page.locator("#simulate-file")).to_contain_text("jobs.csv: 4 lines")
+    give_trace(page, "simulate", TRACE)
     page.fill("#simulate-cluster", CLUSTER)
     page.click("#simulate-button")
     expect(
