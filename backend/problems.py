@@ -148,10 +148,17 @@ class Unauthenticated(Problem):
 
 
 class Forbidden(Problem):
-    """Your role, or the scopes of your token, do not include this."""
+    """Your role does not include this."""
 
     remedy = "Ask someone who manages your tenant."
     slug, title, status = "forbidden", "You may not do this", 403
+
+
+class OutOfScope(Problem):
+    """Your role includes this. The token that you sent does not."""
+
+    remedy = "Send a token whose scopes name it; you make tokens on the page Account."
+    slug, title, status = "out-of-scope", "The token's scopes do not include this", 403
 
 
 class CrossSite(Problem):

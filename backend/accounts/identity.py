@@ -18,6 +18,7 @@ from backend.accounts.permissions import Permission, Role
 from backend.accounts.principals import (
     LOCAL_USER,
     Principal,
+    check_permitted,
     principal_by_token,
     principal_named,
 )
@@ -26,7 +27,7 @@ from backend.accounts.sessions import principal_by_session
 from backend.accounts.tokens import TOKEN_PREFIX
 from backend.asking import note_principal
 from backend.database import Database
-from backend.problems import Forbidden, Unauthenticated
+from backend.problems import Unauthenticated
 from backend.settings import Settings
 from backend.web.before_body import before_body
 from backend.web.gates import Gates
@@ -128,11 +129,7 @@ def require(permission: Permission) -> Callable[..., Awaitable[Principal]]:
     """Make the dependency of a route: the principal, who must have this permission."""
 
     async def permitted(principal: Annotated[Principal, Depends(principal_of)]) -> Principal:
-        if permission not in principal.permissions:
-            raise Forbidden(
-                f"{principal.user_name} ({principal.role}) "
-                f"does not have the permission {permission}."
-            )
+        check_permitted(principal, permission)
         return principal
 
     # A test reads it from every route.

@@ -23,7 +23,7 @@ from backend.accounts.token_makers import makers_of
 from backend.accounts.tokens import digest
 from backend.clocktime import utc_now
 from backend.database import Database, after_commit
-from backend.problems import Unauthenticated
+from backend.problems import Forbidden, OutOfScope, Unauthenticated
 
 LOCAL_USER = "local"
 TOUCH_EVERY = timedelta(minutes=5)
@@ -83,6 +83,16 @@ class Principal:
         return owner_id == self.user_id or (
             self.role in ACTS_FOR_TENANT and self.may_see(tenant_id)
         )
+
+
+def check_permitted(principal: Principal, permission: Permission) -> None:
+    """Raises Forbidden, OutOfScope."""
+    if permission in principal.permissions:
+        return
+    who = f"{principal.user_name} ({principal.role})"
+    if principal.credential.restricted and permission in PERMISSIONS[principal.role]:
+        raise OutOfScope(f"{who} sent a token that does not have the scope {permission}.")
+    raise Forbidden(f"{who} does not have the permission {permission}.")
 
 
 def principal_named(session: Session, name: str) -> Principal:

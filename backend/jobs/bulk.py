@@ -15,8 +15,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlmodel import Session, col, func, select
 
-from backend.accounts.identity import Principal
 from backend.accounts.permissions import ACTS_FOR_TENANT, Permission
+from backend.accounts.principals import Principal, check_permitted
 from backend.audit.changes import Change, actor_of, record
 from backend.clocktime import cluster_seconds
 from backend.clusters.models import Cluster
@@ -28,7 +28,7 @@ from backend.jobs.models import Job, JobEvent
 from backend.jobs.priorities import permit_priority
 from backend.jobs.repository import FoundJobs, JobFilters
 from backend.moments import moment_of
-from backend.problems import Conflict, FieldError, Forbidden, Invalid
+from backend.problems import Conflict, FieldError, Invalid
 from maat.api.bulk import PREVIEWED, BulkBody
 from maat.scheduling.events import EventKind
 from maat.vocabulary import MOST_LABELS
@@ -53,9 +53,9 @@ class BulkPlan:
 
 
 def check_allowed(principal: Principal, body: BulkBody) -> None:
-    """Raises Forbidden."""
-    if body.action == "cancel" and Permission.JOBS_CANCEL not in principal.permissions:
-        raise Forbidden(f"{principal.user_name} does not have the permission jobs:cancel.")
+    """Raises Forbidden, OutOfScope."""
+    if body.action == "cancel":
+        check_permitted(principal, Permission.JOBS_CANCEL)
     if body.priority is not None:
         permit_priority(principal, body.priority)
 

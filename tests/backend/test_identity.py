@@ -165,7 +165,11 @@ def test_a_role_may_what_its_permissions_say(client_as: MakeClient) -> None:
 def test_a_tokens_scopes_hold_it_to_less_than_its_user_may(client_as: MakeClient) -> None:
     narrow = client_as(Role.SUBMITTER, scopes=[Permission.JOBS_READ])
     assert narrow.get(ME).json()["permissions"] == ["jobs:read"]
-    assert narrow.post(JOBS, json={"name": "train", "model": "bert"}).status_code == 403
+    refused = narrow.post(JOBS, json={"name": "train", "model": "bert"})
+    assert (refused.status_code, refused.json()["type"]) == (403, "/problems/out-of-scope")
+    assert "does not have the scope jobs:submit" in refused.json()["detail"]
+    above = narrow.post("/api/v1/clusters", json={"name": "mine", "shape": "t4=1x4"})
+    assert (above.status_code, above.json()["type"]) == (403, "/problems/forbidden")
 
 
 def test_another_tenants_things_are_not_there(client: TestClient, client_as: MakeClient) -> None:
