@@ -31,8 +31,7 @@ _EAST_ASIAN = frozenset({"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO"})
 def free_name(session: Session, table: type[Tenant | User], name: str, *, but: str = "") -> str:
     """Return the name as it is stored, in form NFC. Raises Invalid.
 
-    `but`: the id of the row that may have it already. Reads all names: names are made rarely, and
-    databases know neither form.
+    `but`: the id of the row that may have it already.
     """
     key = name_key(name)
     if key in RESERVED[table]:
@@ -51,8 +50,7 @@ def free_name(session: Session, table: type[Tenant | User], name: str, *, but: s
             "Write it with the letters of one script.",
             name,
         )
-    others = session.exec(select(table.name).where(col(table.id) != but))
-    if any(name_key(other) == key for other in others):
+    if stored_name(session, table, name, but=but) is not None:
         what = "tenant" if table is Tenant else "user"
         raise invalid(
             "/name",
@@ -62,6 +60,18 @@ def free_name(session: Session, table: type[Tenant | User], name: str, *, but: s
             name,
         )
     return unicodedata.normalize("NFC", name)
+
+
+def stored_name(
+    session: Session, table: type[Tenant | User], name: str, *, but: str = ""
+) -> str | None:
+    """Return the same name as a row has it. `but`: the id of a row that does not count.
+
+    Reads all names: databases know neither form.
+    """
+    key = name_key(name)
+    names = session.exec(select(table.name).where(col(table.id) != but))
+    return next((other for other in names if name_key(other) == key), None)
 
 
 def name_key(name: str) -> str:

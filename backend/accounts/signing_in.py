@@ -12,6 +12,7 @@ from pydantic import SecretStr
 from sqlmodel import Session, col, select
 
 from backend.accounts.models import BrowserSession, Tenant, User
+from backend.accounts.name_rules import stored_name
 from backend.accounts.passwords import hashed, is_outdated, is_right
 from backend.accounts.sessions import begin_session, end_session
 from backend.accounts.throttle import count_try, forget_tries
@@ -112,7 +113,7 @@ def _signs_in_as(database: Database, name: str) -> User | None:
             select(User)
             .join(Tenant, col(Tenant.id) == col(User.tenant_id))
             .where(
-                User.name == name,
+                User.name == stored_name(session, User, name),
                 col(User.active),
                 User.kind == UserKind.PERSON.value,
                 col(User.password_hash).is_not(None),

@@ -15,6 +15,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, col, delete
 
 from backend.accounts.models import SignInTries
+from backend.accounts.name_rules import name_key
 from backend.audit.changes import VISITOR, Change, record
 from backend.clocktime import utc_now
 from backend.database import Database
@@ -76,7 +77,7 @@ def forget_old_tries(session: Session, settings: Settings) -> None:
 
 def _counted(settings: Settings, account: str, address: str) -> list[_Counted]:
     fingerprint = secret_key(settings).fingerprint
-    network, name, most = _network(address), account.casefold(), settings.sign_in_tries
+    network, name, most = _network(address), name_key(account), settings.sign_in_tries
     return [
         _Counted(fingerprint(f"address {network}"), most * _OF_ADDRESS),
         _Counted(fingerprint(f"pair {network} {name}"), most),

@@ -16,6 +16,8 @@ from urllib.parse import SplitResult, urlsplit
 
 PORTS = {"http": 80, "https": 443}
 _MAPPED = ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16")  # IPv6 that leads to an IPv4 address
+# Set apart by IANA; `ipaddress` takes parts of them for public, and a cloud tells secrets there.
+_SET_APART = ("192.0.0.0/24", "192.88.99.0/24")
 
 _NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
 
@@ -109,6 +111,8 @@ def is_public(address: str) -> bool:
             ip = ip.ipv4_mapped
         elif any(ip in ipaddress.ip_network(network) for network in _MAPPED):
             return False
+    if any(ip in ipaddress.ip_network(network) for network in _SET_APART):
+        return False
     return ip.is_global and not (ip.is_multicast or ip.is_reserved or ip.is_unspecified)
 
 
