@@ -188,7 +188,10 @@ class PeriodFacts:
 
 @dataclass(frozen=True)
 class Facts:
-    """Everything a report says. `tenant`: whose it is; None: the whole cluster's."""
+    """Everything a report says. `tenant`: whose it is; None: the whole cluster's.
+
+    `past_is_short`: the cluster's time began within the period before, so sums do not compare.
+    """
 
     cluster_id: str
     cluster: str
@@ -201,3 +204,4 @@ class Facts:
     policies: Sequence[PolicyDecided] = ()
     values: Sequence[TypeValue] = ()
     notes: Sequence[str] = ()
+    past_is_short: bool = False

@@ -61,16 +61,22 @@ def gather(session: Session, seen: Principal, cluster: Cluster, period: Period) 
         policies=_policies(cluster, sums),
         values=[_value(one, present.use) for one in marginal_values(sums)],
         notes=list(_notes(cluster, period, before)),
+        past_is_short=_is_short(cluster, before),
     )
 
 
 def _notes(cluster: Cluster, period: Period, before: Period) -> Iterator[str]:
     """Say what the cluster is too young for."""
     began = f"The cluster's time began on {words.day(cluster.epoch)}"
-    if period.start < cluster.epoch < period.end:
+    if _is_short(cluster, period):
         yield f"{began}: nothing is known of what was before."
-    elif before.start < cluster.epoch < before.end:
-        yield f"{began}, within the period before: the changes compare with a shorter time."
+    elif _is_short(cluster, before):
+        yield f"{began}, within the period before: sums are not compared with that shorter time."
+
+
+def _is_short(cluster: Cluster, period: Period) -> bool:
+    """Return whether the cluster's time began within a period."""
+    return period.start < cluster.epoch < period.end
 
 
 def cluster_now(session: Session, cluster: Cluster) -> datetime:

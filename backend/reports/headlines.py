@@ -70,6 +70,7 @@ def _of_jobs(facts: Facts) -> Iterator[HeadlineOut]:
         show=words.duration,
         better="down",
         formula="Median over jobs started in the period of first time on GPUs - submission.",
+        is_sum=False,
     )
     yield _share(
         facts,
@@ -154,9 +155,11 @@ def _quantity(
     show: Callable[[float | None], str],
     better: Better,
     formula: str,
+    is_sum: bool = True,
 ) -> HeadlineOut:
     now, before = _rounded(read(facts.present)), _rounded(read(facts.past))
-    change = None if now is None or not before else round(now / before - 1, 4)
+    compares = not (is_sum and facts.past_is_short)
+    change = None if now is None or not before or not compares else round(now / before - 1, 4)
     return HeadlineOut(
         key=key,
         label=label,

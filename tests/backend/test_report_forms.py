@@ -232,6 +232,17 @@ def test_a_tenants_sentences_tell_of_the_tenant() -> None:
     assert "other tenants" not in "".join(answers[key] for key in ("fair", "waited", "cost"))
 
 
+def test_sums_are_not_compared_with_a_period_that_began_late() -> None:
+    whole, late = build_report(facts()), build_report(replace(facts(), past_is_short=True))
+    of_whole, of_late = (
+        {one["key"]: one["change"] for one in report["headlines"]} for report in (whole, late)
+    )
+    assert {key for key, change in of_late.items() if change is None} == {"cost", "finished"}
+    assert None not in of_whole.values()
+    answers = [report["figures"][3]["answer"] for report in (whole, late)]
+    assert ["period before" in answer for answer in answers] == [True, False]
+
+
 def test_the_sentence_of_waits_agrees_with_its_headline() -> None:
     names = ("vision", "language", "robotics")
     short, shorter = (replace(waits(names).all, median=seconds) for seconds in (125.0, 86.0))
