@@ -17,13 +17,28 @@ from maat.shown_text import is_shown
         "a \u2067\u0627\u2068b\u2069\u2069 c",
         "\u061c1",
         "\u2066a",
+        "\u0645\u06cc\u200c\u062e 1",  # Persian
+        "\U0001f469\u200d\U0001f467 x",  # an emoji of two
     ],
 )
-def test_printable_text_with_marks_of_direction_is_shown(text: str) -> None:
+def test_printable_text_with_joiners_and_marks_of_direction_is_shown(text: str) -> None:
     assert is_shown(text)
 
 
-@pytest.mark.parametrize("text", ["t4\u200b", "a\nb", "a\x07", "\ud800", "\ufeffa", "\u202a\0"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "t4\u200b",
+        "t\u200d4",
+        "\u0645\u200c",
+        "\u0645\u200c\u200c\u062e",
+        "a\nb",
+        "a\x07",
+        "\ud800",
+        "\ufeffa",
+        "\u202a\0",
+    ],
+)
 def test_text_with_invisible_or_steering_signs_is_not(text: str) -> None:
     assert not is_shown(text)
 

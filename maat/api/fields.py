@@ -78,7 +78,8 @@ def _shown(text: str) -> str:
 def _addressable(name: str) -> str:
     if not name.isprintable():
         raise ValueError(
-            "The name stands in addresses: leave out marks that turn the direction of writing"
+            "The name stands in addresses: leave out joiners and marks that turn the direction of "
+            "writing"
         )
     if "/" in name or name in (".", ".."):
         raise ValueError("The name stands in addresses: leave out /, and name it not . or ..")
