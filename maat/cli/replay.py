@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache, partial
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -81,8 +84,9 @@ def replay(
         done = _played(maat, maat.simulate(body))
         found = maat.comparison(done["id"])
         jobs = _jobs_by_policy(maat, done)
-    answer = {"simulation": done, "comparison": found, "jobs": jobs}
-    show(answer, as_json, "\n".join(_lines(done, found, jobs)))
+        told = cache(partial(_named, maat))
+        words = "" if as_json else "\n".join(_lines(done, found, jobs, told))
+    show({"simulation": done, "comparison": found, "jobs": jobs}, as_json, words)
 
 
 def _window(since: str, until: str) -> dict[str, float]:
@@ -148,7 +152,12 @@ def _jobs_by_policy(maat: Client, done: SimulationOut) -> list[dict[str, object]
     return list(hours.values())
 
 
-def _lines(done: SimulationOut, found: Comparison, jobs: list[dict[str, object]]) -> list[str]:
+def _lines(
+    done: SimulationOut,
+    found: Comparison,
+    jobs: list[dict[str, object]],
+    told: Callable[[str], str],
+) -> list[str]:
     """Return what was played, the means, the paired differences and the jobs that differ most."""
     window = done["request"]["traces"][0]["window"]
     names = [each["name"] for each in found["contestants"]]
@@ -163,7 +172,7 @@ def _lines(done: SimulationOut, found: Comparison, jobs: list[dict[str, object]]
         table_of(("policy + placer", "average JCT, h", "99th percentile, h"), means),
         "",
         *_paired_lines(found, names, baseline),
-        *_job_lines(jobs, baseline, [name for name in names if name != baseline]),
+        *_job_lines(jobs, baseline, [name for name in names if name != baseline], told),
         "",
         f"More: /simulations/{done['id']} on the pages.",
     ]
@@ -222,8 +231,13 @@ def _interval(found: Interval, form: str) -> str:
     return f"{form.format(found['estimate'])} [{bounds}]"
 
 
-def _job_lines(jobs: list[dict[str, object]], baseline: str, others: list[str]) -> list[str]:
-    """Return the jobs whose hours differ most from the baseline's, by policy."""
+def _job_lines(
+    jobs: list[dict[str, object]], baseline: str, others: list[str], told: Callable[[str], str]
+) -> list[str]:
+    """Return the jobs whose hours differ most from the baseline's, by policy.
+
+    `told`: names a job of which the trace has the id.
+    """
     lines: list[str] = []
     for other in others:
         changed = [
@@ -238,10 +252,22 @@ def _job_lines(jobs: list[dict[str, object]], baseline: str, others: list[str]) 
             lines += ["", f"{other}: every job takes as long as under {baseline}."]
             continue
         rows = [
-            [str(job["job"]), str(job["model"]), f"{difference:+.3f}"]
+            [told(str(job["job"])), str(job["model"]), f"{difference:+.3f}"]
             for difference, job in changed[:_MOST_SHOWN]
         ]
         more = f", of {len(changed)} that differ" if len(changed) > len(rows) else ""
         lines += ["", f"{other}: the jobs that differ most{more} (h, first seed)"]
         lines.append(table_of(("job", "model", "difference"), rows))
     return lines
+
+
+def _named(maat: Client, job_id: str) -> str:
+    """Return a job's name and id; the id alone where the visitor may not see it, or it is gone."""
+    from maat.client import ApiError
+
+    try:
+        return f"{maat.job(job_id)['name']} ({job_id})"
+    except ApiError as refused:
+        if refused.status != HTTPStatus.NOT_FOUND:
+            raise
+        return job_id

@@ -121,7 +121,7 @@ class Choice:
         pays = f"would pay after {_time(other.pays_after_seconds)}"
         if self.remaining_seconds is None:
             return f"{cost}; it {pays}."
-        left = f"it has {_time(self.remaining_seconds)} left"
+        left = f"by its model it has {_time(self.remaining_seconds)} left"
         joint = "but " if other.pays_after_seconds > self.remaining_seconds else ""
         return f"{cost}; it {pays}, {joint}{left}."
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 
 import pytest
@@ -69,6 +70,7 @@ def test_a_replay_compares_the_live_policy_with_others_job_by_job(run: Run) -> N
     assert "8 jobs of" in said
     assert "Job by job against sia + whole-node" in said
     assert "over the jobs of this one run" in said
+    assert re.search(r"job-\d \(job_\w{26}\) +cifar10 +[+-]\d", said)
     found = json.loads(run("replay", "--since", "1d", "--policy", "fifo", "--json"))
     assert [each["policy"] for each in found["comparison"]["contestants"]] == ["sia", "fifo"]
     (paired,) = found["comparison"]["paired"]

@@ -56,7 +56,7 @@ def test_a_job_that_is_outbid_learns_by_what_and_when_a_move_would_pay() -> None
 def test_a_move_that_pays_only_after_the_end_says_so() -> None:
     found = choices("sia", "t4=1x2,rtx=1x1", "a", "b", "c", left=1000.0)
     small = next(one for one in found.values() if one.name == "1 rtx")
-    assert ", but it has" in small.sentences[-1]
+    assert ", but by its model it has" in small.sentences[-1]
 
 
 def test_nothing_is_said_of_the_time_left_where_nobody_knows_the_work() -> None:
@@ -69,7 +69,7 @@ def test_nothing_is_said_of_the_time_left_where_nobody_knows_the_work() -> None:
 def test_what_lasts_for_days_is_told_in_days() -> None:
     found = choices("sia", "t4=1x2,rtx=1x1", "a", "b", "c", left=1e9)
     small = next(one for one in found.values() if one.name == "1 rtx")
-    assert re.search(r"it has [\d,]+ days left\.$", small.sentences[-1])
+    assert re.search(r"by its model it has [\d,]+ days left\.$", small.sentences[-1])
 
 
 def test_a_job_that_has_its_best_is_told_that_a_move_would_never_pay() -> None:
