@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
+from time import monotonic
 
 from sqlmodel import Session, col, select
 
@@ -27,7 +28,9 @@ HISTORY_SECONDS = HISTORY.total_seconds()
 # Seconds between rounds of the history; fine in its last hours, which the pages show first.
 COARSE_SECONDS, FINE_SECONDS = 300.0, 120.0
 FINE_HISTORY_SECONDS = 7200.0
-ROUNDS_AT_ONCE = 50  # about two seconds: rounds of other clusters are due too
+# Wall seconds of history in one beat: other clusters have rounds too, and a worker shows life between
+# tasks.
+AT_ONCE_SECONDS = 2.0
 # A busy worker submits an arrival late, up to this; arrivals while it was down are dropped.
 LOOKED_BACK_WALL_SECONDS = 30.0
 
@@ -41,10 +44,11 @@ def live_on(database: Database, queue: Queue) -> None:
     if asks:
         with database.session_scope() as session:
             ask_for_examples(session, queue)
-    for _ in range(ROUNDS_AT_ONCE):
-        if not wind_forward(database, found.id):
-            break
+    ends = monotonic() + AT_ONCE_SECONDS
+    while wind_forward(database, found.id):
         step_cluster(database, found.id)
+        if monotonic() >= ends:
+            break
     submit_arrivals(database, found.id)
 
 

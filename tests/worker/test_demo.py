@@ -33,7 +33,9 @@ class Remembering:
 
 @pytest.fixture(autouse=True)
 def short_history(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A history that one beat plays whole, however busy the machine is."""
     monkeypatch.setattr(demo, "HISTORY_SECONDS", HISTORY_SECONDS)
+    monkeypatch.setattr(demo, "AT_ONCE_SECONDS", float("inf"))
 
 
 @pytest.fixture
@@ -79,6 +81,16 @@ def test_a_history_of_real_rounds_ends_at_the_clusters_present(
     assert sum(states.values()) == len(list(arrivals(cluster_id, after=0.0, until=HISTORY_SECONDS)))
     assert len(tenants) > 1
     assert cluster.epoch <= cluster.created_at - timedelta(hours=23)
+
+
+def test_a_beat_ends_in_the_midst_of_the_history_once_its_time_is_up(
+    database: Database, cluster_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demo, "AT_ONCE_SECONDS", 0.0)
+    lived(database, 2)
+    assert demo.is_in_its_history(database, cluster_id)
+    with database.session_scope(writes=False) as session:
+        assert list(session.exec(select(Round.number).order_by(col(Round.number)))) == [1, 2]
 
 
 def test_no_job_comes_twice_however_often_it_is_asked_for(
