@@ -28,8 +28,8 @@ HISTORY_SECONDS = HISTORY.total_seconds()
 # Seconds between rounds of the history; fine in its last hours, which the pages show first.
 COARSE_SECONDS, FINE_SECONDS = 300.0, 120.0
 FINE_HISTORY_SECONDS = 7200.0
-# Wall seconds of history in one beat: other clusters have rounds too, and a worker shows life between
-# tasks.
+# Wall seconds of history in one beat: other clusters have rounds too, and between tasks a worker
+# shows life.
 AT_ONCE_SECONDS = 2.0
 # A busy worker submits an arrival late, up to this; arrivals while it was down are dropped.
 LOOKED_BACK_WALL_SECONDS = 30.0
