@@ -17,7 +17,7 @@ NODE_COLUMNS: list[Column] = [
     {
         "field": "name",
         "headerName": "Node",
-        "width": 150,
+        "width": 130,
         "minWidth": 96,
         "sortable": True,
         "tooltipField": "name",
@@ -35,7 +35,7 @@ NODE_COLUMNS: list[Column] = [
     {
         "field": "stretches",
         "headerName": "Held by",
-        "flex": 1,
+        "flex": 3,
         "minWidth": 180,
         "cellRenderer": "MaatHolders",
         "cellDataType": False,
@@ -45,7 +45,7 @@ NODE_COLUMNS: list[Column] = [
         "headerName": "Fault",
         "headerTooltip": "Why the node cannot be used",
         "flex": 1,
-        "minWidth": 200,
+        "minWidth": 120,
         "tooltipField": "fault",
     },
     {
