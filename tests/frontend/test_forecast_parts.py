@@ -96,8 +96,8 @@ def test_who_is_slowed_is_named_unless_another_tenants() -> None:
     slow: Any = {"job_id": "job_1", "name": "mine", "p50_seconds": 600.0, "p90_seconds": 1200.0}
     fast: Any = {"job_id": "other-1", "name": None, "p50_seconds": -60.0, "p90_seconds": -60.0}
     shown = str(slowed_lines([slow | {"share": 1.0}, fast | {"share": 0.0}], 9))
-    assert "mine ends 10 min (20 min at P90) later" in shown
-    assert "another tenant's job ends 1 min (1 min at P90) earlier" in shown
+    assert "mine usually ends 10 min later, at P90 20 min later; later in 100 %" in shown
+    assert "another tenant's job usually ends 1 min earlier; never later" in shown
     many = [slow | {"share": 1.0}] * 20
     assert "and 12 other jobs" in str(slowed_lines(many, 9))
     assert "and 1 other job'" in str(slowed_lines(many[:9], 9))
