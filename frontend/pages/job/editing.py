@@ -15,6 +15,7 @@ from frontend.components.deadline import deadline_body, deadline_field, wrong_de
 from frontend.components.dialogs import dialog
 from frontend.components.labels import label_texts, labels_field, labels_of, wrong_labels
 from frontend.components.notices import notice
+from frontend.components.numbers import number_field, wrong_weight
 from frontend.components.priority import priority_choices, priority_field
 from frontend.formatting import parse_time
 from frontend.forms import FormValues, errors_by_field
@@ -41,11 +42,12 @@ from frontend.pages.job.request_fields import (
 from frontend.pages.submit.model import capacity_of, model_of, named_model
 from frontend.routing import submits
 from maat.api.job_answers import JobOut
+from maat.api.jobs import JobBody
 from maat.client import calls
 from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
 
-FIELDS = ("name", "priority", "labels", "deadline", *REQUEST)
+FIELDS = ("name", "priority", "weight", "labels", "deadline", *REQUEST)
 FIXED = "All else of a job is fixed once it was submitted: submit another like it instead."
 EMPTY_NAME = "Give the job a name."
 
@@ -56,6 +58,7 @@ def edit_dialog() -> dmc.Modal:
             html.Div(id="job-edit-problem"),
             dmc.TextInput(id=field_id("name"), label="Name", value="", withAsterisk=True),
             priority_field(field_id("priority")),
+            number_field(field_id("weight"), JobBody, "weight", withAsterisk=True),
             labels_field(field_id("labels")),
             deadline_field(field_id("deadline")),
             *request_fields(),
@@ -166,6 +169,7 @@ def values_of(job: JobOut) -> dict[str, object]:
     return {
         "name": job["name"],
         "priority": str(job["priority"]),
+        "weight": job["weight"],
         "labels": label_texts(job["labels"]),
         "deadline": "" if moment is None else moment.strftime("%Y-%m-%d %H:%M:%S"),
         **request_values(job),
@@ -211,6 +215,7 @@ def unfinished(values: FormValues) -> dict[str, str]:
     """Return what the form itself sees to be wrong, by field."""
     found = {
         "name": "" if (values["name"] or "").strip() else EMPTY_NAME,
+        "weight": wrong_weight(values["weight"]),
         "labels": wrong_labels(values["labels"]),
         "deadline": wrong_deadline(values["deadline"]),
     }
@@ -222,6 +227,7 @@ def changes_of(values: FormValues, before: FormValues, known: Known) -> RawBody:
     given = {
         "name": (values["name"] or "").strip(),
         "priority": int(values["priority"]),
+        "weight": float(values["weight"]),
         "labels": labels_of(values["labels"]),
         "deadline": deadline_body(values["deadline"]),
         **request_body(values, known),
@@ -229,6 +235,7 @@ def changes_of(values: FormValues, before: FormValues, known: Known) -> RawBody:
     shown = {
         "name": before["name"],
         "priority": int(before["priority"]),
+        "weight": float(before["weight"]),
         "labels": labels_of(before["labels"]),
         "deadline": deadline_body(before["deadline"]),
         **request_body(before, known),

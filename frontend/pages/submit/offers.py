@@ -9,9 +9,10 @@ from dash import Dash, Input, Output, State
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.formatting import count, plural
-from frontend.pages.submit.fields import HIDDEN, SHAPED, SHOWN, box_id, field_id
+from frontend.pages.submit.fields import HIDDEN, SHOWN, box_id, field_id
 from frontend.pages.submit.model import (
     LATENCY,
+    SHAPED,
     Capacity,
     Model,
     capacity_of,
