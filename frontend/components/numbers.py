@@ -6,10 +6,8 @@ from typing import Any
 
 import dash_mantine_components as dmc
 
-from frontend.forms import described, wrong_number
+from frontend.forms import described
 from maat.api.fields import Body
-from maat.api.jobs import JobBody
-from maat.vocabulary import LEAST_WEIGHT, MOST_WEIGHT
 
 
 def number_field(
@@ -34,10 +32,3 @@ def number_field(
             **more,
         }
     )
-
-
-def wrong_weight(value: object) -> str:
-    """Return what is wrong with the weight of a job, in a field that may not be empty."""
-    if value in ("", None):
-        return f"Give a number from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}."
-    return wrong_number(JobBody, "weight", value)

@@ -153,9 +153,8 @@ class JobBody(Body):
     weight: JobWeight = Field(
         default=1.0,
         title="Weight",
-        description="How many jobs like it it counts as. Above "
-        f"{HEAVY_WEIGHT:g} it needs the permission jobs:urgent. Gavel weighs two of its four "
-        "objectives; FIFO, Themis, Gandiva, SJF-FFS and SJF-BSBF ignore it.",
+        description="How many jobs like it it counts as, to a policy that weighs jobs: Sia does, "
+        f"FIFO does not. Above {HEAVY_WEIGHT:g} it needs the permission jobs:urgent.",
     )
     labels: Labels = Field(
         default_factory=dict,

@@ -75,6 +75,40 @@ def test_jobs_of_a_filter_get_another_priority(server: Any, inside: Any) -> None
     assert {server.client.job(job["id"])["priority"] for job in jobs} == {10}
 
 
+def test_a_weight_is_given_in_the_form_and_changed_on_the_page_of_the_job(
+    server: Any, inside: Any
+) -> None:
+    page = inside.follow(f"{server.url}/submit")
+    page.locator("#submit-name").fill("weighed")
+    choose(page, "submit-model", "imagenet")
+    page.locator("#submit-weight").fill("1001")
+    await_value(page, "submit-weight", 1001)
+    page.locator("#submit-button").click()
+    expect(page.get_by_text("Give 0.001 to 1 000.")).to_be_visible()
+    page.locator("#submit-weight").fill("1.5")
+    await_value(page, "submit-weight", 1.5)
+    page.locator("#submit-button").click()
+    expect(page.locator(".page-title")).to_have_text("weighed")
+    (job,) = server.client.jobs(q="weighed")["items"]
+    assert job["weight"] == 1.5
+    page.locator("#job-edit-open").click()
+    expect(page.locator("#job-edit-weight")).to_have_value("1.5")
+    page.locator("#job-edit-weight").fill("2")
+    await_value(page, "job-edit-weight", 2)
+    page.locator("#job-edit-save").click()
+    expect(page.get_by_text("weighed changed")).to_be_visible()
+    assert server.client.job(job["id"])["weight"] == 2.0
+
+
+def test_the_form_says_where_a_weight_is_ignored(server: Any, inside: Any) -> None:
+    nodes = [{"name": "t4", "gpu_type": "t4", "gpu_count": 4}]
+    body = {"name": "in order", "policy": "fifo", "nodes": nodes}
+    there = server.client.create_cluster(body)["id"]
+    page = inside.follow(f"{server.url}/submit?cluster={there}")
+    help_text = page.locator("#submit-weight-description")
+    expect(help_text).to_contain_text("The policy of this cluster, fifo, ignores it.")
+
+
 def test_an_array_with_a_deadline_is_tried_and_submitted(server: Any, inside: Any) -> None:
     first = server.client.submit_job({"name": "prepare", "model": "imagenet"})
     page = inside.follow(f"{server.url}/submit")

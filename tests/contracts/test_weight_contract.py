@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from contracts.generated import round_inputs, sampled
@@ -11,7 +13,6 @@ from contracts.generated_quotas import quota_rounds
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from maat.api.jobs import JobBody
 from maat.scheduling.explain import OF_TURN, ReasonCode
 from maat.scheduling.loop import plan_round
 from maat.scheduling.placement import PLACERS
@@ -72,14 +73,14 @@ def built(name: str) -> Policy:
     return POLICIES.build(name, PARAMETERS.get(name, {}))
 
 
-def test_every_policy_that_weighs_is_held_to_it() -> None:
-    assert {name for name in POLICIES.names if weighs_jobs(built(name))} == {*MEASURES, *ELSEWHERE}
-
-
-def test_the_field_says_which_policies_ignore_weights() -> None:
-    ignoring = [entry.title for entry in POLICIES if not weighs_jobs(built(entry.name))]
-    words = str(JobBody.model_fields["weight"].description)
-    assert words.endswith(f"{', '.join(ignoring[:-1])} and {ignoring[-1]} ignore it.")
+def test_every_policy_that_weighs_is_held_to_it_and_named_in_the_docs() -> None:
+    weighing = {name for name in POLICIES.names if weighs_jobs(built(name))}
+    assert weighing == {*MEASURES, *ELSEWHERE}
+    text = (Path(__file__).parents[2] / "docs" / "policies.md").read_text()
+    section = text.partition("## Weights of jobs")[2].partition("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| `")]
+    ignoring = next(row for row in rows if "they ignore weights" in row)
+    assert set(re.findall("`([a-z-]+)`", ignoring)) == set(POLICIES.names) - weighing
 
 
 @pytest.mark.parametrize("name", MEASURES)

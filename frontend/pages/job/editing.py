@@ -15,8 +15,9 @@ from frontend.components.deadline import deadline_body, deadline_field, wrong_de
 from frontend.components.dialogs import dialog
 from frontend.components.labels import label_texts, labels_field, labels_of, wrong_labels
 from frontend.components.notices import notice
-from frontend.components.numbers import number_field, wrong_weight
+from frontend.components.numbers import number_field
 from frontend.components.priority import priority_choices, priority_field
+from frontend.components.weight import weight_help, wrong_weight
 from frontend.formatting import parse_time
 from frontend.forms import FormValues, errors_by_field
 from frontend.loading import loaded
@@ -80,6 +81,7 @@ def register(app: Dash, api: Api) -> None:
             "opened": Output("job-edit", "opened", allow_duplicate=True),
             "values": values,
             "priorities": Output(field_id("priority"), "data"),
+            "weight_help": Output(field_id("weight"), "description"),
             "errors": {name: Output(*error_id(name), allow_duplicate=True) for name in FIELDS},
             "types": Output(field_id("gpu_types"), "data"),
             "disabled": {name: Output(field_id(name), "disabled") for name in REQUEST},
@@ -131,9 +133,10 @@ async def open_edit(api: Api, *, pressed: Pressed | None, job_id: str) -> Change
     try:
         async with api.visitor() as maat:
             job = await maat.job(job_id)
-            models, state = await asyncio.gather(
+            models, state, cluster = await asyncio.gather(
                 loaded(maat.send(calls.models())),
                 loaded(maat.send(calls.cluster_state(job["cluster_id"]))),
+                loaded(maat.cluster(job["cluster_id"])),
             )
     except Failure as error:
         return {"opened": True, "problem": refused_state(error), "before": None}
@@ -145,6 +148,7 @@ async def open_edit(api: Api, *, pressed: Pressed | None, job_id: str) -> Change
         "opened": True,
         "values": values_of(job),
         "priorities": priority_choices(job["priority"]),
+        "weight_help": weight_help(cluster.answer),
         "errors": dict.fromkeys(FIELDS, ""),
         "problem": None,
         "before": values_of(job),

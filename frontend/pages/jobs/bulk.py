@@ -16,9 +16,10 @@ from frontend.components.cards import refused_state
 from frontend.components.dialogs import dialog
 from frontend.components.labels import labels_of, wrong_labels
 from frontend.components.notices import notice, refusal
-from frontend.components.numbers import number_field, wrong_weight
+from frontend.components.numbers import number_field
 from frontend.components.priority import priority_field
 from frontend.components.states import FINAL_STATES, JOB_STATES, state_chip
+from frontend.components.weight import wrong_weight
 from frontend.formatting import plural
 from frontend.pages.jobs.filters import Filters, asked
 from frontend.routing import aria
