@@ -372,7 +372,7 @@ def test_heavy_jobs_are_for_managers(client_as: MakeClient, role: Role, allowed:
     at, tag = f"/api/v1/jobs/{job['id']}", {"If-Match": '"1"'}
     for answer, made in (
         (submitted(who, weight=2.5), 201),
-        (who.post("/api/v1/jobs:batch", json=many), 200),
+        (who.post("/api/v1/jobs:batch", json=many), 201),
         (who.post(f"{at}/actions/clone", json={"changes": {"weight": 2.5}}), 201),
         (who.patch(at, json={"weight": 2.5}, headers=tag), 200),
         (who.post("/api/v1/jobs:bulk", json=bulk), 200),

@@ -80,8 +80,8 @@ def test_a_tenant_is_weighed(run: Run) -> None:
         (("weight", "default", "1e-308"), "weight"),
         (("submit", "a", "--model", "bert", "--priority", "hihg"), "--priority"),
         (("submit", "a", "--model", "bert", "--priority", "1001"), "--priority"),
-        (("submit", "a", "--model", "bert", "--weight", "1001"), "--weight"),
-        (("change", "a", "--weight", "nan"), "--weight"),
+        (("submit", "a", "--model", "bert", "--weight", "1001"), "weight"),
+        (("change", "a", "--weight", "nan"), "weight"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_before_the_service_is_asked(
