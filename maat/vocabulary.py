@@ -13,7 +13,9 @@ MAX_TEXT = 200
 MAX_PRIORITY = 1000
 """Largest priority of a job; the smallest is its negative."""
 LEAST_WEIGHT, MOST_WEIGHT = 0.001, 1000.0
-"""Of a tenant."""
+"""Of a tenant, and of a job."""
+HEAVY_WEIGHT = 2.0
+"""A job that weighs more needs a permission of its own."""
 MAX_GPUS = 1_000_000
 MOST_LABELS = 20
 """Labels of a job."""

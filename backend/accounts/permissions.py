@@ -19,7 +19,7 @@ class Permission(StrEnum):
     JOBS_CANCEL = "jobs:cancel"
     JOBS_CHANGE = "jobs:change"  # pause, resume, and what may change while they live
     JOBS_RUN_COMMANDS = "jobs:run-commands"  # only where the operator allows commands
-    JOBS_URGENT = "jobs:urgent"  # submit jobs of the highest class of priority
+    JOBS_URGENT = "jobs:urgent"  # submit jobs of the highest class of priority, or heavy ones
     CLUSTERS_READ = "clusters:read"
     CLUSTERS_WRITE = "clusters:write"
     ROUNDS_READ = "rounds:read"

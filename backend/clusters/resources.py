@@ -11,6 +11,8 @@ from backend.answers import answer_of
 from backend.clocktime import cluster_seconds, shown_at, this_moment
 from backend.clusters.models import Cluster, Node
 from maat.api.clusters import ClusterOut, NodeOut
+from maat.scheduling.policies import POLICIES
+from maat.scheduling.weights import weighs_jobs
 
 
 def show_node(node: Node) -> NodeOut:
@@ -32,4 +34,12 @@ def show_cluster(session: Session, cluster: Cluster) -> ClusterOut:
 
 def _shown(cluster: Cluster, nodes: int, gpus: int) -> ClusterOut:
     now = shown_at(cluster, cluster_seconds(cluster, this_moment()))
-    return answer_of(ClusterOut, cluster, now=now, node_count=nodes, gpu_count=int(gpus))
+    policy = POLICIES.build(cluster.policy, cluster.policy_parameters)
+    return answer_of(
+        ClusterOut,
+        cluster,
+        now=now,
+        weighs_jobs=weighs_jobs(policy),
+        node_count=nodes,
+        gpu_count=int(gpus),
+    )

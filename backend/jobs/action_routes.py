@@ -109,7 +109,7 @@ def change(
     response: Response,
     if_match: IfMatch = None,
 ) -> JobOut:
-    """Change a job that lives: name, priority, labels, deadline, and what it asks for.
+    """Change a job that lives: name, priority, weight, labels, deadline, and what it asks for.
 
     What it asks for (GPU types and counts) changes only while it holds no GPUs, adaptivity and
     batch size only before it has held any: 409 otherwise. The next round sees the change. All else

@@ -25,7 +25,7 @@ from backend.columns import json_text
 from backend.jobs.changing import name_towards
 from backend.jobs.dependencies import drop_failed_needs, has_failed_needs
 from backend.jobs.models import Job, JobEvent
-from backend.jobs.priorities import permit_priority
+from backend.jobs.permits import permit_priority, permit_weight
 from backend.jobs.repository import FoundJobs, JobFilters
 from backend.moments import moment_of
 from backend.problems import Conflict, FieldError, Invalid
@@ -58,6 +58,8 @@ def check_allowed(principal: Principal, body: BulkBody) -> None:
         check_permitted(principal, Permission.JOBS_CANCEL)
     if body.priority is not None:
         permit_priority(principal, body.priority)
+    if body.weight is not None:
+        permit_weight(principal, body.weight)
 
 
 def plan_bulk(session: Session, principal: Principal, body: BulkBody) -> BulkPlan:
@@ -182,6 +184,8 @@ def _changes(body: BulkBody) -> sa.ColumnElement[bool]:
             return sa.and_(sa.or_(paused, has_failed_needs()), ~ends)
         case "priority":
             return col(Job.priority) != body.priority
+        case "weight":
+            return col(Job.weight) != body.weight
         case "label":
             return sa.or_(*(_differs(key, value) for key, value in (body.labels or {}).items()))
 
@@ -200,10 +204,12 @@ def _values(body: BulkBody) -> Mapping[str, Any]:
         case "resume" | "release":
             return {"pause_requested": False, "paused_by": None}
         case _:
-            return {
-                "priority": body.priority,
-                "declared_version": _JOBS.c.declared_version + 1,
-            }
+            return {**_declared(body), "declared_version": _JOBS.c.declared_version + 1}
+
+
+def _declared(body: BulkBody) -> Mapping[str, Any]:
+    """Return what the action sets of the declaration that rounds read."""
+    return body.model_dump(include={"priority", "weight"}, exclude_none=True)
 
 
 def _set_labels(session: Session, found: Sequence[Any], given: Mapping[str, str | None]) -> None:
@@ -226,7 +232,6 @@ def _note(session: Session, principal: Principal, body: BulkBody, found: Sequenc
     if body.action == "cancel" or not found:
         return
     action = {"release": "resume"}.get(body.action, body.action)
-    what = {"priority": body.priority} if body.priority is not None else {}
     now = moment_of(session)
     at = {
         cluster_id: cluster_seconds(session.get_one(Cluster, cluster_id), now)
@@ -234,7 +239,7 @@ def _note(session: Session, principal: Principal, body: BulkBody, found: Sequenc
     }
     by = {row.tenant_id: name_towards(principal, row.tenant_id) for row in found}
     data = {
-        tenant: json_text({"action": action, "by": name, **what, **_told(body.labels)})
+        tenant: json_text({"action": action, "by": name, **_declared(body), **_told(body.labels)})
         for tenant, name in by.items()
     }
     session.connection().execute(

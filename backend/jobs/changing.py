@@ -18,7 +18,7 @@ from backend.clusters.models import Cluster
 from backend.jobs.deadlines import objection_to
 from backend.jobs.dependencies import drop_failed_needs, failed_needs, open_needs
 from backend.jobs.models import Job, JobEvent
-from backend.jobs.priorities import permit_priority
+from backend.jobs.permits import permit_priority, permit_weight
 from backend.jobs.repository import get_job
 from backend.jobs.requests import REQUEST, check_request
 from backend.moments import moment_of
@@ -29,7 +29,7 @@ from maat.api.jobs import JobChanges
 from maat.scheduling.events import TERMINAL, EventKind
 from maat.vocabulary import JobState
 
-_READ_BY_ROUNDS = REQUEST | {"priority", "deadline_seconds"}
+_READ_BY_ROUNDS = REQUEST | {"priority", "weight", "deadline_seconds"}
 
 
 def request_cancel(
@@ -120,6 +120,8 @@ def change_job(
         return job
     if "priority" in changed:
         permit_priority(principal, changed["priority"])
+    if "weight" in changed:
+        permit_weight(principal, changed["weight"])
     request = {name: value for name, value in changed.items() if name in REQUEST}
     if request:
         check_request(session, job, request)

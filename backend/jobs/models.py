@@ -104,6 +104,7 @@ class Job(SQLModel, table=True):
     max_batch_size: int | None = None
     preemptible: bool = True
     priority: int = 0
+    weight: float = 1.0
     labels: dict[str, str] = Field(default_factory=dict, sa_type=Json)
     gpu_types: list[str] | None = Field(default=None, sa_type=Json)
     work_scale: float = 1.0

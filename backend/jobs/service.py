@@ -26,7 +26,7 @@ from backend.jobs.admission import objections
 from backend.jobs.deadlines import objection_to
 from backend.jobs.dependencies import check_dependencies, refuse_followers, store_dependencies
 from backend.jobs.models import Job, JobEvent
-from backend.jobs.priorities import permit_priority
+from backend.jobs.permits import permit_priority, permit_weight
 from backend.jobs.repository import taken_external_ids
 from backend.moments import moment_of
 from backend.problems import Conflict, FieldError, Forbidden, Invalid, NotFound
@@ -214,6 +214,7 @@ class Submission:
         for candidate in candidates:
             if candidate.body is not None:
                 permit_priority(self._principal, candidate.body.priority)
+                permit_weight(self._principal, candidate.body.weight)
                 self._check_body(candidate, candidate.body)
         self.check_external_ids(
             [candidate for candidate in candidates if candidate.body is not None]

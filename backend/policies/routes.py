@@ -15,7 +15,9 @@ from maat.api.policies import DescribedOut, FidelityOut, ParameterOut
 from maat.laboratory.requested import FIDELITIES, Fidelity
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES, suiting_placer
+from maat.scheduling.protocols import Policy
 from maat.scheduling.registry import Entry
+from maat.scheduling.weights import weighs_jobs
 
 router = APIRouter(tags=["policies"], route_class=StrictRoute)
 
@@ -24,16 +26,13 @@ Reader = Annotated[Principal, Depends(require(Permission.MODELS_READ))]
 
 @router.get("/policies", operation_id="listPolicies")
 def list_policies(_: Reader) -> Page[DescribedOut]:
-    items = [
-        _described(entry, entry.cls.default_round_seconds, suiting_placer(entry.name))
-        for entry in POLICIES
-    ]
+    items = [_policy(entry) for entry in POLICIES]
     return Page(items=items, next_cursor=None)
 
 
 @router.get("/placers", operation_id="listPlacers")
 def list_placers(_: Reader) -> Page[DescribedOut]:
-    return Page(items=[_described(entry, None, None) for entry in PLACERS], next_cursor=None)
+    return Page(items=[_described(entry) for entry in PLACERS], next_cursor=None)
 
 
 @router.get("/fidelities", operation_id="listFidelities")
@@ -51,13 +50,26 @@ def _fidelity(preset: Fidelity) -> FidelityOut:
     )
 
 
-def _described(entry: Entry[Any], round_seconds: float | None, placer: str | None) -> DescribedOut:
+def _policy(entry: Entry[Policy]) -> DescribedOut:
+    policy = POLICIES.build(entry.name)
+    return DescribedOut(
+        {
+            **_described(entry),
+            "round_seconds": policy.default_round_seconds,
+            "placer": suiting_placer(entry.name),
+            "weighs_jobs": weighs_jobs(policy),
+        }
+    )
+
+
+def _described(entry: Entry[Any]) -> DescribedOut:
     parameters = [answer_of(ParameterOut, parameter) for parameter in entry.parameters]
     return DescribedOut(
         name=entry.name,
         title=entry.title,
         summary=entry.summary,
-        round_seconds=round_seconds,
-        placer=placer,
+        round_seconds=None,
+        placer=None,
+        weighs_jobs=None,
         parameters=parameters,
     )

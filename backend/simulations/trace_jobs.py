@@ -60,5 +60,6 @@ def as_recorded(
         gpu_types=(gpu_type,) if gpu_type in GPU_TYPES else None,
         preemptible=job.preemptible,
         priority=job.priority,
+        weight=job.weight,
         tenant=tenant,
     )

@@ -33,6 +33,7 @@ _ASKED = {
     "hold": "asked not to start",
     "resume": "asked to go on",
     "priority": "got another priority",
+    "weight": "got another weight",
     "label": "got other labels",
     "change": "was changed",
 }

@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from maat.api.fields import Body, Moment
 from maat.api.job_answers import JobOut
-from maat.api.jobs import LabelKey, LabelValue, Priority
+from maat.api.jobs import JobWeight, LabelKey, LabelValue, Priority
 from maat.vocabulary import LABEL_KEY, LABEL_VALUE, MOST_LABELS
 
 MOST_IDS = 1000
@@ -27,7 +27,7 @@ Living = Literal[
     "preempted",
 ]
 Named = Annotated[str, Field(max_length=200)]
-BulkAction = Literal["cancel", "pause", "hold", "resume", "release", "priority", "label"]
+BulkAction = Literal["cancel", "pause", "hold", "resume", "release", "priority", "weight", "label"]
 
 
 def _some(values: list[str]) -> list[str]:
@@ -78,6 +78,7 @@ class BulkBody(Body):
     dry_run: bool = False
     expected_count: Annotated[int, Field(ge=0, le=10_000_000)] | None = None
     priority: Priority | None = Field(default=None, description="Of the action `priority`.")
+    weight: JobWeight | None = Field(default=None, description="Of the action `weight`.")
     labels: (
         Annotated[dict[LabelKey, LabelValue | None], Field(min_length=1, max_length=MOST_LABELS)]
         | None
@@ -88,7 +89,7 @@ class BulkBody(Body):
 
     @model_validator(mode="after")
     def _has_what_it_sets(self) -> BulkBody:
-        for action, name in (("priority", "priority"), ("label", "labels")):
+        for action, name in (("priority", "priority"), ("weight", "weight"), ("label", "labels")):
             given = getattr(self, name) is not None
             if given != (self.action == action):
                 raise ValueError(

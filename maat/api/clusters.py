@@ -203,6 +203,7 @@ class ClusterOut(TypedDict):
     name: str
     policy: str
     policy_parameters: dict[str, Any]
+    weighs_jobs: Annotated[bool, Field(description="Whether its policy counts jobs by weight.")]
     placer: str
     placer_parameters: dict[str, Any]
     round_seconds: float

@@ -69,6 +69,7 @@ class JobOut(TypedDict):
     gpu_types: list[str] | None
     priority: int
     priority_class: PriorityClass
+    weight: float
     labels: dict[str, str]
     after: Annotated[list[str], Field(description="Jobs that must succeed before it starts.")]
     deadline: Timestamp | None

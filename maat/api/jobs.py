@@ -27,10 +27,13 @@ from maat.api.fields import (
     Name,
 )
 from maat.vocabulary import (
+    HEAVY_WEIGHT,
     LABEL_KEY,
     LABEL_VALUE,
+    LEAST_WEIGHT,
     MAX_PRIORITY,
     MOST_LABELS,
+    MOST_WEIGHT,
     PRIORITIES,
     PriorityClass,
 )
@@ -102,6 +105,9 @@ Priority = Annotated[
 ]
 
 
+JobWeight = Annotated[float, Field(ge=LEAST_WEIGHT, le=MOST_WEIGHT)]
+
+
 class JobBody(Body):
     """A new job.
 
@@ -143,6 +149,12 @@ class JobBody(Body):
         title="Priority",
         description="A class, or a number: low is -10, normal 0, high 10, urgent 20. From 20 on it "
         "needs the permission jobs:urgent.",
+    )
+    weight: JobWeight = Field(
+        default=1.0,
+        title="Weight",
+        description="How many jobs like it it counts as, to a policy that weighs jobs: Sia does, "
+        f"FIFO does not. Above {HEAVY_WEIGHT:g} it needs the permission jobs:urgent.",
     )
     labels: Labels = Field(
         default_factory=dict,
@@ -203,6 +215,7 @@ class JobChanges(Body):
 
     name: Annotated[Name | None, NEVER_NULL] = None
     priority: Annotated[Priority | None, NEVER_NULL] = None
+    weight: Annotated[JobWeight | None, NEVER_NULL] = None
     labels: Annotated[Labels | None, NEVER_NULL] = Field(
         default=None, description="All of them: others are removed."
     )

@@ -27,8 +27,8 @@ class ParameterOut(TypedDict):
 class DescribedOut(TypedDict):
     """A policy or placer.
 
-    `round_seconds`: a policy's own interval; `placer`: its default placer. Both are null for a
-    placer.
+    `round_seconds`: a policy's own interval; `placer`: its default placer; `weighs_jobs`: whether,
+    with its default parameters, it counts jobs by weight. All three are null for a placer.
     """
 
     name: str
@@ -36,6 +36,7 @@ class DescribedOut(TypedDict):
     summary: str
     round_seconds: float | None
     placer: str | None
+    weighs_jobs: bool | None
     parameters: list[ParameterOut]
 
 

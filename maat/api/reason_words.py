@@ -76,7 +76,7 @@ LABELS = {
     "time_share": "share of the time that it is due",
     "value": "what it is worth to the objective",
     "wait_seconds": "pause (s)",
-    "weight": "weight",
+    "weight": "weight of the job",
 }
 YES_OR_NO = frozenset({"by_request", "preemptible", "quota_by_weight", "restarting", "starting"})
 SHARES = frozenset({"time_share", "part_kept"})

@@ -122,7 +122,7 @@ COMMANDS = (
     ),
     Command(
         "change",
-        "Change a job that lives; of many jobs, their priority or their labels.",
+        "Change a job that lives; of many jobs, their priority, weight or labels.",
         "maat.cli.changing:change",
     ),
     Command(

@@ -11,11 +11,13 @@ import typer
 
 from maat.cli.as_it_is import change_as_it_is
 from maat.cli.bulk import JobMeant, JobsMeant, act
+from maat.cli.numbers import number_option
 from maat.cli.option_groups import takes_groups
 from maat.cli.priority import read_priority
 from maat.cli.service import DEFAULT_URL, AsJson, JobNamed, Url, client_of, job_id_of, show
 from maat.cli.submit import labels_of
 from maat.scheduling.errors import ParameterError
+from maat.vocabulary import LEAST_WEIGHT, MOST_WEIGHT
 
 
 @takes_groups
@@ -29,6 +31,15 @@ def change(
             parser=read_priority,
             metavar="CLASS",
             help="Its new priority: low, normal, high or urgent; or a number from -1000 to 1000.",
+        ),
+    ] = None,
+    weight: Annotated[
+        float | None,
+        number_option(
+            "--weight",
+            least=LEAST_WEIGHT,
+            most=MOST_WEIGHT,
+            help="Its new weight: how many jobs like it it counts as.",
         ),
     ] = None,
     deadline: Annotated[
@@ -51,15 +62,20 @@ def change(
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
-    """Change a job that lives; of many jobs, their priority or their labels."""
+    """Change a job that lives; of many jobs, their priority, weight or labels."""
     labels = labels_of(set_label or [])
-    given: dict[str, Any] = {"name": name, "priority": priority, "labels": labels or None}
+    given: dict[str, Any] = {
+        "name": name,
+        "priority": priority,
+        "weight": weight,
+        "labels": labels or None,
+    }
     given = {key: value for key, value in given.items() if value is not None}
     if deadline is not None:
         given["deadline"] = None if deadline == "none" else deadline
     given |= changes_of(set_ or [])
     if not given:
-        remedy = "Give --name, --priority, --deadline, --set or --set-label."
+        remedy = "Give --name, --priority, --weight, --deadline, --set or --set-label."
         raise ParameterError("is missing", field="change", remedy=remedy)
     if job is not None and not meant.dry_run:
         with client_of(url) as maat:
@@ -75,9 +91,10 @@ def change(
         show(changed, as_json, f"{changed['id']} is changed")
         return
     if len(given) > 1 or set_ or given.keys() & {"name", "deadline"}:
-        remedy = "Of many jobs change --priority or --set-label, one at a time."
+        remedy = "Of many jobs change --priority, --weight or --set-label, one at a time."
         raise ParameterError("is too much at once", field="change", remedy=remedy)
-    action = "priority" if priority is not None else "label"
+    (field,) = given
+    action = "label" if field == "labels" else field
     act(
         action,
         job,

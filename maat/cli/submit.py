@@ -19,7 +19,14 @@ from maat.cli.option_groups import takes_groups
 from maat.cli.priority import read_priority
 from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, show
 from maat.scheduling.errors import ParameterError
-from maat.vocabulary import MAX_GPUS, Adaptivity, ExecutorKind, WorkloadKind
+from maat.vocabulary import (
+    LEAST_WEIGHT,
+    MAX_GPUS,
+    MOST_WEIGHT,
+    Adaptivity,
+    ExecutorKind,
+    WorkloadKind,
+)
 
 if TYPE_CHECKING:
     from maat.api.job_answers import DryRunOut
@@ -126,6 +133,15 @@ def submit(
             help="low, normal (the default), high or urgent; or a number: they are -10, 0, 10, 20.",
         ),
     ] = None,
+    weight: Annotated[
+        float | None,
+        number_option(
+            "--weight",
+            least=LEAST_WEIGHT,
+            most=MOST_WEIGHT,
+            help="How many jobs like it it counts as, to policies that weigh jobs; default: 1.",
+        ),
+    ] = None,
     label: Annotated[
         list[str] | None,
         typer.Option(
@@ -215,6 +231,7 @@ def submit(
         "work_scale": work_scale,
         "promised_seconds": promised_seconds,
         "priority": priority,
+        "weight": weight,
         "labels": labels_of(label or []) or None,
         "after": after or None,
         "deadline": deadline,

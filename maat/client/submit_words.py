@@ -17,6 +17,7 @@ OF_JOB = {
     "work_scale": "--work-scale",
     "gpu_types": "--gpu-type",
     "priority": "--priority",
+    "weight": "--weight",
     "labels": "--label",
     "after": "--after",
     "deadline": "--deadline",

@@ -40,7 +40,8 @@ class Choice:
     """What a job has, the next best, and the best if it were alone; None where not known.
 
     `restart_seconds`: of one move. `remaining_seconds`: at the present goodput. `by_request`: the
-    policy gives jobs the counts that they ask for.
+    policy gives jobs the counts that they ask for. `weight`: of the job, where the policy weighed
+    it and it is not 1.
     """
 
     chosen: Option
@@ -49,11 +50,12 @@ class Choice:
     restart_seconds: float | None
     remaining_seconds: float | None
     by_request: bool
+    weight: float | None
 
     @property
     def sentences(self) -> list[str]:
         """Say why it has this, what came second, and what a move would bring."""
-        told = [self._why(), self._second(), self._by_itself()]
+        told = [self._why(), self._weighed(), self._second(), self._by_itself()]
         targets = {option.name: option for option in (self.runner_up, self.alone) if option}
         told += [self._move(option) for option in targets.values() if option.name != self.name]
         return [sentence for sentence in told if sentence]
@@ -71,6 +73,9 @@ class Choice:
         if self.by_request:
             return f"It has {self.name}: the policy gives jobs as many GPUs as they ask for."
         return f"It has {self.name}."
+
+    def _weighed(self) -> str:
+        return "" if self.weight is None else f"By its weight it counts as {self.weight:g} jobs."
 
     def _second(self) -> str:
         other = self.runner_up
@@ -138,6 +143,7 @@ def choice_of(evidence: Mapping[str, Any]) -> Choice | None:
         evidence.get("restart_seconds"),
         evidence.get("remaining_seconds"),
         bool(evidence.get("by_request")),
+        evidence.get("weight"),
     )
 
 

@@ -35,6 +35,16 @@ class ReasonCode(StrEnum):
     NOT_YET_CONSIDERED = "NOT_YET_CONSIDERED"
 
 
+OF_TURN = frozenset(
+    {
+        ReasonCode.WAITING_QUOTA,
+        ReasonCode.WAITING_CAPACITY,
+        ReasonCode.BEHIND_IN_ORDER,
+        ReasonCode.LOWER_GOODPUT_GAIN,
+    }
+)
+"""Reasons for which it matters whose turn it is."""
+
 _SAME = 1e-6  # relative: as close as a solver tells two values apart
 
 _SENTENCES: Mapping[ReasonCode, str] = {

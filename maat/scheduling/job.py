@@ -49,6 +49,8 @@ class JobDeclaration:
         gpu_types: Those that it may use; None for all on which its model runs.
         priority: Its class (`priority_class`) comes before lower ones; FIFO also orders by the
             number.
+        weight: Above zero. Policies that weigh jobs (`Policy.weighs_jobs`) count one of weight w as
+            w jobs like it.
         labels: Each `key=value`: by them the owner's use is summed up; no policy reads them.
     """
 
@@ -66,6 +68,7 @@ class JobDeclaration:
     preemptible: bool = True
     gpu_types: tuple[str, ...] | None = None
     priority: int = 0
+    weight: float = 1.0
     labels: tuple[str, ...] = ()
 
 
@@ -112,7 +115,6 @@ class JobSpec(JobDeclaration):
     memory: Mapping[str, MemoryLimits]
     gpus_per_replica: Mapping[str, int] = field(default_factory=dict)
     restart_seconds: float = 30.0
-    weight: float = 1.0
     variability_class: str | None = None
     locality_penalty: float = 1.0
     regimes: DeclaredRegimes | None = None
@@ -124,7 +126,7 @@ class JobSpec(JobDeclaration):
         return self.work != UNKNOWN_WORK
 
     def __post_init__(self) -> None:
-        for name in ("work", "submitted_at", "restart_seconds", "weight"):
+        for name in ("work", "submitted_at", "restart_seconds"):
             value = getattr(self, name)
             if not (value >= 0 and value < float("inf")):
                 raise JobError(
@@ -133,6 +135,13 @@ class JobSpec(JobDeclaration):
                     value=value,
                     remedy="Give a number from 0 up.",
                 )
+        if not 0 < self.weight < float("inf"):
+            raise JobError(
+                "is not a finite number above zero",
+                field="weight",
+                value=self.weight,
+                remedy="Give a number above 0, such as 2.",
+            )
         for name in ("min_gpus", "initial_batch_size", "max_batch_size", "gpu_count", "batch_size"):
             value = getattr(self, name)
             if value is not None and value < 1:

@@ -33,6 +33,7 @@ from maat.scheduling.rounds import (
     StoredState,
 )
 from maat.scheduling.standing import RoundGrid, RoundsAhead, stands_until
+from maat.scheduling.weights import with_weights
 
 SkipRounds = Callable[[RoundsAhead], int]
 """Advances jobs through rounds that would repeat the last one, without scheduling.
@@ -58,7 +59,7 @@ def plan_round(round_input: RoundInput, policy: Policy, placer: Placer) -> Round
     placed = placer.place(decision, round_input)
     check_placement(placed, decision, round_input)
     ended = time.process_time()
-    decision = decided.settled(placed)
+    decision = with_weights(decided.settled(placed), round_input, policy)
     changes = difference(round_input, decision, placed)
     return RoundResult(
         round_input,

@@ -27,7 +27,8 @@ class Policy(Protocol):
     chooses GPU counts, instead of granting what jobs request, sets `chooses_gpu_counts` to True.
     If it does not use every count that a job declares, it also has `useful_counts(round_input)`:
     the counts that it would grant in this round, by job and GPU type, ascending. A policy that
-    grants along an order has `order(round_input)`, an `Order`.
+    grants along an order has `order(round_input)`, an `Order`. A policy that counts a job of
+    weight w as w jobs like it sets `weighs_jobs` to True; others ignore weights.
     """
 
     default_round_seconds: ClassVar[float]

@@ -103,7 +103,6 @@ class Model:
             id=job.name,
             submitted_at=job.submit_seconds,
             tenant=job.tenant,
-            weight=job.weight,
             work=self.work * job.work_scale,
             initial_batch_size=truth.initial_batch_size,
             memory=self._memory(fidelity),

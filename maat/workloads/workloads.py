@@ -19,14 +19,12 @@ class TraceJob(JobDeclaration):
         adaptivity: None if the trace leaves it open, for a study to draw.
         max_gpus: None for the most that the fidelity gives any job.
         regimes: The batch sizes that the job sets itself; such a job is rigid.
-        weight: Its weight in policies that share time, 1 as a rule.
     """
 
     submit_seconds: float
     gpu_count: int
     tenant: str = "default"
     regimes: tuple[Regime, ...] = ()
-    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

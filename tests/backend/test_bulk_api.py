@@ -59,6 +59,7 @@ def test_a_preview_counts_and_shows_and_changes_nothing(
         ("pause", {}, {"pause_requested": True, "paused_by": "local"}),
         ("hold", {}, {"pause_requested": True, "paused_by": "local"}),
         ("priority", {"priority": 7}, {"priority": 7, "declared_version": 2}),
+        ("weight", {"weight": 1.5}, {"weight": 1.5, "declared_version": 2}),
         ("label", {"labels": {"team": "x", "old": None}}, {"labels": {"team": "x", "kept": "1"}}),
     ],
 )

@@ -45,6 +45,17 @@ def test_name_priority_and_labels_change_and_rounds_learn_of_the_priority(
     assert change(client, job_id, 3, priority=4).json()["version"] == 3
 
 
+def test_rounds_learn_of_another_weight(
+    client: TestClient, submit: Submit, database: Database
+) -> None:
+    job_id = submit()["id"]
+    assert change(client, job_id, weight=1.5).json()["weight"] == 1.5
+    with database.session_scope(writes=False) as session:
+        row = session.get_one(Job, job_id)
+        assert (row.weight, row.declared_version) == (1.5, 2)
+    assert change(client, job_id, 2, weight=1001).status_code == 422
+
+
 def test_a_change_names_the_version_that_it_changes(client: TestClient, submit: Submit) -> None:
     job_id = submit()["id"]
     assert change(client, job_id, None, priority=1).status_code == 428

@@ -347,6 +347,40 @@ def test_a_priority_is_a_class_or_a_number(
     assert (job["priority"], job["priority_class"]) == (number, kind)
 
 
+@pytest.mark.parametrize("given", [0.001, 1, 1.5, 1000])
+def test_a_job_has_the_weight_that_was_asked_for(client: TestClient, given: float) -> None:
+    assert submitted(client, weight=given).json()["weight"] == given
+    assert submitted(client).json()["weight"] == 1.0
+
+
+@pytest.mark.parametrize("given", ["2", True, 0, -1, 0.0009, 1000.1, None])
+def test_what_is_no_weight_is_refused(refusing: TestClient, given: Any) -> None:
+    answer = submitted(refusing, weight=given)
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["field"] == "weight", json.dumps(answer.json())
+
+
+@pytest.mark.parametrize(
+    ("role", "allowed"),
+    [(Role.SUBMITTER, False), (Role.TENANT_MANAGER, True), (Role.CLUSTER_ADMIN, True)],
+)
+def test_heavy_jobs_are_for_managers(client_as: MakeClient, role: Role, allowed: bool) -> None:
+    who = client_as(role)
+    job = submitted(who, weight=2).json()
+    many = {"mode": "partial", "jobs": [{"name": "a", "model": "bert", "weight": 2.5}]}
+    bulk = {"action": "weight", "weight": 2.5, "filter": {"ids": [job["id"]]}}
+    at, tag = f"/api/v1/jobs/{job['id']}", {"If-Match": '"1"'}
+    for answer, made in (
+        (submitted(who, weight=2.5), 201),
+        (who.post("/api/v1/jobs:batch", json=many), 201),
+        (who.post(f"{at}/actions/clone", json={"changes": {"weight": 2.5}}), 201),
+        (who.patch(at, json={"weight": 2.5}, headers=tag), 200),
+        (who.post("/api/v1/jobs:bulk", json=bulk), 200),
+    ):
+        assert answer.status_code == (made if allowed else 403), answer.text
+        assert allowed or "2 or less" in answer.json()["detail"]
+
+
 @pytest.mark.parametrize("given", ["hihg", "7", True, 1.5, 1001, None])
 def test_what_is_no_priority_is_refused(refusing: TestClient, given: Any) -> None:
     answer = submitted(refusing, priority=given)

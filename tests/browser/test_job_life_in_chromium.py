@@ -50,12 +50,15 @@ def test_a_job_that_lives_is_edited_on_its_page(server: Any, inside: Any) -> Non
     expect(page.get_by_text("Write date and time")).to_be_visible()
     page.locator("#job-edit-deadline").fill("2036-12-01 08:00")
     await_value(page, "job-edit-deadline", "2036-12-01 08:00")
+    page.locator("#job-edit-weight").fill("1.5")
+    await_value(page, "job-edit-weight", 1.5)
     page.locator("#job-edit-labels").fill("team=vision")
     page.keyboard.press("Enter")
     page.locator("#job-edit-save").click()
     expect(page.get_by_text("edited changed")).to_be_visible()
     found = server.client.job(job["id"])
     assert (found["name"], found["labels"]) == ("edited", {"team": "vision"})
+    assert found["weight"] == 1.5
     assert found["deadline"] == "2036-12-01T08:00:00.000Z"
 
 
@@ -73,6 +76,31 @@ def test_jobs_of_a_filter_get_another_priority(server: Any, inside: Any) -> None
     page.locator("#jobs-bulk-yes").click()
     expect(page.get_by_text("Changed: 2 jobs")).to_be_visible()
     assert {server.client.job(job["id"])["priority"] for job in jobs} == {10}
+
+
+def test_a_weight_is_given_in_the_form(server: Any, inside: Any) -> None:
+    page = inside.follow(f"{server.url}/submit")
+    page.locator("#submit-name").fill("weighed")
+    expect(page.locator("#submit-model")).not_to_have_value("")
+    page.locator("#submit-weight").fill("1001")
+    await_value(page, "submit-weight", 1001)
+    page.locator("#submit-button").click()
+    expect(page.get_by_text(re.compile(r"Give 0\.001 to 1.000\."))).to_be_visible()
+    page.locator("#submit-weight").fill("1.5")
+    await_value(page, "submit-weight", 1.5)
+    page.locator("#submit-button").click()
+    expect(page.locator(".page-title")).to_have_text("weighed")
+    (job,) = server.client.jobs(q="weighed")["items"]
+    assert job["weight"] == 1.5
+
+
+def test_the_form_says_where_a_weight_is_ignored(server: Any, inside: Any) -> None:
+    nodes = [{"name": "t4", "gpu_type": "t4", "gpu_count": 4}]
+    body = {"name": "in order", "policy": "fifo", "nodes": nodes}
+    there = server.client.create_cluster(body)["id"]
+    page = inside.follow(f"{server.url}/submit?cluster={there}")
+    help_text = page.locator("#submit-weight-description")
+    expect(help_text).to_contain_text("The policy of this cluster, fifo, ignores it.")
 
 
 def test_an_array_with_a_deadline_is_tried_and_submitted(server: Any, inside: Any) -> None:

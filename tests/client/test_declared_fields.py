@@ -55,6 +55,7 @@ TRIED: dict[str, tuple[dict[str, Any], Any]] = {
     "preemptible": (RIGID, False),
     "gpu_types": (STRONG, ["t4", "a100"]),
     "priority": (STRONG, 7),
+    "weight": (STRONG, 1.5),
     "labels": (STRONG, {"team": "vision", "stage": "test/1"}),
 }
 WITHOUT_FORM = {"preemptible"}  # a switch of its own

@@ -86,6 +86,10 @@ def test_a_job_is_changed_and_cloned_by_line(run: Run, maat: Client) -> None:
     made = maat.job(said.split()[0])
     assert (made["name"], made["priority"]) == ("again", 3)
     assert made["labels"] == {"a": "1", "b": "2", "c": "3"}
+    run("change", "again", "--weight", "1.5")
+    assert maat.job(made["id"])["weight"] == 1.5
+    run("change", "--model", "bert", "--weight", "0.5", "--yes")
+    assert {maat.job(one["id"])["weight"] for one in (job, made)} == {0.5}
     run("change", "--model", "bert", "--priority", "9", "--yes")
     assert {maat.job(one["id"])["priority"] for one in (job, made)} == {9}
 

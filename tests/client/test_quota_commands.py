@@ -80,6 +80,8 @@ def test_a_tenant_is_weighed(run: Run) -> None:
         (("weight", "default", "1e-308"), "weight"),
         (("submit", "a", "--model", "bert", "--priority", "hihg"), "--priority"),
         (("submit", "a", "--model", "bert", "--priority", "1001"), "--priority"),
+        (("submit", "a", "--model", "bert", "--weight", "1001"), "weight"),
+        (("change", "a", "--weight", "nan"), "weight"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_before_the_service_is_asked(
@@ -111,5 +113,6 @@ def test_what_the_service_refuses_is_told(
 def test_a_priority_is_given_by_class_or_number(
     run: Run, maat: Client, given: str, number: int
 ) -> None:
-    run("submit", "named", "--model", "bert", "--priority", given)
-    assert maat.jobs(q="named")["items"][0]["priority"] == number
+    run("submit", "named", "--model", "bert", "--priority", given, "--weight", "1.5")
+    (job,) = maat.jobs(q="named")["items"]
+    assert (job["priority"], job["weight"]) == (number, 1.5)

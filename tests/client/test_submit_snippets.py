@@ -29,6 +29,7 @@ BODY: dict[str, Any] = {
     "gpu_types": ["a100", "rtx"],
     "preemptible": False,
     "priority": -10,
+    "weight": 1.5,
     "labels": {"team": "vision", "run": "a/b"},
     "deadline": "2099-01-01T00:00:00.000Z",
 }

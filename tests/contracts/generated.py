@@ -164,7 +164,7 @@ def job_specs(draw: DrawFn, job_id: str, cluster: Cluster) -> JobSpec:
         gpu_types=tuple(sorted(names)[:1]) if draw(_one_in(5)) else None,
         gpus_per_replica=replica,
         restart_seconds=draw(st.sampled_from((0.0, 30.0, 250.0))),
-        weight=draw(st.sampled_from((1.0, 1.0, 0.0, 3.0))),
+        weight=draw(st.sampled_from((1.0, 1.0, 0.25, 3.0))),
         workload_kind=kind,
         promised_seconds=promised,
         regimes=DeclaredRegimes(1e4, (initial, 4 * initial))

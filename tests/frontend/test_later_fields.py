@@ -74,7 +74,13 @@ def test_what_the_service_says_of_an_arrays_job_stands_beside_the_same_fields() 
     assert set(refused_later(of_job([size]))) == {"array"}
 
 
-BEFORE = {"name": "a", "priority": "10", "labels": ["x=1"], "deadline": "2026-12-01 08:00:00"}
+BEFORE = {
+    "name": "a",
+    "priority": "10",
+    "weight": 1.5,
+    "labels": ["x=1"],
+    "deadline": "2026-12-01 08:00:00",
+}
 
 
 def known_job(**declared: Any) -> Known:
@@ -87,7 +93,7 @@ def known_job(**declared: Any) -> Known:
     job = {
         "name": "a", "model": "bert", "adaptivity": "adaptive", "gpu_count": "", "min_gpus": 2,
         "max_gpus": 8, "batch_size": "", "max_batch_size": "", "workload_kind": "training",
-        "promised_seconds": "", "work_scale": 1.0, "gpu_types": [], "labels": [],
+        "promised_seconds": "", "work_scale": 1.0, "weight": 1.5, "gpu_types": [], "labels": [],
         **declared,
     }  # fmt: skip
     capacity = {"t4": 8, "a100": 4}
@@ -129,22 +135,25 @@ def test_an_edit_sends_only_what_differs() -> None:
     changed = changes_of({**before, "labels": [], "deadline": ""}, before, known)
     assert changed == {"labels": {}, "deadline": None}
     assert JobChanges.model_validate(changed).model_fields_set == {"labels", "deadline"}
-    assert set(unfinished_edit({**before, "name": " ", "labels": ["x"], "deadline": "?"})) == {
-        "name",
-        "labels",
-        "deadline",
+    assert changes_of({**before, "weight": 2}, before, known) == {"weight": 2.0}
+    wrong = {"name": " ", "labels": ["x"], "deadline": "?", "weight": 1001}
+    assert set(unfinished_edit({**before, **wrong})) == set(wrong)
+    assert unfinished_edit({**before, "weight": ""}) == {
+        "weight": "Give a number from 0.001 to 1000."
     }
 
 
-def test_many_jobs_get_a_priority_or_labels() -> None:
+def test_many_jobs_get_a_priority_a_weight_or_labels() -> None:
     filters = filters_of({"label": "a=b"})
-    given = {"priority": "10", "labels": ["team=vision", "-old"]}
+    given: dict[str, Any] = {"priority": "10", "weight": 1.5, "labels": ["team=vision", "-old"]}
     ranked = BulkBody.model_validate(_body("priority", filters, None, **given))
     labelled = BulkBody.model_validate(_body("label", filters, None, **given))
+    weighed = BulkBody.model_validate(_body("weight", filters, None, **given))
     paused = BulkBody.model_validate(_body("pause", filters, None, **given))
     assert (ranked.priority, ranked.labels) == (10, None)
+    assert (weighed.priority, weighed.weight, weighed.labels) == (None, 1.5, None)
     assert (labelled.priority, labelled.labels) == (None, {"team": "vision", "old": None})
-    assert (paused.priority, paused.labels) == (None, None)
+    assert (paused.priority, paused.weight, paused.labels) == (None, None, None)
     assert wrong_changes(["team=vision", "-old"]) == ""
     assert "no label" in wrong_changes(["team"])
     assert "twice" in wrong_changes(["old=1", "-old"])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from frontend.pages.submit.model import (
     body_of,
     in_form_words,
@@ -126,6 +128,7 @@ JOB: dict[str, Any] = {
     "batch_size": "",
     "max_batch_size": "",
     "work_scale": 1,
+    "weight": 1,
     "gpu_types": [],
     "labels": [],
     "external_id": "",
@@ -212,3 +215,15 @@ def test_a_form_is_filled_as_a_job_was_declared_but_for_what_a_remedy_changes_an
 
     labels = ["team=vision"]
     assert filled == {**JOB, "gpu_count": 2, "batch_size": 512, "priority": "3", "labels": labels}
+
+
+@pytest.mark.parametrize("weight", [0, 1000.5, "x"])
+def test_a_weight_beyond_its_bounds_is_told_beside_its_field(weight: object) -> None:
+    wrong = unfinished({**JOB, "weight": weight}, CIFAR, HERE)
+    assert "Give" in wrong["weight"]
+    assert "weight" not in unfinished({**JOB, "weight": ""}, CIFAR, HERE)
+
+
+def test_an_empty_weight_is_left_to_the_service() -> None:
+    assert "weight" not in body_of({**JOB, "weight": ""}, preemptible=True, cluster_id=None)
+    assert body_of({**JOB, "weight": 1.5}, preemptible=True, cluster_id=None)["weight"] == 1.5

@@ -42,6 +42,7 @@ VALUES: dict[str, Any] = {
     "stop_seconds": 120,
     "max_retries": 3,
     "priority": 0,
+    "weight": 1,
 }
 
 
@@ -55,6 +56,7 @@ def test_the_form_becomes_a_body_that_the_service_takes() -> None:
         "batch_size": 64,
         "preemptible": True,
         "priority": 0,
+        "weight": 1,
         "run": {
             "argv": ["python", "my train.py", "--lr", "0.1"],
             "cwd": "/srv",
@@ -102,8 +104,8 @@ def test_another_like_it_has_all_but_its_secrets_and_its_own_id() -> None:
     job: Any = {
         "name": "night", "model": "resnet", "adaptivity": "strong-scaling", "gpu_count": None,
         "min_gpus": 2, "max_gpus": None, "batch_size": 64, "max_batch_size": None,
-        "preemptible": False, "gpu_types": ["cpu"], "priority": 5, "external_id": "mine",
-        "labels": {"team": "vision"},
+        "preemptible": False, "gpu_types": ["cpu"], "priority": 5, "weight": 1.5,
+        "external_id": "mine", "labels": {"team": "vision"},
     }  # fmt: skip
     command: Any = {
         "argv": ["python", "my train.py", "$HOME"], "cwd": "/srv",
@@ -117,7 +119,8 @@ def test_another_like_it_has_all_but_its_secrets_and_its_own_id() -> None:
     assert left_out(command) == ["LINES"]
     again = body_of({**filled, "secrets": []}, cluster_id="here")
     kept = (
-        "name", "model", "adaptivity", "min_gpus", "batch_size", "gpu_types", "priority", "labels",
+        "name", "model", "adaptivity", "min_gpus", "batch_size", "gpu_types", "priority", "weight",
+        "labels",
     )  # fmt: skip
     assert {name: again[name] for name in kept} == {name: job[name] for name in kept}
     assert again["preemptible"] is False

@@ -24,7 +24,8 @@ RIGID = {"adaptivity": Adaptivity.RIGID, "batch_size": 64}
         ),
         ({"work": math.nan}, r"work: is not a finite number .* \(got nan\)"),
         ({"submitted_at": math.inf}, r"submitted_at: is not a finite number .* \(got inf\)"),
-        ({"weight": -0.5}, r"weight: is not a finite number .* \(got -0.5\)"),
+        ({"weight": 0.0}, r"weight: is not a finite number above zero \(got 0.0\)"),
+        ({"weight": float("inf")}, r"weight: is not a finite number above zero \(got inf\)"),
         (
             {"min_gpus": 0},
             r"min_gpus: must be at least 1 \(got 0\). Give a whole number from 1 up.",

@@ -76,12 +76,6 @@ def test_a_job_that_is_worth_no_gpus_to_the_objective_learns_which_parameter_kee
     assert Sia(idle_penalty=enough + 1e-6).allocate(round_input).grants
 
 
-def test_a_job_without_weight_is_not_advised_to_change_a_parameter() -> None:
-    reason = Sia(idle_penalty=0.0).allocate(round_of("t4=1x2", known("x", weight=0.0))).reasons["x"]
-    assert reason.primary is ReasonCode.IDLE_COSTS_LESS
-    assert reason.sentence == Reasons(ReasonCode.IDLE_COSTS_LESS).sentence
-
-
 def test_a_job_that_others_outbid_waits_for_capacity_whatever_the_idle_penalty() -> None:
     decision = Sia(p=0.5, idle_penalty=0.0).allocate(
         round_of("t4=1x1", known("a", gpu_types=("t4",)), known("b", gpu_types=("t4",)))

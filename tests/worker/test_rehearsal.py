@@ -6,6 +6,7 @@ They run on both databases with real policies and placers.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from backend.database import Database
 from backend.jobs.changing import change_job
 from backend.jobs.remedies import RemedyFinder, finding
 from backend.jobs.remedies.finding import SOLUBLE
+from backend.jobs.remedies.permitting import permitted
 from backend.jobs.remedies.wishes import CODES
 from backend.models import Cluster, Job, Node, Round, Tenant
 from backend.occupancy.service import set_drained
@@ -160,6 +162,17 @@ def another_tenant_weighs_more(database: Database) -> tuple[str, str]:
     return cluster_id, waiting
 
 
+def a_shorter_job_holds_the_gpus(database: Database) -> tuple[str, str]:
+    """Make a cluster on which a job waits for GPUs of one with two thirds of its work."""
+    cluster_id = make_cluster(database, policy="srtf", placer="packed-sticky")
+    submit(database, cluster_id, **rigid(8, gpu_types=["a100"]))
+    step_at(database, cluster_id, 30, 90)
+    longer = rigid(8, gpu_types=["a100"], work_scale=150.0)
+    (waiting,) = submit(database, cluster_id, submitted_seconds=91.0, **longer)
+    step_at(database, cluster_id, 150)
+    return cluster_id, waiting
+
+
 WAITS: dict[str, Callable[[Database], tuple[str, str]]] = {
     "return_nodes": its_nodes_are_drained,
     "lower_gpu_count": full_but_for_four,
@@ -171,6 +184,7 @@ WAITS: dict[str, Callable[[Database], tuple[str, str]]] = {
     "make_adaptive_on_more_types": lambda database: all_a100_taken(
         database, **rigid(8, gpu_types=["a100"])
     ),
+    "raise_job_weight": a_shorter_job_holds_the_gpus,
     "raise_priority": others_come_first,
     "raise_weight": another_tenant_weighs_more,
 }
@@ -207,6 +221,43 @@ def test_a_job_that_is_not_helped_waits_on(database: Database, code: str) -> Non
     why = job(database, waiting).reason_code
     step_at(database, cluster_id, 210)
     assert job(database, waiting).reason_code == why
+
+
+def test_the_least_weight_that_helps_is_offered_and_the_reason_then_names_it(
+    database: Database,
+) -> None:
+    cluster_id, waiting = a_shorter_job_holds_the_gpus(database)
+    (remedy,) = [one for one in remedies_of(database, waiting) if one["code"] == "raise_job_weight"]
+    assert (remedy["action"], remedy["field"]) == ("change-job", "weight")
+    assert (remedy["before"], remedy["changes"]) == ({"weight": 1.0}, {"weight": 2.0})
+    assert remedy["sentence"] == (
+        "Raise its weight to 2, at the cost of other jobs: at present, the next round would start "
+        "it on 8 × a100."
+    )
+    press(database, waiting, remedy)
+    step_at(database, cluster_id, 210)
+    assert job(database, waiting).reason_evidence["weight"] == 2.0
+
+
+@pytest.mark.parametrize(
+    "code", ["raise_priority", "allow_more_types"], ids=["ignored by FIFO", "GPUs are pinned"]
+)
+def test_no_weight_is_offered_where_none_helps(database: Database, code: str) -> None:
+    _, waiting = WAITS[code](database)
+    codes = {one["code"] for one in remedies_of(database, waiting)}
+    assert code in codes
+    assert "raise_job_weight" not in codes
+
+
+def test_a_weight_above_two_is_permitted_to_managers_alone(database: Database) -> None:
+    _, waiting = a_shorter_job_holds_the_gpus(database)
+    row, manager = job(database, waiting), admin(database)
+    submitter = replace(manager, role=Role.SUBMITTER, permissions=PERMISSIONS[Role.SUBMITTER])
+    (remedy,) = [one for one in remedies_of(database, waiting) if one["code"] == "raise_job_weight"]
+    heavier = Remedy({**remedy, "changes": {"weight": 10.0}})
+    for who, may in ((manager, [True, True]), (submitter, [True, False])):
+        found = permitted(who, row, [remedy, heavier])
+        assert [one["permitted"] for one in found] == may
 
 
 def test_nothing_is_offered_where_no_round_would_start_the_job(database: Database) -> None:

@@ -60,6 +60,7 @@ TRAINS = {
     "preemptible": False,
     "gpu_types": ["a100", "t4"],
     "priority": 7,
+    "weight": 1.5,
 }
 SERVES = {
     "model": "bert",

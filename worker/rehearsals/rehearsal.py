@@ -28,7 +28,9 @@ from backend.reservations.repository import tenant_names
 from maat.scheduling.job import Job
 from maat.scheduling.quotas import TenantQuota
 from maat.scheduling.rounds import Changes, ClusterState, RoundResult, StoredState
+from maat.scheduling.weights import weighs_jobs
 from maat.vocabulary import JobState
+from worker.cluster_parts import cluster_parts
 from worker.executors import EXECUTORS
 from worker.executors.protocol import LiveExecutor, News, Restoration
 from worker.live.cluster import FixedClock, restoration_of
@@ -97,6 +99,11 @@ class LiveStage:
             for node in self.snapshot.nodes
             if node.drained_gpus and node.fault is None
         ]
+
+    @property
+    def weighs_jobs(self) -> bool:
+        policy, _ = cluster_parts(self.snapshot.cluster)
+        return weighs_jobs(policy)
 
     def room(self) -> Room:
         cluster, held = self._others.cluster, self._without_it.placement.placement.gpus

@@ -25,7 +25,7 @@ from maat.models.catalog import load_catalog
 from maat.scheduling.explain import ReasonCode
 from maat.vocabulary import Adaptivity
 
-MOST_TRIED = 12
+MOST_TRIED = 16
 # CPU seconds for the rounds of one explanation, estimated from the cluster's last round.
 MOST_SECONDS = 1.0
 MOST_REMEMBERED = 1000

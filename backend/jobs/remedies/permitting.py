@@ -8,7 +8,7 @@ from backend.accounts.identity import Principal
 from backend.accounts.permissions import Permission
 from backend.jobs.models import Job
 from maat.api.job_answers import Remedy
-from maat.vocabulary import PRIORITIES, PriorityClass
+from maat.vocabulary import HEAVY_WEIGHT, PRIORITIES, PriorityClass
 
 
 def permitted(
@@ -31,11 +31,15 @@ def _may(principal: Principal, job: Job, others: Mapping[str, Job], remedy: Reme
         case "restore-nodes":
             return Permission.CLUSTERS_WRITE in principal.permissions
     changed = [others[target] for target in remedy["targets"]] or [job]
-    urgent = remedy["changes"].get("priority", 0) >= PRIORITIES[PriorityClass.URGENT]
+    changes = remedy["changes"]
+    goes_before_others = (
+        changes.get("priority", 0) >= PRIORITIES[PriorityClass.URGENT]
+        or changes.get("weight", 0.0) > HEAVY_WEIGHT
+    )
     return (
         Permission.JOBS_CHANGE in principal.permissions
         and all(
             principal.may_change(owner_id=one.owner_id, tenant_id=one.tenant_id) for one in changed
         )
-        and (not urgent or Permission.JOBS_URGENT in principal.permissions)
+        and (not goes_before_others or Permission.JOBS_URGENT in principal.permissions)
     )

@@ -71,6 +71,11 @@ class Stage(Protocol):
         """The weight of the job's tenant."""
         ...
 
+    @property
+    def weighs_jobs(self) -> bool:
+        """Whether the cluster's policy counts jobs by weight."""
+        ...
+
     def room(self) -> Room: ...
 
     @property

@@ -11,20 +11,12 @@ from backend.jobs.kept_reasons import also_of
 from backend.jobs.models import Job
 from backend.jobs.remedies.stage import DrainedNode, Room, Stage
 from backend.jobs.requests import BEFORE_START
-from maat.scheduling.explain import ReasonCode
-from maat.vocabulary import MOST_WEIGHT, PRIORITIES, Adaptivity, WorkloadKind
+from maat.scheduling.explain import OF_TURN, ReasonCode
+from maat.vocabulary import HEAVY_WEIGHT, MOST_WEIGHT, PRIORITIES, Adaptivity, WorkloadKind
 
 _COUNTS_TRIED = 3
 _WEIGHT_FACTOR = 2.0
-# Reasons for which it matters whose turn it is.
-_OF_TURN = frozenset(
-    {
-        ReasonCode.WAITING_QUOTA,
-        ReasonCode.WAITING_CAPACITY,
-        ReasonCode.BEHIND_IN_ORDER,
-        ReasonCode.LOWER_GOODPUT_GAIN,
-    }
-)
+_WEIGHTS = (HEAVY_WEIGHT, 10.0, 100.0)  # of a job: the first is one that any owner may give
 CODES = (
     "return_nodes",
     "lower_gpu_count",
@@ -32,6 +24,7 @@ CODES = (
     "lower_min_gpus",
     "allow_more_types",
     "make_adaptive_on_more_types",
+    "raise_job_weight",
     "raise_priority",
     "raise_weight",
 )
@@ -52,7 +45,7 @@ class Wish:
 
     @property
     def of_tenant(self) -> bool:
-        return self.field == "weight"
+        return self.code == "raise_weight"
 
     @property
     def of_job(self) -> bool:
@@ -72,7 +65,7 @@ def wishes(
     for wish in (
         *_returns(job, _allowed(job, there), capacity, stage.drained_nodes),
         *_requests(job, there, stage.room()),
-        *_turns(job, stage.tenant_weight),
+        *_turns(job, stage),
     ):
         if job.started_seconds is not None and wish.changes.keys() & BEFORE_START:
             continue
@@ -128,16 +121,19 @@ def _requests(job: Job, units: Mapping[str, int], room: Room) -> Iterator[Wish]:
         )
 
 
-def _turns(job: Job, tenant_weight: float) -> Iterator[Wish]:
+def _turns(job: Job, stage: Stage) -> Iterator[Wish]:
     """Yield what brings the job before others."""
-    if job.reason_code not in _OF_TURN:
+    if job.reason_code not in OF_TURN:
         return
+    for weight in _WEIGHTS if stage.weighs_jobs else ():
+        if weight > job.weight:
+            yield Wish("raise_job_weight", "weight", {"weight": weight})
     for priority in PRIORITIES.values():
         if priority > job.priority:
             yield Wish("raise_priority", "priority", {"priority": priority})
-    weight = min(tenant_weight * _WEIGHT_FACTOR, MOST_WEIGHT)
+    weight = min(stage.tenant_weight * _WEIGHT_FACTOR, MOST_WEIGHT)
     held_by = {job.reason_code, *(other["code"] for other in also_of(job.reason_evidence))}
-    if ReasonCode.WAITING_QUOTA in held_by and weight > tenant_weight:
+    if ReasonCode.WAITING_QUOTA in held_by and weight > stage.tenant_weight:
         yield Wish("raise_weight", "weight", {"weight": weight})
 
 

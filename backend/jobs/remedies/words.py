@@ -88,6 +88,8 @@ def _words(job: Job, wish: Wish) -> str:
             return f"Let it use {changes['gpu_types'][-1]} too"
         case "make_adaptive_on_more_types":
             return "Let Maat choose its GPU type, GPU count and batch size"
+        case "raise_job_weight":
+            return f"Raise its weight to {changes['weight']:g}, at the cost of other jobs"
         case "raise_priority":
             return (
                 f"Raise its priority to {priority_class(changes['priority'])}, so that it comes "

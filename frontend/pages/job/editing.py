@@ -15,7 +15,9 @@ from frontend.components.deadline import deadline_body, deadline_field, wrong_de
 from frontend.components.dialogs import dialog
 from frontend.components.labels import label_texts, labels_field, labels_of, wrong_labels
 from frontend.components.notices import notice
+from frontend.components.numbers import number_field
 from frontend.components.priority import priority_choices, priority_field
+from frontend.components.weight import weight_help, wrong_weight
 from frontend.formatting import parse_time
 from frontend.forms import FormValues, errors_by_field
 from frontend.loading import loaded
@@ -41,11 +43,12 @@ from frontend.pages.job.request_fields import (
 from frontend.pages.submit.model import capacity_of, model_of, named_model
 from frontend.routing import submits
 from maat.api.job_answers import JobOut
+from maat.api.jobs import JobBody
 from maat.client import calls
 from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
 
-FIELDS = ("name", "priority", "labels", "deadline", *REQUEST)
+FIELDS = ("name", "priority", "weight", "labels", "deadline", *REQUEST)
 FIXED = "All else of a job is fixed once it was submitted: submit another like it instead."
 EMPTY_NAME = "Give the job a name."
 
@@ -56,6 +59,7 @@ def edit_dialog() -> dmc.Modal:
             html.Div(id="job-edit-problem"),
             dmc.TextInput(id=field_id("name"), label="Name", value="", withAsterisk=True),
             priority_field(field_id("priority")),
+            number_field(field_id("weight"), JobBody, "weight", withAsterisk=True),
             labels_field(field_id("labels")),
             deadline_field(field_id("deadline")),
             *request_fields(),
@@ -77,6 +81,7 @@ def register(app: Dash, api: Api) -> None:
             "opened": Output("job-edit", "opened", allow_duplicate=True),
             "values": values,
             "priorities": Output(field_id("priority"), "data"),
+            "weight_help": Output(field_id("weight"), "description"),
             "errors": {name: Output(*error_id(name), allow_duplicate=True) for name in FIELDS},
             "types": Output(field_id("gpu_types"), "data"),
             "disabled": {name: Output(field_id(name), "disabled") for name in REQUEST},
@@ -128,9 +133,10 @@ async def open_edit(api: Api, *, pressed: Pressed | None, job_id: str) -> Change
     try:
         async with api.visitor() as maat:
             job = await maat.job(job_id)
-            models, state = await asyncio.gather(
+            models, state, cluster = await asyncio.gather(
                 loaded(maat.send(calls.models())),
                 loaded(maat.send(calls.cluster_state(job["cluster_id"]))),
+                loaded(maat.cluster(job["cluster_id"])),
             )
     except Failure as error:
         return {"opened": True, "problem": refused_state(error), "before": None}
@@ -142,6 +148,7 @@ async def open_edit(api: Api, *, pressed: Pressed | None, job_id: str) -> Change
         "opened": True,
         "values": values_of(job),
         "priorities": priority_choices(job["priority"]),
+        "weight_help": weight_help(cluster.answer),
         "errors": dict.fromkeys(FIELDS, ""),
         "problem": None,
         "before": values_of(job),
@@ -166,6 +173,7 @@ def values_of(job: JobOut) -> dict[str, object]:
     return {
         "name": job["name"],
         "priority": str(job["priority"]),
+        "weight": job["weight"],
         "labels": label_texts(job["labels"]),
         "deadline": "" if moment is None else moment.strftime("%Y-%m-%d %H:%M:%S"),
         **request_values(job),
@@ -211,6 +219,7 @@ def unfinished(values: FormValues) -> dict[str, str]:
     """Return what the form itself sees to be wrong, by field."""
     found = {
         "name": "" if (values["name"] or "").strip() else EMPTY_NAME,
+        "weight": wrong_weight(values["weight"]),
         "labels": wrong_labels(values["labels"]),
         "deadline": wrong_deadline(values["deadline"]),
     }
@@ -222,6 +231,7 @@ def changes_of(values: FormValues, before: FormValues, known: Known) -> RawBody:
     given = {
         "name": (values["name"] or "").strip(),
         "priority": int(values["priority"]),
+        "weight": float(values["weight"]),
         "labels": labels_of(values["labels"]),
         "deadline": deadline_body(values["deadline"]),
         **request_body(values, known),
@@ -229,6 +239,7 @@ def changes_of(values: FormValues, before: FormValues, known: Known) -> RawBody:
     shown = {
         "name": before["name"],
         "priority": int(before["priority"]),
+        "weight": float(before["weight"]),
         "labels": labels_of(before["labels"]),
         "deadline": deadline_body(before["deadline"]),
         **request_body(before, known),

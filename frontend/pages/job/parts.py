@@ -127,6 +127,7 @@ def spec(job: JobOut) -> html.Dl:
             ("Batch size", _wanted_batch(job)),
             ("Preemptible", "yes" if job["preemptible"] else "no"),
             ("Priority", priority_words(job["priority"])),
+            ("Weight", number(job["weight"])),
             *([("Labels", ", ".join(label_texts(job["labels"])))] if job["labels"] else []),
             *([("Array", _array(job))] if job["array_id"] else []),
             *([("Starts after", _needs(job))] if job["after"] else []),

@@ -26,8 +26,9 @@ FIELDS = {
     "adaptivity": "What Maat may vary",
     "batch_size": "Batch size (samples)",
     "priority": "Priority",
-    "weight": "Weight of its tenant",
+    "weight": "Weight",
 }
+OF_TENANT = {"weight": "Weight of its tenant"}
 GONE = "This remedy no longer helps: the cluster has changed since. The card shows what does now."
 
 
@@ -105,10 +106,11 @@ async def ask(api: Api, *, pressed: Pressed | None, job_id: str) -> Changes:
 
 def what_changes(remedy: Remedy) -> list[Component]:
     """The remedy's sentence, and each field as it is and as it will be."""
+    fields = OF_TENANT if remedy["action"] == "change-tenant" else FIELDS
     rows = [
         html.Tr(
             [
-                html.Th(FIELDS.get(name, name), scope="row"),
+                html.Th(fields.get(name, name), scope="row"),
                 html.Td(_shown(name, remedy["before"].get(name))),
                 html.Td(_shown(name, value)),
             ]

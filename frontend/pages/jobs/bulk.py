@@ -16,13 +16,16 @@ from frontend.components.cards import refused_state
 from frontend.components.dialogs import dialog
 from frontend.components.labels import labels_of, wrong_labels
 from frontend.components.notices import notice, refusal
+from frontend.components.numbers import number_field
 from frontend.components.priority import priority_field
 from frontend.components.states import FINAL_STATES, JOB_STATES, state_chip
+from frontend.components.weight import wrong_weight
 from frontend.formatting import plural
 from frontend.pages.jobs.filters import Filters, asked
 from frontend.routing import aria
 from frontend.shell import NO_CLUSTER
 from maat.api.bulk import BulkOut
+from maat.api.jobs import JobBody
 
 _LIVING = tuple(name for name in JOB_STATES if name not in FINAL_STATES)
 _ACTIONS = {
@@ -30,6 +33,7 @@ _ACTIONS = {
     "hold": "Hold: keep those without GPUs from starting",
     "resume": "Resume: back into the queue",
     "priority": "Give another priority",
+    "weight": "Give another weight",
     "label": "Set or remove labels",
     "cancel": "Cancel: end for good",
 }
@@ -38,6 +42,7 @@ _DONE = {
     "hold": ("Held", "They do not start until they are released."),
     "resume": ("In the queue", "The next round considers them again."),
     "priority": ("Changed", "The next round sees their priority."),
+    "weight": ("Changed", "The next round sees their weight."),
     "label": ("Changed", "They have the labels now."),
     "cancel": ("Cancelling", "They stop at the next round."),
 }
@@ -67,9 +72,11 @@ def bulk_dialog() -> list[Component]:
         splitChars=[",", " "],
         inputWrapperOrder=["label", "input", "description", "error"],
     )
+    weight = number_field("jobs-bulk-weight", JobBody, "weight")
     content = [
         dmc.Select(id="jobs-bulk-action", data=choices, **chosen),
         html.Div(priority_field("jobs-bulk-priority"), id="jobs-bulk-priority-box", style=_HIDDEN),
+        html.Div(weight, id="jobs-bulk-weight-box", style=_HIDDEN),
         html.Div(labels, id="jobs-bulk-labels-box", style=_HIDDEN),
         html.Div(id="jobs-bulk-preview", className="hint", role="status"),
         dmc.Group(buttons, justify="flex-end"),
@@ -91,13 +98,16 @@ def register(app: Dash, api: Api) -> None:
             "count": Output("jobs-bulk-count", "data"),
             "off": Output("jobs-bulk-yes", "disabled"),
             "priority_box": Output("jobs-bulk-priority-box", "style"),
+            "weight_box": Output("jobs-bulk-weight-box", "style"),
             "labels_box": Output("jobs-bulk-labels-box", "style"),
-            "wrong": Output("jobs-bulk-labels", "error"),
+            "wrong_weight": Output("jobs-bulk-weight", "error"),
+            "wrong_labels": Output("jobs-bulk-labels", "error"),
         },
         inputs={
             "_open": Input("jobs-bulk", "n_clicks"),
             "action": Input("jobs-bulk-action", "value"),
             "priority": Input("jobs-bulk-priority", "value"),
+            "weight": Input("jobs-bulk-weight", "value"),
             "labels": Input("jobs-bulk-labels", "value"),
             "_no": Input("jobs-bulk-no", "n_clicks"),
         },
@@ -118,6 +128,7 @@ def register(app: Dash, api: Api) -> None:
         state={
             "action": State("jobs-bulk-action", "value"),
             "priority": State("jobs-bulk-priority", "value"),
+            "weight": State("jobs-bulk-weight", "value"),
             "labels": State("jobs-bulk-labels", "value"),
             "count": State("jobs-bulk-count", "data"),
             "filters": State("jobs-filters", "data"),
@@ -134,6 +145,7 @@ async def preview(
     _open: int | None,
     action: str,
     priority: str | None,
+    weight: float | str | None,
     labels: list[str] | None,
     _no: int | None,
     filters: Filters,
@@ -147,12 +159,16 @@ async def preview(
     shown: dict[str, object] = {
         "opened": True,
         "priority_box": {} if action == "priority" else _HIDDEN,
+        "weight_box": {} if action == "weight" else _HIDDEN,
         "labels_box": {} if action == "label" else _HIDDEN,
-        "wrong": wrong_changes(labels) if action == "label" else "",
+        "wrong_weight": wrong_weight(weight) if action == "weight" else "",
+        "wrong_labels": wrong_changes(labels) if action == "label" else "",
     }
-    if action == "label" and (shown["wrong"] or not labels):
+    if shown["wrong_weight"]:
+        return {**shown, "told": "Say which weight.", "count": None, "off": True}
+    if action == "label" and (shown["wrong_labels"] or not labels):
         return {**shown, "told": "Say which labels.", "count": None, "off": True}
-    body = _body(action, filters, cluster_id, priority=priority, labels=labels)
+    body = _body(action, filters, cluster_id, priority=priority, weight=weight, labels=labels)
     try:
         async with api.visitor() as maat:
             found = await maat.change_jobs(body | {"dry_run": True})
@@ -172,6 +188,7 @@ async def act(
     _yes: int | None,
     action: str,
     priority: str | None,
+    weight: float | str | None,
     labels: list[str] | None,
     count: int | None,
     filters: Filters,
@@ -182,7 +199,9 @@ async def act(
         return NOTHING
     try:
         async with api.visitor() as maat:
-            body = _body(action, filters, cluster_id, priority=priority, labels=labels)
+            body = _body(
+                action, filters, cluster_id, priority=priority, weight=weight, labels=labels
+            )
             changed = await maat.change_jobs(body | {"expected_count": count})
     except Failure as error:
         return {"notices": refusal(error)}
@@ -199,6 +218,7 @@ def _body(
     cluster_id: str | None,
     *,
     priority: str | None = None,
+    weight: float | str | None = None,
     labels: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """The request; without any filter all living jobs are meant, and said so by their states."""
@@ -210,6 +230,8 @@ def _body(
     what: dict[str, Any] = {}
     if action == "priority" and priority is not None:
         what["priority"] = int(priority)
+    if action == "weight":
+        what["weight"] = weight
     if action == "label":
         what["labels"] = label_changes(labels)
     return {"action": action, "filter": found, **what}

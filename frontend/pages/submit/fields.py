@@ -7,26 +7,13 @@ from dash import html
 from dash.development.base_component import Component
 
 from frontend.components.labels import labels_field
+from frontend.components.numbers import number_field
 from frontend.components.priority import priority_field
 from frontend.pages.submit.later import later_fields
-from frontend.pages.submit.model import ADAPTIVITY, FIELDS, KINDS, LABELS, meaningless
+from frontend.pages.submit.model import ADAPTIVITY, KINDS, LABELS, NUMBERS, meaningless
 from frontend.routing import submits
 from maat.api.jobs import JobBody
 
-SHAPED = ("gpu_count", "min_gpus", "max_gpus", "batch_size", "max_batch_size", "promised_seconds")
-# Fields with a place and a component of their own; any other is a number that stands below them.
-LAID_OUT = {
-    *SHAPED,
-    "name",
-    "model",
-    "adaptivity",
-    "workload_kind",
-    "gpu_types",
-    "work_scale",
-    "labels",
-    "external_id",
-    "priority",
-}
 HIDDEN, SHOWN = {"display": "none"}, {"display": "block"}
 
 
@@ -72,7 +59,7 @@ def job_fields(*, replaces: bool) -> html.Div:
                 _integer("max_batch_size"),
             ),
             *_rest_fields(),
-            _row(*(_number(name) for name in FIELDS if name not in LAID_OUT)),
+            _row(*(number_field(field_id(name), JobBody, name) for name in NUMBERS)),
             later_fields("submit"),
             dmc.Group(button, gap=12, mt=4),
             html.Div(id="submit-tried"),
@@ -187,28 +174,6 @@ def _shaped(field: Component, name: str) -> html.Div:
         field,
         id=box_id(name),
         style=HIDDEN if name in meaningless("adaptive", "training") else SHOWN,
-    )
-
-
-def _number(name: str) -> dmc.NumberInput:
-    """A whole number as the schema describes it: label, default, limits and help."""
-    field = JobBody.model_fields[name]
-    limits = {
-        kind: limit
-        for rule in field.metadata
-        for kind in ("ge", "le")
-        if (limit := getattr(rule, kind, None)) is not None
-    }
-    return dmc.NumberInput(
-        id=field_id(name),
-        label=field.title,
-        description=field.description,
-        value=field.default,
-        min=limits.get("ge"),
-        max=limits.get("le"),
-        step=1,
-        allowDecimal=False,
-        debounce=300,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, TypedDict
 
 from frontend.components.labels import label_texts, labels_of, wrong_labels
 from frontend.formatting import count, plural
-from frontend.forms import FormValues, Told
+from frontend.forms import FormValues, Told, wrong_number
 from frontend.forms import still_wrong as not_mended
 from frontend.problems import friendly_message
 from frontend.shell import NO_CLUSTER
@@ -27,6 +27,21 @@ LABELS = {
     if name not in ("cluster_id", "preemptible", "run", "after", "deadline")
 }
 FIELDS = tuple(LABELS)
+SHAPED = ("gpu_count", "min_gpus", "max_gpus", "batch_size", "max_batch_size", "promised_seconds")
+_LAID_OUT = {
+    *SHAPED,
+    "name",
+    "model",
+    "adaptivity",
+    "workload_kind",
+    "gpu_types",
+    "work_scale",
+    "labels",
+    "external_id",
+    "priority",
+}
+NUMBERS = tuple(name for name in FIELDS if name not in _LAID_OUT)
+"""Fields without a place of their own: numbers that stand below the others."""
 ADAPTIVITY = (
     ("adaptive", "GPUs and batch size"),
     ("strong-scaling", "GPUs only"),
@@ -134,6 +149,7 @@ def unfinished(
     if not _positive(values["promised_seconds"]):
         found["promised_seconds"] = "Say in how many seconds a batch is to be answered."
     found["labels"] = wrong_labels(values["labels"])
+    found |= {name: wrong_number(JobBody, name, values[name]) for name in NUMBERS}
     work = values["work_scale"]
     if not _positive(work) or work > MAX_WORK:
         found["work_scale"] = f"Give a number above 0, at most {count(int(MAX_WORK))}."

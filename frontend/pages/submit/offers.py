@@ -8,10 +8,12 @@ from dash import Dash, Input, Output, State
 
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, Changes, answer
+from frontend.components.weight import weight_help
 from frontend.formatting import count, plural
-from frontend.pages.submit.fields import HIDDEN, SHAPED, SHOWN, box_id, field_id
+from frontend.pages.submit.fields import HIDDEN, SHOWN, box_id, field_id
 from frontend.pages.submit.model import (
     LATENCY,
+    SHAPED,
     Capacity,
     Model,
     capacity_of,
@@ -21,6 +23,7 @@ from frontend.pages.submit.model import (
     named_model,
     types_of,
 )
+from frontend.pages.submit.run_fields import run_id
 from frontend.shell import NO_CLUSTER
 from frontend.theme import gpu_order
 from maat.client import calls
@@ -37,6 +40,8 @@ def register(app: Dash, api: Api) -> None:
             "capacity": Output("submit-capacity", "data"),
             "choices": Output("submit-model", "data"),
             "chosen": Output("submit-model", "value"),
+            "weight_help": Output(field_id("weight"), "description"),
+            "run_weight_help": Output(run_id("weight"), "description"),
         },
         inputs={"cluster_id": Input("cluster-select", "value")},
         state={"chosen": State("submit-model", "value")},
@@ -83,11 +88,13 @@ def register(app: Dash, api: Api) -> None:
 async def offer(api: Api, *, cluster_id: str | None, chosen: str | None) -> Changes:
     """Offer the models that run on the cluster that the job goes to."""
     capacity: Capacity = {}
+    cluster = None
     try:
         async with api.visitor() as maat:
             models = (await maat.send(calls.models()))["items"]
             if cluster_id is not None and cluster_id != NO_CLUSTER:
                 capacity = capacity_of(await maat.send(calls.cluster_state(cluster_id)))
+                cluster = await maat.cluster(cluster_id)
     except Failure:
         return NOTHING
     runs_here = [model for model in models if types_of(model, capacity)]
@@ -101,6 +108,8 @@ async def offer(api: Api, *, cluster_id: str | None, chosen: str | None) -> Chan
         "capacity": capacity,
         "choices": choices,
         "chosen": chosen if chosen in names else next(iter(names), None),
+        "weight_help": weight_help(cluster),
+        "run_weight_help": weight_help(cluster),
     }
 
 

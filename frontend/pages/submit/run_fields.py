@@ -10,8 +10,8 @@ from dash.development.base_component import Component
 
 from frontend.components.cards import card, folded
 from frontend.components.labels import labels_field
+from frontend.components.numbers import number_field
 from frontend.components.priority import priority_field
-from frontend.forms import described
 from frontend.pages.submit.fields import HIDDEN, SHOWN
 from frontend.pages.submit.later import later_fields
 from frontend.pages.submit.run_model import (
@@ -172,25 +172,9 @@ def _boxed(name: str) -> html.Div:
     )
 
 
-def _number(name: str, *, bare: bool = False, **more: Any) -> dmc.NumberInput:
-    """A number as its schema describes it. `bare`: without the schema's help."""
-    schema = described(NUMBERS[name], name)
-    default = schema.get("default")
-    return dmc.NumberInput(
-        id=run_id(name),
-        label=schema["title"],
-        description=None if bare else schema.get("description"),
-        placeholder=_PLACEHOLDERS.get(name, ""),
-        value="" if default is None else default,
-        min=schema.get("minimum", 0),
-        max=schema.get("maximum"),
-        step=_STEPS.get(name, 1),
-        allowDecimal=schema["type"] == "number",
-        clampBehavior="none",
-        debounce=300,
-        inputWrapperOrder=["label", "input", "description", "error"],
-        **more,
-    )
+def _number(name: str, **more: Any) -> dmc.NumberInput:
+    more |= {"placeholder": _PLACEHOLDERS.get(name, ""), "step": _STEPS.get(name, 1)}
+    return number_field(run_id(name), NUMBERS[name], name, **more)
 
 
 def _profile() -> dmc.Switch:

@@ -127,7 +127,7 @@ def change_jobs(body: BulkBody | Fields, *, idempotency_key: str | None = None) 
 
 
 def change_job(job_id: str, changes: JobChanges | Fields, *, version: int) -> Call[JobOut]:
-    """Change what may change while a job lives: its name, priority and labels."""
+    """Change what may change while a job lives: its name, priority, weight and labels."""
     return Call(
         "PATCH", path_of("jobs", job_id), body=as_json(changes), headers=version_of(version)
     )

@@ -153,11 +153,8 @@ class AssignmentReasons(Mapping[JobId, Reasons]):
     def _worth_nothing(self, job: Job, most: float) -> Reasons:
         """Return the reason of a job for which no GPUs have a value.
 
-        `most`: the value of its best configuration above getting nothing. A job without weight has
-        no value at any penalty.
+        `most`: the value of its best configuration above getting nothing.
         """
-        if not job.spec.weight:
-            return Reasons(ReasonCode.IDLE_COSTS_LESS, {"weight": job.spec.weight})
         above = self.idle_penalty - most / job.spec.weight
         return Reasons(
             ReasonCode.IDLE_COSTS_LESS,

@@ -20,7 +20,7 @@ from maat.scheduling.rounds import Decision, Order, RoundInput
 
 @dataclass(frozen=True)
 class Las:
-    """Run jobs by attained service, least first; ties by submission."""
+    """Run jobs by attained service / weight, least first; ties by submission."""
 
     service: ServiceUnit = knob(
         ServiceUnit.GPU_SECONDS,
@@ -33,12 +33,13 @@ class Las:
         source="Blox",
     )
     default_round_seconds: ClassVar[float] = 300.0  # PAL, which runs LAS on Blox: 300
+    weighs_jobs: ClassVar[bool] = True
     name: str = "las"
 
     def order(self, round_input: RoundInput) -> Order:
         """Return the order in which jobs are granted what they request."""
         served = {
-            row: (attained_service(job, self.service), job.spec.submitted_at)
+            row: (attained_service(job, self.service) / job.spec.weight, job.spec.submitted_at)
             for row, job in enumerate(round_input.jobs)
         }
         return order_of(requests(round_input), in_order(served), self.head_of_line)

@@ -18,7 +18,7 @@ from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Job, JobId, JobSpec
 from maat.scheduling.moving import with_moves
-from maat.scheduling.policies.ordering import Walker
+from maat.scheduling.policies.ordering import Walker, in_order
 from maat.scheduling.policies.requests import Requests, declared_plans
 from maat.scheduling.rounds import Decision, Grant, RoundInput
 from maat.scheduling.solving.report import SolveReport
@@ -29,19 +29,22 @@ from maat.scheduling.throughput import pass_seconds, step_seconds
 class Optimus:
     """Give GPUs one by one, by the time that each would save.
 
-    The gain is (T(k) - T(k + 1)) x the optimiser steps left, at the job's own batch size, while any
-    is positive. T(k): seconds of a step on k GPUs, nodes filled one by one: as measured, else by
-    the fitted model. A job without a model keeps its first GPU until there is one. With several GPU
-    types, a job starts on its fastest type with room and grows there.
+    The gain is (T(k) - T(k + 1)) x the optimiser steps left x the job's weight, at its own batch
+    size, while any is positive. T(k): seconds of a step on k GPUs, nodes filled one by one: as
+    measured, else by the fitted model. First GPUs are given by weight, then by submission. A job
+    without a model keeps its first GPU until there is one. With several GPU types, a job starts on
+    its fastest type with room and grows there.
     """
 
     default_round_seconds: ClassVar[float] = 60.0  # published Pollux simulator
     chooses_gpu_counts: ClassVar[bool] = True
+    weighs_jobs: ClassVar[bool] = True
     name: str = "optimus"
 
     def allocate(self, round_input: RoundInput) -> Decision:
         walker = Walker(round_input, Requests(round_input, least_gpus))
-        for row in range(len(round_input.jobs)):
+        jobs = round_input.jobs
+        for row in in_order({row: (-job.spec.weight,) for row, job in enumerate(jobs)}):
             if not walker.offer(row):
                 walker.refuse(row)
         growth = _Growth(round_input, walker)
@@ -145,13 +148,13 @@ class _Task:
         self._now, self._next = self._seconds(self.count), self._seconds(self.count + self.unit)
 
     def gain(self) -> float:
-        """Return the seconds that another replica would save.
+        """Return the seconds that another replica would save, times the job's weight.
 
         0 if the gain is unknown, or if the job may not have another replica.
         """
         if self._now is None or self._next is None or self.count + self.unit > self.most:
             return 0.0
-        return (self._now - self._next) * self._steps
+        return (self._now - self._next) * self._steps * self.job.spec.weight
 
     def more_places(self) -> list[tuple[int, int]]:
         """Return the places that one more replica takes, by limit.

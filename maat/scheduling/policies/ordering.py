@@ -315,10 +315,12 @@ class Walker:
 
 
 def by_remaining_time(wanted: Requests) -> list[int]:
-    """Return row numbers, the shortest remaining time first, ties by submission."""
+    """Return row numbers by remaining time / weight (Smith's rule), ties by submission."""
     seconds = wanted.remaining_seconds().tolist()
-    jobs = wanted.round_input.jobs
-    return in_order({row: (seconds[row], job.spec.submitted_at) for row, job in enumerate(jobs)})
+    specs = [job.spec for job in wanted.round_input.jobs]
+    return in_order(
+        {row: (seconds[row] / spec.weight, spec.submitted_at) for row, spec in enumerate(specs)}
+    )
 
 
 def in_order(keys: Mapping[int, tuple[float, ...]]) -> list[int]:

@@ -75,6 +75,7 @@ class Sia:
     )
     default_round_seconds: ClassVar[float] = 60.0  # Sia section 4.3
     chooses_gpu_counts: ClassVar[bool] = True
+    weighs_jobs: ClassVar[bool] = True
     scale_up_factor: float = knob(
         2.0,
         "A job's GPU count grows at most by this factor.",

@@ -13,7 +13,7 @@ from maat.scheduling.rounds import Decision, Order, RoundInput
 
 @dataclass(frozen=True)
 class Sjf:
-    """Start waiting jobs by their time on the fastest type; running jobs stay."""
+    """Start waiting jobs by their time on the fastest type over weight; running jobs stay."""
 
     head_of_line: HeadOfLine = knob(
         HeadOfLine.BACKFILL,
@@ -21,6 +21,7 @@ class Sjf:
         source="SJF-BSBF",
     )
     default_round_seconds: ClassVar[float] = 60.0
+    weighs_jobs: ClassVar[bool] = True
     name: str = "sjf"
 
     def order(self, round_input: RoundInput) -> Order:

@@ -13,7 +13,7 @@ from maat.scheduling.rounds import Decision, Order, RoundInput
 
 @dataclass(frozen=True)
 class Srtf:
-    """Run jobs by their remaining time on the fastest type, as estimated."""
+    """Run jobs by their remaining time on the fastest type, as estimated, over their weight."""
 
     head_of_line: HeadOfLine = knob(
         HeadOfLine.BACKFILL,
@@ -21,6 +21,7 @@ class Srtf:
         source="Blox",
     )
     default_round_seconds: ClassVar[float] = 60.0
+    weighs_jobs: ClassVar[bool] = True
     name: str = "srtf"
 
     def order(self, round_input: RoundInput) -> Order:

@@ -30,10 +30,11 @@ _SLACK = 1e-6
 class Tiresias:
     """Run jobs by queue; jobs with little attained service are in the first.
 
-    A job that reaches a threshold moves to the end of the next queue. Within a queue the order is
-    first come, first served. Thresholds in use: 57600 GPU-seconds (Pollux's simulator, the
-    default), 18000 (Lucid), 3250,7200,18000 (SymbioticLab/Tiresias), 700 (SJF-BSBF). The cost of
-    a preemption is the jobs' restart seconds, not a parameter of the policy.
+    A job whose service / weight reaches a threshold moves to the end of the next queue; one whose
+    weight was raised moves back. Within a queue the order is first come, first served. Thresholds
+    in use: 57600 GPU-seconds (Pollux's simulator, the default), 18000 (Lucid), 3250,7200,18000
+    (SymbioticLab/Tiresias), 700 (SJF-BSBF). The cost of a preemption is the jobs' restart seconds,
+    not a parameter of the policy.
     """
 
     thresholds: str = knob(
@@ -60,6 +61,7 @@ class Tiresias:
         source="published Pollux simulator",
     )
     default_round_seconds: ClassVar[float] = 60.0
+    weighs_jobs: ClassVar[bool] = True
     name: str = "tiresias"
 
     def __post_init__(self) -> None:
@@ -96,7 +98,7 @@ class Tiresias:
         levels = self.levels()
         queues = _Queues.recall(memory.data, round_input.jobs, many=len(levels) + 1)
         for job in round_input.jobs:
-            self._demote(job, queues, levels)
+            self._requeue(job, queues, levels)
             if self.promote_after > 0:
                 self._promote(job, queues, now=round_input.now)
         return queues
@@ -133,14 +135,16 @@ class Tiresias:
                     * self._served_per_second(job)
                 )
                 reached.append(
-                    (levels[level] - attained_service(job, self.service)) / served_per_second
+                    (levels[level] * job.spec.weight - attained_service(job, self.service))
+                    / served_per_second
                 )
         return round_input.now + min(reached, default=math.inf) - _EARLY_SECONDS
 
-    def _demote(self, job: Job, queues: _Queues, levels: Sequence[float]) -> None:
+    def _requeue(self, job: Job, queues: _Queues, levels: Sequence[float]) -> None:
+        """Move a job to the queue of its service over its weight, which may have been raised."""
         served = attained_service(job, self.service) - queues.forgiven.get(job.id, 0.0) + _SLACK
-        level = sum(served >= threshold for threshold in levels)
-        if level > queues.level[job.id]:
+        level = sum(served / job.spec.weight >= threshold for threshold in levels)
+        if level != queues.level[job.id]:
             queues.move(job.id, level)
 
     def _promote(self, job: Job, queues: _Queues, *, now: float) -> None:

@@ -6,7 +6,7 @@ import math
 
 from maat.csv_input import Row
 from maat.models.throughput_table import EPOCH_SAMPLES, JobType, steps_of_an_epoch
-from maat.vocabulary import LEAST_WEIGHT, MAX_GPUS, MAX_SECONDS
+from maat.vocabulary import LEAST_WEIGHT, MAX_GPUS, MAX_SECONDS, MOST_WEIGHT
 from maat.workloads.batch_regimes import Adaptation, regimes_of
 from maat.workloads.formats.cells import MAX_EPOCHS, TraceFormat
 from maat.workloads.workloads import TraceJob
@@ -58,7 +58,7 @@ def _shockwave_job(row: Row) -> TraceJob:
         batch_size=batch * gpus,
         work_scale=epochs,
         regimes=regimes,
-        weight=row.number("priority_weight", minimum=LEAST_WEIGHT, maximum=1e6),
+        weight=row.number("priority_weight", minimum=LEAST_WEIGHT, maximum=MOST_WEIGHT),
     )
 
 

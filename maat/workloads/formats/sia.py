@@ -16,10 +16,12 @@ from maat.scheduling.errors import TraceError
 from maat.vocabulary import (
     LABEL_KEY,
     LABEL_VALUE,
+    LEAST_WEIGHT,
     MAX_GPUS,
     MAX_PRIORITY,
     MAX_SECONDS,
     MOST_LABELS,
+    MOST_WEIGHT,
     Adaptivity,
     WorkloadKind,
 )
@@ -68,6 +70,7 @@ OPTIONAL: Mapping[str, Callable[[Row, str], object]] = {
     "priority": lambda row, column: row.whole_number(
         column, minimum=-MAX_PRIORITY, maximum=MAX_PRIORITY
     ),
+    "weight": lambda row, column: row.number(column, minimum=LEAST_WEIGHT, maximum=MOST_WEIGHT),
     "labels": _labels,
 }
 DEFAULTS = {field.name: field.default for field in fields(TraceJob) if field.name in OPTIONAL}

@@ -35,7 +35,7 @@ LEAST_PATIENCE = 5  # generations, plus one for every job, up to the parameter
 
 @dataclass(frozen=True)
 class Pollux:
-    """Maximise the power mean of all jobs' speedups (Pollux eq. 14, 15)."""
+    """Maximise the weighted power mean of all jobs' speedups (Pollux eq. 14, 15)."""
 
     p: float = knob(
         -1.0,
@@ -46,6 +46,7 @@ class Pollux:
     )
     default_round_seconds: ClassVar[float] = 60.0  # Pollux section 5.1
     chooses_gpu_counts: ClassVar[bool] = True
+    weighs_jobs: ClassVar[bool] = True
     reallocation_seconds: float = knob(
         30.0,
         "delta: assumed cost of a re-allocation.",
@@ -145,6 +146,7 @@ class Pollux:
             allowed=known.allowed,
             present=_present(jobs, nodes),
             change_factor=self._change_factor(jobs, round_input.now),
+            weight=np.array([job.spec.weight for job in jobs], dtype=np.float64),
             taken=taken,
             quotas=quotas(jobs, round_input, nodes),
             p=self.p,

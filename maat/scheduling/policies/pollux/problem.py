@@ -35,6 +35,7 @@ class SearchProblem:
     may not or cannot have them. `allowed` (J, C + 1): counts that a job may have; zero is always
     allowed. `present` (J, N): what jobs hold. `change_factor` (J,): discount of every row other
     than the present one. `taken` (N,): nodes where a job outside this search spans several nodes.
+    `weight` (J,): of each job in the mean; None for equal ones.
     """
 
     room: IntArray
@@ -44,6 +45,7 @@ class SearchProblem:
     present: CountArray
     change_factor: FloatArray
     taken: BoolArray
+    weight: FloatArray | None = None
     quotas: tuple[Quota, ...] = ()
     p: float = -1.0
     least_speedup: float = 4e-3
@@ -69,9 +71,23 @@ class SearchProblem:
             <= np.minimum(self.most_on_node.sum(axis=1), self.room.sum())[:, None]
         )
         best = np.where(reach[:, :, None], self.speedup, 0.0).max(axis=(1, 2))
-        return float(
-            power_mean(np.maximum(stays, best * self.change_factor) + self.least_speedup, self.p)
-        )
+        return float(self.mean(np.maximum(stays, best * self.change_factor)))
+
+    def mean(self, speedup: FloatArray) -> FloatArray:
+        """Return the power mean (eq. 14) of speedups, (..., J), by weight; shape (...).
+
+        `least_speedup` is added to each, so that one idle job does not make the fitness zero.
+        """
+        return power_mean(speedup + self.least_speedup, self.p, self._share)
+
+    @cached_property
+    def _share(self) -> FloatArray | None:
+        """The part of each job in the mean, shape (J,); None if all count alike."""
+        weight = self.weight
+        if weight is None or not len(weight) or (weight == weight[0]).all():
+            return None
+        share: FloatArray = weight / weight.sum()
+        return share
 
     @property
     def top(self) -> float:
@@ -125,23 +141,26 @@ def speedups(problem: SearchProblem, population: CountArray) -> FloatArray:
 
 
 def fitness(problem: SearchProblem, population: CountArray) -> FloatArray:
-    """Return FITNESS_p: the power mean of the speedups (eq. 14), shape (P,).
-
-    `least_speedup` is added to each speedup, so that one idle job does not make the fitness zero.
-    """
-    return power_mean(speedups(problem, population) + problem.least_speedup, problem.p)
+    """Return FITNESS_p: the mean of the speedups (eq. 14), shape (P,)."""
+    return problem.mean(speedups(problem, population))
 
 
-def power_mean(values: FloatArray, p: float) -> FloatArray:
+def power_mean(values: FloatArray, p: float, share: FloatArray | None = None) -> FloatArray:
     """Return (mean of values^p)^(1/p) over the last axis; 0 over no values.
 
-    It is the geometric mean at p = 0. Values must be above zero.
+    It is the geometric mean at p = 0. Values must be above zero. `share`: the part of each value in
+    the mean, with the sum one; None for equal parts.
     """
     if values.shape[-1] == 0:
         return np.zeros(values.shape[:-1])
     if p == 0:
-        geometric: FloatArray = np.exp(np.log(values).mean(axis=-1))
+        geometric: FloatArray = np.exp(_mean(np.log(values), share))
         return geometric
     scale = values.min(axis=-1, keepdims=True) if p < 0 else values.max(axis=-1, keepdims=True)
-    mean: FloatArray = scale[..., 0] * ((values / scale) ** p).mean(axis=-1) ** (1.0 / p)
+    mean: FloatArray = scale[..., 0] * _mean((values / scale) ** p, share) ** (1.0 / p)
     return mean
+
+
+def _mean(values: FloatArray, share: FloatArray | None) -> FloatArray:
+    found: FloatArray = values.mean(axis=-1) if share is None else values @ share
+    return found

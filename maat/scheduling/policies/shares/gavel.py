@@ -111,6 +111,11 @@ class Gavel:
     default_round_seconds: ClassVar[float] = 360.0  # Gavel section 5
     name: str = "gavel"
 
+    @property
+    def weighs_jobs(self) -> bool:
+        """Return whether jobs count by weight: not if each is to end, or to be as fast as alone."""
+        return self.objective in (Objective.MAX_SUM_THROUGHPUT, Objective.MAX_MIN)
+
     def allocate(self, round_input: RoundInput) -> Decision:
         """Grant each job its request on one type, or nothing; pinned jobs keep theirs."""
         state = round_input.state.for_owner(self.name, parameter_hash(self))
@@ -163,10 +168,8 @@ class Gavel:
             case Objective.MAX_SUM_THROUGHPUT:
                 return problem.most_throughput()
             case Objective.MAX_MIN:
-                weight = np.array(
-                    [job.spec.weight / job.spec.requested_gpus for job in jobs], dtype=np.float64
-                )
-                return problem.largest_minimum(weight * isolated.equal_rate)
+                gpus = np.array([job.spec.requested_gpus for job in jobs], dtype=np.float64)
+                return problem.largest_minimum(problem.weight / gpus * isolated.equal_rate)
             case Objective.MAKESPAN:
                 return problem.largest_minimum(isolated.remaining)
             case Objective.FINISH_TIME_FAIRNESS:

@@ -42,21 +42,28 @@ class ShareProblem:
     candidates: Candidates
     method: LinearMethod
 
+    @property
+    def weight(self) -> FloatArray:
+        """The weight of each job, shape (J,)."""
+        return np.array([job.spec.weight for job in self.round_input.jobs], dtype=np.float64)
+
     def most_throughput(self) -> Shares:
-        """Maximise sum_v (rate of all members of v) x_v."""
-        return self._solve(self.candidates.rate.sum(axis=1))
+        """Maximise sum_v (sum of weight x rate of the members of v) x_v."""
+        c = self.candidates
+        weighed = c.rate * self.weight[c.members] if len(c) else c.rate
+        return self._solve(weighed.sum(axis=1))
 
     def largest_minimum(self, need: FloatArray) -> Shares:
         """Maximise s with sum_v rate_jv x_v >= s need_j for every job j with a need.
 
         `need`: shape (J,), in the rate's unit. The report's objective is s.
         """
-        weight = self._weight(need)
-        scale = float(weight.max(initial=0.0))
+        time = self._time(need)
+        scale = float(time.max(initial=0.0))
         if scale == 0.0:
             return self.most_throughput()
-        counted = np.where(weight > NEGLIGIBLE * scale, weight / scale, 0.0)
-        found = self._solve(np.zeros(len(self.candidates)), weight=counted)
+        counted = np.where(time > NEGLIGIBLE * scale, time / scale, 0.0)
+        found = self._solve(np.zeros(len(self.candidates)), time=counted)
         with np.errstate(over="ignore"):
             objective, bound = (
                 min(value / scale, LARGEST)
@@ -89,14 +96,14 @@ class ShareProblem:
             )
         return best, high
 
-    def _weight(self, need: FloatArray) -> FloatArray:
+    def _time(self, need: FloatArray) -> FloatArray:
         """Return the part of the time that each job needs at its best rate, shape (J,).
 
         Zero if the job has no rate.
         """
         best = self.fastest()
-        weight: FloatArray = np.divide(need, best, out=np.zeros(len(need)), where=best > 0)
-        return weight
+        time: FloatArray = np.divide(need, best, out=np.zeros(len(need)), where=best > 0)
+        return time
 
     def fastest(self) -> FloatArray:
         """Return the best rate of each job in any candidate, shape (J,); zero if none."""
@@ -106,15 +113,15 @@ class ShareProblem:
             np.maximum.at(best, at[at >= 0], self.candidates.rate[at >= 0, side])
         return best
 
-    def _solve(self, gain: FloatArray, weight: FloatArray | None = None) -> Shares:
-        """Solve one programme; with `weight` (J,), a last variable s is maximised.
+    def _solve(self, gain: FloatArray, time: FloatArray | None = None) -> Shares:
+        """Solve one programme; with `time` (J,), a last variable s is maximised.
 
-        All weights are multiplied by s.
+        All times are multiplied by s.
         """
         count = len(self.candidates)
         if not count:
             return Shares(np.zeros(0), SolveReport())
-        programme, limit_rows = self._programme(gain, weight)
+        programme, limit_rows = self._programme(gain, time)
         present = np.zeros(len(programme.gain))
         present[:count] = self._present()
         if (programme.used(present) > programme.most).any():
@@ -124,7 +131,7 @@ class ShareProblem:
         return Shares(np.minimum(found.x[:count], 1.0), found.report)
 
     def _programme(
-        self, gain: FloatArray, weight: FloatArray | None
+        self, gain: FloatArray, time: FloatArray | None
     ) -> tuple[LinearProgramme, dict[int, int]]:
         """Return the programme, and which limit each of its limit rows is."""
         c = self.candidates
@@ -136,9 +143,9 @@ class ShareProblem:
             (jobs + limit_row, candidate, c.usage[candidate, limit].astype(np.float64)),
         ]
         most = [np.ones(jobs), c.free[used].astype(np.float64)]
-        if weight is not None:
-            blocks.append(self._need_rows(weight, first=jobs + len(used)))
-            most.append(np.zeros(int(np.count_nonzero(weight))))
+        if time is not None:
+            blocks.append(self._need_rows(time, first=jobs + len(used)))
+            most.append(np.zeros(int(np.count_nonzero(time))))
             gain = np.append(gain, 1.0)
         row, column, entry = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
         programme = LinearProgramme(gain, row, column, entry, np.concatenate(most))
@@ -153,15 +160,13 @@ class ShareProblem:
         there, row = np.unique(self.candidates.members[column, side], return_inverse=True)
         return len(there), (row, column, np.ones(len(column)))
 
-    def _need_rows(
-        self, weight: FloatArray, *, first: int
-    ) -> tuple[IntArray, IntArray, FloatArray]:
-        """Return the rows s weight_j - sum_v rate_jv / best_j x_v <= 0.
+    def _need_rows(self, time: FloatArray, *, first: int) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return the rows s time_j - sum_v rate_jv / best_j x_v <= 0.
 
         Row, column, entry.
         """
-        c, best, needy = self.candidates, self.fastest(), np.flatnonzero(weight)
-        row_of = np.full(len(weight), -1)
+        c, best, needy = self.candidates, self.fastest(), np.flatnonzero(time)
+        row_of = np.full(len(time), -1)
         row_of[needy] = first + np.arange(len(needy))
         column, side = np.nonzero((c.members >= 0) & (row_of[c.members] >= 0) & (c.rate > 0))
         member = c.members[column, side]
@@ -170,7 +175,7 @@ class ShareProblem:
         return (
             np.concatenate((row_of[member], row_of[needy])),
             np.concatenate((column, s)),
-            np.concatenate((entry, weight[needy])),
+            np.concatenate((entry, time[needy])),
         )
 
     def _present(self) -> FloatArray:

@@ -48,7 +48,7 @@ class CountedFrom(StrEnum):
 
 @dataclass(frozen=True)
 class Shockwave:
-    """Maximise 1/(J T) sum_j U_j - k max_j (remaining_j - planned_j)+ over T rounds.
+    """Maximise 1/(J T) sum_j w_j U_j - k max_j (remaining_j - planned_j)+ over T rounds.
 
     The plan is followed until jobs come or go, the GPUs change, or it is too old.
     """
@@ -116,6 +116,7 @@ class Shockwave:
         maximum=3600.0,
     )
     default_round_seconds: ClassVar[float] = 120.0  # Shockwave artifact
+    weighs_jobs: ClassVar[bool] = True
     name: str = "shockwave"
 
     def allocate(self, round_input: RoundInput) -> Decision:
@@ -176,17 +177,19 @@ class Shockwave:
         return replace(memory, plan={**blank, **masks}), report.after(ordering)
 
     def _solve(self, view: _View) -> tuple[IntArray | None, FloatArray, SolveReport]:
-        equal, fair = np.ones(len(view.window)), SolveReport()
+        fair = SolveReport()
         if fair_is_possible(view.window):
             table, fair = self._share(view.window)
             if table is not None:
-                return table, equal, fair
+                return table, view.job_weight, fair
         priority = view.priorities(self)
         relaxed = replace(
-            view.window, weight=view.window.weight * priority, least_rounds=np.zeros(len(equal))
+            view.window,
+            weight=view.window.weight * priority,
+            least_rounds=np.zeros(len(view.window)),
         )
         table, report = self._share(relaxed)
-        return table, priority, report.after(fair)
+        return table, priority * view.job_weight, report.after(fair)
 
     def _share(self, window: Window) -> tuple[IntArray | None, SolveReport]:
         """Return which rounds each job gets, in any order.
@@ -307,12 +310,13 @@ def _finish_estimates(round_input: RoundInput, expected: Forecast) -> Mapping[Jo
 
 @dataclass(frozen=True)
 class _View:
-    """The planned jobs as arrays (J,): their window and finish times.
+    """The planned jobs as arrays (J,): their window, weights and finish times.
 
     Finish times are seconds from the origin of rho.
     """
 
     window: Window
+    job_weight: FloatArray
     projected: FloatArray
     target: FloatArray
 
@@ -337,12 +341,13 @@ class _View:
         target = np.array([memory.estimates[job.id].target(now) for job in jobs]) - since
         share = _share(round_input)
         unplanned = share * (policy.most_rho * target - (now + ahead * length - since))
+        job_weight = np.array([job.spec.weight for job in jobs], dtype=np.float64)
         window = Window(
             demand=np.array([job.spec.requested_gpus for job in jobs], dtype=np.int64),
             done=expected.done[rows],
             paced_rounds=np.maximum(expected.paced_seconds[rows] / length, 1e-6),
             remaining_rounds=remaining / length,
-            weight=np.full(len(jobs), 1.0 / (len(jobs) * ahead)),
+            weight=job_weight * (1.0 / (len(jobs) * ahead)),
             least_rounds=np.where(
                 unplanned < 0, np.inf, np.maximum(remaining - unplanned, 0.0) / length
             ),
@@ -354,7 +359,8 @@ class _View:
             rounds=ahead,
             makespan_weight=policy.makespan_weight * length,
         )
-        return cls(window, now - since + remaining / share, np.maximum(target, 1e-9))
+        projected = now - since + remaining / share
+        return cls(window, job_weight, projected, np.maximum(target, 1e-9))
 
     def priorities(self, policy: Shockwave) -> FloatArray:
         """Return the priority of each job, shape (J,).
