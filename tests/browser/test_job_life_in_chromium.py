@@ -38,6 +38,13 @@ def test_all_jobs_of_a_filter_are_paused_after_a_preview(server: Any, inside: An
     assert all(server.client.job(job["id"])["pause_requested"] for job in jobs)
 
 
+def test_nothing_is_offered_for_jobs_that_have_ended(server: Any, inside: Any) -> None:
+    page = inside.follow(f"{server.url}/jobs?state=failed&state=cancelled")
+    page.locator("#jobs-bulk").click()
+    expect(page.locator("#jobs-bulk-preview")).to_contain_text("have ended")
+    expect(page.locator("#jobs-bulk-yes")).to_be_disabled()
+
+
 def test_a_job_that_lives_is_edited_on_its_page(server: Any, inside: Any) -> None:
     job = server.client.submit_job({"name": "to-edit", "model": "imagenet"})
     page = inside.follow(f"{server.url}/jobs/{job['id']}")

@@ -46,6 +46,7 @@ _DONE = {
     "label": ("Changed", "They have the labels now."),
     "cancel": ("Cancelling", "They stop at the next round."),
 }
+_ENDED = "All jobs that the filters match have ended: nothing changes them. Choose other states."
 _HIDDEN = {"display": "none"}
 _WITHOUT = "-"  # before the key of a label that is removed
 _SHOWN = 8
@@ -168,6 +169,8 @@ async def preview(
         return {**shown, "told": "Say which weight.", "count": None, "off": True}
     if action == "label" and (shown["wrong_labels"] or not labels):
         return {**shown, "told": "Say which labels.", "count": None, "off": True}
+    if not _states(filters):
+        return {**shown, "told": _ENDED, "count": None, "off": True}
     body = _body(action, filters, cluster_id, priority=priority, weight=weight, labels=labels)
     try:
         async with api.visitor() as maat:
@@ -221,10 +224,8 @@ def _body(
     weight: float | str | None = None,
     labels: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """The request; without any filter all living jobs are meant, and said so by their states."""
-    found = asked(filters)
-    states = found.get("state", _LIVING)
-    found["state"] = [state for state in states if state in _LIVING] or list(states)
+    """The request; which jobs are meant is always said by their states."""
+    found = asked(filters) | {"state": _states(filters)}
     if cluster_id and cluster_id != NO_CLUSTER:
         found["cluster"] = cluster_id
     what: dict[str, Any] = {}
@@ -235,6 +236,11 @@ def _body(
     if action == "label":
         what["labels"] = label_changes(labels)
     return {"action": action, "filter": found, **what}
+
+
+def _states(filters: Filters) -> list[str]:
+    """The states of the filters in which a job can change: none if they name ended jobs alone."""
+    return [state for state in asked(filters).get("state", _LIVING) if state in _LIVING]
 
 
 def label_changes(texts: Sequence[str] | None) -> dict[str, str | None]:
