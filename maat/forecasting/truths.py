@@ -117,13 +117,8 @@ class BelievedTruth:
 def _models(
     job: Job, gpu_types: Sequence[str], past: PastLife | None, fitter: Fitter
 ) -> Mapping[str, _Model]:
-    """Return the step times by type, as rounds would estimate them with what past lives measured.
-
-    A measurement of the job itself comes before one of another job.
-    """
-    belief = Belief(job.belief.by_type)
-    for kind, samples in ({} if past is None else past.samples).items():
-        belief = belief.with_samples(kind, samples, fitter=fitter)
+    """Return the step times by type, as rounds would estimate them by all that was measured."""
+    belief = belief_with(past, job.belief, fitter=fitter)
     known = replace(job, belief=belief)
     found = {}
     for kind in gpu_types:
@@ -134,6 +129,24 @@ def _models(
             source, factor = stand_in
             found[kind] = _Model(belief.by_type[source].parameters, factor)
     return found
+
+
+def belief_with(past: PastLife | None, own: Belief, *, fitter: Fitter) -> Belief:
+    """Return the step times that are believed of a job with those that a past life measured.
+
+    A measurement of the job itself comes before one of another job.
+    """
+    belief = Belief(own.by_type)
+    for kind, samples in ({} if past is None else past.samples).items():
+        known = belief.by_type.get(kind)
+        measured = {} if known is None else known.by_key
+        if all(sample[:3] in measured for sample in samples):
+            continue
+        both = {sample[:3]: sample for sample in samples} | dict(measured)
+        in_order = [both[key] for key in sorted(both)]  # so that they are fitted once for all jobs
+        fitted = Belief().with_samples(kind, in_order, fitter=fitter)
+        belief = replace(belief, by_type={**belief.by_type, **fitted.by_type})
+    return belief
 
 
 def gradients_of(job: Job, past: PastLife | None) -> list[GradientStatistics]:
