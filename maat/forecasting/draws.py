@@ -7,7 +7,7 @@ draw the same for the jobs that both have.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from statistics import median
@@ -107,9 +107,24 @@ class Drawing:
             return _seconds_left(longer, rng) * _rate(truth, spec) / max(job.remaining_work, 1e-9)
         so_far, share = self._pace_so_far(job), 1.0 - job.remaining_work / spec.work
         if so_far is None or share < 0.5 / PARTS:
-            return _drawn(self._paces_of(spec), rng, middle=PRIOR_PACE)
+            return self._pace_of_another(spec, rng)
         part = min(max(round(share * PARTS), 1), PARTS - 1)
-        return so_far * _drawn(self._changes_of(spec, part), rng, middle=1.0)
+        return so_far * self._change(spec, part, rng)
+
+    def _pace_of_another(self, spec: JobSpec, rng: np.random.Generator | None) -> float:
+        prior = _prior(PRIOR_PACE, PRIOR_SPREAD)
+        return _drawn(self._paces_of(spec), rng, middle=PRIOR_PACE, prior=prior)
+
+    def _change(self, spec: JobSpec, part: int, rng: np.random.Generator | None) -> float:
+        """Return by how much a job changes its pace after a part of its work.
+
+        Where it is not known how others did, the paces of two of them differ as much.
+        """
+
+        def of_two(rng: np.random.Generator) -> float:
+            return self._pace_of_another(spec, rng) / self._pace_of_another(spec, rng)
+
+        return _drawn(self._changes_of(spec, part), rng, middle=1.0, prior=of_two)
 
     def _pace_so_far(self, job: Job) -> float | None:
         tempo = self._tempos.get(job.id)
@@ -173,8 +188,11 @@ class Drawing:
         return np.random.default_rng((self._unknown.seed, number, crc32(name.encode())))
 
 
-def _prior(middle: float, spread: float, rng: np.random.Generator) -> float:
-    return middle * math.exp(spread * rng.standard_normal())
+Prior = Callable[[np.random.Generator], float]
+
+
+def _prior(middle: float, spread: float) -> Prior:
+    return lambda rng: middle * math.exp(spread * rng.standard_normal())
 
 
 def _drawn(
@@ -182,7 +200,7 @@ def _drawn(
     rng: np.random.Generator | None,
     *,
     middle: float,
-    spread: float = PRIOR_SPREAD,
+    prior: Prior,
 ) -> float:
     """Draw from the narrowest group, else from the next wider one, at last from the prior.
 
@@ -195,7 +213,7 @@ def _drawn(
                 return median(group)
         elif rng.random() * (len(group) + PRIOR_WEIGHT) < len(group):
             return group[int(rng.random() * len(group))]
-    return middle if rng is None else _prior(middle, spread, rng)
+    return middle if rng is None else prior(rng)
 
 
 def _seconds_left_of_longer(ran: list[float], job: Job) -> list[float]:
@@ -208,8 +226,8 @@ def _seconds_left(longer: list[float], rng: np.random.Generator | None) -> float
     """Return the seconds left of a job whose work nobody knows. `longer`: as above."""
     if rng is None:
         return longer[len(longer) // 2] if longer else UNKNOWN_SECONDS
-    drawn = _drawn([longer], rng, middle=UNKNOWN_SECONDS, spread=UNKNOWN_SPREAD)
-    return max(drawn, 1.0)
+    prior = _prior(UNKNOWN_SECONDS, UNKNOWN_SPREAD)
+    return max(_drawn([longer], rng, middle=UNKNOWN_SECONDS, prior=prior), 1.0)
 
 
 def _rate(truth: BelievedTruth, spec: JobSpec) -> float:

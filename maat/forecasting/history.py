@@ -31,12 +31,12 @@ def together(lives: Iterable[PastLife]) -> PastLife | None:
     """Return what several lives of one model measured; None of none.
 
     Each job measures few configurations, and a fit to few is far off in the others. Of the same
-    configuration the first life counts, and the gradients are those of the first that has some.
+    configuration the first life counts. The gradients are those that were measured most often.
     """
     samples: dict[str, dict[SampleKey, Sample]] = defaultdict(dict)
     gradients: tuple[tuple[float, GradientStatistics], ...] = ()
     for life in lives:
-        gradients = gradients or life.gradients
+        gradients = max(gradients, life.gradients, key=len)
         for kind, measured in life.samples.items():
             for sample in measured:
                 samples[kind].setdefault(sample[:3], sample)
@@ -67,11 +67,12 @@ class Tempo:
     """Seconds that a job ran, and those that were believed of the same work, in each part of it.
 
     Shapes (P,): as many parts of equal work as in a BelievedTruth. Waiting, starts and restarts are
-    no part of it (paces.py).
+    no part of it (paces.py). `stretches`: of how many it is made, with one pace in each.
     """
 
     seconds: FloatArray
     believed: FloatArray
+    stretches: int = 1
 
     @property
     def pace(self) -> float | None:
@@ -79,7 +80,12 @@ class Tempo:
         return _pace(self.seconds, self.believed)
 
     def change_after(self, part: int) -> float | None:
-        """Return the pace from this part on over that before it; None if one is not known."""
+        """Return the pace from this part on over that before it; None if one is not known.
+
+        A single stretch does not say how the pace changed in it.
+        """
+        if self.stretches < 2:
+            return None
         before = _pace(self.seconds[:part], self.believed[:part])
         after = _pace(self.seconds[part:], self.believed[part:])
         return None if before is None or after is None else after / before

@@ -90,7 +90,7 @@ def tempos_of(courses: Sequence[Course], cluster: Cluster, *, fitter: Fitter) ->
             stretches.append(stretch)
             owners.append(number)
     if not bits.row:
-        return [Tempo(np.zeros(PARTS), np.zeros(PARTS)) for _ in courses]
+        return [Tempo(np.zeros(PARTS), np.zeros(PARTS), 0) for _ in courses]
     either = [_believed(jobs, stretches, bits, cluster) for jobs in (free, asked)]
     return _tempos(len(courses), stretches, np.array(owners), bits, *either)
 
@@ -126,7 +126,8 @@ def _tempos(
         np.bincount(at, weights=values, minlength=count * PARTS).reshape(count, PARTS)
         for values in (seconds, believed)
     )
-    return [Tempo(one, other) for one, other in zip(*both, strict=True)]
+    many = np.bincount(owner[stretch[last]], minlength=count).tolist()
+    return [Tempo(*each) for each in zip(*both, many, strict=True)]
 
 
 def _distance(expected: FloatArray, actual: FloatArray) -> FloatArray:

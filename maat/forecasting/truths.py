@@ -18,6 +18,7 @@ from maat.scheduling.bootstrap import project_by_profile
 from maat.scheduling.job import Job, JobSpec
 from maat.scheduling.throughput import pass_seconds, step_seconds
 
+_POINTS = 20  # of the curve of the noise that are looked at in each part
 PARTS = 10  # of a training: its gradients are one value in each
 UNMEASURED_SECONDS = 1.0  # of a step of which nothing is known; its pace says how long it takes
 NO_GRADIENT = GradientStatistics(1.0, 0.0)
@@ -160,7 +161,9 @@ def gradients_of(job: Job, past: PastLife | None) -> list[GradientStatistics]:
         return [NO_GRADIENT if own is None else own] * PARTS
     shares = np.array([share for share, _ in curve])
     noise = np.array([one.variance / max(one.square, 1e-300) for _, one in curve])
-    parts = np.interp((np.arange(PARTS) + 0.5) / PARTS, shares, noise)
+    at = (np.arange(PARTS * _POINTS) + 0.5) / (PARTS * _POINTS)
+    inverse = 1.0 / (np.interp(at, shares, noise).reshape(PARTS, _POINTS) + 1.0)
+    parts = 1.0 / inverse.mean(axis=1) - 1.0
     if own is not None:
         done = 1.0 - job.remaining_work / job.spec.work if job.spec.work > 0 else 0.0
         then = float(np.interp(done, shares, noise))

@@ -33,6 +33,8 @@ MOST_ENDED = 300
 MOST_LOOKED_AT = 2000
 """Ended jobs among which the latest of each owner and model is looked for."""
 MOST_LIVES = 300
+MOST_CURVES = 5
+"""Of so many jobs of an owner and model the gradients are read."""
 _AT_ONCE = 500  # ids: databases limit the parameters of a statement
 _SPAN = (
     JobAllocation.job_id,
@@ -199,7 +201,7 @@ def _lives(
     for row in latest:
         if row.id in samples:
             mine = groups[row.owner_id, row.model]
-            gradients = () if mine else _curve(session, cluster, row)
+            gradients = _curve(session, cluster, row) if len(mine) < MOST_CURVES else ()
             life = PastLife(samples[row.id], gradients)
             mine.append(life)
             groups[None, row.model].append(life)
