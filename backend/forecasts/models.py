@@ -74,11 +74,7 @@ class JobForecastRow(SQLModel, table=True):
 
 
 class ForecastPromise(SQLModel, table=True):
-    """A forecast that is kept, to be compared with what happens.
-
-    `kind`: a word of PromiseKind. `run_seconds`: from the job's first GPUs to its end in the
-    central draw, at `pace` times the believed step times.
-    """
+    """A forecast that is kept, to be compared with what happens. `kind`: of PromiseKind."""
 
     __tablename__ = "forecast_promises"
     __table_args__ = (
@@ -96,8 +92,6 @@ class ForecastPromise(SQLModel, table=True):
     start_p90: float | None = None
     end_p50: float | None = None
     end_p90: float | None = None
-    run_seconds: float | None = None
-    pace: float | None = None
 
 
 class WhatIf(SQLModel, table=True):

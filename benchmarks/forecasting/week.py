@@ -10,21 +10,23 @@ from __future__ import annotations
 import math
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from benchmarks.table import Cell, Figures
 from maat.forecasting.draws import Unknown
 from maat.forecasting.forecast import Forecast, forecast
-from maat.forecasting.history import Ended, History, PastArrival, PastLife
+from maat.forecasting.history import Ended, History, PastArrival, PastLife, Stretch, together
+from maat.forecasting.paces import Course, tempos_of
 from maat.forecasting.play import present_jobs
 from maat.forecasting.present import Present, WaitingJob
 from maat.forecasting.published import published_life
-from maat.scheduling.belief import GradientStatistics, MemoisingFitter
+from maat.forecasting.truths import unseen_job
+from maat.scheduling.belief import Fitter, GradientStatistics, MemoisingFitter
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.job import JobId
+from maat.scheduling.job import Allocation, JobId
 from maat.scheduling.loop import RoundLoop
 from maat.simulation.engine import JumpingClock
 from maat.simulation.executor import SimulatedExecutor
@@ -70,45 +72,116 @@ class _Promise:
     end: tuple[float, float]
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What a job held after a round, what it still had to pay for its start, and its work."""
+
+    since: float
+    allocation: Allocation
+    nodes: int
+    restart_left: float
+    done: float
+    samples: float
+
+
 class _Past:
-    """What a service would have kept of the week so far."""
+    """What a service would have kept of the week so far: spans, and gradients, as they changed."""
 
-    promised: dict[JobId, tuple[float, float, float]] = field(default_factory=dict)
-    gradients: dict[JobId, list[tuple[float, GradientStatistics]]] = field(
-        default_factory=lambda: defaultdict(list)
-    )
+    def __init__(self, cluster: Cluster, fitter: Fitter) -> None:
+        self._cluster, self._fitter = cluster, fitter
+        self._gradients: dict[JobId, list[tuple[float, GradientStatistics]]] = defaultdict(list)
+        self._stretches: dict[JobId, list[Stretch]] = defaultdict(list)
+        self._held: dict[JobId, _Held] = {}
 
-    def note(self, jobs: Mapping[JobId, SimulatedJob]) -> None:
-        for job_id, job in jobs.items():
-            gradient = job.agent.belief.gradient
-            if gradient is not None:
-                share = job.ledger.done_work / job.total_work
-                self.gradients[job_id].append((share, gradient))
+    def note(self, now: float, executor: SimulatedExecutor) -> None:
+        """Note what the jobs did since the last round, and what they hold from now on."""
+        for job_id, held in self._held.items():
+            job = executor.finished.get(job_id) or executor.jobs[job_id]
+            end = now if job.finished_at is None else job.finished_at
+            seconds = end - held.since - held.restart_left
+            if seconds > 0:
+                self._add(job_id, held, seconds, job)
+        self._held = {
+            job_id: _Held(
+                now,
+                job.allocation,
+                len(job.shape),
+                job.ledger.restart_left,
+                job.ledger.done_work,
+                job.ledger.processed_samples,
+            )
+            for job_id, job in executor.jobs.items()
+            if job.allocation is not None
+        }
+
+    def _add(self, job_id: JobId, held: _Held, seconds: float, job: SimulatedJob) -> None:
+        """Lengthen the job's last stretch, or begin one if it held other GPUs then."""
+        kind, count, ledger = held.allocation.gpu_type, held.allocation.gpu_count, job.ledger
+        stretches, samples = self._stretches[job_id], ledger.processed_samples - held.samples
+        done, batch = ledger.done_work, None if job.plan is None else job.plan.total_batch_size
+        one = Stretch(kind, count, held.nodes, seconds, held.done, done, samples, batch)
+        last = stretches[-1] if stretches else None
+        if last is not None and _same_gpus(last, one):
+            stretches[-1] = replace(
+                one,
+                seconds=last.seconds + seconds,
+                begin=last.begin,
+                samples=last.samples + samples,
+                batch_size=last.batch_size if batch is None else batch,
+            )
+        else:
+            stretches.append(one)
+        gradient, known = job.agent.belief.gradient, self._gradients[job_id]
+        if gradient is not None and (not known or known[-1][1] != gradient):
+            known.append((done / job.total_work, gradient))
 
     def history(self, executor: SimulatedExecutor, arrivals: Sequence[PastArrival]) -> History:
         ended = sorted(executor.finished.values(), key=lambda job: -(job.finished_at or 0.0))
         lives: dict[tuple[str | None, str], PastLife] = {}
-        for job in ended[:MOST_ENDED]:
-            samples = {kind: one.samples for kind, one in job.agent.belief.by_type.items()}
-            known = tuple(self.gradients[job.spec.id])
-            if known:
-                lives.setdefault((None, job.spec.model), PastLife(samples, known))
         for model in catalog_models():
-            published = published_life(model)
-            if published is not None:
-                lives.setdefault((None, model), published)
-        went = [self._went(job) for job in ended[:MOST_ENDED]]
-        return History(lives, went, arrivals, DAY)
+            life = self._life(model, ended[:MOST_ENDED])
+            if life is not None:
+                lives[None, model] = life
+        running = {job_id: tuple(self._stretches[job_id]) for job_id in executor.jobs}
+        history = History(lives, (), arrivals, DAY, running)
+        return replace(history, ended=self._ended(ended[:MOST_ENDED], history))
 
-    def _went(self, job: SimulatedJob) -> Ended:
-        ledger, pace = job.ledger, None
-        begun, end = ledger.started_at or 0.0, ledger.finished_at or 0.0
-        promise = self.promised.get(job.spec.id)
-        if promise is not None:
-            made, ran, at_pace = promise
-            pace = at_pace * (end - max(begun, made)) / ran
-        return Ended(job.spec.owner, job.spec.model, end - begun, pace)
+    def _life(self, model: str, ended: Sequence[SimulatedJob]) -> PastLife | None:
+        """Return what jobs of a model measured, the latest first; else what is published of it."""
+        lives = [
+            PastLife(
+                {kind: one.samples for kind, one in job.agent.belief.by_type.items()},
+                tuple(self._gradients[job.spec.id]),
+            )
+            for job in ended
+            if job.spec.model == model
+        ]
+        return together(lives) or published_life(model)
+
+    def _ended(self, jobs: Sequence[SimulatedJob], history: History) -> Sequence[Ended]:
+        courses = [
+            Course(
+                unseen_job(job.spec),
+                history.life_of(job.spec),
+                job.total_work,
+                self._stretches[job.spec.id],
+            )
+            for job in jobs
+        ]
+        tempos = tempos_of(courses, self._cluster, fitter=self._fitter)
+        return [
+            Ended(job.spec.owner, job.spec.model, _run_seconds(job), tempo)
+            for job, tempo in zip(jobs, tempos, strict=True)
+        ]
+
+
+def _same_gpus(one: Stretch, other: Stretch) -> bool:
+    kinds = {(each.gpu_type, each.gpu_count, each.node_count) for each in (one, other)}
+    return len(kinds) == 1 and one.end == other.begin
+
+
+def _run_seconds(job: SimulatedJob) -> float:
+    return (job.ledger.finished_at or 0.0) - (job.ledger.started_at or 0.0)
 
 
 class _Week:
@@ -135,8 +208,10 @@ class _Week:
             store=self._store,
             clock=self._clock,
         )
-        self._fitter, self._past = MemoisingFitter(), _Past()
+        self._fitter = MemoisingFitter()
+        self._past = _Past(self.world.cluster, self._fitter)
         self.promises: list[_Promise] = []
+        self._promised: set[JobId] = set()
         self.cpu: list[float] = []
 
     def play(self, *, every_hours: float) -> None:
@@ -145,8 +220,8 @@ class _Week:
         for number in range(round(self.seconds / interval)):
             self._clock.sleep_until(number * interval)
             self._loop.step()
+            self._past.note(self._clock.now(), self.executor)
             if number and number % every == 0:
-                self._past.note(self.executor.jobs)
                 self._forecast()
 
     def _forecast(self) -> None:
@@ -188,9 +263,8 @@ class _Week:
 
     def _keep(self, found: Forecast, present: Present) -> None:
         for job_id, one in found.jobs.items():
-            first = job_id not in self._past.promised
-            if first and one.run_seconds and one.pace is not None:
-                self._past.promised[job_id] = (found.now, one.run_seconds, one.pace)
+            first = job_id not in self._promised
+            self._promised.add(job_id)
             start = (math.inf, math.inf)
             if one.start is not None:
                 start = (_at(one.start.p50, found.now), _at(one.start.p90, found.now))

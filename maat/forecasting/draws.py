@@ -7,7 +7,7 @@ draw the same for the jobs that both have.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 from statistics import median
@@ -15,10 +15,11 @@ from zlib import crc32
 
 import numpy as np
 
-from maat.forecasting.history import History
+from maat.forecasting.history import History, Tempo
+from maat.forecasting.paces import Course, tempos_of
 from maat.forecasting.play import Arrival, Draw, Life
 from maat.forecasting.present import Present
-from maat.forecasting.truths import BelievedTruth, unseen_job
+from maat.forecasting.truths import PARTS, BelievedTruth, unseen_job
 from maat.scheduling.belief import Fitter
 from maat.scheduling.job import Job, JobId, JobSpec
 from maat.vocabulary import ForecastBasis
@@ -41,13 +42,11 @@ UNKNOWN_SPREAD = 1.0
 class Grounds:
     """What a job's end rests on.
 
-    `precedents`: how many ended jobs its pace, or its run, is drawn from. `pace`: in the central
-    draw, relative to its step times; None if its work is not known.
+    `precedents`: how many ended jobs like it its pace, or its run, is drawn from.
     """
 
     basis: ForecastBasis
     precedents: int
-    pace: float | None = None
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,9 @@ class Drawing:
         self._jobs = known | {one.spec.id: unseen_job(one.spec) for one in present.waiting}
         self._truths = {job_id: self._truth(job) for job_id, job in self._jobs.items()}
         self._coming: dict[int, BelievedTruth] = {}
-        self._paces: dict[tuple[str, str], list[float]] = {}
+        self._tempos = self._tempos_so_far()
+        self._paces: dict[tuple[str, str], Sequence[Sequence[float]]] = {}
+        self._changes: dict[tuple[str, str, int], Sequence[Sequence[float]]] = {}
         self._grounds: dict[JobId, Grounds] = {}
 
     def draw(self, number: int) -> Draw:
@@ -85,8 +86,7 @@ class Drawing:
     def _found_grounds(self, job_id: JobId) -> Grounds:
         job, truth = self._jobs[job_id], self._truths[job_id]
         if self._is_known(job.spec, truth):
-            paces = self._paces_of(job.spec)
-            return Grounds(ForecastBasis.WORK, len(paces), self._pace(job, truth, None))
+            return Grounds(ForecastBasis.WORK, self._unknown.history.precedents_of(job.spec))
         longer = _seconds_left_of_longer(self._unknown.history.run_seconds_of(job.spec), job)
         return Grounds(ForecastBasis.RUNS if longer else ForecastBasis.GUESS, len(longer))
 
@@ -102,21 +102,58 @@ class Drawing:
 
     def _pace(self, job: Job, truth: BelievedTruth, rng: np.random.Generator | None) -> float:
         spec = job.spec
-        if self._is_known(spec, truth):
-            paces = self._paces_of(spec)
-            if rng is None:
-                return median(paces) if len(paces) >= PRIOR_WEIGHT else PRIOR_PACE
-            return _drawn(paces, rng, prior=_prior(PRIOR_PACE, PRIOR_SPREAD))
-        longer = _seconds_left_of_longer(self._unknown.history.run_seconds_of(spec), job)
-        seconds = _seconds_left(longer, rng)
-        return seconds * _rate(truth, spec) / max(job.remaining_work, 1e-9)
+        if not self._is_known(spec, truth):
+            longer = _seconds_left_of_longer(self._unknown.history.run_seconds_of(spec), job)
+            return _seconds_left(longer, rng) * _rate(truth, spec) / max(job.remaining_work, 1e-9)
+        so_far, share = self._pace_so_far(job), 1.0 - job.remaining_work / spec.work
+        if so_far is None or share < 0.5 / PARTS:
+            return self._pace_of_another(spec, rng)
+        part = min(max(round(share * PARTS), 1), PARTS - 1)
+        return so_far * self._change(spec, part, rng)
 
-    def _paces_of(self, spec: JobSpec) -> list[float]:
+    def _pace_of_another(self, spec: JobSpec, rng: np.random.Generator | None) -> float:
+        prior = _prior(PRIOR_PACE, PRIOR_SPREAD)
+        return _drawn(self._paces_of(spec), rng, middle=PRIOR_PACE, prior=prior)
+
+    def _change(self, spec: JobSpec, part: int, rng: np.random.Generator | None) -> float:
+        """Return by how much a job changes its pace after a part of its work.
+
+        Where it is not known how others did, the paces of two of them differ as much.
+        """
+
+        def of_two(rng: np.random.Generator) -> float:
+            return self._pace_of_another(spec, rng) / self._pace_of_another(spec, rng)
+
+        return _drawn(self._changes_of(spec, part), rng, middle=1.0, prior=of_two)
+
+    def _pace_so_far(self, job: Job) -> float | None:
+        tempo = self._tempos.get(job.id)
+        return None if tempo is None else tempo.pace
+
+    def _tempos_so_far(self) -> dict[JobId, Tempo]:
+        """Return how the jobs of the present ran, by what is now believed of them."""
+        history = self._unknown.history
+        courses = [
+            Course(job, history.life_of(job.spec), job.spec.work, stretches)
+            for job_id, stretches in history.stretches.items()
+            if (job := self._jobs.get(job_id)) is not None and job.spec.work_is_known
+        ]
+        tempos = tempos_of(courses, self._present.cluster, fitter=self._fitter)
+        return {one.job.id: tempo for one, tempo in zip(courses, tempos, strict=True)}
+
+    def _paces_of(self, spec: JobSpec) -> Sequence[Sequence[float]]:
         """Return what History says, which goes through all jobs that ended, once for each group."""
         group = (spec.owner, spec.model)
         found = self._paces.get(group)
         if found is None:
             found = self._paces[group] = self._unknown.history.paces_of(spec)
+        return found
+
+    def _changes_of(self, spec: JobSpec, part: int) -> Sequence[Sequence[float]]:
+        group = (spec.owner, spec.model, part)
+        found = self._changes.get(group)
+        if found is None:
+            found = self._changes[group] = self._unknown.history.changes_of(spec, part)
         return found
 
     def _is_known(self, spec: JobSpec, truth: BelievedTruth) -> bool:
@@ -151,18 +188,32 @@ class Drawing:
         return np.random.default_rng((self._unknown.seed, number, crc32(name.encode())))
 
 
-def _prior(middle: float, spread: float) -> Callable[[np.random.Generator], float]:
+Prior = Callable[[np.random.Generator], float]
+
+
+def _prior(middle: float, spread: float) -> Prior:
     return lambda rng: middle * math.exp(spread * rng.standard_normal())
 
 
 def _drawn(
-    past: list[float], rng: np.random.Generator, *, prior: Callable[[np.random.Generator], float]
+    groups: Sequence[Sequence[float]],
+    rng: np.random.Generator | None,
+    *,
+    middle: float,
+    prior: Prior,
 ) -> float:
-    """Draw from n past values with probability n / (n + PRIOR_WEIGHT), else from the prior."""
-    believed, chosen, index = prior(rng), rng.random(), rng.random()
-    if chosen * (len(past) + PRIOR_WEIGHT) >= len(past):
-        return believed
-    return past[int(index * len(past))]
+    """Draw from the narrowest group, else from the next wider one, at last from the prior.
+
+    From n past values with probability n / (n + PRIOR_WEIGHT). Without chance: the median of the
+    narrowest group of PRIOR_WEIGHT values or more, else `middle`.
+    """
+    for group in groups:
+        if rng is None:
+            if len(group) >= PRIOR_WEIGHT:
+                return median(group)
+        elif rng.random() * (len(group) + PRIOR_WEIGHT) < len(group):
+            return group[int(rng.random() * len(group))]
+    return middle if rng is None else prior(rng)
 
 
 def _seconds_left_of_longer(ran: list[float], job: Job) -> list[float]:
@@ -175,7 +226,8 @@ def _seconds_left(longer: list[float], rng: np.random.Generator | None) -> float
     """Return the seconds left of a job whose work nobody knows. `longer`: as above."""
     if rng is None:
         return longer[len(longer) // 2] if longer else UNKNOWN_SECONDS
-    return max(_drawn(longer, rng, prior=_prior(UNKNOWN_SECONDS, UNKNOWN_SPREAD)), 1.0)
+    prior = _prior(UNKNOWN_SECONDS, UNKNOWN_SPREAD)
+    return max(_drawn([longer], rng, middle=UNKNOWN_SECONDS, prior=prior), 1.0)
 
 
 def _rate(truth: BelievedTruth, spec: JobSpec) -> float:

@@ -38,15 +38,13 @@ class JobForecast:
     """When a job starts and ends.
 
     `start`: when it next gets GPUs; None if it holds some. `spans`: what it holds over time in the
-    central draw. `run_seconds`: from its first GPUs (or now) to its end in that draw; None if it
-    does not end there. `grounds`: what all this rests on.
+    central draw. `grounds`: what all this rests on.
     """
 
     job_id: JobId
     start: Quantiles | None
     end: Quantiles
     spans: tuple[Span, ...]
-    run_seconds: float | None
     grounds: Grounds
 
 
@@ -173,14 +171,11 @@ def summed_up(
     running = {one.job.id for one in present.jobs if one.job.allocation is not None}
     jobs = {}
     for job_id in present.job_ids:
-        begun = now if job_id in running else central.starts.get(job_id)
-        end = central.ends.get(job_id)
         jobs[job_id] = JobForecast(
             job_id,
             None if job_id in running else quantiles(_times(draws, job_id, "starts"), now),
             quantiles(_times(draws, job_id, "ends"), now),
             tuple(central.spans.get(job_id, ())),
-            None if begun is None or end is None else end - begun,
             drawing.grounds(job_id),
         )
     return Forecast(now, jobs, central, tuple(draws))

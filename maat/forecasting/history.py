@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 
-from maat.scheduling.belief import GradientStatistics
+from maat.scheduling.arrays import FloatArray
+from maat.scheduling.belief import GradientStatistics, SampleKey
 from maat.scheduling.fitting import Sample
-from maat.scheduling.job import JobSpec
+from maat.scheduling.job import JobId, JobSpec
 
 LEAST_IN_GROUP = 5
 """Fewer jobs than this say too little of a group: the next wider one counts."""
@@ -24,18 +27,93 @@ class PastLife:
     gradients: tuple[tuple[float, GradientStatistics], ...] = ()
 
 
+def together(lives: Iterable[PastLife]) -> PastLife | None:
+    """Return what several lives of one model measured; None of none.
+
+    Each job measures few configurations, and a fit to few is far off in the others. Of the same
+    configuration the first life counts. The gradients are those that were measured most often.
+    """
+    samples: dict[str, dict[SampleKey, Sample]] = defaultdict(dict)
+    gradients: tuple[tuple[float, GradientStatistics], ...] = ()
+    for life in lives:
+        gradients = max(gradients, life.gradients, key=len)
+        for kind, measured in life.samples.items():
+            for sample in measured:
+                samples[kind].setdefault(sample[:3], sample)
+    if not samples and not gradients:
+        return None
+    return PastLife({kind: tuple(by.values()) for kind, by in samples.items()}, gradients)
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A job ran for `seconds` on these GPUs, and its work grew from `begin` to `end`.
+
+    `samples`: that it processed for it. `batch_size`: in total, the last one; None if unknown.
+    """
+
+    gpu_type: str
+    gpu_count: int
+    node_count: int
+    seconds: float
+    begin: float
+    end: float
+    samples: float
+    batch_size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tempo:
+    """Seconds that a job ran, and those that were believed of the same work, in each part of it.
+
+    Shapes (P,): as many parts of equal work as in a BelievedTruth. Waiting, starts and restarts are
+    no part of it (paces.py). `stretches`: of how many it is made, with one pace in each.
+    """
+
+    seconds: FloatArray
+    believed: FloatArray
+    stretches: int = 1
+
+    @property
+    def pace(self) -> float | None:
+        """Return how much slower the job was than believed; None if it did no work."""
+        return _pace(self.seconds, self.believed)
+
+    def change_after(self, part: int) -> float | None:
+        """Return the pace from this part on over that before it; None if one is not known.
+
+        A single stretch does not say how the pace changed in it.
+        """
+        if self.stretches < 2:
+            return None
+        before = _pace(self.seconds[:part], self.believed[:part])
+        after = _pace(self.seconds[part:], self.believed[part:])
+        return None if before is None or after is None else after / before
+
+
+def _pace(seconds: FloatArray, believed: FloatArray) -> float | None:
+    ran, foreseen = float(seconds.sum()), float(believed.sum())
+    return ran / foreseen if ran > 0 and foreseen > 0 else None
+
+
 @dataclass(frozen=True)
 class Ended:
     """A job that has ended well.
 
-    `run_seconds`: from its first GPUs to its end. `pace`: how much slower it was than its step
-    times, by that and by what was foretold when it was submitted; None if nothing was.
+    `run_seconds`: from its first GPUs to its end. `tempo`: None if nothing was believed of it.
     """
 
     owner: str
     model: str
     run_seconds: float
-    pace: float | None = None
+    tempo: Tempo | None = None
+
+    @property
+    def pace(self) -> float | None:
+        return None if self.tempo is None else self.tempo.pace
+
+    def change_after(self, part: int) -> float | None:
+        return None if self.tempo is None else self.tempo.change_after(part)
 
 
 @dataclass(frozen=True)
@@ -51,36 +129,68 @@ class History:
     """The past of one cluster.
 
     `lives`: by (owner, model), and by (None, model) for anybody's. `window_seconds`: for how long
-    arrivals were looked at.
+    arrivals were looked at. `stretches`: of jobs that have begun and not ended.
     """
 
     lives: Mapping[tuple[str | None, str], PastLife] = field(default_factory=dict)
     ended: Sequence[Ended] = ()
     arrivals: Sequence[PastArrival] = ()
     window_seconds: float = 86_400.0
+    stretches: Mapping[JobId, Sequence[Stretch]] = field(default_factory=dict)
 
     def life_of(self, spec: JobSpec) -> PastLife | None:
         """Return the life that says most of this job: its owner's, else anybody's."""
         own = self.lives.get((spec.owner, spec.model))
         return self.lives.get((None, spec.model)) if own is None else own
 
-    def paces_of(self, spec: JobSpec) -> list[float]:
-        """Return the paces of the narrowest group with enough jobs; of all if none has."""
-        found: list[float] = []
+    def paces_of(self, spec: JobSpec) -> list[list[float]]:
+        """Return the paces of jobs of its owner and model, of its model, and one of each model.
+
+        That is the median: a model of which many jobs end says no more of another one.
+        """
+        by_model: dict[str, list[float]] = defaultdict(list)
+        for one in self.ended:
+            if (pace := one.pace) is not None:
+                by_model[one.model].append(pace)
+        of_owner = [one.pace for one in self._of_owner(spec) if one.pace is not None]
+        return [
+            of_owner,
+            by_model[spec.model],
+            [median(some) for some in by_model.values() if some],
+        ]
+
+    def precedents_of(self, spec: JobSpec) -> int:
+        """Return how many jobs of the narrowest group of enough have a pace; of all if none has."""
+        found = 0
         for group in self._groups(spec):
-            found = [one.pace for one in group if one.pace is not None]
-            if len(found) >= LEAST_IN_GROUP:
+            found = sum(one.pace is not None for one in group)
+            if found >= LEAST_IN_GROUP:
                 break
         return found
 
+    def changes_of(self, spec: JobSpec, part: int) -> list[list[float]]:
+        """Return by how much jobs changed their pace after this part of their work.
+
+        Those of its owner and model, of its model, and all.
+        """
+        return [
+            [change for one in group if (change := one.change_after(part)) is not None]
+            for group in self._groups(spec)
+        ]
+
     def run_seconds_of(self, spec: JobSpec) -> list[float]:
         """Return how long jobs of this owner and model ran; of the model if too few did."""
-        groups = list(self._groups(spec))[:2]
-        found = [one.run_seconds for one in groups[0]]
-        return found if len(found) >= LEAST_IN_GROUP else [one.run_seconds for one in groups[1]]
+        found = [one.run_seconds for one in self._of_owner(spec)]
+        if len(found) >= LEAST_IN_GROUP:
+            return found
+        return [one.run_seconds for one in self.ended if one.model == spec.model]
+
+    def _of_owner(self, spec: JobSpec) -> list[Ended]:
+        """Return the jobs of its owner and model."""
+        mine = (spec.owner, spec.model)
+        return [one for one in self.ended if (one.owner, one.model) == mine]
 
     def _groups(self, spec: JobSpec) -> Iterator[list[Ended]]:
-        of_model = [one for one in self.ended if one.model == spec.model]
-        yield [one for one in of_model if one.owner == spec.owner]
-        yield of_model
+        yield self._of_owner(spec)
+        yield [one for one in self.ended if one.model == spec.model]
         yield list(self.ended)

@@ -24,6 +24,7 @@ from maat.simulation.slowdowns import UnequalGpus
 HORIZON_SECONDS = 14 * 86_400.0
 MOST_ROUNDS = 20_000
 _STEPS = 10  # after so many, the distance of rounds is looked at again
+_HANDOVER = 0.1  # of a resolution: how finely ends are seen while other jobs wait
 
 
 @dataclass(frozen=True)
@@ -59,9 +60,10 @@ class Pacing:
     """How often a draw decides. With both at 0, in every round, as the live cluster does.
 
     `resolution`: rounds are as far apart as this share of the time from now; between them jobs go
-    on. `standing`: a decision stands for this share, unless a job ends or comes. After
-    `played_seconds`, and whenever that time has doubled, a draw ends if all jobs that are left have
-    run since half of it: they go on at their mean speed since then.
+    on. While some wait, the end of another is seen ten times as early: idle GPUs put off all who
+    wait, one end after the other. `standing`: a decision stands for this share, unless a job ends
+    or comes. After `played_seconds`, and whenever that time has doubled, a draw ends if all jobs
+    that are left have run since half of it: they go on at their mean speed since then.
     """
 
     resolution: float = 0.0
@@ -170,7 +172,7 @@ class _Player:
             rounds += 1
             self._clock.sleep_until(at)
             self._bring(at)
-            grid = RoundGrid(at, self._gap(at))
+            grid = RoundGrid(at, self._gap(at, self._pacing.resolution))
             stepped = self._loop(grid.round_seconds).step()
             self._left -= self._executor.finished.keys()
             self._release()
@@ -209,10 +211,10 @@ class _Player:
         begun = {i: one.ledger.done_work for i, one in jobs if one.ledger.started_at is not None}
         return _Done(now - self._present.now, begun)
 
-    def _gap(self, at: float) -> float:
+    def _gap(self, at: float, share: float) -> float:
         """Seconds to the next possible round: a multiple of the cluster's own interval."""
         interval = self._present.round_seconds
-        away = self._pacing.resolution * (at - self._present.now)
+        away = share * (at - self._present.now)
         return interval * max(math.floor(away / interval), 1)
 
     def _next(self, grid: RoundGrid, result: RoundResult) -> float:
@@ -220,11 +222,13 @@ class _Player:
         own = self._pacing.standing * (grid.begin - self._present.now)
         until = stands_until(result, self._present.reservations) if self._pacing.standing else 0.0
         end = min(max(grid.begin + own, until), self._present.now + HORIZON_SECONDS)
-        at, ended = grid.time(1), len(self._executor.finished)
+        waits = any(job.allocation is None for job in self._executor.jobs.values())
+        share = self._pacing.resolution * (_HANDOVER if waits else 1.0)
+        at, ended = grid.begin + self._gap(grid.begin, share), len(self._executor.finished)
         while at < end:
-            steps = RoundGrid(at, self._gap(at))
+            steps = RoundGrid(at, self._gap(at, share))
             stop = min(end, steps.time(_STEPS))
-            self._bring(stop)
+            self._bring(at if waits else stop)
             skipped = self._executor.pass_over(RoundsAhead(steps, 0, stop))
             at = steps.time(skipped)
             if skipped == 0 or len(self._executor.finished) != ended:

@@ -18,6 +18,7 @@ from maat.scheduling.bootstrap import project_by_profile
 from maat.scheduling.job import Job, JobSpec
 from maat.scheduling.throughput import pass_seconds, step_seconds
 
+_POINTS = 20  # of the curve of the noise that are looked at in each part
 PARTS = 10  # of a training: its gradients are one value in each
 UNMEASURED_SECONDS = 1.0  # of a step of which nothing is known; its pace says how long it takes
 NO_GRADIENT = GradientStatistics(1.0, 0.0)
@@ -117,13 +118,8 @@ class BelievedTruth:
 def _models(
     job: Job, gpu_types: Sequence[str], past: PastLife | None, fitter: Fitter
 ) -> Mapping[str, _Model]:
-    """Return the step times by type, as rounds would estimate them with what past lives measured.
-
-    A measurement of the job itself comes before one of another job.
-    """
-    belief = Belief(job.belief.by_type)
-    for kind, samples in ({} if past is None else past.samples).items():
-        belief = belief.with_samples(kind, samples, fitter=fitter)
+    """Return the step times by type, as rounds would estimate them by all that was measured."""
+    belief = belief_with(past, job.belief, fitter=fitter)
     known = replace(job, belief=belief)
     found = {}
     for kind in gpu_types:
@@ -134,6 +130,24 @@ def _models(
             source, factor = stand_in
             found[kind] = _Model(belief.by_type[source].parameters, factor)
     return found
+
+
+def belief_with(past: PastLife | None, own: Belief, *, fitter: Fitter) -> Belief:
+    """Return the step times that are believed of a job with those that a past life measured.
+
+    A measurement of the job itself comes before one of another job.
+    """
+    belief = Belief(own.by_type)
+    for kind, samples in ({} if past is None else past.samples).items():
+        known = belief.by_type.get(kind)
+        measured = {} if known is None else known.by_key
+        if all(sample[:3] in measured for sample in samples):
+            continue
+        both = {sample[:3]: sample for sample in samples} | dict(measured)
+        in_order = [both[key] for key in sorted(both)]  # so that they are fitted once for all jobs
+        fitted = Belief().with_samples(kind, in_order, fitter=fitter)
+        belief = replace(belief, by_type={**belief.by_type, **fitted.by_type})
+    return belief
 
 
 def gradients_of(job: Job, past: PastLife | None) -> list[GradientStatistics]:
@@ -147,7 +161,9 @@ def gradients_of(job: Job, past: PastLife | None) -> list[GradientStatistics]:
         return [NO_GRADIENT if own is None else own] * PARTS
     shares = np.array([share for share, _ in curve])
     noise = np.array([one.variance / max(one.square, 1e-300) for _, one in curve])
-    parts = np.interp((np.arange(PARTS) + 0.5) / PARTS, shares, noise)
+    at = (np.arange(PARTS * _POINTS) + 0.5) / (PARTS * _POINTS)
+    inverse = 1.0 / (np.interp(at, shares, noise).reshape(PARTS, _POINTS) + 1.0)
+    parts = 1.0 / inverse.mean(axis=1) - 1.0
     if own is not None:
         done = 1.0 - job.remaining_work / job.spec.work if job.spec.work > 0 else 0.0
         then = float(np.interp(done, shares, noise))

@@ -144,6 +144,25 @@ def test_fewer_rounds_give_nearly_the_same_ends(policy: str) -> None:
     assert sum(errors) / len(errors) < 0.15
 
 
+def test_fewer_rounds_put_off_no_queue() -> None:
+    """Each end that is seen late would put off all who wait, one after the other."""
+    present, lives, _ = halfway("fifo")
+    queue = tuple(
+        replace(one, spec=replace(one.spec, id=f"{one.spec.id}-{number}", submitted_at=0.0))
+        for number, one in enumerate(present.waiting * 3)
+    )
+    crowded = replace(present, waiting=queue)
+    drawn = {one.spec.id: lives[one.spec.id.rsplit("-", 1)[0]] for one in queue} | dict(lives)
+
+    exact = play(crowded, Draw(drawn))
+    hurried = play(crowded, Draw(drawn), pacing=Pacing(0.2, 0.5))
+
+    last = max(exact.ends, key=lambda job_id: exact.ends[job_id])
+    late = (hurried.ends[last] - exact.ends[last]) / (exact.ends[last] - present.now)
+    assert hurried.rounds < exact.rounds / 2
+    assert late < 0.1
+
+
 def test_a_draw_ends_early_once_the_speed_of_all_that_are_left_is_known() -> None:
     present, lives, _ = halfway("sia")
     long = Draw({job_id: slower(life, 15.0) for job_id, life in lives.items()})

@@ -26,6 +26,7 @@ from backend.settings import Settings
 from maat.forecasting.draws import CENTRAL, Drawing
 from maat.forecasting.forecast import LEAST_DRAWS, Forecast, OutOfTime
 from maat.forecasting.play import play
+from maat.models.catalog import load_catalog
 from maat.scheduling.belief import MemoisingFitter
 from maat.vocabulary import JobState, PromiseKind
 from worker.forecasts import what_if, work
@@ -147,31 +148,39 @@ def test_promises_are_made_at_submission_and_once_an_hour(database: Database) ->
 
     assert [one.kind for one in found] == [PromiseKind.SUBMISSION, PromiseKind.HOURLY]
     assert [round(one.made_seconds) for one in found] == [30, 3610]
-    assert found[0].run_seconds is not None
-    assert found[0].pace is not None
 
 
 def test_how_jobs_went_becomes_the_pace_of_those_to_come(database: Database) -> None:
     cluster_id = make_fifo(database)
     first = submit_rigid(database, cluster_id)
-    step_at(database, cluster_id, 30.0)
-    work.work_out(database, cluster_id)
-    (promise,) = promises_of(database)
     at = 30.0
+    step_at(database, cluster_id, at)
     while job(database, first).finished_seconds is None:
         at += 60.0
         step_at(database, cluster_id, at)
 
     (ended,) = reading_of(database, cluster_id).unknown.history.ended
 
-    row = job(database, first)
-    assert row.finished_seconds is not None
-    assert promise.run_seconds is not None
-    took = row.finished_seconds - promise.made_seconds
-    assert ended.pace == pytest.approx((promise.pace or 0) * took / promise.run_seconds, rel=0.01)
+    row, slowdown = job(database, first), load_catalog()["cifar10"].slowdown
+    assert ended.pace == pytest.approx(slowdown, rel=0.25)  # its gradients were measured seldom
     life = reading_of(database, cluster_id).unknown.history.lives[row.owner_id, "cifar10"]
     assert set(life.samples) >= {"a100"}
     assert life.gradients
+
+
+def test_a_job_that_runs_has_its_pace_so_far(database: Database) -> None:
+    cluster_id = make_fifo(database)
+    running = submit_rigid(database, cluster_id, work_scale=50.0)
+    for at in (30.0, 630.0, 1230.0):
+        step_at(database, cluster_id, at)
+
+    reading = reading_of(database, cluster_id)
+
+    (stretch,) = reading.unknown.history.stretches[running]
+    row, spec = job(database, running), reading.present().jobs[0].job.spec
+    assert (stretch.gpu_type, stretch.gpu_count, stretch.batch_size) == ("a100", 8, 512)
+    assert (stretch.begin, stretch.end) == (0.0, row.gained_samples)
+    assert stretch.seconds == pytest.approx(1230.0 - 30.0 - spec.restart_seconds, abs=1.0)
 
 
 def test_the_arrivals_of_the_last_day_are_read(database: Database) -> None:
@@ -183,7 +192,13 @@ def test_the_arrivals_of_the_last_day_are_read(database: Database) -> None:
 
     with database.session_scope(writes=False) as session:
         history = unknown_of(
-            session, session.get_one(Cluster, cluster_id), 100_000.0, reading.specs, ()
+            session,
+            session.get_one(Cluster, cluster_id),
+            100_000.0,
+            reading.specs,
+            (),
+            shape=reading.present().cluster,
+            last_at=0.0,
         ).history
 
     assert [round(one.ago) for one in history.arrivals] == [10_000]

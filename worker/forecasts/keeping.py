@@ -38,8 +38,6 @@ def keep(session: Session, cluster_id: str, found: Forecast, *, round_number: in
             "made_seconds": found.now,
             **columns_of(one, found.now),
             "kind": kind.value,
-            "run_seconds": one.run_seconds,
-            "pace": one.grounds.pace,
         }
         for one, kind in _due(session, jobs, found.now)
     ]

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from sqlmodel import Session, col, select
 
 from backend.models import Cluster as ClusterRow
-from backend.models import EndedBelief, ForecastPromise, GradientSample, StepSample
+from backend.models import EndedBelief, GradientSample, JobAllocation, StepSample
 from backend.models import Job as JobRow
 from maat.forecasting.draws import Unknown
-from maat.forecasting.history import Ended, History, PastArrival, PastLife
+from maat.forecasting.history import Ended, History, PastArrival, PastLife, Stretch, together
+from maat.forecasting.paces import Course, tempos_of
 from maat.forecasting.published import published_life
+from maat.forecasting.truths import unseen_job
 from maat.scheduling.belief import GradientStatistics
+from maat.scheduling.cluster import Cluster
 from maat.scheduling.fitting import Sample
-from maat.vocabulary import JobState, PromiseKind
+from maat.scheduling.job import JobId
+from maat.vocabulary import JobState
+from worker.executors.simulated_state import fit_once
 from worker.forecasts.specs import Specs
 from worker.training.beliefs import believed_samples
 
@@ -24,9 +32,26 @@ MOST_ARRIVALS = 1000
 MOST_ENDED = 300
 MOST_LOOKED_AT = 2000
 """Ended jobs among which the latest of each owner and model is looked for."""
-MOST_LIVES = 200
+MOST_LIVES = 300
+MOST_CURVES = 5
+"""Of so many jobs of an owner and model the gradients are read."""
+_AT_ONCE = 500  # ids: databases limit the parameters of a statement
+_SPAN = (
+    JobAllocation.job_id,
+    JobAllocation.gpu_type,
+    JobAllocation.gpu_count,
+    JobAllocation.node_count,
+    JobAllocation.running_seconds,
+    JobAllocation.to_seconds,
+    JobAllocation.gained_before,
+    JobAllocation.gained_after,
+    JobAllocation.processed_before,
+    JobAllocation.processed_after,
+    JobAllocation.total_batch_size,
+)
 
 LifeKey = tuple[str | None, str]
+Samples = Mapping[str, tuple[Sample, ...]]
 
 
 def unknown_of(
@@ -36,23 +61,28 @@ def unknown_of(
     specs: Specs,
     jobs: Sequence[JobRow],
     *,
+    shape: Cluster,
+    last_at: float,
     asked: str | None = None,
 ) -> Unknown:
-    """Read the past. `jobs`: the unfinished ones; `specs` learns of those that came lately.
+    """Read the past. `jobs`: the unfinished ones; `specs` learns of the recent ones too.
 
-    `asked`: a model that counts beside theirs.
+    `shape`: the nodes. `last_at`: when the counters of running jobs were read. `asked`: a model
+    that counts beside theirs.
     """
     recent, window = _recent(session, cluster.id, now)
-    specs.know(session, recent)
+    ended = _ended(session, cluster.id)
+    specs.know(session, [*recent, *ended])
     arrivals = [
         PastArrival(spec, now - row.submitted_seconds)
         for row in recent
         if (spec := specs.spec(row)) is not None
     ]
     models = {row.model for row in (*jobs, *recent)} | ({asked} if asked is not None else set())
-    lives = _lives(session, cluster, models)
-    history = History(lives, _ended(session, cluster.id), arrivals, window)
-    return Unknown(history, seed=0)
+    running = stretches_of(session, jobs, last_at=last_at)
+    history = History(_lives(session, cluster, models), (), arrivals, window, running)
+    went = _went(session, ended, history, specs=specs, shape=shape)
+    return Unknown(replace(history, ended=went), seed=0)
 
 
 def _recent(session: Session, cluster_id: str, now: float) -> tuple[list[JobRow], float]:
@@ -77,42 +107,109 @@ def _recent(session: Session, cluster_id: str, now: float) -> tuple[list[JobRow]
     return rows, min(max(since, LEAST_WINDOW_SECONDS), DAY_SECONDS)
 
 
-def _ended(session: Session, cluster_id: str) -> list[Ended]:
-    """Return the jobs that succeeded last, with what was foretold of them when they came."""
+def _ended(session: Session, cluster_id: str) -> list[JobRow]:
+    """Return the jobs that succeeded last."""
     rows = session.exec(
-        select(JobRow, ForecastPromise)
-        .outerjoin(
-            ForecastPromise,
-            (col(ForecastPromise.job_id) == col(JobRow.id))
-            & (col(ForecastPromise.kind) == PromiseKind.SUBMISSION.value),
+        select(JobRow)
+        .where(
+            JobRow.cluster_id == cluster_id,
+            col(JobRow.finished_seconds).is_not(None),
+            JobRow.state == JobState.SUCCEEDED.value,
         )
-        .where(JobRow.cluster_id == cluster_id, col(JobRow.finished_seconds).is_not(None))
         .order_by(col(JobRow.finished_seconds).desc())
         .limit(MOST_ENDED)
     )
-    return [found for row, promise in rows if (found := _how_it_went(row, promise)) is not None]
+    return [row for row in rows if row.started_seconds is not None]
 
 
-def _how_it_went(row: JobRow, promise: ForecastPromise | None) -> Ended | None:
-    if row.state != JobState.SUCCEEDED or row.started_seconds is None or not row.finished_seconds:
+def _went(
+    session: Session, rows: Sequence[JobRow], history: History, *, specs: Specs, shape: Cluster
+) -> list[Ended]:
+    """Return how these jobs went, by what is now believed of jobs like them."""
+    stretches = stretches_of(session, rows)
+    courses = [
+        Course(unseen_job(spec), history.life_of(spec), row.gained_samples, stretches[row.id])
+        for row in rows
+        if row.id in stretches and (spec := specs.spec(row)) is not None
+    ]
+    tempos = tempos_of(courses, shape, fitter=fit_once)
+    by_id = {one.job.id: tempo for one, tempo in zip(courses, tempos, strict=True)}
+    return [
+        Ended(
+            row.owner_id,
+            row.model,
+            (row.finished_seconds or 0.0) - (row.started_seconds or 0.0),
+            by_id.get(row.id),
+        )
+        for row in rows
+    ]
+
+
+def stretches_of(
+    session: Session, jobs: Iterable[JobRow], *, last_at: float = 0.0
+) -> dict[JobId, list[Stretch]]:
+    """Return how these jobs ran, span by span, without starts and profiles.
+
+    The counters of a span that lasts are those of its job, as they were `last_at`.
+    """
+    by_id, found = {row.id: row for row in jobs}, dict[JobId, list[Stretch]]()
+    ids = list(by_id)
+    for first in range(0, len(ids), _AT_ONCE):
+        spans = session.execute(
+            select(*_SPAN)  # type: ignore[call-overload]
+            .where(col(JobAllocation.job_id).in_(ids[first : first + _AT_ONCE]))
+            .where(col(JobAllocation.running_seconds).is_not(None))
+            .where(~col(JobAllocation.for_profile))
+            .order_by(col(JobAllocation.id))
+        )
+        for span in spans:
+            stretch = _stretch(span, by_id[span.job_id], last_at)
+            if stretch is not None:
+                found.setdefault(span.job_id, []).append(stretch)
+    return found
+
+
+def _stretch(span: Any, job: JobRow, last_at: float) -> Stretch | None:
+    lasts = span.to_seconds is None
+    gained = job.gained_samples if lasts else span.gained_after
+    processed = job.processed_samples if lasts else span.processed_after
+    if None in (gained, processed, span.gained_before, span.processed_before):
         return None
-    ran, pace = row.finished_seconds - row.started_seconds, None
-    if promise is not None and promise.run_seconds and promise.pace is not None and ran > 0:
-        since = max(row.started_seconds, promise.made_seconds if promise.holds_gpus else 0.0)
-        pace = promise.pace * (row.finished_seconds - since) / promise.run_seconds
-    return Ended(row.owner_id, row.model, ran, pace)
+    seconds = (last_at if lasts else span.to_seconds) - span.running_seconds
+    if seconds <= 0:
+        return None
+    return Stretch(
+        span.gpu_type,
+        span.gpu_count,
+        span.node_count,
+        seconds,
+        span.gained_before,
+        gained,
+        processed - span.processed_before,
+        span.total_batch_size,
+    )
 
 
 def _lives(
     session: Session, cluster: ClusterRow, models: Collection[str]
 ) -> dict[LifeKey, PastLife]:
-    """Return the latest life of every model, and of every owner of it; else what is published."""
+    """Return what jobs of every model measured, by owner too; else what is published of it."""
+    groups: dict[LifeKey, list[PastLife]] = defaultdict(list)
+    latest = _latest(session, cluster.id, models)
+    ids = [row.id for row in latest]
+    samples = _trained(session, ids) if cluster.runs_commands else _played(session, ids)
+    for row in latest:
+        if row.id in samples:
+            mine = groups[row.owner_id, row.model]
+            gradients = _curve(session, cluster, row) if len(mine) < MOST_CURVES else ()
+            life = PastLife(samples[row.id], gradients)
+            mine.append(life)
+            groups[None, row.model].append(life)
     found: dict[LifeKey, PastLife] = {}
-    for row in _latest(session, cluster.id, models):
-        life = _trained(session, row) if cluster.runs_commands else _played(session, row)
-        if life is not None:
-            found[row.owner_id, row.model] = life
-            found.setdefault((None, row.model), life)
+    for key, lives in groups.items():
+        merged = together(lives)
+        if merged is not None:
+            found[key] = merged
     for model in () if cluster.runs_commands else models:
         published = published_life(model)
         if published is not None:
@@ -120,10 +217,13 @@ def _lives(
     return found
 
 
-def _latest(session: Session, cluster_id: str, models: Collection[str]) -> list[JobRow]:
-    """Return the job of every owner and model that succeeded last, the newest first."""
+def _latest(session: Session, cluster_id: str, models: Collection[str]) -> list[Any]:
+    """Return the jobs that succeeded last, the newest first: of every owner and model at least one.
+
+    With their ids, owners, models, and work.
+    """
     rows = session.execute(
-        select(JobRow.id, JobRow.owner_id, JobRow.model)
+        select(JobRow.id, JobRow.owner_id, JobRow.model, JobRow.gained_samples)
         .where(
             JobRow.cluster_id == cluster_id,
             col(JobRow.finished_seconds).is_not(None),
@@ -132,33 +232,49 @@ def _latest(session: Session, cluster_id: str, models: Collection[str]) -> list[
         .order_by(col(JobRow.finished_seconds).desc())
         .limit(MOST_LOOKED_AT)
     )
-    newest: dict[tuple[str, str], str] = {}
-    for job_id, owner, model in rows:
-        if model in models:
-            newest.setdefault((owner, model), job_id)
-    return [session.get_one(JobRow, job_id) for job_id in list(newest.values())[:MOST_LIVES]]
+    groups: set[tuple[str, str]] = set()
+    found = []
+    for number, row in enumerate(row for row in rows if row.model in models):
+        group = (row.owner_id, row.model)
+        if number < MOST_LIVES or (group not in groups and len(groups) < MOST_LIVES):
+            found.append(row)
+        groups.add(group)
+    return found
 
 
-def _played(session: Session, row: JobRow) -> PastLife | None:
-    kept = session.get(EndedBelief, row.id)
-    work = row.gained_samples
-    if kept is None or not kept.samples or work <= 0:
-        return None
-    samples = {
-        kind: tuple(Sample(int(n), int(r), int(b), t, s) for n, r, b, t, s in rows)
-        for kind, rows in kept.samples.items()
-    }
-    gradients = _gradients(session, row.id) if kept.gradients is None else kept.gradients
-    return PastLife(samples, _by_share(gradients, work))
+def _played(session: Session, ids: Sequence[str]) -> Mapping[JobId, Samples]:
+    found: dict[JobId, Samples] = {}
+    for first in range(0, len(ids), _AT_ONCE):
+        some = col(EndedBelief.job_id).in_(ids[first : first + _AT_ONCE])
+        for job_id, kept in session.exec(
+            select(EndedBelief.job_id, EndedBelief.samples).where(some)
+        ):
+            found[job_id] = {
+                kind: tuple(Sample(int(n), int(r), int(b), t, s) for n, r, b, t, s in rows)
+                for kind, rows in kept.items()
+            }
+    return {job_id: samples for job_id, samples in found.items() if samples}
 
 
-def _trained(session: Session, row: JobRow) -> PastLife | None:
-    rows = session.exec(select(StepSample).where(StepSample.job_id == row.id)).all()
-    if not rows:
-        return None
+def _trained(session: Session, ids: Sequence[str]) -> Mapping[JobId, Samples]:
+    rows: dict[JobId, list[StepSample]] = defaultdict(list)
+    for first in range(0, len(ids), _AT_ONCE):
+        some = col(StepSample.job_id).in_(ids[first : first + _AT_ONCE])
+        for row in session.exec(select(StepSample).where(some)):
+            rows[row.job_id].append(row)
+    return {job_id: believed_samples(some) for job_id, some in rows.items()}
+
+
+def _curve(
+    session: Session, cluster: ClusterRow, row: Any
+) -> tuple[tuple[float, GradientStatistics], ...]:
+    """Return the gradients of a job by its share of work."""
+    kept = None if cluster.runs_commands else session.get(EndedBelief, row.id)
+    if kept is not None and kept.gradients is not None:
+        return _by_share(kept.gradients, row.gained_samples)
     gradients = _gradients(session, row.id)
-    work = max([one[0] for one in gradients], default=0.0)
-    return PastLife(believed_samples(rows), _by_share(gradients, max(row.gained_samples, work)))
+    most = max([one[0] for one in gradients], default=0.0)
+    return _by_share(gradients, max(row.gained_samples, most))
 
 
 def _gradients(session: Session, job_id: str) -> list[list[float]]:

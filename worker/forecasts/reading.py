@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from sqlmodel import Session, col, select
 
 from backend.attempts.comparisons import measured_interference
+from backend.clusters.topology import engine_cluster
 from backend.models import Cluster as ClusterRow
 from backend.models import Job as JobRow
 from backend.models import JobAllocation, JobDependency
@@ -131,7 +132,16 @@ def read(session: Session, cluster: ClusterRow, *, asked: str | None = None) -> 
         _needs(session, cluster.id),
         measured_interference(session, cluster.id),
         specs,
-        unknown_of(session, cluster, snapshot.now, specs, snapshot.news.jobs, asked=asked),
+        unknown_of(
+            session,
+            cluster,
+            snapshot.now,
+            specs,
+            snapshot.news.jobs,
+            shape=engine_cluster(snapshot.nodes),
+            last_at=0.0 if snapshot.last_at is None else snapshot.last_at,
+            asked=asked,
+        ),
     )
 
 
