@@ -11,7 +11,6 @@ from sqlmodel import Session, col
 from backend.accounts.models import Tenant, User
 from backend.accounts.principals import Principal
 
-
 # Built once: building a statement takes longer than sending it.
 _NAMED: Mapping[type[User] | type[Tenant], sa.Select[str, str]] = {
     table: sa.select(col(table.id), col(table.name)).where(

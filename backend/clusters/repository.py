@@ -10,7 +10,6 @@ from sqlmodel import Session, col, func, select
 from backend.clusters.models import Cluster, Node
 from backend.problems import NotFound
 
-
 _ALL = sa.select(Cluster).order_by(col(Cluster.id))
 _NAMED = sa.select(Cluster).where(
     (col(Cluster.id) == sa.bindparam("named")) | (col(Cluster.name) == sa.bindparam("named"))

@@ -87,9 +87,7 @@ def show_jobs(
     ]
 
 
-def show_job(
-    session: Session, principal: Principal, job: Job, *, is_new: bool = False
-) -> JobOut:
+def show_job(session: Session, principal: Principal, job: Job, *, is_new: bool = False) -> JobOut:
     return show_jobs(session, principal, [job], are_new=is_new)[0]
 
 
