@@ -29,6 +29,7 @@ _MOST_TRIES, _SECONDS_BETWEEN_TRIES = 100, 0.05
 _POSTGRES_DISK_FULL = "53100"
 _AFTER_COMMIT = "maat_after_commit"
 _ENDED = "maat_ended"
+_WAITS = "maat_waits"
 
 
 class Database:
@@ -200,9 +201,10 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 def _begin_sqlite(connection: Connection, patient_milliseconds: int) -> None:
     options = connection.get_execution_options()
-    connection.exec_driver_sql(
-        f"PRAGMA busy_timeout={options.get('maat_wait_milliseconds', patient_milliseconds)}"
-    )
+    wait = options.get("maat_wait_milliseconds", patient_milliseconds)
+    if connection.info.get(_WAITS) != wait:  # it stays set as long as the connection
+        connection.exec_driver_sql(f"PRAGMA busy_timeout={wait}")
+        connection.info[_WAITS] = wait
     connection.exec_driver_sql(options.get("maat_begin", "BEGIN"))
 
 
