@@ -22,20 +22,14 @@ def answer_of(kind: type[Answer], row: object, **computed: object) -> Answer:
     if not computed.keys() <= names.keys():
         raise TypeError(f"{kind.__name__} has no {sorted(computed.keys() - names.keys())}")
     # What is loaded of a row is in its dictionary, without the cost of an attribute of a table.
-    loaded = getattr(row, "__dict__", {})
-    values = {
-        name: computed[name]
-        if name in computed
-        else _plain(loaded[name] if name in loaded else getattr(row, name))
-        for name in names
-    }
+    given = {**getattr(row, "__dict__", {}), **computed}
+    values = {name: given[name] if name in given else getattr(row, name) for name in names}
+    for name, value in values.items():
+        if isinstance(value, datetime) and name not in computed:
+            values[name] = rfc3339(value)
     return cast(Answer, values)
 
 
 def whole_list(items: list[Row], show: Callable[[Row], Answer]) -> Page[Answer]:
     """Put all items on one page."""
     return Page(items=[show(item) for item in items], next_cursor=None)
-
-
-def _plain(value: object) -> object:
-    return rfc3339(value) if isinstance(value, datetime) else value

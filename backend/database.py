@@ -28,6 +28,8 @@ _HASTY_MILLISECONDS = 50
 _MOST_TRIES, _SECONDS_BETWEEN_TRIES = 100, 0.05
 _POSTGRES_DISK_FULL = "53100"
 _AFTER_COMMIT = "maat_after_commit"
+_ENDED = "maat_ended"
+_WAITS = "maat_waits"
 
 
 class Database:
@@ -88,11 +90,11 @@ class Database:
         with Session(engine, expire_on_commit=False) as session:
             try:
                 yield session
-                session.commit()
+                if not has_ended(session):
+                    end(session)
             except BaseException:
                 session.rollback()
                 raise
-            _run_callbacks(session)
 
     @contextmanager
     def migration(self) -> Iterator[Connection]:
@@ -126,6 +128,20 @@ def after_commit(session: Session, callback: Callable[[], object]) -> None:
     After a rollback it never runs.
     """
     session.info.setdefault(_AFTER_COMMIT, []).append(callback)
+
+
+def end(session: Session) -> None:
+    """Commit the transaction of a session at the edge, and run what waits for that.
+
+    Its scope does so; a request does it earlier, in the thread that worked on it.
+    """
+    session.commit()
+    session.info[_ENDED] = True
+    _run_callbacks(session)
+
+
+def has_ended(session: Session) -> bool:
+    return _ENDED in session.info
 
 
 def _run_callbacks(session: Session) -> None:
@@ -185,9 +201,10 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 def _begin_sqlite(connection: Connection, patient_milliseconds: int) -> None:
     options = connection.get_execution_options()
-    connection.exec_driver_sql(
-        f"PRAGMA busy_timeout={options.get('maat_wait_milliseconds', patient_milliseconds)}"
-    )
+    wait = options.get("maat_wait_milliseconds", patient_milliseconds)
+    if connection.info.get(_WAITS) != wait:  # it stays set as long as the connection
+        connection.exec_driver_sql(f"PRAGMA busy_timeout={wait}")
+        connection.info[_WAITS] = wait
     connection.exec_driver_sql(options.get("maat_begin", "BEGIN"))
 
 

@@ -15,6 +15,7 @@ from typing import Annotated, Any, TypeVar
 from fastapi import Header
 from fastapi.encoders import jsonable_encoder
 from fastapi.responses import JSONResponse
+from pydantic_core import to_jsonable_python
 from sqlalchemy import delete, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, col, select
@@ -55,7 +56,9 @@ class Answer:
     def response(self, *, replayed: bool = False) -> JSONResponse:
         marker = {"Idempotency-Replayed": "true"} if replayed else {}
         return JSONResponse(
-            jsonable_encoder(self.body), status_code=self.status, headers={**self.headers, **marker}
+            to_jsonable_python(self.body),
+            status_code=self.status,
+            headers={**self.headers, **marker},
         )
 
 

@@ -67,8 +67,8 @@ class _Asked:
 
     request: Request
     response: Response
-    limit: Limit = 50
-    cursor: Cursor = None
+    limit: int
+    cursor: str | None
 
     def linked(self, found: Rows[T]) -> Rows[T]:
         """Name the page after these rows in the Link header too (RFC 8288); return the rows."""
@@ -79,7 +79,13 @@ class _Asked:
         return found
 
 
-PageAsked = Annotated[_Asked, Depends(_Asked)]
+async def page_asked(
+    request: Request, response: Response, limit: Limit = 50, cursor: Cursor = None
+) -> _Asked:
+    return _Asked(request, response, limit, cursor)
+
+
+PageAsked = Annotated[_Asked, Depends(page_asked)]
 
 
 @dataclass(frozen=True)
@@ -158,29 +164,84 @@ def paginate(
     any. `skip`: how many rows to pass over first; only the keys of the order are read of them.
     Raises BadCursor.
     """
-    list_digest = _digest(filters)
-    after = None if cursor is None else _read_cursor(cursor, list_digest, order)
-    if skip:
-        passed = session.execute(_last_of(statement, order, branches, after, skip)).first()
-        if passed is None:
-            return Rows([], None)
-        after = list(passed)
-    page = (
-        _merged(statement, order, branches, after, limit + 1)
-        if branches
-        else _plain(statement, order, after, limit + 1)
-    )
-    rows = session.execute(page).all()
-    more = len(rows) > limit
-    rows = rows[:limit]
-    next_cursor = _write_cursor(list_digest, list(rows[-1][1:])) if more else None
-    return Rows([row[0] for row in rows], next_cursor)
+    listed = Listed(statement, order=order, filters=filters, branches=branches)
+    return listed.page(session, limit=limit, cursor=cursor, skip=skip)
 
 
-def _plain(
-    statement: SelectOfScalar[T], order: Order, after: Sequence[Any] | None, most: int
-) -> Any:
-    keyed: Any = statement.add_columns(*order.keys)
+class Listed(Generic[T]):
+    """A list of which pages are read; see `paginate`. It may be kept, and read by any session.
+
+    Building the statement of a page takes longer than reading it: that of the first page stays.
+    """
+
+    _first: tuple[int, Any] | None
+
+    def __init__(
+        self,
+        statement: SelectOfScalar[T],
+        *,
+        order: Order,
+        filters: Mapping[str, Any],
+        branches: Sequence[Branch] = (),
+        only_shown: bool = False,
+    ) -> None:
+        """`only_shown`: no session tracks the rows, which is faster; see `untracked`."""
+        self._order, self._branches, self._digest = order, branches, _digest(filters)
+        self._only_shown, self._first = only_shown, None
+        self._table: Any = statement.column_descriptions[0]["entity"]
+        self._columns: list[Any] = [*self._table.__table__.c] if only_shown else [self._table]
+        self._names = [column.key for column in self._columns] if only_shown else []
+        self._statement: Any = (
+            statement.with_only_columns(*self._columns) if only_shown else statement
+        )
+
+    def page(self, session: Session, *, limit: int, cursor: str | None, skip: int = 0) -> Rows[T]:
+        after = None if cursor is None else _read_cursor(cursor, self._digest, self._order)
+        if skip:
+            last = _last_of(self._statement, self._order, self._branches, after, skip)
+            passed = session.execute(last).first()
+            if passed is None:
+                return Rows([], None)
+            after = list(passed)
+        reads = session.connection() if self._only_shown else session
+        rows = reads.execute(self._page_of(after, limit + 1)).all()
+        more = len(rows) > limit
+        rows = rows[:limit]
+        keys = rows[-1][len(self._columns) :] if more else ()
+        next_cursor = _write_cursor(self._digest, list(keys)) if more else None
+        return Rows([self._item(row) for row in rows], next_cursor)
+
+    def _page_of(self, after: Sequence[Any] | None, most: int) -> Any:
+        first = self._first
+        if after is None and first is not None and first[0] == most:
+            return first[1]
+        built = (
+            _merged(self._columns, self._order, self._branches, after, most)
+            if self._branches
+            else _plain(self._statement, self._order, after, most)
+        )
+        if after is None:
+            self._first = (most, built)
+        return built
+
+    def _item(self, row: Any) -> T:
+        item: T = untracked(self._table, self._names, row) if self._only_shown else row[0]
+        return item
+
+
+def untracked(table: type[T], names: Sequence[str], values: Sequence[Any]) -> T:
+    """Make a row that no session tracks, for what only reads it.
+
+    A row that is tracked takes the mapper several times as long. `values`: of the columns `names`;
+    more are ignored.
+    """
+    row = object.__new__(table)
+    object.__setattr__(row, "__dict__", dict(zip(names, values, strict=False)))
+    return row
+
+
+def _plain(statement: Any, order: Order, after: Sequence[Any] | None, most: int) -> Any:
+    keyed = statement.add_columns(*order.keys)
     if after is not None:
         keyed = keyed.where(order.beyond(after))
     return keyed.order_by(*order.clauses()).limit(most)
@@ -205,7 +266,7 @@ def _last_of(
 
 
 def _merged(
-    statement: SelectOfScalar[T],
+    columns: Sequence[Any],
     order: Order,
     branches: Sequence[Branch],
     after: Sequence[Any] | None,
@@ -214,9 +275,8 @@ def _merged(
     """Select the first rows of every branch, merged by the order's last key."""
     first = _first_of_branches(order, branches, after, most)
     merged = Order(list(first.c), order.descending)
-    entity = statement.column_descriptions[0]["entity"]
     return (
-        sa.select(entity, *first.c)
+        sa.select(*columns, *first.c)
         .join(first, order.keys[-1] == merged.keys[-1])
         .order_by(*merged.clauses())
         .limit(most)

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from sqlmodel import Session, col, select
+import sqlalchemy as sa
+from sqlmodel import Session, col
 
 from backend.accounts.models import Tenant, User
 from backend.accounts.principals import Principal
+
+# Built once: building a statement takes longer than sending it.
+_NAMED: Mapping[type[User] | type[Tenant], sa.Select[str, str]] = {
+    table: sa.select(col(table.id), col(table.name)).where(
+        col(table.id).in_(sa.bindparam("ids", expanding=True))
+    )
+    for table in (User, Tenant)
+}
 
 
 class Belongs(Protocol):
@@ -38,5 +47,4 @@ def _own(principal: Principal) -> tuple[dict[str, str], dict[str, str]]:
 def _found(session: Session, table: type[User] | type[Tenant], wanted: set[str]) -> dict[str, str]:
     if not wanted:
         return {}
-    named = select(table.id, table.name).where(col(table.id).in_(wanted))
-    return dict(session.exec(named).all())
+    return dict(session.connection().execute(_NAMED[table], {"ids": list(wanted)}).all())

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
+import sqlalchemy as sa
 from sqlalchemy.exc import OperationalError
-from sqlmodel import Session, SQLModel, col, select, update
+from sqlmodel import Session, SQLModel, col, update
 
 from backend.accounts.models import ApiToken, Tenant, User
 from backend.accounts.permissions import (
@@ -27,6 +28,22 @@ from backend.problems import Forbidden, OutOfScope, Unauthenticated
 
 LOCAL_USER = "local"
 TOUCH_EVERY = timedelta(minutes=5)
+
+_WHO: tuple[Any, ...] = (
+    col(User.id).label("user_id"),
+    col(User.name).label("user_name"),
+    col(User.active),
+    col(User.role),
+    col(Tenant.id).label("tenant_id"),
+    col(Tenant.name).label("tenant_name"),
+    col(Tenant.closed_at),
+)
+_BY_TOKEN = (
+    sa.select(ApiToken, *_WHO)
+    .join(User, col(User.id) == col(ApiToken.user_id))
+    .join(Tenant, col(Tenant.id) == col(User.tenant_id))
+    .where(col(ApiToken.token_hash) == sa.bindparam("digest"))
+)
 
 
 @dataclass(frozen=True)
@@ -104,22 +121,33 @@ def principal_where(
     session: Session, predicate: Any, credential: Credential = Credential()
 ) -> Principal:
     """Return the active user of an open tenant. Raises Unauthenticated if there is none."""
-    found = session.exec(
-        select(User, Tenant).join(Tenant, col(Tenant.id) == col(User.tenant_id)).where(predicate)
+    found = session.execute(
+        sa.select(*_WHO).join(Tenant, col(Tenant.id) == col(User.tenant_id)).where(predicate)
     ).first()
-    if found is None or not found[0].active or found[1].closed_at is not None:
+    return _principal_of(found, credential)
+
+
+def _principal_of(found: sa.Row[Any] | None, credential: Credential) -> Principal:
+    """Return the user of a row that has the columns of _WHO."""
+    if found is None or not found.active or found.closed_at is not None:
         raise Unauthenticated("The user does not exist or is not active.")
-    user, tenant = found
-    role = Role(user.role)
+    role = Role(found.role)
     return Principal(
-        user.id, user.name, tenant.id, tenant.name, role, PERMISSIONS[role], credential
+        found.user_id,
+        found.user_name,
+        found.tenant_id,
+        found.tenant_name,
+        role,
+        PERMISSIONS[role],
+        credential,
     )
 
 
 def principal_by_token(session: Session, *, secret: str, database: Database) -> Principal:
     """Return the user of a token, restricted to its scopes. Raises Unauthenticated."""
     now = utc_now()
-    token = session.exec(select(ApiToken).where(ApiToken.token_hash == digest(secret))).first()
+    found = session.execute(_BY_TOKEN, {"digest": digest(secret)}).first()
+    token: ApiToken | None = None if found is None else found.ApiToken
     if (
         token is None
         or token.revoked_at is not None
@@ -127,7 +155,7 @@ def principal_by_token(session: Session, *, secret: str, database: Database) -> 
     ):
         raise Unauthenticated("The token is unknown, revoked or expired.")
     credential = Credential("token", token.id, token.scopes is not None, token.expires_at)
-    principal = principal_where(session, col(User.id) == token.user_id, credential)
+    principal = _principal_of(found, credential)
     touch(session, token, "last_used_at", database)
     return _within_scopes(_within_makers(session, principal, token), token)
 

@@ -31,7 +31,7 @@ FILES: dict[int | str, dict[str, Any]] = {
 }
 
 
-def asked_filters(
+async def asked_filters(
     actor: Annotated[Name | None, Query(description="Name or id of who did it.")] = None,
     action: Annotated[Name | None, Query(description="Such as `change user`.")] = None,
     target: Annotated[Name | None, Query(description="Id of what was changed.")] = None,

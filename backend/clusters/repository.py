@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import sqlalchemy as sa
 from sqlmodel import Session, col, func, select
 
 from backend.clusters.models import Cluster, Node
 from backend.problems import NotFound
+
+_ALL = sa.select(Cluster).order_by(col(Cluster.id))
+_NAMED = sa.select(Cluster).where(
+    (col(Cluster.id) == sa.bindparam("named")) | (col(Cluster.name) == sa.bindparam("named"))
+)
+_GPUS = (
+    sa.select(col(Node.gpu_type), col(Node.gpu_count))
+    .where(col(Node.cluster_id) == sa.bindparam("cluster_id"))
+    .order_by(col(Node.position))
+)
 
 
 def get_cluster(session: Session, cluster_id: str, *, lock: bool = False) -> Cluster:
@@ -15,10 +26,8 @@ def get_cluster(session: Session, cluster_id: str, *, lock: bool = False) -> Clu
 
     `lock`: no other transaction can change it until this one ends.
     """
-    statement = select(Cluster).where(
-        (col(Cluster.id) == cluster_id) | (col(Cluster.name) == cluster_id)
-    )
-    found = session.exec(statement.with_for_update() if lock else statement).first()
+    statement = _NAMED.with_for_update() if lock else _NAMED
+    found = session.scalars(statement, {"named": cluster_id}).first()
     if found is None:
         raise NotFound(f"There is no cluster {cluster_id!r}.")
     return found
@@ -29,7 +38,7 @@ def all_clusters(session: Session) -> Sequence[Cluster]:
 
     Jobs that name no cluster go to the first.
     """
-    return session.exec(select(Cluster).order_by(col(Cluster.id))).all()
+    return session.scalars(_ALL).all()
 
 
 def nodes_of(session: Session, cluster_id: str) -> Sequence[Node]:
@@ -57,8 +66,7 @@ def name_is_taken(session: Session, name: str) -> bool:
 
 def all_gpus_of(session: Session, cluster_id: str) -> dict[str, int]:
     """Count the GPUs by type in order of the nodes, those out of service too."""
-    columns = select(Node.gpu_type, Node.gpu_count).where(Node.cluster_id == cluster_id)
     found: dict[str, int] = {}
-    for gpu_type, count in session.exec(columns.order_by(col(Node.position))):
+    for gpu_type, count in session.connection().execute(_GPUS, {"cluster_id": cluster_id}):
         found[gpu_type] = found.get(gpu_type, 0) + count
     return found

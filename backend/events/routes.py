@@ -29,7 +29,7 @@ LastEventId = Annotated[
 ]
 
 
-def topics_of(
+async def topics_of(
     topics: Annotated[
         str | None,
         Query(

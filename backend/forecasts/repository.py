@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlmodel import Session, col, select
+import sqlalchemy as sa
+from sqlmodel import Session, col
 
 from backend.forecasts.models import JobForecastRow
+
+_OF_JOBS = sa.select(JobForecastRow).where(
+    col(JobForecastRow.job_id).in_(sa.bindparam("job_ids", expanding=True))
+)
 
 
 def forecasts_of(session: Session, job_ids: Sequence[str]) -> dict[str, JobForecastRow]:
     """Return the latest forecasts of these jobs, by id: of those that have one."""
     if not job_ids:
         return {}
-    wanted = select(JobForecastRow).where(col(JobForecastRow.job_id).in_(job_ids))
-    return {row.job_id: row for row in session.exec(wanted)}
+    found = session.scalars(_OF_JOBS, {"job_ids": list(job_ids)})
+    return {row.job_id: row for row in found}

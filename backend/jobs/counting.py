@@ -9,39 +9,33 @@ from collections import Counter
 from typing import Any
 
 import sqlalchemy as sa
-from sqlmodel import Session, col, func, select
+from sqlmodel import Session, col, func
 
 from backend.jobs.models import Job, JobCount
+
+Counting = sa.Select[str, int]
 
 KIND = ("tenant_id", "cluster_id", "owner_id", "model", "state")
 
 
-def count_kept(session: Session, predicate: sa.ColumnElement[bool]) -> dict[str, int]:
-    """Count by the rows of JobCount that `predicate` selects.
+def kept_counts(predicate: sa.ColumnElement[bool]) -> Counting:
+    """Select counts by the rows of JobCount that `predicate` selects.
 
     Their number depends on the kinds of jobs, not on the number of jobs.
     """
-    total = func.sum(JobCount.change)
-    statement = (
-        select(JobCount.state, total)
-        .where(predicate)
-        .group_by(col(JobCount.state))
-        .having(total > 0)
-    )
-    return {
-        state: int(count) for state, count in session.exec(statement.order_by(col(JobCount.state)))
-    }
+    total, state = func.sum(JobCount.change), col(JobCount.state)
+    counts = sa.select(state, total).where(predicate).group_by(state)
+    return counts.having(total > 0).order_by(state)
 
 
-def count_matching(session: Session, predicate: sa.ColumnElement[bool]) -> dict[str, int]:
-    """Count the jobs themselves, one by one."""
-    statement = (
-        select(Job.state, func.count())
-        .where(predicate)
-        .group_by(col(Job.state))
-        .order_by(col(Job.state))
-    )
-    return dict(session.exec(statement).all())
+def matching_counts(predicate: sa.ColumnElement[bool]) -> Counting:
+    """Select counts of the jobs themselves, one by one."""
+    state = col(Job.state)
+    return sa.select(state, func.count()).where(predicate).group_by(state).order_by(state)
+
+
+def counted(session: Session, counts: Counting) -> dict[str, int]:
+    return {state: int(count) for state, count in session.connection().execute(counts)}
 
 
 def counts_have_gathered(session: Session) -> bool:

@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
 from backend.accounts.identity import Principal
 from backend.accounts.models import Tenant, User
-from backend.clocktime import seconds_at
 from backend.clusters.models import Cluster
 from backend.columns import WithoutIndex
-from backend.jobs.counting import count_kept, count_matching
+from backend.jobs.counting import Counting, counted, kept_counts, matching_counts
 from backend.jobs.models import Job, JobAllocation, JobCount, JobEvent
-from backend.pagination import Branch, Order, Rows, paginate
+from backend.pagination import Branch, Listed, Order, Rows, paginate
 from backend.problems import NotFound
 from maat.vocabulary import JobState
 
@@ -37,6 +37,7 @@ SORT_KEYS: Mapping[str, tuple[Any, ...]] = {
 _CHANGE_IN_ROUNDS = frozenset({"state", "progress", "gpu_hours", "restarts"})
 _KINDS = frozenset({"tenant_id", "cluster_id", "owner_id", "model", "state"})
 _MOST_BRANCHES = 60
+_KEPT_LISTS = 128
 
 
 @dataclass(frozen=True)
@@ -75,19 +76,19 @@ def find_jobs(
 
     `sort`: a name of SORT_KEYS, with a leading `-` for descending. `skip`: rows to pass over.
     """
-    principal, described = found.principal, {**vars(found.filters), "sort": sort}
-    described["for"] = "all" if principal.sees_all_tenants else principal.tenant_id
-    order, branches = _order(sort, found.clusters), _branches(found, sort.removeprefix("-"))
-    statement = select(Job).where(found.predicate(Job))
-    return paginate(
-        session,
-        statement,
-        order=order,
+    return _listed(found, sort).page(session, limit=limit, cursor=cursor, skip=skip)
+
+
+@lru_cache(maxsize=_KEPT_LISTS)
+def _listed(found: FoundJobs, sort: str) -> Listed[Job]:
+    """Make the list. Pages that are open ask for the same few lists again and again."""
+    described = {**vars(found.filters), "sort": sort, "for": found.tenant_id or "all"}
+    return Listed(
+        select(Job).where(found.predicate(Job)),
+        order=_order(sort, found.clusters),
         filters=described,
-        limit=limit,
-        cursor=cursor,
-        branches=branches,
-        skip=skip,
+        branches=_branches(found, sort.removeprefix("-")),
+        only_shown=True,
     )
 
 
@@ -100,20 +101,33 @@ def count_by_state(session: Session, found: FoundJobs) -> dict[str, int]:
     dates = (filters.submitted_after, filters.submitted_before)
     of_jobs = (filters.gpu_types, filters.text, filters.labels, *dates)
     if any(of_jobs) or filters.array is not None:
-        return count_matching(session, found.predicate(Job))
-    return count_kept(session, found.predicate(JobCount))
+        return counted(session, matching_counts(found.predicate(Job)))
+    return counted(session, _counts(found))
+
+
+@lru_cache(maxsize=_KEPT_LISTS)
+def _counts(found: FoundJobs) -> Counting:
+    return kept_counts(found.predicate(JobCount))
+
+
+class _Epoch(NamedTuple):
+    """A cluster, and the date that its time counts from."""
+
+    id: str
+    epoch: datetime
 
 
 @dataclass(frozen=True)
 class FoundJobs:
     """The jobs of a list: filters as ids, and what the principal may see.
 
-    One predicate for rows, totals and counts.
+    One predicate for rows, totals and counts. Equal ones have the same list. `tenant_id`: whose
+    jobs the principal sees; None: of all tenants. `clusters`: those that the list may cover.
     """
 
     filters: JobFilters
-    principal: Principal
-    clusters: Sequence[Cluster]
+    tenant_id: str | None
+    clusters: tuple[_Epoch, ...]
     tenant_ids: tuple[str, ...]
     owner_ids: tuple[str, ...]
 
@@ -125,12 +139,14 @@ class FoundJobs:
         principal: Principal,
         clusters: Sequence[Cluster],
     ) -> FoundJobs:
-        """Resolve the filters. `clusters`: those that the list may cover."""
+        """Resolve the filters."""
         tenants, owners = (
             _named(session, Tenant, filters.tenants),
             _named(session, User, (filters.owner,) if filters.owner else ()),
         )
-        return cls(filters, principal, clusters, tenants, owners)
+        seen = None if principal.sees_all_tenants else principal.tenant_id
+        epochs = tuple(_Epoch(cluster.id, cluster.epoch) for cluster in clusters)
+        return cls(filters, seen, epochs, tenants, owners)
 
     def predicate(
         self, table: type[Job] | type[JobCount], *, without_index: Collection[str] = ()
@@ -146,8 +162,8 @@ class FoundJobs:
     def _of_kinds(self) -> Iterable[tuple[str, Sequence[str]]]:
         """Yield columns that jobs and their counts share, with the allowed values."""
         filters = self.filters
-        if not self.principal.sees_all_tenants:
-            yield "tenant_id", [self.principal.tenant_id]
+        if self.tenant_id is not None:
+            yield "tenant_id", [self.tenant_id]
         if filters.cluster is not None:
             yield "cluster_id", [cluster.id for cluster in self.clusters]
         if filters.tenants:
@@ -196,18 +212,18 @@ def _named(
 
 
 def _submitted_within(
-    cluster: Cluster, after: datetime | None, before: datetime | None
+    cluster: _Epoch, after: datetime | None, before: datetime | None
 ) -> sa.ColumnElement[bool]:
     at = col(Job.submitted_seconds)
     conditions = [col(Job.cluster_id) == cluster.id]
     if after is not None:
-        conditions.append(at > seconds_at(cluster, after))
+        conditions.append(at > (after - cluster.epoch).total_seconds())
     if before is not None:
-        conditions.append(at < seconds_at(cluster, before))
+        conditions.append(at < (before - cluster.epoch).total_seconds())
     return sa.and_(*conditions)
 
 
-def _order(sort: str, clusters: Sequence[Cluster]) -> Order:
+def _order(sort: str, clusters: Sequence[_Epoch]) -> Order:
     """Return the order. Dates of several clusters compare as they are shown."""
     name = sort.removeprefix("-")
     keys = SORT_KEYS[name]
@@ -267,7 +283,7 @@ def _unused_indexes(filters: JobFilters) -> Collection[str]:
     return {"cluster_id"} if filters.states or filters.models else ()
 
 
-def _in_cluster(part: Branch, cluster: Cluster, without_index: bool) -> Branch:
+def _in_cluster(part: Branch, cluster: _Epoch, without_index: bool) -> Branch:
     of_cluster = part.within(
         (WithoutIndex(Job.cluster_id) if without_index else col(Job.cluster_id)) == cluster.id
     )

@@ -5,7 +5,7 @@ Cluster time becomes dates, GPU seconds hours, ids names. Reads what several row
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
@@ -65,13 +65,13 @@ class _ClusterFacts:
         return node_of_gpu(nodes_of(self.session, self.cluster.id))
 
 
-def show_jobs(session: Session, principal: Principal, jobs: Sequence[Job]) -> list[JobOut]:
+def show_jobs(
+    session: Session, principal: Principal, jobs: Sequence[Job], *, are_new: bool = False
+) -> list[JobOut]:
+    """Show jobs. `are_new`: this transaction has made them, so that nothing is forecast of them."""
     owners, tenants = names_of(session, jobs, asking=principal)
-    facts = {
-        cluster_id: _facts(session, cluster_id)
-        for cluster_id in dict.fromkeys(job.cluster_id for job in jobs)
-    }
-    active = [job.id for job in jobs if job.finished_seconds is None]
+    facts = _facts(session, dict.fromkeys(job.cluster_id for job in jobs))
+    active = [] if are_new else [job.id for job in jobs if job.finished_seconds is None]
     forecasts = forecasts_of(session, active)
     sight = sight_of(session, principal, jobs_named_in([job.reason_evidence for job in jobs]))
     return [
@@ -87,8 +87,8 @@ def show_jobs(session: Session, principal: Principal, jobs: Sequence[Job]) -> li
     ]
 
 
-def show_job(session: Session, principal: Principal, job: Job) -> JobOut:
-    return show_jobs(session, principal, [job])[0]
+def show_job(session: Session, principal: Principal, job: Job, *, is_new: bool = False) -> JobOut:
+    return show_jobs(session, principal, [job], are_new=is_new)[0]
 
 
 def reason_sight(session: Session, principal: Principal, job: Job) -> Sight:
@@ -165,9 +165,16 @@ def show_event(event: JobEvent, cluster: Cluster) -> JobEventOut:
     return answer_of(JobEventOut, event, at=shown_at(cluster, event.cluster_seconds))
 
 
-def _facts(session: Session, cluster_id: str) -> _ClusterFacts:
-    cluster = session.get_one(Cluster, cluster_id)
-    return _ClusterFacts(session, cluster, cluster_seconds(cluster, moment_of(session)))
+def _facts(session: Session, cluster_ids: Collection[str]) -> dict[str, _ClusterFacts]:
+    """Return the facts of clusters by their ids, all at one moment."""
+    if not cluster_ids:
+        return {}
+    now = moment_of(session)
+    clusters = [session.get_one(Cluster, cluster_id) for cluster_id in cluster_ids]
+    return {
+        cluster.id: _ClusterFacts(session, cluster, cluster_seconds(cluster, now))
+        for cluster in clusters
+    }
 
 
 def _show(

@@ -67,7 +67,7 @@ Reader = Annotated[Principal, Depends(require(Permission.JOBS_READ))]
 Submitter = Annotated[Principal, Depends(require(Permission.JOBS_SUBMIT))]
 
 
-def get_finder(request: Request) -> RemedyFinder:
+async def get_finder(request: Request) -> RemedyFinder:
     finder: RemedyFinder = request.app.state.remedies
     return finder
 
@@ -80,7 +80,7 @@ Sort = Literal[
 ]  # fmt: skip
 
 
-def job_filters(
+async def job_filters(
     cluster: Annotated[str | None, Query(max_length=200, description="Id or name.")] = None,
     state: Annotated[list[JobState], Query(max_length=20)] = [],  # noqa: B006  (FastAPI copies defaults)
     tenant: Names = [],  # noqa: B006
@@ -117,7 +117,7 @@ def job_filters(
     )
 
 
-def total_asked(
+async def total_asked(
     count: Annotated[Literal["exact"] | None, Query(description="Ask for `total`.")] = None,
 ) -> bool:
     return count == "exact"
@@ -186,7 +186,7 @@ def create_job(
         (job,) = store_jobs(session, principal, checked, key=secret_key(settings))
         return Answer(
             201,
-            show_job(session, principal, job),
+            show_job(session, principal, job, is_new=True),
             {"Location": f"/api/v1/jobs/{job.id}", "ETag": etag(job.version)},
         )
 
@@ -386,7 +386,7 @@ def _checked_demo(session: Session, principal: Principal, body: DemoBody) -> lis
 
 def _show_batch(session: SessionDep, principal: Principal, candidates: list[Candidate]) -> BatchOut:
     jobs = [candidate.job for candidate in candidates if candidate.job is not None]
-    shown = {job["id"]: job for job in show_jobs(session, principal, jobs)}
+    shown = {job["id"]: job for job in show_jobs(session, principal, jobs, are_new=True)}
     items = [_show_candidate(candidate, shown) for candidate in candidates]
     return BatchOut(items=items, created=len(shown), refused=len(items) - len(shown))
 

@@ -16,6 +16,11 @@ from maat.scheduling.quotas import TenantQuota
 
 DEFAULT_WEIGHT = 1.0
 
+_CEILINGS = sa.select(col(GpuQuota.gpu_type), col(GpuQuota.ceiling)).where(
+    col(GpuQuota.cluster_id) == sa.bindparam("cluster_id"),
+    col(GpuQuota.tenant_id) == sa.bindparam("tenant_id"),
+)
+
 
 def engine_quotas(session: Session, cluster_id: str) -> tuple[TenantQuota, ...]:
     """Return the quotas of a cluster as a round takes them, in one statement.
@@ -66,10 +71,9 @@ def tenant_weights(session: Session) -> dict[str, float]:
 
 def ceilings_of(session: Session, cluster_id: str, tenant_id: str) -> dict[str, int]:
     """Return the ceilings of one tenant by GPU type; a type without one is absent."""
-    statement = select(GpuQuota.gpu_type, GpuQuota.ceiling).where(
-        GpuQuota.cluster_id == cluster_id, GpuQuota.tenant_id == tenant_id
-    )
-    return {name: most for name, most in session.exec(statement) if most is not None}
+    whose = {"cluster_id": cluster_id, "tenant_id": tenant_id}
+    found = session.connection().execute(_CEILINGS, whose)
+    return {name: most for name, most in found if most is not None}
 
 
 def guarantees_of_others(session: Session, quota: GpuQuota) -> Sequence[tuple[str, int]]:

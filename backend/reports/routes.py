@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Response
@@ -57,22 +58,25 @@ FILES: dict[int | str, dict[str, Any]] = {
 }
 
 
+@dataclass(frozen=True)
 class AskedReport:
     """Which report: its period and its tenant."""
 
-    def __init__(
-        self,
-        period: Annotated[PeriodName | None, Query(description="Default: this week.")] = None,
-        from_: Annotated[Moment | None, Query(alias="from", description="Cluster time.")] = None,
-        to: Annotated[Moment | None, Query(description="Cluster time; default: now.")] = None,
-        tenant: Annotated[
-            Name | None, Query(description="Only for who sees all tenants; default: all of them.")
-        ] = None,
-    ) -> None:
-        self.given = {"period": period, "start": from_, "end": to, "tenant": tenant}
+    given: dict[str, Any]
 
 
-Asked = Annotated[AskedReport, Depends(AskedReport)]
+async def asked_report(
+    period: Annotated[PeriodName | None, Query(description="Default: this week.")] = None,
+    from_: Annotated[Moment | None, Query(alias="from", description="Cluster time.")] = None,
+    to: Annotated[Moment | None, Query(description="Cluster time; default: now.")] = None,
+    tenant: Annotated[
+        Name | None, Query(description="Only for who sees all tenants; default: all of them.")
+    ] = None,
+) -> AskedReport:
+    return AskedReport({"period": period, "start": from_, "end": to, "tenant": tenant})
+
+
+Asked = Annotated[AskedReport, Depends(asked_report)]
 
 
 @router.get("/clusters/{cluster_id}/report", operation_id="getReportOfPeriod")

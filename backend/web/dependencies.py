@@ -12,7 +12,7 @@ import anyio.to_thread
 from fastapi import Depends, Request
 from sqlmodel import Session
 
-from backend.database import Database
+from backend.database import Database, has_ended
 from backend.queue import Queue
 from backend.settings import Settings
 from backend.web.middleware import SAFE_METHODS
@@ -35,7 +35,10 @@ async def get_session(request: Request) -> AsyncIterator[Session]:
     except BaseException as error:
         await _in_thread(partial(scope.__exit__, type(error), error, error.__traceback__))
         raise
-    await _in_thread(partial(scope.__exit__, None, None, None))
+    if has_ended(session):  # by in_one_thread.py: nothing is left that would wait
+        scope.__exit__(None, None, None)
+    else:
+        await _in_thread(partial(scope.__exit__, None, None, None))
 
 
 async def _in_thread(end: Callable[[], object]) -> None:

@@ -6,7 +6,7 @@ Each passes a gate in order of arrival; behind it, a thread and a connection are
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TypeVar
 
 import anyio
@@ -26,6 +26,35 @@ _PROVIDER_CALLS = 2  # at once, to whom people sign in at
 _PAGE_CALLS = 12
 
 
+class _Place:
+    """A place behind a gate, held from entering to leaving. A free one is taken at once."""
+
+    __slots__ = ("_limiter", "_wait_seconds")
+
+    def __init__(self, limiter: anyio.CapacityLimiter, wait_seconds: float | None) -> None:
+        self._limiter, self._wait_seconds = limiter, wait_seconds
+
+    async def __aenter__(self) -> None:
+        try:
+            self._limiter.acquire_on_behalf_of_nowait(self)
+        except anyio.WouldBlock:
+            await self._awaited()
+
+    async def __aexit__(self, *_: object) -> None:
+        self._limiter.release_on_behalf_of(self)
+
+    async def _awaited(self) -> None:
+        try:
+            with anyio.fail_after(self._wait_seconds):
+                await self._limiter.acquire_on_behalf_of(self)
+        except TimeoutError:
+            waited = f"{self._wait_seconds or 0:g} s"
+            raise Unavailable(
+                f"The server is too busy: no place became free within {waited}.",
+                headers={"Retry-After": "2"},
+            ) from None
+
+
 class Gate:
     """Admits `slots` at once, first come, first served.
 
@@ -36,22 +65,9 @@ class Gate:
         self._slots, self._wait_seconds = slots, wait_seconds
         self._of_this_loop: RunVar[anyio.CapacityLimiter] = RunVar("gate")
 
-    @asynccontextmanager
-    async def passed(self) -> AsyncIterator[None]:
-        limiter, who = self._limiter(), object()
-        try:
-            with anyio.fail_after(self._wait_seconds):
-                await limiter.acquire_on_behalf_of(who)
-        except TimeoutError:
-            waited = f"{self._wait_seconds or 0:g} s"
-            raise Unavailable(
-                f"The server is too busy: no place became free within {waited}.",
-                headers={"Retry-After": "2"},
-            ) from None
-        try:
-            yield
-        finally:
-            limiter.release_on_behalf_of(who)
+    def passed(self) -> AbstractAsyncContextManager[None]:
+        """Hold a place in this block."""
+        return _Place(self._limiter(), self._wait_seconds)
 
     async def run(self, function: Callable[[], T]) -> T:
         """Call `function` in a thread behind the gate; return its result."""

@@ -61,17 +61,24 @@ def security_headers(script_hashes: Iterable[str]) -> dict[str, str]:
 class SecurityHeaders:
     """Adds the headers to every answer.
 
-    `script_hashes` is read for each answer: the pages add theirs with the first one.
+    `script_hashes` only grows: the pages add theirs with the first answer.
     """
 
     def __init__(self, app: ASGIApp, script_hashes: set[str]) -> None:
         self._app = app
         self._script_hashes = script_hashes
+        self._made: tuple[int, dict[str, str]] | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(security_headers(self._script_hashes))
+                MutableHeaders(scope=message).update(self._headers())
             await send(message)
 
         await self._app(scope, receive, send_with_headers)
+
+    def _headers(self) -> dict[str, str]:
+        """Return the headers, made again only after a hash was added."""
+        if self._made is None or self._made[0] != len(self._script_hashes):
+            self._made = len(self._script_hashes), security_headers(self._script_hashes)
+        return self._made[1]

@@ -40,6 +40,7 @@ from backend.web.bodies import (
     read_body,
 )
 from backend.web.gates import Gates
+from backend.web.in_one_thread import in_one_thread
 from backend.web.json_depth import refuse_deep
 from backend.web.middleware import SAFE_METHODS
 
@@ -107,7 +108,7 @@ class StrictRoute(APIRoute):
     """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handle = super().get_route_handler()
+        handle = in_one_thread(self) or super().get_route_handler()
         who_asks = asked_before_body(self.dependant)
 
         async def strictly(request: Request) -> Response:

@@ -1,7 +1,9 @@
 """A bare FastAPI application whose routes send given SQL, to compare Maat's routes with.
 
-It has no accounts, gates, limits or problems: a body is checked by its schema, the statements are
-sent in one transaction, and the rows of one of them are the answer.
+Its routes are as FastAPI's documentation writes them: a function that is no coroutine, a session as
+a dependency with `yield`, and a body that is checked by its schema. They have no accounts, gates,
+limits, problems or mapper: the statements are sent as text in the session's one transaction, and
+the rows of one of them are the answer.
 """
 
 from __future__ import annotations
@@ -9,14 +11,15 @@ from __future__ import annotations
 import multiprocessing
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import sqlalchemy as sa
 import uvicorn
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
+from sqlmodel import Session
 
 from backend.database import Database
 from backend.ids import new_id
@@ -87,39 +90,44 @@ def _serve(url: str, listing: Recorded, submitting: Recorded, port: int) -> None
 
 def bare_app(database: Database, listing: Recorded, submitting: Recorded) -> FastAPI:
     app = FastAPI()
-    send = _sender(database)
+
+    def reading() -> Iterator[Session]:
+        with database.session_scope(writes=False) as session:
+            yield session
+
+    def writing() -> Iterator[Session]:
+        with database.session_scope() as session:
+            yield session
+
+    reads, writes = (Depends(one, scope="function") for one in (reading, writing))
 
     @app.get("/health")
     def health() -> dict[str, str]:
         return {"status": "ok"}
 
     @app.get("/jobs")
-    def jobs(limit: int = 50) -> list[dict[str, Any]]:
-        return send(listing.statements)[:limit]
+    def jobs(session: Session = reads, limit: int = 50) -> list[dict[str, Any]]:
+        return _sent(session, listing.statements)[:limit]
 
     @app.post("/jobs", status_code=201)
-    def submit(body: JobBody) -> dict[str, Any]:
-        send(_of_new_job(submitting.statements), writes=True)
+    def submit(body: JobBody, session: Session = writes) -> dict[str, Any]:
+        _sent(session, _of_new_job(submitting.statements))
         return body.model_dump(mode="json")
 
     return app
 
 
-def _sender(database: Database) -> Callable[..., list[dict[str, Any]]]:
-    def send(statements: Sequence[Statement], *, writes: bool = False) -> list[dict[str, Any]]:
-        """Send statements in one transaction; return the rows of the longest answer."""
-        longest: list[dict[str, Any]] = []
-        with database.session_scope(writes=writes) as session:
-            connection = session.connection()
-            for sql, parameters in statements:
-                many = isinstance(parameters, list)
-                found = connection.exec_driver_sql(sql, parameters)
-                if not many and found.returns_rows:
-                    rows = [dict(row._mapping) for row in found]
-                    longest = max(longest, rows, key=len)
-        return longest
-
-    return send
+def _sent(session: Session, statements: Sequence[Statement]) -> list[dict[str, Any]]:
+    """Send statements; return the rows of the longest answer."""
+    longest: list[dict[str, Any]] = []
+    connection = session.connection()
+    for sql, parameters in statements:
+        many = isinstance(parameters, list)
+        found = connection.exec_driver_sql(sql, parameters)
+        if not many and found.returns_rows:
+            rows = [dict(row._mapping) for row in found]
+            longest = max(longest, rows, key=len)
+    return longest
 
 
 def _of_new_job(statements: Sequence[Statement]) -> list[Statement]:

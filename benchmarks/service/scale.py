@@ -59,8 +59,9 @@ NOTES = [
     f"{ACTIVE:,} active jobs and {TENANTS} tenants; one client on a keep-alive connection asks "
     f"Maat and the bare route in turns, {ASKED} times each; medians. The administrator asks, with "
     "a token.",
-    "The bare route sends the statements that Maat's route sends, its identity's included, in one "
-    "transaction of a FastAPI application of three routes, and answers with their rows.",
+    "The bare route is as FastAPI's documentation writes one, with a session as a dependency. It "
+    "sends the statements that Maat's route sends, its identity's included, as text in one "
+    "transaction, and answers with their rows.",
     "CPU: of the service's process, without the database's.",
 ]
 
