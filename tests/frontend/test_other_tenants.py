@@ -302,6 +302,7 @@ REACHED = {
         "/jobs/{job_id}/events",
         "/jobs/{job_id}/explanation",
         "/clusters/{cluster_id}/state",
+        "/clusters/{cluster_id}/changes",
         "/clusters/{cluster_id}/rounds",
         "/clusters/{cluster_id}/rounds/{number}",
         "/clusters/{cluster_id}/timeline",
