@@ -15,7 +15,6 @@ from frontend.figures.usage import pending_figure, usage_figure
 from maat.api.rounds import Steps, TimelineOut, TimelineSeries
 
 MOST_KEPT = 32  # of the clusters, spans and colours that visitors look at
-_BY_TYPE = ("gpus_used_by_type", "capacity_by_type")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +40,12 @@ class _Timeline:
     @classmethod
     def of(cls, timeline: TimelineOut, scheme: str) -> Self:
         series = timeline["series"]
-        used, capacity = (_values(series[name]) for name in _BY_TYPE)
         return cls(
             scheme=scheme,
             rounds=tuple(timeline["round_numbers"]),
             at=tuple(series["running_jobs"]["at"]),
-            used=used,
-            capacity=capacity,
+            used=_values(series["gpus_used_by_type"]),
+            capacity=_values(series["capacity_by_type"]),
             running=tuple(series["running_jobs"]["value"]),
             pending=tuple(series["pending_jobs"]["value"]),
         )
