@@ -13,6 +13,7 @@ from backend.accounts.locality import asking_the_system
 from backend.accounts.oidc_routes import router as oidc
 from backend.accounts.rate_limits import RateLimits
 from backend.accounts.routes import router as accounts
+from backend.accounts.senders import Senders
 from backend.accounts.tenant_routes import router as tenants
 from backend.accounts.token_routes import router as tokens
 from backend.accounts.user_routes import router as users
@@ -22,7 +23,6 @@ from backend.audit.routes import router as audit
 from backend.clusters.routes import router as clusters
 from backend.database import Database
 from backend.events.hub import Hub
-from backend.events.readers import Readers
 from backend.events.routes import router as events
 from backend.fairness.routes import router as fairness
 from backend.forecasts.routes import router as forecasts
@@ -184,7 +184,7 @@ def provide(
     app.state.gates = Gates(settings)
     app.state.health = HealthMonitor(settings)
     app.state.event_hub = Hub(settings, app.state.database, app.state.gates)
-    app.state.event_readers = Readers()
+    app.state.senders = Senders()
     app.state.queue = celery_queue(settings) if queue is None else queue
     app.state.rate_limits = RateLimits(settings)
     app.state.readiness = Readiness(settings, app.state.queue)

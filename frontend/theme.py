@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 import plotly.graph_objects as go
 
@@ -139,6 +140,7 @@ def translucent(colour: str, alpha: float) -> str:
     return f"rgba({red},{green},{blue},{alpha})"
 
 
+@cache
 def template(scheme: str | None) -> go.layout.Template:
     """The Plotly template of a colour scheme: horizontal grid lines only, and a unified hover."""
     colours = palette(scheme)

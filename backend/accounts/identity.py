@@ -33,7 +33,15 @@ from backend.web.before_body import before_body
 from backend.web.gates import Gates
 from backend.web.middleware import SAFE_METHODS
 
-__all__ = ["LOCAL_USER", "Principal", "identified", "principal_named", "principal_of", "require"]
+__all__ = [
+    "LOCAL_USER",
+    "Principal",
+    "check_change",
+    "principal_named",
+    "principal_of",
+    "require",
+    "sender_of",
+]
 
 _OF_PAGES = "/_dash"
 
@@ -69,7 +77,21 @@ def _limits(request: Request) -> RateLimits:
 
 
 async def identified(request: Request) -> Principal:
-    """Look up who asks, now. Raises Unauthenticated, CsrfFailed.
+    """Look up who asks, now. Raises Unauthenticated, CsrfFailed."""
+    found = await sender_of(request)
+    check_change(request, found)
+    return found
+
+
+def check_change(request: Request, sender: Principal) -> None:
+    """Raise CsrfFailed for a change by a session that does not bear the session's token."""
+    secret = session_secret(request)
+    if secret is not None and sender.credential.kind == "session":
+        check_csrf(request, secret)
+
+
+async def sender_of(request: Request) -> Principal:
+    """Look up whose credentials a request bears, whatever it asks for. Raises Unauthenticated.
 
     A token counts before a session, and a token that is no good is not replaced by anything.
     """
@@ -85,16 +107,13 @@ async def identified(request: Request) -> Principal:
     cookie = session_secret(request)
     if cookie is not None:
         try:
-            found = await _looked_up(
+            return await _looked_up(
                 request,
                 partial(principal_by_session, secret=cookie, database=database, settings=settings),
             )
         except Unauthenticated:
             if not local:
                 raise
-        else:
-            check_csrf(request, cookie)
-            return found
     if local:
         return await _looked_up(request, partial(principal_named, name=LOCAL_USER))
     raise Unauthenticated(

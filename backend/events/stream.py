@@ -11,10 +11,10 @@ from fastapi.sse import ServerSentEvent
 
 from backend.accounts.identity import Principal
 from backend.accounts.permissions import Permission
+from backend.accounts.senders import Senders
 from backend.database import Database
 from backend.events.feed import Change, Feed, Position
 from backend.events.hub import Batch, Subscription
-from backend.events.readers import Readers
 from backend.problems import Problem, Unavailable
 from backend.settings import Settings
 from backend.shutdown import Shutdown
@@ -164,8 +164,8 @@ async def _still_let_in(request: Request, before: Principal) -> Principal | None
     database does not answer, nothing changes: there are no news either.
     """
     try:
-        readers: Readers = request.app.state.event_readers
-        now = await readers.now(request)
+        senders: Senders = request.app.state.senders
+        now = await senders.now(request)
     except (Unavailable, *DATABASE_AWAY):
         return before
     except Problem:

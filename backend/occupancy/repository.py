@@ -78,6 +78,39 @@ def holders_at(
     ]
 
 
+class Span(NamedTuple):
+    """A span of a job's timeline, in cluster seconds. `to_seconds`: None while it lasts."""
+
+    job_id: str
+    name: str
+    from_seconds: float
+    to_seconds: float | None
+    gpu_type: str
+    gpu_count: int
+
+
+def spans_changed_since(session: Session, cluster_id: str, at_seconds: float) -> list[Span]:
+    """Return the spans that began or ended after a cluster time, in the order they began."""
+    began, ended = col(JobAllocation.from_seconds), col(JobAllocation.to_seconds)
+    statement = (
+        sa.select(
+            col(Job.id),
+            col(Job.name),
+            began,
+            ended,
+            col(JobAllocation.gpu_type),
+            col(JobAllocation.gpu_count),
+        )
+        .join(JobAllocation, col(JobAllocation.job_id) == col(Job.id))
+        .where(
+            col(JobAllocation.cluster_id) == cluster_id,
+            sa.or_(began > at_seconds, ended > at_seconds),
+        )
+        .order_by(col(JobAllocation.id))
+    )
+    return [Span(*row) for row in session.execute(statement)]
+
+
 def jobs_on(session: Session, cluster_id: str, gpus: Collection[int]) -> list[tuple[Job, str]]:
     """Return the jobs that hold one of these GPUs, each with its tenant's name, oldest first."""
     statement = (

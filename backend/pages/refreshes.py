@@ -1,9 +1,7 @@
 """Answers equal refreshes of open pages once.
 
 After a change that the event stream tells, all tabs ask at the same moment, and the value of `live`
-that they send names the change. Equal calls of the same visitor then have the same answer. Who a
-visitor is, is asked for refreshes at most once in KNOWN_SECONDS: less often than an open stream
-asks, which shows them the changes.
+that they send names the change. Equal calls of the same visitor then have the same answer.
 """
 
 from __future__ import annotations
@@ -19,13 +17,12 @@ from typing import Any
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from backend.accounts.credentials import digest_of_credentials
-from backend.accounts.identity import Principal, principal_of
+from backend.accounts.identity import Principal
+from backend.accounts.senders import Senders
 from backend.problems import Problem
 from backend.web.problem_responses import DATABASE_AWAY
 
 KEPT_SECONDS = 4.0
-KNOWN_SECONDS = 2.0
 MOST_KEPT_BYTES = 32_000_000
 _LIVE = "live.data"
 _CHANGE = re.compile(r"r[0-9]+\.j[0-9]+\.o[0-9]+/[0-9]+")
@@ -46,21 +43,12 @@ class _Answer:
             await send(message)
 
 
-@dataclass(frozen=True)
-class _Visitor:
-    """Who sent some credentials, and when that was asked."""
-
-    asked_at: float
-    name: list[str]
-
-
 class SharedRefreshes:
     """Middleware inside the guard of the pages' calls, outside what compresses answers."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
         self._answers: dict[str, _Answer] = {}
-        self._visitors: dict[str, _Visitor] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         call = scope.get("state", {}).get("page_call")
@@ -96,22 +84,15 @@ class SharedRefreshes:
 
     async def _key(self, request: Request, call: Any) -> str | None:
         """Return what equal calls of one visitor have in common; None for a stranger."""
-        credentials = digest_of_credentials(request)
-        known = self._visitors.get(credentials)
-        if known is None or known.asked_at < time.monotonic() - KNOWN_SECONDS:
-            try:
-                known = _Visitor(time.monotonic(), _named(await principal_of(request)))
-            except (Problem, *DATABASE_AWAY):
-                return None
-            self._visitors[credentials] = known
+        senders: Senders = request.app.state.senders
+        try:
+            visitor = await senders.now(request)
+        except (Problem, *DATABASE_AWAY):
+            return None
         encoding = request.headers.get("accept-encoding", "")
-        return json.dumps([known.name, encoding, request.url.netloc, call], sort_keys=True)
+        return json.dumps([_named(visitor), encoding, request.url.netloc, call], sort_keys=True)
 
     def _forget_old(self) -> None:
-        known_since = time.monotonic() - KNOWN_SECONDS
-        for credentials, visitor in list(self._visitors.items()):
-            if visitor.asked_at < known_since:
-                del self._visitors[credentials]
         since, room = time.monotonic() - KEPT_SECONDS, MOST_KEPT_BYTES
         for key, answer in reversed(list(self._answers.items())):
             room -= answer.bytes

@@ -44,13 +44,15 @@ def get_round(session: Session, cluster_id: str, number: int | None) -> Round:
     )
     found = session.exec(chosen).first()
     if found is None:
-        wanted = (
-            "no round yet"
-            if number is None
-            else f"no round {number}: it was pruned or is in the future"
-        )
-        raise NotFound(f"The cluster has {wanted}.")
+        raise _no_round(number)
     return found
+
+
+def _no_round(number: int | None) -> NotFound:
+    wanted = "no round yet"
+    if number is not None:
+        wanted = f"no round {number}: it was pruned or is in the future"
+    return NotFound(f"The cluster has {wanted}.")
 
 
 def round_before(session: Session, cluster_id: str, at_seconds: float) -> Round | None:
@@ -80,6 +82,17 @@ def thinned_rounds(
     found: Sequence[Round] = session.exec(
         _without_records().where(*condition, spread).order_by(col(Round.number))
     ).all()
+    return found
+
+
+def round_at(session: Session, cluster_id: str, number: int) -> float:
+    """Return the cluster time of a round. Raises NotFound."""
+    statement = select(Round.at_seconds).where(
+        Round.cluster_id == cluster_id, Round.number == number
+    )
+    found = session.exec(statement).first()
+    if found is None:
+        raise _no_round(number)
     return found
 
 

@@ -96,6 +96,7 @@
             const old = state.elements[place], links = Array.from(old.querySelectorAll('a'));
             const focused = links.indexOf(document.activeElement);
             const element = state.elements[place] = drawNode(state.nodes[place], state.types);
+            element.maat = old.maat;
             old.replaceWith(element);
             if (focused >= 0) {
                 const next = element.querySelectorAll('a');
@@ -104,7 +105,11 @@
         });
     }
 
+    /* A style that is set anew, even to the same, has the browser style the whole map again. */
     function paint(map, looks) {
+        const painted = JSON.stringify(looks);
+        if (map.maat.painted === painted) { return; }
+        map.maat.painted = painted;
         looks.types.forEach((type, at) => {
             type.shades.forEach((shade, number) => {
                 map.style.setProperty(`--fill-${at}-${number}`, shade.fill);
@@ -193,7 +198,7 @@
         map.classList.toggle('few', few);
         state.size = size;
         state.elements.forEach(element => { nameStretches(element, size); });
-        maat.shades(map, state.shades);
+        maat.shades(map, {moved: true});
     }
 
     /* How many lines a name takes if a line has so many letters. It breaks after hyphens and at
@@ -363,8 +368,8 @@
         drawing.looks.types.forEach(type => { colours[type.name] = type.colour; });
         others = others || types.join() !== old.types.join();
         const { looks } = drawing, shades = looks.types.length ? looks.types[0].shades.length : 1;
-        const { elements, heads, size } = old;
-        map.maat = {nodes, digests, types, colours, elements, heads, size, shades};
+        const { elements, heads, size, painted } = old;
+        map.maat = {nodes, digests, types, colours, elements, heads, size, shades, painted};
         return {others, places};
     }
 
@@ -377,7 +382,7 @@
             if (map.dataset.sought && taken.places.length) { maat.seek(map); fit(map); }
             const { elements, size } = map.maat;
             taken.places.forEach(place => { nameStretches(elements[place], size); });
-            if (taken.places.length) { maat.shades(map, map.maat.shades); }
+            if (taken.places.length) { maat.shades(map, {moved: false}); }
         }
         const first = map.querySelector('a');
         if (first && !map.querySelector('a[tabindex="0"]')) { first.tabIndex = 0; }

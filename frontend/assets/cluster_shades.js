@@ -6,24 +6,38 @@
     const { maat } = window;
     const BESIDE = 10;  // pixels between nodes that stand side by side; more is no neighbourhood
 
+    const GAP = 2;  // pixels between two stretches, as in maat.css
+
+    /* Remembers where each node stands. To read it has the browser lay out the whole map, so it is
+       read only when nodes have moved. */
+    function locate(nodes) {
+        nodes.forEach(node => {
+            const { left, top } = node.querySelector('.gpu-row').getBoundingClientRect();
+            node.maat = {left, top: Math.round(top)};
+        });
+    }
+
     /* A box of the drawing for every stretch of GPUs. Those of one job share their `tint`: the
-       shade and the neighbours of the job. */
-    function boxes(links) {
+       shade and the neighbours of the job. `size`: of a square, in pixels. */
+    function boxes(nodes, size) {
         const tints = new Map();
-        return links.map(link => {
-            const at = link.getBoundingClientRect();
+        return nodes.flatMap(node => Array.from(node.querySelectorAll('.gpu-job'), link => {
             const { stretch } = link.maat, whose = stretch.job || link;
             if (!tints.has(whose)) {
                 tints.set(whose, {shade: stretch.shade, near: new Set()});
             }
-            const {left, right} = at;
-            return {link, top: Math.round(at.top), left, right, tint: tints.get(whose)};
-        });
+            const left = node.maat.left + stretch.first * size;
+            const right = left + stretch.count * size - GAP;
+            return {link, top: node.maat.top, left, right, tint: tints.get(whose)};
+        }));
     }
 
     function rowsOf(all) {
         const rows = new Map();
-        all.forEach(box => { rows.set(box.top, (rows.get(box.top) || []).concat([box])); });
+        all.forEach(box => {
+            if (!rows.has(box.top)) { rows.set(box.top, []); }
+            rows.get(box.top).push(box);
+        });
         return Array.from(rows.keys()).sort((one, other) => one - other).map(top => rows.get(top));
     }
 
@@ -73,9 +87,13 @@
         });
     }
 
-    maat.shades = (map, shades) => {
+    /* `moved`: whether nodes stand elsewhere than when this was called last. */
+    maat.shades = (map, {moved}) => {
+        const { shades, size } = map.maat;
         map.querySelectorAll('.gpu-nodes').forEach(place => {
-            const all = boxes(Array.from(place.querySelectorAll('.gpu-job')));
+            const nodes = Array.from(place.querySelectorAll('.gpu-node:not([hidden])'));
+            if (moved || nodes.some(node => !node.maat)) { locate(nodes); }
+            const all = boxes(nodes, size);
             meet(rowsOf(all));
             tellApart(Array.from(new Set(all.map(box => box.tint))), shades);
             all.forEach(box => { box.link.maat.paint(box.tint.shade); });

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from textwrap import wrap
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -17,12 +18,23 @@ MESSAGE_CHARACTERS = 46  # of a line of a message: it fits a phone
 LINE_CHARACTERS = 24  # of the name of a run beside its row
 
 
-def figure(scheme: str | None, *, x: str, y: str, height: int | None = None) -> go.Figure:
-    """An empty figure whose axes are titled, with units."""
-    drawn = go.Figure(layout={"template": template(scheme), "height": height, "uirevision": "keep"})
-    drawn.update_xaxes(title_text=x)
-    drawn.update_yaxes(title_text=y)
-    return drawn
+def figure(
+    scheme: str | None,
+    *,
+    x: str,
+    y: str,
+    height: int | None = None,
+    traces: Sequence[Any] = (),
+) -> go.Figure:
+    """A figure whose axes are titled, with units."""
+    layout = {
+        "template": template(scheme),
+        "height": height,
+        "uirevision": "keep",
+        "xaxis": {"title": {"text": x}},
+        "yaxis": {"title": {"text": y}},
+    }
+    return go.Figure(data=list(traces), layout=layout)
 
 
 def message_figure(
@@ -114,28 +126,32 @@ def label_or_legend(
         span: Height of the y axis.
         x: Ends of the x axis. They are set because a label would stretch the axis.
     """
-    drawn.update_xaxes(range=list(x))
     if len(ends) > MAX_LABELLED_LINES:
-        drawn.update_layout(showlegend=True, margin={"t": 40})
+        drawn.update_layout(xaxis_range=list(x), showlegend=True, margin_t=40)
         return
-    placed: list[float] = []
+    labels, placed = [], list[float]()
     for name, (end, y, colour) in sorted(ends.items(), key=lambda item: item[1][1]):
         at = y
         if placed and span > 0:
             at = max(at, placed[-1] + span * LABEL_SHARE)
         placed.append(at)
-        drawn.add_annotation(
-            text=escape(name),
-            x=end,
-            y=at,
-            xanchor="left",
-            yanchor="middle",
-            xshift=6,
-            showarrow=False,
-            font={"size": 12, "color": legible(colour, scheme)},
-        )
+        label = {
+            "text": escape(name),
+            "x": end,
+            "y": at,
+            "xanchor": "left",
+            "yanchor": "middle",
+            "xshift": 6,
+            "showarrow": False,
+            "font": {"size": 12, "color": legible(colour, scheme)},
+        }
+        labels.append(label)
     longest = max((len(name) for name in ends), default=0)
-    drawn.update_layout(margin={"r": max(72, 20 + 7 * longest)})
+    drawn.update_layout(
+        annotations=[*drawn.layout.annotations, *labels],
+        xaxis_range=list(x),
+        margin_r=max(72, 20 + 7 * longest),
+    )
 
 
 def name_runs(drawn: go.Figure, names: Iterable[str]) -> None:
@@ -161,19 +177,16 @@ def rule(
     """A reference line with its name (rho = 1, capacity)."""
     colours = palette(scheme)
     line = {"color": colours.muted, "width": 1, "dash": "dot"}
+    words = {"text": text, "showarrow": False, "font": {"size": 12, "color": colours.muted}}
+    shapes, notes = [], []
     if x is not None:
-        drawn.add_vline(
-            x=x,
-            line=line,
-            annotation_text=text,
-            annotation_position="bottom right",
-            annotation_font={"size": 12, "color": colours.muted},
-        )
+        shapes.append({"x0": x, "x1": x, "y0": 0, "y1": 1, "yref": "y domain"})
+        notes.append({"x": x, "y": 0, "yref": "y domain"})
     if y is not None:
-        drawn.add_hline(
-            y=y,
-            line=line,
-            annotation_text=text,
-            annotation_position="top left",
-            annotation_font={"size": 12, "color": colours.muted},
-        )
+        shapes.append({"x0": 0, "x1": 1, "xref": "x domain", "y0": y, "y1": y})
+        notes.append({"x": 0, "xref": "x domain", "y": y})
+    corner = {"xanchor": "left", "yanchor": "bottom"}
+    drawn.update_layout(
+        shapes=[*drawn.layout.shapes, *({"type": "line", "line": line, **one} for one in shapes)],
+        annotations=[*drawn.layout.annotations, *({**words, **corner, **one} for one in notes)],
+    )

@@ -6,10 +6,10 @@ square can be reached by key and the map wraps to the width of the page.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from hashlib import blake2s
 from itertools import groupby
+from operator import itemgetter
 from typing import TypeAlias, TypedDict
 from zlib import crc32
 
@@ -18,6 +18,8 @@ from frontend.theme import gpu_colour, gpu_order, mix, palette, readable_on
 from maat.api.clusters import GpuOut
 
 SHADES = 5
+_node_of = itemgetter("node")
+_drawn_of = itemgetter("node", "gpu_type", "drained", "held", "job_id", "job_name", "tenant")
 Faults: TypeAlias = Mapping[str, str]
 """By the name of a node that cannot be used, why."""
 
@@ -63,10 +65,7 @@ class Known(TypedDict):
 
 def node_drawings(cells: Sequence[GpuOut], faults: Faults | None = None) -> list[NodeDrawing]:
     """The nodes in the order of their GPUs' numbers. `cells`: the GPUs of a cluster's state."""
-    return [
-        _node(name, list(gpus), (faults or {}).get(name, ""))
-        for name, gpus in groupby(cells, key=lambda cell: str(cell["node"]))
-    ]
+    return [_node(name, gpus, fault) for name, gpus, fault in _nodes(cells, faults)]
 
 
 def map_changes(
@@ -77,8 +76,8 @@ def map_changes(
     `nodes` holds the changed nodes by their place among all `count`, `digests` their digests, and
     `looks` the colours.
     """
-    nodes = node_drawings(cells, faults)
-    digests = [_digest(node) for node in nodes]
+    nodes = _nodes(cells, faults)
+    digests = [_digest(gpus, fault) for _, gpus, fault in nodes]
     before = known["digests"] if known else []
     changed = [
         place
@@ -89,11 +88,19 @@ def map_changes(
         return None
     return {
         "count": len(nodes),
-        "nodes": {place: nodes[place] for place in changed},
+        "nodes": {place: _node(*nodes[place]) for place in changed},
         "digests": {place: digests[place] for place in changed},
         "scheme": scheme,
         "looks": looks(cells, scheme=scheme),
     }
+
+
+def _nodes(cells: Sequence[GpuOut], faults: Faults | None) -> list[tuple[str, list[GpuOut], str]]:
+    """Return the name of every node, its GPUs, and why it cannot be used."""
+    return [
+        (name, list(gpus), (faults or {}).get(name, ""))
+        for name, gpus in groupby(cells, key=_node_of)
+    ]
 
 
 def message(
@@ -184,5 +191,7 @@ def _holder(gpu: GpuOut, fault: str) -> tuple[str, str, str | None]:
     return "job", str(gpu["job_name"] or job), job
 
 
-def _digest(node: NodeDrawing) -> str:
-    return blake2s(json.dumps(node).encode(), digest_size=6).hexdigest()
+def _digest(gpus: Sequence[GpuOut], fault: str) -> str:
+    """Return a digest of all that the drawing of a node follows from, but for GPUs' numbers."""
+    told = [fault, *map(_drawn_of, gpus)]
+    return blake2s(repr(told).encode(), digest_size=6).hexdigest()

@@ -16,7 +16,6 @@ from urllib.parse import urlencode
 import plotly.graph_objects as go
 
 from frontend.others import is_other
-from frontend.routing import path_to
 
 Addresses: TypeAlias = "Sequence[str | None] | Sequence[Sequence[str | None]]"
 
@@ -41,7 +40,7 @@ def round_address(number: int) -> str:
 
 def cluster_address(round_number: int) -> str:
     """The cluster as that round left it."""
-    return path_to("/cluster", round=str(round_number))
+    return f"/cluster?round={round_number}"
 
 
 def run_address(run_id: str) -> str:

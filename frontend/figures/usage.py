@@ -38,23 +38,24 @@ def usage_figure(
             "No round has run yet",
             "Submit a job, or add demo jobs: the first round shows here.",
         )
-    drawn = figure(scheme, x="Cluster time", y="GPUs in use")
+    traces = []
     for name in types:
         kept = thinned(used[name]["at"])
         colour = gpu_colour(name)
-        drawn.add_trace(
-            go.Scatter(
-                name=name,
-                customdata=_rounds_of(rounds, kept),
-                x=[used[name]["at"][i] for i in kept],
-                y=[used[name]["value"][i] for i in kept],
-                mode="lines",
-                stackgroup="gpus",
-                line={"shape": "hv", "width": 1, "color": colour},
-                fillcolor=translucent(colour, 0.55),
-                hovertemplate="%{y} " + name + "<extra></extra>",
-            )
-        )
+        trace = {
+            "type": "scatter",
+            "name": name,
+            "customdata": _rounds_of(rounds, kept),
+            "x": [used[name]["at"][i] for i in kept],
+            "y": [used[name]["value"][i] for i in kept],
+            "mode": "lines",
+            "stackgroup": "gpus",
+            "line": {"shape": "hv", "width": 1, "color": colour},
+            "fillcolor": translucent(colour, 0.55),
+            "hovertemplate": "%{y} " + name + "<extra></extra>",
+        }
+        traces.append(trace)
+    drawn = figure(scheme, x="Cluster time", y="GPUs in use", traces=traces)
     total = sum(float(steps["value"][-1]) for steps in capacity.values() if steps["value"])
     ends, below = {}, 0.0
     last_values = {name: float(used[name]["value"][-1]) for name in types}
@@ -63,7 +64,7 @@ def usage_figure(
         below += last_values[name]
     if total:
         rule(drawn, scheme, y=total, text=f"all {total:.0f} GPUs")
-        drawn.update_yaxes(range=[0, total * 1.12])
+        drawn.update_layout(yaxis_range=[0, total * 1.12])
     label_or_legend(
         drawn,
         scheme,
@@ -111,7 +112,7 @@ def pending_figure(
         )
         ends[name] = (steps["at"][-1], float(steps["value"][-1]), colour)
         highest = max(highest, *(float(value) for value in steps["value"]))
-    drawn.update_yaxes(rangemode="tozero", **whole_ticks(highest))
+    drawn.update_layout(yaxis={"rangemode": "tozero", **whole_ticks(highest)})
     times = running["at"] or pending["at"]
     label_or_legend(drawn, scheme, ends, span=max(highest, 1.0), x=(times[0], times[-1]))
     return zooms(drawn)

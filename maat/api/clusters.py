@@ -264,3 +264,32 @@ class ClusterStateOut(TypedDict):
         dict[str, str], Field(description="By the name of a node that cannot be used, why.")
     ]
     largest_free_on_one_node: dict[str, int]
+
+
+class HeldOut(TypedDict):
+    """How many GPUs of which type a job holds."""
+
+    gpu_type: str
+    gpu_count: int
+
+
+class HoldingChangeOut(TypedDict):
+    """A job that holds other GPUs than before, by type or number.
+
+    `before`, `after`: null if it held, or holds, none.
+    """
+
+    job_id: Annotated[
+        str,
+        Field(description="For another tenant's job, a key of this answer such as `other-1`."),
+    ]
+    job_name: str
+    before: HeldOut | None
+    after: HeldOut | None
+
+
+class ClusterChangesOut(TypedDict):
+    """What holds other GPUs now than a round left it. `since_round`: null before the second."""
+
+    since_round: int | None
+    changes: list[HoldingChangeOut]

@@ -98,6 +98,7 @@ class Methods:
     create_cluster = _Method(calls.create_cluster)
     change_cluster = _Method(calls.change_cluster)
     cluster_state = _Method(calls.cluster_state)
+    cluster_changes = _Method(calls.cluster_changes)
     act_on_cluster = _Method(calls.act_on_cluster)
     preview_round = _Method(calls.preview_round)
     round_preview = _Method(calls.round_preview)

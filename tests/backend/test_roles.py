@@ -88,6 +88,7 @@ MAY = {
     "listClusters": "vsmau",
     "getCluster": "vsmau",
     "getClusterState": "vsmau",
+    "getClusterChanges": "vsmau",
     "listNodes": "vsmau",
     "getNode": "vsmau",
     "listReservations": "vsmau",

@@ -178,6 +178,69 @@ def test_the_state_of_a_past_round_is_what_that_round_left(
     assert client.get(f"{DEMO}/state", params={"round": 0}).status_code == 422
 
 
+def test_what_changed_since_a_round_is_told_job_by_job(
+    client: TestClient,
+    cluster: Cluster,
+    database: Database,
+    client_as: Callable[..., TestClient],
+) -> None:
+    spans = {
+        "stays": [(2, None, "t4", 1)],
+        "left": [(3, 20, "t4", 2)],
+        "gone before": [(3, 5, "t4", 2)],
+        "same size": [(3, 20, "t4", 2), (20, None, "t4", 2)],
+        "moved": [(2, 19.5, "t4", 1), (19.5, 20, "rtx", 8), (20, None, "a100", 4)],
+        "began": [(20, None, "a100", 8)],
+    }
+    for name, lived in spans.items():
+        job = client.post("/api/v1/jobs", json={"name": name, "model": "bert"}).json()["id"]
+        with database.session_scope() as session:
+            for first, last, gpu_type, gpu_count in lived:
+                ends = None if last is None else 60.0 * last
+                session.add(
+                    JobAllocation(
+                        job_id=job,
+                        cluster_id=cluster.id,
+                        round_number=int(first),
+                        from_seconds=60.0 * first,
+                        to_seconds=ends,
+                        gpu_type=gpu_type,
+                        gpu_count=gpu_count,
+                        node_count=1,
+                    )
+                )
+
+    def changes(of: TestClient = client, **query: int) -> dict[str, Any]:
+        answer: dict[str, Any] = of.get(f"{DEMO}/changes", params=query).json()
+        return answer
+
+    def told(answer: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+        return {
+            one["job_name"]: tuple(
+                held and (held["gpu_type"], held["gpu_count"])
+                for held in (one["before"], one["after"])
+            )
+            for one in answer["changes"]
+        }
+
+    assert changes()["since_round"] == 19
+    assert told(changes()) == {
+        "left": (("t4", 2), None),
+        "moved": (("t4", 1), ("a100", 4)),
+        "began": (None, ("a100", 8)),
+    }
+    assert changes(round=20) == {"since_round": 20, "changes": []}
+    stranger = changes(client_as(Role.VIEWER, tenant="other"))["changes"]
+    assert {one["job_id"] for one in stranger} == {"other-1", "other-2", "other-3"}
+    assert {one["job_name"] for one in stranger} == {"another tenant's job"}
+    assert client.get(f"{DEMO}/changes", params={"round": 21}).status_code == 404
+    assert client.get(f"{DEMO}/changes", params={"round": 0}).status_code == 422
+
+
+def test_before_the_second_round_nothing_has_changed(client: TestClient) -> None:
+    assert client.get(f"{DEMO}/changes").json() == {"since_round": None, "changes": []}
+
+
 def test_a_jobs_spans_are_shown_in_cluster_time(
     client: TestClient, cluster: Cluster, database: Database
 ) -> None:

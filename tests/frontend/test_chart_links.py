@@ -17,11 +17,12 @@ from frontend.figures.step_times import step_times_figure
 from frontend.figures.sweep import sweep_figure
 from frontend.figures.usage import usage_figure
 from frontend.pages.job.run_parts import samples_table
-from frontend.pages.overview.told import Held, change_lines, verdict
+from frontend.pages.overview.told import change_lines, verdict
 from frontend.pages.rounds.told import verdict_of
 from frontend.pages.simulation.contest import differences
 from frontend.pages.simulation.verdict import sentences
 from frontend.pages.sweep import table
+from maat.api.clusters import HeldOut, HoldingChangeOut
 
 
 def test_a_price_a_cell_and_a_step_lead_to_their_round_job_and_cluster() -> None:
@@ -94,10 +95,21 @@ def test_the_matrix_is_searched_sorted_and_says_what_was_next_best() -> None:
 
 
 def test_a_round_is_told_as_what_jobs_lost_changed_and_got() -> None:
-    before = {"a": Held("a", "t4", 2), "b": Held("b", "t4", 4), "c": Held("c", "t4", 1)}
-    after = {"b": Held("b", "t4", 2), "c": Held("c", "a100", 1), "d": Held("d", "t4", 4)}
+    def change(job: str, before: HeldOut | None, after: HeldOut | None) -> HoldingChangeOut:
+        return {"job_id": job, "job_name": job, "before": before, "after": after}
 
-    assert change_lines(before, after) == [
+    def of(gpu_type: str, gpu_count: int) -> HeldOut:
+        return {"gpu_type": gpu_type, "gpu_count": gpu_count}
+
+    changes = [
+        change("d", None, of("t4", 4)),
+        change("b", of("t4", 4), of("t4", 2)),
+        change("c", of("t4", 1), of("a100", 1)),
+        change("a", of("t4", 2), None),
+        change("other-1", of("t4", 2), None),
+    ]
+
+    assert change_lines(changes) == [
         ("a", "a", "holds no GPU any more"),
         ("b", "b", "shrank from 4 to 2 × t4"),
         ("c", "c", "moved from 1 × t4 to 1 × a100"),

@@ -6,6 +6,7 @@ tenant itself asks the same and does find its texts, so the walk reaches real da
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,9 @@ import pytest
 from fastapi.testclient import TestClient
 from two_tenants import API, BLUE_MODEL, HERE, RED_MODEL, SECRET, World, make_world
 from walking import Page, Seen, callbacks, get_routes, path_names, query_names, walk_routes
+
+from frontend.figures.usage import usage_figure
+from frontend.pages.overview import charts
 
 # Where the catalog of models is shown to everybody, no matter who trains what.
 CATALOG = (
@@ -292,6 +296,32 @@ def test_the_same_walk_finds_them_where_they_belong(started: World) -> None:
     } == set()
 
 
+def test_two_tenants_see_charts_drawn_once_and_maps_of_their_own(
+    started: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[str] = []
+
+    def counted(*given: Any, scheme: str) -> Any:
+        drawn.append(scheme)
+        return usage_figure(*given, scheme=scheme)
+
+    monkeypatch.setattr(charts, "usage_figure", counted)
+    settings = {"cluster-select.value": started.cluster_id, "scheme.data": "dark", "live.data": 1}
+    red, blue = (
+        Page(started.client(f"{tenant}-viewer"), "/?range=all", settings, None)
+        for tenant in ("red", "blue")
+    )
+    for page in (red, blue):
+        assert all(seen.status in (200, 204) for seen in page.run())
+
+    assert drawn == ["dark"]
+    for chart in ("overview-usage.figure", "overview-pending.figure"):
+        assert red.shown[chart]["data"]
+        assert red.shown[chart] == blue.shown[chart]
+    maps = [json.dumps(page.shown["overview-drawing.data"]["nodes"]) for page in (red, blue)]
+    assert [SECRET in one for one in maps] == [True, False]
+
+
 REACHED = {
     f"{API}{path}"
     for path in (
@@ -302,6 +332,7 @@ REACHED = {
         "/jobs/{job_id}/events",
         "/jobs/{job_id}/explanation",
         "/clusters/{cluster_id}/state",
+        "/clusters/{cluster_id}/changes",
         "/clusters/{cluster_id}/rounds",
         "/clusters/{cluster_id}/rounds/{number}",
         "/clusters/{cluster_id}/timeline",

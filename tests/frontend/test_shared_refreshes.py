@@ -158,6 +158,5 @@ def test_an_answer_is_forgotten_after_some_seconds(
     browser.post(CALLBACK_PATH, json=refresh("r7.j1.o1/1"))
     of_one = worked_out(statements)
     monkeypatch.setattr(refreshes, "KEPT_SECONDS", 0.0)
-    monkeypatch.setattr(refreshes, "KNOWN_SECONDS", 0.0)
     browser.post(CALLBACK_PATH, json=refresh("r7.j1.o1/1"))
     assert worked_out(statements) == 2 * of_one

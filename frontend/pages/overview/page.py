@@ -27,9 +27,9 @@ from frontend.components.notices import notice, refusal
 from frontend.components.replay import replay_link
 from frontend.figures.base import empty_figure
 from frontend.figures.cluster_map import Known, message
-from frontend.figures.usage import pending_figure, usage_figure
 from frontend.formatting import clock, parse_time
-from frontend.loading import Draw, Loaded, by_part, failed_figure, failed_map, loaded
+from frontend.loading import Loaded, by_part, failed_figure, failed_map, loaded
+from frontend.pages.overview.charts import charts_of
 from frontend.pages.overview.tiles import RUNNING, TILES, Look, tiles_of
 from frontend.pages.overview.told import (
     MOST_WAITING,
@@ -41,7 +41,7 @@ from frontend.pages.overview.told import (
 )
 from frontend.routing import QueryValue, in_browser, query_value
 from frontend.shell import NO_CLUSTER
-from maat.api.clusters import ClusterOut, ClusterStateOut
+from maat.api.clusters import ClusterChangesOut, ClusterOut, ClusterStateOut
 from maat.api.rounds import TimelineOut
 from maat.client import ApiError, AsyncClient, calls
 
@@ -189,9 +189,9 @@ async def show(
         return _without_cluster(scheme)
     async with api.visitor() as maat:
         state = await loaded(maat.send(calls.cluster_state(cluster_id)))
-        cluster, before, timeline, waiting, rounds, counted = await asyncio.gather(
+        cluster, changed, timeline, waiting, rounds, counted = await asyncio.gather(
             loaded(maat.send(calls.cluster(cluster_id))),
-            loaded(_before(maat, cluster_id, state)),
+            loaded(_changed(maat, cluster_id)),
             loaded(_timeline(maat, cluster_id, state, span)),
             loaded(
                 maat.jobs(
@@ -212,9 +212,12 @@ async def show(
             "waiting": lambda: waiting_table(
                 waiting()["items"], waiting=look.counted(WAITING), cluster_id=cluster_id
             ),
-            "changes": lambda: changes_list(before(), state(), cluster_id=cluster_id),
+            "changes": lambda: changes_list(
+                changed(), number=state()["round_number"], cluster_id=cluster_id
+            ),
             "tiles": lambda: tiles_of(look),
-            **_charts(timeline, scheme),
+            "usage": lambda: charts_of(timeline(), scheme).usage,
+            "pending": lambda: charts_of(timeline(), scheme).pending,
             "drawing": lambda: drawing_of(
                 state()["gpus"], known, scheme=scheme, faults=state()["faults"]
             ),
@@ -228,23 +231,6 @@ async def show(
     )
 
 
-def _charts(timeline: Loaded[TimelineOut], scheme: str) -> dict[str, Draw]:
-    return {
-        "usage": lambda: usage_figure(
-            timeline()["series"]["gpus_used_by_type"],
-            timeline()["series"]["capacity_by_type"],
-            timeline()["round_numbers"],
-            scheme=scheme,
-        ),
-        "pending": lambda: pending_figure(
-            timeline()["series"]["pending_jobs"],
-            timeline()["series"]["running_jobs"],
-            timeline()["round_numbers"],
-            scheme=scheme,
-        ),
-    }
-
-
 async def _timeline(
     maat: AsyncClient, cluster_id: str, state: Loaded[ClusterStateOut], span: str
 ) -> TimelineOut:
@@ -252,15 +238,10 @@ async def _timeline(
     return await maat.send(calls.timeline(cluster_id, start=start, points=600))
 
 
-async def _before(
-    maat: AsyncClient, cluster_id: str, state: Loaded[ClusterStateOut]
-) -> ClusterStateOut | None:
-    """Return the state that the round before the latest left; None if there was none."""
-    latest = state()["round_number"]
-    if latest is None or latest < 2:
-        return None
+async def _changed(maat: AsyncClient, cluster_id: str) -> ClusterChangesOut | None:
+    """Return what the latest round changed; None where the round before it is not known."""
     try:
-        return await maat.send(calls.cluster_state(cluster_id, round=latest - 1))
+        return await maat.send(calls.cluster_changes(cluster_id))
     except ApiError as error:
         if error.status != 404:  # pruned
             raise

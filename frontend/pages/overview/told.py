@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from dash import dcc, html
 from dash.development.base_component import Component
@@ -12,21 +11,12 @@ from frontend.components.cards import scrolls
 from frontend.formatting import count, duration, gpus, plural
 from frontend.others import is_other
 from frontend.routing import path_to
-from maat.api.clusters import ClusterOut, ClusterStateOut
+from maat.api.clusters import ClusterChangesOut, ClusterOut, ClusterStateOut, HoldingChangeOut
 from maat.api.job_answers import JobOut
 from maat.api.rounds import RoundOut
 
 WAITING = ("pending", "submitted", "profiling", "preempted")
 MOST_WAITING, MOST_CHANGES, MOST_TROUBLES = 4, 5, 3
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """What a job holds of one GPU type; of several, the one of most GPUs."""
-
-    name: str
-    gpu_type: str
-    gpu_count: int
 
 
 def troubles(
@@ -105,13 +95,15 @@ def waiting_table(jobs: Sequence[JobOut], *, waiting: int, cluster_id: str) -> C
 
 
 def changes_list(
-    before: ClusterStateOut | None, after: ClusterStateOut, *, cluster_id: str
+    changed: ClusterChangesOut | None, *, number: int | None, cluster_id: str
 ) -> Component:
-    """Say job by job what the last round changed. `before`: as the round before left it."""
-    number = after["round_number"]
-    if before is None or number is None:
+    """Say job by job what the last round, of this number, changed.
+
+    `changed`: None if the round before it is not known.
+    """
+    if number is None or changed is None or changed["since_round"] is None:
         return html.Div("The second round shows here what it changed.", className="hint")
-    lines = change_lines(held_by(before), held_by(after))
+    lines = change_lines(changed["changes"])
     if not lines:
         return html.Div("It changed nothing: every job kept its GPUs.", className="hint")
     shown: list[Component] = []
@@ -123,50 +115,27 @@ def changes_list(
     return html.Ul(shown, className="changes")
 
 
-def held_by(state: ClusterStateOut) -> dict[str, Held]:
-    """Return what each job holds; jobs of other tenants, whose keys do not last, are left out."""
-    counted: dict[str, dict[str, int]] = {}
-    names: dict[str, str] = {}
-    for cell in state["gpus"]:
-        job = cell["job_id"]
-        if job is None or is_other(job):
-            continue
-        names[job] = str(cell["job_name"] or job)
-        of_job = counted.setdefault(job, {})
-        of_job[cell["gpu_type"]] = of_job.get(cell["gpu_type"], 0) + 1
-    largest = {job: max(of_job, key=lambda name: of_job[name]) for job, of_job in counted.items()}
-    return {job: Held(names[job], kind, counted[job][kind]) for job, kind in largest.items()}
+def change_lines(changes: Sequence[HoldingChangeOut]) -> list[tuple[str, str, str]]:
+    """Return (job id, name, what happened to it): losses first, then what moved, grew and began.
+
+    Jobs of other tenants, which have no page here, are left out.
+    """
+    own = [change for change in changes if not is_other(change["job_id"])]
+    told = sorted(own, key=lambda change: (change["after"] is not None, change["before"] is None))
+    return [(change["job_id"], change["job_name"], _happened(change)) for change in told]
 
 
-def change_lines(
-    before: Mapping[str, Held], after: Mapping[str, Held]
-) -> list[tuple[str, str, str]]:
-    """Return (job id, name, what happened to it): losses first, then what moved, grew and began."""
-    lost = [
-        (job, held.name, "holds no GPU any more")
-        for job, held in before.items()
-        if job not in after
-    ]
-    return [*lost, *_moved(before, after), *_begun(before, after)]
-
-
-def _moved(before: Mapping[str, Held], after: Mapping[str, Held]) -> Iterable[tuple[str, str, str]]:
-    for job, now in after.items():
-        was = before.get(job)
-        if was is None or was == now:
-            continue
-        is_to = gpus(now.gpu_count, now.gpu_type)
-        if was.gpu_type != now.gpu_type:
-            yield job, now.name, f"moved from {gpus(was.gpu_count, was.gpu_type)} to {is_to}"
-        else:
-            verb = "grew" if now.gpu_count > was.gpu_count else "shrank"
-            yield job, now.name, f"{verb} from {was.gpu_count} to {is_to}"
-
-
-def _begun(before: Mapping[str, Held], after: Mapping[str, Held]) -> Iterable[tuple[str, str, str]]:
-    for job, now in after.items():
-        if job not in before:
-            yield job, now.name, f"got {gpus(now.gpu_count, now.gpu_type)}"
+def _happened(change: HoldingChangeOut) -> str:
+    was, now = change["before"], change["after"]
+    if now is None:
+        return "holds no GPU any more"
+    is_to = gpus(now["gpu_count"], now["gpu_type"])
+    if was is None:
+        return f"got {is_to}"
+    if was["gpu_type"] != now["gpu_type"]:
+        return f"moved from {gpus(was['gpu_count'], was['gpu_type'])} to {is_to}"
+    verb = "grew" if now["gpu_count"] > was["gpu_count"] else "shrank"
+    return f"{verb} from {was['gpu_count']} to {is_to}"
 
 
 def _link(words: str, path: str) -> dcc.Link:

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from maat.api.clusters import ClusterBody, ClusterChanges, ClusterOut, ClusterStateOut
+from maat.api.clusters import (
+    ClusterBody,
+    ClusterChanges,
+    ClusterChangesOut,
+    ClusterOut,
+    ClusterStateOut,
+)
 from maat.api.fields import Page
 from maat.api.imports import ClusterImportBody, ClusterImportOut
 from maat.api.previews import RoundPreviewBody, RoundPreviewOut
@@ -75,6 +81,12 @@ def round_preview(cluster_id: str, preview_id: str) -> Call[RoundPreviewOut]:
 def cluster_state(cluster_id: str, *, round: int | None = None) -> Call[ClusterStateOut]:
     """Which job holds which GPU: now, or as a past round left them."""
     path = path_of("clusters", cluster_id, "state")
+    return Call("GET", path, given_of(round=round))
+
+
+def cluster_changes(cluster_id: str, *, round: int | None = None) -> Call[ClusterChangesOut]:
+    """Which jobs hold other GPUs now than a past round left them; default: the last but one."""
+    path = path_of("clusters", cluster_id, "changes")
     return Call("GET", path, given_of(round=round))
 
 
