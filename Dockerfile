@@ -1,14 +1,18 @@
-# One image for every process of Maat: migrate, api, worker, simulator and beat differ only in their command.
-FROM python:3.11-slim-bookworm AS build
+# One image for every process of Maat: migrate, api, worker, simulator, forecaster and beat differ only in their command.
+ARG PYTHON=python:3.11.17-slim-bookworm@sha256:2333bd330d12de02514770b3585cad313644316047cdee24a7acfdece6de6efb
+
+FROM ${PYTHON} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 WORKDIR /srv/maat
 RUN python -m venv /opt/maat
+COPY requirements-server.lock .
+RUN /opt/maat/bin/pip install --require-hashes -r requirements-server.lock
 COPY . .
-# The versions of the lock file, without what only tests need. Editable: the migrations stand beside the packages, as in the source tree.
-RUN sed -nE 's/^([A-Za-z0-9._-]+)(\[[^]]*\])?==([^ ;\\]+).*/\1==\3/p' requirements.lock > /tmp/versions.txt \
-    && /opt/maat/bin/pip install --constraint /tmp/versions.txt --editable ".[server]"
+# Editable: the migrations stand beside the packages, as in the source tree. Compiled here, since no process may write there.
+RUN /opt/maat/bin/pip install --no-deps --no-build-isolation --editable . \
+    && /opt/maat/bin/python -m compileall -q --invalidation-mode unchecked-hash maat backend worker frontend alembic
 
-FROM python:3.11-slim-bookworm
+FROM ${PYTHON}
 # pg_dump, pg_restore and psql of PostgreSQL 15, as in docker-compose.yml: `maat db` runs them.
 RUN apt-get update && apt-get install -y --no-install-recommends postgresql-client-15 && rm -rf /var/lib/apt/lists/*
 RUN useradd --create-home --uid 10001 maat && install -d -o maat -m 0700 /var/lib/maat /var/lib/maat-reports /var/lib/maat-backups

@@ -47,11 +47,14 @@ bench: install ## measure, and print tables
 screenshots: install ## take pictures of every page, into var/screenshots
 	@PYTHONPATH=.:tests $(BIN)/python -m browser.screenshots $(ARGUMENTS)
 
-lock: ## lock the newest versions that pyproject.toml allows
+LOCK := .venv-lock/bin/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url --no-emit-trusted-host --no-emit-find-links
+lock: ## lock the newest versions that pyproject.toml allows; of these, what the image of Dockerfile installs
 	@$(PYTHON) -m venv .venv-lock && .venv-lock/bin/pip install --quiet pip-tools
-	@.venv-lock/bin/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url --no-emit-trusted-host --no-emit-find-links --extra dev --output-file requirements.lock pyproject.toml
+	@$(LOCK) --upgrade --extra dev --output-file requirements.lock pyproject.toml
+	@cp requirements.lock requirements-server.lock
+	@$(LOCK) --extra server --build-deps-for editable --output-file requirements-server.lock pyproject.toml
 	@rm -rf .venv-lock
-	@sed -i -e '/^# WARNING: pip install/,/^# Consider using/d' -e '/^maat @ /,+1d' requirements.lock
+	@sed -i -e '/^# WARNING: pip install/,/^# Consider using/d' -e '/^maat @ /,+1d' requirements.lock requirements-server.lock
 
 migrate: install ## bring the database that MAAT_DATABASE_URL names to the newest version
 	@$(BIN)/alembic upgrade head

@@ -211,7 +211,8 @@ def _begin_sqlite(connection: Connection, patient_milliseconds: int) -> None:
 def _postgres_engine(url: sa.URL, busy_seconds: float, pool: dict[str, Any]) -> Engine:
     settings = {
         "connect_timeout": _CONNECT_SECONDS,
-        "options": f"-c lock_timeout={round(busy_seconds * 1000)}",
+        # Without compiling statements: it takes 0.2 s for each that reads a year, and saves less.
+        "options": f"-c lock_timeout={round(busy_seconds * 1000)} -c jit=off",
     }
     engine = sa.create_engine(url, pool_pre_ping=True, connect_args=settings, **pool)
     sa.event.listen(engine, "begin", _begin_postgres)

@@ -129,7 +129,10 @@ def _from(begin: date, end: date) -> Iterator[date]:
 
 
 def _insert(session: Session, table: Any, rows: list[dict[str, Any]]) -> None:
+    """Insert rows in the order of their key: PostgreSQL keeps together what is read together."""
     if rows:
+        key = [column.name for column in table.__table__.primary_key]
+        rows.sort(key=lambda row: [row[name] for name in key])
         session.connection().execute(sa.insert(table), rows)
 
 

@@ -1,5 +1,7 @@
 """A year of a busy cluster: how large its days are, and how long a report over it takes.
 
+On SQLite, and on PostgreSQL where one answers.
+
 10,000 jobs a day of 200 tenants with five users each, 12 models, three GPU types, 2,048 GPUs. Raw
 rows are written and summed up for a few days; the days of the rest of the year are copies of these.
 """
@@ -13,12 +15,14 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import sqlalchemy as sa
 from sqlmodel import Session, select
 
@@ -52,6 +56,7 @@ from backend.reports.gathering import gather
 from backend.reports.pdf.document import pdf_of
 from backend.settings import Settings
 from backend.usage.service import usage
+from benchmarks.service.served import POSTGRESQL, SQLITE, cpu_seconds_of, empty_database
 from benchmarks.service.usage_rows import (
     DAY,
     DAYS,
@@ -74,39 +79,79 @@ JOBS_A_DAY = 10_000
 TENANTS, USERS_EACH, EVENTS_EACH = 200, 5, 8
 MODELS = [f"model-{number}" for number in range(12)]
 REPEATED = 5
-COLUMNS = {"what": "what", "value": "measured", "unit": "unit", "cpu": "CPU s"}
+COLUMNS = {
+    "what": "what",
+    "value": "measured",
+    "unit": "unit",
+    "cpu": "CPU s",
+    "server": "CPU s, PostgreSQL",
+}
 NOTES = [
-    "Wall seconds, medians of 5; a report is the service's function on SQLite, all tenants' rows, "
-    "days included, without HTTP and JSON.",
+    "Wall seconds, medians of 5; a report is the service's function, all tenants' rows, days "
+    "included, without HTTP and JSON. PostgreSQL's CPU seconds are those of the session's process, "
+    "to which parallel workers are forbidden.",
     "A manager's report is all that its page, PDF and files tell: use, cost, waits, fairness and "
     "shares, of the period and of the one before. Before the year there were no jobs; the report "
     "over a half-year compares with the other half.",
-    "Database sizes by the file: raw rows are jobs, eight events each, spans and rounds of the "
-    "days that were written; a year's worth is these times 365.",
+    "Database sizes by the file, or as PostgreSQL tells them: raw rows are jobs, eight events "
+    "each, spans and rounds of the days that were written; a year's worth is these times 365.",
     "The other days of the year are copies of those summed up, so their number and size are those "
     "of a real year.",
 ]
 
 
-def measure() -> list[Figures]:
-    with _sqlite() as (database, file):
-        lived = _Lived(database, file)
-        rows = [*lived.raw(), *lived.year(), *lived.reports()]
+def measure() -> Iterator[Figures]:
     title = f"A year of {JOBS_A_DAY:,} jobs a day: its days, and reports over it"
-    return [Figures("usage", title, COLUMNS, rows, list(NOTES))]
+    for kind in (SQLITE, POSTGRESQL):
+        with suppress(psycopg.OperationalError), _lived(kind) as lived:
+            rows = [*lived.raw(), *lived.year(), *lived.reports()]
+            yield Figures(f"usage: {kind}", f"{title}, on {kind}", COLUMNS, rows, list(NOTES))
 
 
 _Asked = Callable[[Session, Principal, Cluster], float]
 
 
 @contextmanager
-def _sqlite() -> Iterator[tuple[Database, Path]]:
-    with tempfile.TemporaryDirectory() as folder:
-        settings = Settings(_env_file=None, data_dir=Path(folder), database_url="", demo=True)
+def _lived(kind: str) -> Iterator[_Lived]:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        empty_database(kind, Path(folder)) as url,
+    ):
+        settings = Settings(_env_file=None, data_dir=Path(folder), database_url=url, demo=True)
         database = Database.of(settings)
-        ensure_defaults(database, settings)
-        yield database, Path(folder) / "maat.db"
-        database.dispose()
+        if kind == POSTGRESQL:
+            sa.event.listen(database.engine, "connect", _forbid_parallel_workers)
+        try:
+            ensure_defaults(database, settings)
+            yield _Lived(database, Path(folder) / "maat.db")
+        finally:
+            database.dispose()
+
+
+def _forbid_parallel_workers(connection: psycopg.Connection, _: object) -> None:
+    """Let the session's own process do all of its work, so that its CPU seconds are all."""
+    connection.execute("SET max_parallel_workers_per_gather = 0")
+    connection.commit()
+
+
+@dataclass(frozen=True)
+class _Spent:
+    """Seconds since something began: of the wall, of this process, and of PostgreSQL's for it."""
+
+    wall: float
+    cpu: float
+    server: float | None
+
+    @classmethod
+    def until_now(cls, server: int | None = None) -> _Spent:
+        """Return the seconds so far. `server`: the process that PostgreSQL has for a session."""
+        of_server = None if server is None else cpu_seconds_of(server)
+        return cls(time.perf_counter(), time.process_time(), of_server)
+
+    def since(self, start: _Spent) -> _Spent:
+        known = self.server is not None and start.server is not None
+        of_server = self.server - start.server if known else None
+        return _Spent(self.wall - start.wall, self.cpu - start.cpu, of_server)
 
 
 class _Lived:
@@ -131,14 +176,11 @@ class _Lived:
         grown = self._bytes() - before
         yield _row("raw rows of a day", grown / RAW_DAYS / 1e6, "MB")
         yield _row("raw rows of a year, were they kept", grown / RAW_DAYS * DAYS / 1e9, "GB")
-        start, spent = time.perf_counter(), time.process_time()
-        found = _all(sum_days, self._database)
-        wall, cpu = time.perf_counter() - start, time.process_time() - spent
-        yield _row("to sum up a day", wall / found, "s", cpu=cpu / found)
-        start, spent = time.perf_counter(), time.process_time()
-        found = _all(sum_ended, self._database)
-        wall, cpu = time.perf_counter() - start, time.process_time() - spent
-        yield _row("to sum up rho of a day", wall / found, "s", cpu=cpu / found)
+        for what, sum_up in (("a day", sum_days), ("rho of a day", sum_ended)):
+            start = _Spent.until_now()
+            found = _all(sum_up, self._database)
+            spent = _Spent.until_now().since(start)
+            yield _row(f"to sum up {what}", spent.wall / found, "s", cpu=spent.cpu / found)
         _all(keep_days, self._database)
 
     def year(self) -> Iterator[dict[str, Cell]]:
@@ -153,8 +195,9 @@ class _Lived:
                 sa.select(sa.func.count()).select_from(sa.table("usage_days"))
             )
             yield _row("rows of use in a year", count.scalar_one(), "rows")
+        self._settle()
         yield _row("summed days of a year", (self._bytes() - before) / 1e6, "MB")
-        yield _row("the whole database file", self._bytes() / 1e6, "MB")
+        yield _row("the whole database", self._bytes() / 1e6, "MB")
 
     def reports(self) -> Iterator[dict[str, Cell]]:
         everything = Period(EPOCH, EPOCH + timedelta(days=DAYS))
@@ -179,19 +222,35 @@ class _Lived:
     def _asked(self, what: str, role: Role, ask: _Asked) -> dict[str, Cell]:
         owner = self._owners[0]
         who = Principal(owner.user, "u", owner.tenant, "t", role, PERMISSIONS[role])
-        wall, cpu = [], []
+        spent = []
         for _ in range(REPEATED):
-            start, spent = time.perf_counter(), time.process_time()
             with self._database.session_scope(writes=False) as session:
+                server = self._process_of(session)
+                start = _Spent.until_now(server)
                 assert ask(session, who, session.get_one(Cluster, self._cluster)) > 0
-            wall.append(time.perf_counter() - start)
-            cpu.append(time.process_time() - spent)
+                spent.append(_Spent.until_now(server).since(start))
+        of_server = [one.server for one in spent if one.server is not None]
         return _row(
             f"{what}, for a {role.value.replace('_', ' ')}",
-            statistics.median(wall),
+            statistics.median(one.wall for one in spent),
             "s",
-            cpu=statistics.median(cpu),
+            cpu=statistics.median(one.cpu for one in spent),
+            server=statistics.median(of_server) if of_server else None,
         )
+
+    def _process_of(self, session: Session) -> int | None:
+        """Return the process that PostgreSQL has for a session, if it runs on this machine."""
+        if self._database.is_sqlite:
+            return None
+        found: int = session.connection().exec_driver_sql("SELECT pg_backend_pid()").scalar_one()
+        return found if Path(f"/proc/{found}").exists() else None
+
+    def _settle(self) -> None:
+        """Do what PostgreSQL's autovacuum does by itself within minutes."""
+        if not self._database.is_sqlite:
+            engine = self._database.engine.execution_options(isolation_level="AUTOCOMMIT")
+            with engine.connect() as connection:
+                connection.exec_driver_sql("VACUUM ANALYZE")
 
     def _write_day(self, session: Session, day: int) -> None:
         draw, connection = self._random, session.connection()
@@ -234,6 +293,9 @@ class _Lived:
 
     def _bytes(self) -> int:
         with self._database.engine.connect() as connection:
+            if not self._database.is_sqlite:
+                size = connection.exec_driver_sql("SELECT pg_database_size(current_database())")
+                return int(size.scalar_one())
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
         return self._file.stat().st_size
 
@@ -282,5 +344,7 @@ def _printed(period: Period, session: Session, who: Principal, cluster: Cluster)
     return float(len(pdf_of(build_report(gather(session, who, cluster, period)))))
 
 
-def _row(what: str, value: float, unit: str, *, cpu: float | None = None) -> dict[str, Cell]:
-    return {"what": what, "value": value, "unit": unit, "cpu": cpu}
+def _row(
+    what: str, value: float, unit: str, *, cpu: float | None = None, server: float | None = None
+) -> dict[str, Cell]:
+    return {"what": what, "value": value, "unit": unit, "cpu": cpu, "server": server}

@@ -115,5 +115,6 @@ def copy_days(session: Session, table: Any, days: list[int]) -> None:
             else table.__table__.c[name]
             for name in columns
         ]
-        found = sa.select(*values).where(col(table.day) == source)
+        key = [table.__table__.c[column.name] for column in table.__table__.primary_key]
+        found = sa.select(*values).where(col(table.day) == source).order_by(*key)
         session.connection().execute(sa.insert(table).from_select(columns, found))

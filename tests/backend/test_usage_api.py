@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -322,6 +323,23 @@ def sum_up(database: Database) -> int:
 
 
 @pytest.mark.both_databases
+def test_a_summed_day_lies_in_the_order_of_its_key_so_that_a_dimension_lies_together(
+    lived: str, database: Database
+) -> None:
+    sum_up(database)
+    of = UsageDay.__table__
+    kept = sa.select(*of.primary_key)
+    if not database.is_sqlite:  # whose tables are their key's index
+        kept = kept.order_by(sa.literal_column("ctid"))
+    with database.session_scope(writes=False) as session:
+        rows = [tuple(row) for row in session.execute(kept)]
+    by_day: dict[date, list[tuple[Any, ...]]] = {}
+    for row in rows:
+        by_day.setdefault(row[3], []).append(row)
+    assert len({row[1] for row in rows}) > 1
+    assert all(found == sorted(found) for found in by_day.values())
+
+
 def test_summed_days_answer_as_raw_rows_do_for_admin_and_viewer(
     client: TestClient, client_as: MakeClient, database: Database, lived: str
 ) -> None:

@@ -42,6 +42,9 @@ def test_a_manager_sees_the_report_chooses_a_period_and_saves_it(
     for question in QUESTIONS:
         expect(page.locator(".report-section h2", has_text=question)).to_be_visible()
     expect(page.locator(DRAWN).first).to_be_visible()
+    for section in page.locator(".report-section").all():
+        section.get_by_text("The numbers").click()
+        expect(section.locator("details td").first).to_be_visible()
     this_week = page.locator(".report-title").inner_text()
 
     choose(page, "Last month")

@@ -16,9 +16,11 @@ from typing import Any
 
 import httpx
 import pytest
+import sqlalchemy as sa
 import yaml
 from worker_processes import PATIENCE_SECONDS, group_lives, wait_until
 
+from backend.queue import QUEUES
 from benchmarks.service.real_server import free_port
 from maat.client import Client
 
@@ -49,7 +51,11 @@ class Compose:
                 "MAAT_LEAST_FREE_BYTES": "0",
             }
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-        return {**os.environ, **given, "PATH": path, "HOSTNAME": os.uname().nodename}
+        given |= {"PATH": path, "HOSTNAME": os.uname().nodename}
+        if name == "postgres":
+            url = sa.make_url(self.database_url)
+            given |= {"PGHOST": str(url.host), "PGPORT": str(url.port)}
+        return {**os.environ, **given}
 
     def command(self, name: str) -> list[str]:
         given = self.services[name].get("command") or self._of_image()
@@ -85,20 +91,24 @@ class Compose:
                 start_new_session=True,
             )
 
-    def is_healthy(self, name: str) -> bool:
+    def is_healthy(self, name: str, **environment: str) -> bool:
         kind, *words = self.services[name]["healthcheck"]["test"]
         words = [self._here(word, name) for word in words]
         if name == "redis":
             words = [word.replace("redis-cli", f"redis-cli -p {self.redis_port}") for word in words]
+        return self.exec(name, words[0] if kind == "CMD-SHELL" else words, **environment) == 0
+
+    def exec(self, name: str, words: str | list[str], **environment: str) -> int:
+        """Run a command beside a service, as `docker compose exec` does; return how it ended."""
         done = subprocess.run(
-            words[0] if kind == "CMD-SHELL" else words,
-            shell=kind == "CMD-SHELL",
+            words,
+            shell=isinstance(words, str),
             cwd=ROOT,
-            env=self.environment(name),
+            env=self.environment(name) | environment,
             capture_output=True,
             check=False,
         )
-        return done.returncode == 0
+        return done.returncode
 
     def await_health(self, *names: str) -> None:
         for name in names:
@@ -125,16 +135,20 @@ def compose(tmp_path: Path, postgres_database_maker: Callable[[], str]) -> Itera
 
 
 def test_all_processes_start_are_healthy_and_run_a_job(compose: Compose) -> None:
+    stay = [name for name in compose.services if name not in {"postgres", "redis", "migrate"}]
+    assert {"api", "worker", "simulator", "forecaster", "beat"} <= set(stay)
+    assert not any(compose.is_healthy(name) for name in ("redis", *stay))
     compose.start("redis", "--port", str(compose.redis_port), "--bind", "127.0.0.1")
-    compose.await_health("redis")
+    compose.await_health("postgres", "redis")
+    assert not compose.is_healthy("redis", REDISCLI_AUTH="another password")
     compose.start("migrate")
     assert compose.started["migrate"].wait(PATIENCE_SECONDS) == 0
     said = (compose.folder / "migrate.log").read_text()
     assert re.search(r"password +\S{20,}", said)
     (token,) = re.findall(r"^ +(maat_\S+)$", said, re.MULTILINE)
-    for name in ("api", "worker", "simulator", "beat"):
+    for name in stay:
         compose.start(name)
-    compose.await_health("api", "worker", "simulator", "beat")
+    compose.await_health(*stay)
     url = f"http://127.0.0.1:{compose.api_port}"
     assert httpx.get(f"{url}/api/v1/jobs", trust_env=False).status_code == 401
     with Client(url, token=token) as maat:
@@ -144,9 +158,13 @@ def test_all_processes_start_are_healthy_and_run_a_job(compose: Compose) -> None
         text = httpx.get(
             f"{url}/metrics", headers={"Authorization": f"Bearer {token}"}, trust_env=False
         ).text
-    assert re.search(r'maat_worker_heartbeat_age_seconds\{queue="simulations"', text)
+    for queue in QUEUES:
+        assert f'maat_worker_heartbeat_age_seconds{{queue="{queue}"' in text
     assert "maat_broker_up 1.0" in text
     assert (compose.folder / "maat" / "secret.key").stat().st_mode & 0o077 == 0
+    kept = str(compose.folder / "one.backup")
+    assert compose.exec("api", ["maat", "db", "backup", kept]) == 0
+    assert compose.exec("api", ["maat", "db", "check", kept]) == 0
     compose.started.pop("redis").kill()
     wait_until(lambda: "broker" in _misses(url), "the broker is missed")
 

@@ -20,7 +20,7 @@ from frontend.figures.report import report_figure, shares_figure
 from frontend.pages.reports.kept import kept_table
 from frontend.pages.reports.layout import asked_of, layout
 from frontend.pages.reports.schedules import body_of, schedules_table
-from frontend.pages.reports.shown import change_words, document, files_of, tenants_in
+from frontend.pages.reports.shown import beginning, change_words, files_of, rest, tenants_in
 
 REPORT = build_report(facts())
 FORM = {
@@ -41,7 +41,7 @@ def text_of(component: Any) -> str:
 
 
 def test_the_page_shows_every_sentence_and_every_number_of_the_document() -> None:
-    shown = text_of(document(REPORT, scheme="light"))
+    shown = text_of([*beginning(REPORT, scheme="light"), rest(REPORT, scheme="light")])
     for one in REPORT["headlines"]:
         assert one["shown"].replace("\u00a0", " ") in shown
         assert one["formula"] in shown
@@ -88,7 +88,19 @@ def test_a_young_cluster_has_a_page_without_figures() -> None:
     report = build_report(facts(present=nothing, past=nothing, policies=[], values=[]))
     for of in report["figures"]:
         assert report_figure(of, scheme="light").layout.meta["state"] == "empty"
-    assert "no figure for the period before" in text_of(document(report, scheme="light"))
+    assert "no figure for the period before" in text_of(beginning(report, scheme="light"))
+
+
+def test_headlines_and_the_first_figure_come_without_what_takes_long_to_draw() -> None:
+    first, *others = REPORT["figures"]
+    shown = text_of(beginning(REPORT, scheme="light"))
+    assert f'"id": "report-{first["key"]}"' in shown
+    assert "Tbody" not in shown
+    assert all(one["question"] not in shown for one in others)
+
+
+def test_the_script_of_the_charts_is_asked_for_before_the_report_has_come() -> None:
+    assert '"type": "Graph"' in text_of(layout())
 
 
 def test_a_change_says_whether_it_is_good_news() -> None:

@@ -173,6 +173,43 @@ def test_the_image_has_the_programs_of_the_databases_version(
     assert f"postgresql-client-{version}" in (ROOT / "Dockerfile").read_text()
 
 
+def test_every_image_that_is_pulled_is_pinned_by_version_and_digest(
+    services: dict[str, dict[str, Any]],
+) -> None:
+    dockerfile = (ROOT / "Dockerfile").read_text()
+    given = dict(re.findall(r"^ARG (\w+)=(\S+)$", dockerfile, re.MULTILINE))
+    bases = re.findall(r"^FROM (?:--\S+ )*(\S+)", dockerfile, re.MULTILINE)
+    stages = re.findall(r"^FROM .+ AS (\w+)$", dockerfile, re.MULTILINE)
+    copied = re.findall(r"--from=(\S+)", dockerfile)
+    pulled = {one["image"] for one in services.values() if "build" not in one}
+    pulled |= {re.sub(r"\$\{(\w+)\}", lambda name: given[name[1]], base) for base in bases}
+    assert {image.split(":")[0] for image in pulled} == {"postgres", "redis", "python"}
+    assert set(copied) <= set(stages)
+    for image in pulled:
+        assert re.fullmatch(r"\w+:\d+(\.\d+)+-[\w.-]+@sha256:[0-9a-f]{64}", image), image
+
+
+def test_the_image_takes_packages_by_their_hashes_and_the_versions_that_tests_run_with() -> None:
+    tested, shipped = (_locked(f"requirements{of}.lock") for of in ("", "-server"))
+    assert {"fastapi", "psycopg", "celery", "setuptools"} <= set(shipped)
+    assert not {"pytest", "playwright", "mypy"} & set(shipped)
+    for name, pinned in shipped.items():
+        assert tested[name] == pinned
+        assert re.search(r"--hash=sha256:[0-9a-f]{64}", pinned), name
+    installs = re.findall(r"pip install (.+?)(?: \\)?$", (ROOT / "Dockerfile").read_text(), re.M)
+    assert installs == [
+        "--require-hashes -r requirements-server.lock",
+        "--no-deps --no-build-isolation --editable .",
+    ]
+
+
+def _locked(file: str) -> dict[str, str]:
+    """Return what a lock says of each package: version and hashes."""
+    text = re.sub(r"^ *#.*\n", "", (ROOT / file).read_text(), flags=re.MULTILINE)
+    entries = text.replace("\\\n", " ").splitlines()
+    return {entry.split("==")[0]: " ".join(entry.split()) for entry in entries if "==" in entry}
+
+
 def test_the_image_runs_as_nobody_special() -> None:
     lines = (ROOT / "Dockerfile").read_text().splitlines()
     assert "USER maat" in lines

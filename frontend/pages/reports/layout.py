@@ -8,7 +8,7 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from frontend.components.cards import card, page_title, scrolls, skeleton
+from frontend.components.cards import card, graph, page_title, scrolls, skeleton
 from frontend.components.period import asked_period, period_choice
 from frontend.pages.reports.deleting import delete_dialog
 from frontend.pages.reports.schedule_form import schedule_dialog
@@ -27,7 +27,13 @@ def layout(tenant: QueryValue = None, **query: QueryValue) -> html.Div:
                 note=html.Span(id="reports-note", className="caption"),
             ),
             _controls(query, query_value(tenant) or ""),
-            html.Div(skeleton(320), id="reports-document", className="report"),
+            # The chart's place asks for the script of the charts while the report is made.
+            html.Div(
+                [skeleton(92), graph("report-waiting", height=320)],
+                id="reports-document",
+                className="report",
+            ),
+            html.Div(id="reports-more", className="report"),
             html.Div(
                 [
                     card("Kept reports", _kept(), className="span-7"),
@@ -37,6 +43,7 @@ def layout(tenant: QueryValue = None, **query: QueryValue) -> html.Div:
             ),
             schedule_dialog(),
             delete_dialog(),
+            dcc.Store(id="reports-rest"),
             dcc.Store(id="reports-pressed"),
             dcc.Store(id="reports-changed", data=0),
         ]

@@ -1,12 +1,16 @@
-"""The report as it will be forwarded: headlines, five figures with their sentences, files."""
+"""The report as it will be forwarded: headlines, five figures with their sentences, files.
+
+Headlines and the first figure are drawn first; the browser draws the rest once they are seen.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from asyncio import gather
+from collections.abc import Awaitable, Sequence
 from functools import partial
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html
+from dash import ALL, Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
 from frontend.api import Api
@@ -21,12 +25,13 @@ from frontend.components.cards import (
 from frontend.components.period import period_inputs
 from frontend.figures.report import left_out, report_figure, shares_figure
 from frontend.formatting import clock
-from frontend.loading import by_part, loaded, may, nothing
+from frontend.loading import Loaded, by_part, loaded, may, nothing
 from frontend.pages.reports.layout import HIDDEN, PAGE, asked_of
 from frontend.routing import aria, in_browser, path_to
 from frontend.shell import NO_CLUSTER
 from maat.api.report_rows import single_rows
 from maat.api.reports import FigureOut, HeadlineOut, ReportOut
+from maat.api.service import MeOut
 from maat.client import calls
 from maat.client.calls import PREFIX, period_fields
 
@@ -47,6 +52,7 @@ def register_shown(app: Dash, api: Api) -> None:
         partial(show, api),
         output={
             "document": Output("reports-document", "children"),
+            "rest": Output("reports-rest", "data"),
             "note": Output("reports-note", "children"),
             "files": Output("reports-files", "children"),
             "tenants": Output("reports-tenants", "style"),
@@ -56,6 +62,16 @@ def register_shown(app: Dash, api: Api) -> None:
         },
         inputs={**asked, "scheme": Input("scheme", "data")},
         state={"offered": State("reports-tenant", "data")},
+    )
+    in_browser(
+        app,
+        "restOfReport",
+        Output(numbers_id(ALL), "children"),
+        Output("reports-more", "children"),
+        Input("reports-rest", "data"),
+        State(numbers_id(ALL), "id"),
+        State("reports-more", "children"),
+        prevent_initial_call=True,
     )
     in_browser(
         app,
@@ -85,27 +101,40 @@ async def show(
     if not asked:
         return _without("From when to when?", "Choose the first and the last day of the report.")
     async with api.visitor() as maat:
-        me = await loaded(maat.send(calls.me()))
-        sees_all = me.answer is not None and me.answer["role"] in SEES_ALL
-        whose = {"tenant": tenant} if tenant and (sees_all or me.failure) else {}
-        found = await loaded(maat.send(calls.report(cluster_id, **asked, **whose)))  # type: ignore[arg-type]
+        who = loaded(maat.send(calls.me()))
+
+        def report(**whose: str) -> Awaitable[Loaded[ReportOut]]:
+            return loaded(maat.send(calls.report(cluster_id, **asked, **whose)))  # type: ignore[arg-type]
+
+        whose = {}
+        if tenant:
+            me = await who
+            whose = {"tenant": tenant} if _sees_all(me) or me.failure else {}
+            found = await report(**whose)
+        else:
+            me, found = await gather(who, report())
     manages = {} if may(me, MAY_MANAGE) else HIDDEN
     return by_part(
         {
-            "document": lambda: document(found(), scheme=scheme),
+            "document": lambda: beginning(found(), scheme=scheme),
+            "rest": lambda: rest(found(), scheme=scheme),
             "note": lambda: f"as of {clock(found()['as_of'])} of cluster time",
             "files": lambda: files_of(cluster_id, {**asked, **whose}) if found() else None,
-            "tenants": lambda: {} if sees_all else HIDDEN,
+            "tenants": lambda: {} if _sees_all(me) else HIDDEN,
             "offered": lambda: tenants_in(found(), offered),
             "keep": lambda: manages,
             "add": lambda: manages,
         },
-        failed={"document": error_state, "files": nothing, "note": lambda _: ""},
+        failed={"document": error_state, "rest": nothing, "files": nothing, "note": lambda _: ""},
     )
 
 
+def _sees_all(me: Loaded[MeOut]) -> bool:
+    return me.answer is not None and me.answer["role"] in SEES_ALL
+
+
 def _without(title: str, remedy: str) -> Changes:
-    return {"document": empty_state(title, remedy), "files": None, "note": ""}
+    return {"document": empty_state(title, remedy), "rest": None, "files": None, "note": ""}
 
 
 def tenants_in(found: ReportOut, offered: Sequence[dict[str, str]]) -> list[dict[str, str]]:
@@ -134,16 +163,31 @@ def files_of(cluster_id: str, asked: dict[str, str]) -> list[Component]:
     return links
 
 
-def document(found: ReportOut, *, scheme: str) -> list[Component]:
-    """The whole report, in the order of its PDF."""
+def beginning(found: ReportOut, *, scheme: str) -> list[Component]:
+    """What is read first: title, headlines, and the first question without its numbers."""
     heads = html.Div([headline(one) for one in found["headlines"]], className="report-tiles")
+    first = found["figures"][0]
     return [
         html.H2(found["title"], className="report-title"),
         html.P(found["summary"], className="caption"),
         heads,
         *([_caveats(found["caveats"])] if found["caveats"] else []),
-        *(section(one, scheme=scheme) for one in found["figures"]),
+        section(first, html.Div(id=numbers_id(first["key"])), scheme=scheme),
     ]
+
+
+def rest(found: ReportOut, *, scheme: str) -> dict[str, object]:
+    """What assets/report.js adds to the beginning: its numbers, and the other questions."""
+    first, *others = found["figures"]
+    return {
+        "numbers": numbers(first),
+        "sections": [section(one, numbers(one), scheme=scheme) for one in others],
+    }
+
+
+def numbers_id(key: object) -> dict[str, object]:
+    """The place of the first question's numbers."""
+    return {"type": "report-numbers", "key": key}
 
 
 def headline(one: HeadlineOut) -> Component:
@@ -176,20 +220,24 @@ def change_words(one: HeadlineOut) -> str:
     return f"{words}, {'better' if is_better else 'worse'} "
 
 
-def section(of: FigureOut, *, scheme: str) -> Component:
-    """One question: the answer, the figure, its rows, and what is behind them."""
+def section(of: FigureOut, told: Component | None, *, scheme: str) -> Component:
+    """One question: the answer, the figure, its numbers as `told`, and what is behind them."""
     parts: list[Component] = [html.P(of["answer"], className="report-answer")]
     parts.append(_figures(of, scheme))
-    if of["rows"]:
-        table = html.Details(
-            [html.Summary("The numbers"), html.Div(_table(of), className="scroll-x", tabIndex=0)],
-            className="folded",
-        )
-        parts.append(table)
+    if told is not None:
+        parts.append(told)
     if of["caveats"]:
         parts.append(_caveats(of["caveats"]))
     parts.append(_source(of))
     return card(of["question"], parts, className="report-section", mb=12)
+
+
+def numbers(of: FigureOut) -> Component | None:
+    """The rows of a figure, to be opened; None without any."""
+    if not of["rows"]:
+        return None
+    table = html.Div(_table(of), className="scroll-x", tabIndex=0)
+    return html.Details([html.Summary("The numbers"), table], className="folded")
 
 
 def _figures(of: FigureOut, scheme: str) -> Component:
