@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 import dash
 from dash import Dash
 from dash.backends._fastapi import reset_current_request, set_current_request
+from dash.development.base_component import Component
 from dash.exceptions import DependencyException
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import RedirectResponse
@@ -24,9 +25,16 @@ from backend.app import put_guards_outside
 from backend.settings import Settings
 from frontend.api import Api, Failure
 from frontend.failures import LoggedFailures
-from frontend.index import INDEX, INDEX_SCRIPT_HASH, OWN_SCRIPTS
+from frontend.first_visit import first_layout, with_first_visit
+from frontend.index import INDEX, INDEX_SCRIPT_HASH, LIBRARIES, OWN_SCRIPTS
 from frontend.pages import PAGES
-from frontend.scripts import ASSETS, serve_charts_script, serve_own_scripts
+from frontend.scripts import (
+    ASSETS,
+    LIBRARY,
+    serve_charts_script,
+    serve_libraries,
+    serve_own_scripts,
+)
 from frontend.shell import register_shell, shell_layout
 from frontend.suites import CompressedSuites
 from frontend.visitors import SIGN_IN, is_signed_out
@@ -46,14 +54,17 @@ def create_app(settings: Settings | None = None, *, on_sockets: bool = False) ->
 class Pages(Dash):
     """Dash whose inline scripts are named in the service's Content-Security-Policy.
 
-    Dash makes some of these scripts with the first page only. The script of the grids is named and
-    not run: `assets/grid_later.js` asks for it.
+    Dash makes some of these scripts with the first page only. The libraries are one script, without
+    that of the grids, which is named and not run: `assets/grid_later.js` asks for it.
     """
 
-    def index(self, *arguments: Any, **named: Any) -> Any:
-        html = super().index(*arguments, **named)  # type: ignore[no-untyped-call]
+    def index(self, layout: Component | None = None) -> str:
+        """Return the HTML. `layout`: comes with it, so that Dash need not ask for it."""
+        html: str = super().index()  # type: ignore[no-untyped-call]
         cast(Any, self.server).state.script_hashes.update([*self.csp_hashes(), INDEX_SCRIPT_HASH])
-        return GRID_SCRIPT.sub(r'<script type="text/plain" id="grid-script" data-src="\1">', html)
+        [grid_script] = GRID_SCRIPT.findall(html)
+        html = GRID_SCRIPT.sub(r'<script type="text/plain" id="grid-script" data-src="\1">', html)
+        return with_first_visit(LIBRARY.sub("", html), layout, grid_script=grid_script)
 
 
 def mount_pages(service: FastAPI) -> Dash:
@@ -89,6 +100,8 @@ def mount_pages(service: FastAPI) -> Dash:
     ).websocket_capability = (
         False  # no callback uses one, and the browser would open it all the same
     )
+    libraries = serve_libraries(service, pages._generate_scripts_html())
+    pages.index_string = pages.index_string.replace(LIBRARIES, libraries)
     pages.layout = shell_layout
     service.add_middleware(CompressedSuites)
     service.state.page_outputs = pages.callback_map  # what a call may name; filled before the first
@@ -107,7 +120,7 @@ async def _no_such_script(request: Request, _: Exception) -> Response:
     return cast(Response, await request.app.exception_handlers[HTTPException](request, absent))
 
 
-def _answer_every_page_path(service: FastAPI, pages: Dash, api: Api) -> None:
+def _answer_every_page_path(service: FastAPI, pages: Pages, api: Api) -> None:
     """Answer every other path with its page, or with 404 and the page that says so.
 
     The guards answer with a page too, if they refuse an address that a browser asks for.
@@ -117,9 +130,13 @@ def _answer_every_page_path(service: FastAPI, pages: Dash, api: Api) -> None:
         known = any(_matches(entry, request.url.path) for entry in dash.page_registry.values())
         if known and request.url.path != SIGN_IN and await _must_sign_in(api, request):
             return _to_sign_in(request)
-        return await page_of_status(request, 200 if known else 404)
+        sent = request.scope["raw_path"], request.scope["query_string"]
+        layout = first_layout(*(part.decode("latin-1") for part in sent))
+        return await page_of_status(request, 200 if known else 404, layout)
 
-    async def page_of_status(request: Request, status: int) -> Response:
+    async def page_of_status(
+        request: Request, status: int, layout: Component | None = None
+    ) -> Response:
         for prepare in cast(
             Any, pages.backend
         )._before_request_funcs:  # Dash itself runs these for its own paths only
@@ -128,7 +145,7 @@ def _answer_every_page_path(service: FastAPI, pages: Dash, api: Api) -> None:
                 await waiting
         token = set_current_request(request)  # type: ignore[no-untyped-call]
         try:
-            return Response(cast(Any, pages).index(), media_type="text/html", status_code=status)
+            return Response(pages.index(layout), media_type="text/html", status_code=status)
         finally:
             reset_current_request(token)  # type: ignore[no-untyped-call]
 

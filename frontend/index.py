@@ -2,8 +2,8 @@
 
 Its script runs before the first paint. It sets the colour scheme and counts callbacks in flight, so
 that the heartbeat queues no refresh behind an unfinished callback, and asks for nothing that has
-come and is about to be drawn. It repeats the session's CSRF token with every callback, and lets
-assets/away.js watch whether an answer comes.
+come and is about to be drawn. It repeats the session's CSRF token with every callback, lets
+assets/away.js watch whether an answer comes, and gives Dash the layout that the HTML brings.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ INDEX = """<!DOCTYPE html>
         <meta name="color-scheme" content="light dark">
         <title>{%title%}</title>
         {%favicon%}
+        <!-- maat-preloads -->
         {%css%}
         <script>
             (() => {
@@ -48,6 +49,8 @@ INDEX = """<!DOCTYPE html>
                 }
                 window.fetch = function (target, options) {
                     const address = String((target && target.url) || target);
+                    const layout = address.endsWith('_dash-layout') && window.maat.firstLayout();
+                    if (layout) { return Promise.resolve(layout); }
                     const counted = address.includes('_dash-update-component');
                     if (!counted) { return send.apply(this, arguments); }
                     const post = () => {
@@ -71,6 +74,8 @@ INDEX = """<!DOCTYPE html>
         </noscript>
         <footer>
             {%config%}
+            <script id="first-layout" type="application/json">maat-first-layout</script>
+            <script src="maat-libraries"></script>
             {%scripts%}
             <script src="maat-own-scripts"></script>
             {%renderer%}
@@ -79,7 +84,8 @@ INDEX = """<!DOCTYPE html>
 </html>
 """
 
-OWN_SCRIPTS = "maat-own-scripts"  # stands for the address of Maat's own scripts
+# These stand for the addresses of scripts.
+LIBRARIES, OWN_SCRIPTS = "maat-libraries", "maat-own-scripts"
 
 _SCRIPT = INDEX.partition("<script>")[2].partition("</script>")[0]
 # What the Content-Security-Policy calls it, so that it, and no injected one, may run.

@@ -1,19 +1,22 @@
-"""Scripts that are answered from memory, compressed once: that of the charts, and Maat's own.
+"""Scripts that are answered from memory, compressed once: charts, libraries, and Maat's own.
 
 The charts are drawn by Plotly's bundle of the kinds of charts that the pages use. The whole bundle
 is three times as large, and evaluating it is the longest task of every page with a chart. A test
 holds the script's version to that of the Python package, whose figures it draws.
 
-Maat's own scripts, `assets/*.js`, are one file for a browser, in the order of their names: a visit
-asks for one instead of thirty.
+Maat's own scripts, `assets/*.js`, are one file for a browser, in the order of their names, and so
+are the libraries that Dash names in the HTML, in its order: a visit asks for two instead of forty.
 """
 
 from __future__ import annotations
 
 import gzip
+import re
+import sys
 from hashlib import blake2s
 from pathlib import Path
 
+from dash.fingerprint import check_fingerprint
 from fastapi import FastAPI, Request, Response
 
 # Where Dash's renderer asks for the whole bundle.
@@ -21,6 +24,10 @@ CHARTS_PATH = "/_dash-component-suites/plotly/package_data/plotly.min.js"
 CHARTS = Path(__file__).parent / "vendor" / "plotly-cartesian.min.js"
 ASSETS = Path(__file__).parent / "assets"
 OWN_PATH = "/assets/maat.js"
+# Dash's own components load their later parts from beside the script that they came with.
+LIBRARIES_PATH = "/_dash-component-suites/dash/dcc/libraries.js"
+LIBRARY = re.compile(r'<script src="/_dash-component-suites/([^"?]+)"></script>\n?')
+NOT_AT_ONCE = ("dash/dash_table/", "dash_ag_grid/")  # never, and with the first grid
 APART = "worker_"  # a browser runs these apart from the pages
 _FOR_A_YEAR = "public, max-age=31536000, immutable"
 
@@ -35,6 +42,21 @@ def serve_own_scripts(service: FastAPI) -> str:
     files = sorted(file for file in ASSETS.glob("*.js") if not file.name.startswith(APART))
     version = _serve(service, OWN_PATH, b"\n".join(file.read_bytes() for file in files))
     return f"{OWN_PATH}?v={version}"
+
+
+def serve_libraries(service: FastAPI, tags: str) -> str:
+    """Serve the scripts of these tags as one; return its address, which names its content."""
+    named = [str(check_fingerprint(name)[0]) for name in LIBRARY.findall(tags)]  # type: ignore[no-untyped-call]
+    used = [_file_of(name) for name in named if not name.startswith(NOT_AT_ONCE)]
+    version = _serve(service, LIBRARIES_PATH, b"\n;\n".join(file.read_bytes() for file in used))
+    service.routes.insert(0, service.routes.pop())  # before that of Dash
+    return f"{LIBRARIES_PATH}?v={version}"
+
+
+def _file_of(script: str) -> Path:
+    """The file of a script that Dash calls `package/path`."""
+    package, _, path = script.partition("/")
+    return Path(str(sys.modules[package].__file__)).parent / path
 
 
 def _serve(service: FastAPI, path: str, plain: bytes) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from functools import partial
 
 import dash_mantine_components as dmc
@@ -64,8 +65,11 @@ SHORTCUTS = (
 )
 
 
-def shell_layout() -> dmc.MantineProvider:
-    """Everything but the page; the page stands in `page_container`."""
+def shell_layout(page: Component | None = None, title: str | None = None) -> dmc.MantineProvider:
+    """The frame, with a page and its title in it. Without one, Dash's router fills it."""
+    container = deepcopy(page_container)  # Dash's own is shared by all who ask
+    container["_pages_content"].children = page
+    container["_pages_store"].data = {"title": title} if title else None
     return dmc.MantineProvider(
         id="mantine",
         theme=MANTINE_THEME,
@@ -98,7 +102,7 @@ def shell_layout() -> dmc.MantineProvider:
                                 _away(),
                                 _stale_note(),
                                 _no_such_cluster(),
-                                page_container,
+                                container,
                             ],
                             id="content",
                             className="content",

@@ -37,7 +37,10 @@ Wanted = Sequence[tuple[str, int]]
 
 @dataclass
 class Traffic:
-    """What a page asked the network for: requests, and bytes as sent, headers and all."""
+    """What a page asked the network for: requests, and bytes as sent, headers and all.
+
+    Pictures that stand in a style sheet are asked for too, by addresses that hold them: no request.
+    """
 
     requests: int = 0
     sent_bytes: float = 0.0
@@ -110,7 +113,10 @@ def visitor(browser: Browser) -> Iterator[Visitor]:
     session = browser.new_browser_cdp_session()
     found = Visitor(page, session)
     network = context.new_cdp_session(page)
-    network.on("Network.requestWillBeSent", lambda _: _add(found.traffic, requests=1))
+    network.on(
+        "Network.requestWillBeSent",
+        lambda told: _add(found.traffic, requests=told["request"]["url"].startswith("http")),
+    )
     network.on(
         "Network.loadingFinished",
         lambda told: _add(found.traffic, sent_bytes=told["encodedDataLength"]),

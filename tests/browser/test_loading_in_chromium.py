@@ -165,3 +165,30 @@ def test_the_script_of_grids_comes_with_the_first_grid_and_is_asked_for_until_it
 
     expect(page.locator(".ag-row a").first).to_be_visible()
     assert len(asked) == 2
+
+
+def test_components_are_told_of_a_changed_layout_at_once_and_of_all_else_together(
+    server: Any, tab: Any
+) -> None:
+    page = tab.open(server.url)
+    page.locator("#overview-map .gpu-node").first.wait_for()
+
+    of_books, of_layout, later = page.evaluate("""async () => {
+        const [store] = window.dash_stores;
+        let told = 0;
+        store.subscribe(() => { told += 1; });
+        for (let n = 0; n < 200; n += 1) {
+            store.dispatch({ type: 'RESET_COMPONENT_STATE', payload: { itempath: ['none', n] } });
+        }
+        const ofBooks = told;
+        maat.setProps('nav-over', { data: { changed: true } });
+        const ofLayout = told - ofBooks;
+        store.dispatch({ type: 'RESET_COMPONENT_STATE', payload: { itempath: ['none'] } });
+        const before = told;
+        await new Promise((done) => { setTimeout(done, 100); });
+        return [ofBooks, ofLayout, told - before];
+    }""")
+
+    assert of_books == 0
+    assert of_layout >= 1
+    assert later >= 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from backend.bootstrap_data import ensure_defaults
 from backend.database import Database
 from backend.settings import Settings
 from frontend import app as composition
-from frontend.scripts import CHARTS_PATH, OWN_PATH
+from frontend.scripts import CHARTS_PATH, LIBRARIES_PATH, OWN_PATH
 
 PATHS = ("/", "/cluster", "/jobs", "/submit", "/rounds", "/simulate", "/sweeps")
 # Dash registers the router of its pages itself; it builds a layout and calls nothing.
@@ -190,20 +191,29 @@ def test_no_component_reads_markup_from_data() -> None:
 def test_scripts_are_compressed_once_and_kept_whatever_their_fingerprint(
     browser: TestClient,
 ) -> None:
-    path = next(
-        part.split('"')[0]
-        for part in browser.get("/").text.split('src="')
-        if "dash_core_components.v" in part
-    )
+    path = browser.get("/").text.partition('id="grid-script" data-src="')[2].partition('"')[0]
     plain = browser.get(path, headers={"Accept-Encoding": "identity"})
 
-    first, second = browser.get(path), browser.get(path.replace(".v4", ".v5"))
+    first, second = browser.get(path), browser.get(path.replace(".v35", ".v36"))
 
     assert first.headers["content-encoding"] == second.headers["content-encoding"] == "gzip"
     assert first.text == second.text == plain.text
     assert "content-encoding" not in plain.headers
     assert first.headers["cache-control"] == plain.headers["cache-control"]
     assert browser.get("/_dash-component-suites/dash/nope.v1m1.js").status_code != 200
+
+
+def test_the_libraries_are_one_script_that_browsers_keep(browser: TestClient) -> None:
+    page = browser.get("/").text
+    sources = [part.partition('"')[0] for part in page.split('<script src="')[1:]]
+    answer = browser.get(sources[0])
+
+    assert [source.partition("?v=")[0] for source in sources] == [LIBRARIES_PATH, OWN_PATH]
+    assert "immutable" in answer.headers["cache-control"]
+    names = ("react.production", "react-dom.production", "MantineProvider", "DashRenderer")
+    places = [answer.text.find(name) for name in names]
+    assert -1 not in places
+    assert places == sorted(places)
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "identity"])
@@ -321,3 +331,85 @@ def test_an_error_that_a_callback_did_not_expect_is_logged_with_its_traceback_an
     assert failure.exc_info[0] is ZeroDivisionError
     assert "seen-in-the-log" in failure.getMessage()
     assert "maat_secret" not in caplog.text
+
+
+def first_layout_of(page: str) -> Any:
+    text = page.partition('id="first-layout" type="application/json">')[2]
+    return json.loads(text.partition("</script>")[0])
+
+
+def part_of(layout: Any, name: str) -> Any:
+    """The properties of the component with this id."""
+    if isinstance(layout, list):
+        found = (part_of(each, name) for each in layout)
+        return next((each for each in found if each is not None), None)
+    if not isinstance(layout, dict):
+        return None
+    properties = layout.get("props", {})
+    return properties if properties.get("id") == name else part_of(properties.get("children"), name)
+
+
+def routed(browser: TestClient, path: str, query: str) -> Any:
+    """What Dash's router answers for an address: the page, and its title."""
+    names = ("_pages_content", "children"), ("_pages_store", "data")
+    asked = {"pathname": path, "search": query}
+    body = {
+        "output": "..{}...{}..".format(*(".".join(each) for each in names)),
+        "outputs": [{"id": name, "property": of} for name, of in names],
+        "inputs": [
+            {"id": "_pages_location", "property": of, "value": value} for of, value in asked.items()
+        ],
+        "changedPropIds": [f"_pages_location.{of}" for of in asked],
+    }
+    answer = browser.post("/_dash-update-component", json=body).json()["response"]
+    return answer["_pages_content"]["children"], answer["_pages_store"]["data"]
+
+
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        ("/", ""),
+        ("/jobs", "?q=%3Cb%3E&state=failed&state=running"),
+        ("/jobs/job%201", ""),
+        ("/rounds/7", "?page=x"),
+        ("/no/such/page", ""),
+    ],
+)
+def test_the_html_brings_the_page_that_the_router_would_give(
+    path: str, query: str, browser: TestClient
+) -> None:
+    layout = first_layout_of(browser.get(path + query).text)
+
+    brought = part_of(layout, "_pages_content")["children"], part_of(layout, "_pages_store")["data"]
+    assert brought == routed(browser, path, query)
+
+
+def test_the_layout_of_one_address_is_not_given_to_another(browser: TestClient) -> None:
+    browser.get("/submit")
+
+    assert "submit-name" not in browser.get("/").text
+    assert "submit-name" not in browser.get("/_dash-layout").text
+
+
+def test_an_address_ends_no_script_of_the_html(browser: TestClient) -> None:
+    page = browser.get("/jobs?q=</script><b>").text
+
+    assert "</script><b>" not in page
+    assert "</script><b>" in json.dumps(first_layout_of(page))
+
+
+def test_scripts_of_charts_and_grids_are_fetched_early_only_where_they_are_shown(
+    browser: TestClient,
+) -> None:
+    pages = {path: browser.get(path).text for path in ("/account", "/", "/jobs")}
+    early = {
+        path: {
+            name
+            for name in ("plotly.min.js", "dash_ag_grid")
+            for line in page.splitlines()
+            if 'rel="preload" as="script"' in line and name in line
+        }
+        for path, page in pages.items()
+    }
+
+    assert early == {"/account": set(), "/": {"plotly.min.js"}, "/jobs": {"dash_ag_grid"}}

@@ -1,0 +1,66 @@
+"""What the HTML of a page brings along, so that a first visit waits for less.
+
+Its layout: the frame with the page of the address in it, for which Dash would ask twice, one
+request after the other (assets/first_visit.js gives it to Dash). And the addresses of what the page
+asks for as soon as its scripts run: the browser fetches that beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+import dash
+from dash import dcc
+from dash._pages import _parse_query_string, _path_to_page
+from dash._utils import to_json
+from dash.development.base_component import Component
+from dash_ag_grid import AgGrid
+
+from frontend.scripts import CHARTS_PATH
+from frontend.shell import shell_layout
+
+LAYOUT_PLACE = "maat-first-layout"
+PRELOADS_PLACE = "<!-- maat-preloads -->"
+_CHARTS = ("/_dash-component-suites/dash/dcc/async-graph.js", CHARTS_PATH)
+_ANSWERS = ("/_dash-dependencies", "/api/v1/health")
+
+
+def first_layout(path: str, query: str) -> Component:
+    """Return the frame with the page of an address in it, as Dash's router would fill it.
+
+    Both parts of the address are as the browser sent them.
+    """
+    entry, in_path = cast(Any, _path_to_page)(path.strip("/"))
+    asked = cast(Any, _parse_query_string)(f"?{query}")
+    entry = entry or _not_found()
+    page: Component = entry["layout"](**{**(in_path or {}), **asked})
+    frame: Component = shell_layout(page, entry["title"])
+    return frame
+
+
+def _not_found() -> dict[str, Any]:
+    pages: dict[str, dict[str, Any]] = dash.page_registry
+    return next(entry for name, entry in pages.items() if name.endswith("not_found_404"))
+
+
+def with_first_visit(html: str, layout: Component | None, *, grid_script: str) -> str:
+    """Put a layout, and the addresses of what it asks for, into the HTML. None: neither."""
+    if layout is None:
+        return html.replace(LAYOUT_PLACE, "")
+    text = cast(Any, to_json)(layout).replace("<", "\\u003c")  # none of it ends the script
+    return html.replace(PRELOADS_PLACE, "\n".join(_preloads(layout, grid_script))).replace(
+        LAYOUT_PLACE, text
+    )
+
+
+def _preloads(layout: Component, grid_script: str) -> Iterator[str]:
+    parts = list(cast(Any, layout)._traverse())
+    scripts = [
+        *(_CHARTS if any(isinstance(part, dcc.Graph) for part in parts) else ()),
+        *([grid_script] if any(isinstance(part, AgGrid) for part in parts) else ()),
+    ]
+    for address in _ANSWERS:
+        yield f'<link rel="preload" as="fetch" href="{address}" crossorigin>'
+    for address in scripts:
+        yield f'<link rel="preload" as="script" href="{address}">'
