@@ -26,6 +26,7 @@ from maat.client import Client
 
 ROOT = Path(__file__).resolve().parents[2]
 PASSWORD = "letters0and1digits"
+DOT_ENV = {"POSTGRES_PASSWORD": PASSWORD, "REDIS_PASSWORD": PASSWORD, "MAAT_DEMO": "true"}
 
 pytestmark = [pytest.mark.needs_postgres, pytest.mark.needs_redis]
 
@@ -40,7 +41,8 @@ class Compose:
         self.started: dict[str, subprocess.Popen[bytes]] = {}
 
     def environment(self, name: str) -> dict[str, str]:
-        given = {
+        given = dict(DOT_ENV) if self.services[name].get("env_file") == ".env" else {}
+        given |= {
             key: self._here(str(value), name)
             for key, value in self.services[name].get("environment", {}).items()
         }
@@ -67,8 +69,9 @@ class Compose:
         return found
 
     def _here(self, text: str, name: str) -> str:
-        known = {"POSTGRES_PASSWORD": PASSWORD, "REDIS_PASSWORD": PASSWORD, "MAAT_DEMO": "true"}
-        text = re.sub(r"\$\{(\w+)(?::[-?]([^}]*))?\}", lambda m: known.get(m[1], m[2] or ""), text)
+        text = re.sub(
+            r"\$\{(\w+)(?::[-?]([^}]*))?\}", lambda m: DOT_ENV.get(m[1], m[2] or ""), text
+        )
         places = {
             "redis:6379": f"127.0.0.1:{self.redis_port}",
             "8000": str(self.api_port),

@@ -102,6 +102,18 @@ def test_every_setting_that_is_given_exists(services: dict[str, dict[str, Any]])
     assert named <= known
 
 
+def test_a_setting_in_env_reaches_every_process_of_maat(
+    services: dict[str, dict[str, Any]],
+) -> None:
+    """Compose itself reads .env only for what the compose file names."""
+    fixed = {"MAAT_DATA_DIR", "MAAT_DATABASE_URL", "MAAT_BROKER_URL"}
+    for name in ("migrate", "api", "worker", "simulator", "forecaster", "beat"):
+        assert services[name]["env_file"] == ".env"
+        for setting, value in services[name]["environment"].items():
+            if setting.startswith("MAAT_") and setting not in fixed:
+                assert value.startswith(f"${{{setting}:-")
+
+
 def test_every_setting_is_listed_with_its_default() -> None:
     listed = dict(
         re.findall(r"^# MAAT_(\w+)=(.*)$", (ROOT / ".env.example").read_text(), flags=re.MULTILINE)
