@@ -8,7 +8,7 @@ asks for as soon as its scripts run: the browser fetches that beside them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 import dash
 from dash import dcc
@@ -31,8 +31,8 @@ def first_layout(path: str, query: str) -> Component:
 
     Both parts of the address are as the browser sent them.
     """
-    entry, in_path = cast(Any, _path_to_page)(path.strip("/"))
-    asked = cast(Any, _parse_query_string)(f"?{query}")
+    entry, in_path = _path_to_page(path.strip("/"))  # type: ignore[no-untyped-call]
+    asked = _parse_query_string(f"?{query}")  # type: ignore[no-untyped-call]
     entry = entry or _not_found()
     page: Component = entry["layout"](**{**(in_path or {}), **asked})
     frame: Component = shell_layout(page, entry["title"])
@@ -48,14 +48,15 @@ def with_first_visit(html: str, layout: Component | None, *, grid_script: str) -
     """Put a layout, and the addresses of what it asks for, into the HTML. None: neither."""
     if layout is None:
         return html.replace(LAYOUT_PLACE, "")
-    text = cast(Any, to_json)(layout).replace("<", "\\u003c")  # none of it ends the script
+    written: str = to_json(layout)  # type: ignore[no-untyped-call]
+    text = written.replace("<", "\\u003c")  # none of it ends the script
     return html.replace(PRELOADS_PLACE, "\n".join(_preloads(layout, grid_script))).replace(
         LAYOUT_PLACE, text
     )
 
 
 def _preloads(layout: Component, grid_script: str) -> Iterator[str]:
-    parts = list(cast(Any, layout)._traverse())
+    parts = list(layout._traverse())  # type: ignore[no-untyped-call]
     scripts = [
         *(_CHARTS if any(isinstance(part, dcc.Graph) for part in parts) else ()),
         *([grid_script] if any(isinstance(part, AgGrid) for part in parts) else ()),

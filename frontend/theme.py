@@ -152,11 +152,13 @@ def template(scheme: str | None) -> go.layout.Template:
         "title": {"font": {"size": 12, "color": colours.muted}, "standoff": 8},
         "zeroline": False,
         "ticks": "",
+        "separatethousands": True,
         "ticklabeloverflow": "allow",  # margins make room: Plotly need not measure each label
     }
     return go.layout.Template(
         layout={
             "font": {"family": FONT, "size": 12, "color": colours.text},
+            "separators": ". ",  # `18 034`, as maat.api.shown_numbers writes it
             "paper_bgcolor": "rgba(0,0,0,0)",
             "plot_bgcolor": "rgba(0,0,0,0)",
             "colorway": list(SERIES),

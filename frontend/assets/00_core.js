@@ -11,6 +11,9 @@
         window.dash_clientside.maat = Object.assign(window.dash_clientside.maat || {}, functions);
     };
 
+    /* `18 034`: thousands apart, as everywhere. */
+    maat.count = (value) => String(value).replace(/\B(?=(\d{3})+$)/g, ' ');
+
     maat.noUpdate = () => window.dash_clientside.no_update;
 
     maat.setProps = (id, props) => window.dash_clientside.set_props(id, props);

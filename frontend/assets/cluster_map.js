@@ -63,11 +63,16 @@
 
     function sum(nodes, field) { return nodes.reduce((total, node) => total + node[field], 0); }
 
-    function typeWords(type, nodes) {
-        const out = sum(nodes, 'out'), absent = out ? `, ${out} out of service` : '';
-        const use = `${sum(nodes, 'held')} of ${sum(nodes, 'gpu_count')} GPUs in use`;
+    /* `1 280 of 3 428 GPUs in use on 320 nodes` */
+    function useWords(nodes) {
+        const held = maat.count(sum(nodes, 'held')), all = maat.count(sum(nodes, 'gpu_count'));
         const unit = nodes.length === 1 ? 'node' : 'nodes';
-        return `${type} · ${use} on ${nodes.length} ${unit}${absent}`;
+        return `${held} of ${all} GPUs in use on ${maat.count(nodes.length)} ${unit}`;
+    }
+
+    function typeWords(type, nodes) {
+        const out = sum(nodes, 'out'), absent = out ? `, ${maat.count(out)} out of service` : '';
+        return `${type} · ${useWords(nodes)}${absent}`;
     }
 
     function drawAll(map) {
@@ -143,8 +148,7 @@
             const ofType = nodes.filter(node => node.gpu_type === type);
             state.heads[type].textContent = typeWords(type, ofType);
         });
-        const use = `${sum(nodes, 'held')} of ${sum(nodes, 'gpu_count')} GPUs in use`;
-        map.setAttribute('aria-label', `Cluster map: ${use} on ${nodes.length} nodes. `
+        map.setAttribute('aria-label', `Cluster map: ${useWords(nodes)}. `
             + 'Arrow keys move over it, Enter opens a job or a node.');
     }
 

@@ -56,9 +56,10 @@
             if (other) { maat.setQuery({ q: text || null }); }
             if (!state) { return ''; }
             if (other) { maat.seek(map); maat.fitMap(map); }
-            const shown = state.elements.filter(element => !element.hidden).length;
-            const unit = state.nodes.length === 1 ? 'node' : 'nodes';
-            return (text || '').trim() ? `${shown} of ${state.nodes.length} ${unit}` : '';
+            if (!(text || '').trim()) { return ''; }
+            const shown = maat.count(state.elements.filter(element => !element.hidden).length);
+            const all = maat.count(state.nodes.length);
+            return `${shown} of ${all} ${all === '1' ? 'node' : 'nodes'}`;
         },
     });
 })();

@@ -16,6 +16,7 @@ from frontend.figures.base import (
     whole_ticks,
 )
 from frontend.figures.links import cluster_address, zooms
+from frontend.formatting import count
 from frontend.theme import gpu_colour, gpu_order, palette, translucent
 from maat.api.rounds import Steps
 
@@ -63,7 +64,7 @@ def usage_figure(
         ends[name] = (used[name]["at"][-1], below + last_values[name] / 2, gpu_colour(name))
         below += last_values[name]
     if total:
-        rule(drawn, scheme, y=total, text=f"all {total:.0f} GPUs")
+        rule(drawn, scheme, y=total, text=f"all {count(round(total))} GPUs")
         drawn.update_layout(yaxis_range=[0, total * 1.12])
     label_or_legend(
         drawn,
