@@ -73,11 +73,11 @@ def _caveats(facts: Facts) -> Iterator[str]:
     if facts.period.start >= facts.now:
         yield "The period has not begun: there is nothing to tell yet."
     elif facts.period.end > facts.now:
-        until = _moment(facts.now)
-        yield (
-            f"The period is not over: figures count up to {until}, and are compared with the same "
-            f"part of the period before ({_moments(facts.before)})."
-        )
+        so_far = f"The period is not over: figures count up to {_moment(facts.now)}"
+        if facts.before == facts.period.before_until(facts.now):
+            same = f"the same part of the period before ({_moments(facts.before)})"
+            so_far += f", and are compared with {same}"
+        yield f"{so_far}."
     if len({(one.policy, one.version, one.placer) for one in facts.policies}) > 1:
         changes = [
             f"{version(one.policy, one.version)} with {one.placer} from {_moment(one.start)}"

@@ -190,7 +190,8 @@ class PeriodFacts:
 class Facts:
     """Everything a report says. `tenant`: whose it is; None: the whole cluster's.
 
-    `past_is_short`: the cluster's time began within the period before, so sums do not compare.
+    `past_differs`: of the period before less is known, or more is counted, than of what has passed
+    of this one, so sums do not compare.
     """
 
     cluster_id: str
@@ -204,4 +205,4 @@ class Facts:
     policies: Sequence[PolicyDecided] = ()
     values: Sequence[TypeValue] = ()
     notes: Sequence[str] = ()
-    past_is_short: bool = False
+    past_differs: bool = False

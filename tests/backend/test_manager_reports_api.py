@@ -6,6 +6,7 @@ import csv
 import hashlib
 import io
 import json
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -13,12 +14,22 @@ from typing import Any
 import pypdf
 import pytest
 from fastapi.testclient import TestClient
-from sqlmodel import select
+from sqlmodel import col, delete, select
+from usage_history import Held, cluster_at, lived_job, person, rounds_every, sum_up
 
 from backend.accounts.permissions import Role
 from backend.clocktime import utc_now
 from backend.database import Database
-from backend.models import Cluster, Job, JobAllocation, MarginalValueDay, Report, Tenant, User
+from backend.models import (
+    Cluster,
+    Job,
+    JobAllocation,
+    MarginalValueDay,
+    Report,
+    Round,
+    Tenant,
+    User,
+)
 
 MakeClient = Callable[..., TestClient]
 REPORT = "/api/v1/clusters/demo/report"
@@ -95,6 +106,10 @@ def add_job(session: Any, cluster: Cluster, tenant: Tenant, owner: User, number:
             to_seconds=begin + 10_000.0,
         )
     )
+
+
+def plain(text: str) -> str:
+    return re.sub(r"\s+", " ", text)
 
 
 def asked() -> dict[str, str]:
@@ -259,6 +274,44 @@ def test_a_period_before_the_cluster_was_there_is_not_taken_for_a_quiet_one(
     assert "within the period before" in caveats(2, 6)
     assert "nothing is known of what was before" in caveats(-3, 3)
     assert "time began" not in caveats(8, 12)
+
+
+@pytest.mark.parametrize(
+    ("asked", "counted"),
+    [
+        ({}, "2 Mar 2026 to 5 Mar 2026"),
+        ({"period": "today"}, None),
+        ({"from": "2026-03-08T12:00:00Z"}, "4 Mar 2026 to 7 Mar 2026"),
+        ({"from": "2026-03-10T00:00:00Z"}, "7 Mar 2026 to 9 Mar 2026"),
+    ],
+)
+def test_a_report_comes_where_of_the_period_before_only_whole_days_are_known(
+    client: TestClient, database: Database, asked: dict[str, str], counted: str | None
+) -> None:
+    with database.session_scope() as session:
+        cluster = cluster_at(session, 10 * 24 + 15)  # Thursday 12 March, 15:00
+        owner = person(session, "default", "ann")
+        lived_job(session, cluster, owner, Held(20, 200))
+        rounds_every(session, cluster, 1.0, until=10 * 24 + 15)
+    sum_up(database)
+    with database.session_scope() as session:
+        session.exec(select(Cluster)).one().keep_rounds = 100
+        session.execute(delete(Round).where(col(Round.number) <= 255 - 100))
+
+    answer = client.get(REPORT, params=asked)
+
+    assert answer.status_code == 200, answer.text
+    report = answer.json()
+    noted = [one for one in report["caveats"] if "only whole days are still known" in one]
+    changes = {one["key"]: one["change"] for one in report["headlines"]}
+    if counted is None:
+        assert noted == []
+        return
+    assert plain(noted[0]).count(counted) == 1
+    assert plain(report["summary"]).startswith(f"Compared with {counted}.")
+    assert "same part" not in " ".join(report["caveats"])
+    assert changes["utilisation"] is not None
+    assert (changes["held"], changes["finished"]) == (None, None)
 
 
 def test_a_young_cluster_has_a_report(client: TestClient) -> None:

@@ -233,7 +233,7 @@ def test_a_tenants_sentences_tell_of_the_tenant() -> None:
 
 
 def test_sums_are_not_compared_with_a_period_that_began_late() -> None:
-    whole, late = build_report(facts()), build_report(replace(facts(), past_is_short=True))
+    whole, late = build_report(facts()), build_report(replace(facts(), past_differs=True))
     of_whole, of_late = (
         {one["key"]: one["change"] for one in report["headlines"]} for report in (whole, late)
     )
