@@ -146,14 +146,14 @@ class Fairness:
 class TypeValue:
     """What one more GPU of a type was worth by the policy's programme; see marginal_values.
 
-    `objective`: what the programme maximises, in words. `covered`: the share of the time for which
-    a price is known.
+    `objective`: what the programme maximises, in words; None if none is known. `covered`: the share
+    of the time for which a price is known.
     """
 
     gpu_type: str
     policy: str
     policy_version: str
-    objective: str
+    objective: str | None
     mean_value: float | None
     positive_share: float | None
     used_share: float
@@ -161,6 +161,11 @@ class TypeValue:
     covered: float
     hours: float
     price_per_hour: float | None = None
+
+    @property
+    def has_programme(self) -> bool:
+        """Whether the policy solves a programme that gives prices."""
+        return self.objective is not None or self.covered > 0
 
 
 @dataclass(frozen=True)

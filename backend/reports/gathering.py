@@ -37,7 +37,6 @@ from backend.usage.service import usage
 from maat.scheduling.policies import POLICIES
 
 SPANS = 2  # of shares over time: a report tells those of the whole period
-NO_OBJECTIVE = "the policy's own."
 
 
 def gather(session: Session, seen: Principal, cluster: Cluster, period: Period) -> Facts:
@@ -155,7 +154,7 @@ def _value(one: MarginalValue, use: Use | None) -> TypeValue:
         one.gpu_type,
         one.policy,
         one.policy_version,
-        objective or NO_OBJECTIVE,
+        objective,
         one.mean_value,
         one.positive_share,
         used_share=shares.get(one.gpu_type, decided),

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -17,11 +18,11 @@ from backend.periods import Period
 from backend.reports import words
 from backend.reports.builder import build_report
 from backend.reports.csv_form import csv_of
-from backend.reports.facts import PeriodFacts, PolicyDecided
+from backend.reports.facts import PeriodFacts, PolicyDecided, TypeValue
 from backend.reports.pdf.document import pdf_of
 from backend.reports.pdf.kept import Kept
 from maat.api.report_rows import drawn_rows, sum_rows
-from maat.api.reports import Paper, ReportOut
+from maat.api.reports import FigureOut, Paper, ReportOut
 
 KEPT = Kept("rep_1", "2026-11-16T06:00:00.000Z", "ab" * 32)
 
@@ -181,13 +182,46 @@ def test_answers_follow_from_the_numbers() -> None:
     assert "Less than its deserved share" not in answers["fair"]
     assert answers["cost"].startswith("No price is known")
     unwanted = [replace(one, mean_value=0.0, positive_share=0.0) for one in facts().values]
-    priceless = [replace(one, policy="las", mean_value=None) for one in facts().values]
+    none = {"mean_value": None, "positive_share": None, "covered": 0.0, "objective": None}
+    priceless = [replace(one, policy="las", **none) for one in facts().values]
     told = {
         name: build_report(facts(values=values))["figures"][4]["answer"]
         for name, values in (("unwanted", unwanted), ("priceless", priceless))
     }
     assert told["unwanted"].startswith("Nothing, by the rounds of sia")
     assert "las solves none" in told["priceless"]
+
+
+def test_nothing_is_concluded_from_the_prices_of_a_small_part_of_the_time() -> None:
+    unwanted = [replace(one, mean_value=0.0, positive_share=0.0) for one in facts().values]
+
+    def figure(covered: float, values: Sequence[TypeValue] = unwanted) -> FigureOut:
+        thin = [replace(one, covered=covered) for one in values]
+        return build_report(facts(values=thin))["figures"][4]
+
+    little, most = figure(0.12), figure(0.6)
+    for report in (little, figure(0.12, facts().values)):
+        answer = plain(report["answer"])
+        assert answer.startswith("It cannot be said whether a type was scarce: a price is known")
+        assert "12 % of the time" in answer
+        assert "Fullest was a100" in answer
+        assert "14 jobs wait at the end" in answer
+        assert [row[2:4] for row in report["rows"]] == [[None, None], [None, None]]
+        assert "too little to conclude from" in report["caveats"][0]
+    assert "of the 60 % of the time with a price" in plain(most["answer"])
+    assert most["answer"].startswith("Nothing, by the rounds of sia")
+
+
+def test_one_policy_that_decided_for_a_while_does_not_say_that_nothing_was_scarce() -> None:
+    sia = [replace(one, mean_value=0.0, positive_share=0.0, hours=10) for one in facts().values]
+    none = {"mean_value": None, "positive_share": None, "covered": 0.0, "objective": None}
+    las = [replace(one, policy="las", policy_version="", hours=158, **none) for one in sia]
+    told = build_report(facts(values=[*sia, *las]))["figures"][4]["answer"]
+    assert "Nothing" not in told
+    assert "las solves none" in told
+    scarce = [replace(one, hours=10) for one in facts().values]
+    told = build_report(facts(values=[*scarce, *las]))["figures"][4]["answer"]
+    assert "one more a100 was worth most" in told
 
 
 def test_a_period_that_is_not_over_and_a_change_of_policy_are_said() -> None:

@@ -172,7 +172,7 @@ def test_rounds_of_policies_without_a_programme_have_no_price_and_none_is_invent
     ]
 
 
-def test_rounds_that_dealt_the_gpus_by_quotas_have_no_price(
+def test_rounds_whose_quotas_alone_have_a_price_do_not_say_what_one_more_gpu_is_worth(
     database: Database, cluster_id: str
 ) -> None:
     dealt = {"prices": {"capacity:t4": 0.0, "quota:t4:blue": 0.3}}
@@ -188,6 +188,27 @@ def test_rounds_that_dealt_the_gpus_by_quotas_have_no_price(
     (value,) = marginal_values(found)
     assert value.mean_value == pytest.approx(0.2)
     assert value.priced_hours == pytest.approx(value.hours / 2)
+
+
+def test_rounds_that_dealt_the_gpus_count_with_what_any_tenant_would_gain(
+    database: Database, cluster_id: str
+) -> None:
+    def dealt(capacity: float, *rows: float) -> dict[str, Any]:
+        named = {f"quota:t4:tenant-{n}": price for n, price in enumerate(rows)}
+        return {"prices": {"capacity:t4": capacity, **named, "quota:k80:tenant-0": 0.7}}
+
+    add(
+        database,
+        a_round(cluster_id, 1, 0.0, None, **dealt(0.1, 0.0, 0.3)),
+        a_round(cluster_id, 2, 60.0, None, **dealt(0.0, 0.0, 0.0)),
+        a_round(cluster_id, 3, 120.0, None, **dealt(0.0, 0.0, 0.3)),
+        a_round(cluster_id, 4, 180.0, None, prices={"capacity:t4": 0.0, "priority:t4:high:": 0.2}),
+        a_round(cluster_id, 5, 240.0, None),
+    )
+    sum_prices(database)
+    (row,) = days(database)
+    assert (row.seconds, row.priced_seconds, row.positive_seconds) == (240.0, 120.0, 60.0)
+    assert row.value_seconds == pytest.approx(0.1 * 60)
 
 
 def test_rounds_of_a_live_cluster_say_by_which_parameters_they_decided(
