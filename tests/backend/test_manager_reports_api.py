@@ -24,6 +24,7 @@ from backend.models import (
     Cluster,
     Job,
     JobAllocation,
+    JobFairness,
     MarginalValueDay,
     Report,
     Round,
@@ -179,6 +180,75 @@ def test_a_tenants_report_names_no_other_tenant(
     answers = [manager.get(REPORT, params={"tenant": name}) for name in ("blue", "nobody")]
     assert [one.status_code for one in answers] == [404, 404]
     assert answers[1].json()["detail"] == answers[0].json()["detail"].replace("blue", "nobody")
+
+
+def add_others_jobs(database: Database) -> None:
+    """Add jobs of blue that never ran: cancelled, failed, without a rho yet, and waiting."""
+    at = 15 * 86_400.0
+    outcomes: list[tuple[str, dict[str, Any] | None]] = [
+        ("cancelled", {"state": "succeeded", "reason": "not-succeeded"}),
+        ("failed", {"state": "failed", "reason": "fault"}),
+        ("failed", {"state": "queued"}),
+        ("failed", {"state": "succeeded", "rho": 40.0, "formula_version": 0}),
+        ("pending", None),
+    ]
+    with database.session_scope() as session:
+        cluster = session.exec(select(Cluster)).one()
+        owner = session.exec(select(User).where(User.name == "owner-blue")).one()
+        for state, fairness in outcomes * 40:
+            job = Job(
+                cluster_id=cluster.id,
+                name="secret",
+                owner_id=owner.id,
+                tenant_id=owner.tenant_id,
+                model="bert",
+                adaptivity="adaptive",
+                state=state,
+                submitted_seconds=at,
+                finished_seconds=None if fairness is None else at + 60.0,
+                remaining_work=1.0,
+            )
+            session.add(job)
+            session.flush()
+            if fairness is not None:
+                session.add(
+                    JobFairness(
+                        job_id=job.id,
+                        cluster_id=cluster.id,
+                        tenant_id=owner.tenant_id,
+                        finished_seconds=at + 60.0,
+                        **fairness,
+                    )
+                )
+
+
+@pytest.mark.usefixtures("history")
+def test_a_tenants_report_is_the_same_whatever_became_of_the_jobs_of_others(
+    client_as: MakeClient, database: Database
+) -> None:
+    manager = client_as(Role.TENANT_MANAGER)
+
+    def told() -> dict[str, Any]:
+        report: dict[str, Any] = manager.get(REPORT, params=asked()).json()
+        del report["as_of"]
+        for figure in report["figures"]:
+            for rows in (figure["rows"], figure["shown"]):  # what is said to be of others, or all
+                rows[:] = [row for row in rows if row[0] not in ("other tenants", "all tenants")]
+            del figure["sum_rows"]
+        fair = report["figures"][0]
+        at = [one["key"] for one in fair["columns"]].index("deserved")
+        for row in (*fair["rows"], *fair["shown"]):
+            del row[at]  # what a tenant deserves follows from what others want
+        return report
+
+    with database.session_scope() as session:
+        own = session.exec(select(Job).where(Job.name == "secret-default")).one()
+        ended = {"finished_seconds": own.finished_seconds, "state": "succeeded", "rho": 1.2}
+        of = {"job_id": own.id, "cluster_id": own.cluster_id, "tenant_id": own.tenant_id}
+        session.add(JobFairness(**of, **ended, formula_version=1))
+    before = told()
+    add_others_jobs(database)
+    assert told() == before
 
 
 @pytest.mark.usefixtures("history")

@@ -147,5 +147,7 @@ def _caveats(found: Fairness, tenant: str | None) -> Iterator[str]:
         )
     if found.to_come:
         yield f"Of {words.counted(found.to_come, 'finished job')} rho is not worked out yet."
-    if any(one.deserved is None for one in found.tenants):
-        yield "Deserved shares are not known for every tenant."
+    mine = found.tenants if tenant is None else [found.of(tenant)]
+    if any(one.deserved is None for one in mine):
+        whose = "every tenant" if tenant is None else tenant
+        yield f"Deserved shares are not known for {whose}."
