@@ -170,7 +170,10 @@ class TypeValue:
 
 @dataclass(frozen=True)
 class PolicyDecided:
-    """A policy that decided within the period. Times are the cluster's, shown in UTC."""
+    """A policy that decided within the period, from when to when; one that came back, again.
+
+    Times are the cluster's, shown in UTC.
+    """
 
     policy: str
     version: str
@@ -179,6 +182,10 @@ class PolicyDecided:
     end: datetime
     hours: float
     rounds: int
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.policy, self.version, self.placer
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ from backend.marginal_values.models import MarginalValueDay
 from backend.marginal_values.service import (
     MarginalValue,
     marginal_values,
-    policy_spans,
     sums_of_days,
 )
+from backend.marginal_values.spans import policy_spans
 from backend.moments import moment_of
 from backend.periods import Period, day_start
 from backend.reports import words

@@ -240,6 +240,28 @@ def test_a_period_that_is_not_over_and_a_change_of_policy_are_said() -> None:
     ]
 
 
+def test_a_policy_that_came_back_is_told_as_the_one_that_decides_besides() -> None:
+    begin, end = MONDAY + timedelta(hours=50), MONDAY + timedelta(hours=50, minutes=10)
+    sia = PolicyDecided("sia", "3f2a9c01d4e5b6a7", "whole-node", MONDAY, begin, 50, 1500)
+    spans = [
+        sia,
+        PolicyDecided("srtf", "28b3571a00000000", "packed", begin, end, 1 / 6, 5),
+        replace(sia, start=end, end=MONDAY + WEEK, hours=117.8, rounds=3500),
+    ]
+    report = build_report(facts(policies=spans))
+    assert [one["policy"] for one in report["policies"]] == ["sia", "srtf", "sia"]
+    assert report["figures"][0]["policy_versions"] == ["sia 3f2a9c01", "srtf 28b3571a"]
+    when = "from 11 Nov 2026 02:00 to 02:10"
+    changed = f"srtf 28b3571a with packed {when}, else sia 3f2a9c01 with whole-node."
+    assert plain(report["caveats"][0]) == f"The policy changed within the period: {changed}"
+    assert plain(report["summary"]).endswith(
+        f"GPUs were given by sia with whole-node, and by srtf with packed {when}."
+    )
+    turns = [sia, replace(spans[1], end=begin + timedelta(hours=2), hours=0.5)]
+    told = plain(build_report(facts(policies=turns))["caveats"][0])
+    assert "srtf 28b3571a with packed for 30 min from 11 Nov 2026 02:00 to 04:00, else sia" in told
+
+
 def test_few_jobs_are_said_to_be_few() -> None:
     names = ("vision", "language", "robotics")
     present = PeriodFacts(use(names), waits(names), fairness(names, jobs=5), 15)

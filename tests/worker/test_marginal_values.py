@@ -11,7 +11,8 @@ from sqlmodel import select
 
 from backend.database import Database
 from backend.marginal_values import service
-from backend.marginal_values.service import marginal_values, policy_spans, sums_of_days
+from backend.marginal_values.service import marginal_values, sums_of_days
+from backend.marginal_values.spans import policy_spans
 from backend.models import Cluster, MarginalValueDay, Round
 from worker import housekeeping
 from worker.live import step as live
@@ -188,6 +189,44 @@ def test_rounds_whose_quotas_alone_have_a_price_do_not_say_what_one_more_gpu_is_
     (value,) = marginal_values(found)
     assert value.mean_value == pytest.approx(0.2)
     assert value.priced_hours == pytest.approx(value.hours / 2)
+
+
+def decided(
+    database: Database, cluster_id: str, *policies: tuple[str, float]
+) -> list[tuple[str, float, float, int]]:
+    """Make a round each minute, of the policies for so many minutes each; return the spans."""
+    names = [name for name, minutes in policies for _ in range(int(minutes))]
+    add(
+        database,
+        *(
+            a_round(cluster_id, n + 1, 60.0 * n, None, policy=name)
+            for n, name in enumerate([*names, names[-1]])
+        ),
+    )
+    sum_prices(database)
+    with database.session_scope(writes=False) as session:
+        spans = policy_spans(sums_of_days(session, cluster_id, dt.date.min, dt.date.max))
+    assert sum(span.hours for span in spans) == pytest.approx(len(names) / 60)
+    return [(s.policy, s.first_seconds / 60, s.last_seconds / 60, s.rounds) for s in spans]
+
+
+def test_a_policy_that_comes_back_decided_before_and_after(
+    database: Database, cluster_id: str
+) -> None:
+    found = decided(database, cluster_id, ("sia", 30), ("srtf", 10), ("sia", 50))
+    assert found == [("sia", 0, 30, 30), ("srtf", 30, 40, 10), ("sia", 40, 90, 50)]
+
+
+def test_a_policy_that_changes_over_days_is_told_once_for_each_time(
+    database: Database, cluster_id: str
+) -> None:
+    found = decided(database, cluster_id, ("sia", 700), ("las", 40), ("sia", 30))
+    assert [one[:3] for one in found] == [("sia", 0, 700), ("las", 700, 740), ("sia", 740, 770)]
+
+
+def test_policies_that_took_turns_within_a_day_overlap(database: Database, cluster_id: str) -> None:
+    found = decided(database, cluster_id, ("sia", 9), ("las", 5), ("sia", 5), ("las", 5))
+    assert found == [("sia", 0, 19, 14), ("las", 9, 24, 10)]
 
 
 def test_rounds_that_dealt_the_gpus_count_with_what_any_tenant_would_gain(
