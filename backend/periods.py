@@ -80,6 +80,12 @@ class Period:
             return whole
         return replace(whole, end=min(whole.start + passed, whole.end))
 
+    def widened(self, *, until: datetime) -> Period:
+        """Return the whole days that it touches, as far as they end by `until`; one at least."""
+        last = period_of((self.end - timedelta(microseconds=1)).date())
+        end = min(last.end, day_start(until.date()))
+        return replace(self, start=min(day_start(self.start.date()), end - DAY), end=end)
+
     def seconds(self, cluster: ClusterTimes) -> tuple[float, float]:
         """Return its start and end in cluster seconds."""
         return seconds_at(cluster, self.start), seconds_at(cluster, self.end)

@@ -9,7 +9,9 @@ from datetime import UTC, datetime
 from sqlmodel import Session, select
 
 from backend.clocktime import utc_now
+from backend.database import Database
 from backend.models import AllocationReading, Cluster, Job, JobAllocation, Round, Tenant, User
+from backend.usage.days import settled_days, store_day, tally_of_day
 
 MIDNIGHT = datetime(2026, 3, 2, tzinfo=UTC)
 HOUR, DAY = 3600.0, 86_400.0
@@ -170,3 +172,13 @@ def rounds_every(
     cluster.next_round_number = number
     session.add(cluster)
     session.flush()
+
+
+def sum_up(database: Database) -> int:
+    """Store the sums of every day that is over; returns their number."""
+    with database.session_scope() as session:
+        cluster = session.exec(select(Cluster)).one()
+        days = settled_days(session, cluster)
+        for day in days:
+            store_day(session, cluster.id, day, tally_of_day(session, cluster, day))
+    return len(days)

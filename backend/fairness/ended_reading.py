@@ -6,7 +6,7 @@ Commits nothing.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cached_property
@@ -18,7 +18,7 @@ from sqlmodel import Session, col
 from backend.clusters.models import Cluster
 from backend.fairness.distribution import Distribution, RhoSums
 from backend.fairness.ended_days import counts_of, succeeded_of
-from backend.fairness.models import EndedDay, RhoDay
+from backend.fairness.models import EndedDay, JobFairness, RhoDay
 from backend.fairness.repository import ended_between, rho_by_tenant
 from backend.periods import Period, runs_of
 from backend.usage import sketch
@@ -64,17 +64,20 @@ class EndedJobs:
                 parts[tenant_id].append(Distribution(exact=rho))
         return {tenant_id: Distribution.merged(some) for tenant_id, some in parts.items()}
 
-    @cached_property
-    def counts(self) -> Mapping[Counted, int]:
-        """How many jobs there are by their state, and by why they have no rho."""
+    def counts(self, *, of: str | None) -> Mapping[Counted, int]:
+        """Return how many jobs there are by their state, and by why they have no rho.
+
+        `of`: a tenant's id, whose jobs are counted one by one; None for all tenants.
+        """
+        if of is not None:
+            whole = ended_between(self.cluster.id, *self.period.seconds(self.cluster))
+            return _counted(counts_of(self.session, *whole, col(JobFairness.tenant_id) == of))
         counts: Counter[Counted] = Counter()
         for day in self._days:
-            for state, reason, version, number in day.counts:
-                counts[state, reason, version] += number
+            counts += _counted(day.counts)
         for begin, end in self._spans:
             where = ended_between(self.cluster.id, begin, end)
-            for state, reason, version, number in counts_of(self.session, *where):
-                counts[state, reason, version] += number
+            counts += _counted(counts_of(self.session, *where))
         return counts
 
     @cached_property
@@ -136,3 +139,10 @@ class EndedJobs:
                 summed.group_by(col(of.tenant_id))
             )
         }
+
+
+def _counted(rows: Iterable[Sequence[Any]]) -> Counter[Counted]:
+    found: Counter[Counted] = Counter()
+    for state, reason, version, number in rows:
+        found[state, reason, version] += number
+    return found

@@ -36,9 +36,11 @@ def fairness(
 ) -> FairnessOut:
     """Return rho of the jobs that ended in a period, by tenant.
 
+    How far rho is, and why jobs have none, is told of the jobs that the principal may see.
     `points`: most of a distribution. `most`: tenants with a row of their own; None: all.
     """
     session = ended.session
+    counts = ended.counts(of=None if principal.sees_all_tenants else principal.tenant_id)
     tenants, together = _by_tenant(session, principal, ended.rho, points=points, most=most)
     return FairnessOut(
         cluster_id=ended.cluster.id,
@@ -48,9 +50,9 @@ def fairness(
         all=Distribution.merged(ended.rho.values()).figures,
         tenants=tenants,
         tenants_together=together,
-        progress=_progress(ended.counts),
-        without_rho=_without(ended.counts),
-        older_versions=_older(ended.counts),
+        progress=_progress(counts),
+        without_rho=_without(counts),
+        older_versions=_older(counts),
     )
 
 

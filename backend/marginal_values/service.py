@@ -46,22 +46,6 @@ class MarginalValue:
     rounds: int
 
 
-@dataclass(frozen=True)
-class PolicySpan:
-    """A policy with its parameters and a placer, and when it decided within a window.
-
-    `first_seconds`, `last_seconds`: cluster time.
-    """
-
-    policy: str
-    policy_version: str
-    placer: str
-    first_seconds: float
-    last_seconds: float
-    hours: float
-    rounds: int
-
-
 def unsummed(session: Session, cluster_id: str) -> int:
     """Return how many rounds can be added: all but the last, which is not over."""
     through = session.exec(
@@ -164,17 +148,6 @@ def marginal_values(days: Iterable[MarginalValueDay]) -> list[MarginalValue]:
     return [_value_of(*key, rows) for key, rows in sorted(groups.items())]
 
 
-def policy_spans(days: Iterable[MarginalValueDay]) -> list[PolicySpan]:
-    """Return which policies decided within some days, in the order in which they began."""
-    groups = defaultdict[tuple[str, str, str], dict[dt.date, MarginalValueDay]](dict)
-    for row in days:
-        of_policy = groups[row.policy, row.policy_version, row.placer]
-        if row.day not in of_policy or of_policy[row.day].seconds < row.seconds:
-            of_policy[row.day] = row  # the GPU types of one round last equally long
-    spans = [_span_of(*key, list(rows.values())) for key, rows in groups.items()]
-    return sorted(spans, key=lambda span: span.first_seconds)
-
-
 def _key_of(row: MarginalValueDay) -> DayKey:
     return DayKey(*(getattr(row, name) for name in DayKey._fields))
 
@@ -203,16 +176,4 @@ def _value_of(
         hours=seconds / 3600,
         priced_hours=priced / 3600,
         rounds=sum(r.rounds for r in rows),
-    )
-
-
-def _span_of(policy: str, version: str, placer: str, rows: list[MarginalValueDay]) -> PolicySpan:
-    return PolicySpan(
-        policy,
-        version,
-        placer,
-        first_seconds=min(row.first_seconds for row in rows),
-        last_seconds=max(row.last_seconds for row in rows),
-        hours=sum(row.seconds for row in rows) / 3600,
-        rounds=sum(row.rounds for row in rows),
     )

@@ -74,15 +74,16 @@ def price_of(found: RoundFacts, gpu_type: str) -> float | None:
     """Return the price of one GPU of a type; None if the round has none.
 
     Policies that solve no programme have none, nor has a round that kept the present allocation
-    because no answer was usable. Where quotas or weights deal the GPUs out, their rows have the
-    price that those of the capacity would have: one more GPU would first have to be dealt to
-    somebody, and nobody knows to whom.
+    because no answer was usable. Where quotas or weights deal the GPUs out, the capacity's price is
+    the least that any tenant's rows have (docs/quotas.md): what one more GPU is worth at least,
+    whoever it is dealt to. If that is zero and a row of the type has a price, nobody knows.
     """
     if found.status in (SolveStatus.NOT_NEEDED, SolveStatus.KEPT_PRESENT):
         return None
-    if any(name.startswith(f"{LimitKind.QUOTA}:") for name in found.prices):
-        return None
-    return found.prices.get(f"{LimitKind.CAPACITY}:{gpu_type}")
+    price = found.prices.get(f"{LimitKind.CAPACITY}:{gpu_type}")
+    dealt = (f"quota:{gpu_type}:", f"priority:{gpu_type}:")  # rows of maat/scheduling/quotas
+    wanted = any(row > 0 for name, row in found.prices.items() if name.startswith(dealt))
+    return None if wanted and not price else price
 
 
 def _add(

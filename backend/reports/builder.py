@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from importlib.metadata import version as version_of
 
@@ -16,6 +17,7 @@ from maat.api.fields import rfc3339
 from maat.api.reports import PolicySpanOut, ReportOut
 
 FORM = 2
+WHOLE = 0.9  # of a span: a policy that decided for less of it has its hours told
 
 
 def build_report(facts: Facts) -> ReportOut:
@@ -51,8 +53,32 @@ def summary_of(facts: Facts) -> str:
     compared = f"Compared with {words.span(facts.before)}."
     if not facts.policies:
         return f"{compared} No round decided in this period."
-    named = list(dict.fromkeys(f"{one.policy} with {one.placer}" for one in facts.policies))
-    return f"{compared} GPUs were given by {words.listed(named)}."
+    main = _main(facts.policies)
+    given = f"GPUs were given by {main.policy} with {main.placer}"
+    others = [
+        f"by {one.policy} with {one.placer} {_when(one)}"
+        for one in facts.policies
+        if (one.policy, one.placer) != (main.policy, main.placer)
+    ]
+    return f"{compared} {given}{', and ' if others else ''}{words.listed(others)}."
+
+
+def _main(policies: Sequence[PolicyDecided]) -> PolicyDecided:
+    """Return one of the spans of the policy that decided longest."""
+    hours: dict[tuple[str, str, str], float] = defaultdict(float)
+    for one in policies:
+        hours[one.key] += one.hours
+    return max(policies, key=lambda one: hours[one.key])
+
+
+def _when(one: PolicyDecided) -> str:
+    """Write when a policy decided: `from 26 Nov 2026 02:40 to 02:50`."""
+    same_day = one.start.date() == one.end.date()
+    told = f"from {_moment(one.start)} to {f'{one.end:%H:%M}' if same_day else _moment(one.end)}"
+    length = (one.end - one.start).total_seconds() / 3600
+    if one.hours > WHOLE * length:
+        return told
+    return f"for {words.duration(one.hours * 3600)} {told}"
 
 
 def _policy(one: PolicyDecided) -> PolicySpanOut:
@@ -73,17 +99,17 @@ def _caveats(facts: Facts) -> Iterator[str]:
     if facts.period.start >= facts.now:
         yield "The period has not begun: there is nothing to tell yet."
     elif facts.period.end > facts.now:
-        until = _moment(facts.now)
+        so_far = f"The period is not over: figures count up to {_moment(facts.now)}"
+        if facts.before == facts.period.before_until(facts.now):
+            same = f"the same part of the period before ({_moments(facts.before)})"
+            so_far += f", and are compared with {same}"
+        yield f"{so_far}."
+    if len({one.key for one in facts.policies}) > 1:
+        main = _main(facts.policies)
+        changes = [f"{_named(one)} {_when(one)}" for one in facts.policies if one.key != main.key]
         yield (
-            f"The period is not over: figures count up to {until}, and are compared with the same "
-            f"part of the period before ({_moments(facts.before)})."
+            f"The policy changed within the period: {words.listed(changes)}, else {_named(main)}."
         )
-    if len({(one.policy, one.version, one.placer) for one in facts.policies}) > 1:
-        changes = [
-            f"{version(one.policy, one.version)} with {one.placer} from {_moment(one.start)}"
-            for one in facts.policies
-        ]
-        yield f"The policy changed within the period: {words.listed(changes)}."
     if not facts.period.has_whole_days:
         yield "Worths of GPUs are kept by day: they cover every day that the period touches."
     if facts.tenant:
@@ -92,6 +118,10 @@ def _caveats(facts: Facts) -> Iterator[str]:
             "of GPUs is the whole cluster's."
         )
     yield from facts.notes
+
+
+def _named(one: PolicyDecided) -> str:
+    return f"{version(one.policy, one.version)} with {one.placer}"
 
 
 def _moment(moment: datetime) -> str:

@@ -146,14 +146,14 @@ class Fairness:
 class TypeValue:
     """What one more GPU of a type was worth by the policy's programme; see marginal_values.
 
-    `objective`: what the programme maximises, in words. `covered`: the share of the time for which
-    a price is known.
+    `objective`: what the programme maximises, in words; None if none is known. `covered`: the share
+    of the time for which a price is known.
     """
 
     gpu_type: str
     policy: str
     policy_version: str
-    objective: str
+    objective: str | None
     mean_value: float | None
     positive_share: float | None
     used_share: float
@@ -162,10 +162,18 @@ class TypeValue:
     hours: float
     price_per_hour: float | None = None
 
+    @property
+    def has_programme(self) -> bool:
+        """Whether the policy solves a programme that gives prices."""
+        return self.objective is not None or self.covered > 0
+
 
 @dataclass(frozen=True)
 class PolicyDecided:
-    """A policy that decided within the period. Times are the cluster's, shown in UTC."""
+    """A policy that decided within the period, from when to when; one that came back, again.
+
+    Times are the cluster's, shown in UTC.
+    """
 
     policy: str
     version: str
@@ -174,6 +182,10 @@ class PolicyDecided:
     end: datetime
     hours: float
     rounds: int
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.policy, self.version, self.placer
 
 
 @dataclass(frozen=True)
@@ -190,7 +202,8 @@ class PeriodFacts:
 class Facts:
     """Everything a report says. `tenant`: whose it is; None: the whole cluster's.
 
-    `past_is_short`: the cluster's time began within the period before, so sums do not compare.
+    `past_differs`: of the period before less is known, or more is counted, than of what has passed
+    of this one, so sums do not compare.
     """
 
     cluster_id: str
@@ -204,4 +217,4 @@ class Facts:
     policies: Sequence[PolicyDecided] = ()
     values: Sequence[TypeValue] = ()
     notes: Sequence[str] = ()
-    past_is_short: bool = False
+    past_differs: bool = False

@@ -22,9 +22,9 @@ from backend.marginal_values.models import MarginalValueDay
 from backend.marginal_values.service import (
     MarginalValue,
     marginal_values,
-    policy_spans,
     sums_of_days,
 )
+from backend.marginal_values.spans import policy_spans
 from backend.moments import moment_of
 from backend.periods import Period, day_start
 from backend.reports import words
@@ -32,11 +32,11 @@ from backend.reports.facts import Facts, PeriodFacts, PolicyDecided, TypeValue, 
 from backend.reports.fair_facts import fairness_of
 from backend.reports.jobs_facts import finished_in, waiting_at
 from backend.reports.use_facts import use_of, waits_of
+from backend.usage.reading import parts_are_known
 from backend.usage.service import usage
 from maat.scheduling.policies import POLICIES
 
 SPANS = 2  # of shares over time: a report tells those of the whole period
-NO_OBJECTIVE = "the policy's own."
 
 
 def gather(session: Session, seen: Principal, cluster: Cluster, period: Period) -> Facts:
@@ -45,7 +45,7 @@ def gather(session: Session, seen: Principal, cluster: Cluster, period: Period) 
     Raises Invalid if the period cannot be reported.
     """
     now = cluster_now(session, cluster)
-    before = period.before_until(now)
+    before = _known_before(session, cluster, period, now)
     present = _period(session, seen, cluster, period, now, waiting=True)
     past = _period(session, seen, cluster, before, now, waiting=False)
     sums = sums_of_days(session, cluster.id, *_days(period))
@@ -60,18 +60,31 @@ def gather(session: Session, seen: Principal, cluster: Cluster, period: Period) 
         past=past,
         policies=_policies(cluster, sums),
         values=[_value(one, present.use) for one in marginal_values(sums)],
-        notes=list(_notes(cluster, period, before)),
-        past_is_short=_is_short(cluster, before),
+        notes=list(_notes(cluster, period, before, now)),
+        past_differs=_is_short(cluster, before) or before != period.before_until(now),
     )
 
 
-def _notes(cluster: Cluster, period: Period, before: Period) -> Iterator[str]:
-    """Say what the cluster is too young for."""
+def _known_before(session: Session, cluster: Cluster, period: Period, now: datetime) -> Period:
+    """Return the period to compare with: in whole days, if parts of its days are not known."""
+    before = period.before_until(now)
+    parts = [part for part in before.parts() if not part.has_whole_days]
+    known = (parts_are_known(session, cluster, part.seconds(cluster)[0]) for part in parts)
+    return before if all(known) else before.widened(until=period.start)
+
+
+def _notes(cluster: Cluster, period: Period, before: Period, now: datetime) -> Iterator[str]:
+    """Say what the cluster is too young for, and what is no longer known of the past."""
     began = f"The cluster's time began on {words.day(cluster.epoch)}"
     if _is_short(cluster, period):
         yield f"{began}: nothing is known of what was before."
     elif _is_short(cluster, before):
         yield f"{began}, within the period before: sums are not compared with that shorter time."
+    elif before != period.before_until(now):
+        yield (
+            "Of the period before only whole days are still known: it is counted as "
+            f"{words.span(before)}, and sums are not compared with that other length."
+        )
 
 
 def _is_short(cluster: Cluster, period: Period) -> bool:
@@ -141,7 +154,7 @@ def _value(one: MarginalValue, use: Use | None) -> TypeValue:
         one.gpu_type,
         one.policy,
         one.policy_version,
-        objective or NO_OBJECTIVE,
+        objective,
         one.mean_value,
         one.positive_share,
         used_share=shares.get(one.gpu_type, decided),

@@ -158,7 +158,7 @@ def _quantity(
     is_sum: bool = True,
 ) -> HeadlineOut:
     now, before = _rounded(read(facts.present)), _rounded(read(facts.past))
-    compares = not (is_sum and facts.past_is_short)
+    compares = not (is_sum and facts.past_differs)
     change = None if now is None or not before or not compares else round(now / before - 1, 4)
     return HeadlineOut(
         key=key,

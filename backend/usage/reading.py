@@ -161,23 +161,21 @@ class PeriodUse:
 
     def _check_kept(self, part: Period, start: float) -> None:
         """Refuse a part of a day of which only sums are left."""
-        kept = round_span(self.session, self.cluster.id)
-        deleted = self.cluster.latest_round is not None and (
-            kept is None or (kept[0] > start and self._has_forgotten())
-        )
-        if deleted:
-            pointer = "/from" if part.start == self.period.start else "/to"
-            moment = part.start if pointer == "/from" else part.end
-            message = f"Of {part.start.date().isoformat()} only the whole day is still known."
-            remedy = "Give a time of 00:00 UTC, or period."
+        if not parts_are_known(self.session, self.cluster, start):
+            day, begins = period_of(part.start.date()), part.start == self.period.start
+            name, moment, instead = (
+                ("from", part.start, day.start)
+                if begins and part.start != day.start
+                else ("to", part.end, day.end)
+            )
+            message = f"Of {day.start.date().isoformat()} only the whole day is still known."
+            remedy = f"Give {rfc3339(instead)} as {name}, or another time of 00:00 UTC."
             raise Invalid(
                 f"{message} {remedy}",
-                errors=[FieldError(pointer, "whole_days_only", message, remedy, rfc3339(moment))],
+                errors=[
+                    FieldError(f"/{name}", "whole_days_only", message, remedy, rfc3339(moment))
+                ],
             )
-
-    def _has_forgotten(self) -> bool:
-        """Return whether rounds were deleted."""
-        return (self.cluster.latest_round or 0) > self.cluster.keep_rounds
 
     def _grouped(
         self,
@@ -203,6 +201,19 @@ class PeriodUse:
     def _runs(self, first: date, last: date) -> Iterator[tuple[date, date]]:
         """Yield the runs of neighbouring summed days within these."""
         return runs_of([day for day in self._summed if first <= day <= last])
+
+
+def parts_are_known(session: Session, cluster: Cluster, start: float) -> bool:
+    """Return whether parts of days can still be read from a cluster second on.
+
+    They are read from rounds; once these are deleted only sums of whole days are left.
+    """
+    if cluster.latest_round is None:
+        return True
+    kept = round_span(session, cluster.id)
+    if kept is None:
+        return False
+    return kept[0] <= start or cluster.latest_round <= cluster.keep_rounds
 
 
 def _whole(sums: Sequence[Any]) -> Sums:

@@ -24,6 +24,7 @@ NAME_CHARACTERS = 20
 MARKS = 8  # of a line: they tell it from others without its colour
 SYMBOLS = "●■◆✚✖▲▼"
 """What Plotly draws for its symbols 0 to 6, as letters of a legend."""
+_DAY_MS = 86_400_000
 _OPEN = 100  # added to a symbol of Plotly: the same one, not filled
 _DONE = "It shows once a job has ended and its rho is worked out."
 
@@ -159,7 +160,7 @@ def shares_figure(
             _mark(line, look, name=label, is_open=not is_actual)
             drawn.add_trace(leads_to(line, [_report_of(tenant)] * len(line.x)))
     drawn.update_yaxes(rangemode="tozero", tickformat=".0%")
-    drawn.update_xaxes(tickangle=0, nticks=6)
+    _short_dates(drawn)
     return zooms(drawn)
 
 
@@ -187,7 +188,18 @@ def jain_figure(found: SharesOut, *, scheme: str | None, height: int = 200) -> g
         )
     )
     drawn.update_yaxes(range=[0, 1.05])
+    _short_dates(drawn)
     return zooms(drawn)
+
+
+def _short_dates(drawn: go.Figure) -> None:
+    """Write few dates at the axis of time, and short ones: two charts stand side by side."""
+    stops = [
+        {"dtickrange": [None, _DAY_MS - 1], "value": "%H:%M\n%-d %b"},
+        {"dtickrange": [_DAY_MS, "M1"], "value": "%-d %b"},
+        {"dtickrange": ["M1", None], "value": "%b %Y"},
+    ]
+    drawn.update_xaxes(tickangle=0, nticks=5, tickformatstops=stops)
 
 
 def _report_of(tenant: str | None) -> str | None:

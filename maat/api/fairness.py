@@ -65,7 +65,7 @@ class TenantRhoOut(TypedDict):
 
 
 class ReasonCountOut(TypedDict):
-    """How many jobs have no rho for this reason."""
+    """How many of the jobs that you may see have no rho for this reason."""
 
     reason: WithoutRho
     sentence: str
@@ -73,7 +73,10 @@ class ReasonCountOut(TypedDict):
 
 
 class FairnessProgressOut(TypedDict):
-    """How far rho of the jobs that ended in the period is: their number by state, and in all."""
+    """How far rho of the jobs that ended in the period is: their number by state, and in all.
+
+    Of the jobs that you may see.
+    """
 
     total: int
     by_state: dict[FairnessState, int]
@@ -102,7 +105,8 @@ class FairnessOut(TypedDict):
     progress: FairnessProgressOut
     without_rho: list[ReasonCountOut]
     older_versions: Annotated[
-        int, Field(description="Jobs whose rho follows an older version of the formula.")
+        int,
+        Field(description="Jobs that you may see whose rho is of an older formula."),
     ]
 
 

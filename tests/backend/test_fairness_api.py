@@ -266,6 +266,20 @@ def test_an_answer_grows_neither_with_jobs_nor_with_tenants(client: TestClient, 
     assert shares["whole"]["jain_index"] == whole["jain_index"]
 
 
+def test_a_tenant_is_told_the_progress_of_its_own_jobs(client_as: MakeClient, rows: Rows) -> None:
+    viewer = client_as(Role.VIEWER, tenant="blue", name="vera")
+    rows.job("blue", 1.0)
+    rows.job("blue", state="succeeded", reason=WithoutRho.NOT_SUCCEEDED.value)
+    own = [read(viewer, FAIRNESS, **period(rows))]
+    rows.job("red")
+    rows.job("red", state="succeeded", reason=WithoutRho.NOT_SUCCEEDED.value)
+    rows.job("red", 2.0, formula_version=0)
+    own.append(read(viewer, FAIRNESS, **period(rows)))
+    for field in ("progress", "without_rho", "older_versions"):
+        assert own[0][field] == own[1][field]
+    assert own[1]["progress"]["total"] == 2
+
+
 def test_progress_counts_every_job_that_ended_and_says_why_some_have_no_rho(
     client: TestClient, rows: Rows
 ) -> None:

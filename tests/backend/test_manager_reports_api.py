@@ -6,6 +6,7 @@ import csv
 import hashlib
 import io
 import json
+import re
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -13,12 +14,23 @@ from typing import Any
 import pypdf
 import pytest
 from fastapi.testclient import TestClient
-from sqlmodel import select
+from sqlmodel import col, delete, select
+from usage_history import Held, cluster_at, lived_job, person, rounds_every, sum_up
 
 from backend.accounts.permissions import Role
 from backend.clocktime import utc_now
 from backend.database import Database
-from backend.models import Cluster, Job, JobAllocation, MarginalValueDay, Report, Tenant, User
+from backend.models import (
+    Cluster,
+    Job,
+    JobAllocation,
+    JobFairness,
+    MarginalValueDay,
+    Report,
+    Round,
+    Tenant,
+    User,
+)
 
 MakeClient = Callable[..., TestClient]
 REPORT = "/api/v1/clusters/demo/report"
@@ -97,6 +109,10 @@ def add_job(session: Any, cluster: Cluster, tenant: Tenant, owner: User, number:
     )
 
 
+def plain(text: str) -> str:
+    return re.sub(r"\s+", " ", text)
+
+
 def asked() -> dict[str, str]:
     """The days of the history: from the 14th to the 18th of the cluster."""
     begin = utc_now() - timedelta(days=20)
@@ -164,6 +180,75 @@ def test_a_tenants_report_names_no_other_tenant(
     answers = [manager.get(REPORT, params={"tenant": name}) for name in ("blue", "nobody")]
     assert [one.status_code for one in answers] == [404, 404]
     assert answers[1].json()["detail"] == answers[0].json()["detail"].replace("blue", "nobody")
+
+
+def add_others_jobs(database: Database) -> None:
+    """Add jobs of blue that never ran: cancelled, failed, without a rho yet, and waiting."""
+    at = 15 * 86_400.0
+    outcomes: list[tuple[str, dict[str, Any] | None]] = [
+        ("cancelled", {"state": "succeeded", "reason": "not-succeeded"}),
+        ("failed", {"state": "failed", "reason": "fault"}),
+        ("failed", {"state": "queued"}),
+        ("failed", {"state": "succeeded", "rho": 40.0, "formula_version": 0}),
+        ("pending", None),
+    ]
+    with database.session_scope() as session:
+        cluster = session.exec(select(Cluster)).one()
+        owner = session.exec(select(User).where(User.name == "owner-blue")).one()
+        for state, fairness in outcomes * 40:
+            job = Job(
+                cluster_id=cluster.id,
+                name="secret",
+                owner_id=owner.id,
+                tenant_id=owner.tenant_id,
+                model="bert",
+                adaptivity="adaptive",
+                state=state,
+                submitted_seconds=at,
+                finished_seconds=None if fairness is None else at + 60.0,
+                remaining_work=1.0,
+            )
+            session.add(job)
+            session.flush()
+            if fairness is not None:
+                session.add(
+                    JobFairness(
+                        job_id=job.id,
+                        cluster_id=cluster.id,
+                        tenant_id=owner.tenant_id,
+                        finished_seconds=at + 60.0,
+                        **fairness,
+                    )
+                )
+
+
+@pytest.mark.usefixtures("history")
+def test_a_tenants_report_is_the_same_whatever_became_of_the_jobs_of_others(
+    client_as: MakeClient, database: Database
+) -> None:
+    manager = client_as(Role.TENANT_MANAGER)
+
+    def told() -> dict[str, Any]:
+        report: dict[str, Any] = manager.get(REPORT, params=asked()).json()
+        del report["as_of"]
+        for figure in report["figures"]:
+            for rows in (figure["rows"], figure["shown"]):  # what is said to be of others, or all
+                rows[:] = [row for row in rows if row[0] not in ("other tenants", "all tenants")]
+            del figure["sum_rows"]
+        fair = report["figures"][0]
+        at = [one["key"] for one in fair["columns"]].index("deserved")
+        for row in (*fair["rows"], *fair["shown"]):
+            del row[at]  # what a tenant deserves follows from what others want
+        return report
+
+    with database.session_scope() as session:
+        own = session.exec(select(Job).where(Job.name == "secret-default")).one()
+        ended = {"finished_seconds": own.finished_seconds, "state": "succeeded", "rho": 1.2}
+        of = {"job_id": own.id, "cluster_id": own.cluster_id, "tenant_id": own.tenant_id}
+        session.add(JobFairness(**of, **ended, formula_version=1))
+    before = told()
+    add_others_jobs(database)
+    assert told() == before
 
 
 @pytest.mark.usefixtures("history")
@@ -259,6 +344,44 @@ def test_a_period_before_the_cluster_was_there_is_not_taken_for_a_quiet_one(
     assert "within the period before" in caveats(2, 6)
     assert "nothing is known of what was before" in caveats(-3, 3)
     assert "time began" not in caveats(8, 12)
+
+
+@pytest.mark.parametrize(
+    ("asked", "counted"),
+    [
+        ({}, "2 Mar 2026 to 5 Mar 2026"),
+        ({"period": "today"}, None),
+        ({"from": "2026-03-08T12:00:00Z"}, "4 Mar 2026 to 7 Mar 2026"),
+        ({"from": "2026-03-10T00:00:00Z"}, "7 Mar 2026 to 9 Mar 2026"),
+    ],
+)
+def test_a_report_comes_where_of_the_period_before_only_whole_days_are_known(
+    client: TestClient, database: Database, asked: dict[str, str], counted: str | None
+) -> None:
+    with database.session_scope() as session:
+        cluster = cluster_at(session, 10 * 24 + 15)  # Thursday 12 March, 15:00
+        owner = person(session, "default", "ann")
+        lived_job(session, cluster, owner, Held(20, 200))
+        rounds_every(session, cluster, 1.0, until=10 * 24 + 15)
+    sum_up(database)
+    with database.session_scope() as session:
+        session.exec(select(Cluster)).one().keep_rounds = 100
+        session.execute(delete(Round).where(col(Round.number) <= 255 - 100))
+
+    answer = client.get(REPORT, params=asked)
+
+    assert answer.status_code == 200, answer.text
+    report = answer.json()
+    noted = [one for one in report["caveats"] if "only whole days are still known" in one]
+    changes = {one["key"]: one["change"] for one in report["headlines"]}
+    if counted is None:
+        assert noted == []
+        return
+    assert plain(noted[0]).count(counted) == 1
+    assert plain(report["summary"]).startswith(f"Compared with {counted}.")
+    assert "same part" not in " ".join(report["caveats"])
+    assert changes["utilisation"] is not None
+    assert (changes["held"], changes["finished"]) == (None, None)
 
 
 def test_a_young_cluster_has_a_report(client: TestClient) -> None:

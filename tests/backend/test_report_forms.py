@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -17,11 +18,11 @@ from backend.periods import Period
 from backend.reports import words
 from backend.reports.builder import build_report
 from backend.reports.csv_form import csv_of
-from backend.reports.facts import PeriodFacts, PolicyDecided
+from backend.reports.facts import PeriodFacts, PolicyDecided, TypeValue
 from backend.reports.pdf.document import pdf_of
 from backend.reports.pdf.kept import Kept
 from maat.api.report_rows import drawn_rows, sum_rows
-from maat.api.reports import Paper, ReportOut
+from maat.api.reports import FigureOut, Paper, ReportOut
 
 KEPT = Kept("rep_1", "2026-11-16T06:00:00.000Z", "ab" * 32)
 
@@ -139,7 +140,20 @@ def test_a_name_of_two_hundred_letters_and_two_hundred_tenants_fit() -> None:
     assert len([row for row in csv_rows(report) if row[0] == "cost"]) == 203
 
 
-@pytest.mark.parametrize(("tenants", "most"), [(1, 3), (6, 4), (60, 5), (200, 5)])
+def test_a_figure_stands_whole_on_its_page_and_the_foot_says_that_nothing_was_kept() -> None:
+    for tenants in (1, 3, 8):
+        report = build_report(facts([f"team-{n}" for n in range(tenants)]))
+        pages = pypdf.PdfReader(io.BytesIO(pdf_of(report))).pages
+        told = [plain(page.extract_text()) for page in pages]
+        for figure in report["figures"]:
+            (page,) = [text for text in told if plain(figure["answer"]) in text]
+            for part in (figure["question"], *map(" ".join, figure["shown"]), figure["formula"]):
+                assert plain(part) in page
+        assert all("as of 2026-11-17 06:00 UTC, not kept" in text for text in told)
+        assert not any("preview" in text for text in told)
+
+
+@pytest.mark.parametrize(("tenants", "most"), [(1, 4), (6, 5), (60, 5), (200, 5)])
 def test_a_report_of_many_tenants_has_few_pages_and_its_sums_are_marked(
     tenants: int, most: int
 ) -> None:
@@ -181,13 +195,46 @@ def test_answers_follow_from_the_numbers() -> None:
     assert "Less than its deserved share" not in answers["fair"]
     assert answers["cost"].startswith("No price is known")
     unwanted = [replace(one, mean_value=0.0, positive_share=0.0) for one in facts().values]
-    priceless = [replace(one, policy="las", mean_value=None) for one in facts().values]
+    none = {"mean_value": None, "positive_share": None, "covered": 0.0, "objective": None}
+    priceless = [replace(one, policy="las", **none) for one in facts().values]
     told = {
         name: build_report(facts(values=values))["figures"][4]["answer"]
         for name, values in (("unwanted", unwanted), ("priceless", priceless))
     }
     assert told["unwanted"].startswith("Nothing, by the rounds of sia")
     assert "las solves none" in told["priceless"]
+
+
+def test_nothing_is_concluded_from_the_prices_of_a_small_part_of_the_time() -> None:
+    unwanted = [replace(one, mean_value=0.0, positive_share=0.0) for one in facts().values]
+
+    def figure(covered: float, values: Sequence[TypeValue] = unwanted) -> FigureOut:
+        thin = [replace(one, covered=covered) for one in values]
+        return build_report(facts(values=thin))["figures"][4]
+
+    little, most = figure(0.12), figure(0.6)
+    for report in (little, figure(0.12, facts().values)):
+        answer = plain(report["answer"])
+        assert answer.startswith("It cannot be said whether a type was scarce: a price is known")
+        assert "12 % of the time" in answer
+        assert "Fullest was a100" in answer
+        assert "14 jobs wait at the end" in answer
+        assert [row[2:4] for row in report["rows"]] == [[None, None], [None, None]]
+        assert "too little to conclude from" in report["caveats"][0]
+    assert "of the 60 % of the time with a price" in plain(most["answer"])
+    assert most["answer"].startswith("Nothing, by the rounds of sia")
+
+
+def test_one_policy_that_decided_for_a_while_does_not_say_that_nothing_was_scarce() -> None:
+    sia = [replace(one, mean_value=0.0, positive_share=0.0, hours=10) for one in facts().values]
+    none = {"mean_value": None, "positive_share": None, "covered": 0.0, "objective": None}
+    las = [replace(one, policy="las", policy_version="", hours=158, **none) for one in sia]
+    told = build_report(facts(values=[*sia, *las]))["figures"][4]["answer"]
+    assert "Nothing" not in told
+    assert "las solves none" in told
+    scarce = [replace(one, hours=10) for one in facts().values]
+    told = build_report(facts(values=[*scarce, *las]))["figures"][4]["answer"]
+    assert "one more a100 was worth most" in told
 
 
 def test_a_period_that_is_not_over_and_a_change_of_policy_are_said() -> None:
@@ -204,6 +251,28 @@ def test_a_period_that_is_not_over_and_a_change_of_policy_are_said() -> None:
         "las (parameters not recorded)",
         "sia 3f2a9c01",
     ]
+
+
+def test_a_policy_that_came_back_is_told_as_the_one_that_decides_besides() -> None:
+    begin, end = MONDAY + timedelta(hours=50), MONDAY + timedelta(hours=50, minutes=10)
+    sia = PolicyDecided("sia", "3f2a9c01d4e5b6a7", "whole-node", MONDAY, begin, 50, 1500)
+    spans = [
+        sia,
+        PolicyDecided("srtf", "28b3571a00000000", "packed", begin, end, 1 / 6, 5),
+        replace(sia, start=end, end=MONDAY + WEEK, hours=117.8, rounds=3500),
+    ]
+    report = build_report(facts(policies=spans))
+    assert [one["policy"] for one in report["policies"]] == ["sia", "srtf", "sia"]
+    assert report["figures"][0]["policy_versions"] == ["sia 3f2a9c01", "srtf 28b3571a"]
+    when = "from 11 Nov 2026 02:00 to 02:10"
+    changed = f"srtf 28b3571a with packed {when}, else sia 3f2a9c01 with whole-node."
+    assert plain(report["caveats"][0]) == f"The policy changed within the period: {changed}"
+    assert plain(report["summary"]).endswith(
+        f"GPUs were given by sia with whole-node, and by srtf with packed {when}."
+    )
+    turns = [sia, replace(spans[1], end=begin + timedelta(hours=2), hours=0.5)]
+    told = plain(build_report(facts(policies=turns))["caveats"][0])
+    assert "srtf 28b3571a with packed for 30 min from 11 Nov 2026 02:00 to 04:00, else sia" in told
 
 
 def test_few_jobs_are_said_to_be_few() -> None:
@@ -233,7 +302,7 @@ def test_a_tenants_sentences_tell_of_the_tenant() -> None:
 
 
 def test_sums_are_not_compared_with_a_period_that_began_late() -> None:
-    whole, late = build_report(facts()), build_report(replace(facts(), past_is_short=True))
+    whole, late = build_report(facts()), build_report(replace(facts(), past_differs=True))
     of_whole, of_late = (
         {one["key"]: one["change"] for one in report["headlines"]} for report in (whole, late)
     )
@@ -267,7 +336,8 @@ def test_no_tenant_is_judged_by_few_jobs_and_the_largest_come_first() -> None:
     figure = build_report(facts(present=present))["figures"][0]
     assert "team-" not in figure["answer"]
     assert any(
-        "5\N{NO-BREAK SPACE}tenants finished fewer than 30" in one for one in figure["caveats"]
+        "team-0, team-1, team-2 and 2 more finished fewer than 30 jobs" in one
+        for one in figure["caveats"]
     )
 
 

@@ -11,8 +11,17 @@ import sqlalchemy as sa
 from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlmodel import delete, select
-from usage_history import DAY, MIDNIGHT, Held, cluster_at, lived_job, person, rounds_every
+from sqlmodel import delete
+from usage_history import (
+    DAY,
+    MIDNIGHT,
+    Held,
+    cluster_at,
+    lived_job,
+    person,
+    rounds_every,
+    sum_up,
+)
 
 from backend.accounts.permissions import Permission, Role
 from backend.database import Database
@@ -27,7 +36,6 @@ from backend.models import (
     UsageDay,
     WaitDay,
 )
-from backend.usage.days import settled_days, store_day, tally_of_day
 from maat.client.usage_csv import usage_csv
 
 USAGE = "/api/v1/usage"
@@ -188,7 +196,13 @@ def test_a_part_of_a_day_whose_rounds_are_gone_is_refused(
     answer = client.get(USAGE, params={"from": "2026-03-02T22:00:00Z", "to": WEEK["to"]})
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["field"] == "from"
-    assert "00:00" in answer.json()["errors"][0]["remedy"]
+    assert "2026-03-02T00:00:00.000Z as from" in answer.json()["errors"][0]["remedy"]
+    for begin in ("2026-03-01T00:00:00Z", "2026-03-02T00:00:00Z"):
+        answer = client.get(USAGE, params={"from": begin, "to": "2026-03-02T22:00:00Z"})
+        (error,) = answer.json()["errors"]
+        assert error["field"] == "to"
+        assert "2026-03-03T00:00:00.000Z as to" in error["remedy"]
+        assert "period" not in error["remedy"]
 
 
 @pytest.mark.parametrize(
@@ -311,15 +325,6 @@ def test_only_cluster_admins_set_prices_and_all_who_read_reports_see_them(
 
 
 # ---- days that were summed up
-
-
-def sum_up(database: Database) -> int:
-    with database.session_scope() as session:
-        cluster = session.exec(select(Cluster)).one()
-        days = settled_days(session, cluster)
-        for day in days:
-            store_day(session, cluster.id, day, tally_of_day(session, cluster, day))
-    return len(days)
 
 
 @pytest.mark.both_databases

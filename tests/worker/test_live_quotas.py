@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import date
 from typing import Any
 
 import pytest
@@ -14,7 +15,8 @@ from backend.accounts.permissions import PERMISSIONS, Role
 from backend.database import Database
 from backend.jobs.dry_run import try_submission
 from backend.jobs.remedies import RemedyFinder
-from backend.models import GpuQuota, Job, Node, Tenant, User
+from backend.marginal_values.service import marginal_values, sums_of_days
+from backend.models import GpuQuota, Job, Node, Round, Tenant, User
 from backend.problems import Invalid
 from maat.api.jobs import JobBody
 from maat.scheduling.policies import POLICIES
@@ -202,3 +204,20 @@ def test_who_tries_a_submission_is_told_the_quota_that_would_hold_it(
     bound(database, cluster_id, "tenant", "a100", ceiling=2)
     with pytest.raises(Invalid, match="hold at most 2 a100, and this one needs more"):
         told(**some, gpu_count=4)
+
+
+def test_a_full_cluster_that_is_dealt_by_weights_has_prices_that_count(database: Database) -> None:
+    cluster_id = make_cluster(database)
+    for tenant in ("blue", "red"):
+        submit_as(database, cluster_id, tenant, count=40, max_gpus=1)
+        bound(database, cluster_id, tenant, "t4", guaranteed=1)
+    for number in range(4):
+        set_time(database, cluster_id, 30.0 + 60.0 * number)
+        live.step_cluster(database, cluster_id)
+    assert sum(held(database, cluster_id).values()) == 16
+    with database.session_scope(writes=False) as session:
+        prices = session.exec(select(Round.prices).order_by(col(Round.number))).all()
+        assert all(any(name.startswith("quota:t4:") for name in found) for found in prices)
+        values = marginal_values(sums_of_days(session, cluster_id, date.min, date.max))
+    assert {one.gpu_type: one.positive_share for one in values} == {"t4": 1.0, "a100": 1.0}
+    assert all(one.priced_hours == one.hours > 0 for one in values)

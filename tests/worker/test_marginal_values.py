@@ -11,7 +11,8 @@ from sqlmodel import select
 
 from backend.database import Database
 from backend.marginal_values import service
-from backend.marginal_values.service import marginal_values, policy_spans, sums_of_days
+from backend.marginal_values.service import marginal_values, sums_of_days
+from backend.marginal_values.spans import policy_spans
 from backend.models import Cluster, MarginalValueDay, Round
 from worker import housekeeping
 from worker.live import step as live
@@ -172,7 +173,7 @@ def test_rounds_of_policies_without_a_programme_have_no_price_and_none_is_invent
     ]
 
 
-def test_rounds_that_dealt_the_gpus_by_quotas_have_no_price(
+def test_rounds_whose_quotas_alone_have_a_price_do_not_say_what_one_more_gpu_is_worth(
     database: Database, cluster_id: str
 ) -> None:
     dealt = {"prices": {"capacity:t4": 0.0, "quota:t4:blue": 0.3}}
@@ -188,6 +189,65 @@ def test_rounds_that_dealt_the_gpus_by_quotas_have_no_price(
     (value,) = marginal_values(found)
     assert value.mean_value == pytest.approx(0.2)
     assert value.priced_hours == pytest.approx(value.hours / 2)
+
+
+def decided(
+    database: Database, cluster_id: str, *policies: tuple[str, float]
+) -> list[tuple[str, float, float, int]]:
+    """Make a round each minute, of the policies for so many minutes each; return the spans."""
+    names = [name for name, minutes in policies for _ in range(int(minutes))]
+    add(
+        database,
+        *(
+            a_round(cluster_id, n + 1, 60.0 * n, None, policy=name)
+            for n, name in enumerate([*names, names[-1]])
+        ),
+    )
+    sum_prices(database)
+    with database.session_scope(writes=False) as session:
+        spans = policy_spans(sums_of_days(session, cluster_id, dt.date.min, dt.date.max))
+    assert sum(span.hours for span in spans) == pytest.approx(len(names) / 60)
+    return [(s.policy, s.first_seconds / 60, s.last_seconds / 60, s.rounds) for s in spans]
+
+
+def test_a_policy_that_comes_back_decided_before_and_after(
+    database: Database, cluster_id: str
+) -> None:
+    found = decided(database, cluster_id, ("sia", 30), ("srtf", 10), ("sia", 50))
+    assert found == [("sia", 0, 30, 30), ("srtf", 30, 40, 10), ("sia", 40, 90, 50)]
+
+
+def test_a_policy_that_changes_over_days_is_told_once_for_each_time(
+    database: Database, cluster_id: str
+) -> None:
+    found = decided(database, cluster_id, ("sia", 700), ("las", 40), ("sia", 30))
+    assert [one[:3] for one in found] == [("sia", 0, 700), ("las", 700, 740), ("sia", 740, 770)]
+
+
+def test_policies_that_took_turns_within_a_day_overlap(database: Database, cluster_id: str) -> None:
+    found = decided(database, cluster_id, ("sia", 9), ("las", 5), ("sia", 5), ("las", 5))
+    assert found == [("sia", 0, 19, 14), ("las", 9, 24, 10)]
+
+
+def test_rounds_that_dealt_the_gpus_count_with_what_any_tenant_would_gain(
+    database: Database, cluster_id: str
+) -> None:
+    def dealt(capacity: float, *rows: float) -> dict[str, Any]:
+        named = {f"quota:t4:tenant-{n}": price for n, price in enumerate(rows)}
+        return {"prices": {"capacity:t4": capacity, **named, "quota:k80:tenant-0": 0.7}}
+
+    add(
+        database,
+        a_round(cluster_id, 1, 0.0, None, **dealt(0.1, 0.0, 0.3)),
+        a_round(cluster_id, 2, 60.0, None, **dealt(0.0, 0.0, 0.0)),
+        a_round(cluster_id, 3, 120.0, None, **dealt(0.0, 0.0, 0.3)),
+        a_round(cluster_id, 4, 180.0, None, prices={"capacity:t4": 0.0, "priority:t4:high:": 0.2}),
+        a_round(cluster_id, 5, 240.0, None),
+    )
+    sum_prices(database)
+    (row,) = days(database)
+    assert (row.seconds, row.priced_seconds, row.positive_seconds) == (240.0, 120.0, 60.0)
+    assert row.value_seconds == pytest.approx(0.1 * 60)
 
 
 def test_rounds_of_a_live_cluster_say_by_which_parameters_they_decided(

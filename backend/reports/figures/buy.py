@@ -27,8 +27,9 @@ _COLUMNS = (
 FORMULA = (
     "Worth = mean over time of the round's price of the type (the dual variable of its capacity "
     "row): about by how much the round's objective would have grown with one more such GPU. "
-    "Worth and scarcity are of whole days, utilisation is of the report's period. Rounds that "
-    "dealt the GPUs out by quotas or weights have no such price, and are left out."
+    "Worth and scarcity are of whole days, utilisation is of the report's period. Where quotas or "
+    "weights dealt the GPUs out, the price is the least that any tenant's row has; a round in "
+    "which that is zero, and another row of the type has a price, is left out."
 )
 MEANING = (
     "How to read it: the worth holds for one GPU more, this workload and this policy. It says "
@@ -36,17 +37,19 @@ MEANING = (
     "because the queue was long. Jobs take GPUs in ones, twos and fours, so a single GPU may add "
     "a little more or less."
 )
+NO_OBJECTIVE = "the policy's own."
 SCARCE = 0.05  # of the time
 THIN = 0.9  # coverage below which a caveat says so
+LEAST_COVERED = 0.5  # of the time: with prices of less, nothing is concluded from them
 
 
 def buy(facts: Facts) -> FigureOut:
-    values = facts.values
+    values = [_concluded(one) for one in facts.values]
     return figure(
         replace(facts, period=_days_of(facts.period)),
         "buy",
         QUESTION,
-        _answer(values),
+        _answer(values, facts),
         chart="values",
         columns=_columns(facts),
         rows=[_row(one) for one in values],
@@ -59,6 +62,13 @@ def _days_of(period: Period) -> Period:
     """Return the whole days that a period touches: worths are kept by day."""
     last = (period.end - timedelta(microseconds=1)).date()
     return replace(period, start=day_start(period.start.date()), end=period_of(last).end)
+
+
+def _concluded(one: TypeValue) -> TypeValue:
+    """Return a worth without its numbers, where these cover too little of the time."""
+    if one.covered >= LEAST_COVERED:
+        return one
+    return replace(one, mean_value=None, positive_share=None)
 
 
 def _columns(facts: Facts) -> list[ColumnOut]:
@@ -92,18 +102,48 @@ def _priced(values: Sequence[TypeValue]) -> list[TypeValue]:
     return [one for one in values if one.mean_value is not None]
 
 
-def _answer(values: Sequence[TypeValue]) -> str:
+def _answer(values: Sequence[TypeValue], facts: Facts) -> str:
     if not values:
         return "Nothing can be said: no round decided in this period."
     priced = _priced(values)
-    if not priced:
-        names = sorted({one.policy for one in values})
-        full = max(values, key=lambda one: one.used_share)
-        return (
-            f"The programme cannot say: {words.listed(names)} solves none, so GPUs have no price. "
-            f"Fullest was {full.gpu_type}, of a utilisation of {words.percent(full.used_share)}."
+    if _covered(values, by=priced) >= LEAST_COVERED:
+        return " ".join(_of_policy(of) for of in _by_policy(priced))
+    # Of most of the time no price is known: what was scarce is told, what was not is not.
+    scarce = [_of_policy(of) for of in _by_policy(priced) if _is_scarce(_best(of))]
+    return " ".join([*_unknown(values, facts), *scarce])
+
+
+def _covered(values: Sequence[TypeValue], *, by: Sequence[TypeValue]) -> float:
+    """Return the share of all the time that the prices of some cover, of the least covered type."""
+
+    def of_type(gpu_type: str) -> float:
+        hours = sum(one.hours for one in values if one.gpu_type == gpu_type)
+        known = sum(one.covered * one.hours for one in by if one.gpu_type == gpu_type)
+        return known / hours if hours else 0.0
+
+    return min(of_type(gpu_type) for gpu_type in {one.gpu_type for one in values})
+
+
+def _unknown(values: Sequence[TypeValue], facts: Facts) -> Iterator[str]:
+    """Say why nothing is concluded, and how full the GPUs were instead."""
+    solving = {one.policy for one in values if one.has_programme}
+    other = sorted({one.policy for one in values} - solving)
+    if solving:
+        yield (
+            "It cannot be said whether a type was scarce: a price is known for only "
+            f"{words.percent(_covered(values, by=values))} of the time."
         )
-    return " ".join(_of_policy(list(of)) for of in _by_policy(priced))
+    if other:
+        verb = "solves" if len(other) == 1 else "solve"
+        yield (
+            f"The programme cannot say: {words.listed(other)} {verb} none, so GPUs have no price."
+        )
+    full = max(values, key=lambda one: one.used_share)
+    yield f"Fullest was {full.gpu_type}, of a utilisation of {words.percent(full.used_share)}."
+    waits = facts.present.waits
+    if facts.tenant is None and waits is not None and waits.all.waiting:
+        verb = "waits" if waits.all.waiting == 1 else "wait"
+        yield f"{words.counted(waits.all.waiting, 'job')} {verb} at the end."
 
 
 def _by_policy(values: Sequence[TypeValue]) -> list[list[TypeValue]]:
@@ -113,18 +153,28 @@ def _by_policy(values: Sequence[TypeValue]) -> list[list[TypeValue]]:
     return [list(group) for _, group in groupby(sorted(values, key=policy), key=policy)]
 
 
+def _best(values: Sequence[TypeValue]) -> TypeValue:
+    return max(values, key=lambda one: one.mean_value or 0.0)
+
+
+def _is_scarce(one: TypeValue) -> bool:
+    return bool(one.mean_value) and (one.positive_share or 0.0) >= SCARCE
+
+
 def _of_policy(values: Sequence[TypeValue]) -> str:
     ranked = sorted(values, key=lambda one: -(one.mean_value or 0.0))
     best, name = ranked[0], ranked[0].policy
-    if not best.mean_value or (best.positive_share or 0.0) < SCARCE:
+    least = min(one.covered for one in values)
+    time = "time" if least >= THIN else f"{words.percent(least)} of the time with a price"
+    if not _is_scarce(best):
         return (
             f"Nothing, by the rounds of {name}: no type was scarce for more than "
-            f"{words.percent(SCARCE)} of the time."
+            f"{words.percent(SCARCE)} of the {time}."
         )
     parts = [
         f"By the rounds of {name} one more {best.gpu_type} was worth most "
         f"({words.number(best.mean_value)} of the policy's objective per round), and was scarce "
-        f"{words.percent(best.positive_share)} of the time."
+        f"{words.percent(best.positive_share)} of the {time}."
     ]
     parts += _others(ranked)
     parts += _for_money(values, best)
@@ -159,19 +209,21 @@ def _for_money(values: Sequence[TypeValue], best: TypeValue) -> Iterator[str]:
 
 
 def _objectives(values: Sequence[TypeValue]) -> Iterator[str]:
-    for policy, objective in sorted({(one.policy, one.objective) for one in _priced(values)}):
+    told = {(one.policy, one.objective or NO_OBJECTIVE) for one in _priced(values)}
+    for policy, objective in sorted(told):
         yield f"Objective of {policy}: {objective}"
 
 
 def _caveats(values: Sequence[TypeValue]) -> Iterator[str]:
     priced = _priced(values)
-    without = sorted({one.policy for one in values} - {one.policy for one in priced})
+    without = sorted({one.policy for one in values if not one.has_programme})
     if without and priced:
         yield f"Rounds of {words.listed(without)} have no prices and are left out."
     if len({(one.policy, one.policy_version) for one in priced}) > 1:
         yield "Several policies decided; worths of different policies cannot be compared."
-    for policy in _by_policy(priced):
+    for policy in _by_policy([one for one in values if one.has_programme]):
         least = min(one.covered for one in policy)
         if least < THIN:
             name = version(policy[0].policy, policy[0].policy_version)
-            yield f"Prices of {name} cover {words.percent(least)} of the time it decided."
+            little = "" if least >= LEAST_COVERED else ": too little to conclude from"
+            yield f"Prices of {name} cover {words.percent(least)} of the time it decided{little}."

@@ -24,7 +24,7 @@ def cost(facts: Facts) -> FigureOut:
         facts,
         "cost",
         QUESTION,
-        _answer(use, None if facts.past_is_short else facts.past.use, facts.tenant),
+        _answer(use, None if facts.past_differs else facts.past.use, facts.tenant),
         chart="costs",
         columns=_columns(use),
         rows=[] if use is None else list(_rows(use)),

@@ -139,13 +139,17 @@ def _compared(difference: float) -> str:
 def _caveats(found: Fairness, tenant: str | None) -> Iterator[str]:
     yield from found.notes
     yield from few(found.of(tenant).jobs, "ended with a known rho")
-    small = sum(0 < one.jobs < words.FEW for one in found.tenants if one.tenant != OTHERS)
+    small = [
+        one.tenant for one in found.tenants if 0 < one.jobs < words.FEW and one.tenant != OTHERS
+    ]
     if tenant is None and small and found.all.jobs >= words.FEW:
         yield (
-            f"{words.counted(small, 'tenant')} finished fewer than {words.FEW} jobs: their medians "
-            "are hints, and they are not judged by them."
+            f"{words.listed(small)} finished fewer than {words.FEW} jobs: medians of so few are "
+            "hints, and no tenant is judged by them."
         )
     if found.to_come:
         yield f"Of {words.counted(found.to_come, 'finished job')} rho is not worked out yet."
-    if any(one.deserved is None for one in found.tenants):
-        yield "Deserved shares are not known for every tenant."
+    mine = found.tenants if tenant is None else [found.of(tenant)]
+    if any(one.deserved is None for one in mine):
+        whose = "every tenant" if tenant is None else tenant
+        yield f"Deserved shares are not known for {whose}."

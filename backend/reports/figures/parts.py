@@ -63,7 +63,9 @@ def figure(
         sum_rows=sum_rows,
         formula=formula,
         window=window(facts),
-        policy_versions=[version(one.policy, one.version) for one in facts.policies],
+        policy_versions=list(
+            dict.fromkeys(version(one.policy, one.version) for one in facts.policies)
+        ),
         caveats=[*caveats],
     )
 

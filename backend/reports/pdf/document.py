@@ -28,6 +28,8 @@ from backend.reports.pdf.tables import TABLE, table_of
 from maat.api.reports import FigureOut, HeadlineOut, Paper, ReportOut
 
 MARGIN, FOOT = 18 * mm, 14 * mm
+FIRST_ROWS = 80 * mm  # of a table: so much of it stands on the page of its chart
+TALL = 10_000.0  # points: higher than a page
 
 
 def pdf_of(report: ReportOut, *, paper: Paper = Paper.A4, kept: Kept | None = None) -> bytes:
@@ -69,7 +71,8 @@ def pdf_of(report: ReportOut, *, paper: Paper = Paper.A4, kept: Kept | None = No
 
 
 def _foot(report: ReportOut, kept: Kept | None) -> str:
-    made = f"made {kept.made_at[:10]}, {kept.report_id}" if kept else "preview"
+    as_of = report["as_of"][:16].replace("T", " ")
+    made = f"made {kept.made_at[:10]}, {kept.report_id}" if kept else f"as of {as_of} UTC, not kept"
     return style.printable(f"{_cut(report['title'], 80)} · {made}")
 
 
@@ -138,7 +141,10 @@ def _tile(one: HeadlineOut) -> list[Flowable]:
 
 
 def _figure(figure: FigureOut, width: float) -> Iterator[Flowable]:
-    """Lay out a figure: its chart stays with the question; its table goes over pages as needed."""
+    """Lay out a figure: question, answer, chart and the first rows of its table stay together.
+
+    A long table goes on over pages; what stands below it stays with its last rows.
+    """
     head: list[Flowable] = [
         _Heading(figure["question"]),
         Paragraph(style.markup(figure["answer"]), style.ANSWER),
@@ -146,14 +152,22 @@ def _figure(figure: FigureOut, width: float) -> Iterator[Flowable]:
     drawn = drawing_of(figure, width)
     if drawn is not None:
         head.append(drawn)
-    yield KeepTogether(head)
+    foot = [Spacer(1, 1.5 * mm), *_caveats(figure["caveats"]), *_source(figure)]
     if figure["rows"]:
-        yield Spacer(1, 2 * mm)
-        yield table_of(figure, width)
-    yield Spacer(1, 1.5 * mm)
-    yield from _caveats(figure["caveats"])
-    yield KeepTogether(_source(figure))
+        table = table_of(figure, width, foot=foot)
+        head.append(Spacer(1, 2 * mm))
+        yield CondPageBreak(_height(head, width) + min(_height([table], width), FIRST_ROWS))
+        yield from [*head, table]
+    else:
+        yield KeepTogether([*head, *foot])
     yield Spacer(1, 5 * mm)
+
+
+def _height(parts: Sequence[Flowable], width: float) -> float:
+    """Return how high parts are below each other, with the spaces between them."""
+    return sum(
+        part.wrap(width, TALL)[1] + part.getSpaceBefore() + part.getSpaceAfter() for part in parts
+    )
 
 
 def _caveats(caveats: Sequence[str]) -> list[Flowable]:

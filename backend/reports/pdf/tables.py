@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from reportlab.lib.styles import ParagraphStyle
-from reportlab.platypus import Paragraph, Table, TableStyle
+from reportlab.platypus import Flowable, Paragraph, Table, TableStyle
 
 from backend.reports.figures.parts import shown
 from backend.reports.pdf import style
@@ -24,10 +25,18 @@ TABLE: list[Any] = [
     ("LEFTPADDING", (0, 0), (-1, -1), 2),
     ("RIGHTPADDING", (0, 0), (-1, -1), 2),
 ]
+FOOT: list[Any] = [
+    ("SPAN", (0, -1), (-1, -1)),
+    ("LEFTPADDING", (0, -1), (-1, -1), 0),
+    ("RIGHTPADDING", (0, -1), (-1, -1), 0),
+]
 
 
-def table_of(figure: FigureOut, width: float) -> Table:
-    """Return the table of a figure; it goes on over pages with its heading."""
+def table_of(figure: FigureOut, width: float, *, foot: Sequence[Flowable]) -> Table:
+    """Return the table of a figure; it goes on over pages with its heading.
+
+    `foot`: what stands below it, on the page of its last rows.
+    """
     columns = figure["columns"]
     printed, sums = _printed(figure)
     head = [
@@ -45,17 +54,17 @@ def table_of(figure: FigureOut, width: float) -> Table:
         for at, row in enumerate(printed)
     ]
     wide = [1.9 if column["is_text"] else 1.0 for column in columns]
+    last: list[Any] = [list(foot), *[""] * (len(columns) - 1)]
     table = Table(
-        [head, *rows], colWidths=[width * part / sum(wide) for part in wide], repeatRows=1
+        [head, *rows, last], colWidths=[width * part / sum(wide) for part in wide], repeatRows=1
     )
     first_sum = len(rows) - sums + 1  # row 0 is the heading
+    # No page begins with the sums alone, or with what stands below the table.
+    whole = ("NOSPLIT", (0, max(first_sum - 2, 0)), (0, len(rows) + 1))
+    table.setStyle(TableStyle([*TABLE, *FOOT, whole]))
     if sums:
         line = ("LINEABOVE", (0, first_sum), (-1, first_sum), 0.8, style.INK)
-        # No page begins with the sums alone.
-        whole = ("NOSPLIT", (0, max(first_sum - 2, 0)), (0, len(rows)))
-        table.setStyle(TableStyle([*TABLE, line, whole]))
-    else:
-        table.setStyle(TableStyle(TABLE))
+        table.setStyle(TableStyle([line]))
     return table
 
 
