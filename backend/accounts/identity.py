@@ -44,6 +44,20 @@ __all__ = [
 ]
 
 _OF_PAGES = "/_dash"
+_WHO = "Sign in at /sign-in, or send a token as `Authorization: Bearer maat_...`."
+_LOCAL = (
+    " Only the user who runs Maat needs neither, on the same machine and with no proxy between."
+)
+
+
+class SessionOver(Unauthenticated):
+    """The cookie of a session that has ended, or of another Maat at this address.
+
+    On the machine itself it does not count as no cookie: who was signed in as somebody else would
+    become the administrator without a word.
+    """
+
+    remedy = "Sign in again, or sign out: that takes the cookie away."
 
 
 @before_body
@@ -64,6 +78,23 @@ async def principal_of(request: Request) -> Principal:
 
 
 @before_body
+async def signing_out(request: Request) -> Principal | None:
+    """Return who signs out; None if the session is over already.
+
+    Raises Unauthenticated, CsrfFailed.
+    """
+    try:
+        principal: Principal = await principal_of(request)
+    except SessionOver:
+        return None
+    check_permitted(principal, Permission.ACCOUNT_MANAGE)
+    return principal
+
+
+signing_out.permission = Permission.ACCOUNT_MANAGE  # type: ignore[attr-defined]
+
+
+@before_body
 async def a_simulation(request: Request) -> None:
     """Count a request to simulate, once. Raises TooManyRequests."""
     if not getattr(request.state, "counts_as_simulation", False):
@@ -77,7 +108,7 @@ def _limits(request: Request) -> RateLimits:
 
 
 async def identified(request: Request) -> Principal:
-    """Look up who asks, now. Raises Unauthenticated, CsrfFailed."""
+    """Look up who asks, now. Raises Unauthenticated, SessionOver, CsrfFailed."""
     found = await sender_of(request)
     check_change(request, found)
     return found
@@ -91,9 +122,11 @@ def check_change(request: Request, sender: Principal) -> None:
 
 
 async def sender_of(request: Request) -> Principal:
-    """Look up whose credentials a request bears, whatever it asks for. Raises Unauthenticated.
+    """Look up whose credentials a request bears, whatever it asks for.
 
-    A token counts before a session, and a token that is no good is not replaced by anything.
+    Raises Unauthenticated, SessionOver.
+
+    A token counts before a session, and what is no good is not replaced by anything.
     """
     authorization = request.headers.get("authorization")
     settings: Settings = request.app.state.settings
@@ -103,7 +136,6 @@ async def sender_of(request: Request) -> Principal:
         return await _looked_up(
             request, partial(principal_by_token, secret=secret, database=database)
         )
-    local = settings.implicit_admin and is_local(request)
     cookie = session_secret(request)
     if cookie is not None:
         try:
@@ -111,15 +143,17 @@ async def sender_of(request: Request) -> Principal:
                 request,
                 partial(principal_by_session, secret=cookie, database=database, settings=settings),
             )
-        except Unauthenticated:
-            if not local:
-                raise
-    if local:
+        except Unauthenticated as over:
+            raise SessionOver(over.detail) from over
+    if needs_no_sign_in(request):
         return await _looked_up(request, partial(principal_named, name=LOCAL_USER))
-    raise Unauthenticated(
-        "Sign in at /sign-in, or send a token as `Authorization: Bearer maat_...`. Only the user "
-        "who runs Maat needs neither, on the same machine and with no proxy between."
-    )
+    raise Unauthenticated(_WHO + (_LOCAL if settings.implicit_admin else ""))
+
+
+def needs_no_sign_in(request: Request) -> bool:
+    """Return whether one who is not signed in is the local administrator here."""
+    settings: Settings = request.app.state.settings
+    return settings.implicit_admin and is_local(request)
 
 
 async def _looked_up(request: Request, find: Callable[[Session], Principal]) -> Principal:

@@ -15,7 +15,13 @@ from backend.accounts.cookies import (
     set_session_cookies,
     why_not_here,
 )
-from backend.accounts.identity import Principal, principal_of, require
+from backend.accounts.identity import (
+    Principal,
+    needs_no_sign_in,
+    principal_of,
+    require,
+    signing_out,
+)
 from backend.accounts.models import BrowserSession, User
 from backend.accounts.passwords import check_choice, hashed
 from backend.accounts.permissions import Permission, Role
@@ -64,7 +70,7 @@ def read_me(session: SessionDep, principal: Annotated[Principal, Depends(princip
 def read_ways(request: Request, settings: SettingsDep) -> SignInWaysOut:
     """How a browser can sign in here. Everybody may ask."""
     label = settings.oidc_label if settings.has_oidc else None
-    return SignInWaysOut(oidc=label, problem=why_not_here(request))
+    return SignInWaysOut(oidc=label, problem=why_not_here(request), local=needs_no_sign_in(request))
 
 
 @router.post("/sessions", operation_id="signIn", status_code=201, response_model=SignedInOut)
@@ -83,10 +89,14 @@ def begin(
 
 
 @router.delete("/sessions/current", operation_id="signOut", status_code=204)
-def end_current(session: SessionDep, principal: Self, request: Request) -> Response:
-    """Sign this browser out."""
+def end_current(
+    session: SessionDep,
+    principal: Annotated[Principal | None, Depends(signing_out)],
+    request: Request,
+) -> Response:
+    """Sign this browser out. Of a session that is over, it takes the cookies away."""
     secret = session_secret(request)
-    if secret is not None:
+    if secret is not None and principal is not None:
         end_session(session, secret)
         _record(session, principal, "sign out", principal.credential.id or "")
     response = Response(status_code=204)

@@ -28,6 +28,7 @@ from backend.tenancy import find_owned
 from maat.api.forecasts import ClusterChangesBody, ForecastBody
 from maat.api.jobs import JobBody
 from maat.api.simulations import MAX_SIMULATED_GPUS
+from maat.models.catalog import shipped_catalog
 
 KIND = "forecast"
 PLAYED = 18
@@ -116,7 +117,11 @@ def _with_job(
 
 
 def _check_changes(cluster: Cluster, nodes: Sequence[Node], changes: ClusterChangesBody) -> None:
-    errors = [*_unknown_nodes(nodes, changes), *_too_many_gpus(nodes, changes)]
+    errors = [
+        *_unknown_nodes(nodes, changes),
+        *_unknown_types(cluster, nodes, changes),
+        *_too_many_gpus(nodes, changes),
+    ]
     if errors:
         raise Invalid(errors[0].message, errors=errors)
     policy = changes.policy or cluster.policy
@@ -138,6 +143,22 @@ def _unknown_nodes(nodes: Sequence[Node], changes: ClusterChangesBody) -> Iterat
                 "The cluster has no node of this name.",
                 f"Use some of: {', '.join(sorted(known)[:20])}.",
                 name,
+            )
+
+
+def _unknown_types(
+    cluster: Cluster, nodes: Sequence[Node], changes: ClusterChangesBody
+) -> Iterator[FieldError]:
+    """Find added GPU types on which no job could run. A command may run on any."""
+    known = {*shipped_catalog().gpu_types, *(node.gpu_type for node in nodes)}
+    for index, body in enumerate(changes.add_nodes):
+        if not cluster.runs_commands and body.gpu_type not in known:
+            yield FieldError(
+                f"/changes/add_nodes/{index}/gpu_type",
+                "no_such_gpu_type",
+                "No model runs on this GPU type, and the cluster has none of it.",
+                f"Use some of: {', '.join(sorted(known))}.",
+                body.gpu_type,
             )
 
 

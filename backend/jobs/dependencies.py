@@ -51,10 +51,9 @@ def check_dependencies(session: Session, tenant_id: str, candidates: Sequence[Ca
             one.needs = list(_resolved(one, siblings, known))
     circle = _circle({one.index: _siblings(one) for one in candidates})
     for index in circle:
-        way = " -> ".join(f"#{number}" for number in [*circle, circle[0]])
-        message = f"The jobs wait for each other: {way}."
-        error = FieldError("/after", "circle", message, "Take one of these out.", f"#{index}")
-        candidates[index].errors.append(error)
+        one = candidates[index]
+        message, remedy = _told([_called(candidates[number]) for number in circle])
+        one.errors.append(FieldError("/after", "circle", message, remedy, _called(one)))
     refuse_followers(candidates)
 
 
@@ -231,6 +230,20 @@ def _circle(needs: Mapping[int, Sequence[int]]) -> list[int]:
     return []
 
 
+def _told(circle: Sequence[str]) -> tuple[str, str]:
+    """Return what is wrong with a circle of jobs, and the remedy."""
+    if len(circle) == 1:
+        return f"{circle[0]} waits for itself.", "Take it out."
+    way = " -> ".join([*circle, circle[0]])
+    return f"The jobs wait for each other: {way}.", "Take one of these out."
+
+
+def _called(one: Candidate) -> str:
+    """Return what names a job in its request: its external id, or its place."""
+    given = None if one.body is None else one.body.external_id
+    return f"#{one.index}" if given is None else given
+
+
 def refuse_followers(candidates: Sequence[Candidate]) -> None:
     """Refuse what waits for a job of the request that cannot be used, step by step."""
     left = True
@@ -239,7 +252,8 @@ def refuse_followers(candidates: Sequence[Candidate]) -> None:
         for one in candidates:
             bad = next((need for need in _siblings(one) if not candidates[need].usable), None)
             if one.usable and bad is not None:
-                message = f"It waits for job #{bad} of this request, which cannot be used."
+                name = _called(candidates[bad])
+                message = f"It waits for job {name} of this request, which cannot be used."
                 remedy = "Correct that one, or leave it out."
-                one.errors.append(FieldError("/after", "needs_refused", message, remedy, f"#{bad}"))
+                one.errors.append(FieldError("/after", "needs_refused", message, remedy, name))
                 left = True

@@ -43,6 +43,15 @@
             return '';
         },
 
+        /* Who runs Maat on this machine needs no session: without its cookie, they are `local`. */
+        async goOnLocally(clicks) {
+            if (!clicks) { return maat.noUpdate(); }
+            const problem = await tried('DELETE', '/api/v1/sessions/current');
+            if (problem !== null) { return problem; }
+            window.location.replace(nextPage());
+            return '';
+        },
+
         async signOut(clicks) {
             if (!clicks) { return maat.noUpdate(); }
             await tried('DELETE', '/api/v1/sessions/current');

@@ -13,6 +13,7 @@ from frontend.api import Api, Failure
 from frontend.callbacks import Changes, answer
 from frontend.components.cards import error_state, page_title
 from frontend.routing import QueryValue, in_browser, query_value, submits
+from frontend.visitors import HIDDEN, SHOWN
 from maat.client import calls
 
 # Of a sign-in at the provider: what happened, in the words of who reads it.
@@ -40,7 +41,10 @@ def layout(
         html.Div(
             [
                 page_title("Sign in"),
-                dmc.Paper([html.Div(id="sign-in-ways"), _form(told)], className="card"),
+                dmc.Paper(
+                    [html.Div(id="sign-in-ways"), _form(told), _without_signing_in()],
+                    className="card",
+                ),
             ],
             className="sign-in",
         ),
@@ -63,12 +67,35 @@ def _form(told: str) -> html.Div:
     )
 
 
+def _without_signing_in() -> html.Div:
+    """The way of who runs Maat on this machine; hidden elsewhere."""
+    return html.Div(
+        [
+            html.Div("or", className="hint middle"),
+            dmc.Button(
+                "Continue as the local administrator",
+                id="sign-in-local-button",
+                n_clicks=0,
+                variant="default",
+                fullWidth=True,
+            ),
+            html.Div(id="sign-in-local-problem", className="form-error", role="alert"),
+        ],
+        id="sign-in-local",
+        className="form-stack",
+        style=HIDDEN,
+    )
+
+
 def register(app: Dash, api: Api) -> None:
     add_page(__name__, path="/sign-in", title="Sign in", layout=layout)
     answer(
         app,
         partial(show_ways, api),
-        output={"ways": Output("sign-in-ways", "children")},
+        output={
+            "ways": Output("sign-in-ways", "children"),
+            "local": Output("sign-in-local", "style"),
+        },
         inputs={"_page": Input("sign-in-page", "id")},
         state={"search": State("here", "search")},
     )
@@ -81,22 +108,35 @@ def register(app: Dash, api: Api) -> None:
         State("sign-in-password", "value"),
         prevent_initial_call=True,
     )
+    in_browser(
+        app,
+        "goOnLocally",
+        Output("sign-in-local-problem", "children"),
+        Input("sign-in-local-button", "n_clicks"),
+        prevent_initial_call=True,
+    )
 
 
 async def show_ways(api: Api, *, _page: str, search: str | None) -> Changes:
-    """Offer the provider, if there is one, or say why nobody can sign in at this address."""
+    """Offer the provider, if there is one, or say why nobody can sign in at this address.
+
+    Who runs Maat on this machine is offered to go on without signing in.
+    """
     try:
         async with api.visitor() as maat:
             ways = await maat.send(calls.sign_in_ways())
     except Failure as error:
-        return {"ways": error_state(error)}
+        return {"ways": error_state(error), "local": HIDDEN}
+    local = SHOWN if ways["local"] else HIDDEN
     if ways["problem"]:
-        return {"ways": html.Div(ways["problem"], className="address-note", role="alert")}
+        told = html.Div(ways["problem"], className="address-note", role="alert")
+        return {"ways": told, "local": local}
     if not ways["oidc"]:
-        return {"ways": None}
+        return {"ways": None, "local": local}
     address = f"/api/v1/sign-in/oidc?{urlencode({'next': _next_of(search)})}"
     link = html.A(ways["oidc"], href=address, className="button-link primary wide")
-    return {"ways": html.Div([link, html.Div("or", className="hint middle")])}
+    offered = html.Div([link, html.Div("or", className="hint middle")])
+    return {"ways": offered, "local": local}
 
 
 def _next_of(search: str | None) -> str:

@@ -177,11 +177,13 @@ class SignedInOut(TypedDict):
 class SignInWaysOut(TypedDict):
     """How one can sign in here. `oidc`: what the button says; null without a provider.
 
-    `problem`: why a browser cannot sign in at this address; null if it can.
+    `problem`: why a browser cannot sign in at this address; null if it can. `local`: who is not
+    signed in is the local administrator here.
     """
 
     oidc: str | None
     problem: str | None
+    local: bool
 
 
 class SessionOut(TypedDict):

@@ -1,4 +1,4 @@
-"""The commands of `maat users`, `tenants`, `tokens`, `webhooks` and `db`, without their code."""
+"""The commands of `maat users`, `tenants`, `sessions`, `tokens`, `webhooks` and `db`; no code."""
 
 from __future__ import annotations
 
@@ -51,6 +51,17 @@ ACCOUNT_NOUNS = {
             ),
             Command("open", "Open a closed tenant again.", "maat.cli.tenants:reopen"),
             Command("remove", "Remove a tenant that has nothing.", "maat.cli.tenants:remove"),
+        ),
+    ),
+    "sessions": (
+        "Sessions: the browsers in which you are signed in.",
+        (
+            Command(
+                "list",
+                "List the browsers in which you are signed in, newest first.",
+                "maat.cli.sessions:list_sessions",
+            ),
+            Command("end", "Sign yourself out in one browser, or in all.", "maat.cli.sessions:end"),
         ),
     ),
     "tokens": (

@@ -18,6 +18,7 @@ from maat.cli.cluster_commands import CLUSTER_COMMANDS
 from maat.cli.import_commands import IMPORT_NOUNS
 from maat.cli.lazy_commands import EXIT_CODES, Command, add_lazily
 from maat.cli.numbers import whole_option
+from maat.cli.report_commands import REPORT_COMMANDS
 from maat.cli.service import AsJson, show
 from maat.cli.terminal_text import without_controls
 from maat.scheduling.errors import InputError, MaatError
@@ -106,6 +107,11 @@ COMMANDS = (
         "maat.cli.ready:ready",
     ),
     Command(
+        "password",
+        "Change your own password. You are signed out in all browsers; tokens stay.",
+        "maat.cli.sessions:password",
+    ),
+    Command(
         "audit",
         "List what was changed, by whom, newest first; or write it to a file.",
         "maat.cli.audit:audit",
@@ -165,39 +171,7 @@ COMMANDS = (
         "maat.cli.fairness:fairness",
     ),
     Command("rho", "Show finish-time fairness of a job that has ended.", "maat.cli.fairness:rho"),
-    Command(
-        "report",
-        "Report a period to managers; without one, this week.",
-        "maat.cli.report:report",
-    ),
-    Command("reports", "List kept reports, newest first.", "maat.cli.report:reports"),
-    Command(
-        "schedule-report",
-        "Have a report made each week or month, and sent to a folder or a webhook.",
-        "maat.cli.report_schedules:schedule_report",
-    ),
-    Command(
-        "report-schedules",
-        "List schedules of reports, or the deliveries of one.",
-        "maat.cli.report_schedules:report_schedules",
-    ),
-    Command(
-        "unschedule-report",
-        "Delete a schedule of reports. Kept reports stay.",
-        "maat.cli.report_schedules:unschedule_report",
-    ),
-    Command(
-        "usage",
-        "GPU-hours of a period: allocated, used, useful, lost, and what they cost.",
-        "maat.cli.usage:usage",
-    ),
-    Command("prices", "List what GPU-hours cost, and from which day on.", "maat.cli.usage:prices"),
-    Command(
-        "price",
-        "Set what a GPU-hour of a type costs from a day on. Earlier days cost what they cost.",
-        "maat.cli.usage:price",
-    ),
-    Command("unprice", "Remove a price: the one before it counts on.", "maat.cli.usage:unprice"),
+    *REPORT_COMMANDS,
     Command(
         "measurements",
         "List uploaded measurements, newest first.",

@@ -17,6 +17,16 @@ CLUSTER_COMMANDS = (
         "maat.cli.change_cluster:change_cluster",
     ),
     Command(
+        "pause-cluster",
+        "Stop a cluster's time: no rounds and no progress until it is resumed.",
+        "maat.cli.clusters:pause_cluster",
+    ),
+    Command(
+        "resume-cluster",
+        "Let the time of a paused cluster go on.",
+        "maat.cli.clusters:resume_cluster",
+    ),
+    Command(
         "nodes",
         "List the nodes of a cluster: GPUs, which are out of service, and who holds them.",
         "maat.cli.nodes:nodes",

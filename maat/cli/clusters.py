@@ -1,4 +1,4 @@
-"""`maat clusters` and `maat create-cluster`: the clusters of a running service."""
+"""`maat clusters`, and the commands that create, pause and resume one."""
 
 from __future__ import annotations
 
@@ -112,3 +112,27 @@ def _number_or_text(value: str) -> object:
     except ValueError:
         return value
     return number if isinstance(number, int | float) else value
+
+
+def pause_cluster(
+    cluster: Annotated[str, typer.Argument(help="Its id or name.")],
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Stop a cluster's time: no rounds and no progress until it is resumed."""
+    _act(cluster, "pause", "is paused", url, as_json)
+
+
+def resume_cluster(
+    cluster: Annotated[str, typer.Argument(help="Its id or name.")],
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Let the time of a paused cluster go on."""
+    _act(cluster, "resume", "goes on", url, as_json)
+
+
+def _act(cluster: str, action: str, told: str, url: str, as_json: bool) -> None:
+    with client_of(url) as maat:
+        changed = maat.act_on_cluster(cluster, action)
+    show(changed, as_json, f"{changed['name']} {told}")

@@ -32,6 +32,15 @@ NAMED = {
     "last_month": "last-month",
 }
 OF_CLUSTER = typer.Option(help="Cluster id or name; default: the first.")
+PdfFile = Annotated[Path | None, typer.Option("--pdf", help="Write it to this file as PDF.")]
+CsvFile = Annotated[Path | None, typer.Option("--csv", help="Write it to this file as CSV.")]
+JsonFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--json-file", help="Write it to this file as JSON: the bytes that its checksum is of."
+    ),
+]
+PaperOfPdf = Annotated[str, typer.Option("--paper", help="Paper of the PDF: a4 or letter.")]
 
 
 def report(
@@ -48,9 +57,9 @@ def report(
         str | None, typer.Option(help="Of this tenant; default: of all that you may see.")
     ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Keep it: it gets an id.")] = False,
-    pdf: Annotated[Path | None, typer.Option(help="Write it to this file as PDF.")] = None,
-    csv: Annotated[Path | None, typer.Option(help="Write it to this file as CSV.")] = None,
-    paper: Annotated[str, typer.Option(help="Paper of the PDF: a4 or letter.")] = "a4",
+    pdf: PdfFile = None,
+    csv: CsvFile = None,
+    paper: PaperOfPdf = "a4",
     cluster: Annotated[str | None, OF_CLUSTER] = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
@@ -71,11 +80,11 @@ def report(
         else:
             made, contents = _made(maat, cluster_id, asked, files, paper)
     for form, content in contents.items():
-        _write(files[form], content)
+        write_file(files[form], content)
     if as_json:
         show(made, True, "")
     elif not contents:
-        _print(made)
+        print_report(made)
 
 
 def _made(
@@ -137,7 +146,8 @@ def _period(flags: dict[str, bool], start: str | None, end: str | None) -> str |
     return NAMED[given[0]] if given else None
 
 
-def _write(path: Path | None, content: bytes) -> None:
+def write_file(path: Path | None, content: bytes) -> None:
+    """Write a file that the caller named. Raises MaatError."""
     if path is None:
         return
     try:
@@ -149,7 +159,7 @@ def _write(path: Path | None, content: bytes) -> None:
     typer.echo(f"wrote {path}", err=True)
 
 
-def _print(made: ReportOut) -> None:
+def print_report(made: ReportOut) -> None:
     for line in _lines(made):
         say(line)
 

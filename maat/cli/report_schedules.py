@@ -1,9 +1,9 @@
-"""`maat schedule-report`, `maat report-schedules` and `maat unschedule-report`."""
+"""`maat report-schedules`, and the commands that make, change, send and delete a schedule."""
 
 from __future__ import annotations
 
 import os
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,6 +18,13 @@ from maat.cli.service import (
 )
 from maat.scheduling.errors import ParameterError
 
+if TYPE_CHECKING:
+    from maat.api.reports import ScheduleOut
+
+ScheduleId = Annotated[str, typer.Argument(help="The schedule's id, from `maat report-schedules`.")]
+SecretFrom = typer.Option(
+    "--secret-env", help="Variable of your environment with the secret that signs."
+)
 OF_CLUSTER = typer.Option(help="Cluster id or name; default: the first.")
 
 
@@ -29,12 +36,7 @@ def schedule_report(
         bool, typer.Option("--folder", help="Write files to the operator's folder.")
     ] = False,
     webhook: Annotated[str | None, typer.Option(help="Post it to this URL.")] = None,
-    variable: Annotated[
-        str,
-        typer.Option(
-            "--secret-env", help="Variable of your environment with the secret that signs."
-        ),
-    ] = "MAAT_WEBHOOK_SECRET",
+    variable: Annotated[str, SecretFrom] = "MAAT_WEBHOOK_SECRET",
     form: Annotated[
         list[str] | None, typer.Option(help="pdf, csv or json; may be repeated; default: pdf.")
     ] = None,
@@ -83,10 +85,65 @@ def report_schedules(
     show(found, as_json, table_of(columns, rows))
 
 
-def unschedule_report(
-    schedule: Annotated[str, typer.Argument(help="The schedule's id.")],
+def change_report_schedule(
+    schedule: ScheduleId,
+    name: Annotated[str | None, typer.Option(help="Its new name.")] = None,
+    hour: Annotated[int | None, typer.Option(help="Another hour of the day, UTC.")] = None,
+    webhook: Annotated[str | None, typer.Option(help="Post it to this URL from now on.")] = None,
+    variable: Annotated[str | None, SecretFrom] = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
+) -> None:
+    """Change a schedule's name, hour, URL or secret."""
+    secret = None if variable is None else _secret(variable)
+    given = {"name": name, "hour": hour, "url": webhook, "secret": secret}
+    body = {field: value for field, value in given.items() if value is not None}
+    if not body:
+        raise ParameterError(
+            "are missing",
+            field="changes",
+            remedy="Say what to change: --name, --hour, --webhook or --secret-env.",
+        )
+    _change(schedule, body, url, as_json)
+
+
+def pause_report_schedule(
+    schedule: ScheduleId, url: Url = DEFAULT_URL, as_json: AsJson = False
+) -> None:
+    """Pause a schedule: no report is made by it until it is resumed."""
+    _change(schedule, {"active": False}, url, as_json)
+
+
+def resume_report_schedule(
+    schedule: ScheduleId, url: Url = DEFAULT_URL, as_json: AsJson = False
+) -> None:
+    """Resume a paused schedule, from its next due time on."""
+    _change(schedule, {"active": True}, url, as_json)
+
+
+def send_report(schedule: ScheduleId, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """Make a schedule's report and send it now, to see whether it arrives."""
+    with client_of(url) as maat:
+        made = maat.deliver_report(schedule)
+    show(made, as_json, _on_its_way(made["id"], schedule))
+
+
+def retry_report(
+    schedule: ScheduleId,
+    delivery: Annotated[
+        str, typer.Argument(help="The delivery's id, from `maat report-schedules ID`.")
+    ],
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Send a report once more whose delivery has failed, with the same id."""
+    with client_of(url) as maat:
+        made = maat.retry_report_delivery(schedule, delivery)
+    show(made, as_json, _on_its_way(made["id"], schedule))
+
+
+def unschedule_report(
+    schedule: ScheduleId, url: Url = DEFAULT_URL, as_json: AsJson = False
 ) -> None:
     """Delete a schedule of reports. Kept reports stay."""
     with client_of(url) as maat:
@@ -103,6 +160,11 @@ def _channel(folder: bool, webhook: str | None, variable: str) -> dict[str, str]
         )
     if webhook is None:
         return {"channel": "folder"}
+    return {"channel": "webhook", "url": webhook, "secret": _secret(variable)}
+
+
+def _secret(variable: str) -> str:
+    """Return the secret of this variable of the environment. Raises ParameterError."""
     secret = os.environ.get(variable)
     if not secret:
         raise ParameterError(
@@ -110,4 +172,21 @@ def _channel(folder: bool, webhook: str | None, variable: str) -> dict[str, str]
             field=variable,
             remedy="Put the secret that signs messages into this variable of the environment.",
         )
-    return {"channel": "webhook", "url": webhook, "secret": secret}
+    return secret
+
+
+def _change(schedule: str, body: dict[str, Any], url: str, as_json: bool) -> None:
+    with client_of(url) as maat:
+        version = maat.report_schedule(schedule)["version"]
+        changed = maat.change_report_schedule(schedule, body, version=version)
+    show(changed, as_json, _sentence(changed))
+
+
+def _sentence(one: ScheduleOut) -> str:
+    if not one["active"]:
+        return f"{one['name']} ({one['id']}) is paused"
+    return f"{one['name']} ({one['id']}) is next due at {one['next_due_at']}"
+
+
+def _on_its_way(delivery: str, schedule: str) -> str:
+    return f"{delivery} is on its way: `maat report-schedules {schedule}` says what came of it"

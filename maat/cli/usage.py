@@ -1,4 +1,4 @@
-"""`maat usage`, `maat prices`, `maat price` and `maat unprice`: GPU-hours and what they cost."""
+"""`maat usage`, `maat prices` and what changes prices: GPU-hours and what they cost."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from maat.cli.service import (
 from maat.scheduling.errors import ParameterError
 
 if TYPE_CHECKING:
-    from maat.api.usage import UsageFigures, UsageOut
+    from maat.api.usage import PriceOut, UsageFigures, UsageOut
 
+PriceId = Annotated[str, typer.Argument(help="The price's id: see maat prices.")]
 Cluster = Annotated[str | None, typer.Option(help="Cluster id or name; default: the first.")]
 
 
@@ -92,12 +93,37 @@ def price(
     body |= {} if valid_from is None else {"valid_from": valid_from}
     with client_of(url) as maat:
         made = maat.add_price(cluster_or_first(maat, cluster), body)
-    words = f"{made['price_per_gpu_hour']} {made['currency']} per GPU-hour"
-    show(made, as_json, f"{made['id']}: {gpu_type} costs {words} from {made['valid_from']} on")
+    show(made, as_json, _told(made))
+
+
+def change_price(
+    price_id: PriceId,
+    amount: Annotated[
+        str | None, typer.Option(help="The right price per GPU-hour, such as 2.50.")
+    ] = None,
+    valid_from: Annotated[
+        str | None, typer.Option("--from", help="The right first day, such as 2026-11-01.")
+    ] = None,
+    cluster: Cluster = None,
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Correct a price: its days cost what it says then, past ones too."""
+    given = {"price_per_gpu_hour": amount, "valid_from": valid_from}
+    body: Any = {field: value for field, value in given.items() if value is not None}
+    if not body:
+        raise ParameterError(
+            "are missing", field="changes", remedy="Say what to correct: --amount or --from."
+        )
+    with client_of(url) as maat:
+        where = cluster_or_first(maat, cluster)
+        version = maat.price(where, price_id)["version"]
+        changed = maat.change_price(where, price_id, body, version=version)
+    show(changed, as_json, _told(changed))
 
 
 def unprice(
-    price_id: Annotated[str, typer.Argument(help="The price's id: see maat prices.")],
+    price_id: PriceId,
     cluster: Cluster = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
@@ -108,6 +134,11 @@ def unprice(
         known = maat.price(where, price_id)
         maat.remove_price(where, price_id, version=known["version"])
     show({"removed": known}, as_json, f"{price_id} is removed")
+
+
+def _told(price: PriceOut) -> str:
+    words = f"{price['price_per_gpu_hour']} {price['currency']} per GPU-hour"
+    return f"{price['id']}: {price['gpu_type']} costs {words} from {price['valid_from']} on"
 
 
 def _period(*, week: bool, month: bool, period: PeriodName | None) -> PeriodName | None:

@@ -126,4 +126,4 @@ def password_from(from_stdin: bool, words: str) -> str:
     """Read a password: never an argument, which others on the machine could see."""
     if from_stdin:
         return sys.stdin.readline().rstrip("\n")
-    return str(typer.prompt(words, hide_input=True, confirmation_prompt=True))
+    return str(typer.prompt(words, hide_input=True, confirmation_prompt=True, err=True))

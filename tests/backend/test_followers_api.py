@@ -69,9 +69,16 @@ def test_jobs_of_a_batch_follow_each_other_by_place_or_external_id(
 @pytest.mark.parametrize(
     ("bodies", "circle"),
     [
-        ([body("a", after=["#1"]), body("b", after=["#2"]), body("c", after=["#0"])], "#0 -> #1"),
-        ([body("a"), body("b", after=["#1"])], "#1 -> #1"),
-        ([body("a", external_id="x", after=["y"]), body("b", external_id="y", after=["x"])], "#1"),
+        (
+            [body("a", after=["#1"]), body("b", after=["#2"]), body("c", after=["#0"])],
+            "each other: #0 -> #1 -> #2 -> #0.",
+        ),
+        ([body("a"), body("b", after=["#1"])], "#1 waits for itself."),
+        ([body("a", external_id="d1", after=["d1"])], "d1 waits for itself."),
+        (
+            [body("a", external_id="x", after=["y"]), body("b", external_id="y", after=["x"])],
+            "each other: x -> y -> x.",
+        ),
     ],
 )
 def test_a_circle_is_refused_and_named(
@@ -82,6 +89,15 @@ def test_a_circle_is_refused_and_named(
     found = answer.json()["errors"]
     assert {error["code"] for error in found} <= {"circle", "needs_refused"}
     assert circle in found[0]["message"]
+
+
+def test_a_job_that_waits_for_itself_is_named_by_the_id_that_it_was_given(
+    refusing: TestClient,
+) -> None:
+    answer = refusing.post(JOBS, json=body("train", external_id="d1", after=["d1"]))
+    (error,) = answer.json()["errors"]
+    assert (answer.status_code, error["pointer"]) == (422, "/after")
+    assert (error["message"], error["value"]) == ("d1 waits for itself.", "d1")
 
 
 def test_what_follows_a_refused_job_of_a_partial_batch_is_refused_too(client: TestClient) -> None:

@@ -231,6 +231,10 @@ def test_a_question_is_an_operation_and_stores_no_job(
         ({"changes": {"policy_parameters": {"p": 1}}}, "/changes"),
         ({"changes": {"placer": "anywhere"}}, "/changes/placer"),
         (
+            {"changes": {"add_nodes": [{"gpu_type": "nosuch", "gpu_count": 8}]}},
+            "/changes/add_nodes/0/gpu_type",
+        ),
+        (
             {"changes": {"add_nodes": [{"gpu_type": "t4", "gpu_count": 64, "count": 5000}]}},
             "/changes/add_nodes",
         ),

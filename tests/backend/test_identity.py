@@ -105,8 +105,16 @@ def test_nobody_else_is_let_in_without_a_token(
 
 
 def test_the_local_admin_can_be_turned_off(app: FastAPI, settings: Settings) -> None:
+    told = visitor(app, address="10.0.0.9").get(ME).json()["detail"]
+    assert told.endswith(
+        "Only the user who runs Maat needs neither, on the same machine and with no proxy between."
+    )
     app.state.settings = settings.model_copy(update={"implicit_admin": False})
-    assert visitor(app).get(ME).status_code == 401
+    refused = visitor(app).get(ME)
+    assert refused.status_code == 401
+    assert refused.json()["detail"] == (
+        "Sign in at /sign-in, or send a token as `Authorization: Bearer maat_...`."
+    )
     assert visitor(app).get("/api/v1/health").status_code == 200
 
 

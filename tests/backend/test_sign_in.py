@@ -291,6 +291,46 @@ def test_on_the_machine_itself_a_session_counts_before_the_local_administrator(
     assert visitor.get(ME).json()["user"] == "local"
 
 
+def test_on_the_machine_itself_a_session_that_is_over_does_not_become_the_administrator(
+    client: TestClient, ann: str, browser: Browser
+) -> None:
+    visitor = signed_in(browser(url="http://127.0.0.1:8000", address="127.0.0.1"))
+    assert visitor.get("/api/v1/sign-in-ways").json()["local"]
+    assert client.post("/api/v1/users/ann/actions/sign-out").is_success
+    for method, path in (("GET", ME), ("POST", JOBS), ("GET", "/api/v1/events")):
+        refused = visitor.request(method, path)
+        assert (refused.status_code, refused.json()["type"]) == (401, "/problems/unauthenticated")
+    assert "The session is over" in visitor.get(ME).json()["detail"]
+    evil = {"Origin": "https://evil.example"}
+    assert visitor.delete(f"{SESSIONS}/current", headers=evil).status_code == 403
+    assert visitor.get(ME).status_code == 401
+    assert visitor.delete(f"{SESSIONS}/current").status_code == 204
+    assert dict(visitor.cookies) == {}
+    assert visitor.get(ME).json()["user"] == "local"
+
+
+@pytest.mark.parametrize("cookie", ["of-another-data-folder", "x" * 500])
+def test_a_cookie_of_another_maat_is_asked_to_sign_in_or_out(
+    ann: str, browser: Browser, cookie: str
+) -> None:
+    visitor = browser(url="http://127.0.0.1:8000", address="127.0.0.1")
+    visitor.cookies.set(PLAIN_COOKIE, cookie)
+    assert visitor.get(ME).status_code == 401
+    assert signed_in(visitor).get(ME).json()["user"] == "ann"
+
+
+def test_a_far_away_browser_whose_session_is_over_signs_out_and_is_nobody(
+    client: TestClient, ann: str, browser: Browser
+) -> None:
+    visitor = signed_in(browser())
+    assert not visitor.get("/api/v1/sign-in-ways").json()["local"]
+    assert client.post("/api/v1/users/ann/actions/sign-out").is_success
+    assert visitor.delete(f"{SESSIONS}/current").status_code == 204
+    assert dict(visitor.cookies) == {}
+    assert visitor.get(ME).status_code == 401
+    assert visitor.delete(f"{SESSIONS}/current").status_code == 401
+
+
 # ---- who is refused, and how
 
 

@@ -62,6 +62,37 @@ def test_one_is_led_to_sign_in_and_back_and_out_again(page: Page, served: Server
     assert page.context.cookies() == []
 
 
+def test_whose_session_is_over_is_not_made_the_local_administrator_but_asked(
+    served: Server, chromium: Browser
+) -> None:
+    """Here the browser is one of the machine itself, as after `make up`."""
+    context = chromium.new_context()
+    page = context.new_page()
+    page.goto(f"{served.url}/account")
+    expect(page.locator("#visitor")).to_have_text("local")
+    page.goto(f"{served.url}/sign-in?next=/account")
+    sign_in(page, "vic")
+    expect(page.locator("#visitor")).to_have_text("vic")
+    served.client.sign_out_user("vic")
+    page.locator("a.nav-link", has_text="Jobs").click()
+    expect(page).to_have_url(re.compile(rf"{re.escape(served.url)}/sign-in\?next="))
+    assert page.request.get(f"{served.url}/api/v1/me").status == 401
+    page.get_by_role("button", name="Continue as the local administrator").click()
+    expect(page).to_have_url(re.compile(rf"{re.escape(served.url)}/jobs"))
+    expect(page.locator("#visitor")).to_have_text("local")
+    assert context.cookies() == []
+    context.close()
+
+
+def test_nobody_else_is_offered_to_go_on_without_signing_in(page: Page, served: Server) -> None:
+    with page.expect_response(lambda one: "sign-in-ways" in (one.request.post_data or "")) as told:
+        page.goto(f"{served.url}/sign-in")
+    changed = told.value.json()["response"]
+    assert changed["sign-in-local"]["style"] == {"display": "none"}
+    expect(page.locator("#sign-in-button")).to_be_visible()
+    expect(page.locator("#sign-in-local")).to_be_hidden()
+
+
 @pytest.mark.parametrize(
     "wanted",
     [

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from maat.cli.app import app as commands
 from maat.client import ApiError, Client
+from maat.scheduling.errors import ParameterError
 
 Run = Callable[..., str]
 PASSWORD = "a sentence to remember"
@@ -93,3 +94,49 @@ def test_what_cannot_be_done_ends_with_the_services_words(run: Run, maat: Client
         run("users", "create", "eve", "--password-stdin", typed="short\n")
     with pytest.raises(Exception, match="nothing would change"):
         run("users", "change", "local")
+
+
+def test_ones_own_sessions_are_listed_and_ended(run: Run, maat: Client, app: FastAPI) -> None:
+    run("users", "set-password", "local", "--password-stdin", typed=f"{PASSWORD}\n")
+    assert run("sessions", "list") == "You are signed in nowhere.\n"
+    for browser in ("Firefox", "Chromium", "Epiphany"):
+        sign_in(app, "local", PASSWORD, browser=browser)
+    newest, _, oldest = maat.sessions()
+    lines = run("sessions", "list").splitlines()
+    assert lines[1].startswith(newest["id"])
+    assert lines[1].endswith("Epiphany")
+    assert run("sessions", "end", oldest["id"]) == "1 session has ended.\n"
+    assert oldest["id"] not in run("sessions", "list")
+    for wrong in ((), (newest["id"], "--all")):
+        with pytest.raises(ParameterError, match=r"is missing|beside --all"):
+            run("sessions", "end", *wrong)
+    assert run("sessions", "end", "--all") == "2 sessions have ended.\n"
+    assert maat.sessions() == []
+
+
+def test_ones_own_password_is_changed_at_a_prompt_or_from_standard_input(
+    run: Run, maat: Client, app: FastAPI
+) -> None:
+    fresh, last = "another sentence of words", "the last of all sentences"
+    run("users", "set-password", "local", "--password-stdin", typed=f"{PASSWORD}\n")
+    sign_in(app, "local", PASSWORD, browser="Firefox")
+    said = run("password", typed=f"{PASSWORD}\n{fresh}\n{fresh}\n")
+    assert said.endswith("Your password is changed. 1 session has ended.\n")
+    assert PASSWORD not in said
+    assert fresh not in said
+    sign_in(app, "local", fresh, browser="Firefox")
+    changed = run("password", "--password-stdin", typed=f"{fresh}\n{last}\n")
+    assert changed == "Your password is changed. 1 session has ended.\n"
+    with pytest.raises(ApiError) as refused:
+        run("password", "--password-stdin", typed=f"{fresh}\n{last}\n")
+    assert refused.value.status == 401
+    given = CliRunner().invoke(commands, ("password", PASSWORD))
+    assert given.exit_code == 2
+
+
+def sign_in(app: FastAPI, name: str, password: str, *, browser: str) -> None:
+    """Sign a person in, as a browser of that machine does."""
+    visitor = TestClient(app, base_url="http://127.0.0.1:8000", client=("127.0.0.1", 50000))
+    body = {"name": name, "password": password}
+    signed = visitor.post("/api/v1/sessions", json=body, headers={"User-Agent": browser})
+    assert signed.status_code == 201, signed.text

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import typer
+from deliveries import fail_delivery
 from fastapi import FastAPI
 from typer.testing import CliRunner
 
@@ -48,9 +49,9 @@ WITH = {
 class Walk:
     """Runs commands with --json, and keeps which ran."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, app: FastAPI, folder: Path) -> None:
         self.seen: set[str] = set()
-        self.folder = folder
+        self.app, self.folder = app, folder
 
     def __call__(self, command: str, *arguments: str, typed: str | None = None) -> Any:
         words = [*command.split(), "--json", *arguments]
@@ -66,13 +67,15 @@ def walk(app: FastAPI, maat: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.setattr(Client, "close", lambda _: None)
     monkeypatch.setattr("maat.client.Client", lambda *_, **__: maat)
     monkeypatch.setenv("MAAT_WEBHOOK_SECRET", "a-secret-of-more-than-16")
-    return Walk(tmp_path)
+    return Walk(app, tmp_path)
 
 
 def clusters(walk: Walk) -> None:
     walk("clusters")
     walk("create-cluster", "other", "--shape", "t4=1x4")
     walk("change-cluster", "other", "--policy", "fifo")
+    walk("pause-cluster", "other")
+    walk("resume-cluster", "other")
     walk("nodes")
     walk("add-nodes", "--gpu-type", "t4", "--gpus", "4", "--cluster", "other")
     walk("resize-node", "t4-1", "--gpus", "8", "--cluster", "other")
@@ -112,12 +115,22 @@ def jobs(walk: Walk) -> None:
 
 def reports(walk: Walk) -> None:
     price = walk("price", "t4", "0.35", "EUR", "--from", "2026-03-02")
+    walk("change-price", price["id"], "--amount", "0.36")
     walk("prices")
     walk("unprice", price["id"])
     walk("report", "--week", "--keep")
-    walk("reports")
+    (kept,) = walk("reports")
+    walk("kept-report", kept["id"], "--pdf", str(walk.folder / "kept.pdf"))
+    walk("delete-report", kept["id"], "--yes")
     schedule = walk("schedule-report", "Mondays", "--webhook", "https://93.184.216.34/hook")
+    walk("change-report-schedule", schedule["id"], "--hour", "7")
+    walk("pause-report-schedule", schedule["id"])
+    walk("resume-report-schedule", schedule["id"])
+    sent = walk("send-report", schedule["id"])
+    fail_delivery(walk.app, sent["id"])
+    walk("retry-report", schedule["id"], sent["id"])
     walk("report-schedules")
+    walk("report-schedules", schedule["id"])
     walk("unschedule-report", schedule["id"])
     table = walk.folder / "interference.csv"
     table.write_text("victim,partner,gpu_count,slowdown\nbert,ncf,1,1.5\n")
@@ -140,6 +153,10 @@ def accounts(walk: Walk) -> None:
     walk("users sign-out", "ann")
     walk("users list")
     walk("users remove", "ann")
+    walk("users set-password", "local", "--password-stdin", typed=secret)
+    walk("password", "--password-stdin", typed=f"{secret}another {secret}")
+    walk("sessions list")
+    walk("sessions end", "--all")
     token = walk("tokens create", "nightly")
     walk("tokens list")
     walk("tokens revoke", token["id"])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from deliveries import fail_delivery
 from fastapi import FastAPI
 from typer.testing import CliRunner
 
@@ -95,6 +97,58 @@ def test_a_schedule_is_made_listed_and_deleted(
     assert not maat.change_report_schedule(schedule["id"], changes, version=1)["active"]
     run("unschedule-report", schedule["id"])
     assert maat.report_schedules() == []
+
+
+def test_a_kept_report_is_read_again_in_all_its_forms_and_deleted_after_a_question(
+    run: Run, maat: Client, tmp_path: Path
+) -> None:
+    run("report", "--last-week", "--keep")
+    (kept,) = maat.reports(cluster="demo")
+    document = maat.kept_report(kept["id"])["document"]
+    assert document["title"] in run("kept-report", kept["id"])
+    assert json.loads(run("kept-report", kept["id"], "--json")) == document
+    pdf, table, data = (tmp_path / f"kept.{form}" for form in ("pdf", "csv", "json"))
+    files = ("--pdf", str(pdf), "--csv", str(table), "--json-file", str(data))
+    assert run("kept-report", kept["id"], *files) == ""
+    assert pdf.read_bytes().startswith(b"%PDF")
+    assert next(csv.reader(table.open(newline="", encoding="utf-8")))[:2] == ["report", "title"]
+    assert hashlib.sha256(data.read_bytes()).hexdigest() == kept["checksum"]
+
+    refused = CliRunner().invoke(commands, ("delete-report", kept["id"]), input="n\n")
+    assert refused.exit_code == 1
+    assert document["title"] in refused.output
+    assert maat.reports() != []
+    assert run("delete-report", kept["id"], "--yes") == f"{kept['id']} is deleted\n"
+    assert maat.reports() == []
+
+
+def test_a_schedule_is_changed_paused_resumed_and_sent(
+    run: Run, maat: Client, app: FastAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MAAT_WEBHOOK_SECRET", SECRET)
+    schedule = json.loads(run("schedule-report", "Mondays", "--webhook", URL, "--json"))["id"]
+    with pytest.raises(ParameterError, match="are missing"):
+        run("change-report-schedule", schedule)
+    with pytest.raises(ParameterError, match="is not set"):
+        run("change-report-schedule", schedule, "--secret-env", "NO_SUCH_VARIABLE")
+    changed = run(
+        *("change-report-schedule", schedule, "--name", "At nine", "--hour", "9"),
+        *("--webhook", f"{URL}/nine", "--secret-env", "MAAT_WEBHOOK_SECRET"),
+    )
+    assert changed.startswith(f"At nine ({schedule}) is next due at ")
+    assert SECRET not in changed
+    told = maat.report_schedule(schedule)
+    assert (told["name"], told["hour"], told["url"]) == ("At nine", 9, f"{URL}/nine")
+    assert run("pause-report-schedule", schedule) == f"At nine ({schedule}) is paused\n"
+    assert not maat.report_schedule(schedule)["active"]
+    assert "is next due at" in run("resume-report-schedule", schedule)
+    assert maat.report_schedule(schedule)["active"]
+
+    assert "is on its way" in run("send-report", schedule)
+    (delivery,) = maat.report_deliveries(schedule)
+    fail_delivery(app, delivery["id"])
+    assert run("retry-report", schedule, delivery["id"]).startswith(delivery["id"])
+    assert [one["state"] for one in maat.report_deliveries(schedule)] == ["queued"]
 
 
 def test_the_awaited_client_reads_files_too(app: FastAPI) -> None:

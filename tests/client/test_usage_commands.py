@@ -64,13 +64,18 @@ def test_csv_and_json_say_the_same_and_csv_runs_in_no_spreadsheet(run: Run) -> N
     ]
 
 
-def test_a_price_is_set_counts_and_is_removed(run: Run) -> None:
+def test_a_price_is_set_counts_is_corrected_and_is_removed(run: Run) -> None:
     said = run("price", "t4", "0.35", "EUR", "--from", "2026-03-02")
     assert "t4 costs 0.35 EUR per GPU-hour from 2026-03-02 on" in said
 
     assert "16.80 EUR" in run("usage", "--week")
     price_id = said.split(":")[0]
     assert price_id in run("prices")
+    with pytest.raises(ParameterError, match="are missing"):
+        run("change-price", price_id)
+    corrected = run("change-price", price_id, "--amount", "0.70", "--from", "2026-03-01")
+    assert corrected == f"{price_id}: t4 costs 0.70 EUR per GPU-hour from 2026-03-01 on\n"
+    assert "33.60 EUR" in run("usage", "--week")
     assert run("unprice", price_id) == f"{price_id} is removed\n"
     assert "No price yet" in run("prices")
 

@@ -165,9 +165,10 @@ def _figure(figure: FigureOut, width: float) -> Iterator[Flowable]:
 
 def _height(parts: Sequence[Flowable], width: float) -> float:
     """Return how high parts are below each other, with the spaces between them."""
-    return sum(
+    each = (
         part.wrap(width, TALL)[1] + part.getSpaceBefore() + part.getSpaceAfter() for part in parts
     )
+    return float(sum(each))
 
 
 def _caveats(caveats: Sequence[str]) -> list[Flowable]:

@@ -123,6 +123,10 @@ def tokens(
     return Call("GET", path_of("tokens"), given_of(user=user, limit=limit, cursor=cursor))
 
 
+def token(token_id: str) -> Call[TokenOut]:
+    return Call("GET", path_of("tokens", token_id))
+
+
 def create_token(
     body: TokenBody | Fields, *, idempotency_key: str | None = None
 ) -> Call[TokenMadeOut]:

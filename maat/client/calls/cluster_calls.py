@@ -111,6 +111,10 @@ def reservations(
     )
 
 
+def reservation(cluster_id: str, reservation_id: str) -> Call[ReservationOut]:
+    return Call("GET", path_of("clusters", cluster_id, "reservations", reservation_id))
+
+
 def reserve(
     cluster_id: str, body: ReservationBody | Fields, *, idempotency_key: str | None = None
 ) -> Call[ReservationOut]:

@@ -34,6 +34,10 @@ def measurements(
     return Call("GET", path_of("measurements"), given_of(kind=kind, limit=limit, cursor=cursor))
 
 
+def measurement(measurement_id: str) -> Call[MeasurementOut]:
+    return Call("GET", path_of("measurements", measurement_id))
+
+
 def upload_measurement(
     body: MeasurementBody | Fields, *, idempotency_key: str | None = None
 ) -> Call[MeasurementOut]:

@@ -198,6 +198,10 @@ def report_schedules(
     return Call("GET", path_of("report-schedules"), query)
 
 
+def report_schedule(schedule_id: str) -> Call[ScheduleOut]:
+    return Call("GET", path_of("report-schedules", schedule_id))
+
+
 def schedule_report(
     body: ScheduleBody | Fields, *, idempotency_key: str | None = None
 ) -> Call[ScheduleOut]:

@@ -8,7 +8,7 @@ from typing import TypedDict, Unpack
 from maat.api.audit import AuditForm, AuditRecordOut
 from maat.api.fields import Page
 from maat.api.models import GoodputOut, ModelOut
-from maat.api.operations import OperationOut
+from maat.api.operations import OperationOut, OperationState
 from maat.api.policies import DescribedOut, FidelityOut
 from maat.api.service import HealthOut, MeOut, ReadyOut
 from maat.client.calls.core import (
@@ -79,6 +79,10 @@ def models() -> Call[Page[ModelOut]]:
     return Call("GET", path_of("models"))
 
 
+def model(name: str) -> Call[ModelOut]:
+    return Call("GET", path_of("models", name))
+
+
 def goodput(
     model: str,
     *,
@@ -96,6 +100,17 @@ def goodput(
         workload_kind=workload_kind,
     )
     return Call("GET", path_of("models", model, "goodput"), query)
+
+
+def operations(
+    *,
+    state: Sequence[OperationState] | None = None,
+    limit: int | None = None,
+    cursor: str | None = None,
+) -> Call[Page[OperationOut]]:
+    """List long work, newest first. `state`: only in one of these."""
+    asked = given_of(state=list(state or ()), limit=limit, cursor=cursor)
+    return Call("GET", path_of("operations"), asked)
 
 
 def operation(operation_id: str) -> Call[OperationOut]:
