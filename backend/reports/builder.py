@@ -49,10 +49,10 @@ def title_of(facts: Facts) -> str:
 
 
 def summary_of(facts: Facts) -> str:
-    """Say in two sentences what the report covers, and by which policies."""
-    compared = f"Compared with {words.span(facts.before)}."
+    """Say what the report is compared with, and by which policies GPUs were given."""
+    compared = "" if facts.past.is_unknown else f"Compared with {words.span(facts.before)}. "
     if not facts.policies:
-        return f"{compared} No round decided in this period."
+        return f"{compared}No round decided in this period."
     main = _main(facts.policies)
     given = f"GPUs were given by {main.policy} with {main.placer}"
     others = [
@@ -100,7 +100,8 @@ def _caveats(facts: Facts) -> Iterator[str]:
         yield "The period has not begun: there is nothing to tell yet."
     elif facts.period.end > facts.now:
         so_far = f"The period is not over: figures count up to {_moment(facts.now)}"
-        if facts.before == facts.period.before_until(facts.now):
+        is_same = facts.before == facts.period.before_until(facts.now)
+        if is_same and not facts.past.is_unknown:
             same = f"the same part of the period before ({_moments(facts.before)})"
             so_far += f", and are compared with {same}"
         yield f"{so_far}."

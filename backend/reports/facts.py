@@ -197,6 +197,10 @@ class PeriodFacts:
     fairness: Fairness | None
     finished: int | None = None
 
+    @property
+    def is_unknown(self) -> bool:
+        return self == PeriodFacts(None, None, None)
+
 
 @dataclass(frozen=True)
 class Facts:

@@ -301,6 +301,17 @@ def test_a_tenants_sentences_tell_of_the_tenant() -> None:
     assert "other tenants" not in "".join(answers[key] for key in ("fair", "waited", "cost"))
 
 
+def test_nothing_is_said_to_be_compared_with_a_past_of_which_nothing_is_known() -> None:
+    half = MONDAY + WEEK / 2
+    young = replace(facts(now=half), past=PeriodFacts(None, None, None))
+    told = [
+        f"{report['summary']} {report['caveats'][0]}"
+        for report in (build_report(facts(now=half)), build_report(young))
+    ]
+    assert ["ompared with" in words for words in told] == [True, False]
+    assert all("The period is not over" in words for words in told)
+
+
 def test_sums_are_not_compared_with_a_period_that_began_late() -> None:
     whole, late = build_report(facts()), build_report(replace(facts(), past_differs=True))
     of_whole, of_late = (
