@@ -69,6 +69,7 @@ class Drawing:
         self._tempos = self._tempos_so_far()
         self._paces: dict[tuple[str, str], Sequence[Sequence[float]]] = {}
         self._changes: dict[tuple[str, str, int], Sequence[Sequence[float]]] = {}
+        self._deviations = unknown.history.deviations()
         self._grounds: dict[JobId, Grounds] = {}
 
     def draw(self, number: int) -> Draw:
@@ -112,8 +113,17 @@ class Drawing:
         return so_far * self._change(spec, part, rng)
 
     def _pace_of_another(self, spec: JobSpec, rng: np.random.Generator | None) -> float:
-        prior = _prior(PRIOR_PACE, PRIOR_SPREAD)
-        return _drawn(self._paces_of(spec), rng, middle=PRIOR_PACE, prior=prior)
+        """Return the pace of a job like it. Jobs of a model differ as those of any other do."""
+        groups = self._paces_of(spec)
+        if len(groups) == 1:
+            prior = _prior(PRIOR_PACE, PRIOR_SPREAD)
+            return _drawn(groups, rng, middle=PRIOR_PACE, prior=prior)
+        middle, spread = median(groups[-1]), _prior(1.0, PRIOR_SPREAD)
+
+        def about(rng: np.random.Generator) -> float:
+            return middle * _drawn([self._deviations], rng, middle=1.0, prior=spread)
+
+        return _drawn(groups, rng, middle=middle, prior=about)
 
     def _change(self, spec: JobSpec, part: int, rng: np.random.Generator | None) -> float:
         """Return by how much a job changes its pace after a part of its work.
@@ -128,7 +138,7 @@ class Drawing:
 
     def _pace_so_far(self, job: Job) -> float | None:
         tempo = self._tempos.get(job.id)
-        return None if tempo is None else tempo.pace
+        return None if tempo is None else tempo.pace_of_samples
 
     def _tempos_so_far(self) -> dict[JobId, Tempo]:
         """Return how the jobs of the present ran, by what is now believed of them."""
