@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
+import time
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -26,6 +28,7 @@ from backend.settings import Settings
 from maat.forecasting.draws import CENTRAL, Drawing
 from maat.forecasting.forecast import LEAST_DRAWS, Forecast, OutOfTime
 from maat.forecasting.play import play
+from maat.forecasting.present import Present
 from maat.models.catalog import load_catalog
 from maat.scheduling.belief import MemoisingFitter
 from maat.vocabulary import JobState, PromiseKind
@@ -261,6 +264,52 @@ def test_a_forecast_stands_still_during_a_question_and_goes_on_from_there(
     assert row_of(database, cluster_id).state == OperationState.SUCCEEDED
     assert row_of(database, cluster_id).draws >= LEAST_DRAWS
     assert len(promises_of(database)) == 1
+
+
+def test_forecasts_take_turns_in_the_order_in_which_they_came() -> None:
+    turns, order, came = Turns(turn_seconds=0.0), list[str](), threading.Barrier(2)
+
+    def work_on(name: str) -> None:
+        with turns.forecast():
+            if name == "first":
+                came.wait(60)
+            for _ in range(3):
+                order.append(name)
+                turns.wait()
+
+    threads = [threading.Thread(target=work_on, args=(name,)) for name in ("first", "second")]
+    threads[0].start()
+    threads[1].start()
+    while len(turns._line) < 2:
+        time.sleep(0.01)
+    came.wait(60)
+    for thread in threads:
+        thread.join(60)
+
+    assert order == ["first", "second"] * 3
+
+
+def test_a_long_forecast_of_one_cluster_does_not_keep_another_one_waiting(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large, small = one_runs(database), one_runs(database, name="small")
+    worked = work.worked_out
+
+    def long(reading: Reading, present: Present, look: Callable[[], object]) -> Forecast:
+        if reading.snapshot.cluster.id == large:
+            while row_of(database, small).state != OperationState.SUCCEEDED:
+                look()  # out of time in the end
+        return worked(reading, present, look)
+
+    monkeypatch.setattr(work, "worked_out", long)
+    with database.session_scope() as session:
+        session.add(ClusterForecast(cluster_id=small))
+
+    first = work.begin(database, large)
+    work.begin(database, small).join(120)
+    assert row_of(database, small).state == OperationState.SUCCEEDED
+    first.join(120)
+    assert row_of(database, large).state == OperationState.SUCCEEDED
 
 
 def test_a_forecast_after_a_round_is_below_the_priority_of_its_process(
