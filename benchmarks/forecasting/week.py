@@ -146,7 +146,7 @@ class _Past:
             if life is not None:
                 lives[None, model] = life
         running = {job_id: tuple(self._stretches[job_id]) for job_id in executor.jobs}
-        history = History(lives, (), arrivals, DAY, running)
+        history = History(lives, (), arrivals, stretches=running)
         return replace(history, ended=self._ended(ended[:MOST_ENDED], history))
 
     def _life(self, model: str, ended: Sequence[SimulatedJob]) -> PastLife | None:
@@ -238,9 +238,7 @@ class _Week:
             if present.now - DAY < job.spec.submitted_at <= present.now
         ]
         history = self._past.history(self.executor, arrivals)
-        window = min(max(present.now, HOUR), DAY)
-        unknown = Unknown(replace(history, window_seconds=window))
-        self._keep(forecast(present, unknown, fitter=self._fitter), present)
+        self._keep(forecast(present, Unknown(history), fitter=self._fitter), present)
         self.cpu.append(time.process_time() - begun)
 
     def _present(self) -> Present:

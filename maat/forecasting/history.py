@@ -138,14 +138,14 @@ class PastArrival:
 class History:
     """The past of one cluster.
 
-    `lives`: by (owner, model), and by (None, model) for anybody's. `window_seconds`: for how long
-    arrivals were looked at. `stretches`: of jobs that have begun and not ended.
+    `lives`: by (owner, model), and by (None, model) for anybody's. `arrivals`: of the last day,
+    each stands for `stand_for` jobs. `stretches`: of jobs that have begun and not ended.
     """
 
     lives: Mapping[tuple[str | None, str], PastLife] = field(default_factory=dict)
     ended: Sequence[Ended] = ()
     arrivals: Sequence[PastArrival] = ()
-    window_seconds: float = 86_400.0
+    stand_for: float = 1.0
     stretches: Mapping[JobId, Sequence[Stretch]] = field(default_factory=dict)
 
     def life_of(self, spec: JobSpec) -> PastLife | None:

@@ -90,7 +90,8 @@ def tempos_of(courses: Sequence[Course], cluster: Cluster, *, fitter: Fitter) ->
             stretches.append(stretch)
             owners.append(number)
     if not bits.row:
-        return [Tempo(*np.zeros((3, PARTS)), 0) for _ in courses]
+        none = np.zeros(PARTS)
+        return [Tempo(none, none, none, 0) for _ in courses]
     either = [_believed(jobs, stretches, bits, cluster) for jobs in (free, asked)]
     return _tempos(len(courses), stretches, np.array(owners), bits, *either)
 

@@ -202,6 +202,16 @@ def test_the_arrivals_of_the_last_day_come_again_every_day() -> None:
     assert len(set(drawn)) > 3
 
 
+def test_arrivals_that_stand_for_several_come_as_often() -> None:
+    past = [PastArrival(job("x"), 3600.0), PastArrival(job("y"), 7200.0)]
+    drawing = Drawing(present(job("a")), unknown(arrivals=past, stand_for=2.5), FITTER)
+
+    days = [len(takewhile_before(drawing.draw(n).arrivals, 86_400.0)) for n in range(60)]
+
+    assert days[CENTRAL] == 5
+    assert sum(days) / len(days) == pytest.approx(5, rel=0.15)
+
+
 def takewhile_before(arrivals: object, until: float) -> list[object]:
     found = []
     for one in arrivals:  # type: ignore[attr-defined]

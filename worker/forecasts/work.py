@@ -40,7 +40,8 @@ DRAWS = 29
 FIRST_DRAWS = 3
 """Of jobs that have no forecast yet, a first one rests on so many, played as for a question."""
 RUN_SECONDS = 10.0
-"""No other draw begins after so many CPU seconds, once there are enough for a P90."""
+"""No other draw begins after so many CPU seconds, once there are enough for a P90; of a first
+forecast, once there is one."""
 MOST_SECONDS = 60.0
 """CPU seconds after which a forecast ends without a result: a busy machine ends none."""
 FAULT_SECONDS = 20.0
@@ -90,6 +91,7 @@ def begin(database: Database, cluster_id: str) -> threading.Thread:
     Does nothing if this process works on it already, or on too many, or if none is due any more.
     The beat sends a new message for each forecast that is still due.
     """
+
     def run() -> None:
         with _LOCK:
             if cluster_id in _UNDER_WAY or len(_UNDER_WAY) >= MOST_UNDER_WAY:
@@ -125,7 +127,7 @@ def work_out(database: Database, cluster_id: str, *, turns: Turns = TURNS) -> Fo
         return None
     begun = time.thread_time()
     values: dict[str, object] = {"detail": None}
-    found, reading = None, None
+    found, reading, present = None, None, None
     look = _looking(begun, turns)
     try:
         with ROWS.working_on(database, claim), turns.forecast():
@@ -139,7 +141,7 @@ def work_out(database: Database, cluster_id: str, *, turns: Turns = TURNS) -> Fo
                     _store_first(database, claim, first_forecast(reading, present, look), reading)
                 found = worked_out(reading, present, look)
     except OutOfTime:
-        values["detail"] = f"It took longer than {MOST_SECONDS:g} CPU s."
+        values["detail"] = _too_long(present)
     except Exception as error:
         log.exception("the forecast of cluster %s could not be worked out", cluster_id)
         values["detail"] = type(error).__name__
@@ -152,13 +154,17 @@ def work_out(database: Database, cluster_id: str, *, turns: Turns = TURNS) -> Fo
 
 def first_forecast(reading: Reading, present: Present, look: Callable[[], object]) -> Forecast:
     """Play a few draws quickly. Raises OutOfTime, and what a policy raises."""
+    begun = time.thread_time()
     return forecast(
         present,
         reading.unknown,
         fitter=fit_once,
         draws=FIRST_DRAWS,
+        enough=1,
+        central=False,
         pacing=quick_pacing_of(present),
         look=look,
+        has_time=lambda: time.thread_time() - begun < RUN_SECONDS,
     )
 
 
@@ -211,6 +217,11 @@ def _looking(begun: float, turns: Turns) -> Callable[[], None]:
             raise OutOfTime
 
     return look
+
+
+def _too_long(present: Present | None) -> str:
+    jobs = "its jobs" if present is None else f"its {len(present.job_ids)} jobs"
+    return f"To play {jobs} took longer than {MOST_SECONDS:g} CPU s."
 
 
 def _store_first(database: Database, claim: Claim, found: Forecast, reading: Reading) -> None:
