@@ -98,7 +98,8 @@ def _recent(session: Session, cluster_id: str, now: float) -> tuple[list[JobRow]
     total = session.exec(select(sa.func.count()).select_from(JobRow).where(*came)).one()
     wanted = select(JobRow).where(*came)
     if total > MOST_ARRIVALS:
-        in_order = sa.func.row_number().over(order_by=(col(JobRow.submitted_seconds), col(JobRow.id)))
+        order_by = (col(JobRow.submitted_seconds), col(JobRow.id))
+        in_order = sa.func.row_number().over(order_by=order_by)
         numbered = select(JobRow.id, in_order.label("number")).where(*came).subquery()
         some = numbered.c.number % -(-total // MOST_ARRIVALS) == 0
         wanted = select(JobRow).where(col(JobRow.id).in_(sa.select(numbered.c.id).where(some)))
