@@ -35,7 +35,10 @@ def what_is_coming(
         words = "Not forecast yet: the first forecast of its cluster follows the next round."
         return Coming("coming", words)
     if row.state == OperationState.RUNNING:
-        words = f"Not forecast yet: a forecast has been under way since {_clock(row.started_at)}"
+        words = "Not forecast yet: a forecast"
+        if row.detail is not None:
+            words = f"Not forecast: the last one failed. {row.detail} Another one"
+        words += f" has been under way since {_clock(row.started_at)}"
         if row.started_at < job.created_at:
             words += ", from before the job; the one after it has the job"
         return Coming("coming", f"{words}.{_usually(row)}", row.started_at)

@@ -1,7 +1,8 @@
 """How long an answer to a what-if question takes, and the forecast after a round.
 
 A live cluster of 64 GPUs in a database, with 100 jobs: of the models of a trace, half an hour after
-they came. From the question's row to its answer, as the worker does it.
+they came. From the question's row to its answer, as the worker does it. Of 2,048 GPUs and 1,000
+jobs, the forecast after a round.
 """
 
 from __future__ import annotations
@@ -36,8 +37,10 @@ from worker.forecasts import what_if, work
 from worker.live.step import step_cluster
 
 SHAPE, JOBS, ROUNDS = "t4=6x4,rtx=3x8,a100=2x8", 100, 30
+LARGE = "t4=192x4,rtx=64x8,a100=96x8", 1_000
 POLICIES = {"sia": "whole-node", "fifo": "packed-sticky"}
 COLUMNS = {
+    "gpus": "GPUs",
     "policy": "policy",
     "question": "question",
     "active": "jobs left",
@@ -68,13 +71,15 @@ def measure() -> Figures:
     rows: list[dict[str, Cell]] = []
     for policy, placer in POLICIES.items():
         with sqlite_database() as database:
-            rows += _rows(database, policy, placer)
-    title = f"Forecasts of {JOBS} jobs on 64 GPUs"
+            rows += [{"gpus": 64, **row} for row in _rows(database, policy, placer)]
+        with sqlite_database() as database:
+            rows.append({"gpus": 2_048, "policy": policy, **_large(database, policy, placer)})
+    title = f"Forecasts of {JOBS} jobs on 64 GPUs, and of {LARGE[1]:,} jobs on 2,048"
     return Figures("forecasts", title, COLUMNS, rows, list(NOTES))
 
 
 def _rows(database: Database, policy: str, placer: str) -> list[dict[str, Cell]]:
-    cluster_id = _filled(database, policy, placer)
+    cluster_id = _filled(database, policy, placer, SHAPE, JOBS)
     _answered(database, cluster_id, QUESTIONS["another policy"])  # fits
     rows: list[dict[str, Cell]] = []
     for name, request in QUESTIONS.items():
@@ -92,6 +97,11 @@ def _rows(database: Database, policy: str, placer: str) -> list[dict[str, Cell]]
         rows.append({"policy": policy, "question": beside, **spent})
     kept.join()
     return rows
+
+
+def _large(database: Database, policy: str, placer: str) -> dict[str, Cell]:
+    cluster_id = _filled(database, policy, placer, *LARGE)
+    return {"question": "(after a round)", **_after_round(database, cluster_id)}
 
 
 class _Worker(threading.Thread):
@@ -180,7 +190,7 @@ def _make_due(database: Database, cluster_id: str) -> None:
         session.delete(session.get_one(ClusterForecast, cluster_id))
 
 
-def _filled(database: Database, policy: str, placer: str) -> str:
+def _filled(database: Database, policy: str, placer: str, shape: str, jobs: int) -> str:
     """Return a cluster in which the jobs of half an hour came, and rounds were made."""
     ensure_defaults(database, Settings(_env_file=None))
     with database.session_scope() as session:
@@ -190,7 +200,7 @@ def _filled(database: Database, policy: str, placer: str) -> str:
         )
         session.add(cluster)
         session.flush()
-        session.add_all(nodes_of(cluster.id, SHAPE))
+        session.add_all(nodes_of(cluster.id, shape))
         session.add_all(
             Job(
                 cluster_id=cluster.id,
@@ -204,7 +214,7 @@ def _filled(database: Database, policy: str, placer: str) -> str:
                 submitted_seconds=job.submit_seconds,
                 remaining_work=1.0,
             )
-            for job in generate("philly", jobs=JOBS, hours=0.5, seed=3).jobs
+            for job in generate("philly", jobs=jobs, hours=0.5, seed=3).jobs
         )
     for number in range(1, ROUNDS + 1):
         with database.session_scope() as session:

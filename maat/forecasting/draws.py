@@ -33,6 +33,7 @@ Loading data, evaluation and checkpoints come on top of measured steps.
 """
 PRIOR_WEIGHT = 4
 """Ended jobs that the prior counts as."""
+DAY_SECONDS = 86_400.0
 UNKNOWN_SECONDS = 3600.0
 UNKNOWN_SPREAD = 1.0
 """Median, and spread of the logarithm, of the seconds of a job of which nothing is known."""
@@ -69,6 +70,7 @@ class Drawing:
         self._tempos = self._tempos_so_far()
         self._paces: dict[tuple[str, str], Sequence[Sequence[float]]] = {}
         self._changes: dict[tuple[str, str, int], Sequence[Sequence[float]]] = {}
+        self._deviations = unknown.history.deviations()
         self._grounds: dict[JobId, Grounds] = {}
 
     def draw(self, number: int) -> Draw:
@@ -112,8 +114,17 @@ class Drawing:
         return so_far * self._change(spec, part, rng)
 
     def _pace_of_another(self, spec: JobSpec, rng: np.random.Generator | None) -> float:
-        prior = _prior(PRIOR_PACE, PRIOR_SPREAD)
-        return _drawn(self._paces_of(spec), rng, middle=PRIOR_PACE, prior=prior)
+        """Return the pace of a job like it. Jobs of a model differ as those of any other do."""
+        groups = self._paces_of(spec)
+        if len(groups) == 1:
+            prior = _prior(PRIOR_PACE, PRIOR_SPREAD)
+            return _drawn(groups, rng, middle=PRIOR_PACE, prior=prior)
+        middle, spread = median(groups[-1]), _prior(1.0, PRIOR_SPREAD)
+
+        def about(rng: np.random.Generator) -> float:
+            return middle * _drawn([self._deviations], rng, middle=1.0, prior=spread)
+
+        return _drawn(groups, rng, middle=middle, prior=about)
 
     def _change(self, spec: JobSpec, part: int, rng: np.random.Generator | None) -> float:
         """Return by how much a job changes its pace after a part of its work.
@@ -128,7 +139,7 @@ class Drawing:
 
     def _pace_so_far(self, job: Job) -> float | None:
         tempo = self._tempos.get(job.id)
-        return None if tempo is None else tempo.pace
+        return None if tempo is None else tempo.pace_of_samples
 
     def _tempos_so_far(self) -> dict[JobId, Tempo]:
         """Return how the jobs of the present ran, by what is now believed of them."""
@@ -162,16 +173,18 @@ class Drawing:
     def _arrivals(self, number: int) -> Iterator[Arrival]:
         """Yield the jobs to come, in order: those of the last day again, day by day.
 
-        Each comes in every day as often as a Poisson variable of mean 1 says, at its time of the
-        day; in the central draw once.
+        Each comes in every day as often as a Poisson variable says, at its time of the day, of the
+        number that it stands for; in the central draw that often, as evenly as whole jobs can.
         """
+        stand_for = self._unknown.history.stand_for
         past = sorted(enumerate(self._unknown.history.arrivals), key=lambda one: -one[1].ago)
         for period in count(1) if past else ():
-            since = self._present.now + period * self._unknown.history.window_seconds
+            since = self._present.now + period * DAY_SECONDS
             rng = self._sequence(number, f"arrivals-{period}")
-            times = rng.poisson(1.0, len(past)).tolist()
-            for (index, arrival), drawn in zip(past, times, strict=True):
-                for again in range(1 if number == CENTRAL else drawn):
+            even = np.diff(np.round(np.arange(len(past) + 1) * stand_for)).astype(int)
+            times = (even if number == CENTRAL else rng.poisson(stand_for, len(past))).tolist()
+            for (index, arrival), often in zip(past, times, strict=True):
+                for again in range(often):
                     job_id = f"arrival-{period}-{index}-{again}"
                     spec = replace(arrival.spec, id=job_id, submitted_at=since - arrival.ago)
                     life = self._life_of_arrival(spec, index, None if number == CENTRAL else rng)

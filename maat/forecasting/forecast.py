@@ -78,32 +78,35 @@ def forecast(
     fitter: Fitter,
     draws: int = LEAST_DRAWS,
     least: int = 1,
+    enough: int = LEAST_DRAWS,
+    central: bool = True,
     pacing: Pacing = PACING,
     look: Callable[[], object] = lambda: None,
     progress: Callable[[int], object] = lambda _: None,
     has_time: Callable[[], bool] = lambda: True,
 ) -> Forecast:
-    """Play the central draw and up to `draws` others.
+    """Play the central draw and up to `draws` others; without `central`, the first stands for it.
 
     `look` is called before every round, and may end the forecast by raising; after OutOfTime, the
     draws that are played count, if there are at least `least`. `progress`: with the number of draws
-    played, the central one included. `has_time`: asked from LEAST_DRAWS on. Raises OutOfTime.
+    played, the central one included. `has_time`: asked once `enough` are. Raises OutOfTime.
     """
     drawing = Drawing(present, unknown, fitter)
     played: list[Played] = []
-    for number in range(draws + 1):
-        if number > LEAST_DRAWS and not has_time():
+    begin = CENTRAL if central else CENTRAL + 1
+    for number in range(begin, draws + 1):
+        if number > enough and not has_time():
             break
         try:
             played.append(
                 play(present, drawing.draw(number), pacing=pacing, fitter=fitter, look=look)
             )
         except OutOfTime:
-            if len(played) <= least:
+            if len(played) < least + central:
                 raise
             break
         progress(len(played))
-    return summed_up(present, drawing, played[CENTRAL], played[CENTRAL + 1 :])
+    return summed_up(present, drawing, played[0], played[1:] if central else played)
 
 
 def side_by_side(

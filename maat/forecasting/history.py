@@ -66,12 +66,14 @@ class Stretch:
 class Tempo:
     """Seconds that a job ran, and those that were believed of the same work, in each part of it.
 
-    Shapes (P,): as many parts of equal work as in a BelievedTruth. Waiting, starts and restarts are
-    no part of it (paces.py). `stretches`: of how many it is made, with one pace in each.
+    `of_samples`: those that were believed of the samples that it processed for that work. Shapes
+    (P,): as many parts of equal work as in a BelievedTruth. Waiting, starts and restarts are no
+    part of it (paces.py). `stretches`: of how many it is made, with one pace in each.
     """
 
     seconds: FloatArray
     believed: FloatArray
+    of_samples: FloatArray
     stretches: int = 1
 
     @property
@@ -79,14 +81,22 @@ class Tempo:
         """Return how much slower the job was than believed; None if it did no work."""
         return _pace(self.seconds, self.believed)
 
-    def change_after(self, part: int) -> float | None:
-        """Return the pace from this part on over that before it; None if one is not known.
+    @property
+    def pace_of_samples(self) -> float | None:
+        """Return how much slower its samples were than believed; None if it did no work.
 
-        A single stretch does not say how the pace changed in it.
+        How many samples its work takes is no part of it: that differs from part to part.
+        """
+        return _pace(self.seconds, self.of_samples)
+
+    def change_after(self, part: int) -> float | None:
+        """Return the pace from this part on over that of the samples before it.
+
+        None if one is not known: a single stretch does not say how the pace changed in it.
         """
         if self.stretches < 2:
             return None
-        before = _pace(self.seconds[:part], self.believed[:part])
+        before = _pace(self.seconds[:part], self.of_samples[:part])
         after = _pace(self.seconds[part:], self.believed[part:])
         return None if before is None or after is None else after / before
 
@@ -128,14 +138,14 @@ class PastArrival:
 class History:
     """The past of one cluster.
 
-    `lives`: by (owner, model), and by (None, model) for anybody's. `window_seconds`: for how long
-    arrivals were looked at. `stretches`: of jobs that have begun and not ended.
+    `lives`: by (owner, model), and by (None, model) for anybody's. `arrivals`: of the last day,
+    each stands for `stand_for` jobs. `stretches`: of jobs that have begun and not ended.
     """
 
     lives: Mapping[tuple[str | None, str], PastLife] = field(default_factory=dict)
     ended: Sequence[Ended] = ()
     arrivals: Sequence[PastArrival] = ()
-    window_seconds: float = 86_400.0
+    stand_for: float = 1.0
     stretches: Mapping[JobId, Sequence[Stretch]] = field(default_factory=dict)
 
     def life_of(self, spec: JobSpec) -> PastLife | None:
@@ -144,20 +154,28 @@ class History:
         return self.lives.get((None, spec.model)) if own is None else own
 
     def paces_of(self, spec: JobSpec) -> list[list[float]]:
-        """Return the paces of jobs of its owner and model, of its model, and one of each model.
+        """Return the paces of jobs of its owner and model, and of its model.
 
-        That is the median: a model of which many jobs end says no more of another one.
+        Without any of its model, one of each: the median, since a model of which many jobs end says
+        no more of another one.
         """
-        by_model: dict[str, list[float]] = defaultdict(list)
+        by_model = self._paces_by_model()
+        if spec.model not in by_model:
+            return [[median(some) for some in by_model.values()]]
+        of_owner = [one.pace for one in self._of_owner(spec) if one.pace is not None]
+        return [of_owner, by_model[spec.model]]
+
+    def deviations(self) -> list[float]:
+        """Return the paces of all jobs over the median of their models that have several."""
+        several = [paces for paces in self._paces_by_model().values() if len(paces) > 1]
+        return [pace / median(paces) for paces in several for pace in paces]
+
+    def _paces_by_model(self) -> Mapping[str, list[float]]:
+        found: dict[str, list[float]] = defaultdict(list)
         for one in self.ended:
             if (pace := one.pace) is not None:
-                by_model[one.model].append(pace)
-        of_owner = [one.pace for one in self._of_owner(spec) if one.pace is not None]
-        return [
-            of_owner,
-            by_model[spec.model],
-            [median(some) for some in by_model.values() if some],
-        ]
+                found[one.model].append(pace)
+        return dict(found)
 
     def precedents_of(self, spec: JobSpec) -> int:
         """Return how many jobs of the narrowest group of enough have a pace; of all if none has."""

@@ -90,7 +90,8 @@ def tempos_of(courses: Sequence[Course], cluster: Cluster, *, fitter: Fitter) ->
             stretches.append(stretch)
             owners.append(number)
     if not bits.row:
-        return [Tempo(np.zeros(PARTS), np.zeros(PARTS), 0) for _ in courses]
+        none = np.zeros(PARTS)
+        return [Tempo(none, none, none, 0) for _ in courses]
     either = [_believed(jobs, stretches, bits, cluster) for jobs in (free, asked)]
     return _tempos(len(courses), stretches, np.array(owners), bits, *either)
 
@@ -116,18 +117,22 @@ def _tempos(
         far = _distance(total(one.samples), samples)
         far[stretch[last]] += _distance(one.batch_size[last], batch[stretch[last]])
         distance.append(far)
-    believed = np.where((distance[0] <= distance[1])[stretch], asked.seconds, free.seconds)
+    as_asked = (distance[0] <= distance[1])[stretch]
+    believed = np.where(as_asked, asked.seconds, free.seconds)
+    expected = total(np.where(as_asked, asked.samples, free.samples))
+    known = (samples > 0) & (expected > 0)
+    more = np.divide(samples, expected, out=np.ones(of), where=known)[stretch]
     ran = np.array([one.seconds for one in stretches])[stretch]
     seconds = np.divide(
         ran * believed, total(believed)[stretch], out=np.zeros(len(ran)), where=believed > 0
     )
     at = owner[stretch] * PARTS + np.array(bits.part)
-    both = (
+    sums = (
         np.bincount(at, weights=values, minlength=count * PARTS).reshape(count, PARTS)
-        for values in (seconds, believed)
+        for values in (seconds, believed, believed * more)
     )
     many = np.bincount(owner[stretch[last]], minlength=count).tolist()
-    return [Tempo(*each) for each in zip(*both, many, strict=True)]
+    return [Tempo(*each) for each in zip(*sums, many, strict=True)]
 
 
 def _distance(expected: FloatArray, actual: FloatArray) -> FloatArray:

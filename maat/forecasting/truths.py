@@ -153,8 +153,10 @@ def belief_with(past: PastLife | None, own: Belief, *, fitter: Fitter) -> Belief
 def gradients_of(job: Job, past: PastLife | None) -> list[GradientStatistics]:
     """Return the gradients in each part of the training, PARTS of them.
 
-    Those of a past life by its share of work, scaled so that its noise agrees with the one that
-    was measured of this job; else this job's own throughout; else larger batches have no value.
+    Those of a past life by its share of work, scaled as little as its noise needs to agree with the
+    one that was measured of this job, within half a part of where it is: noise may grow a
+    hundredfold from one measurement to the next. Else this job's own throughout; else larger
+    batches have no value.
     """
     own, curve = job.belief.gradient, () if past is None else past.gradients
     if not curve:
@@ -166,9 +168,10 @@ def gradients_of(job: Job, past: PastLife | None) -> list[GradientStatistics]:
     parts = 1.0 / inverse.mean(axis=1) - 1.0
     if own is not None:
         done = 1.0 - job.remaining_work / job.spec.work if job.spec.work > 0 else 0.0
-        then = float(np.interp(done, shares, noise))
+        about = np.interp(done + np.linspace(-0.5, 0.5, 2 * _POINTS + 1) / PARTS, shares, noise)
         measured = own.variance / max(own.square, 1e-300)
-        parts *= measured / then if then > 0 else 1.0
+        nearest = min(max(measured, float(about.min())), float(about.max()))
+        parts *= measured / nearest if nearest > 0 else 1.0
     return [GradientStatistics(1.0, float(value)) for value in parts]
 
 

@@ -164,6 +164,9 @@ def test_a_job_without_a_forecast_says_what_is_under_way_and_since_when(
     assert "begins after the next round" in told(finished_at=now - timedelta(hours=1))["sentence"]
     failed = told(state="failed", detail="It took longer than 60 CPU s, or was put off.")
     assert "the last one failed. It took longer than 60 CPU s" in failed["sentence"]
+    again = told(state="running", started_at=began)
+    assert "the last one failed. It took longer than 60 CPU s" in again["sentence"]
+    assert f"Another one has been under way since {began:%H:%M:%S} UTC" in again["sentence"]
 
     unknown = told(state="succeeded", detail=None, made_seconds=1e9)
     assert unknown["state"] == "not-known"

@@ -74,7 +74,7 @@ def went(pace: float, *, owner: str = "local", model: str = "m", change: float =
     """A job that took so much longer than believed; in its last half `change` times as much."""
     believed = np.full(PARTS, 100.0)
     factor = np.where(np.arange(PARTS) < PARTS / 2, 1.0, change)
-    return Ended(owner, model, 1000.0, Tempo(believed * pace * factor, believed, 2))
+    return Ended(owner, model, 1000.0, Tempo(believed * pace * factor, believed, believed, 2))
 
 
 def unknown(paces: Sequence[float] = (1.0,) * 100, **changes: object) -> Unknown:
@@ -150,6 +150,19 @@ def test_a_model_of_many_jobs_says_no_more_of_another_model_than_one_of_few() ->
     assert found.count(9.0) < 0.25 * len(found)
 
 
+def test_jobs_of_a_model_differ_from_the_one_that_ended_as_those_of_other_models_do() -> None:
+    others = [went(pace, model="x") for pace in [1.0, 1.1, 1.2] * 100]
+
+    found = drawn_paces(
+        present(job("a")), Unknown(History({(None, "m"): LIFE}, [went(4.0), *others]))
+    )
+
+    share = len(found) // 20
+    assert found[len(found) // 2] == pytest.approx(4.0, rel=0.02)
+    assert found[share] == pytest.approx(4.0 / 1.1, rel=0.02)
+    assert found[-share] == pytest.approx(4.0 * 1.2 / 1.1, rel=0.02)
+
+
 def test_a_job_that_has_run_keeps_its_pace_but_for_the_changes_that_others_had() -> None:
     half = replace(unseen_job(job("a")), remaining_work=5000.0)
     state = replace(present(), jobs=(PresentJob(half),))
@@ -187,6 +200,16 @@ def test_the_arrivals_of_the_last_day_come_again_every_day() -> None:
     ]
     assert sum(drawn) / len(drawn) == pytest.approx(20, rel=0.15)
     assert len(set(drawn)) > 3
+
+
+def test_arrivals_that_stand_for_several_come_as_often() -> None:
+    past = [PastArrival(job("x"), 3600.0), PastArrival(job("y"), 7200.0)]
+    drawing = Drawing(present(job("a")), unknown(arrivals=past, stand_for=2.5), FITTER)
+
+    days = [len(takewhile_before(drawing.draw(n).arrivals, 86_400.0)) for n in range(60)]
+
+    assert days[CENTRAL] == 5
+    assert sum(days) / len(days) == pytest.approx(5, rel=0.15)
 
 
 def takewhile_before(arrivals: object, until: float) -> list[object]:
@@ -252,8 +275,18 @@ def test_gradients_follow_a_past_life_and_agree_with_what_was_measured() -> None
 
     truth = BelievedTruth(half, ["t4"], past=replace(LIFE, gradients=curve), fitter=FITTER)
 
-    assert truth.gradient(PARTS - 1, 10).variance == pytest.approx(19.0, rel=0.02)
-    assert truth.gradient(0, 10).variance == pytest.approx(1.0, rel=0.15)
+    scale = 10.0 / 5.5  # within half a part of the middle it was up to 5.5
+    assert truth.gradient(PARTS - 1, 10).variance == pytest.approx(9.5 * scale, rel=0.02)
+    assert truth.gradient(0, 10).variance == pytest.approx(0.5 * scale, rel=0.15)
+
+
+def test_noise_that_grows_at_once_is_not_scaled_by_a_measurement_of_just_before() -> None:
+    curve = ((0.0, GradientStatistics(1.0, 0.04)), (0.02, GradientStatistics(1.0, 20.0)))
+    life, seen = replace(LIFE, gradients=curve), unseen_job(job("a"))
+    measured = replace(seen.belief, gradient=GradientStatistics(1.0, 0.04))
+    later = replace(seen, belief=measured, remaining_work=seen.spec.work * 0.975)
+
+    assert gradients_of(later, life) == gradients_of(seen, life)
 
 
 def test_a_part_of_steep_noise_takes_the_samples_of_its_mean() -> None:
@@ -289,7 +322,7 @@ def test_a_job_that_has_run_varies_as_others_differ_where_no_change_is_known() -
 def tempo_of(pace: float) -> Tempo:
     """Of one stretch, which says nothing of how the pace changed."""
     believed = np.full(PARTS, 100.0)
-    return Tempo(believed * pace, believed, 1)
+    return Tempo(believed * pace, believed, believed, 1)
 
 
 def test_lives_of_a_model_together_say_what_each_measured_the_first_before_the_others() -> None:

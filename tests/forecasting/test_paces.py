@@ -78,6 +78,18 @@ def test_the_change_of_a_pace_is_that_of_the_parts_of_the_work() -> None:
     assert found.change_after(0) is None
 
 
+def test_the_pace_of_samples_is_that_of_steps_however_many_the_work_took() -> None:
+    """Half of the work took three times the samples that it was to take; the rest, as many."""
+    early = on("t4", 3000.0, 0.0, 5000.0, samples=15_000)
+    late = on("t4", 1000.0, 5000.0, WORK, samples=5000)
+
+    found = tempo([early, late])
+
+    assert found.pace == pytest.approx(4.0, rel=0.01)
+    assert found.pace_of_samples == pytest.approx(2.0, rel=0.01)
+    assert found.change_after(PARTS // 2) == pytest.approx(1.0, rel=0.01)
+
+
 def test_a_stretch_without_work_or_on_a_type_of_which_nothing_is_known_counts_for_nothing() -> None:
     lost, gone = on("t4", 700.0, 500.0, 500.0), on("h100", 700.0, 500.0, 900.0)
 

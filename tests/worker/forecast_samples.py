@@ -14,8 +14,8 @@ from worker.forecasts import what_if
 MORE_NODES = {"add_nodes": [{"gpu_type": "a100", "gpu_count": 8, "count": 2}]}
 
 
-def make_fifo(database: Database) -> str:
-    return make_cluster(database, policy="fifo", placer="packed-sticky")
+def make_fifo(database: Database, **fields: Any) -> str:
+    return make_cluster(database, policy="fifo", placer="packed-sticky", **fields)
 
 
 def submit_rigid(database: Database, cluster_id: str, *, gpus: int = 8, **fields: Any) -> str:
@@ -30,9 +30,9 @@ def submit_rigid(database: Database, cluster_id: str, *, gpus: int = 8, **fields
     return submit(database, cluster_id, **values)[0]
 
 
-def one_runs(database: Database) -> str:
+def one_runs(database: Database, **fields: Any) -> str:
     """Make a cluster on which one job runs; return its id."""
-    cluster_id = make_fifo(database)
+    cluster_id = make_fifo(database, **fields)
     submit_rigid(database, cluster_id)
     step_at(database, cluster_id, 30.0)
     return cluster_id

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
+import time
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -26,13 +28,14 @@ from backend.settings import Settings
 from maat.forecasting.draws import CENTRAL, Drawing
 from maat.forecasting.forecast import LEAST_DRAWS, Forecast, OutOfTime
 from maat.forecasting.play import play
+from maat.forecasting.present import Present
 from maat.models.catalog import load_catalog
 from maat.scheduling.belief import MemoisingFitter
 from maat.vocabulary import JobState, PromiseKind
-from worker.forecasts import what_if, work
+from worker.forecasts import past, what_if, work
 from worker.forecasts.past import unknown_of
 from worker.forecasts.reading import Reading, read
-from worker.forecasts.turns import LOW_PRIORITY, Turns
+from worker.forecasts.turns import LOW_PRIORITY, TURNS, Turns
 from worker.live import step as live
 from worker.retention import forget_jobs
 
@@ -202,7 +205,23 @@ def test_the_arrivals_of_the_last_day_are_read(database: Database) -> None:
         ).history
 
     assert [round(one.ago) for one in history.arrivals] == [10_000]
-    assert history.window_seconds == 86_400.0
+    assert history.stand_for == 1.0
+
+
+def test_of_very_many_arrivals_some_stand_for_all(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Jobs that came at once are those of a day, however many they are."""
+    monkeypatch.setattr(past, "MOST_ARRIVALS", 3)
+    cluster_id = make_fifo(database)
+    for _ in range(7):
+        submit_rigid(database, cluster_id)
+    set_time(database, cluster_id, 600.0)
+
+    history = reading_of(database, cluster_id).unknown.history
+
+    assert len(history.arrivals) == 2
+    assert history.stand_for == 3.5
 
 
 # ---- one worker at a time, and none that blocks
@@ -263,6 +282,54 @@ def test_a_forecast_stands_still_during_a_question_and_goes_on_from_there(
     assert len(promises_of(database)) == 1
 
 
+def test_forecasts_take_turns_in_the_order_in_which_they_came() -> None:
+    turns, order, came = Turns(turn_seconds=0.0), list[str](), threading.Barrier(2)
+
+    def work_on(name: str) -> None:
+        with turns.forecast():
+            if name == "first":
+                came.wait(60)
+            for _ in range(3):
+                order.append(name)
+                turns.wait()
+
+    threads = [threading.Thread(target=work_on, args=(name,)) for name in ("first", "second")]
+    threads[0].start()
+    threads[1].start()
+    while len(turns._line) < 2:
+        time.sleep(0.01)
+    came.wait(60)
+    for thread in threads:
+        thread.join(60)
+
+    assert order == ["first", "second"] * 3
+
+
+def test_a_long_forecast_of_one_cluster_does_not_keep_another_one_waiting(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large, small = one_runs(database), one_runs(database, name="small")
+    worked = work.worked_out
+
+    def long(reading: Reading, present: Present, look: Callable[[], object]) -> Forecast:
+        if reading.snapshot.cluster.id == large:
+            while row_of(database, small).state != OperationState.SUCCEEDED:
+                look()  # out of time in the end
+        return worked(reading, present, look)
+
+    monkeypatch.setattr(work, "worked_out", long)
+    monkeypatch.setattr(work, "lower_priority", lambda: None)
+    monkeypatch.setattr(TURNS, "_turn_seconds", 0.05)
+    with database.session_scope() as session:
+        session.add(ClusterForecast(cluster_id=small))
+
+    first = work.begin(database, large)
+    work.begin(database, small).join(300)
+    assert row_of(database, small).state == OperationState.SUCCEEDED
+    first.join(300)
+    assert row_of(database, large).state == OperationState.SUCCEEDED
+
+
 def test_a_forecast_after_a_round_is_below_the_priority_of_its_process(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -313,6 +380,31 @@ def test_jobs_without_a_forecast_have_a_first_one_of_few_draws_that_promises_not
     rows = forecasts_of(database)
     assert rows[first].draws >= LEAST_DRAWS
     assert rows[second].draws == work.FIRST_DRAWS
+
+
+def test_a_large_cluster_has_a_first_forecast_of_as_many_draws_as_there_is_time_for(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster_id = one_runs(database)
+    monkeypatch.setattr(work, "RUN_SECONDS", 0.0)
+
+    reading = reading_of(database, cluster_id)
+    found = work.first_forecast(reading, reading.present(), lambda: None)
+
+    assert len(found.draws) == 1
+    assert found.jobs.keys() == set(reading.present().job_ids)
+
+
+def test_a_forecast_that_takes_too_long_says_so(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster_id = one_runs(database)
+    monkeypatch.setattr(work, "MOST_SECONDS", 0.0)
+
+    assert work.work_out(database, cluster_id) is None
+    row = row_of(database, cluster_id)
+    assert row.state == OperationState.FAILED
+    assert row.detail == "To play its 1 jobs took longer than 0 CPU s."
 
 
 def test_a_second_message_of_the_same_round_finds_nothing_to_do(database: Database) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
 from backend.models import Cluster as ClusterRow
@@ -27,7 +28,6 @@ from worker.forecasts.specs import Specs
 from worker.training.beliefs import believed_samples
 
 DAY_SECONDS = 86_400.0
-LEAST_WINDOW_SECONDS = 3600.0
 MOST_ARRIVALS = 1000
 MOST_ENDED = 300
 MOST_LOOKED_AT = 2000
@@ -70,7 +70,7 @@ def unknown_of(
     `shape`: the nodes. `last_at`: when the counters of running jobs were read. `asked`: a model
     that counts beside theirs.
     """
-    recent, window = _recent(session, cluster.id, now)
+    recent, stand_for = _recent(session, cluster.id, now)
     ended = _ended(session, cluster.id)
     specs.know(session, [*recent, *ended])
     arrivals = [
@@ -80,31 +80,32 @@ def unknown_of(
     ]
     models = {row.model for row in (*jobs, *recent)} | ({asked} if asked is not None else set())
     running = stretches_of(session, jobs, last_at=last_at)
-    history = History(_lives(session, cluster, models), (), arrivals, window, running)
+    history = History(_lives(session, cluster, models), (), arrivals, stand_for, running)
     went = _went(session, ended, history, specs=specs, shape=shape)
     return Unknown(replace(history, ended=went), seed=0)
 
 
 def _recent(session: Session, cluster_id: str, now: float) -> tuple[list[JobRow], float]:
-    """Return the jobs that came in the last day, and the seconds for which they stand.
+    """Return jobs that came in the last day, and for how many each stands.
 
-    That is a day, for a younger cluster too: jobs that came at once, when it began, are no rate. Of
-    very many, the newest stand for the time since the first of them.
+    It is a day for a younger cluster too: jobs that came at once, when it began, are no rate. Of
+    very many, every k-th in the order in which they came.
     """
-    rows = list(
-        session.exec(
-            select(JobRow)
-            .where(
-                JobRow.cluster_id == cluster_id, col(JobRow.submitted_seconds) > now - DAY_SECONDS
-            )
-            .order_by(col(JobRow.submitted_seconds).desc(), col(JobRow.id))
-            .limit(MOST_ARRIVALS)
-        )
+    came = (
+        JobRow.cluster_id == cluster_id,
+        col(JobRow.submitted_seconds) > now - DAY_SECONDS,
     )
-    if len(rows) < MOST_ARRIVALS:
-        return rows, DAY_SECONDS
-    since = now - rows[-1].submitted_seconds
-    return rows, min(max(since, LEAST_WINDOW_SECONDS), DAY_SECONDS)
+    total = session.exec(select(sa.func.count()).select_from(JobRow).where(*came)).one()
+    wanted = select(JobRow).where(*came)
+    if total > MOST_ARRIVALS:
+        order_by = (col(JobRow.submitted_seconds), col(JobRow.id))
+        in_order = sa.func.row_number().over(order_by=order_by)
+        numbered = select(JobRow.id, in_order.label("number")).where(*came).subquery()
+        some = numbered.c.number % -(-total // MOST_ARRIVALS) == 0
+        wanted = select(JobRow).where(col(JobRow.id).in_(sa.select(numbered.c.id).where(some)))
+    order = (col(JobRow.submitted_seconds).desc(), col(JobRow.id))
+    rows = list(session.exec(wanted.order_by(*order)))
+    return rows, total / max(len(rows), 1)
 
 
 def _ended(session: Session, cluster_id: str) -> list[JobRow]:

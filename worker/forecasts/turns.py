@@ -1,4 +1,4 @@
-"""Whose turn it is in the forecasting process: a question goes first, and the other work waits.
+"""Whose turn it is in the forecasting process: questions go first, then one cluster after another.
 
 What waits is not ended: it stands still between two rounds of a draw, and goes on from there.
 """
@@ -8,18 +8,28 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 LOW_PRIORITY = 10  # as of `nice`
+TURN_SECONDS = 2.0
+"""CPU seconds after which a forecast gives way to those of other clusters, if any waits."""
 
 
 class Turns:
-    """Questions that are being answered, and what waits for their end."""
+    """Questions that are being answered, and the forecasts that wait for their end and their turn.
 
-    def __init__(self) -> None:
+    `turn_seconds`: as TURN_SECONDS.
+    """
+
+    def __init__(self, turn_seconds: float = TURN_SECONDS) -> None:
+        self._turn_seconds = turn_seconds
         self._changed = threading.Condition()
         self._questions = 0
+        self._line: deque[int] = deque()  # threads; the first has the turn
+        self._since = 0.0  # its CPU seconds when it got it
 
     @contextmanager
     def question(self) -> Iterator[None]:
@@ -33,11 +43,40 @@ class Turns:
                 self._questions -= 1
                 self._changed.notify_all()
 
-    def wait(self) -> None:
-        """Return once no question is being answered."""
+    @contextmanager
+    def forecast(self) -> Iterator[None]:
+        """Join the line of forecasts; the block begins with its first turn."""
+        me = threading.get_ident()
         with self._changed:
-            while self._questions:
+            self._line.append(me)
+            self._since = time.thread_time() if self._line[0] == me else self._since
+        try:
+            self.wait()
+            yield
+        finally:
+            with self._changed:
+                self._line.remove(me)
+                self._changed.notify_all()
+
+    def wait(self) -> None:
+        """Return once no question is being answered and this thread has the turn.
+
+        One that has had its turn for long enough goes to the end of the line.
+        """
+        me = threading.get_ident()
+        with self._changed:
+            if self._has_turn(me) and time.thread_time() - self._since >= self._turn_seconds:
+                self._line.rotate(-1)
+                self._since = time.thread_time()  # if it is alone
+                self._changed.notify_all()
+            had_turn = self._has_turn(me)
+            while self._questions or not self._has_turn(me):
                 self._changed.wait()
+            if not had_turn:
+                self._since = time.thread_time()
+
+    def _has_turn(self, thread: int) -> bool:
+        return self._line[0] == thread
 
 
 TURNS = Turns()

@@ -2,8 +2,9 @@
 
 A row of ClusterForecast is the queue: one worker has it at a time, and what a worker that died had
 claimed another one claims after a while. Then it rests three times as long as it worked, so that
-forecasts take a quarter of a core at most, and never more than one. It stands still while this
-process answers a question.
+those of a cluster take a quarter of a core at most, and all of them never more than one. The
+clusters of a process take turns of some CPU seconds, so that a large one keeps none waiting for
+long; all stand still while the process answers a question.
 """
 
 from __future__ import annotations
@@ -39,16 +40,23 @@ DRAWS = 29
 FIRST_DRAWS = 3
 """Of jobs that have no forecast yet, a first one rests on so many, played as for a question."""
 RUN_SECONDS = 10.0
-"""No other draw begins after so many CPU seconds, once there are enough for a P90."""
+"""No other draw begins after so many CPU seconds, once there are enough for a P90; of a first
+forecast, once there is one."""
 MOST_SECONDS = 60.0
 """CPU seconds after which a forecast ends without a result: a busy machine ends none."""
 FAULT_SECONDS = 20.0
-_ONE_AT_A_TIME = threading.Lock()
+MOST_UNDER_WAY = 8
+"""Of so many clusters a process keeps the state at a time."""
+_UNDER_WAY: set[str] = set()
+_LOCK = threading.Lock()  # of _UNDER_WAY
 ROWS = WorkQueue(ClusterForecast, key=col(ClusterForecast.cluster_id))
 
 
 def due_clusters(database: Database) -> list[str]:
-    """Return the clusters with a round after their last forecast, and a job that has not ended."""
+    """Return the clusters with a round after their last forecast, and a job that has not ended.
+
+    The one that has waited longest comes first.
+    """
     now = utc_now()
     latest = col(Cluster.next_round_number) - 1
     made = sa.func.coalesce(col(ClusterForecast.round_number), 0)
@@ -60,7 +68,7 @@ def due_clusters(database: Database) -> list[str]:
         sa.select(col(Cluster.id), *columns)
         .outerjoin(ClusterForecast, col(ClusterForecast.cluster_id) == col(Cluster.id))
         .where(~col(Cluster.paused), latest > made, active)
-        .order_by(col(Cluster.id))
+        .order_by(col(ClusterForecast.finished_at).nulls_first(), col(Cluster.id))
     )
     with database.session_scope(writes=False) as session:
         rows = session.execute(statement).all()
@@ -80,20 +88,23 @@ def _has_rested(since: timedelta, seconds: float) -> bool:
 def begin(database: Database, cluster_id: str) -> threading.Thread:
     """Work it out beside the questions of this process, at a low priority.
 
-    Does nothing if this process works on a forecast already, or if none is due any more. The beat
-    sends a new message for each forecast that is still due.
+    Does nothing if this process works on it already, or on too many, or if none is due any more.
+    The beat sends a new message for each forecast that is still due.
     """
 
     def run() -> None:
-        if not _ONE_AT_A_TIME.acquire(blocking=False):
-            return
+        with _LOCK:
+            if cluster_id in _UNDER_WAY or len(_UNDER_WAY) >= MOST_UNDER_WAY:
+                return
+            _UNDER_WAY.add(cluster_id)
         try:
             lower_priority()
             work_out_if_due(database, cluster_id)
         except Exception:  # the row is claimed again
             log.exception("the forecast of cluster %s was not worked out", cluster_id)
         finally:
-            _ONE_AT_A_TIME.release()
+            with _LOCK:
+                _UNDER_WAY.remove(cluster_id)
 
     thread = threading.Thread(target=run, name=f"forecast-{cluster_id}", daemon=True)
     thread.start()
@@ -116,10 +127,10 @@ def work_out(database: Database, cluster_id: str, *, turns: Turns = TURNS) -> Fo
         return None
     begun = time.thread_time()
     values: dict[str, object] = {"detail": None}
-    found, reading = None, None
+    found, reading, present = None, None, None
     look = _looking(begun, turns)
     try:
-        with ROWS.working_on(database, claim):
+        with ROWS.working_on(database, claim), turns.forecast():
             with database.session_scope(writes=False) as session:
                 reading = read(session, session.get_one(Cluster, cluster_id))
                 without = jobs_without(session, cluster_id)
@@ -130,7 +141,7 @@ def work_out(database: Database, cluster_id: str, *, turns: Turns = TURNS) -> Fo
                     _store_first(database, claim, first_forecast(reading, present, look), reading)
                 found = worked_out(reading, present, look)
     except OutOfTime:
-        values["detail"] = f"It took longer than {MOST_SECONDS:g} CPU s."
+        values["detail"] = _too_long(present)
     except Exception as error:
         log.exception("the forecast of cluster %s could not be worked out", cluster_id)
         values["detail"] = type(error).__name__
@@ -143,13 +154,17 @@ def work_out(database: Database, cluster_id: str, *, turns: Turns = TURNS) -> Fo
 
 def first_forecast(reading: Reading, present: Present, look: Callable[[], object]) -> Forecast:
     """Play a few draws quickly. Raises OutOfTime, and what a policy raises."""
+    begun = time.thread_time()
     return forecast(
         present,
         reading.unknown,
         fitter=fit_once,
         draws=FIRST_DRAWS,
+        enough=1,
+        central=False,
         pacing=quick_pacing_of(present),
         look=look,
+        has_time=lambda: time.thread_time() - begun < RUN_SECONDS,
     )
 
 
@@ -202,6 +217,11 @@ def _looking(begun: float, turns: Turns) -> Callable[[], None]:
             raise OutOfTime
 
     return look
+
+
+def _too_long(present: Present | None) -> str:
+    jobs = "its jobs" if present is None else f"its {len(present.job_ids)} jobs"
+    return f"To play {jobs} took longer than {MOST_SECONDS:g} CPU s."
 
 
 def _store_first(database: Database, claim: Claim, found: Forecast, reading: Reading) -> None:
