@@ -18,6 +18,7 @@
         if (!text) { return null; }
         const layout = JSON.stringify(JSON.parse(text, ofThisAddress));
         text = '';
+        maat.noteShown(window.location.pathname);
         return new Response(layout, { headers: { 'Content-Type': 'application/json' } });
     };
 })();

@@ -9,6 +9,7 @@
 
     /* The path of the page that is shown, null before the first has come. */
     maat.shownPath = () => shownPath;
+    maat.noteShown = (path) => { shownPath = path; };
 
     /* A part of a layout as text, without the counts of presses, which draw nothing. */
     const drawn = (part) => JSON.stringify(part, (name, value) => (
@@ -18,7 +19,7 @@
     /* Dash calls it with every answer of the service (hooks of app.py). */
     maat.onlyChanged = (asked, answer) => {
         if ('_pages_content' in answer) {
-            shownPath = asked.inputs.find((input) => input.property === 'pathname').value;
+            maat.noteShown(asked.inputs.find((input) => input.property === 'pathname').value);
         }
         Object.keys(answer).forEach((id) => {
             const standing = /^[_{]/.test(id) ? null : maat.layoutOf(id);
