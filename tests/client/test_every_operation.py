@@ -28,6 +28,7 @@ WITHOUT_A_COMMAND = WITHOUT_A_CALL | {
     "getMeasurement": _LISTED,
     "getReservation": _LISTED,
     "getToken": _LISTED,
+    "getClusterChanges": _PAGE,
     "getModel": _PAGE,
     "previewGoodput": _PAGE,
     "getRound": _PAGE,
