@@ -22,6 +22,7 @@ from backend.jobs.service import submit_unless_known
 from backend.models import Cluster, Job
 from backend.moments import moment_of
 from backend.queue import Queue
+from worker.live.snapshot import is_due
 from worker.live.step import step_cluster
 
 HISTORY_SECONDS = HISTORY.total_seconds()
@@ -46,22 +47,27 @@ def live_on(database: Database, queue: Queue) -> None:
             ask_for_examples(session, queue)
     ends = monotonic() + AT_ONCE_SECONDS
     while wind_forward(database, found.id):
-        step_cluster(database, found.id)
-        if monotonic() >= ends:
+        made = step_cluster(database, found.id)
+        if made is None or monotonic() >= ends:
             break
     submit_arrivals(database, found.id)
 
 
 def wind_forward(database: Database, cluster_id: str) -> bool:
-    """Move the clock of a cluster with unplayed history to its next round.
+    """Move the clock of a cluster with unplayed history to its next round, unless one is due.
 
-    Submits the jobs that arrive on the way. Returns False if the history is complete.
+    A round that is not made now, since a worker that died still has the cluster, is made later: no
+    history passes without its rounds. Submits the jobs that arrive on the way. Returns False if the
+    history is complete.
     """
     with database.session_scope() as session:
         cluster = session.get_one(Cluster, cluster_id, with_for_update=True)
-        now = cluster_seconds(cluster, moment_of(session))
+        moment = moment_of(session)
+        now = cluster_seconds(cluster, moment)
         if not _has_history_to_come(cluster, now):
             return False
+        if is_due(session, cluster, moment):
+            return True
         step = COARSE_SECONDS if now < HISTORY_SECONDS - FINE_HISTORY_SECONDS else FINE_SECONDS
         until = min(now + step, HISTORY_SECONDS)
         for arrival in arrivals(cluster_id, after=now, until=until):

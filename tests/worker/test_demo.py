@@ -17,6 +17,7 @@ from backend.models import Cluster, Job, Round, Simulation, Sweep, Tenant
 from backend.settings import Settings
 from worker import demo
 from worker.app import create_app
+from worker.live.lease import leased
 
 HISTORY_SECONDS = 900.0
 
@@ -91,6 +92,24 @@ def test_a_beat_ends_in_the_midst_of_the_history_once_its_time_is_up(
     assert demo.is_in_its_history(database, cluster_id)
     with database.session_scope(writes=False) as session:
         assert list(session.exec(select(Round.number).order_by(col(Round.number)))) == [1, 2]
+
+
+def test_no_history_passes_while_a_worker_that_died_has_the_cluster(
+    database: Database, cluster_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def present() -> float:
+        with database.session_scope(writes=False) as session:
+            return cluster_seconds(session.get_one(Cluster, cluster_id), this_moment())
+
+    monkeypatch.setattr(demo, "AT_ONCE_SECONDS", 0.0)
+    lived(database, 2)
+    with leased(database, cluster_id):
+        before = present()
+        lived(database, 3)
+        assert present() - before <= demo.COARSE_SECONDS + 1.0
+    lived(database, 1)
+    with database.session_scope(writes=False) as session:
+        assert list(session.exec(select(Round.number).order_by(col(Round.number)))) == [1, 2, 3]
 
 
 def test_no_job_comes_twice_however_often_it_is_asked_for(
