@@ -75,8 +75,9 @@ def price_of(found: RoundFacts, gpu_type: str) -> float | None:
 
     Policies that solve no programme have none, nor has a round that kept the present allocation
     because no answer was usable. Where quotas or weights deal the GPUs out, the capacity's price is
-    the least that any tenant's rows have (docs/quotas.md): what one more GPU is worth at least,
-    whoever it is dealt to. If that is zero and a row of the type has a price, nobody knows.
+    the least that any tenant's rows have (docs/quotas.md): every tenant gains at least that much
+    from one more GPU. If it is zero and some row of the type has a price, the gain depends on the
+    tenant that gets the GPU, which the record does not say: the round then has no price.
     """
     if found.status in (SolveStatus.NOT_NEEDED, SolveStatus.KEPT_PRESENT):
         return None

@@ -110,7 +110,8 @@
         });
     }
 
-    /* A style that is set anew, even to the same, has the browser style the whole map again. */
+    /* Sets the colours of the types if they changed: setting a style, even to what it is, makes the
+       browser compute the styles of the whole map again. */
     function paint(map, looks) {
         const painted = JSON.stringify(looks);
         if (map.maat.painted === painted) { return; }

@@ -11,13 +11,12 @@ import typer
 
 from maat.cli.as_it_is import change_as_it_is
 from maat.cli.bulk import JobMeant, JobsMeant, act
-from maat.cli.numbers import number_option
+from maat.cli.numbers import weight_option
 from maat.cli.option_groups import takes_groups
 from maat.cli.priority import read_priority
 from maat.cli.service import DEFAULT_URL, AsJson, JobNamed, Url, client_of, job_id_of, show
 from maat.cli.submit import labels_of
 from maat.scheduling.errors import ParameterError
-from maat.vocabulary import LEAST_WEIGHT, MOST_WEIGHT
 
 
 @takes_groups
@@ -35,12 +34,7 @@ def change(
     ] = None,
     weight: Annotated[
         float | None,
-        number_option(
-            "--weight",
-            least=LEAST_WEIGHT,
-            most=MOST_WEIGHT,
-            help="Its new weight: how many jobs like it it counts as.",
-        ),
+        weight_option(help="Its new weight: how many jobs like it it counts as."),
     ] = None,
     deadline: Annotated[
         str | None,

@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 from maat.scheduling.errors import ParameterError
+from maat.vocabulary import LEAST_WEIGHT, MOST_WEIGHT
 
 
 def whole(field: str, *, least: int, most: int) -> Callable[[object], int]:
@@ -86,6 +87,11 @@ def number_option(
     """Make an option, named by its first name, whose value is a number; see whole_option."""
     read = number(_field(names[0]), least=least, most=most)
     return typer.Option(*names, parser=read, metavar="NUMBER", help=help, rich_help_panel=panel)
+
+
+def weight_option(*, help: str) -> Any:
+    """Make the option of a job's weight, held to its bounds."""
+    return number_option("--weight", least=LEAST_WEIGHT, most=MOST_WEIGHT, help=help)
 
 
 def _field(option: str) -> str:

@@ -14,15 +14,13 @@ from maat.cli.command_line import RunOptions, run_body
 from maat.cli.completion import model_names
 from maat.cli.forecast import answer_question
 from maat.cli.lazy_commands import words_after_dashes
-from maat.cli.numbers import number_option, whole_option
+from maat.cli.numbers import number_option, weight_option, whole_option
 from maat.cli.option_groups import takes_groups
 from maat.cli.priority import read_priority
 from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, show
 from maat.scheduling.errors import ParameterError
 from maat.vocabulary import (
-    LEAST_WEIGHT,
     MAX_GPUS,
-    MOST_WEIGHT,
     Adaptivity,
     ExecutorKind,
     WorkloadKind,
@@ -135,11 +133,8 @@ def submit(
     ] = None,
     weight: Annotated[
         float | None,
-        number_option(
-            "--weight",
-            least=LEAST_WEIGHT,
-            most=MOST_WEIGHT,
-            help="How many jobs like it it counts as, to policies that weigh jobs; default: 1.",
+        weight_option(
+            help="How many jobs like it it counts as, to policies that weigh jobs; default: 1."
         ),
     ] = None,
     label: Annotated[

@@ -296,7 +296,9 @@ def test_forecasts_take_turns_in_the_order_in_which_they_came() -> None:
     threads = [threading.Thread(target=work_on, args=(name,)) for name in ("first", "second")]
     threads[0].start()
     threads[1].start()
+    end = time.monotonic() + 60
     while len(turns._line) < 2:
+        assert time.monotonic() < end, "the second forecast never joined the line"
         time.sleep(0.01)
     came.wait(60)
     for thread in threads:
