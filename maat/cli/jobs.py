@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maat.api.job_words import state_in_words
-from maat.cli.as_it_is import change_as_it_is
 from maat.cli.explanation import NO_PRESS, explanation_lines
 from maat.cli.numbers import whole_option
 from maat.cli.service import (
@@ -25,6 +24,7 @@ from maat.cli.service import (
     show,
     table_of,
 )
+from maat.client import change_as_it_is
 from maat.scheduling.errors import ParameterError
 
 if TYPE_CHECKING:

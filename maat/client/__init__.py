@@ -9,6 +9,7 @@ What is sent and answered is declared in `maat.api`. Needs httpx and pydantic, n
 
 from maat.api.commands import CommandBody
 from maat.api.jobs import JobBody
+from maat.client.as_it_is import change_as_it_is, change_as_it_is_async
 from maat.client.clients import AsyncClient, Client
 from maat.client.errors import ApiError, FieldProblem, Unreachable
 from maat.client.event_stream import Told
@@ -22,4 +23,6 @@ __all__ = [
     "JobBody",
     "Told",
     "Unreachable",
+    "change_as_it_is",
+    "change_as_it_is_async",
 ]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
-from maat.cli.as_it_is import change_as_it_is
-from maat.client import ApiError
+from maat.client import ApiError, change_as_it_is, change_as_it_is_async
 
 
 def change_at(version: int, *, refusal: int = 412) -> tuple[list[int], int | ApiError]:
@@ -42,3 +43,19 @@ def test_another_refusal_is_told_at_once() -> None:
     read, error = change_at(99, refusal=403)
     assert isinstance(error, ApiError)
     assert read == [0]
+
+
+def test_coroutines_are_tried_alike() -> None:
+    read: list[int] = []
+
+    async def look() -> int:
+        read.append(len(read))
+        return read[-1]
+
+    async def change(seen: int) -> int:
+        if seen < 2:
+            raise ApiError(status=412, title="no")
+        return seen
+
+    assert asyncio.run(change_as_it_is_async(look, change)) == 2
+    assert read == [0, 1, 2]

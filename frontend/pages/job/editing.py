@@ -44,7 +44,7 @@ from frontend.pages.submit.model import capacity_of, model_of, named_model
 from frontend.routing import submits
 from maat.api.job_answers import JobOut
 from maat.api.jobs import JobBody
-from maat.client import calls
+from maat.client import calls, change_as_it_is_async
 from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
 
@@ -200,9 +200,11 @@ async def save(
         return {"opened": False}
     try:
         async with api.visitor() as maat:
-            # Rounds change the version all the time; only what differs in the dialog is sent.
-            version = (await maat.job(job_id))["version"]
-            job = await maat.change_job(job_id, body, version=version)
+            job = await change_as_it_is_async(
+                lambda: maat.job(job_id),
+                # Rounds change the version all the time; only what differs in the dialog is sent.
+                lambda now: maat.change_job(job_id, body, version=now["version"]),
+            )
     except Failure as error:
         beside, above = errors_by_field(error, _place, empty_name=EMPTY_NAME)
         return {"errors": _beside(beside), "problem": above}

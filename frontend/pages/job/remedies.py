@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, TypedDict
 
@@ -16,7 +16,7 @@ from frontend.components.cards import error_state
 from frontend.components.dialogs import dialog
 from frontend.components.notices import notice, refusal
 from maat.api.job_answers import JobOut, Remedy
-from maat.client import AsyncClient, calls
+from maat.client import AsyncClient, calls, change_as_it_is_async
 
 FIELDS = {
     "gpu_count": "GPUs",
@@ -141,7 +141,7 @@ async def do(
     try:
         async with api.visitor() as maat:
             job = await maat.job(job_id)
-            if not await _done(maat, job, remedy):
+            if not await do_remedy(maat, job, remedy):
                 return {"asks": False, "notices": notice("Changed meanwhile", GONE)}
     except Failure as error:
         return {"asks": False, "notices": refusal(error)}
@@ -149,9 +149,9 @@ async def do(
     return {"asks": False, "changed": clicks, "notices": told}
 
 
-async def _done(maat: AsyncClient, job: JobOut, remedy: Remedy) -> bool:
+async def do_remedy(maat: AsyncClient, job: JobOut, remedy: Remedy) -> bool:
     """Do what the remedy says; return False if what it would change is another thing by now."""
-    before, changes = remedy["before"], remedy["changes"]
+    changes = remedy["changes"]
     match remedy["action"]:
         case "resume" | "release":
             (target,) = remedy["targets"] or [job["id"]]
@@ -160,18 +160,31 @@ async def _done(maat: AsyncClient, job: JobOut, remedy: Remedy) -> bool:
             for node in remedy["targets"]:
                 await maat.restore_node(job["cluster_id"], node)
         case "change-tenant":
-            tenant = await maat.tenant(job["tenant"])
-            if tenant["weight"] != before["weight"]:
-                return False
-            await maat.change_tenant(job["tenant"], changes, version=tenant["version"])
+            return await _change_if_same(
+                lambda: maat.tenant(job["tenant"]),
+                lambda version: maat.change_tenant(job["tenant"], changes, version=version),
+                remedy["before"],
+            )
         case _:
-            if _of(job, before) != before:
-                return False
-            # Rounds change the version all the time: what the dialog showed is compared above.
-            await maat.change_job(job["id"], changes, version=job["version"])
+            return await _change_if_same(
+                lambda: maat.job(job["id"]),
+                lambda version: maat.change_job(job["id"], changes, version=version),
+                remedy["before"],
+            )
     return True
 
 
-def _of(job: JobOut, names: Mapping[str, Any]) -> dict[str, Any]:
-    held: Mapping[str, Any] = job
-    return {name: held[name] for name in names}
+async def _change_if_same(
+    read: Callable[[], Awaitable[Mapping[str, Any]]],
+    change: Callable[[int], Awaitable[object]],
+    before: Mapping[str, Any],
+) -> bool:
+    """Change what still is as the dialog showed it; what rounds change meanwhile is not asked."""
+
+    async def change_that(now: Mapping[str, Any]) -> bool:
+        if {name: now[name] for name in before} != before:
+            return False
+        await change(now["version"])
+        return True
+
+    return await change_as_it_is_async(read, change_that)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import TypeVar
 
-from maat.client import ApiError
+from maat.client.errors import ApiError
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -23,6 +23,22 @@ def change_as_it_is(read: Callable[[], T], change: Callable[[T], U]) -> U:
         try:
             return change(read())
         except ApiError as error:
-            if error.status != HTTPStatus.PRECONDITION_FAILED:
-                raise
+            _only_another_version(error)
     return change(read())
+
+
+async def change_as_it_is_async(
+    read: Callable[[], Awaitable[T]], change: Callable[[T], Awaitable[U]]
+) -> U:
+    """Do what `change_as_it_is` does, with coroutines."""
+    for _ in range(_TRIES - 1):
+        try:
+            return await change(await read())
+        except ApiError as error:
+            _only_another_version(error)
+    return await change(await read())
+
+
+def _only_another_version(error: ApiError) -> None:
+    if error.status != HTTPStatus.PRECONDITION_FAILED:
+        raise error
