@@ -219,7 +219,7 @@ def test_every_route_answers_every_role_as_the_table_says(
     app.state.shutdown = SoonOver()
     wrong = []
     for name, method, path in operations(app):
-        if name == "signIn":  # it refuses a far-away browser over plain http: test_sign_in.py
+        if name == "signIn":  # it refuses a far-away browser over plain http: test_sessions.py
             continue
         status, allowed = ask(visitor, method, path), MAY[name]
         if allowed == ONLY_AN_ATTEMPT:
