@@ -9,6 +9,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from importlib.util import find_spec
 
 from rich.console import Console
 
@@ -42,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console(width=options.width)
     progress = Console(stderr=True)
     measured: list[Figures] = []
-    for name in options.only or BENCHMARKS:
+    for name in _wanted(options.only):
         with progress.status(f"measuring: {name}"):
             for figures in BENCHMARKS[name](options):
                 measured.append(figures)
@@ -52,6 +53,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         json.dump([figures.as_json() for figures in measured], sys.stdout, indent=2)
         print()
     return 0
+
+
+def _wanted(only: Sequence[str] | None) -> list[str]:
+    """Return what is to be measured, all by default; without PyTorch, what can be.
+
+    Raises SystemExit (2) if what `only` names cannot be measured here.
+    """
+    lacking = set() if find_spec("torch") else NEED_TORCH
+    if asked := lacking.intersection(only or ()):
+        names = ", ".join(sorted(asked))
+        _parser().error(f"--only: {names}: PyTorch is not installed. Install maat[agent].")
+    if lacking and not only:
+        print(f"left out, for want of PyTorch: {', '.join(sorted(lacking))}", file=sys.stderr)
+    return list(only or [name for name in BENCHMARKS if name not in lacking])
 
 
 def _solve(options: argparse.Namespace) -> Sequence[Figures]:
@@ -163,6 +178,8 @@ BENCHMARKS: dict[str, Benchmark] = {
     "forecasts": _forecasts,
     "forecast_week": _forecast_week,
 }
+
+NEED_TORCH = frozenset({"agent", "agent_gpu", "training"})
 
 
 def _sizes(text: str) -> list[int]:

@@ -16,11 +16,9 @@ from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, TensorDataset
 
 import maat.agent
+from benchmarks.training.moments import BEGUN, FIRST_STEP, LEFT, SAVE, SAVED
 from maat.agent.checkpoint import Checkpoints
 
-BEGUN, FIRST_STEP, SAVE, SAVED = "process begun at", "first step at", "save at", "saved at"
-LEFT = "agent ended at"
-MOMENTS = frozenset({BEGUN, FIRST_STEP, SAVE, SAVED, LEFT})
 _EPOCHS, _STEP_SECONDS = 100_000, 0.05
 
 

@@ -22,11 +22,12 @@ from typing import Any, TypeVar
 
 from benchmarks.service.real_server import free_port
 from benchmarks.table import Cell, Figures
-from benchmarks.training import child
+from benchmarks.training.moments import BEGUN, FIRST_STEP, LEFT, MOMENTS, SAVE, SAVED
 from maat.client import ApiError, Client
 from maat.demo.service import service
 
 TIMES = 5
+CHILD = "benchmarks.training.child"  # named: to import it takes PyTorch
 _PATIENCE_SECONDS = 120.0
 _FOLDER = Path(__file__).resolve().parents[2]
 Found = TypeVar("Found")
@@ -134,7 +135,7 @@ def _median(rows: Sequence[dict[str, Any]]) -> dict[str, Cell]:
 def _life(maat: Client, number: int, folder: Path) -> _Life:
     alone = _alone()
     run = {
-        "argv": [sys.executable, "-m", child.__name__],
+        "argv": [sys.executable, "-m", CHILD],
         "cwd": str(_FOLDER),
         "env": {"OMP_NUM_THREADS": "1"},
         "profile": False,
@@ -152,7 +153,7 @@ def _life(maat: Client, number: int, folder: Path) -> _Life:
             "run": run,
         }
     )
-    _until(lambda: _told(maat, job["id"]).get(child.FIRST_STEP))
+    _until(lambda: _told(maat, job["id"]).get(FIRST_STEP))
     time.sleep(1.0)
     maat.cancel_job(job["id"])
     over = _until(lambda: _ended(maat, job["id"]))
@@ -161,12 +162,12 @@ def _life(maat: Client, number: int, folder: Path) -> _Life:
     return _Life(
         alone=alone,
         ordered=_moment(over["ordered_at"]),
-        begun=told[child.BEGUN],
-        first_step=told[child.FIRST_STEP],
+        begun=told[BEGUN],
+        first_step=told[FIRST_STEP],
         asked=_moment(over["stop_asked_at"]),
-        save=told[child.SAVE],
-        saved=told[child.SAVED],
-        left=told[child.LEFT],
+        save=told[SAVE],
+        saved=told[SAVED],
+        left=told[LEFT],
         ended=float(json.loads(exit_file.read_text())["at"]),
         free=_moment(over["ended_at"]),
     )
@@ -180,15 +181,15 @@ def _alone() -> float:
         for line in process.stdout:
             text += line
             told = _moments_in(text)
-            if child.FIRST_STEP in told:
-                return told[child.FIRST_STEP] - told[child.BEGUN]
+            if FIRST_STEP in told:
+                return told[FIRST_STEP] - told[BEGUN]
     raise RuntimeError(f"the script ended before its first step: {text}")
 
 
 @contextlib.contextmanager
 def _child() -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
-        ["env", "OMP_NUM_THREADS=1", sys.executable, "-m", child.__name__],
+        ["env", "OMP_NUM_THREADS=1", sys.executable, "-m", CHILD],
         stdout=subprocess.PIPE,
         text=True,
         cwd=_FOLDER,
@@ -212,7 +213,7 @@ def _told(maat: Client, job_id: str) -> dict[str, float]:
 
 def _moments_in(text: str) -> dict[str, float]:
     said = (line.rpartition(" ") for line in text.splitlines())
-    return {what: float(number) for what, _, number in said if what in child.MOMENTS}
+    return {what: float(number) for what, _, number in said if what in MOMENTS}
 
 
 def _ended(maat: Client, job_id: str) -> Any:
