@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console(width=options.width)
     progress = Console(stderr=True)
     measured: list[Figures] = []
-    for name in _wanted(options.only):
+    for name in wanted(options.only):
         with progress.status(f"measuring: {name}"):
             for figures in BENCHMARKS[name](options):
                 measured.append(figures)
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _wanted(only: Sequence[str] | None) -> list[str]:
+def wanted(only: Sequence[str] | None) -> list[str]:
     """Return what is to be measured, all by default; without PyTorch, what can be.
 
     Raises SystemExit (2) if what `only` names cannot be measured here.

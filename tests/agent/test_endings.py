@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from training_runs import Run
 
+pytest.importorskip("torch", reason="torch is not installed: maat[agent]")
+
 from maat.agent.steps import STOPPED
 
 pytestmark = pytest.mark.needs_torch
