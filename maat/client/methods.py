@@ -4,19 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, ParamSpec, TypeVar, cast, overload
+from typing import Any, ClassVar, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
 from maat.api.fields import Page
 from maat.client import calls
 from maat.client.calls import Call
 
-if TYPE_CHECKING:
-    from maat.client.clients import AsyncClient, Client
-
 P = ParamSpec("P")
 Answer = TypeVar("Answer")
 Shown = TypeVar("Shown")
 Item = TypeVar("Item")
+
+
+class _Direct(Protocol):
+    """Sends a call at once, as `Client` does."""
+
+    is_awaited: ClassVar[bool]
+
+    def send(self, call: Call[Answer]) -> Answer: ...
+
+
+class _Awaited(Protocol):
+    """Sends a call when it is awaited, as `AsyncClient` does."""
+
+    is_awaited: ClassVar[bool]
+
+    async def send(self, call: Call[Answer]) -> Answer: ...
 
 
 class _Method(Generic[P, Shown]):
@@ -37,25 +50,23 @@ class _Method(Generic[P, Shown]):
         self._make, self._show = make, show or (lambda answer: cast(Shown, answer))
 
     @overload
-    def __get__(self, client: Client, owner: type | None = None) -> Callable[P, Shown]: ...
+    def __get__(self, client: _Direct, owner: type | None = None) -> Callable[P, Shown]: ...
     @overload
     def __get__(
-        self, client: AsyncClient, owner: type | None = None
+        self, client: _Awaited, owner: type | None = None
     ) -> Callable[P, Awaitable[Shown]]: ...
-    def __get__(self, client: Client | AsyncClient, owner: type | None = None) -> Callable[P, Any]:
+    def __get__(self, client: Any, owner: type | None = None) -> Callable[P, Any]:
         if client.is_awaited:
-            awaited = cast("AsyncClient", client)
 
             @wraps(self._make)
             async def awaited_call(*args: P.args, **kwargs: P.kwargs) -> Shown:
-                return self._show(await awaited.send(self._make(*args, **kwargs)))
+                return self._show(await client.send(self._make(*args, **kwargs)))
 
             return awaited_call
-        direct = cast("Client", client)
 
         @wraps(self._make)
         def direct_call(*args: P.args, **kwargs: P.kwargs) -> Shown:
-            return self._show(direct.send(self._make(*args, **kwargs)))
+            return self._show(client.send(self._make(*args, **kwargs)))
 
         return direct_call
 
