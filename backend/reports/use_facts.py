@@ -60,13 +60,13 @@ def use_of(found: UsageOut, period: Period) -> Use:
 
 def waits_of(found: UsageOut, waiting: Mapping[str, int]) -> Waits:
     """Return who waited how long. `waiting`: jobs that wait at the end, by tenant."""
-    rows = {name: row for name, row in _rows(found) if row["waits"] is not None}
-    names = [*rows, *(name for name in waiting if name not in rows)]
-    each = [
-        _wait(name, rows[name]["waits"] if name in rows else None, waiting.get(name, 0))
-        for name in names
-    ]
+    rows = {row["name"]: row["waits"] for row in found["rows"] if row["waits"] is not None}
+    names = [*rows, *(name for name in waiting if name not in rows and name != OTHERS)]
+    each = [_wait(name, rows.get(name), waiting.get(name, 0)) for name in names]
     everyone = _wait(ALL, found["waits"], sum(waiting.values()))
+    if found["others"] is not None:  # of theirs only the number is known
+        rest = everyone.jobs - sum(one.jobs for one in each)
+        each.append(TenantWait(OTHERS, rest, None, None, None, waiting.get(OTHERS, 0)))
     return Waits(
         everyone,
         sorted((one for one in each if one.jobs or one.waiting), key=lambda one: -(one.p90 or 0)),

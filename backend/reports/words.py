@@ -32,10 +32,13 @@ def number(value: float | None, figures: int = 3) -> str:
 
 
 def percent(share: float | None) -> str:
+    """Write a share in percent, by two figures at least: 12 %, 1.2 %, 0.12 %, < 0.01 %."""
     if share is None or not isfinite(share):
         return ABSENT
     whole = share * 100
-    digits = 0 if abs(whole) >= 9.95 or whole == 0 else 1
+    if 0 < whole < 0.01:
+        return f"<{NO_BREAK}0.01{NO_BREAK}%"
+    digits = 0 if abs(whole) >= 9.95 or whole == 0 else 1 if abs(whole) >= 0.995 else 2
     return f"{whole:.{digits}f}{NO_BREAK}%".replace("-", MINUS)
 
 

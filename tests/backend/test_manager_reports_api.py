@@ -177,6 +177,11 @@ def test_a_tenants_report_names_no_other_tenant(
     assert "blue" not in told
     assert "default" in told
     assert "other tenants" in told
+    if form == "json":
+        waited = {row[0]: row for row in answer.json()["figures"][2]["rows"]}
+        own, rest, every = waited["default"], waited["other tenants"], waited["all tenants"]
+        assert (rest[1], own[1] + rest[1]) == (1, every[1])
+        assert rest[2:5] == [None] * 3
     answers = [manager.get(REPORT, params={"tenant": name}) for name in ("blue", "nobody")]
     assert [one.status_code for one in answers] == [404, 404]
     assert answers[1].json()["detail"] == answers[0].json()["detail"].replace("blue", "nobody")

@@ -18,7 +18,7 @@ from backend.periods import Period
 from backend.reports import words
 from backend.reports.builder import build_report
 from backend.reports.csv_form import csv_of
-from backend.reports.facts import PeriodFacts, PolicyDecided, TypeValue
+from backend.reports.facts import PeriodFacts, PolicyDecided, TenantWait, TypeValue
 from backend.reports.pdf.document import pdf_of
 from backend.reports.pdf.kept import Kept
 from maat.api.report_rows import drawn_rows, sum_rows
@@ -221,8 +221,10 @@ def test_nothing_is_concluded_from_the_prices_of_a_small_part_of_the_time() -> N
         assert "14 jobs wait at the end" in answer
         assert [row[2:4] for row in report["rows"]] == [[None, None], [None, None]]
         assert "too little to conclude from" in report["caveats"][0]
-    assert "of the 60 % of the time with a price" in plain(most["answer"])
-    assert most["answer"].startswith("Nothing, by the rounds of sia")
+    told = plain(most["answer"])
+    assert "no type was scarce for more than 5.0 % of the 60 % of the time with a price" in told
+    assert "of the rest nothing is known, and 14 jobs wait at the end" in told
+    assert "Nothing" not in told
 
 
 def test_one_policy_that_decided_for_a_while_does_not_say_that_nothing_was_scarce() -> None:
@@ -280,6 +282,33 @@ def test_few_jobs_are_said_to_be_few() -> None:
     present = PeriodFacts(use(names), waits(names), fairness(names, jobs=5), 15)
     figure = build_report(facts(present=present))["figures"][0]
     assert any("fewer than 30" in caveat for caveat in figure["caveats"])
+
+
+def test_one_job_is_no_statistic() -> None:
+    names = ("vision", "language")
+    one = TenantWait("vision", 1, 83.0, 83.0, 83.0)
+    mine = replace(fairness(names).tenants[0], jobs=1, late=0.0, deserved=0.0006, actual=0.0003)
+    present = PeriodFacts(
+        use(names),
+        replace(waits(names), tenants=[one]),
+        replace(fairness(names), tenants=[mine]),
+        1,
+    )
+    figures = build_report(facts(tenant="vision", present=present))["figures"]
+    fair, waited = figures[0], figures[2]
+    assert "The one job that started had waited 1 min 23 s." in plain(waited["answer"])
+    assert "The one finished job was not worse off" in fair["answer"]
+    assert "0 %" not in plain(fair["answer"])
+    assert "at most 3 percentage points less" in fair["answer"]  # it got half of what it deserved
+    assert [plain(text) for text in fair["shown"][0][-2:]] == ["0.06 %", "0.03 %"]
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.0, "0 %"), (0.00001, "< 0.01 %"), (0.0006, "0.06 %"), (0.0123, "1.2 %"), (0.995, "100 %")],
+)
+def test_small_shares_keep_two_figures(share: float, text: str) -> None:
+    assert plain(words.percent(share)) == text
 
 
 def test_a_tenants_sentences_tell_of_the_tenant() -> None:

@@ -107,9 +107,9 @@ def _answer(values: Sequence[TypeValue], facts: Facts) -> str:
         return "Nothing can be said: no round decided in this period."
     priced = _priced(values)
     if _covered(values, by=priced) >= LEAST_COVERED:
-        return " ".join(_of_policy(of) for of in _by_policy(priced))
+        return " ".join(_of_policy(of, facts) for of in _by_policy(priced))
     # Of most of the time no price is known: what was scarce is told, what was not is not.
-    scarce = [_of_policy(of) for of in _by_policy(priced) if _is_scarce(_best(of))]
+    scarce = [_of_policy(of, facts) for of in _by_policy(priced) if _is_scarce(_best(of))]
     return " ".join([*_unknown(values, facts), *scarce])
 
 
@@ -140,10 +140,17 @@ def _unknown(values: Sequence[TypeValue], facts: Facts) -> Iterator[str]:
         )
     full = max(values, key=lambda one: one.used_share)
     yield f"Fullest was {full.gpu_type}, of a utilisation of {words.percent(full.used_share)}."
+    if waiting := _waiting(facts):
+        yield f"{waiting}."
+
+
+def _waiting(facts: Facts) -> str:
+    """Say how many jobs wait at the end of the period; in a tenant's report nothing."""
     waits = facts.present.waits
-    if facts.tenant is None and waits is not None and waits.all.waiting:
-        verb = "waits" if waits.all.waiting == 1 else "wait"
-        yield f"{words.counted(waits.all.waiting, 'job')} {verb} at the end."
+    if facts.tenant is not None or waits is None or not waits.all.waiting:
+        return ""
+    verb = "waits" if waits.all.waiting == 1 else "wait"
+    return f"{words.counted(waits.all.waiting, 'job')} {verb} at the end"
 
 
 def _by_policy(values: Sequence[TypeValue]) -> list[list[TypeValue]]:
@@ -161,16 +168,20 @@ def _is_scarce(one: TypeValue) -> bool:
     return bool(one.mean_value) and (one.positive_share or 0.0) >= SCARCE
 
 
-def _of_policy(values: Sequence[TypeValue]) -> str:
+def _of_policy(values: Sequence[TypeValue], facts: Facts) -> str:
     ranked = sorted(values, key=lambda one: -(one.mean_value or 0.0))
     best, name = ranked[0], ranked[0].policy
     least = min(one.covered for one in values)
     time = "time" if least >= THIN else f"{words.percent(least)} of the time with a price"
     if not _is_scarce(best):
-        return (
-            f"Nothing, by the rounds of {name}: no type was scarce for more than "
-            f"{words.percent(SCARCE)} of the {time}."
-        )
+        seldom = f"no type was scarce for more than {words.percent(SCARCE)} of the {time}"
+        waiting = _waiting(facts)
+        if least < THIN and waiting:
+            return (
+                f"By the rounds of {name} {seldom}; of the rest nothing is known, and {waiting}: "
+                "look at their reasons before you conclude that nothing is lacking."
+            )
+        return f"Nothing, by the rounds of {name}: {seldom}."
     parts = [
         f"By the rounds of {name} one more {best.gpu_type} was worth most "
         f"({words.number(best.mean_value)} of the policy's objective per round), and was scarce "

@@ -65,11 +65,8 @@ def _answer(facts: Facts) -> str:
         return "Nothing can be said: of no job that ended in this period is the fairness known."
     every = found.of(tenant)
     late = every.late or 0.0
-    parts = [
-        f"Of {words.counted(every.jobs, 'finished job')}, {words.percent(late)} were worse off "
-        "than alone on an equal share of the cluster (rho above 1)."
-    ]
-    if every.worst is not None and every.worst > FAIR:
+    parts = [_worse_off(every.jobs, late)]
+    if every.worst is not None and every.worst > FAIR and every.jobs > 1:
         parts.append(
             f"The worst took {words.number(every.worst)} times as long as alone; nine of ten at "
             f"most {words.number(every.p90)} times."
@@ -80,6 +77,15 @@ def _answer(facts: Facts) -> str:
     if past is not None:
         parts.append(_compared(late - past))
     return " ".join(parts)
+
+
+def _worse_off(jobs: int, late: float) -> str:
+    than = "than alone on an equal share of the cluster (rho above 1)."
+    if jobs == 1:
+        return f"The one finished job was {'' if late else 'not '}worse off {than}"
+    if late == 0:
+        return f"Of {words.counted(jobs, 'finished job')} none was worse off {than}"
+    return f"Of {words.counted(jobs, 'finished job')}, {words.percent(late)} were worse off {than}"
 
 
 def _between_tenants(found: Fairness) -> Iterator[str]:
@@ -122,10 +128,10 @@ def _shares(found: Fairness, free: float) -> Iterator[str]:
                 "use, also where more GPUs help them little."
             )
     elif known:
+        whose = "Every tenant's" if len(known) > 1 else "Its"
         yield (
-            f"Every tenant's share was within {words.percent(NEAR)} of what it deserved, or above."
-            if len(known) > 1
-            else "Its share was what it deserved, or more."
+            f"{whose} share of the GPUs was what it deserved, more, or at most "
+            f"{NEAR * 100:.0f} percentage points less."
         )
 
 

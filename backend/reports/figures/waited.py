@@ -67,11 +67,7 @@ def _answer(waits: Waits | None, before: Waits | None, tenant: str | None) -> st
             )
         return "Nobody: no job started in this period, and none waited at its end."
     every = waits.of(tenant)
-    parts = [
-        f"Of {words.counted(every.jobs, 'job')} that started, half waited at most "
-        f"{words.duration(every.median)}, and one in ten longer than {words.duration(every.p90)}; "
-        f"the longest wait was {words.duration(every.longest)}."
-    ]
+    parts = [_how_long(every)]
     parts += _slow(waits) if tenant is None else []
     past = None if before is None else before.of(tenant).median
     if past is not None and every.median is not None:
@@ -80,6 +76,16 @@ def _answer(waits: Waits | None, before: Waits | None, tenant: str | None) -> st
         verb = "waits" if every.waiting == 1 else "wait"
         parts.append(f"{words.counted(every.waiting, 'job')} still {verb} at the end.")
     return " ".join(parts)
+
+
+def _how_long(every: TenantWait) -> str:
+    if every.jobs == 1:
+        return f"The one job that started had waited {words.duration(every.longest)}."
+    return (
+        f"Of {words.counted(every.jobs, 'job')} that started, half waited at most "
+        f"{words.duration(every.median)}, and one in ten longer than {words.duration(every.p90)}; "
+        f"the longest wait was {words.duration(every.longest)}."
+    )
 
 
 def _slow(waits: Waits) -> list[str]:
