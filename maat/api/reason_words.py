@@ -28,7 +28,7 @@ LABELS = {
     "by_request": "the count is what it asks for",
     "cluster_gpu_types": "GPU types of the cluster",
     "decided_by_round": "decided by round",
-    "free_gpus": "free GPUs",
+    "free_gpus": "GPUs left for it",
     "goodput_samples_per_second": "goodput (effective samples/s)",
     "gpu_count": "GPUs",
     "gpu_type": "GPU type",
@@ -51,6 +51,7 @@ LABELS = {
     "quota_by_weight": "set by the team's weight in this round",
     "quota_gpu_type": "GPU type of the quota",
     "quota_gpus": "GPUs of the quota",
+    "quota_guaranteed_gpus": "GPUs that the team is guaranteed",
     "quota_used_gpus": "GPUs of the quota in use",
     "remaining_steps": "steps left",
     "restarting": "is restarting",
@@ -138,7 +139,8 @@ def _limit(name: str) -> str:
     kind, _, rest = name.partition(":")
     gpu_type, _, holders = rest.partition(":")
     words = {
-        "capacity": f"all {gpu_type} GPUs are taken",
+        "capacity": f"too few {gpu_type} GPUs are left",
+        "quota": f"what {holders} may hold of {gpu_type}",
         "reservation": f"{gpu_type} reserved for {holders}",
         "shape": f"no room for as many {gpu_type.replace('>=', ' as ')}",
     }

@@ -167,7 +167,7 @@ def sentence_of(code: str, evidence: Mapping[str, object]) -> str:
                 _SENTENCES[reason], evidence.get("idle_penalty"), evidence.get("idle_penalty_above")
             )
         case ReasonCode.WAITING_CAPACITY if isinstance(by := evidence.get("held_by"), str):
-            return f"{by[:1].upper()}{by[1:]} hold all GPUs that it could use."
+            return f"{by[:1].upper()}{by[1:]} hold the GPUs that it needs, or are to have them."
         case ReasonCode.WAITING_CAPACITY if _is_worth_more(evidence):
             return (
                 "Jobs that it cannot replace hold all GPUs that it could use: they start or "
@@ -232,8 +232,19 @@ def _quota(code: ReasonCode, evidence: Mapping[str, object]) -> str:
     if code is ReasonCode.EXCEEDS_QUOTA_LIMIT:
         return f"It needs more than your team's quota of {gpus} {gpu_type} allows: {used}."
     if evidence.get("quota_by_weight"):
-        return f"Held by your team's share of {gpus} {gpu_type} in this round: {used}."
+        held = f"Held by your team's share of {gpus} {gpu_type} in this round: {used}."
+        return f"{held}{_of_guarantee(evidence.get('quota_guaranteed_gpus'))}"
     return f"Held by your team's quota of {gpus} {gpu_type}: {used}."
+
+
+def _of_guarantee(guaranteed: object) -> str:
+    """Say why a team has less in a round than it is guaranteed."""
+    if not isinstance(guaranteed, int):
+        return ""
+    return (
+        f" It is guaranteed {guaranteed}: what it lacks of these is out of service, or held by "
+        "jobs that may not be moved now, and comes back in the first round in which they may."
+    )
 
 
 def _held_back(sentence: str, evidence: Mapping[str, object]) -> str:

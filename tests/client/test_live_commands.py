@@ -137,7 +137,7 @@ def test_a_waiting_job_is_explained_with_a_command_that_starts_it(
         "- Ask for 8 GPUs instead of 16: at present, the next round would start it on 8 × rtx.\n"
         in said
     )
-    assert "  held back by: all a100 GPUs are taken\n" in said
+    assert "  held back by: too few a100 GPUs are left\n" in said
     words = f"maat explain {waiting['id']} --apply lower_gpu_count"
     assert f"    {words}\n" in said
     with pytest.raises(ParameterError, match="Use one of: lower_gpu_count"):

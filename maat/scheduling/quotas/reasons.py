@@ -69,6 +69,7 @@ class QuotaReasons(Mapping[JobId, Reasons]):
         share = row.places
         if before is not None and before.evidence.get("quota_gpu_type") == row.gpu_type:
             share = max(share, int(before.evidence["quota_gpus"] or 0))
+        guaranteed = int(teams.guaranteed[k, t])
         return Reasons(
             code,
             {
@@ -77,6 +78,7 @@ class QuotaReasons(Mapping[JobId, Reasons]):
                 "quota_gpus": share,
                 "quota_used_gpus": int(self.outcome.used[k, t]),
                 "quota_by_weight": int(not at_ceiling),
+                **({"quota_guaranteed_gpus": guaranteed} if share < guaranteed else {}),
             },
         )
 
