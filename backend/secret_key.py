@@ -63,7 +63,16 @@ class SecretKey:
 
 def secret_key(settings: Settings) -> SecretKey:
     given = settings.secret_key.get_secret_value()
-    return _known(given.encode()) if given else _of_file(settings.data_path / "secret.key")
+    return _known(given.encode()) if given else _of_file(_file_of(settings))
+
+
+def has_secret_key(settings: Settings) -> bool:
+    """Return whether there is a key already; `secret_key` makes one where there is none."""
+    return bool(settings.secret_key.get_secret_value()) or _file_of(settings).exists()
+
+
+def _file_of(settings: Settings) -> Path:
+    return settings.data_path / "secret.key"
 
 
 @lru_cache(maxsize=4)

@@ -17,14 +17,19 @@ from backend.database import Database
 from backend.health.models import WorkerHeartbeat
 from backend.moments import moment_of
 from backend.schema_version import head_revision, known_revisions, revision_of
-from backend.secret_key import secret_key
+from backend.secret_key import has_secret_key, secret_key
 from backend.settings import Settings
 
 _LIVES = timedelta(seconds=30)
 
 
-def backup(database: Database, settings: Settings, file: Path) -> Manifest:
-    """Write the database to a file, as it is at one moment; others go on. Raises BackupError."""
+def backup(database: Database, settings: Settings, file: Path, *, force: bool = False) -> Manifest:
+    """Write the database to a file, as it is at one moment; others go on.
+
+    Raises BackupError: there is no folder for the file, or, unless `force`, a file already.
+    """
+    if file.exists() and not force:
+        raise BackupError(f"{file} exists. Name another file, or give --force to replace it.")
     revision = _revision_of(database)
     if revision is None:
         raise BackupError("The database is empty: there is nothing to back up.")
@@ -98,7 +103,7 @@ def _revision_of(database: Database) -> str | None:
 def _of_file(database: Database) -> list[str]:
     if not database.is_sqlite:
         return []
-    return sqlite.is_sound(Path(str(database.engine.url.database)))
+    return sqlite.is_sound(sqlite.file_of(database))
 
 
 def _read_everything(session: Session) -> None:
@@ -119,6 +124,12 @@ def _of_schema(manifest: Manifest) -> Sequence[str]:
 
 
 def _of_key(manifest: Manifest, settings: Settings) -> Sequence[str]:
+    if not has_secret_key(settings):
+        return [
+            "There is no secret key here yet. Put secret.key of that data folder, or "
+            "MAAT_SECRET_KEY, here before the first start: with a new one secrets of commands and "
+            "webhooks cannot be read."
+        ]
     if manifest.key == _key(settings):
         return []
     return [

@@ -6,6 +6,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import sqlalchemy as sa
+
 from backend.backups.files import BackupError
 from backend.database import Database
 
@@ -13,16 +15,26 @@ _BUSY_SECONDS = 20.0
 _PAGES = 4096  # at a time: writers get in between
 
 
+def check_is_there(database_url: str) -> None:
+    """Raise BackupError for a SQLite database that is not there: to open it would make it."""
+    url = sa.make_url(database_url)
+    if url.get_backend_name() == "sqlite" and not Path(str(url.database)).is_file():
+        raise BackupError(
+            f"There is no database {url.database}. Name the data folder of `maat up` by "
+            "--data-dir, or the database by MAAT_DATABASE_URL."
+        )
+
+
 def dump(database: Database, content: Path) -> None:
     """Write the database to the file `content`."""
-    with closing(_open(_file_of(database))) as source, closing(sqlite3.connect(content)) as target:
+    with closing(_open(file_of(database))) as source, closing(sqlite3.connect(content)) as target:
         source.backup(target, pages=_PAGES, sleep=0.01)
         target.execute("PRAGMA journal_mode=DELETE")  # one file, without a journal beside it
 
 
 def load(database: Database, content: Path) -> None:
     """Write `content` over the database, in one transaction: all of it or nothing."""
-    file = _file_of(database)
+    file = file_of(database)
     file.parent.mkdir(parents=True, exist_ok=True)
     try:
         with closing(sqlite3.connect(content)) as source, closing(_open(file)) as target:
@@ -52,5 +64,5 @@ def _open(file: Path) -> sqlite3.Connection:
     return sqlite3.connect(file, timeout=_BUSY_SECONDS)
 
 
-def _file_of(database: Database) -> Path:
+def file_of(database: Database) -> Path:
     return Path(str(database.engine.url.database))

@@ -26,11 +26,12 @@ DataDir = Annotated[
 
 def backup(
     file: Annotated[Path, typer.Argument(help="The file to write.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that there is.")] = False,
     data_dir: DataDir = Path("var"),
     as_json: AsJson = False,
 ) -> None:
     """Write the whole database to one file, while Maat runs."""
-    _run(data_dir, as_json, "backup", str(file))
+    _run(data_dir, as_json, "backup", str(file), *(["--force"] if force else []))
 
 
 def restore(

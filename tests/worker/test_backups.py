@@ -287,3 +287,48 @@ def test_the_command_line_backs_up_checks_and_refuses_with_2(
         session.execute(sa.text("UPDATE users SET active = false"))
     wrong = command(settings, "check")
     assert (wrong.returncode, "administrator" in wrong.stderr) == (1, True)
+
+
+def in_folder(settings: Settings, folder: Path) -> Settings:
+    """The settings of a SQLite database in a folder."""
+    url = f"sqlite:///{folder / 'maat.db'}"
+    return settings.model_copy(update={"data_dir": folder, "database_url": url})
+
+
+def modes(*paths: Path) -> list[str]:
+    return [oct(path.stat().st_mode & 0o777) for path in paths]
+
+
+def test_what_is_restored_is_read_by_its_owner_only_and_no_key_is_made(
+    migrated_sqlite: Path, settings: Settings, tmp_path: Path
+) -> None:
+    file, new = tmp_path / "maat.backup", tmp_path / "new"
+    assert command(in_folder(settings, migrated_sqlite.parent), "backup", str(file)).returncode == 0
+    restored = command(in_folder(settings, new), "restore", str(file))
+    assert restored.returncode == 0, restored.stderr
+    assert modes(new, new / "maat.db") == ["0o700", "0o600"]
+    assert "There is no secret key here yet." in restored.stdout
+    assert not (new / "secret.key").exists()
+
+
+def test_a_database_that_is_not_there_is_not_made(settings: Settings, tmp_path: Path) -> None:
+    folder = tmp_path / "typo"
+    for arguments in (("check",), ("backup", str(tmp_path / "maat.backup"))):
+        refused = command(in_folder(settings, folder), *arguments)
+        assert refused.returncode == 2
+        assert f"There is no database {folder / 'maat.db'}." in refused.stderr
+    assert not folder.exists()
+
+
+def test_a_backup_is_replaced_only_by_force(
+    database: Database, settings: Settings, tmp_path: Path
+) -> None:
+    make_cluster(database)
+    file = tmp_path / "maat.backup"
+    file.write_text("yesterday's")
+    refused = command(settings, "backup", str(file))
+    assert (refused.returncode, file.read_text()) == (2, "yesterday's")
+    assert "Name another file, or give --force to replace it." in refused.stderr
+    written = command(settings, "backup", str(file), "--force")
+    assert written.returncode == 0
+    assert f"{file.stat().st_size} bytes (" in written.stdout
