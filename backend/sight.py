@@ -14,7 +14,7 @@ from sqlmodel import Session, col, select
 
 from backend.accounts.identity import Principal
 from backend.jobs.models import Job
-from maat.scheduling.limits import LimitKind
+from maat.scheduling.limits import CEILING, LimitKind
 
 OTHER_JOB, OTHER_MODEL, OTHER_TENANT = "another tenant's job", "another tenant's", "another tenant"
 OTHER_KEY = "other-"
@@ -23,7 +23,8 @@ Value = TypeVar("Value")
 _JOB_ID = re.compile(r"\bjob_\w+")
 _ASKED_AT_ONCE = 5000  # ids: databases limit the parameters of a statement
 _WITHOUT_HOLDER = frozenset({LimitKind.CAPACITY.value, LimitKind.SHAPE.value})
-_PARTS_BEFORE_TENANT = {LimitKind.QUOTA.value: 1, "priority": 2}  # such as quota:a100:blue
+# Such as quota:a100:blue.
+_PARTS_BEFORE_TENANT = {LimitKind.QUOTA.value: 1, CEILING: 1, "priority": 2}
 
 
 class Sight:

@@ -76,15 +76,18 @@ def price_of(found: RoundFacts, gpu_type: str) -> float | None:
     Policies that solve no programme have none, nor has a round that kept the present allocation
     because no answer was usable. Where quotas or weights deal the GPUs out, the capacity's price is
     the least that any tenant's rows have (docs/quotas.md): every tenant gains at least that much
-    from one more GPU. If it is zero and some row of the type has a price, the gain depends on the
-    tenant that gets the GPU, which the record does not say: the round then has no price.
+    from one more GPU. If it is zero, one more goes to a tenant that wants it, so to one whose row
+    has a price: the least of these counts. A ceiling's price does not: no GPU of the cluster
+    widens it.
     """
     if found.status in (SolveStatus.NOT_NEEDED, SolveStatus.KEPT_PRESENT):
         return None
     price = found.prices.get(f"{LimitKind.CAPACITY}:{gpu_type}")
-    dealt = (f"quota:{gpu_type}:", f"priority:{gpu_type}:")  # rows of maat/scheduling/quotas
-    wanted = any(row > 0 for name, row in found.prices.items() if name.startswith(dealt))
-    return None if wanted and not price else price
+    if price:
+        return price
+    dealt = (f"{LimitKind.QUOTA}:{gpu_type}:", f"priority:{gpu_type}:")  # of maat/scheduling/quotas
+    of_rows = [row for name, row in found.prices.items() if row > 0 and name.startswith(dealt)]
+    return min(of_rows, default=price)
 
 
 def _add(

@@ -140,7 +140,8 @@ def _limit(name: str) -> str:
     gpu_type, _, holders = rest.partition(":")
     words = {
         "capacity": f"too few {gpu_type} GPUs are left",
-        "quota": f"what {holders} may hold of {gpu_type}",
+        "quota": f"the share of {holders} in the {gpu_type} GPUs",
+        "ceiling": f"the quota of {holders} on {gpu_type}",
         "reservation": f"{gpu_type} reserved for {holders}",
         "shape": f"no room for as many {gpu_type.replace('>=', ' as ')}",
     }

@@ -16,6 +16,9 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.configuration import virtual_node_sizes
 from maat.scheduling.job import Job, JobId, JobSpec
 
+CEILING = "ceiling"
+"""How the name of a tenant's row begins that no further GPU of the cluster would widen."""
+
 
 class LimitKind(StrEnum):
     """What sets a limit. QUOTA: what a tenant may hold, or jobs of a lower priority class."""

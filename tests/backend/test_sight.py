@@ -158,6 +158,8 @@ def test_a_row_says_what_came_second_and_only_to_who_may_see_the_job() -> None:
         ("quota:red", "quota:another tenant"),
         ("quota:a100:blue", "quota:a100:blue"),
         ("quota:a100:red", "quota:a100:another tenant"),
+        ("ceiling:a100:blue", "ceiling:a100:blue"),
+        ("ceiling:a100:red", "ceiling:a100:another tenant"),
         ("priority:a100:high:red", "priority:a100:high:another tenant"),
         ("priority:a100:high:", "priority:a100:high:"),
         ("quota:blue and red", "quota:another tenant"),

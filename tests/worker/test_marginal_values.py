@@ -173,13 +173,13 @@ def test_rounds_of_policies_without_a_programme_have_no_price_and_none_is_invent
     ]
 
 
-def test_rounds_whose_quotas_alone_have_a_price_do_not_say_what_one_more_gpu_is_worth(
+def test_what_a_ceiling_holds_back_needs_no_further_gpu(
     database: Database, cluster_id: str
 ) -> None:
-    dealt = {"prices": {"capacity:t4": 0.0, "quota:t4:blue": 0.3}}
+    at_ceiling = {"prices": {"capacity:t4": 0.0, "ceiling:t4:blue": 0.3}}
     add(
         database,
-        a_round(cluster_id, 1, 0.0, None, **dealt),
+        a_round(cluster_id, 1, 0.0, None, **at_ceiling),
         a_round(cluster_id, 2, 60.0, 0.2),
         a_round(cluster_id, 3, 120.0, 0.2),
     )
@@ -187,8 +187,8 @@ def test_rounds_whose_quotas_alone_have_a_price_do_not_say_what_one_more_gpu_is_
     with database.session_scope(writes=False) as session:
         found = sums_of_days(session, cluster_id, EPOCH.date(), EPOCH.date())
     (value,) = marginal_values(found)
-    assert value.mean_value == pytest.approx(0.2)
-    assert value.priced_hours == pytest.approx(value.hours / 2)
+    assert value.mean_value == pytest.approx(0.1)
+    assert value.positive_share == pytest.approx(0.5)
 
 
 def decided(
@@ -229,7 +229,7 @@ def test_policies_that_took_turns_within_a_day_overlap(database: Database, clust
     assert found == [("sia", 0, 19, 14), ("las", 9, 24, 10)]
 
 
-def test_rounds_that_dealt_the_gpus_count_with_what_any_tenant_would_gain(
+def test_rounds_that_dealt_the_gpus_count_with_what_a_tenant_that_wants_one_would_gain(
     database: Database, cluster_id: str
 ) -> None:
     def dealt(capacity: float, *rows: float) -> dict[str, Any]:
@@ -246,8 +246,8 @@ def test_rounds_that_dealt_the_gpus_count_with_what_any_tenant_would_gain(
     )
     sum_prices(database)
     (row,) = days(database)
-    assert (row.seconds, row.priced_seconds, row.positive_seconds) == (240.0, 120.0, 60.0)
-    assert row.value_seconds == pytest.approx(0.1 * 60)
+    assert (row.seconds, row.priced_seconds, row.positive_seconds) == (240.0, 240.0, 180.0)
+    assert row.value_seconds == pytest.approx((0.1 + 0.3 + 0.2) * 60)
 
 
 def test_rounds_of_a_live_cluster_say_by_which_parameters_they_decided(

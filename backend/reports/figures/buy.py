@@ -28,8 +28,8 @@ FORMULA = (
     "Worth = mean over time of the round's price of the type (the dual variable of its capacity "
     "row): about by how much the round's objective would have grown with one more such GPU. "
     "Worth and scarcity are of whole days, utilisation is of the report's period. Where quotas or "
-    "weights dealt the GPUs out, the price is the least that any tenant's row has; a round in "
-    "which that is zero, and another row of the type has a price, is left out."
+    "weights dealt the GPUs out, the price is the least above zero that a tenant's row has: one "
+    "more GPU would go to a tenant that wants it. What a ceiling holds back does not count."
 )
 MEANING = (
     "How to read it: the worth holds for one GPU more, this workload and this policy. It says "

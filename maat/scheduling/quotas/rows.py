@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from maat.scheduling.arrays import IntArray
-from maat.scheduling.limits import Limit, LimitKind
+from maat.scheduling.limits import CEILING, Limit, LimitKind
 from maat.scheduling.quotas.dividing import divided
 from maat.scheduling.quotas.teams import CLASSES, NO_CEILING, Teams
 from maat.vocabulary import PRIORITIES
@@ -82,7 +82,8 @@ def _share_limits(teams: Teams, rows: Rows) -> Iterator[Limit]:
     types = teams.round_input.cluster.type_names
     binds = (rows.share < NO_CEILING) & (rows.share < teams.by_team(teams.most))
     for k, t in np.argwhere(binds).tolist():
-        name = f"quota:{types[t]}:{teams.names[k]}"
+        kind = CEILING if rows.share[k, t] >= teams.ceiling[k, t] else LimitKind.QUOTA
+        name = f"{kind}:{types[t]}:{teams.names[k]}"
         yield Limit(
             name, LimitKind.QUOTA, int(rows.share[k, t]), gpu_type=types[t], tenant=teams.names[k]
         )
