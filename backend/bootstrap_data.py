@@ -16,9 +16,11 @@ from backend.accounts.identity import LOCAL_USER
 from backend.accounts.models import ApiToken, Tenant, User
 from backend.accounts.permissions import Role
 from backend.accounts.random_password import give_random_password
+from backend.accounts.signing_in import SIGN_IN
 from backend.accounts.token_service import record_token
 from backend.accounts.tokens import store_token
 from backend.audit.changes import program
+from backend.audit.models import AuditRecord
 from backend.clusters.models import Cluster
 from backend.clusters.service import create_cluster
 from backend.database import Database
@@ -27,6 +29,10 @@ from backend.migrations import upgrade
 from backend.settings import Settings, get_settings
 
 DEFAULT_TENANT = "default"
+NOBODY_CAME = (
+    "Nobody has signed in yet. If the password of the first start is lost, another one:\n\n"
+    f"    python -m backend.new_password --user {LOCAL_USER} --administrator"
+)
 
 
 def ensure_defaults(database: Database, settings: Settings) -> None:
@@ -89,6 +95,14 @@ def first_password(database: Database) -> str | None:
         return give_random_password(session, admin, actor="the first start")
 
 
+def nobody_came(database: Database) -> bool:
+    """Return whether nobody has signed in yet, nor used a token."""
+    with database.session_scope(writes=False) as session:
+        sign_ins = session.exec(select(AuditRecord.id).where(AuditRecord.action == SIGN_IN))
+        used = session.exec(select(ApiToken.id).where(col(ApiToken.last_used_at).is_not(None)))
+        return sign_ins.first() is None and used.first() is None
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description="Bring the database to the newest schema and add what the first start needs."
@@ -110,8 +124,11 @@ def main() -> None:
             flush=True,
         )
     elif given.print_sign_in:
-        _show_password(first_password(database), settings)
-        _show_token(first_token(database))
+        password, token = first_password(database), first_token(database)
+        _show_password(password, settings)
+        _show_token(token)
+        if password is None and nobody_came(database):
+            print(NOBODY_CAME, flush=True)
     database.dispose()
 
 

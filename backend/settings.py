@@ -5,22 +5,24 @@ The only home of their names and defaults. As a program it says which cannot be 
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from backend.validation_errors import field_error
 from maat.vocabulary import Role
 
+A_YEAR_OF_SECONDS, A_CENTURY_OF_DAYS = 366 * 86_400, 36_525
 _POSTGRES_PREFIXES = ("postgresql://", "postgres://")
 
 
@@ -47,46 +49,46 @@ class Settings(BaseSettings):
     demo_jobs: bool = False
     max_upload_bytes: int = Field(12 * 1024 * 1024, ge=1024)
     least_free_bytes: int = Field(256 * 1024 * 1024, ge=0)
-    worker_stale_seconds: float = Field(30.0, gt=0)
-    lock_wait_seconds: float = Field(20.0, gt=0)
+    worker_stale_seconds: float = Field(30.0, gt=0, le=A_YEAR_OF_SECONDS)
+    lock_wait_seconds: float = Field(20.0, gt=0, le=A_YEAR_OF_SECONDS)
     request_threads: int = Field(8, ge=1, le=200)
-    request_wait_seconds: float = Field(5.0, gt=0)
-    request_head_seconds: float = Field(10.0, gt=0)
-    request_body_seconds: float = Field(60.0, gt=0)
-    idempotency_keep_hours: float = Field(24.0, ge=24.0)
-    agent_seconds: float = Field(60.0, gt=0)
-    keep_logs_days: float = Field(30.0, ge=0)
-    keep_reports_days: float = Field(1100.0, ge=1)
-    keep_allocations_days: float = Field(400.0, ge=2)
-    keep_events_days: float = Field(400.0, ge=2)
-    keep_audit_days: float = Field(1100.0, ge=1)
-    keep_deliveries_days: float = Field(30.0, ge=2)
+    request_wait_seconds: float = Field(5.0, gt=0, le=A_YEAR_OF_SECONDS)
+    request_head_seconds: float = Field(10.0, gt=0, le=A_YEAR_OF_SECONDS)
+    request_body_seconds: float = Field(60.0, gt=0, le=A_YEAR_OF_SECONDS)
+    idempotency_keep_hours: float = Field(24.0, ge=24.0, le=A_CENTURY_OF_DAYS * 24)
+    agent_seconds: float = Field(60.0, gt=0, le=A_YEAR_OF_SECONDS)
+    keep_logs_days: float = Field(30.0, ge=0, le=A_CENTURY_OF_DAYS)
+    keep_reports_days: float = Field(1100.0, ge=1, le=A_CENTURY_OF_DAYS)
+    keep_allocations_days: float = Field(400.0, ge=2, le=A_CENTURY_OF_DAYS)
+    keep_events_days: float = Field(400.0, ge=2, le=A_CENTURY_OF_DAYS)
+    keep_audit_days: float = Field(1100.0, ge=1, le=A_CENTURY_OF_DAYS)
+    keep_deliveries_days: float = Field(30.0, ge=2, le=A_CENTURY_OF_DAYS)
     reports_folder: str = ""
     webhooks_to_private_addresses: bool = False
     webhook_seconds: float = Field(10.0, gt=0, le=60)
-    metrics_seconds: float = Field(5.0, ge=0)
-    event_poll_seconds: float = Field(0.25, gt=0)
-    event_heartbeat_seconds: float = Field(5.0, gt=0)
-    event_recheck_seconds: float = Field(5.0, gt=0)
+    metrics_seconds: float = Field(5.0, ge=0, le=A_YEAR_OF_SECONDS)
+    event_poll_seconds: float = Field(0.25, gt=0, le=A_YEAR_OF_SECONDS)
+    event_heartbeat_seconds: float = Field(5.0, gt=0, le=A_YEAR_OF_SECONDS)
+    event_recheck_seconds: float = Field(5.0, gt=0, le=A_YEAR_OF_SECONDS)
     reads_per_minute: int = Field(6000, ge=0)
     changes_per_minute: int = Field(1200, ge=0)
     simulations_per_hour: int = Field(600, ge=0)
-    session_idle_hours: float = Field(12.0, gt=0)
-    session_days: float = Field(7.0, gt=0)
+    session_idle_hours: float = Field(12.0, gt=0, le=A_CENTURY_OF_DAYS * 24)
+    session_days: float = Field(7.0, gt=0, le=A_CENTURY_OF_DAYS)
     sign_in_tries: int = Field(10, ge=1)
-    sign_in_window_seconds: float = Field(900.0, gt=0)
+    sign_in_window_seconds: float = Field(900.0, gt=0, le=A_YEAR_OF_SECONDS)
     oidc_issuer: str = ""
-    oidc_client_id: str = ""
+    oidc_client_id: str = Field("", validate_default=True)
     oidc_client_secret: SecretStr = SecretStr("")
     oidc_client_secret_file: Path | None = None
     oidc_scopes: str = "openid profile email"
     oidc_label: str = "Single sign-on"
     oidc_name_claim: str = "preferred_username"
     oidc_tenant_claim: str = ""
-    oidc_tenants: dict[str, str] = {}
+    oidc_tenants: Annotated[dict[str, str], NoDecode] = {}
     oidc_default_tenant: str = ""
     oidc_role_claim: str = ""
-    oidc_roles: dict[str, Role] = {}
+    oidc_roles: Annotated[dict[str, Role], NoDecode] = {}
     log_format: Literal["text", "json"] = "text"
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
 
@@ -132,6 +134,36 @@ class Settings(BaseSettings):
         if value and (parts.hostname is None or not (parts.scheme == "https" or is_here)):
             raise ValueError("This is not the https address of an OpenID Connect provider")
         return value
+
+    @field_validator("oidc_client_id")
+    @classmethod
+    def _with_an_issuer(cls, value: str, known: ValidationInfo) -> str:
+        """One without the other would silently mean no single sign-on."""
+        issuer = known.data.get("oidc_issuer")
+        if issuer is not None and bool(value) != bool(issuer):
+            missing = "MAAT_OIDC_ISSUER" if value else "The name of Maat at MAAT_OIDC_ISSUER"
+            raise ValueError(f"{missing} is missing: give both, or neither")
+        return value
+
+    @field_validator("oidc_client_secret_file")
+    @classmethod
+    def _there(cls, value: Path | None) -> Path | None:
+        if value is not None and not value.is_file():
+            raise ValueError("There is no such file: name one that Maat can read")
+        return value
+
+    @field_validator("oidc_tenants", "oidc_roles", mode="before")
+    @classmethod
+    def _json_object(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        try:
+            found = json.loads(value)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise ValueError('This is no JSON object: it has the form {"theirs": "ours"}')
+        return found
 
     @cached_property
     def data_path(self) -> Path:
@@ -199,11 +231,12 @@ def get_settings() -> Settings:
 
 def _refusals(error: ValidationError) -> Iterator[str]:
     for found in map(field_error, error.errors()):
-        name = found.pointer.strip("/").upper()
+        name, _, key = found.pointer.strip("/").partition("/")
+        name = name.upper()
         # An address may hold a password.
         is_hidden = name.endswith("_URL") or "SECRET" in name
         given = "" if is_hidden else f" (got {found.value!r})"
-        message = found.message.rstrip(".")
+        message = f"{key}: {found.message}".removeprefix(": ").rstrip(".")
         yield f"maat: MAAT_{name.removeprefix('MAAT_')}: {message}{given}. {found.remedy}"
 
 

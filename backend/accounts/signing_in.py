@@ -22,6 +22,9 @@ from backend.problems import Problem
 from backend.settings import Settings
 from maat.vocabulary import UserKind
 
+SIGN_IN = "sign in"
+"""The action of a sign-in in the audit log."""
+
 log = logging.getLogger(__name__)
 
 
@@ -75,7 +78,7 @@ def sign_in(
 
 def record_sign_in(session: Session, user: User, row: BrowserSession, visit: Visit) -> None:
     after = {"how": row.how, "address": visit.address, "browser": row.browser}
-    record(session, Change(as_user(user), "sign in", row.id, {}, after, user.tenant_id))
+    record(session, Change(as_user(user), SIGN_IN, row.id, {}, after, user.tenant_id))
 
 
 def _write_refusal(database: Database, user: User | None, visit: Visit) -> None:

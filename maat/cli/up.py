@@ -91,6 +91,7 @@ def up(
             place, demo=demo, demo_jobs=demo and demo_jobs, allow_commands=allow_commands
         )
         children = [Child(spec) for spec in child_specs(place, environment, listener)]
+        access = ""
         try:
             access = prepare_database(place, environment, say)
             for child in children:
@@ -102,12 +103,15 @@ def up(
             say(f"Data and logs are in {place.data_dir}. Ctrl+C stops it.")
             if access:
                 say(access)
+                access = ""
             supervise(children, say)
         except StopRequested:
             ignore_further_signals()
             say("Stopping.")
         finally:
             stop_all(children, seconds=STOP_SECONDS)
+            if access:  # stopped before it could be said, and it is said only once
+                say(access)
             for line in words_of(jobs_left_running(data_dir), data_dir):
                 say(line)
     return 0
@@ -225,6 +229,9 @@ def prepare_database(place: Place, environment: dict[str, str], say: Callable[[s
         said, _ = process.communicate()
     except StopRequested:
         process.kill()
+        said, _ = process.communicate()
+        if said.strip():  # a password that is in the database by now, and shown only once
+            say(said.strip())
         raise
     if process.returncode != 0:
         raise StartFailed(f"The database could not be prepared. The end of {log}:\n{tail(log)}")

@@ -72,6 +72,26 @@ def test_an_address_of_no_database_is_refused_without_its_password(
     assert "secret" not in found.stderr + found.stdout
 
 
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"session_days": "1e308"}, "MAAT_SESSION_DAYS: "),
+        ({"oidc_tenants": "{bad"}, 'MAAT_OIDC_TENANTS: This is no JSON object (got "'),
+        ({"oidc_roles": '{"a": "boss"}'}, "MAAT_OIDC_ROLES: a: There is no such value"),
+        ({"oidc_issuer": "https://maat.example"}, "MAAT_OIDC_CLIENT_ID: "),
+        ({"oidc_client_id": "maat"}, "MAAT_OIDC_ISSUER is missing"),
+        ({"oidc_client_secret_file": "/no/such"}, "There is no such file"),
+    ],
+)
+def test_what_would_fail_later_is_refused_at_the_start(
+    settings: dict[str, str], told: str, tmp_path: Path
+) -> None:
+    found = ended(["backend.settings"], tmp_path, **settings)
+    assert found.returncode == 2
+    assert told.replace('"', "'") in found.stderr
+    assert "Traceback" not in found.stderr
+
+
 def test_settings_that_can_be_read_say_nothing(tmp_path: Path) -> None:
     found = ended(["backend.settings"], tmp_path, lock_wait_seconds="3")
     assert (found.returncode, found.stderr, found.stdout) == (0, "", "")

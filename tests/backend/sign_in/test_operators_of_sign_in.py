@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from browsers import ME, PASSWORD, Browser, sign_in, signed_in
+from browsers import ME, PASSWORD, SESSIONS, Browser, sign_in, signed_in
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from backend.app import create_app
-from backend.bootstrap_data import first_password
+from backend.bootstrap_data import first_password, first_token, nobody_came
 from backend.database import Database
 from backend.new_password import new_password
 from backend.problems import NotFound
@@ -61,3 +61,25 @@ def test_the_first_start_gives_the_administrator_a_password_once(
     assert chosen is not None
     assert signed_in(browser(), "local", chosen).get(ME).json()["role"] == "cluster_admin"
     assert first_password(database) is None
+
+
+def test_until_somebody_came_the_start_says_how_to_get_a_lost_password(
+    database: Database, browser: Browser
+) -> None:
+    """The first start may end after the password was stored and before it was shown."""
+    chosen = first_password(database)
+    assert chosen is not None
+    assert nobody_came(database)
+    visitor = signed_in(browser(), "local", chosen)
+    assert not nobody_came(database)
+    visitor.delete(f"{SESSIONS}/current")
+    assert not nobody_came(database)
+
+
+def test_who_used_a_token_came(app: FastAPI, database: Database) -> None:
+    token = first_token(database)
+    assert nobody_came(database)
+    asked = {"Authorization": f"Bearer {token}"}
+    with TestClient(app, client=("10.0.0.9", 5), headers=asked) as visitor:
+        assert visitor.get(ME).status_code == 200
+    assert not nobody_came(database)
