@@ -12,6 +12,7 @@ ABSENT = "–"
 MINUS = "−"
 NO_BREAK = "\u00a0"
 FEW = 30  # below so many jobs a quantile is a hint
+MINUTE = 60.0  # seconds: shorter waits are not told apart
 _UNITS = ((86_400, "d"), (3600, "h"), (60, "min"))
 
 
@@ -118,3 +119,11 @@ def without(label: str, left_out: Sequence[str]) -> str:
 def counted(count: int, noun: str) -> str:
     """Write a count with its noun: `1 job`, `1 204 jobs`."""
     return f"{number(count)}{NO_BREAK}{noun}{'' if count == 1 else 's'}"
+
+
+def too_few(tenants: Sequence[str], verb: str) -> str:
+    """Say that these tenants are not judged. `verb`: what their few jobs did."""
+    return (
+        f"{listed(tenants)} {verb} fewer than {FEW} jobs: medians of so few are hints, and no "
+        "tenant is judged by them."
+    )

@@ -18,7 +18,7 @@ from backend.periods import Period
 from backend.reports import words
 from backend.reports.builder import build_report
 from backend.reports.csv_form import csv_of
-from backend.reports.facts import PeriodFacts, PolicyDecided, TenantWait, TypeValue
+from backend.reports.facts import PeriodFacts, PolicyDecided, TenantWait, TypeValue, Waits
 from backend.reports.pdf.document import pdf_of
 from backend.reports.pdf.kept import Kept
 from maat.api.report_rows import drawn_rows, sum_rows
@@ -282,6 +282,22 @@ def test_few_jobs_are_said_to_be_few() -> None:
     present = PeriodFacts(use(names), waits(names), fairness(names, jobs=5), 15)
     figure = build_report(facts(present=present))["figures"][0]
     assert any("fewer than 30" in caveat for caveat in figure["caveats"])
+
+
+def test_a_tenant_that_waited_long_is_named_by_its_median_too_and_few_are_not_judged() -> None:
+    names = ("vision", "language", "robotics")
+    of_all = TenantWait("all tenants", 295, 97.0, 1740.0, 20_000.0)
+    rows = [
+        TenantWait("vision", 150, 90.0, 1740.0, 2000.0),
+        TenantWait("language", 119, 800.0, 1300.0, 20_000.0),
+        TenantWait("robotics", 26, 1326.0, 1400.0, 1500.0),
+    ]
+    few = Waits(replace(of_all, tenant="all tenants"), rows)
+    figure = build_report(facts(present=PeriodFacts(use(names), few, fairness(names), 9)))
+    waited = figure["figures"][2]
+    assert "By the median language (13 min 20 s) waited longest." in plain(waited["answer"])
+    assert "No tenant waited" not in waited["answer"]
+    assert any(one.startswith("robotics started fewer than 30 jobs") for one in waited["caveats"])
 
 
 def test_one_job_is_no_statistic() -> None:

@@ -149,10 +149,7 @@ def _caveats(found: Fairness, tenant: str | None) -> Iterator[str]:
         one.tenant for one in found.tenants if 0 < one.jobs < words.FEW and one.tenant != OTHERS
     ]
     if tenant is None and small and found.all.jobs >= words.FEW:
-        yield (
-            f"{words.listed(small)} finished fewer than {words.FEW} jobs: medians of so few are "
-            "hints, and no tenant is judged by them."
-        )
+        yield words.too_few(small, "finished")
     if found.to_come:
         yield f"Of {words.counted(found.to_come, 'finished job')} rho is not worked out yet."
     mine = found.tenants if tenant is None else [found.of(tenant)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from backend.reports import words
 from backend.reports.facts import OTHERS, Facts, TenantWait, Waits
@@ -40,9 +40,7 @@ def waited(facts: Facts) -> FigureOut:
         rows=[_row(one) for one in (*tenants, *sums)],
         sum_rows=len(sums),
         formula=waits.formula if waits and waits.formula else FORMULA,
-        caveats=[]
-        if waits is None
-        else [*waits.notes, *few(waits.of(facts.tenant).jobs, "started in the period")],
+        caveats=[] if waits is None else list(_caveats(waits, facts.tenant)),
     )
 
 
@@ -68,7 +66,7 @@ def _answer(waits: Waits | None, before: Waits | None, tenant: str | None) -> st
         return "Nobody: no job started in this period, and none waited at its end."
     every = waits.of(tenant)
     parts = [_how_long(every)]
-    parts += _slow(waits) if tenant is None else []
+    parts += [*_slow(waits)] if tenant is None else []
     past = None if before is None else before.of(tenant).median
     if past is not None and every.median is not None:
         parts.append(_compared(every.median, past))
@@ -88,20 +86,45 @@ def _how_long(every: TenantWait) -> str:
     )
 
 
-def _slow(waits: Waits) -> list[str]:
+def _slow(waits: Waits) -> Iterator[str]:
     """Name who waited longer than all together, if the difference is not small."""
     every = waits.all
-    named = [one for one in waits.tenants if one.jobs and one.tenant != OTHERS and one.p90]
-    if len(named) < 2 or every.p90 is None or every.p90 < 60:
-        return []
-    slow = sorted(
-        (one for one in named if (one.p90 or 0.0) >= SLOW * every.p90),
-        key=lambda one: -(one.p90 or 0.0),
-    )
-    if not slow:
-        return ["No tenant waited much longer than the others."]
-    told = [f"{one.tenant} ({words.duration(one.p90)})" for one in slow]
-    return [f"By the 90th percentile {words.listed(told)} waited longest."]
+    named = [one for one in waits.tenants if one.jobs and one.tenant != OTHERS]
+    if len(named) < 2 or every.p90 is None or every.p90 < words.MINUTE:
+        return
+    told = False
+    for measure, value, of_all in (
+        ("90th percentile", _p90, every.p90),
+        ("median", _median, max(every.median or 0.0, words.MINUTE)),
+    ):
+        slow = sorted(
+            (one for one in named if one.jobs >= words.FEW and value(one) >= SLOW * of_all),
+            key=lambda one: -value(one),
+        )
+        if slow:
+            listed = [f"{one.tenant} ({words.duration(value(one))})" for one in slow]
+            yield f"By the {measure} {words.listed(listed)} waited longest."
+            told = True
+    if not told:
+        yield "No tenant waited much longer than the others."
+
+
+def _p90(one: TenantWait) -> float:
+    return one.p90 or 0.0
+
+
+def _median(one: TenantWait) -> float:
+    return one.median or 0.0
+
+
+def _caveats(waits: Waits, tenant: str | None) -> Iterator[str]:
+    yield from waits.notes
+    yield from few(waits.of(tenant).jobs, "started in the period")
+    small = [
+        one.tenant for one in waits.tenants if 0 < one.jobs < words.FEW and one.tenant != OTHERS
+    ]
+    if tenant is None and small and waits.all.jobs >= words.FEW:
+        yield words.too_few(small, "started")
 
 
 def _compared(now: float, before: float) -> str:
