@@ -40,7 +40,13 @@ def backup(database: Database, settings: Settings, file: Path, *, force: bool = 
         dump = sqlite.dump if database.is_sqlite else postgres.dump
         dump(database, content)
         kind = kind_of(database.is_sqlite)
-        return write_backup(file, content, kind=kind, revision=revision, key=_key(settings))
+        return write_backup(
+            file,
+            content,
+            kind=kind,
+            revision=revision,
+            key=_key(settings) if has_secret_key(settings) else "",
+        )
 
 
 def restore(database: Database, settings: Settings, file: Path, *, force: bool) -> list[str]:
@@ -124,6 +130,11 @@ def _of_schema(manifest: Manifest) -> Sequence[str]:
 
 
 def _of_key(manifest: Manifest, settings: Settings) -> Sequence[str]:
+    if not manifest.key:
+        return [
+            "The backup was made where no secret key was: it cannot be told whether the one here "
+            "reads its secrets of commands and webhooks."
+        ]
     if not has_secret_key(settings):
         return [
             "There is no secret key here yet. Put secret.key of that data folder, or "

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from maat.cli.moments import From, To
 from maat.cli.numbers import whole_option
 from maat.cli.output import say
 from maat.cli.service import DEFAULT_URL, MAX_LISTED, AsJson, Url, client_of, show, table_of
@@ -26,10 +27,8 @@ def audit(
     target: Annotated[str | None, typer.Option(help="Of the row with this id.")] = None,
     kind: Annotated[TargetKind | None, typer.Option(help="Of rows of this kind.")] = None,
     tenant: Annotated[str | None, typer.Option(help="Of this tenant.")] = None,
-    start: Annotated[
-        str | None, typer.Option("--from", help="Since then, such as 2026-11-02T00:00:00Z.")
-    ] = None,
-    end: Annotated[str | None, typer.Option("--to", help="Until then, which is left out.")] = None,
+    start: From = None,
+    end: To = None,
     limit: Annotated[
         int, whole_option("--limit", help="How many to list.", least=1, most=MAX_LISTED)
     ] = 50,

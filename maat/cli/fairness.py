@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from maat.cli.moments import From, To
 from maat.cli.numbers import whole_option
 from maat.cli.service import (
     DEFAULT_URL,
@@ -47,10 +48,8 @@ def fairness(
     period: Annotated[
         str | None, typer.Option(help="A period by name, such as last-week or this-month.")
     ] = None,
-    start: Annotated[
-        str | None, typer.Option("--from", help="Cluster time, such as 2026-11-20T00:00:00Z.")
-    ] = None,
-    end: Annotated[str | None, typer.Option("--to", help="Cluster time; default: now.")] = None,
+    start: From = None,
+    end: To = None,
     worst: Annotated[
         int,
         whole_option("--worst", least=1, most=MOST_WORST, help="Show so many of the worst jobs."),

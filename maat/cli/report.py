@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from maat.cli.moments import From, To
 from maat.cli.output import say
 from maat.cli.service import (
     DEFAULT_URL,
@@ -48,11 +49,8 @@ def report(
     last_week: Annotated[bool, typer.Option("--last-week", help="Last week.")] = False,
     month: Annotated[bool, typer.Option("--month", help="This month.")] = False,
     last_month: Annotated[bool, typer.Option("--last-month", help="Last month.")] = False,
-    start: Annotated[
-        str | None,
-        typer.Option("--from", help="Cluster time, such as 2026-11-02T00:00:00Z."),
-    ] = None,
-    end: Annotated[str | None, typer.Option("--to", help="Cluster time; default: now.")] = None,
+    start: From = None,
+    end: To = None,
     tenant: Annotated[
         str | None, typer.Option(help="Of this tenant; default: of all that you may see.")
     ] = None,

@@ -8,6 +8,7 @@ import typer
 
 from maat.api.periods import PeriodName
 from maat.api.usage import UsageBy
+from maat.cli.moments import From, To
 from maat.cli.service import (
     DEFAULT_URL,
     AsJson,
@@ -33,11 +34,8 @@ def usage(
     period: Annotated[
         PeriodName | None, typer.Option(help="A period of the cluster's calendar, in UTC.")
     ] = None,
-    start: Annotated[
-        str | None,
-        typer.Option("--from", help="Cluster time, such as 2026-11-01T00:00:00Z."),
-    ] = None,
-    end: Annotated[str | None, typer.Option("--to", help="Cluster time; default: now.")] = None,
+    start: From = None,
+    end: To = None,
     cluster: Cluster = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,

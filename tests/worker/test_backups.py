@@ -24,6 +24,7 @@ from backend.backups.service import backup, check_database, check_file, restore
 from backend.clocktime import utc_now
 from backend.database import Database
 from backend.models import Cluster, Job, WorkerHeartbeat
+from backend.secret_key import secret_key
 from backend.settings import Settings
 from worker.live import step as live
 from worker.live.lease import LEASE_SECONDS
@@ -199,9 +200,10 @@ def test_another_secret_key_is_told(
     database: Database, elsewhere: Database, settings: Settings, tmp_path: Path
 ) -> None:
     file = tmp_path / "maat.backup"
+    secret_key(settings)
     backup(database, settings, file)
-    other = settings.model_copy(update={"data_dir": tmp_path / "other"})
-    other.__dict__.pop("data_path", None)
+    other = Settings(_env_file=None, data_dir=tmp_path / "other")
+    secret_key(other)
     (note,) = restore(elsewhere, other, file, force=False)
     assert "secret.key" in note
 
@@ -295,6 +297,18 @@ def in_folder(settings: Settings, folder: Path) -> Settings:
     return settings.model_copy(update={"data_dir": folder, "database_url": url})
 
 
+def test_a_folder_without_a_key_is_told_to_get_the_one_of_the_backup(
+    database: Database, elsewhere: Database, settings: Settings, tmp_path: Path
+) -> None:
+    secret_key(settings)
+    file = tmp_path / "maat.backup"
+    backup(database, settings, file)
+    other = Settings(_env_file=None, data_dir=tmp_path / "other")
+    (note,) = restore(elsewhere, other, file, force=False)
+    assert note.startswith("There is no secret key here yet.")
+    assert not (tmp_path / "other" / "secret.key").exists()
+
+
 def modes(*paths: Path) -> list[str]:
     return [oct(path.stat().st_mode & 0o777) for path in paths]
 
@@ -306,8 +320,9 @@ def test_what_is_restored_is_read_by_its_owner_only_and_no_key_is_made(
     assert command(in_folder(settings, migrated_sqlite.parent), "backup", str(file)).returncode == 0
     restored = command(in_folder(settings, new), "restore", str(file))
     assert restored.returncode == 0, restored.stderr
+    assert not (migrated_sqlite.parent / "secret.key").exists()
     assert modes(new, new / "maat.db") == ["0o700", "0o600"]
-    assert "There is no secret key here yet." in restored.stdout
+    assert "made where no secret key was" in restored.stdout
     assert not (new / "secret.key").exists()
 
 
