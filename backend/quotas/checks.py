@@ -79,8 +79,9 @@ def _check_use(session: Session, quota: GpuQuota, ceiling: int) -> None:
     told = _listed([_named(job) for job in held], between="; ")
     message = f"The tenant's jobs hold {in_use} {quota.gpu_type} now: {told}."
     remedy = (
-        f"Give at least {in_use}, wait until they end, or send accept_preemption true: the next "
-        "round then takes GPUs from those that may be preempted."
+        f"Give at least {in_use}, wait until they end, or accept preemption (accept_preemption "
+        "true, --accept-preemption): the next round then takes GPUs from those that may be "
+        "preempted."
     )
     error = FieldError("/ceiling", "below_use", message, remedy, ceiling)
     raise Conflict(f"{message} {remedy}", errors=[error])

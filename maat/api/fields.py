@@ -82,7 +82,9 @@ def _addressable(name: str) -> str:
             "writing"
         )
     if "/" in name or name in (".", ".."):
-        raise ValueError("The name stands in addresses: leave out /, and name it not . or ..")
+        raise ValueError(
+            "The name stands in addresses: leave out /, and give more than . or .. alone"
+        )
     if _ID.fullmatch(name):
         raise ValueError("The name looks like an id, and both find the same: give another name")
     return name

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 from typing_extensions import TypedDict
 
 from maat.api.fields import NEVER_NULL, Body, Moment, Name, Timestamp
@@ -192,7 +193,22 @@ Secret = Annotated[
         description="Signs what a webhook receives. It is never shown again.",
     ),
 ]
-WebUrl = Annotated[str, Field(min_length=8, max_length=2000, pattern=r"^https?://[^\s]+$")]
+
+
+def _of_the_web(text: str) -> str:
+    if not re.match(_WEB_URL, text):
+        raise ValueError(
+            "This is not an address of the web: give one such as https://example.org/hook"
+        )
+    return text
+
+
+_WEB_URL = r"^https?://[^\s]+$"
+WebUrl = Annotated[
+    str,
+    Field(max_length=2000, json_schema_extra={"pattern": _WEB_URL}),
+    AfterValidator(_of_the_web),
+]
 Form = Annotated[ReportForm, Field(strict=False)]
 Forms = Annotated[list[Form], Field(min_length=1, max_length=3)]
 

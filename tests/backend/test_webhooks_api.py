@@ -92,6 +92,8 @@ def test_the_secret_is_shown_once_stored_encrypted_and_replaced(
 @pytest.mark.parametrize(
     ("url", "words"),
     [
+        ("ftp://93.184.216.34/x", "not an address of the web"),
+        ("http://", "not an address of the web"),
         ("http://127.0.0.1:9/x", "private network"),
         ("http://10.1.2.3/x", "private network"),
         ("http://[::1]/x", "private network"),
