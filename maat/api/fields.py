@@ -83,7 +83,7 @@ def _addressable(name: str) -> str:
         )
     if "/" in name or name in (".", ".."):
         raise ValueError(
-            "The name stands in addresses: leave out /, and give more than . or .. alone"
+            "The name stands in addresses: leave out /, and do not call it . or .. alone"
         )
     if _ID.fullmatch(name):
         raise ValueError("The name looks like an id, and both find the same: give another name")
