@@ -116,8 +116,8 @@ async def identified(request: Request) -> Principal:
 
 def check_change(request: Request, sender: Principal) -> None:
     """Raise CsrfFailed for a change by a session that does not bear the session's token."""
-    secret = session_secret(request)
-    if secret is not None and sender.credential.kind == "session":
+    secret = session_secret(request) if sender.credential.kind == "session" else None
+    if secret is not None:
         check_csrf(request, secret)
 
 

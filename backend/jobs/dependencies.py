@@ -57,21 +57,17 @@ def check_dependencies(session: Session, tenant_id: str, candidates: Sequence[Ca
     refuse_followers(candidates)
 
 
-def store_dependencies(session: Session, candidates: Sequence[Candidate]) -> None:
-    """Store what the stored jobs wait for."""
+def name_needs(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
+    """Tell each new job, in `after`, what it waits for; return the rows of JobDependency."""
     ids = {one.index: one.job.id for one in candidates if one.job is not None}
     rows = []
     for one in candidates:
         if one.job is None or not one.needs:
             continue
         one.job.after = [ids[need] if isinstance(need, int) else need for need in one.needs]
-        rows += [
-            {"job_id": one.job.id, "needed_id": need, "cluster_id": one.job.cluster_id}
-            for need in dict.fromkeys(one.job.after)
-        ]
-    if rows:
-        session.flush()
-        session.execute(sa.insert(JobDependency), [row | {"is_open": True} for row in rows])
+        of = {"job_id": one.job.id, "cluster_id": one.job.cluster_id, "is_open": True}
+        rows += [of | {"needed_id": need} for need in dict.fromkeys(one.job.after)]
+    return rows
 
 
 def failed_needs(session: Session, job_id: str) -> list[str]:
