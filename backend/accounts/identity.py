@@ -70,7 +70,7 @@ async def principal_of(request: Request) -> Principal:
     if known is None:
         known = request.state.principal = await identified(request)
         # What a page asks for is counted where it arrives at the API.
-        if not request.url.path.startswith(_OF_PAGES):
+        if not request.scope["path"].startswith(_OF_PAGES):
             kind = Kind.READS if request.method in SAFE_METHODS else Kind.CHANGES
             _limits(request).take(known, kind)
     note_principal(known)

@@ -40,6 +40,7 @@ from maat.scheduling.job import UNKNOWN_WORK
 from maat.vocabulary import MAX_TEXT, JobState
 
 _COLUMNS = tuple(Job.model_fields)
+_JOBS, _EVENTS, _DEPENDENCIES = (sa.insert(table) for table in (Job, JobEvent, JobDependency))
 _MOST_ERRORS = 100
 _MOST_ERRORS_OF_ONE = 20
 _MOST_ERRORS_OF_BATCH = 5000
@@ -319,9 +320,9 @@ def _store(
     if not jobs:
         return jobs
     needs = name_needs(candidates)
-    _insert(session, Job, [_columns(job) for job in jobs])
-    _insert(session, JobEvent, [_submitted(job) for job in jobs])
-    _insert(session, JobDependency, needs)
+    _insert(session, _JOBS, [_columns(job) for job in jobs])
+    _insert(session, _EVENTS, [_submitted(job) for job in jobs])
+    _insert(session, _DEPENDENCIES, needs)
     runs = [(c.job.id, c.body.run) for c in candidates if c.job and c.body and c.body.run]
     if runs:
         if key is None:
@@ -330,9 +331,9 @@ def _store(
     return jobs
 
 
-def _insert(session: Session, table: Any, rows: list[dict[str, Any]]) -> None:
+def _insert(session: Session, into: sa.Insert, rows: list[dict[str, Any]]) -> None:
     if rows:  # one row is no list: for lists PostgreSQL's driver takes another, longer way
-        session.connection().execute(sa.insert(table), rows if len(rows) > 1 else rows[0])
+        session.connection().execute(into, rows if len(rows) > 1 else rows[0])
 
 
 def _columns(job: Job) -> dict[str, Any]:

@@ -185,6 +185,8 @@ def _stack(request: Request) -> AsyncExitStack:
 
 def _refuse_unknown_parameters(request: Request, route: APIRoute) -> None:
     """Raise Invalid naming each: a misspelt filter would otherwise show everything."""
+    if not request.scope["query_string"]:
+        return
     known = list(dict.fromkeys(_query_names(route.dependant)))
     unknown = [name for name in dict.fromkeys(request.query_params) if name not in known]
     if unknown:
