@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Annotated
 
-from fastapi import Depends, Request
+from fastapi import Request
 from sqlmodel import Session
 
 from backend.accounts.cookies import check_csrf, session_secret
@@ -179,9 +178,14 @@ def _may_run_commands(principal: Principal, settings: Settings) -> bool:
 
 
 def require(permission: Permission) -> Callable[..., Awaitable[Principal]]:
-    """Make the dependency of a route: the principal, who must have this permission."""
+    """Make the dependency of a route: the principal, who must have this permission.
 
-    async def permitted(principal: Annotated[Principal, Depends(principal_of)]) -> Principal:
+    It runs before the body is read: who may not send one is refused without.
+    """
+
+    @before_body
+    async def permitted(request: Request) -> Principal:
+        principal: Principal = await principal_of(request)
         check_permitted(principal, permission)
         return principal
 

@@ -174,7 +174,9 @@ async def _pass_gate(request: Request) -> None:
     Its transaction is one of them.
     """
     gates: Gates = request.app.state.gates
-    await _stack(request).enter_async_context(gates.passed_by(request.method))
+    stack = _stack(request)
+    for gate in gates.before(request.method):
+        await stack.enter_async_context(gate.passed())
 
 
 def _stack(request: Request) -> AsyncExitStack:
