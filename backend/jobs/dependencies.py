@@ -57,17 +57,10 @@ def check_dependencies(session: Session, tenant_id: str, candidates: Sequence[Ca
     refuse_followers(candidates)
 
 
-def name_needs(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
-    """Tell each new job, in `after`, what it waits for; return the rows of JobDependency."""
-    ids = {one.index: one.job.id for one in candidates if one.job is not None}
-    rows = []
-    for one in candidates:
-        if one.job is None or not one.needs:
-            continue
-        one.job.after = [ids[need] if isinstance(need, int) else need for need in one.needs]
-        of = {"job_id": one.job.id, "cluster_id": one.job.cluster_id, "is_open": True}
-        rows += [of | {"needed_id": need} for need in dict.fromkeys(one.job.after)]
-    return rows
+def rows_of_needs(job: Job) -> list[dict[str, Any]]:
+    """Return the rows of JobDependency of a new job, one for each that it waits for."""
+    of = {"job_id": job.id, "cluster_id": job.cluster_id, "is_open": True}
+    return [of | {"needed_id": need} for need in dict.fromkeys(job.after)]
 
 
 def failed_needs(session: Session, job_id: str) -> list[str]:

@@ -39,8 +39,8 @@ class RequestFigures:
             registry=self.registry,
         )
         # Routes are few, and finding one's counter anew takes as long as counting.
-        self._counter = cache(lambda *of: self._requests.labels(*of))
-        self._histogram = cache(lambda *of: self._seconds.labels(*of))
+        self._counter = cache(self._requests.labels)
+        self._histogram = cache(self._seconds.labels)
 
     def begin(self) -> None:
         self._under_way.inc()

@@ -68,9 +68,7 @@ def _carry_out(
             if isinstance(value, Session):
                 transactions.enter_context(whole(value))
         answer = endpoint(**given)
-        return (
-            answer if field is None or isinstance(answer, Response) else _json_of(answer, field)
-        )
+        return answer if field is None or isinstance(answer, Response) else _json_of(answer, field)
 
 
 def _json_of(answer: Any, field: ModelField) -> _Json:
