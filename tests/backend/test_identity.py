@@ -173,7 +173,7 @@ def test_a_role_may_what_its_permissions_say(client_as: MakeClient) -> None:
 def test_who_may_not_send_a_request_is_refused_before_its_body_is_read(
     client_as: MakeClient,
 ) -> None:
-    answer = client_as(role="viewer").post(
+    answer = client_as(Role.VIEWER).post(
         JOBS, content=b"{", headers={"Content-Type": "application/json"}
     )
 
