@@ -6,7 +6,7 @@ Commits nothing. Knows nothing of who may see what, except that it can read one 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
@@ -16,6 +16,7 @@ import numpy as np
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
+from backend.accounts.models import Tenant
 from backend.clusters.models import Cluster
 from backend.periods import Period, period_of, runs_of
 from backend.problems import FieldError, Invalid
@@ -103,10 +104,10 @@ class PeriodUse:
         named = () if wanted is None else (col(UsageDay.name),)
         columns = (col(UsageDay.day), col(UsageDay.gpu_type), *named)
         where = [] if wanted is None else [col(UsageDay.name).in_(wanted)]
-        where += [] if tenants is None else [col(UsageDay.tenant_id).in_(set(tenants))]
+        whose = of if of is not None or tenants is None else set(tenants)
         for begin, end in self._runs(date.min, date.max):
             within = col(UsageDay.day).between(begin, end)
-            for row in self._sums(UsageDay, columns, dimension, of, within, *where):
+            for row in self._sums(UsageDay, columns, dimension, whose, within, *where):
                 day, gpu_type, *rest = row
                 name = "" if wanted is None else rest.pop(0)
                 cells[day, name, gpu_type] += _whole(rest)
@@ -132,7 +133,7 @@ class PeriodUse:
             where = (
                 col(WaitDay.cluster_id) == self.cluster.id,
                 col(WaitDay.dimension) == dimension.value,
-                *_of_tenant(col(WaitDay.tenant_id), of),
+                _of_tenant(col(WaitDay.tenant_id), of),
                 col(WaitDay.day).between(first, last),
             )
             summed: Any = sa.select(key, *sums).where(*where).group_by(key)
@@ -196,14 +197,14 @@ class PeriodUse:
         table: _Table,
         columns: Sequence[Any],
         dimension: Dimension,
-        of: str | None,
+        of: str | Collection[str] | None,
         *where: sa.ColumnElement[bool],
     ) -> Sequence[Sequence[Any]]:
         parts = (sa.func.sum(col(getattr(table, part))) for part in PARTS)
         mine = (
             col(table.cluster_id) == self.cluster.id,
             col(table.dimension) == dimension.value,
-            *_of_tenant(col(table.tenant_id), of),
+            _of_tenant(col(table.tenant_id), of),
         )
         statement = sa.select(*columns, *parts).where(*mine, *where).group_by(*columns)
         return self.session.connection().execute(statement).all()
@@ -255,5 +256,8 @@ def _counts(key: Key, dimension: Dimension, of: str | None) -> bool:
     return key.tenant_id != ALL_TENANTS if of is None else key.tenant_id == of
 
 
-def _of_tenant(column: Any, of: str | None) -> tuple[sa.ColumnElement[bool], ...]:
-    return (column != ALL_TENANTS,) if of is None else (column == of,)
+def _of_tenant(column: Any, of: str | Collection[str] | None) -> sa.ColumnElement[bool]:
+    """Select the rows of a tenant, of some, or of each: the key then leads to the days of each."""
+    if isinstance(of, str):
+        return column == of
+    return column.in_(sa.select(col(Tenant.id)) if of is None else of)

@@ -216,6 +216,9 @@ class _Lived:
         for name, period in (("a year", everything), ("a half-year", half)):
             what = f"a manager's report over {name}"
             yield self._asked(what, Role.CLUSTER_ADMIN, partial(_manager, period))
+        yield self._asked(
+            "a tenant's whole report over a year", Role.VIEWER, partial(_manager, everything)
+        )
         yield self._asked(f"{what}, as PDF", Role.CLUSTER_ADMIN, partial(_printed, half))
 
     def _report(
