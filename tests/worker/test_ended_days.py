@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from live_samples import make_cluster, make_owner, set_time, submit
 from sqlmodel import col, select
 
+from alembic import command
 from backend.accounts.identity import Principal
 from backend.accounts.permissions import PERMISSIONS, Role
 from backend.clocktime import shown_day
@@ -18,6 +19,7 @@ from backend.fairness import ended_reading
 from backend.fairness.ended_reading import EndedJobs
 from backend.fairness.formula import VERSION
 from backend.fairness.service import fairness
+from backend.migrations import alembic_config
 from backend.models import Cluster, EndedDay, JobFairness, RhoDay, Tenant
 from backend.periods import DAY, Period, day_start
 from maat.api.fairness import FairnessOut
@@ -131,6 +133,32 @@ def test_a_tenant_is_told_of_its_own_jobs_from_days_and_none_of_them_is_read(
     with database.session_scope() as session:
         session.execute(sa.delete(JobFairness))
     assert _told_tenant(database, cluster_id, whole, other)["progress"]["total"] == second
+
+
+@pytest.mark.both_databases
+def test_days_that_were_summed_up_before_have_the_numbers_of_each_tenant(
+    database: Database,
+) -> None:
+    cluster_id = lived(database)
+    other = _given_to_another_tenant(database)
+    whole = all_of_it(database, cluster_id)
+    days.sum_ended(database)
+    before = [_told_tenant(database, cluster_id, whole, one) for one in (None, other)]
+    together = told(database, cluster_id, whole)
+
+    for move, revision in ((command.downgrade, "0030"), (command.upgrade, "head")):
+        with database.migration() as connection:
+            config = alembic_config()
+            config.attributes["connection"] = connection
+            move(config, revision)
+
+    after = [_told_tenant(database, cluster_id, whole, one) for one in (None, other)]
+    for one, same in zip(
+        (together, *before), (told(database, cluster_id, whole), *after), strict=True
+    ):
+        for field in ("progress", "without_rho", "older_versions"):
+            assert one[field] == same[field]  # type: ignore[literal-required]
+    assert before[1]["progress"]["total"] > 80
 
 
 def _given_to_another_tenant(database: Database) -> str:
