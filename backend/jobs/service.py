@@ -352,7 +352,7 @@ def row_of(
     cluster: Cluster,
     *,
     submitted_seconds: float,
-    **columns: object,
+    **columns: Any,
 ) -> Job:
     """Return the row of a checked job, for statements: no session can take it.
 

@@ -78,8 +78,8 @@ class PeriodUse:
         cells: Cells = defaultdict(_zeros)
         for table, within in self._stretches(first, last):
             columns = (col(table.name), col(table.gpu_type))
-            for name, gpu_type, *sums in self._sums(table, columns, dimension, of, within):
-                cells[name, gpu_type] += _whole(sums)
+            for row in self._sums(table, columns, dimension, of, within):
+                cells[row[0], row[1]] += _whole(row[2:])
         for day, tally in self._raw.items():
             if first <= day <= last:
                 for (key, gpu_type), sums in tally.used.items():
@@ -258,6 +258,9 @@ def _counts(key: Key, dimension: Dimension, of: str | None) -> bool:
 
 def _of_tenant(column: Any, of: str | Collection[str] | None) -> sa.ColumnElement[bool]:
     """Select the rows of a tenant, of some, or of each: the key then leads to the days of each."""
-    if isinstance(of, str):
-        return column == of
-    return column.in_(sa.select(col(Tenant.id)) if of is None else of)
+    found: sa.ColumnElement[bool] = (
+        column == of
+        if isinstance(of, str)
+        else column.in_(sa.select(col(Tenant.id)) if of is None else of)
+    )
+    return found
