@@ -75,6 +75,7 @@ from backend.webhooks.routes import router as webhooks
 
 PREFIX = "/api/v1"
 ROUTERS: tuple[APIRouter, ...] = (
+    jobs,  # those that are asked most come first: a request tries one after the other
     health,
     metrics,
     accounts,
@@ -83,7 +84,6 @@ ROUTERS: tuple[APIRouter, ...] = (
     users,
     tokens,
     audit,
-    jobs,
     job_actions,
     job_bulk,
     attempts,

@@ -28,7 +28,6 @@ _HASTY_MILLISECONDS = 50
 _MOST_TRIES, _SECONDS_BETWEEN_TRIES = 100, 0.05
 _POSTGRES_DISK_FULL = "53100"
 _AFTER_COMMIT = "maat_after_commit"
-_ENDED = "maat_ended"
 _WAITS = "maat_waits"
 
 
@@ -86,15 +85,13 @@ class Database:
         its first statement: before that it holds no connection and, if it writes, no writer's lock
         of SQLite. `hasty`: it fails instead of waiting for a lock.
         """
+        with whole(self.session(writes=writes, hasty=hasty)) as session:
+            yield session
+
+    def session(self, *, writes: bool = True, hasty: bool = False) -> Session:
+        """Return a session whose transaction `whole` ends: what `session_scope` opens."""
         engine = self._hasty if hasty else self._writer if writes else self.engine
-        with Session(engine, expire_on_commit=False) as session:
-            try:
-                yield session
-                if not has_ended(session):
-                    end(session)
-            except BaseException:
-                session.rollback()
-                raise
+        return Session(engine, expire_on_commit=False)
 
     @contextmanager
     def migration(self) -> Iterator[Connection]:
@@ -130,18 +127,20 @@ def after_commit(session: Session, callback: Callable[[], object]) -> None:
     session.info.setdefault(_AFTER_COMMIT, []).append(callback)
 
 
-def end(session: Session) -> None:
-    """Commit the transaction of a session at the edge, and run what waits for that.
+@contextmanager
+def whole(session: Session) -> Iterator[Session]:
+    """Commit a session's transaction at the end, or roll it back, and run what waits for that.
 
-    Its scope does so; a request does it earlier, in the thread that worked on it.
+    The session is closed afterwards.
     """
-    session.commit()
-    session.info[_ENDED] = True
-    _run_callbacks(session)
-
-
-def has_ended(session: Session) -> bool:
-    return _ENDED in session.info
+    with session:
+        try:
+            yield session
+            session.commit()
+        except BaseException:
+            session.rollback()
+            raise
+        _run_callbacks(session)
 
 
 def _run_callbacks(session: Session) -> None:

@@ -55,7 +55,7 @@ from backend.reservations.models import ClusterReservation
 from backend.rounds.models import OutboxMessage, Round
 from backend.simulations.models import Simulation, SimulationRun
 from backend.sweeps.models import Sweep, SweepMember, SweepPoint
-from backend.usage.models import CapacityDay, GpuPrice, SummedDay, UsageDay, WaitDay
+from backend.usage.models import CapacityDay, GpuPrice, SummedDay, UsageDay, UsageMonth, WaitDay
 from backend.webhooks.models import Webhook, WebhookDelivery, WebhookNotice
 
 metadata = SQLModel.metadata
@@ -121,6 +121,7 @@ __all__ = [
     "SweepPoint",
     "Tenant",
     "UsageDay",
+    "UsageMonth",
     "User",
     "WaitDay",
     "WaitReason",

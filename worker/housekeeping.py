@@ -48,6 +48,7 @@ from backend.usage.days import (
     store_day,
     tally_of_day,
 )
+from backend.usage.months import months_to_sum, rows_of_month, store_month
 
 log = logging.getLogger(__name__)
 
@@ -76,6 +77,24 @@ def sum_days(database: Database) -> int:
                     summed += store_day(session, cluster.id, day, tally)
             except IntegrityError:
                 log.info("another process sums up %s of %s", day, cluster.id)
+    return summed
+
+
+def sum_months(database: Database) -> int:
+    """Sum up the months whose days were all summed up. Returns their number."""
+    summed = 0
+    for cluster in _clusters(database):
+        with database.session_scope(writes=False) as session:
+            months = months_to_sum(session, cluster.id)
+        for month in months:
+            with database.session_scope(writes=False) as session:
+                rows = rows_of_month(session, cluster.id, month)
+            try:
+                with database.session_scope() as session:
+                    store_month(session, rows)
+                summed += bool(rows)
+            except IntegrityError:
+                log.info("another process sums up %s of %s", month, cluster.id)
     return summed
 
 

@@ -162,6 +162,7 @@ def live_on() -> None:
 def keep_house() -> None:
     marginal_values.sum_prices(database())  # of rounds that may be deleted next
     housekeeping.sum_days(database())
+    housekeeping.sum_months(database())
     days.sum_ended(database())
     housekeeping.prune_rounds(database())
     retention.forget_jobs(database(), get_settings())

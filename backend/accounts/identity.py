@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Annotated
 
-from fastapi import Depends, Request
+from fastapi import Request
 from sqlmodel import Session
 
 from backend.accounts.cookies import check_csrf, session_secret
@@ -70,7 +69,7 @@ async def principal_of(request: Request) -> Principal:
     if known is None:
         known = request.state.principal = await identified(request)
         # What a page asks for is counted where it arrives at the API.
-        if not request.url.path.startswith(_OF_PAGES):
+        if not request.scope["path"].startswith(_OF_PAGES):
             kind = Kind.READS if request.method in SAFE_METHODS else Kind.CHANGES
             _limits(request).take(known, kind)
     note_principal(known)
@@ -116,8 +115,8 @@ async def identified(request: Request) -> Principal:
 
 def check_change(request: Request, sender: Principal) -> None:
     """Raise CsrfFailed for a change by a session that does not bear the session's token."""
-    secret = session_secret(request)
-    if secret is not None and sender.credential.kind == "session":
+    secret = session_secret(request) if sender.credential.kind == "session" else None
+    if secret is not None:
         check_csrf(request, secret)
 
 
@@ -179,9 +178,14 @@ def _may_run_commands(principal: Principal, settings: Settings) -> bool:
 
 
 def require(permission: Permission) -> Callable[..., Awaitable[Principal]]:
-    """Make the dependency of a route: the principal, who must have this permission."""
+    """Make the dependency of a route: the principal, who must have this permission.
 
-    async def permitted(principal: Annotated[Principal, Depends(principal_of)]) -> Principal:
+    It runs before the body is read: who may not send one is refused without.
+    """
+
+    @before_body
+    async def permitted(request: Request) -> Principal:
+        principal: Principal = await principal_of(request)
         check_permitted(principal, permission)
         return principal
 

@@ -28,6 +28,8 @@ log = logging.getLogger(__name__)
 
 Shown = Mapping[str, object]
 
+_INSERT = sa.insert(AuditRecord)
+
 _KINDS = {
     "usr": TargetKind.USER,
     "ten": TargetKind.TENANT,
@@ -123,7 +125,7 @@ def record(session: Session, change: Change) -> None:
     }
     # No caller reads the row again. A statement costs a fraction of what a mapped object costs.
     session.flush()
-    session.connection().execute(sa.insert(AuditRecord), row)
+    session.connection().execute(_INSERT, row)
     after_commit(session, lambda: _log(change))
 
 

@@ -5,7 +5,8 @@ Commits nothing. Summing a day again gives the same rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from datetime import date
 from typing import Any
@@ -23,6 +24,9 @@ from backend.moments import moment_of
 from backend.periods import DAY, period_of
 from maat.vocabulary import JobState
 
+Counted = tuple[str, str | None, int | None]
+"""State, reason and formula version of JobFairness."""
+_COUNTED_BY = ("state", "reason", "formula_version")
 SETTLED_SECONDS = 86_400.0
 """A day is summed up this long after its end: until then its jobs may still be ended late."""
 
@@ -57,11 +61,13 @@ def sum_day(session: Session, cluster: Cluster, day: date) -> bool:
     ]
     if rows:
         connection.execute(sa.insert(RhoDay), rows)
+    counts, of_tenants = _counted(counts_by_tenant(session, *where))
     session.add(
         EndedDay(
             cluster_id=cluster.id,
             day=day,
-            counts=[list(one) for one in counts_of(session, *where)],
+            counts=counts,
+            of_tenants=of_tenants,
             succeeded=succeeded_of(session, cluster, *period_of(day).seconds(cluster)),
         )
     )
@@ -77,13 +83,30 @@ def forget_days(session: Session, cluster_id: str, finished_seconds: Iterable[fl
     session.connection().execute(sa.delete(EndedDay).where(*mine))
 
 
-def counts_of(
+def counts_by_tenant(
     session: Session, *where: sa.ColumnElement[bool]
-) -> Sequence[tuple[str, str | None, int | None, int]]:
-    """Return (state, reason, formula version, number of jobs)."""
-    by = col(JobFairness.state), col(JobFairness.reason), col(JobFairness.formula_version)
-    rows = session.execute(sa.select(*by, sa.func.count()).where(*where).group_by(*by))
-    return [(state, reason, version, count) for state, reason, version, count in rows]
+) -> Mapping[str, Mapping[Counted, int]]:
+    """Return how many jobs there are, by tenant id."""
+    of, by = col(JobFairness.tenant_id), [col(getattr(JobFairness, one)) for one in _COUNTED_BY]
+    found: dict[str, dict[Counted, int]] = defaultdict(dict)
+    rows = session.execute(sa.select(of, *by, sa.func.count()).where(*where).group_by(of, *by))
+    for tenant_id, state, reason, version, number in rows:
+        found[tenant_id][state, reason, version] = number
+    return found
+
+
+def _counted(
+    by_tenant: Mapping[str, Mapping[Counted, int]],
+) -> tuple[list[list[Any]], dict[str, list[int]]]:
+    """Return the columns `counts` and `of_tenants` of a day."""
+    together: Counter[Counted] = Counter()
+    for counts in by_tenant.values():
+        together.update(counts)
+    rows = [[*of, number] for of, number in together.items()]
+    parts = {
+        tenant_id: [counts.get(of, 0) for of in together] for tenant_id, counts in by_tenant.items()
+    }
+    return rows, parts
 
 
 def succeeded_of(session: Session, cluster: Cluster, begin: float, end: float) -> dict[str, int]:

@@ -6,7 +6,7 @@ Commits nothing.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cached_property
@@ -17,7 +17,7 @@ from sqlmodel import Session, col
 
 from backend.clusters.models import Cluster
 from backend.fairness.distribution import Distribution, RhoSums
-from backend.fairness.ended_days import counts_of, succeeded_of
+from backend.fairness.ended_days import Counted, counts_by_tenant, succeeded_of
 from backend.fairness.models import EndedDay, JobFairness, RhoDay
 from backend.fairness.repository import ended_between, rho_by_tenant
 from backend.periods import Period, runs_of
@@ -25,9 +25,6 @@ from backend.usage import sketch
 
 EXACT = timedelta(days=62)
 """A period up to this long is read job by job: its quantiles are exact."""
-
-Counted = tuple[str, str | None, int | None]
-"""State, reason and formula version of JobFairness."""
 
 
 class _Day(NamedTuple):
@@ -67,17 +64,19 @@ class EndedJobs:
     def counts(self, *, of: str | None) -> Mapping[Counted, int]:
         """Return how many jobs there are by their state, and by why they have no rho.
 
-        `of`: a tenant's id, whose jobs are counted one by one; None for all tenants.
+        `of`: a tenant's id; None for all tenants.
         """
-        if of is not None:
-            whole = ended_between(self.cluster.id, *self.period.seconds(self.cluster))
-            return _counted(counts_of(self.session, *whole, col(JobFairness.tenant_id) == of))
         counts: Counter[Counted] = Counter()
+        numbers = {} if of is None else self._numbers_of(of)
         for day in self._days:
-            counts += _counted(day.counts)
+            rows = day.counts if of is None else _part(day.counts, numbers[day.day])
+            for state, reason, version, number in rows:
+                counts[state, reason, version] += number
+        mine = () if of is None else (col(JobFairness.tenant_id) == of,)
         for begin, end in self._spans:
             where = ended_between(self.cluster.id, begin, end)
-            counts += _counted(counts_of(self.session, *where))
+            for found in counts_by_tenant(self.session, *where, *mine).values():
+                counts.update(found)
         return counts
 
     @cached_property
@@ -104,6 +103,17 @@ class EndedJobs:
         )
         whole = {part.start.date() for part in self.period.parts() if part.has_whole_days}
         return [_Day(*row) for row in rows if row[0] in whole]
+
+    def _numbers_of(self, tenant_id: str) -> Mapping[date, Sequence[int]]:
+        """Return how many of each row of `counts` are a tenant's, by summed day."""
+        day, parts = col(EndedDay.day), col(EndedDay.of_tenants)
+        summed = [one.day for one in self._days]
+        found: dict[date, Sequence[int]] = dict.fromkeys(summed, ())
+        for first, last in runs_of(summed):
+            mine = (col(EndedDay.cluster_id) == self.cluster.id, day.between(first, last))
+            rows = self.session.connection().execute(sa.select(day, parts).where(*mine))
+            found |= {day: of_tenants.get(tenant_id, ()) for day, of_tenants in rows}
+        return found
 
     @cached_property
     def _spans(self) -> Sequence[tuple[float, float]]:
@@ -141,8 +151,8 @@ class EndedJobs:
         }
 
 
-def _counted(rows: Iterable[Sequence[Any]]) -> Counter[Counted]:
-    found: Counter[Counted] = Counter()
-    for state, reason, version, number in rows:
-        found[state, reason, version] += number
-    return found
+def _part(rows: Sequence[Sequence[Any]], numbers: Sequence[int]) -> Iterator[Sequence[Any]]:
+    """Yield these rows of EndedDay.counts with a tenant's numbers; it may have no job of any."""
+    for row, number in zip(rows, numbers, strict=False):
+        if number:
+            yield *row[:-1], number

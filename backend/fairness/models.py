@@ -128,7 +128,8 @@ class EndedDay(SQLModel, table=True):
     """A day whose RhoDay rows are whole. It goes when rho of one of its jobs changes.
 
     `counts`: the jobs that ended, as rows of [state, reason, formula version, number]; the state is
-    that of JobFairness. `succeeded`: of them, jobs that did, by tenant id.
+    that of JobFairness. `of_tenants`: by tenant id, how many of each of these rows are its own.
+    `succeeded`: of them, jobs that did, by tenant id.
     """
 
     __tablename__ = "ended_days"
@@ -136,6 +137,7 @@ class EndedDay(SQLModel, table=True):
     cluster_id: str = Field(foreign_key="clusters.id", primary_key=True, max_length=40)
     day: date = Field(primary_key=True)
     counts: list[list[Any]] = Field(sa_type=Json)
+    of_tenants: dict[str, list[int]] = Field(sa_type=Json)
     succeeded: dict[str, int] = Field(sa_type=Json)
 
 

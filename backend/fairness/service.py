@@ -14,7 +14,8 @@ from backend.accounts.identity import Principal
 from backend.clocktime import cluster_seconds
 from backend.clusters.models import Cluster
 from backend.fairness.distribution import ERROR, Distribution
-from backend.fairness.ended_reading import Counted, EndedJobs
+from backend.fairness.ended_days import Counted
+from backend.fairness.ended_reading import EndedJobs
 from backend.fairness.formula import BASELINE, RULE, TEXT, VERSION
 from backend.fairness.repository import tenant_names
 from backend.fairness.resources import state_of

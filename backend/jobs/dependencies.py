@@ -57,21 +57,10 @@ def check_dependencies(session: Session, tenant_id: str, candidates: Sequence[Ca
     refuse_followers(candidates)
 
 
-def store_dependencies(session: Session, candidates: Sequence[Candidate]) -> None:
-    """Store what the stored jobs wait for."""
-    ids = {one.index: one.job.id for one in candidates if one.job is not None}
-    rows = []
-    for one in candidates:
-        if one.job is None or not one.needs:
-            continue
-        one.job.after = [ids[need] if isinstance(need, int) else need for need in one.needs]
-        rows += [
-            {"job_id": one.job.id, "needed_id": need, "cluster_id": one.job.cluster_id}
-            for need in dict.fromkeys(one.job.after)
-        ]
-    if rows:
-        session.flush()
-        session.execute(sa.insert(JobDependency), [row | {"is_open": True} for row in rows])
+def rows_of_needs(job: Job) -> list[dict[str, Any]]:
+    """Return the rows of JobDependency of a new job, one for each that it waits for."""
+    of = {"job_id": job.id, "cluster_id": job.cluster_id, "is_open": True}
+    return [of | {"needed_id": need} for need in dict.fromkeys(job.after)]
 
 
 def failed_needs(session: Session, job_id: str) -> list[str]:

@@ -50,6 +50,26 @@ class UsageDay(SQLModel, table=True):
     unmeasured_ms: int = Field(sa_type=sa.BigInteger)
 
 
+class UsageMonth(SQLModel, table=True):
+    """The sums of UsageDay over a month, whose days were all summed up. `month`: its first day."""
+
+    __tablename__ = "usage_months"
+    __table_args__ = (_WITHOUT_ROWID,)
+
+    cluster_id: str = Field(foreign_key="clusters.id", primary_key=True, max_length=40)
+    dimension: str = Field(primary_key=True, max_length=10)
+    tenant_id: str = Field(primary_key=True, max_length=40)
+    month: dt.date = Field(primary_key=True)
+    name: str = Field(primary_key=True, max_length=200)
+    gpu_type: str = Field(primary_key=True, max_length=64)
+    allocated_ms: int = Field(sa_type=sa.BigInteger)
+    profile_ms: int = Field(sa_type=sa.BigInteger)
+    restart_ms: int = Field(sa_type=sa.BigInteger)
+    lost_ms: int = Field(sa_type=sa.BigInteger)
+    useful_ms: int = Field(sa_type=sa.BigInteger)
+    unmeasured_ms: int = Field(sa_type=sa.BigInteger)
+
+
 class WaitDay(SQLModel, table=True):
     """How long the jobs waited that were first started on a day: from submission to start.
 

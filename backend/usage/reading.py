@@ -6,7 +6,7 @@ Commits nothing. Knows nothing of who may see what, except that it can read one 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
@@ -16,11 +16,13 @@ import numpy as np
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
+from backend.accounts.models import Tenant
 from backend.clusters.models import Cluster
 from backend.periods import Period, period_of, runs_of
 from backend.problems import FieldError, Invalid
 from backend.usage.days import add_folded
-from backend.usage.models import ALL_TENANTS, CapacityDay, UsageDay, WaitDay
+from backend.usage.models import ALL_TENANTS, CapacityDay, UsageDay, UsageMonth, WaitDay
+from backend.usage.months import days_outside, summed_months, whole_months
 from backend.usage.raw import raw_tally
 from backend.usage.repository import round_span, summed_days
 from backend.usage.tally import (
@@ -37,7 +39,7 @@ from maat.api.fields import rfc3339
 Cells = dict[tuple[str, str], Sums]
 """Sums by (name, GPU type)."""
 _TREMBLE = 1e-3  # seconds by which a date, in microseconds, may miss a cluster time
-_PARTS = [col(getattr(UsageDay, part)) for part in PARTS]
+_Table = type[UsageDay] | type[UsageMonth]
 
 
 @dataclass
@@ -74,9 +76,10 @@ class PeriodUse:
         `of`: a tenant's id, ALL_TENANTS for the sums of all, None for the rows of every tenant.
         """
         cells: Cells = defaultdict(_zeros)
-        name = col(UsageDay.name)
-        for row in self._grouped((name, col(UsageDay.gpu_type)), dimension, of, first, last):
-            cells[row[0], row[1]] += _whole(row[2:])
+        for table, within in self._stretches(first, last):
+            columns = (col(table.name), col(table.gpu_type))
+            for row in self._sums(table, columns, dimension, of, within):
+                cells[row[0], row[1]] += _whole(row[2:])
         for day, tally in self._raw.items():
             if first <= day <= last:
                 for (key, gpu_type), sums in tally.used.items():
@@ -85,17 +88,29 @@ class PeriodUse:
         return cells
 
     def by_day(
-        self, dimension: Dimension, *, of: str | None, names: Iterable[str] | None = None
+        self,
+        dimension: Dimension,
+        *,
+        of: str | None,
+        names: Iterable[str] | None = None,
+        tenants: Iterable[str] | None = None,
     ) -> dict[tuple[date, str, str], Sums]:
-        """Return sums by (day, name, GPU type); without `names` by (day, "", GPU type)."""
+        """Return sums by (day, name, GPU type); without `names` by (day, "", GPU type).
+
+        `tenants`: ids of all whose rows have these names, if known: no others are read then.
+        """
         wanted = None if names is None else set(names)
         cells: dict[tuple[date, str, str], Sums] = defaultdict(_zeros)
         named = () if wanted is None else (col(UsageDay.name),)
         columns = (col(UsageDay.day), col(UsageDay.gpu_type), *named)
-        for row in self._grouped(columns, dimension, of, date.min, date.max, names=wanted):
-            day, gpu_type, *rest = row
-            name = "" if wanted is None else rest.pop(0)
-            cells[day, name, gpu_type] += _whole(rest)
+        where = [] if wanted is None else [col(UsageDay.name).in_(wanted)]
+        whose = of if of is not None or tenants is None else set(tenants)
+        for begin, end in self._runs(date.min, date.max):
+            within = col(UsageDay.day).between(begin, end)
+            for row in self._sums(UsageDay, columns, dimension, whose, within, *where):
+                day, gpu_type, *rest = row
+                name = "" if wanted is None else rest.pop(0)
+                cells[day, name, gpu_type] += _whole(rest)
         for day, tally in self._raw.items():
             for (key, gpu_type), sums in tally.used.items():
                 if _counts(key, dimension, of) and (wanted is None or key.name in wanted):
@@ -118,7 +133,7 @@ class PeriodUse:
             where = (
                 col(WaitDay.cluster_id) == self.cluster.id,
                 col(WaitDay.dimension) == dimension.value,
-                *_of_tenant(col(WaitDay.tenant_id), of),
+                _of_tenant(col(WaitDay.tenant_id), of),
                 col(WaitDay.day).between(first, last),
             )
             summed: Any = sa.select(key, *sums).where(*where).group_by(key)
@@ -177,26 +192,37 @@ class PeriodUse:
                 ],
             )
 
-    def _grouped(
+    def _sums(
         self,
+        table: _Table,
         columns: Sequence[Any],
         dimension: Dimension,
-        of: str | None,
-        first: date,
-        last: date,
-        *,
-        names: set[str] | None = None,
-    ) -> Iterator[Sequence[Any]]:
-        for begin, end in self._runs(first, last):
-            statement = sa.select(*columns, *(sa.func.sum(part) for part in _PARTS)).where(
-                col(UsageDay.cluster_id) == self.cluster.id,
-                col(UsageDay.dimension) == dimension.value,
-                *_of_tenant(col(UsageDay.tenant_id), of),
-                col(UsageDay.day).between(begin, end),
-            )
-            if names is not None:
-                statement = statement.where(col(UsageDay.name).in_(names))
-            yield from self.session.connection().execute(statement.group_by(*columns)).all()
+        of: str | Collection[str] | None,
+        *where: sa.ColumnElement[bool],
+    ) -> Sequence[Sequence[Any]]:
+        parts = (sa.func.sum(col(getattr(table, part))) for part in PARTS)
+        mine = (
+            col(table.cluster_id) == self.cluster.id,
+            col(table.dimension) == dimension.value,
+            _of_tenant(col(table.tenant_id), of),
+        )
+        statement = sa.select(*columns, *parts).where(*mine, *where).group_by(*columns)
+        return self.session.connection().execute(statement).all()
+
+    def _stretches(
+        self, first: date, last: date
+    ) -> Iterator[tuple[_Table, sa.ColumnElement[bool]]]:
+        """Yield which rows have the sums of the summed days within these: of months if they can."""
+        days = [day for day in self._summed if first <= day <= last]
+        months = set(whole_months(days)) & self._months
+        if months:
+            yield UsageMonth, col(UsageMonth.month).in_(months)
+        for begin, end in runs_of(days_outside(days, months)):
+            yield UsageDay, col(UsageDay.day).between(begin, end)
+
+    @cached_property
+    def _months(self) -> set[date]:
+        return summed_months(self.session, self.cluster.id)
 
     def _runs(self, first: date, last: date) -> Iterator[tuple[date, date]]:
         """Yield the runs of neighbouring summed days within these."""
@@ -230,5 +256,11 @@ def _counts(key: Key, dimension: Dimension, of: str | None) -> bool:
     return key.tenant_id != ALL_TENANTS if of is None else key.tenant_id == of
 
 
-def _of_tenant(column: Any, of: str | None) -> tuple[sa.ColumnElement[bool], ...]:
-    return (column != ALL_TENANTS,) if of is None else (column == of,)
+def _of_tenant(column: Any, of: str | Collection[str] | None) -> sa.ColumnElement[bool]:
+    """Select the rows of a tenant, of some, or of each: the key then leads to the days of each."""
+    found: sa.ColumnElement[bool] = (
+        column == of
+        if isinstance(of, str)
+        else column.in_(sa.select(col(Tenant.id)) if of is None else of)
+    )
+    return found

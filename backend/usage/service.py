@@ -11,7 +11,7 @@ from datetime import date, timedelta
 from functools import cached_property
 
 import numpy as np
-from sqlmodel import Session, select
+from sqlmodel import Session, col, select
 
 from backend.accounts.identity import Principal
 from backend.accounts.models import Tenant, User
@@ -179,7 +179,9 @@ class _Report:
             named = ((day, gpu_type, sums) for (day, _, gpu_type), sums in cells.items())
         else:
             dimension = _DIMENSIONS[by]
-            found = self._use.by_day(dimension, of=self._of(dimension), names=keys)
+            found = self._use.by_day(
+                dimension, of=self._of(dimension), names=keys, tenants=self._tenants_of(by, keys)
+            )
             named = ((day, name, sums) for (day, name, _), sums in found.items())
         for day, name, sums in named:
             if name in hours:
@@ -188,6 +190,15 @@ class _Report:
             key: [found_on[day] / MS_PER_HOUR for day in self._use.days]
             for key, found_on in hours.items()
         }
+
+    def _tenants_of(self, by: UsageBy, keys: Sequence[str]) -> Sequence[str] | None:
+        """Return the tenants of these rows where a row has one, which never changes."""
+        if by is UsageBy.TENANT:
+            return keys
+        if by is UsageBy.USER:
+            of = select(User.tenant_id).where(col(User.id).in_(keys)).distinct()
+            return self._session.exec(of).all()
+        return None
 
     def _shown_names(self, by: UsageBy, keys: Mapping[str, object]) -> dict[str, str]:
         if by not in (UsageBy.TENANT, UsageBy.USER):

@@ -5,12 +5,12 @@ Bytes are counted as they arrive, and values are counted before parsing.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import anyio
 from fastapi import Request
 from starlette.datastructures import Headers
 
@@ -93,7 +93,7 @@ async def read_body(request: Request, most: int) -> bytes:
     seconds = request.app.state.settings.request_body_seconds
     body = bytearray()
     try:
-        with anyio.fail_after(seconds):
+        async with asyncio.timeout(seconds):
             async for chunk in request.stream():
                 body += chunk
                 if len(body) > most:

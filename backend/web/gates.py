@@ -5,8 +5,8 @@ Each passes a gate in order of arrival; behind it, a thread and a connection are
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import TypeVar
 
 import anyio
@@ -119,10 +119,12 @@ class Gates:
 
     @asynccontextmanager
     async def passed_by(self, method: str) -> AsyncIterator[None]:
-        """Hold a place for a request of this method."""
-        if method in SAFE_METHODS:
-            async with self.work.passed():
-                yield
-        else:
-            async with self.writes.passed(), self.work.passed():
-                yield
+        """Hold the places for a request of this method."""
+        async with AsyncExitStack() as stack:
+            for gate in self.before(method):
+                await stack.enter_async_context(gate.passed())
+            yield
+
+    def before(self, method: str) -> Sequence[Gate]:
+        """Return the gates that a request of this method passes, in order."""
+        return (self.work,) if method in SAFE_METHODS else (self.writes, self.work)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -21,7 +22,7 @@ from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute, get_request_handler
 from sqlmodel import Session
 
-from backend.database import end
+from backend.database import whole
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -62,13 +63,12 @@ def in_one_thread(route: APIRoute) -> Handler | None:
 def _carry_out(
     endpoint: Callable[..., Any], given: Mapping[str, Any], field: ModelField | None
 ) -> Any:
-    answer = endpoint(**given)
-    if field is not None and not isinstance(answer, Response):
-        answer = _json_of(answer, field)
-    for value in given.values():
-        if isinstance(value, Session):
-            end(value)
-    return answer
+    with ExitStack() as transactions:
+        for value in given.values():
+            if isinstance(value, Session):
+                transactions.enter_context(whole(value))
+        answer = endpoint(**given)
+        return answer if field is None or isinstance(answer, Response) else _json_of(answer, field)
 
 
 def _json_of(answer: Any, field: ModelField) -> _Json:

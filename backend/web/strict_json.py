@@ -174,7 +174,9 @@ async def _pass_gate(request: Request) -> None:
     Its transaction is one of them.
     """
     gates: Gates = request.app.state.gates
-    await _stack(request).enter_async_context(gates.passed_by(request.method))
+    stack = _stack(request)
+    for gate in gates.before(request.method):
+        await stack.enter_async_context(gate.passed())
 
 
 def _stack(request: Request) -> AsyncExitStack:
@@ -185,6 +187,8 @@ def _stack(request: Request) -> AsyncExitStack:
 
 def _refuse_unknown_parameters(request: Request, route: APIRoute) -> None:
     """Raise Invalid naming each: a misspelt filter would otherwise show everything."""
+    if not request.scope["query_string"]:
+        return
     known = list(dict.fromkeys(_query_names(route.dependant)))
     unknown = [name for name in dict.fromkeys(request.query_params) if name not in known]
     if unknown:

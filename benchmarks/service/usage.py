@@ -73,7 +73,7 @@ from benchmarks.service.usage_rows import (
 from benchmarks.table import Cell, Figures
 from maat.api.usage import UsageBy
 from worker.fairness.days import keep_days, sum_ended
-from worker.housekeeping import sum_days
+from worker.housekeeping import sum_days, sum_months
 
 JOBS_A_DAY = 10_000
 TENANTS, USERS_EACH, EVENTS_EACH = 200, 5, 8
@@ -195,6 +195,10 @@ class _Lived:
                 sa.select(sa.func.count()).select_from(sa.table("usage_days"))
             )
             yield _row("rows of use in a year", count.scalar_one(), "rows")
+        start = _Spent.until_now()
+        spent_on = sum_months(self._database)
+        spent = _Spent.until_now().since(start)
+        yield _row("to sum up a month", spent.wall / spent_on, "s", cpu=spent.cpu / spent_on)
         self._settle()
         yield _row("summed days of a year", (self._bytes() - before) / 1e6, "MB")
         yield _row("the whole database", self._bytes() / 1e6, "MB")
@@ -212,6 +216,9 @@ class _Lived:
         for name, period in (("a year", everything), ("a half-year", half)):
             what = f"a manager's report over {name}"
             yield self._asked(what, Role.CLUSTER_ADMIN, partial(_manager, period))
+        yield self._asked(
+            "a tenant's whole report over a year", Role.VIEWER, partial(_manager, everything)
+        )
         yield self._asked(f"{what}, as PDF", Role.CLUSTER_ADMIN, partial(_printed, half))
 
     def _report(

@@ -170,6 +170,16 @@ def test_a_role_may_what_its_permissions_say(client_as: MakeClient) -> None:
     )
 
 
+def test_who_may_not_send_a_request_is_refused_before_its_body_is_read(
+    client_as: MakeClient,
+) -> None:
+    answer = client_as(Role.VIEWER).post(
+        JOBS, content=b"{", headers={"Content-Type": "application/json"}
+    )
+
+    assert answer.status_code == 403
+
+
 def test_a_tokens_scopes_hold_it_to_less_than_its_user_may(client_as: MakeClient) -> None:
     narrow = client_as(Role.SUBMITTER, scopes=[Permission.JOBS_READ])
     assert narrow.get(ME).json()["permissions"] == ["jobs:read"]

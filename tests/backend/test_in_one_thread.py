@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,8 +16,10 @@ from typing_extensions import TypedDict
 
 from backend.accounts.models import Tenant
 from backend.app import AT_ROOT, ROUTERS
-from backend.database import Database, after_commit, has_ended
-from backend.web.dependencies import SessionDep
+from backend.database import Database, after_commit
+from backend.problems import Conflict
+from backend.web.dependencies import SessionDep, get_session
+from backend.web.in_one_thread import in_one_thread
 from backend.web.strict_json import StrictRoute
 
 
@@ -31,6 +34,34 @@ def test_no_dependency_of_a_route_takes_a_thread_of_its_own() -> None:
 
     assert len(calls) > 10
     assert [call for call in calls if not _is_coroutine(call)] == []
+
+
+def test_every_route_that_takes_a_session_is_carried_out_in_one_thread_which_ends_it() -> None:
+    routes: list[Any] = [route for router in (*ROUTERS, *AT_ROOT) for route in router.routes]
+    taking = [route for route in routes if get_session in _calls(route.dependant)]
+
+    assert len(taking) > 50
+    assert [route.path for route in taking if not isinstance(route, StrictRoute)] == []
+    assert [route.path for route in taking if in_one_thread(route) is None] == []
+    # Whoever else took it could use it in a thread of their own, or raise before it is ended.
+    users = {call for route in taking for call in _users_of_session(route.dependant)}
+    assert users == {route.endpoint for route in taking}
+
+
+def test_what_a_route_wrote_before_it_failed_is_undone_and_its_connection_is_free(
+    changeable_app: FastAPI, database: Database
+) -> None:
+    def make(session: SessionDep) -> Made:
+        session.add(Tenant(name="made"))
+        session.flush()
+        raise Conflict("Not now.")
+
+    client = _serving(changeable_app, make)
+
+    for _ in range(20):  # more than there are connections
+        assert client.post("/made").status_code == 409
+    assert not _is_stored(database)
+    assert changeable_app.state.database.engine.pool.checkedout() == 0
 
 
 def test_an_answer_that_the_route_does_not_promise_is_not_committed(
@@ -52,12 +83,14 @@ def test_the_commit_precedes_the_answer_and_its_headers_stay(
     changeable_app: FastAPI, database: Database
 ) -> None:
     seen: list[tuple[bool, bool]] = []
+    threads: list[int] = []
 
     def make(session: SessionDep, response: Response) -> Made:
         session.add(Tenant(name="made"))
         response.headers["ETag"] = '"1"'
         response.status_code = 202
-        after_commit(session, lambda: seen.append((_is_stored(database), has_ended(session))))
+        threads.append(threading.get_ident())
+        after_commit(session, lambda: seen.append((_is_stored(database), _is_here(threads))))
         return Made(name="Jürgen", weight=1.5)
 
     answer = _serving(changeable_app, make).post("/made")
@@ -83,6 +116,17 @@ def _is_stored(database: Database) -> bool:
 
 def _made(session: Session) -> Tenant | None:
     return session.exec(select(Tenant).where(col(Tenant.name) == "made")).first()
+
+
+def _is_here(threads: list[int]) -> bool:
+    return threads == [threading.get_ident()]
+
+
+def _users_of_session(dependant: Dependant) -> Iterator[Callable[..., Any]]:
+    for inner in dependant.dependencies:
+        if inner.call is get_session and dependant.call is not None:
+            yield dependant.call
+        yield from _users_of_session(inner)
 
 
 def _calls(dependant: Dependant) -> Iterator[Callable[..., Any]]:

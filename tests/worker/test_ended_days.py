@@ -6,9 +6,11 @@ import random
 from datetime import timedelta
 
 import pytest
+import sqlalchemy as sa
 from live_samples import make_cluster, make_owner, set_time, submit
 from sqlmodel import col, select
 
+from alembic import command
 from backend.accounts.identity import Principal
 from backend.accounts.permissions import PERMISSIONS, Role
 from backend.clocktime import shown_day
@@ -17,7 +19,8 @@ from backend.fairness import ended_reading
 from backend.fairness.ended_reading import EndedJobs
 from backend.fairness.formula import VERSION
 from backend.fairness.service import fairness
-from backend.models import Cluster, EndedDay, JobFairness, RhoDay
+from backend.migrations import alembic_config
+from backend.models import Cluster, EndedDay, JobFairness, RhoDay, Tenant
 from backend.periods import DAY, Period, day_start
 from maat.api.fairness import FairnessOut
 from worker.fairness import days, work
@@ -101,6 +104,83 @@ def test_a_long_period_is_told_from_days_as_from_jobs(database: Database) -> Non
         for point, true in zip(mine["cdf"], raw["cdf"], strict=True):
             assert point["share"] == true["share"]
             assert point["rho"] == pytest.approx(true["rho"], rel=1.01 * error)
+
+
+@pytest.mark.both_databases
+def test_a_tenant_is_told_of_its_own_jobs_from_days_and_none_of_them_is_read(
+    database: Database,
+) -> None:
+    cluster_id = lived(database)
+    other = _given_to_another_tenant(database)
+    whole = all_of_it(database, cluster_id)
+    odd = Period(whole.start + timedelta(hours=7), whole.end - timedelta(hours=5))
+    exact = {
+        (tenant, period): _told_tenant(database, cluster_id, period, tenant)
+        for tenant in (None, other, "nobody")
+        for period in (whole, odd)
+    }
+    days.sum_ended(database)
+
+    for (tenant, period), before in exact.items():
+        found = _told_tenant(database, cluster_id, period, tenant)
+        for field in ("progress", "without_rho", "older_versions"):
+            assert found[field] == before[field]  # type: ignore[literal-required]
+    first, second, none = (
+        exact[one, whole]["progress"]["total"] for one in (None, other, "nobody")
+    )
+    assert first > second > 80
+    assert none == 0
+    with database.session_scope() as session:
+        session.execute(sa.delete(JobFairness))
+    assert _told_tenant(database, cluster_id, whole, other)["progress"]["total"] == second
+
+
+@pytest.mark.both_databases
+def test_days_that_were_summed_up_before_have_the_numbers_of_each_tenant(
+    database: Database,
+) -> None:
+    cluster_id = lived(database)
+    other = _given_to_another_tenant(database)
+    whole = all_of_it(database, cluster_id)
+    days.sum_ended(database)
+    before = [_told_tenant(database, cluster_id, whole, one) for one in (None, other)]
+    together = told(database, cluster_id, whole)
+
+    for move, revision in ((command.downgrade, "0030"), (command.upgrade, "head")):
+        with database.migration() as connection:
+            config = alembic_config()
+            config.attributes["connection"] = connection
+            move(config, revision)
+
+    after = [_told_tenant(database, cluster_id, whole, one) for one in (None, other)]
+    for one, same in zip(
+        (together, *before), (told(database, cluster_id, whole), *after), strict=True
+    ):
+        for field in ("progress", "without_rho", "older_versions"):
+            assert one[field] == same[field]  # type: ignore[literal-required]
+    assert before[1]["progress"]["total"] > 80
+
+
+def _given_to_another_tenant(database: Database) -> str:
+    """Give every third job, those without rho among them, to a tenant; return its id."""
+    with database.session_scope() as session:
+        tenant = Tenant(name="other")
+        session.add(tenant)
+        session.flush()
+        rows = session.exec(select(JobFairness).order_by(col(JobFairness.finished_seconds))).all()
+        for row in rows[::3]:
+            row.tenant_id = tenant.id
+        return tenant.id
+
+
+def _told_tenant(
+    database: Database, cluster_id: str, period: Period, tenant: str | None
+) -> FairnessOut:
+    """Tell a viewer of a tenant; None: of the first one."""
+    owner, first = make_owner(database)
+    seen = Principal(owner, "o", tenant or first, "tenant", Role.VIEWER, PERMISSIONS[Role.VIEWER])
+    with database.session_scope(writes=False) as session:
+        return fairness(EndedJobs(session, session.get_one(Cluster, cluster_id), period), seen)
 
 
 def test_a_period_of_two_months_is_exact(database: Database) -> None:
