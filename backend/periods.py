@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
+from typing import NoReturn
 
 from backend.clocktime import ClusterTimes, seconds_at
 from backend.problems import FieldError, Invalid
@@ -113,6 +114,20 @@ def day_start(day: date) -> datetime:
 
 def period_of(day: date) -> Period:
     return Period(day_start(day), day_start(day) + DAY)
+
+
+def refuse_part(part: Period, period: Period) -> NoReturn:
+    """Raise Invalid for a period of which a part of a day is no longer known by itself."""
+    day, begins = period_of(part.start.date()), part.start == period.start
+    name, moment, instead = (
+        ("from", part.start, day.start)
+        if begins and part.start != day.start
+        else ("to", part.end, day.end)
+    )
+    message = f"Of {day.start.date().isoformat()} only the whole day is still known."
+    remedy = f"Give {rfc3339(instead)} as {name}, or another time of 00:00 UTC."
+    error = FieldError(f"/{name}", "whole_days_only", message, remedy, rfc3339(moment))
+    raise Invalid(f"{message} {remedy}", errors=[error])
 
 
 def runs_of(days: Sequence[date]) -> Iterator[tuple[date, date]]:

@@ -19,7 +19,7 @@ from backend.fairness.service import now_of
 from backend.fairness.share_rows import raw_shares, share_days
 from backend.fairness.shares import Shares
 from backend.jobs.models import JobAllocation
-from backend.periods import DAY, Period, day_start
+from backend.periods import DAY, Period, day_start, period_of, refuse_part
 from maat.api.fairness import SharePointOut, SharesOut, TenantShareOut
 from maat.api.fields import rfc3339
 from maat.scheduling.deserved import jain_index
@@ -67,6 +67,8 @@ def shares(
     `most`: tenants with a share of their own; None: all.
 
     Spans of days come from days that are kept (`share_days`), where there are some.
+
+    Raises Invalid for a period that begins or ends within a day of which only the sum is left.
     """
     now = now_of(session, cluster)
     # Nothing was before the cluster's time began, and nothing is known of what is to come.
@@ -76,7 +78,7 @@ def shares(
         step = max(step, DAY)
     spans = list(_spans(past, step))
     if step >= DAY:
-        _add_days(session, cluster, spans)
+        _add_days(session, cluster, period, spans)
     elif spans:
         edges = [seconds_at(cluster, at) for at in (*(s.start for s in spans), spans[-1].end)]
         _add_raw(spans, raw_shares(session, cluster, edges))
@@ -132,21 +134,32 @@ def _add_raw(spans: Sequence[_Span], found: Shares) -> None:
         span.add(float(found.capacity[number]), tenants)
 
 
-def _add_days(session: Session, cluster: Cluster, spans: Sequence[_Span]) -> None:
-    """Add whole days as they are kept, and the others from the rows."""
+def _add_days(session: Session, cluster: Cluster, period: Period, spans: Sequence[_Span]) -> None:
+    """Add whole days as they are kept, and the others from the rows.
+
+    Raises Invalid for a part of a day of which only the sum is left.
+    """
     if not spans:
         return
     kept = share_days(session, cluster.id, spans[0].start.date(), spans[-1].end.date())
     for span in spans:
         for part in Period(span.start, span.end).parts():
             day = kept.get(part.start.date())
-            if day is not None and part.has_whole_days:
+            if day is not None and _is_whole(part, cluster):
                 span.add(day.capacity_gpu_seconds, day.tenants)
                 continue
+            if day is not None and _has_only_days(session, cluster, part.start):
+                refuse_part(part, period)
             raw = raw_shares(session, cluster, part.seconds(cluster))
             one = [_Span(part.start, part.end)]
             _add_raw(one, raw)
             span.add(one[0].capacity, one[0].tenants)
+
+
+def _is_whole(part: Period, cluster: Cluster) -> bool:
+    """Return whether it is all of a day that the cluster has: its first one begins late."""
+    day = period_of(part.start.date())
+    return part.start <= max(day.start, cluster.epoch) and part.end == day.end
 
 
 def _size(values: Sequence[float]) -> tuple[float, float]:

@@ -18,8 +18,7 @@ from sqlmodel import Session, col, select
 
 from backend.accounts.models import Tenant
 from backend.clusters.models import Cluster
-from backend.periods import Period, period_of, runs_of
-from backend.problems import FieldError, Invalid
+from backend.periods import Period, period_of, refuse_part, runs_of
 from backend.usage.days import add_folded
 from backend.usage.models import ALL_TENANTS, CapacityDay, UsageDay, UsageMonth, WaitDay
 from backend.usage.months import days_outside, summed_months, whole_months
@@ -34,7 +33,6 @@ from backend.usage.tally import (
     Waits,
     capacity_of,
 )
-from maat.api.fields import rfc3339
 
 Cells = dict[tuple[str, str], Sums]
 """Sums by (name, GPU type)."""
@@ -177,20 +175,7 @@ class PeriodUse:
     def _check_kept(self, part: Period, start: float) -> None:
         """Refuse a part of a day of which only sums are left."""
         if not parts_are_known(self.session, self.cluster, start):
-            day, begins = period_of(part.start.date()), part.start == self.period.start
-            name, moment, instead = (
-                ("from", part.start, day.start)
-                if begins and part.start != day.start
-                else ("to", part.end, day.end)
-            )
-            message = f"Of {day.start.date().isoformat()} only the whole day is still known."
-            remedy = f"Give {rfc3339(instead)} as {name}, or another time of 00:00 UTC."
-            raise Invalid(
-                f"{message} {remedy}",
-                errors=[
-                    FieldError(f"/{name}", "whole_days_only", message, remedy, rfc3339(moment))
-                ],
-            )
+            refuse_part(part, self.period)
 
     def _sums(
         self,

@@ -59,6 +59,14 @@ class Rows:
         with self.database.session_scope() as session:
             session.get_one(Cluster, self.cluster.id).anchor_seconds = seconds
 
+    def begins_at(self, seconds: float) -> None:
+        """Let the cluster begin so long after its first midnight."""
+        with self.database.session_scope() as session:
+            cluster = session.get_one(Cluster, self.cluster.id)
+            cluster.epoch += timedelta(seconds=seconds)
+            cluster.anchor_seconds = 47 * HOUR - seconds
+            self.cluster = cluster
+
     def at(self, seconds: float) -> str:
         return (self.cluster.epoch + timedelta(seconds=seconds)).isoformat()
 
@@ -526,6 +534,34 @@ def test_what_is_to_come_and_what_was_before_the_cluster_is_no_span(
     found = read(client, f"{FAIRNESS}/shares", **period(rows, -100 * HOUR, 100 * HOUR))
     assert found["points"][0]["from"] == found["whole"]["from"]
     assert found["whole"]["tenants"][0]["actual"] == pytest.approx(2 / 47, rel=1e-3)
+
+
+def test_the_day_on_which_a_cluster_began_outlives_its_allocations(
+    client: TestClient, rows: Rows, database: Database
+) -> None:
+    """It begins within a day; that day was kept, and its allocations are deleted."""
+    from backend.models import ShareDay
+
+    rows.begins_at(10 * HOUR)
+    with database.session_scope() as session:
+        tenant_id, _ = rows.tenant(session, "blue")
+        session.add(
+            ShareDay(
+                cluster_id=rows.cluster.id,
+                day=rows.cluster.epoch.date(),
+                capacity_gpu_seconds=8 * 14 * HOUR,
+                tenants={tenant_id: [4 * 14 * HOUR, 2 * 14 * HOUR, 14 * HOUR]},
+            )
+        )
+    midnight = -10 * HOUR
+    for start in (midnight - 24 * HOUR, midnight, 0.0):
+        found = read(client, f"{FAIRNESS}/shares", **period(rows, start, 14 * HOUR))
+        assert found["whole"]["tenants"][0]["actual"] == pytest.approx(2 / 8)
+    for start, end, field in ((2 * HOUR, 14 * HOUR, "/from"), (midnight, 12 * HOUR, "/to")):
+        refused = client.get(f"{FAIRNESS}/shares", params=period(rows, start, end))
+        assert refused.status_code == 422
+        (error,) = refused.json()["errors"]
+        assert (error["pointer"], error["code"]) == (field, "whole_days_only")
 
 
 def test_spans_of_days_come_from_the_days_that_are_kept(
