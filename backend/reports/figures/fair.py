@@ -128,11 +128,22 @@ def _shares(found: Fairness, free: float) -> Iterator[str]:
                 "use, also where more GPUs help them little."
             )
     elif known:
-        whose = "Every tenant's" if len(known) > 1 else "Its"
         yield (
-            f"{whose} share of the GPUs was what it deserved, more, or at most "
-            f"{NEAR * 100:.0f} percentage points less."
+            _near(*known[0])
+            if len(known) == 1
+            else (
+                "Every tenant's share of the GPUs was what it deserved, more, or at most "
+                f"{NEAR * 100:.0f} percentage points less."
+            )
         )
+
+
+def _near(one: TenantFairness, gap: float) -> str:
+    """Tell the share of the only tenant: within a few points a small one may lack most of its."""
+    actual, deserved = words.percent(one.actual), words.percent(one.deserved)
+    if gap >= 0 or actual == deserved:
+        return f"Its share of the GPUs was {actual}; it deserved {deserved}."
+    return f"Its share of the GPUs was {actual}, less than the {deserved} that it deserved."
 
 
 def _compared(difference: float) -> str:
