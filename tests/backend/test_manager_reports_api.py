@@ -244,6 +244,7 @@ def test_a_tenants_report_is_the_same_whatever_became_of_the_jobs_of_others(
         at = [one["key"] for one in fair["columns"]].index("deserved")
         for row in (*fair["rows"], *fair["shown"]):
             del row[at]  # what a tenant deserves follows from what others want
+        fair["answer"] = re.sub(r"Its share of the GPUs was .*?deserved.*?\. ?", "", fair["answer"])
         return report
 
     with database.session_scope() as session:
