@@ -414,3 +414,7 @@ def test_a_period_that_has_not_begun_is_not_half_over() -> None:
     report = build_report(facts(now=MONDAY - timedelta(days=1)))
     assert "has not begun" in report["caveats"][0]
     assert not any("not over" in one for one in report["caveats"])
+    unknown = PeriodFacts(None, None, None)
+    nothing = build_report(facts(now=MONDAY - timedelta(days=1), present=unknown, values=[]))
+    answers = {one["key"]: one["answer"] for one in nothing["figures"]}
+    assert all("can be said" in answers[key] for key in ("fair", "waited", "cost", "buy")), answers

@@ -87,7 +87,7 @@ def _row(one: TypeValue) -> list[Cell]:
         round(one.capacity)
         if abs(one.capacity - round(one.capacity)) < 0.05
         else cell(one.capacity, 2),
-        cell(one.price_per_hour, 4),
+        cell(one.price_per_hour),
         cell(_per_cost(one)),
     ]
 

@@ -69,7 +69,9 @@ def _rows(use: Use) -> Iterator[list[Cell]]:
 
 def _answer(use: Use | None, before: Use | None, tenant: str | None) -> str:
     """Answer for all, or for the tenant whose report it is."""
-    if use is None or use.of(tenant).allocated <= 0:
+    if use is None:
+        return "Nothing can be said: the cluster's time does not reach into this period."
+    if use.of(tenant).allocated <= 0:
         return "Nothing: no job held a GPU in this period."
     own = use.of(tenant)
     if own.cost is None:

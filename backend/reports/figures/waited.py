@@ -57,8 +57,10 @@ def _row(one: TenantWait) -> list[Cell]:
 
 def _answer(waits: Waits | None, before: Waits | None, tenant: str | None) -> str:
     """Answer for all, or for the tenant whose report it is."""
-    if waits is None or waits.of(tenant).jobs == 0:
-        still = 0 if waits is None else waits.of(tenant).waiting
+    if waits is None:
+        return "Nothing can be said: the cluster's time does not reach into this period."
+    if waits.of(tenant).jobs == 0:
+        still = waits.of(tenant).waiting
         if still:
             return (
                 f"No job started in this period; {words.counted(still, 'job')} waited at its end."
