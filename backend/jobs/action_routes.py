@@ -11,12 +11,13 @@ from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
 from backend.commands.service import without_secrets
 from backend.idempotency import Answer, KeyHeader, Once, answer_prepared
+from backend.jobs.candidates import Candidate
 from backend.jobs.changing import change_job, request_cancel, request_pause, request_resume
 from backend.jobs.cloning import body_like
 from backend.jobs.models import Job
 from backend.jobs.repository import get_job
 from backend.jobs.resources import show_job
-from backend.jobs.service import Candidate, checked_job, store_jobs
+from backend.jobs.service import checked_job, store_jobs
 from backend.secret_key import secret_key
 from backend.web.bodies import JOB_BYTES, takes_bytes
 from backend.web.conditional import IfMatch, etag

@@ -7,19 +7,17 @@ its place, as `#0`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, select
 
+from backend.jobs.candidates import Candidate
 from backend.jobs.models import Job, JobDependency
 from backend.problems import FieldError
 from maat.scheduling.explain import ReasonCode
 from maat.vocabulary import JobState
-
-if TYPE_CHECKING:
-    from backend.jobs.service import Candidate
 
 NEVER_SUCCEEDS = frozenset({JobState.FAILED.value, JobState.CANCELLED.value})
 _MOST_HELD = 5

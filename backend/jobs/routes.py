@@ -14,6 +14,7 @@ from backend.clusters.repository import all_clusters, get_cluster, nodes_of
 from backend.clusters.topology import capacity_by_type
 from backend.commands.service import show_command, without_secrets
 from backend.idempotency import Answer, KeyHeader, Once, answer_prepared
+from backend.jobs.candidates import Candidate
 from backend.jobs.demo import demo_bodies
 from backend.jobs.dependencies import held_forerunners, open_needs
 from backend.jobs.dry_run import try_submission
@@ -33,7 +34,6 @@ from backend.jobs.repository import (
 )
 from backend.jobs.resources import reason_sight, show_event, show_job, show_jobs, show_span
 from backend.jobs.service import (
-    Candidate,
     checked_array,
     checked_batch,
     checked_job,

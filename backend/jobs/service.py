@@ -6,7 +6,6 @@ admission.py decides what may be submitted; the worker runs the jobs.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -23,6 +22,7 @@ from backend.clusters.repository import all_clusters, all_gpus_of, get_cluster
 from backend.commands.service import store_commands
 from backend.ids import new_id
 from backend.jobs.admission import objections
+from backend.jobs.candidates import Candidate
 from backend.jobs.deadlines import objection_to
 from backend.jobs.dependencies import check_dependencies, refuse_followers, rows_of_needs
 from backend.jobs.models import Job, JobDependency, JobEvent
@@ -46,33 +46,6 @@ _JOBS, _EVENTS, _DEPENDENCIES = (
 _MOST_ERRORS = 100
 _MOST_ERRORS_OF_ONE = 20
 _MOST_ERRORS_OF_BATCH = 5000
-
-
-@dataclass
-class Candidate:
-    """One job of a submission: its body or its errors, and later its row.
-
-    `needs`: what it waits for: ids of jobs, and places of others of the submission.
-    `array`: the array of which it is a part, and its index. `cluster`: of its row; while it is
-    referred to, its session need not read it again.
-    """
-
-    index: int
-    body: JobBody | None = None
-    errors: list[FieldError] = field(default_factory=list)
-    conflict: str | None = None
-    job: Job | None = None
-    needs: list[str | int] = field(default_factory=list)
-    array: tuple[str, int] | None = None
-    cluster: Cluster | None = None
-
-    @property
-    def usable(self) -> bool:
-        return not self.errors and self.conflict is None
-
-    @property
-    def status(self) -> int:
-        return 201 if self.usable else 409 if self.conflict is not None else 422
 
 
 def checked_job(session: Session, principal: Principal, body: JobBody) -> list[Candidate]:
