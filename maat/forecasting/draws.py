@@ -15,10 +15,12 @@ from zlib import crc32
 
 import numpy as np
 
+from maat.forecasting.arrivals import DAY_SECONDS, Coming
 from maat.forecasting.history import History, Tempo
 from maat.forecasting.paces import Course, tempos_of
 from maat.forecasting.play import Arrival, Draw, Life
 from maat.forecasting.present import Present
+from maat.forecasting.restarts import RestartRates
 from maat.forecasting.truths import PARTS, BelievedTruth, unseen_job
 from maat.scheduling.belief import Fitter
 from maat.scheduling.job import Job, JobId, JobSpec
@@ -33,7 +35,6 @@ Loading data, evaluation and checkpoints come on top of measured steps.
 """
 PRIOR_WEIGHT = 4
 """Ended jobs that the prior counts as."""
-DAY_SECONDS = 86_400.0
 UNKNOWN_SECONDS = 3600.0
 UNKNOWN_SPREAD = 1.0
 """Median, and spread of the logarithm, of the seconds of a job of which nothing is known."""
@@ -68,6 +69,7 @@ class Drawing:
         self._truths = {job_id: self._truth(job) for job_id, job in self._jobs.items()}
         self._coming: dict[int, BelievedTruth] = {}
         self._tempos = self._tempos_so_far()
+        self._restarts = RestartRates(unknown.history, self._jobs.values())
         self._paces: dict[tuple[str, str], Sequence[Sequence[float]]] = {}
         self._changes: dict[tuple[str, str, int], Sequence[Sequence[float]]] = {}
         self._deviations = unknown.history.deviations()
@@ -99,8 +101,12 @@ class Drawing:
 
     def _life(self, job: Job, number: int) -> Life:
         truth, rng = self._truths[job.id], self._sequence(number, job.id)
-        pace = self._pace(job, truth, None if number == CENTRAL else rng)
-        return Life(truth.at_pace(pace), job.spec.restart_seconds)
+        return self._at_pace(job, truth, None if number == CENTRAL else rng)
+
+    def _at_pace(self, job: Job, truth: BelievedTruth, rng: np.random.Generator | None) -> Life:
+        slower, spec = truth.at_pace(self._pace(job, truth, rng)), job.spec
+        often = self._restarts.of(spec.model)
+        return Life(slower, spec.restart_seconds, restarts_per_second=often)
 
     def _pace(self, job: Job, truth: BelievedTruth, rng: np.random.Generator | None) -> float:
         spec = job.spec
@@ -173,29 +179,33 @@ class Drawing:
     def _arrivals(self, number: int) -> Iterator[Arrival]:
         """Yield the jobs to come, in order: those of the last day again, day by day.
 
-        Each comes in every day as often as a Poisson variable says, at its time of the day, of the
-        number that it stands for; in the central draw that often, as evenly as whole jobs can.
+        In the central draw at their time of the day, as often as each stands for, as evenly as
+        whole jobs can. Else as in `Coming`.
         """
-        stand_for = self._unknown.history.stand_for
-        past = sorted(enumerate(self._unknown.history.arrivals), key=lambda one: -one[1].ago)
-        for period in count(1) if past else ():
-            since = self._present.now + period * DAY_SECONDS
-            rng = self._sequence(number, f"arrivals-{period}")
-            even = np.diff(np.round(np.arange(len(past) + 1) * stand_for)).astype(int)
-            times = (even if number == CENTRAL else rng.poisson(stand_for, len(past))).tolist()
-            for (index, arrival), often in zip(past, times, strict=True):
-                for again in range(often):
-                    job_id = f"arrival-{period}-{index}-{again}"
-                    spec = replace(arrival.spec, id=job_id, submitted_at=since - arrival.ago)
-                    life = self._life_of_arrival(spec, index, None if number == CENTRAL else rng)
-                    yield Arrival(spec, life)
+        history = self._unknown.history
+        past = sorted(enumerate(history.arrivals), key=lambda one: -one[1].ago)
+        ago, chance = np.array([one.ago for _, one in past]), number != CENTRAL
+        even = np.diff(np.round(np.arange(len(past) + 1) * history.stand_for)).astype(int)
+        coming = Coming(ago, history.stand_for, self._sequence(number, "arrivals"))
+        for period in count() if past else ():
+            begin = self._present.now + period * DAY_SECONDS
+            rng = self._sequence(number, f"arrivals-{period + 1}")
+            often = coming.often(rng) if chance else even
+            rows = np.repeat(np.arange(len(past)), often)
+            after = coming.after(rows, rng) if chance else DAY_SECONDS - ago[rows]
+            for place in np.argsort(after, kind="stable").tolist():
+                index, arrival = past[rows[place]]
+                job_id = f"arrival-{period + 1}-{place}"
+                at = begin + float(after[place])
+                spec = replace(arrival.spec, id=job_id, submitted_at=at)
+                yield Arrival(spec, self._life_of_arrival(spec, index, rng if chance else None))
 
     def _life_of_arrival(self, spec: JobSpec, index: int, rng: np.random.Generator | None) -> Life:
         job = unseen_job(spec)
         truth = self._coming.get(index)
         if truth is None:
             truth = self._coming[index] = self._truth(job)
-        return Life(truth.at_pace(self._pace(job, truth, rng)), spec.restart_seconds)
+        return self._at_pace(job, truth, rng)
 
     def _sequence(self, number: int, name: str) -> np.random.Generator:
         return np.random.default_rng((self._unknown.seed, number, crc32(name.encode())))

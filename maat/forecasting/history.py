@@ -111,12 +111,14 @@ class Ended:
     """A job that has ended well.
 
     `run_seconds`: from its first GPUs to its end. `tempo`: None if nothing was believed of it.
+    `restarts`: starts after the first one.
     """
 
     owner: str
     model: str
     run_seconds: float
     tempo: Tempo | None = None
+    restarts: int = 0
 
     @property
     def pace(self) -> float | None:
