@@ -7,10 +7,11 @@ draw the same for the jobs that both have.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, replace
 from itertools import count
 from statistics import median
+from typing import TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -20,6 +21,7 @@ from maat.forecasting.history import History, Tempo
 from maat.forecasting.paces import Course, tempos_of
 from maat.forecasting.play import Arrival, Draw, Life
 from maat.forecasting.present import Present
+from maat.forecasting.rest import PRIOR_WEIGHT, Rest
 from maat.forecasting.restarts import RestartRates
 from maat.forecasting.truths import PARTS, BelievedTruth, unseen_job
 from maat.scheduling.belief import Fitter
@@ -33,8 +35,6 @@ PRIOR_PACE, PRIOR_SPREAD = 1.2, 0.3
 
 Loading data, evaluation and checkpoints come on top of measured steps.
 """
-PRIOR_WEIGHT = 4
-"""Ended jobs that the prior counts as."""
 UNKNOWN_SECONDS = 3600.0
 UNKNOWN_SPREAD = 1.0
 """Median, and spread of the logarithm, of the seconds of a job of which nothing is known."""
@@ -71,7 +71,7 @@ class Drawing:
         self._tempos = self._tempos_so_far()
         self._restarts = RestartRates(unknown.history, self._jobs.values())
         self._paces: dict[tuple[str, str], Sequence[Sequence[float]]] = {}
-        self._changes: dict[tuple[str, str, int], Sequence[Sequence[float]]] = {}
+        self._rests: dict[tuple[str, str, int], Sequence[Rest]] = {}
         self._deviations = unknown.history.deviations()
         self._grounds: dict[JobId, Grounds] = {}
 
@@ -117,7 +117,7 @@ class Drawing:
         if so_far is None or share < 0.5 / PARTS:
             return self._pace_of_another(spec, rng)
         part = min(max(round(share * PARTS), 1), PARTS - 1)
-        return so_far * self._change(spec, part, rng)
+        return self._pace_of_rest(spec, so_far, part, rng)
 
     def _pace_of_another(self, spec: JobSpec, rng: np.random.Generator | None) -> float:
         """Return the pace of a job like it. Jobs of a model differ as those of any other do."""
@@ -132,16 +132,19 @@ class Drawing:
 
         return _drawn(groups, rng, middle=middle, prior=about)
 
-    def _change(self, spec: JobSpec, part: int, rng: np.random.Generator | None) -> float:
-        """Return by how much a job changes its pace after a part of its work.
+    def _pace_of_rest(
+        self, spec: JobSpec, so_far: float, part: int, rng: np.random.Generator | None
+    ) -> float:
+        """Return the pace after a part of a job's work.
 
-        Where it is not known how others did, the paces of two of them differ as much.
+        Where it is not known how others went on, it differs from its own as two of them do.
         """
-
-        def of_two(rng: np.random.Generator) -> float:
-            return self._pace_of_another(spec, rng) / self._pace_of_another(spec, rng)
-
-        return _drawn(self._changes_of(spec, part), rng, middle=1.0, prior=of_two)
+        known = _chosen(self._rests_of(spec, part), rng)
+        if rng is None:
+            return so_far if known is None else known.middle(so_far)
+        if known is not None:
+            return known.drawn(so_far, rng)
+        return so_far * self._pace_of_another(spec, rng) / self._pace_of_another(spec, rng)
 
     def _pace_so_far(self, job: Job) -> float | None:
         tempo = self._tempos.get(job.id)
@@ -166,11 +169,12 @@ class Drawing:
             found = self._paces[group] = self._unknown.history.paces_of(spec)
         return found
 
-    def _changes_of(self, spec: JobSpec, part: int) -> Sequence[Sequence[float]]:
+    def _rests_of(self, spec: JobSpec, part: int) -> Sequence[Rest]:
         group = (spec.owner, spec.model, part)
-        found = self._changes.get(group)
+        found = self._rests.get(group)
         if found is None:
-            found = self._changes[group] = self._unknown.history.changes_of(spec, part)
+            halves = self._unknown.history.halves_of(spec, part)
+            found = self._rests[group] = [Rest.of(some) for some in halves]
         return found
 
     def _is_known(self, spec: JobSpec, truth: BelievedTruth) -> bool:
@@ -212,6 +216,7 @@ class Drawing:
 
 
 Prior = Callable[[np.random.Generator], float]
+Group = TypeVar("Group", bound=Sized)
 
 
 def _prior(middle: float, spread: float) -> Prior:
@@ -225,18 +230,29 @@ def _drawn(
     middle: float,
     prior: Prior,
 ) -> float:
-    """Draw from the narrowest group, else from the next wider one, at last from the prior.
+    """Draw from the chosen group, else from the prior.
 
-    From n past values with probability n / (n + PRIOR_WEIGHT). Without chance: the median of the
-    narrowest group of PRIOR_WEIGHT values or more, else `middle`.
+    Without chance: the median of the group, else `middle`.
+    """
+    group = _chosen(groups, rng)
+    if rng is None:
+        return middle if group is None else median(group)
+    return prior(rng) if group is None else group[int(rng.random() * len(group))]
+
+
+def _chosen(groups: Iterable[Group], rng: np.random.Generator | None) -> Group | None:
+    """Choose the narrowest group, else the next wider one, at last none: the prior.
+
+    One of n values with probability n / (n + PRIOR_WEIGHT). Without chance: the narrowest group of
+    PRIOR_WEIGHT values or more.
     """
     for group in groups:
         if rng is None:
             if len(group) >= PRIOR_WEIGHT:
-                return median(group)
+                return group
         elif rng.random() * (len(group) + PRIOR_WEIGHT) < len(group):
-            return group[int(rng.random() * len(group))]
-    return middle if rng is None else prior(rng)
+            return group
+    return None
 
 
 def _seconds_left_of_longer(ran: list[float], job: Job) -> list[float]:
