@@ -173,7 +173,7 @@ class _Past:
         ]
         tempos = tempos_of(courses, self._cluster, fitter=self._fitter)
         return [
-            Ended(job.spec.owner, job.spec.model, _run_seconds(job), tempo)
+            Ended(job.spec.owner, job.spec.model, _run_seconds(job), tempo, job.ledger.restarts)
             for job, tempo in zip(jobs, tempos, strict=True)
         ]
 

@@ -7,18 +7,22 @@ draw the same for the jobs that both have.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, replace
 from itertools import count
 from statistics import median
+from typing import TypeVar
 from zlib import crc32
 
 import numpy as np
 
+from maat.forecasting.arrivals import DAY_SECONDS, Coming
 from maat.forecasting.history import History, Tempo
 from maat.forecasting.paces import Course, tempos_of
 from maat.forecasting.play import Arrival, Draw, Life
 from maat.forecasting.present import Present
+from maat.forecasting.rest import PRIOR_WEIGHT, Rest
+from maat.forecasting.restarts import RestartRates
 from maat.forecasting.truths import PARTS, BelievedTruth, unseen_job
 from maat.scheduling.belief import Fitter
 from maat.scheduling.job import Job, JobId, JobSpec
@@ -31,9 +35,6 @@ PRIOR_PACE, PRIOR_SPREAD = 1.2, 0.3
 
 Loading data, evaluation and checkpoints come on top of measured steps.
 """
-PRIOR_WEIGHT = 4
-"""Ended jobs that the prior counts as."""
-DAY_SECONDS = 86_400.0
 UNKNOWN_SECONDS = 3600.0
 UNKNOWN_SPREAD = 1.0
 """Median, and spread of the logarithm, of the seconds of a job of which nothing is known."""
@@ -68,8 +69,9 @@ class Drawing:
         self._truths = {job_id: self._truth(job) for job_id, job in self._jobs.items()}
         self._coming: dict[int, BelievedTruth] = {}
         self._tempos = self._tempos_so_far()
+        self._restarts = RestartRates(unknown.history, self._jobs.values())
         self._paces: dict[tuple[str, str], Sequence[Sequence[float]]] = {}
-        self._changes: dict[tuple[str, str, int], Sequence[Sequence[float]]] = {}
+        self._rests: dict[tuple[str, str, int], Sequence[Rest]] = {}
         self._deviations = unknown.history.deviations()
         self._grounds: dict[JobId, Grounds] = {}
 
@@ -99,8 +101,12 @@ class Drawing:
 
     def _life(self, job: Job, number: int) -> Life:
         truth, rng = self._truths[job.id], self._sequence(number, job.id)
-        pace = self._pace(job, truth, None if number == CENTRAL else rng)
-        return Life(truth.at_pace(pace), job.spec.restart_seconds)
+        return self._at_pace(job, truth, None if number == CENTRAL else rng)
+
+    def _at_pace(self, job: Job, truth: BelievedTruth, rng: np.random.Generator | None) -> Life:
+        slower, spec = truth.at_pace(self._pace(job, truth, rng)), job.spec
+        often = self._restarts.of(spec.model)
+        return Life(slower, spec.restart_seconds, restarts_per_second=often)
 
     def _pace(self, job: Job, truth: BelievedTruth, rng: np.random.Generator | None) -> float:
         spec = job.spec
@@ -111,7 +117,7 @@ class Drawing:
         if so_far is None or share < 0.5 / PARTS:
             return self._pace_of_another(spec, rng)
         part = min(max(round(share * PARTS), 1), PARTS - 1)
-        return so_far * self._change(spec, part, rng)
+        return self._pace_of_rest(spec, so_far, part, rng)
 
     def _pace_of_another(self, spec: JobSpec, rng: np.random.Generator | None) -> float:
         """Return the pace of a job like it. Jobs of a model differ as those of any other do."""
@@ -126,16 +132,19 @@ class Drawing:
 
         return _drawn(groups, rng, middle=middle, prior=about)
 
-    def _change(self, spec: JobSpec, part: int, rng: np.random.Generator | None) -> float:
-        """Return by how much a job changes its pace after a part of its work.
+    def _pace_of_rest(
+        self, spec: JobSpec, so_far: float, part: int, rng: np.random.Generator | None
+    ) -> float:
+        """Return the pace after a part of a job's work.
 
-        Where it is not known how others did, the paces of two of them differ as much.
+        Where it is not known how others went on, it differs from its own as two of them do.
         """
-
-        def of_two(rng: np.random.Generator) -> float:
-            return self._pace_of_another(spec, rng) / self._pace_of_another(spec, rng)
-
-        return _drawn(self._changes_of(spec, part), rng, middle=1.0, prior=of_two)
+        known = _chosen(self._rests_of(spec, part), rng)
+        if rng is None:
+            return so_far if known is None else known.middle(so_far)
+        if known is not None:
+            return known.drawn(so_far, rng)
+        return so_far * self._pace_of_another(spec, rng) / self._pace_of_another(spec, rng)
 
     def _pace_so_far(self, job: Job) -> float | None:
         tempo = self._tempos.get(job.id)
@@ -160,11 +169,12 @@ class Drawing:
             found = self._paces[group] = self._unknown.history.paces_of(spec)
         return found
 
-    def _changes_of(self, spec: JobSpec, part: int) -> Sequence[Sequence[float]]:
+    def _rests_of(self, spec: JobSpec, part: int) -> Sequence[Rest]:
         group = (spec.owner, spec.model, part)
-        found = self._changes.get(group)
+        found = self._rests.get(group)
         if found is None:
-            found = self._changes[group] = self._unknown.history.changes_of(spec, part)
+            halves = self._unknown.history.halves_of(spec, part)
+            found = self._rests[group] = [Rest.of(some) for some in halves]
         return found
 
     def _is_known(self, spec: JobSpec, truth: BelievedTruth) -> bool:
@@ -173,35 +183,40 @@ class Drawing:
     def _arrivals(self, number: int) -> Iterator[Arrival]:
         """Yield the jobs to come, in order: those of the last day again, day by day.
 
-        Each comes in every day as often as a Poisson variable says, at its time of the day, of the
-        number that it stands for; in the central draw that often, as evenly as whole jobs can.
+        In the central draw at their time of the day, as often as each stands for, as evenly as
+        whole jobs can. Else as in `Coming`.
         """
-        stand_for = self._unknown.history.stand_for
-        past = sorted(enumerate(self._unknown.history.arrivals), key=lambda one: -one[1].ago)
-        for period in count(1) if past else ():
-            since = self._present.now + period * DAY_SECONDS
-            rng = self._sequence(number, f"arrivals-{period}")
-            even = np.diff(np.round(np.arange(len(past) + 1) * stand_for)).astype(int)
-            times = (even if number == CENTRAL else rng.poisson(stand_for, len(past))).tolist()
-            for (index, arrival), often in zip(past, times, strict=True):
-                for again in range(often):
-                    job_id = f"arrival-{period}-{index}-{again}"
-                    spec = replace(arrival.spec, id=job_id, submitted_at=since - arrival.ago)
-                    life = self._life_of_arrival(spec, index, None if number == CENTRAL else rng)
-                    yield Arrival(spec, life)
+        history = self._unknown.history
+        past = sorted(enumerate(history.arrivals), key=lambda one: -one[1].ago)
+        ago, chance = np.array([one.ago for _, one in past]), number != CENTRAL
+        even = np.diff(np.round(np.arange(len(past) + 1) * history.stand_for)).astype(int)
+        coming = Coming(ago, history.stand_for, self._sequence(number, "arrivals"))
+        for period in count() if past else ():
+            begin = self._present.now + period * DAY_SECONDS
+            rng = self._sequence(number, f"arrivals-{period + 1}")
+            often = coming.often(rng) if chance else even
+            rows = np.repeat(np.arange(len(past)), often)
+            after = coming.after(rows, rng) if chance else DAY_SECONDS - ago[rows]
+            for place in np.argsort(after, kind="stable").tolist():
+                index, arrival = past[rows[place]]
+                job_id = f"arrival-{period + 1}-{place}"
+                at = begin + float(after[place])
+                spec = replace(arrival.spec, id=job_id, submitted_at=at)
+                yield Arrival(spec, self._life_of_arrival(spec, index, rng if chance else None))
 
     def _life_of_arrival(self, spec: JobSpec, index: int, rng: np.random.Generator | None) -> Life:
         job = unseen_job(spec)
         truth = self._coming.get(index)
         if truth is None:
             truth = self._coming[index] = self._truth(job)
-        return Life(truth.at_pace(self._pace(job, truth, rng)), spec.restart_seconds)
+        return self._at_pace(job, truth, rng)
 
     def _sequence(self, number: int, name: str) -> np.random.Generator:
         return np.random.default_rng((self._unknown.seed, number, crc32(name.encode())))
 
 
 Prior = Callable[[np.random.Generator], float]
+Group = TypeVar("Group", bound=Sized)
 
 
 def _prior(middle: float, spread: float) -> Prior:
@@ -215,18 +230,29 @@ def _drawn(
     middle: float,
     prior: Prior,
 ) -> float:
-    """Draw from the narrowest group, else from the next wider one, at last from the prior.
+    """Draw from the chosen group, else from the prior.
 
-    From n past values with probability n / (n + PRIOR_WEIGHT). Without chance: the median of the
-    narrowest group of PRIOR_WEIGHT values or more, else `middle`.
+    Without chance: the median of the group, else `middle`.
+    """
+    group = _chosen(groups, rng)
+    if rng is None:
+        return middle if group is None else median(group)
+    return prior(rng) if group is None else group[int(rng.random() * len(group))]
+
+
+def _chosen(groups: Iterable[Group], rng: np.random.Generator | None) -> Group | None:
+    """Choose the narrowest group, else the next wider one, at last none: the prior.
+
+    One of n values with probability n / (n + PRIOR_WEIGHT). Without chance: the narrowest group of
+    PRIOR_WEIGHT values or more.
     """
     for group in groups:
         if rng is None:
             if len(group) >= PRIOR_WEIGHT:
-                return median(group)
+                return group
         elif rng.random() * (len(group) + PRIOR_WEIGHT) < len(group):
-            return group[int(rng.random() * len(group))]
-    return middle if rng is None else prior(rng)
+            return group
+    return None
 
 
 def _seconds_left_of_longer(ran: list[float], job: Job) -> list[float]:

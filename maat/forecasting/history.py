@@ -63,6 +63,14 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
+class Halves:
+    """The pace of a job's samples before a part of its work, and its pace from there on."""
+
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
 class Tempo:
     """Seconds that a job ran, and those that were believed of the same work, in each part of it.
 
@@ -89,8 +97,8 @@ class Tempo:
         """
         return _pace(self.seconds, self.of_samples)
 
-    def change_after(self, part: int) -> float | None:
-        """Return the pace from this part on over that of the samples before it.
+    def halves_at(self, part: int) -> Halves | None:
+        """Return the pace of samples before this part, and the pace from it on.
 
         None if one is not known: a single stretch does not say how the pace changed in it.
         """
@@ -98,7 +106,7 @@ class Tempo:
             return None
         before = _pace(self.seconds[:part], self.of_samples[:part])
         after = _pace(self.seconds[part:], self.believed[part:])
-        return None if before is None or after is None else after / before
+        return None if before is None or after is None else Halves(before, after)
 
 
 def _pace(seconds: FloatArray, believed: FloatArray) -> float | None:
@@ -111,19 +119,21 @@ class Ended:
     """A job that has ended well.
 
     `run_seconds`: from its first GPUs to its end. `tempo`: None if nothing was believed of it.
+    `restarts`: starts after the first one.
     """
 
     owner: str
     model: str
     run_seconds: float
     tempo: Tempo | None = None
+    restarts: int = 0
 
     @property
     def pace(self) -> float | None:
         return None if self.tempo is None else self.tempo.pace
 
-    def change_after(self, part: int) -> float | None:
-        return None if self.tempo is None else self.tempo.change_after(part)
+    def halves_at(self, part: int) -> Halves | None:
+        return None if self.tempo is None else self.tempo.halves_at(part)
 
 
 @dataclass(frozen=True)
@@ -186,13 +196,13 @@ class History:
                 break
         return found
 
-    def changes_of(self, spec: JobSpec, part: int) -> list[list[float]]:
-        """Return by how much jobs changed their pace after this part of their work.
+    def halves_of(self, spec: JobSpec, part: int) -> list[list[Halves]]:
+        """Return the paces of jobs before and after this part of their work.
 
         Those of its owner and model, of its model, and all.
         """
         return [
-            [change for one in group if (change := one.change_after(part)) is not None]
+            [halves for one in group if (halves := one.halves_at(part)) is not None]
             for group in self._groups(spec)
         ]
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from maat.forecasting.present import Present, PresentJob
+from maat.forecasting.restarts import UnpaidRestarts
 from maat.models.truth import Truth
 from maat.scheduling.belief import Fitter, TypeBelief
 from maat.scheduling.events import Event
@@ -29,11 +30,15 @@ _HANDOVER = 0.1  # of a resolution: how finely ends are seen while other jobs wa
 
 @dataclass(frozen=True)
 class Life:
-    """What a job truly is in a draw. `work_scale`: share of the truth's training."""
+    """What a job truly is in a draw. `work_scale`: share of the truth's training.
+
+    `restarts_per_second`: of training, where rounds are as often as in the live cluster.
+    """
 
     truth: Truth
     restart_seconds: float
     work_scale: float = 1.0
+    restarts_per_second: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -62,8 +67,9 @@ class Pacing:
     `resolution`: rounds are as far apart as this share of the time from now; between them jobs go
     on. While some wait, the end of another is seen ten times as early: idle GPUs put off all who
     wait, one end after the other. `standing`: a decision stands for this share, unless a job ends
-    or comes. After `played_seconds`, and whenever that time has doubled, a draw ends if all jobs
-    that are left have run since half of it: they go on at their mean speed since then.
+    or comes. Where rounds are left out, jobs still pay for the restarts that these would cause.
+    After `played_seconds`, and whenever that time has doubled, a draw ends if all jobs that are
+    left have run since half of it: they go on at their mean speed since then.
     """
 
     resolution: float = 0.0
@@ -134,6 +140,7 @@ class _Player:
         self._left = set(present.job_ids)
         self._following = {one.spec.id: one for one in present.waiting if one.after & self._left}
         self._store = _Notes(present.state, self._left.copy())
+        self._unpaid = UnpaidRestarts(present.round_seconds)
         self._arrivals = iter(draw.arrivals)
         self._coming = next(self._arrivals, None)
         self._halfway: _Done | None = None
@@ -153,6 +160,9 @@ class _Player:
     def _submit(self, spec: JobSpec, life: Life) -> None:
         self._executor.submit(
             spec, life.truth, restart_seconds=life.restart_seconds, work_scale=life.work_scale
+        )
+        self._unpaid.know(
+            spec.id, restart_seconds=life.restart_seconds, per_second=life.restarts_per_second
         )
 
     def _bring(self, until: float) -> None:
@@ -175,6 +185,7 @@ class _Player:
             grid = RoundGrid(at, self._gap(at, self._pacing.resolution))
             stepped = self._loop(grid.round_seconds).step()
             self._left -= self._executor.finished.keys()
+            self._unpaid.charge(at, self._executor.jobs)
             self._release()
             if stepped is not None and self._is_stuck(*stepped):
                 break

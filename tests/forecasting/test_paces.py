@@ -74,8 +74,10 @@ def test_the_change_of_a_pace_is_that_of_the_parts_of_the_work() -> None:
     found = tempo([on("t4", 500.0, 0.0, 5000.0), on("a100", 300.0, 5000.0, WORK)])
 
     assert found.pace == pytest.approx(800 / 600, rel=0.01)
-    assert found.change_after(PARTS // 2) == pytest.approx(3.0, rel=0.01)
-    assert found.change_after(0) is None
+    halves = found.halves_at(PARTS // 2)
+    assert halves is not None
+    assert halves.after / halves.before == pytest.approx(3.0, rel=0.01)
+    assert found.halves_at(0) is None
 
 
 def test_the_pace_of_samples_is_that_of_steps_however_many_the_work_took() -> None:
@@ -87,7 +89,9 @@ def test_the_pace_of_samples_is_that_of_steps_however_many_the_work_took() -> No
 
     assert found.pace == pytest.approx(4.0, rel=0.01)
     assert found.pace_of_samples == pytest.approx(2.0, rel=0.01)
-    assert found.change_after(PARTS // 2) == pytest.approx(1.0, rel=0.01)
+    halves = found.halves_at(PARTS // 2)
+    assert halves is not None
+    assert (halves.before, halves.after) == pytest.approx((2.0, 2.0), rel=0.01)
 
 
 def test_a_stretch_without_work_or_on_a_type_of_which_nothing_is_known_counts_for_nothing() -> None:

@@ -162,8 +162,11 @@ def test_how_jobs_went_becomes_the_pace_of_those_to_come(database: Database) -> 
         at += 60.0
         step_at(database, cluster_id, at)
 
+    with database.session_scope() as session:
+        session.get_one(Job, first).restarts = 3
     (ended,) = reading_of(database, cluster_id).unknown.history.ended
 
+    assert ended.restarts == 3
     row, slowdown = job(database, first), load_catalog()["cifar10"].slowdown
     assert ended.pace == pytest.approx(slowdown, rel=0.25)  # its gradients were measured seldom
     life = reading_of(database, cluster_id).unknown.history.lives[row.owner_id, "cifar10"]

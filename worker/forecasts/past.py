@@ -141,6 +141,7 @@ def _went(
             row.model,
             (row.finished_seconds or 0.0) - (row.started_seconds or 0.0),
             by_id.get(row.id),
+            row.restarts,
         )
         for row in rows
     ]

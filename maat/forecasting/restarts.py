@@ -1,0 +1,91 @@
+"""How often jobs restart while they train, and what draws that decide less often make them pay."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from maat.forecasting.history import History
+from maat.scheduling.job import Job, JobId
+from maat.simulation.simulated_job import SimulatedJob
+
+PRIOR_RESTARTS = 4.0
+"""Restarts of any model that the rate of one counts beside its own."""
+
+
+class RestartRates:
+    """Restarts per second of training, by model: those of all count where a model has few."""
+
+    def __init__(self, history: History, jobs: Iterable[Job]) -> None:
+        self._restarts, self._seconds = (
+            defaultdict[str, float](float),
+            defaultdict[str, float](float),
+        )
+        for one in history.ended:
+            if one.tempo is not None:
+                self._add(one.model, one.restarts, float(one.tempo.seconds.sum()))
+        for job in jobs:
+            trained = sum(one.seconds for one in history.stretches.get(job.id, ()))
+            if trained > 0:
+                self._add(job.spec.model, job.restarts, trained)
+        seconds = sum(self._seconds.values())
+        self._of_all = sum(self._restarts.values()) / seconds if seconds > 0 else 0.0
+
+    def _add(self, model: str, restarts: int, seconds: float) -> None:
+        self._restarts[model] += restarts
+        self._seconds[model] += seconds
+
+    def of(self, model: str) -> float:
+        """Return the rate of a model, per second; zero if no job restarts."""
+        if self._of_all == 0:
+            return 0.0
+        restarts, seconds = self._restarts.get(model, 0.0), self._seconds.get(model, 0.0)
+        return (restarts + PRIOR_RESTARTS) / (seconds + PRIOR_RESTARTS / self._of_all)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cost:
+    """What a restart costs a job, and how often it comes per second of training."""
+
+    restart_seconds: float
+    per_second: float
+
+    def expected(self, seconds: float) -> float:
+        """Return how many come, on average, in so many seconds of training and restarts."""
+        return seconds * self.per_second / (1.0 + self.per_second * self.restart_seconds)
+
+
+class UnpaidRestarts:
+    """Restarts that rounds which are not played would have caused: jobs pay for them all the same.
+
+    A policy that moves jobs in every round moves them less often where it decides less often.
+    """
+
+    def __init__(self, round_seconds: float) -> None:
+        self._round_seconds = round_seconds
+        self._costs: dict[JobId, _Cost] = {}
+        self._last: float | None = None
+        self._held: dict[JobId, int] = {}  # restarts until then of the jobs that held GPUs
+        self._unpaid: dict[JobId, float] = {}
+
+    def know(self, job_id: JobId, *, restart_seconds: float, per_second: float) -> None:
+        """Take in a job. `per_second`: its restarts, where every round is played."""
+        if per_second > 0:
+            self._costs[job_id] = _Cost(restart_seconds, per_second)
+
+    def charge(self, now: float, jobs: Mapping[JobId, SimulatedJob]) -> None:
+        """Charge what is due since the last round, to the jobs that have held GPUs since then."""
+        passed = 0.0 if self._last is None else now - self._last
+        held: dict[JobId, int] = {}
+        for job_id, job in jobs.items():
+            cost, before, ledger = self._costs.get(job_id), self._held.get(job_id), job.ledger
+            if cost is None or job.allocation is None:
+                continue
+            held[job_id] = ledger.restarts
+            if before is None or passed <= self._round_seconds:
+                continue
+            due = self._unpaid.get(job_id, 0.0) + cost.expected(passed) - ledger.restarts + before
+            ledger.restart_left += max(due, 0.0) * cost.restart_seconds
+            self._unpaid[job_id] = min(due, 0.0)
+        self._last, self._held = now, held
