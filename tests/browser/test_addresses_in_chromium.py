@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -268,6 +269,105 @@ def test_choosing_another_cluster_keeps_what_was_typed_into_a_form(two: Any, ope
 
     page.wait_for_url(re.compile(f"cluster={two.second}$"))
     expect(page.locator("#submit-name")).to_have_value("typed")
+
+
+def test_what_is_typed_into_the_submit_form_stands_in_its_address_and_fills_it_for_another(
+    server: Any, open_tab: Any
+) -> None:
+    page = open_tab().open(f"{server.url}/submit?cluster={server.cluster_id}")
+    page.wait_for_selector("#submit-preview .scatterlayer .trace", state="attached")
+    entries = page.evaluate("history.length")
+    assert page.url.endswith(f"/submit?cluster={server.cluster_id}")
+    page.fill("#submit-name", "night & day")
+    page.locator("#submit-model").click()
+    page.get_by_role("option", name="BERT").click()
+    page.fill("#submit-min-gpus", "")
+    page.fill("#submit-max-gpus", "4")
+    page.locator("#submit-gpu-types").click()
+    page.get_by_role("option", name="a100").click()
+    page.get_by_role("option", name="t4").click()
+    page.keyboard.press("Escape")
+    page.fill("#submit-labels", "team=vision")
+    page.locator("#submit-labels").press("Enter")
+    page.get_by_text("After others, deadline, array").locator("visible=true").click()
+    page.fill("#submit-array", "0-3")
+    page.locator("#submit-preemptible").locator("xpath=..").click()
+    wanted = {
+        "cluster": [server.cluster_id],
+        "name": ["night & day"],
+        "model": ["bert"],
+        "empty": ["min_gpus"],
+        "max_gpus": ["4"],
+        "gpu_types": ["a100", "t4"],
+        "labels": ["team=vision"],
+        "array": ["0-3"],
+        "preemptible": ["false"],
+    }
+    page.wait_for_url(lambda url: parse_qs(urlsplit(url).query) == wanted)
+    assert page.evaluate("history.length") == entries
+
+    other = open_tab().open(page.url)
+
+    expect(other.locator("#submit-name")).to_have_value("night & day")
+    expect(other.locator("#submit-model")).to_have_value(re.compile("BERT"))
+    expect(other.locator("#submit-min-gpus")).to_have_value("")
+    expect(other.locator("#submit-max-gpus")).to_have_value("4")
+    chosen = other.locator(".mantine-MultiSelect-root", has=other.locator("#submit-gpu-types"))
+    expect(chosen.locator(".mantine-Pill-label")).to_have_text([re.compile("a100"), "t4 (24 GPUs)"])
+    expect(other.locator("#submit-array")).to_be_visible()
+    expect(other.locator("#submit-array")).to_have_value("0-3")
+    expect(other.locator("#submit-preemptible")).not_to_be_checked()
+    expect(other.locator("#submit-text")).to_have_value(re.compile("preemptible: false"))
+    expect(other.locator(".address-note:visible")).to_have_count(0)
+    other.wait_for_timeout(600)
+    assert parse_qs(urlsplit(other.url).query) == wanted
+
+
+def test_what_the_submit_form_cannot_take_of_its_address_is_told_and_the_rest_is_filled(
+    server: Any, inside: Any
+) -> None:
+    page = inside.follow(
+        f"{server.url}/submit?name=kept&gpu_count=many&gpu_types=z9&model=bert&colour=red"
+    )
+
+    notes = page.locator(".address-note:visible")
+    expect(notes).to_have_count(2)
+    expect(notes.first).to_contain_text("GPUs: “many” is not taken. Give a number.")
+    expect(notes.first).to_contain_text("This page has no parameter “colour”")
+    expect(page.locator("#submit-absent")).to_contain_text("bert cannot use “z9” on this cluster.")
+    expect(page.locator("#submit-name")).to_have_value("kept")
+    expect(page.locator("#submit-model")).to_have_value(re.compile("BERT"))
+
+
+def test_a_clone_keeps_what_was_changed_of_it_in_its_address(server: Any, open_tab: Any) -> None:
+    job = server.client.submit_job(
+        {"name": "first of two", "model": "bert", "priority": 10, "max_gpus": 4}
+    )
+    way = f"{server.url}/submit?cluster={server.cluster_id}&like={job['id']}"
+    page = open_tab().open(way)
+    expect(page.locator("#submit-max-gpus")).to_have_value("4")
+    page.wait_for_timeout(600)
+    assert page.url == way
+    page.fill("#submit-max-gpus", "")
+    page.locator("#submit-priority").click()
+    page.get_by_role("option", name="Normal").click()
+    wanted = {
+        "cluster": [server.cluster_id],
+        "like": [job["id"]],
+        "priority": ["0"],
+        "empty": ["max_gpus"],
+    }
+    page.wait_for_url(lambda url: parse_qs(urlsplit(url).query) == wanted)
+
+    other = open_tab().open(page.url)
+
+    expect(other.locator("#submit-like-note")).to_contain_text("As first of two")
+    expect(other.locator("#submit-name")).to_have_value("first of two")
+    expect(other.locator("#submit-max-gpus")).to_have_value("")
+    expect(other.locator("#submit-priority")).to_have_value("Normal")
+    other.wait_for_timeout(600)
+    assert other.url == page.url
+    server.client.cancel_job(job["id"])
 
 
 @pytest.mark.long

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import expect
@@ -58,6 +60,10 @@ def test_a_command_is_submitted_by_the_form_and_its_log_is_followed(
     page.fill("#submit-run-env", "WORD=hello")
     page.fill("#submit-run-gpu-count", "1")
     page.locator("#submit-run-gpu-count").blur()
+    page.wait_for_url(re.compile("gpu_count=1"))
+    address = parse_qs(urlsplit(page.url).query)
+    assert (address["line"], address["cwd"]) == ([f"sh -c '{script}'"], [str(tmp_path)])
+    assert "hello" not in page.url
     page.click("#submit-run-button")
 
     expect(page.locator("#job-log")).to_contain_text("<b>hello</b>")

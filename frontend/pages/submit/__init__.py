@@ -13,6 +13,7 @@ from frontend.addresses import add_page, anything
 from frontend.api import Api
 from frontend.components.cards import card, page_title
 from frontend.pages.submit import (
+    address,
     as_text,
     filling,
     forecast,
@@ -31,8 +32,9 @@ def layout(
     like: QueryValue = None,
     remedy: QueryValue = None,
     text: QueryValue = None,
-    **_query: object,
+    **query: QueryValue,
 ) -> html.Div:
+    asked = address.asked_of(query)
     fields = card("Job", job_fields(replaces=bool(remedy)))
     forms = [html.Div(fields, id="submit-played"), run_form()]
     beside = [
@@ -45,9 +47,11 @@ def layout(
         html.Div(beside, className="span-7 form-stack"),
         as_text.text_card(query_value(text)),
     ]
-    return html.Div(
+    page = html.Div(
         [
             page_title("Submit a job"),
+            html.Div(id="submit-absent"),
+            html.Div(id="submit-long", className="hint", role="status"),
             html.Div(columns, className="columns"),
             dcc.Store(id="submit-key", data=uuid4().hex),
             dcc.Store(id="submit-models", data=[]),
@@ -57,8 +61,11 @@ def layout(
             dcc.Store(
                 id="submit-like", data={"job": query_value(like), "remedy": query_value(remedy)}
             ),
+            *address.stores(asked, replaces=bool(remedy)),
         ]
     )
+    address.fill_in(page, asked)
+    return page
 
 
 def register(app: Dash, api: Api) -> None:
@@ -69,7 +76,7 @@ def register(app: Dash, api: Api) -> None:
         title="Submit",
         order=3,
         layout=layout,
-        takes={"like": anything, "remedy": anything, "text": as_text.TAKES},
+        takes={"like": anything, "remedy": anything, "text": as_text.TAKES, **address.TAKES},
     )
     in_browser(app, "focusOn", Output("submit-problem", "id"), Input("submit-name", "id"))
     offers.register(app, api)
@@ -80,3 +87,4 @@ def register(app: Dash, api: Api) -> None:
     run.register(app, api)
     run_filling.register(app, api)
     as_text.register(app, api)
+    address.register(app)

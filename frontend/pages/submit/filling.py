@@ -13,6 +13,8 @@ from frontend.api import Api
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import error_state
 from frontend.components.priority import priority_choices
+from frontend.forms import FormValues
+from frontend.pages.submit.address import over
 from frontend.pages.submit.fields import HIDDEN, SHOWN, field_id
 from frontend.pages.submit.model import FIELDS, Model, values_like
 from frontend.pages.submit.submission import Like
@@ -33,15 +35,29 @@ def register(app: Dash, api: Api) -> None:
             "preemptible": Output("submit-preemptible", "checked"),
             "note": Output("submit-like-note", "children"),
             "replace": Output("submit-replace", "style"),
+            "usual": Output("submit-usual", "data"),
         },
         inputs={"models": Input("submit-models", "data")},
-        state={"like": State("submit-like", "data"), "note": State("submit-like-note", "children")},
+        state={
+            "like": State("submit-like", "data"),
+            "asked": State("submit-asked", "data"),
+            "usual": State("submit-usual", "data"),
+            "note": State("submit-like-note", "children"),
+        },
         prevent_initial_call=True,
     )
 
 
-async def fill(api: Api, *, models: list[Model], like: Like, note: object) -> Changes:
-    """Fill the form once, when its models have come."""
+async def fill(
+    api: Api,
+    *,
+    models: list[Model],
+    like: Like,
+    asked: FormValues,
+    usual: FormValues,
+    note: object,
+) -> Changes:
+    """Fill the form once, when its models have come; the values of the address go before."""
     job_id, code = like["job"], like["remedy"]
     if not models or note:
         return NOTHING
@@ -63,10 +79,13 @@ async def fill(api: Api, *, models: list[Model], like: Like, note: object) -> Ch
         words = remedy["sentence"]
     else:
         words = f"{AS_IT_WAS} There is no remedy {quoted(code)} for it now." if code else AS_IT_WAS
+    as_it_was = values_like(job, remedy["changes"] if remedy else {})
+    values = over(as_it_was, asked)
     return {
-        "values": values_like(job, remedy["changes"] if remedy else {}),
-        "priorities": priority_choices(job["priority"]),
-        "preemptible": job["preemptible"],
+        "values": values,
+        "priorities": priority_choices(values["priority"]),
+        "preemptible": asked.get("preemptible", job["preemptible"]),
+        "usual": {**usual, **as_it_was, "preemptible": job["preemptible"]},
         "note": dmc.Alert(words, title=f"As {job['name']}", color="blue"),
         "replace": SHOWN if remedy else HIDDEN,
     }

@@ -133,8 +133,8 @@ async def suit(
         }
         for each in types
     ]
-    if model is None:
-        return {**changes, "chosen": kept}
+    if model is None:  # before the models have come, the types of the address stay
+        return {**changes, "chosen": kept} if models else changes
     own = f"{count(model['initial_batch_size'])}, the model's own"
     changes["batch"] = "requests" if kind == LATENCY else own
     changes["max_batch"] = count(model["max_batch_size"])

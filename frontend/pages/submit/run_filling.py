@@ -13,6 +13,8 @@ from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import error_state
 from frontend.components.priority import priority_choices
+from frontend.forms import FormValues
+from frontend.pages.submit.address import over
 from frontend.pages.submit.run_fields import run_id
 from frontend.pages.submit.run_model import FIELDS, SWITCHES, left_out, values_like
 from frontend.pages.submit.run_secrets import ROWS, secret_rows
@@ -33,14 +35,21 @@ def register(app: Dash, api: Api) -> None:
             "rows": Output(ROWS, "children"),
             "priorities": Output(run_id("priority"), "data"),
             "note": Output("submit-run-note", "children"),
+            "usual": Output("submit-run-usual", "data"),
         },
         inputs={"like": Input("submit-like", "data")},
-        state={"note": State("submit-run-note", "children")},
+        state={
+            "asked": State("submit-asked", "data"),
+            "usual": State("submit-run-usual", "data"),
+            "note": State("submit-run-note", "children"),
+        },
     )
 
 
-async def fill(api: Api, *, like: Like, note: object) -> Changes:
-    """Fill the form once, as the job of the address was declared."""
+async def fill(
+    api: Api, *, like: Like, asked: FormValues, usual: FormValues, note: object
+) -> Changes:
+    """Fill the form once, as the job of the address was declared; its values go before."""
     job_id = like["job"]
     if not job_id or note:
         return NOTHING
@@ -54,11 +63,13 @@ async def fill(api: Api, *, like: Like, note: object) -> Changes:
         return {"note": absent if error.status == 404 else error_state(error)}
     except Failure as error:
         return {"note": error_state(error)}
-    values = values_like(job, command)
+    as_it_was = values_like(job, command)
+    values = over(as_it_was, asked)
     return {
         "values": {name: values[name] for name in FILLED},
         "switches": {name: values[name] for name in SWITCHES},
-        "priorities": priority_choices(job["priority"]),
+        "priorities": priority_choices(values["priority"]),
+        "usual": {**usual, **as_it_was},
         "rows": secret_rows(dict.fromkeys(command["secret_names"])),
         "note": _note(job["name"], command),
     }
