@@ -114,11 +114,29 @@
         return values.map((value, at) => (words && words[at] !== undefined ? words[at] : value));
     }
 
+    /* The whole names of the rows of a chart that has room for their parts only; else none. */
+    function wholeNames(plot) { return listed(((plot.layout || {}).meta || {}).row_names); }
+
+    /* A name that is cut beside the cells is whole under the pointer. */
+    function nameRows(plot) {
+        const names = wholeNames(plot);
+        if (!names.length) { return; }
+        const shown = listed(plot._fullLayout.yaxis.ticktext).map(text);
+        plot.querySelectorAll('.ytick text').forEach(label => {
+            const whole = names[shown.indexOf(label.textContent)];
+            if (!whole) { return; }
+            const told = document.createElementNS('http://www.w3.org/2000/svg', 'title');
+            told.textContent = text(whole);
+            label.append(told);
+        });
+    }
+
     /* The cells of a heatmap: heads, and rows that begin with their names. */
     function cellsOf(plot, map) {
         const {xaxis, yaxis} = plot._fullLayout;
         const columns = named(xaxis.ticktext, listed(map.x)).map(text);
-        const names = named(yaxis.ticktext, listed(map.y)).map(text);
+        const whole = wholeNames(plot);
+        const names = named(whole.length ? whole : yaxis.ticktext, listed(map.y)).map(text);
         const rows = listed(map.z).map((values, at) => {
             const row = [names[at]].concat(listed(values));
             const addresses = listed(listed(map.customdata)[at]).map(maat.addressOfPoint);
@@ -188,11 +206,11 @@
         document.querySelectorAll('.js-plotly-plot').forEach(plot => {
             if (plot.maatTold || !plot.on || !plot._fullLayout) { return; }
             plot.maatTold = true;
-            plot.on('plotly_afterplot', () => { tell(plot); keepHeight(plot); });
+            const drawn = () => { tell(plot); nameRows(plot); keepHeight(plot); };
+            plot.on('plotly_afterplot', drawn);
             maat.leadOn(plot);
             maat.followZoom(plot);
-            tell(plot);
-            keepHeight(plot);
+            drawn();
         });
     }
     new MutationObserver(() => {

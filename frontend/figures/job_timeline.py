@@ -29,7 +29,7 @@ def job_timeline_figure(
     submitted_at: str,
     scheme: str | None,
     finished_at: str | None = None,
-    height: int = 360,
+    height: int | None = None,
 ) -> go.Figure:
     """Marks of what happened to it, above step charts: GPUs by type, batch size, efficiency.
 

@@ -20,8 +20,12 @@ MAX_JOBS = 60
 MAX_COLUMNS = 120
 EMPTY_PIXELS = 300  # nothing else gives an empty matrix its height
 LABEL_CHARACTERS = 36  # that stand apart beside one another where the page is 1280 px wide
-# Pixels of an upright label, of a letter of one that lies, and of the names beside the cells.
-UPRIGHT_PIXELS, LETTER_PIXELS, BESIDE_PIXELS = 15, 8, 240
+# Pixels of an upright label, of a letter of one that lies, and of the words above all labels.
+UPRIGHT_PIXELS, LETTER_PIXELS, TITLE_PIXELS = 15, 8, 250
+# Pixels of the whole chart where the page is 1280 px wide, of a letter of a name beside the cells,
+# and of what stands beside the names: the axis' word, the numbers, the edge.
+CHART_PIXELS, NAME_LETTER_PIXELS, AXIS_PIXELS = 575, 6.7, 85
+LEAST_NAME, MOST_NAME = 22, 40  # characters of a name
 
 
 def matrix_figure(
@@ -34,7 +38,8 @@ def matrix_figure(
     grey; the chosen cell of each job has a frame. Of another tenant's job only the frame is known.
 
     Shows `MAX_JOBS` jobs from `first` of these `rows` of the record (default: all);
-    `meta.least_pixels` is the width at which every label can be read.
+    `meta.least_pixels` is the width at which every label can be read, `meta.row_names` the whole
+    names of its rows, for the pointer and the table.
     """
     if words := _empty_words(record):
         title, remedy, height = words
@@ -46,10 +51,13 @@ def matrix_figure(
     columns = _columns(record, shown)
     labels = [_label(record["configurations"][column]) for column in columns]
     upright = sum(map(len, labels)) > LABEL_CHARACTERS
-    labelled = [f"{index + 1}. {escape(_short(names[index]))}" for index in shown]
+    letters = UPRIGHT_PIXELS if upright else LETTER_PIXELS * max(map(len, labels))
+    cells_pixels = max(len(labels) * letters, TITLE_PIXELS)
+    most = _name_characters(cells_pixels)
+    labelled = [f"{index + 1}. {escape(_short(names[index], most))}" for index in shown]
     drawn = figure(
         scheme,
-        x="Configuration (GPU type, GPUs; nodes where more than one)",
+        x="Configuration: GPU type, GPUs · nodes",
         y="Job",
         height=max(280, 19 * len(shown) + 120),
     )
@@ -60,13 +68,14 @@ def matrix_figure(
         drawn, [(columns.index(cell), row) for cell, row in chosen if cell in columns]
     )
     _name_rows_and_columns(drawn, labelled, labels, upright=upright)
-    letters = UPRIGHT_PIXELS if upright else LETTER_PIXELS * max(map(len, labels))
+    longest = max(min(len(names[index]), most) for index in shown)
     drawn.update_layout(
         hovermode="closest",
         hoverlabel={"align": "left"},
         meta={
             "chosen": sum(choice is not None for choice in record["chosen"]),
-            "least_pixels": BESIDE_PIXELS + len(labels) * letters,
+            "least_pixels": AXIS_PIXELS + int(longest * NAME_LETTER_PIXELS) + cells_pixels,
+            "row_names": [f"{index + 1}. {escape(names[index])}" for index in shown],
         },
     )
     return drawn
@@ -228,7 +237,13 @@ def _label(configuration: RoundConfiguration) -> str:
     )
 
 
-def _short(name: str, length: int = 22) -> str:
+def _name_characters(cells_pixels: int) -> int:
+    """Return how long a name may be: it takes the room that the cells leave."""
+    room = CHART_PIXELS - cells_pixels - AXIS_PIXELS
+    return min(MOST_NAME, max(LEAST_NAME, int(room / NAME_LETTER_PIXELS)))
+
+
+def _short(name: str, length: int) -> str:
     """Cut in its middle: names that begin alike differ at their ends."""
     return name if len(name) <= length else f"{name[: length // 2 - 1]}…{name[-length // 2 :]}"
 

@@ -136,3 +136,29 @@ def test_the_first_minute_opens_once_and_again_from_the_help(
     expect(tour).to_have_count(0)
     expect(page.get_by_role("button", name="Keyboard shortcuts and help")).to_be_focused()
     context.close()
+
+
+def test_a_name_that_is_cut_beside_the_matrix_is_whole_under_the_pointer_and_in_the_table(
+    server: Any, inside: Any
+) -> None:
+    name = "a name that is far too long to stand beside the cells of the matrix of a round"
+    job = server.client.submit_job({"name": name, "model": "cifar10", "work_scale": 50.0})
+    wait_until(lambda: bool(server.client.job(job["id"])["allocation"]), "the job to run")
+    page = inside.follow(f"{server.url}/rounds?q=far+too+long")
+    label = page.locator("#round-matrix .ytick text").first
+    expect(label).to_contain_text(re.compile(r"^1?\d*\. a name that is.*…"))
+    expect(label.locator("title")).to_have_text(re.compile(rf"^\d+\. {name}$"))
+    box = label.bounding_box()
+    assert box is not None
+    under = page.evaluate(
+        "([x, y]) => document.elementFromPoint(x, y).closest('.ytick') !== null",
+        [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2],
+    )
+    assert under
+
+    page.locator("#round-matrix ~ .chart-tools .chart-toggle").click()
+
+    row = page.locator("#round-matrix ~ .chart-table").get_by_role("link", name=name)
+    row.focus()
+    expect(row).to_have_text(re.compile(rf"{name}$"))
+    server.client.cancel_job(job["id"])

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from browser.conftest import wait_until
 from browser.pages import await_value
 
 pytestmark = pytest.mark.needs_chromium
@@ -43,6 +44,30 @@ def test_nothing_is_offered_for_jobs_that_have_ended(server: Any, inside: Any) -
     page.locator("#jobs-bulk").click()
     expect(page.locator("#jobs-bulk-preview")).to_contain_text("have ended")
     expect(page.locator("#jobs-bulk-yes")).to_be_disabled()
+
+
+def test_the_cards_of_a_job_that_has_ended_leave_no_hole(server: Any, inside: Any) -> None:
+    job = server.client.submit_job({"name": "ended", "model": "cifar10"})
+    server.client.cancel_job(job["id"])
+    wait_until(lambda: server.client.job(job["id"])["state"] == "cancelled", "the job to end")
+    page = inside.follow(f"{server.url}/jobs/{job['id']}")
+    expect(page.locator("#job-spec")).to_contain_text("Submitted")
+    expect(page.locator("#job-now")).not_to_contain_text("Goodput")
+
+    def ends() -> list[float]:
+        found = page.evaluate(
+            "() => [...document.querySelectorAll('.level')].map((stack) => Math.max("
+            "...[...stack.children].map((card) => card.getBoundingClientRect().bottom)))"
+        )
+        assert len(found) == 2
+        return [round(end) for end in found]
+
+    wait_until(lambda: len(set(ends())) == 1, f"both stacks to end together: {ends()}")
+    chart = page.locator("#job-timeline").bounding_box()
+    card = page.locator(".card.fills").bounding_box()
+    assert chart is not None
+    assert card is not None
+    assert card["height"] - chart["height"] < 70
 
 
 def test_a_job_that_lives_is_edited_on_its_page(server: Any, inside: Any) -> None:

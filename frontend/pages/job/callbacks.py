@@ -22,7 +22,6 @@ from frontend.pages.job.why import why
 from frontend.routing import cluster_output, title_output
 from maat.client import ApiError, calls
 
-HEIGHT = 420
 HIDDEN = {"display": "none"}
 
 
@@ -91,7 +90,6 @@ async def show(
                 submitted_at=job()["submitted_at"],
                 finished_at=job()["finished_at"],
                 scheme=scheme,
-                height=HEIGHT,
             ),
             "ledger": lambda: ledger(restarts_of(spans()["items"], now=state()["now"]), cluster_id),
             "ledger_style": lambda: (
@@ -106,7 +104,7 @@ async def show(
         },
         failed={
             "why": lambda error: card(None, error_state(error)),
-            "timeline": failed_figure(scheme, height=HEIGHT),
+            "timeline": failed_figure(scheme),
             "ledger_style": lambda _: HIDDEN,
             "events": error_state,
         },

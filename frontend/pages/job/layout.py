@@ -45,7 +45,7 @@ def layout(job_id: QueryValue = "", **_query: object) -> html.Div:
 def _cards() -> html.Div:
     left = [
         html.Div(skeleton(96), id="job-why"),
-        card("Its life", graph("job-timeline", height=420)),
+        card("Its life", graph("job-timeline", height="100%"), className="fills"),
     ]
     right = [
         forecast_card(),
@@ -57,8 +57,8 @@ def _cards() -> html.Div:
     events = scrolls("job-events", skeleton(120), label="Events")
     return html.Div(
         [
-            html.Div(left, className="span-8 form-stack"),
-            html.Div(right, className="span-4 form-stack"),
+            html.Div(left, className="span-8 form-stack level"),
+            html.Div(right, className="span-4 form-stack level"),
             html.Div(
                 card("Restarts: what they cost, and whether they paid", restarts),
                 id="job-ledger-card",

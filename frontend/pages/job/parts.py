@@ -12,7 +12,7 @@ from frontend.components.cards import facts
 from frontend.components.events import details, event_words, with_state_before
 from frontend.components.labels import label_texts
 from frontend.components.priority import priority_words
-from frontend.components.states import gpu_chip, state_chip
+from frontend.components.states import FINAL_STATES, gpu_chip, state_chip
 from frontend.formatting import (
     ABSENT,
     clock,
@@ -53,20 +53,19 @@ def head(job: JobOut) -> dmc.Group:
 
 
 def now(job: JobOut) -> html.Dl:
-    """What the job holds and how far it is."""
+    """What the job holds and how far it is; of one that has ended, what it took in all."""
     held = job["allocation"]
     bar = dmc.Progress(value=job["progress"] * 100, w=120, size="sm", **aria("Progress"))
-    share, goodput = [bar, percent(job["progress"])], job["goodput"]
+    share = [bar, percent(job["progress"])]
+    batch = _batch_words(held["batch"] if held else None)
+    lives = job["state"] not in FINAL_STATES
     return facts(
         [
-            ("GPUs", _held(held)),
+            *([("GPUs", _held(held))] if lives else []),
             ("Progress", "not known" if is_unmeasured(job) else dmc.Group(share, gap=8)),
-            ("Remaining", duration(job["remaining_seconds"])),
-            (
-                "Goodput",
-                ABSENT if goodput is None else f"{number(goodput)} effective samples/s",
-            ),
-            ("Batch size", _batch_words(held["batch"] if held else None)),
+            *([("Remaining", duration(job["remaining_seconds"]))] if lives else []),
+            *([("Goodput", _goodput_words(job))] if lives else []),
+            *([("Batch size", batch)] if lives else []),
             ("Waited", duration(job["wait_seconds"])),
             *([("Paused", _paused_words(job))] if job["pause_requested"] else []),
             *([("Deadline", _deadline(job))] if job["deadline"] else []),
@@ -74,6 +73,11 @@ def now(job: JobOut) -> html.Dl:
             ("Restarts", str(job["restarts"])),
         ]
     )
+
+
+def _goodput_words(job: JobOut) -> str:
+    goodput = job["goodput"]
+    return ABSENT if goodput is None else f"{number(goodput)} effective samples/s"
 
 
 def _deadline(job: JobOut) -> str:

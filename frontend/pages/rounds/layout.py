@@ -143,7 +143,7 @@ def _round_side(page: QueryValue, q: QueryValue, sort: QueryValue) -> html.Div:
                 aside=html.Span(legend, className="caption"),
             ),
         ],
-        className="span-7 form-stack",
+        className="span-7 form-stack level",
     )
 
 
