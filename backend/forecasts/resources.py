@@ -156,7 +156,7 @@ def show_question(
     result = asked.result
     made = None if result is None else result["made_seconds"]
     computed: dict[str, Any] = dict.fromkeys(
-        ("made_at", "draws", "job", "slowed", "before", "after")
+        ("made_at", "draws", "job", "slowed", "before", "after", "notes")
     )
     if result is not None and made is not None:
         job = result["job"]
@@ -167,6 +167,7 @@ def show_question(
             "slowed": _slowed(result["slowed"], names, sight),
             "before": _side(result["before"]),
             "after": _side(result["after"]),
+            "notes": result.get("notes", []),
         }
     return answer_of(
         ForecastOut,

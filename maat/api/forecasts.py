@@ -190,7 +190,8 @@ class ForecastOut(TypedDict):
     While the operation is under way, an answer rests on the `draws` played so far. Of fewer than
     nine, P90 is the largest of them: of n, it is held with probability n / (n + 1).
     `job`: the times of the job that was asked for. `slowed`: who ends later or earlier, most first.
-    `before` and `after`: all jobs, without and with what was asked.
+    `before` and `after`: all jobs, without and with what was asked. `notes`: sentences on what the
+    figures do not say, such as why no job uses a GPU type that was asked for.
     """
 
     id: str
@@ -204,6 +205,7 @@ class ForecastOut(TypedDict):
     slowed: list[SlowedOut] | None
     before: SideOut | None
     after: SideOut | None
+    notes: list[str] | None
     error: dict[str, Any] | None
     created_at: Timestamp
 

@@ -187,6 +187,7 @@ def answer_lines(found: ForecastOut) -> list[str]:
         lines += [table_of(heads, [_slowed_row(row) for row in slowed[:MOST_SLOWED]])]
     else:
         lines.append("No other job ends earlier or later.")
+    lines += found["notes"] or []
     if len(slowed) > MOST_SLOWED:
         lines.append(f"and {len(slowed) - MOST_SLOWED} other jobs: --json has all.")
     if found["before"] is not None and found["after"] is not None:

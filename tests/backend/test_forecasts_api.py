@@ -288,6 +288,7 @@ def test_an_answer_names_no_job_of_another_tenant(
 
     found = visitor.get(f"{FORECASTS}/{asked['id']}").json()
 
+    assert found["notes"] == []  # of an answer from before there were any
     assert [(one["job_id"], one["name"]) for one in found["slowed"]] == [
         ("other-1", None),
         (mine["id"], "one"),

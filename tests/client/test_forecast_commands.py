@@ -105,6 +105,11 @@ def test_changes_of_the_cluster_are_shown_side_by_side(
     assert [one["p50_seconds"] < 0 for one in more["slowed"]] == [True]
     assert more["after"]["mean_end_seconds"] < more["before"]["mean_end_seconds"]
 
+    assert more["notes"] == []
+
+    shown = run("forecast", "--add", "rtx=1x8")
+    assert "No job here can use rtx: 2 jobs do not allow it." in shown
+
     shown = run("forecast", "--drain", "a100-0", "--policy", "srtf")
     for words in ("ends later by", "as it is", "as asked", "later than 14 days", "first"):
         assert words in shown

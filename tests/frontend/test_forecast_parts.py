@@ -74,7 +74,7 @@ def test_an_end_that_rests_on_nothing_is_called_a_guess() -> None:
     known = {"basis": ForecastBasis.RUNS, "precedents": 1}
     assert "as 1 job like it did" in str(job_parts({**card, "times": {**times(), **known}}))
     new = {"basis": ForecastBasis.WORK, "precedents": 0}
-    asked: Any = {"job": {**times(), **new}, "slowed": [], "draws": 9}
+    asked: Any = {"job": {**times(), **new}, "slowed": [], "draws": 9, "notes": []}
     assert "Its pace is assumed: no job has ended yet." in str(submit_parts(asked))
 
 
@@ -108,8 +108,11 @@ def test_a_cancelled_question_has_no_times() -> None:
     found: Any = {"job": None, "slowed": None, "draws": None, "state": "cancelled"}
     assert "was cancelled" in str(submit_parts(found))
     assert "cannot be foretold" in str(submit_parts({**found, "state": "succeeded"}))
-    whole: Any = {"job": times(when(EARLY, LATE)), "slowed": [], "draws": 9}
+    whole: Any = {"job": times(when(EARLY, LATE)), "slowed": [], "draws": 9, "notes": None}
     assert "From 9 draws" in str(submit_parts(whole))
+    note = "No job here can use h100: 1 job does not allow it."
+    assert note in str(submit_parts({**whole, "notes": [note]}))
+    assert "can use" not in str(submit_parts(whole))
 
 
 def test_figures_of_calibration_have_an_empty_state_and_draw_what_is_known() -> None:

@@ -55,6 +55,51 @@ def test_another_policy_and_more_nodes_are_played_side_by_side(database: Databas
     assert {row[0]: row[1] for row in result["slowed"]}[short] < 0
 
 
+def added(kind: str, gpus: int = 8) -> dict[str, Any]:
+    return {"add_nodes": [{"gpu_type": kind, "gpu_count": gpus}]}
+
+
+@pytest.mark.parametrize(
+    ("fields", "changes", "note"),
+    [
+        ({}, added("h100"), "No job here can use h100: 1 job does not allow it."),
+        (
+            {"gpu_types": None},
+            added("h100"),
+            "No job here can use h100: 1 model has no profile on it.",
+        ),
+        (
+            {"gpu_types": None, "gpus": 4},
+            added("rtx", 2),
+            "No job here can use rtx: 1 job needs more than 2 GPUs.",
+        ),
+        ({"gpu_types": None, "gpus": 4}, added("rtx", 4), None),
+        ({}, added("a100"), None),
+        ({}, {"policy": "srtf"}, None),
+    ],
+)
+def test_why_no_job_uses_a_gpu_type_that_is_asked_for_is_told(
+    database: Database, fields: dict[str, Any], changes: dict[str, Any], note: str | None
+) -> None:
+    cluster_id = make_fifo(database)
+    submit_rigid(database, cluster_id, **fields)
+    step_at(database, cluster_id, 30.0)
+
+    forecast_id = ask(database, cluster_id, changes=changes)
+    what_if.answer(database, forecast_id)
+
+    _, result = answered(database, forecast_id)
+    assert result["notes"] == ([] if note is None else [note])
+
+
+def test_a_job_that_is_asked_for_counts_among_those_that_use_a_type(database: Database) -> None:
+    cluster_id = make_fifo(database)
+    forecast_id = ask(database, cluster_id, changes=added("h100"))
+    what_if.answer(database, forecast_id)
+
+    assert answered(database, forecast_id)[1]["notes"] == []
+
+
 def test_a_cancelled_question_stops_and_has_no_answer(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

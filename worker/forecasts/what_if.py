@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,6 +30,7 @@ from worker.forecasts.keeping import latest_of
 from worker.forecasts.pacing import quick_pacing_of
 from worker.forecasts.reading import Reading, read
 from worker.forecasts.turns import TURNS
+from worker.forecasts.unused_types import unused_type_notes
 from worker.operations import OPERATIONS, finish, is_cancel_requested, join, waiting_operations
 from worker.work_queue import Claim
 
@@ -105,6 +106,8 @@ def _worked_out(database: Database, asked: WhatIf) -> dict[str, Any]:
     present = reading.present()
     changed, job_id = _changed(reading, present, asked.request)
     look = _looking(database, asked)
+    added = (asked.request.get("changes") or {}).get("add_nodes", ())
+    notes = unused_type_notes(changed, (node["gpu_type"] for node in added))
     before, after = side_by_side(
         present,
         changed,
@@ -115,10 +118,12 @@ def _worked_out(database: Database, asked: WhatIf) -> dict[str, Any]:
         pacing=quick_pacing_of(present),
         look=look,
         progress=lambda played: _tell(database, asked, played),
-        so_far=lambda one, other: _store_so_far(database, asked, _result(one, other, job_id)),
+        so_far=lambda one, other: _store_so_far(
+            database, asked, _result(one, other, job_id, notes)
+        ),
         has_time=lambda: time.monotonic() - begun < ANSWER_SECONDS,
     )
-    return _result(before, after, job_id)
+    return _result(before, after, job_id, notes)
 
 
 def _changed(
@@ -173,7 +178,9 @@ def _nodes(bodies: list[NodeBody], taken: set[str]) -> list[Node]:
     return found
 
 
-def _result(before: Forecast, after: Forecast, job_id: JobId | None) -> dict[str, Any]:
+def _result(
+    before: Forecast, after: Forecast, job_id: JobId | None, notes: Sequence[str]
+) -> dict[str, Any]:
     """Return the answer as it is kept: cluster seconds, jobs by id."""
     job = None
     if job_id is not None:
@@ -190,6 +197,7 @@ def _result(before: Forecast, after: Forecast, job_id: JobId | None) -> dict[str
         "slowed": later[:MOST_SLOWED] + later[MOST_SLOWED:][-MOST_SLOWED:],
         "before": _side(before),
         "after": _side(after),
+        "notes": list(notes),
     }
 
 

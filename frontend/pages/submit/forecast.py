@@ -144,5 +144,6 @@ def parts_of(found: ForecastOut) -> list[Component]:
         allocations(times),
         html.B("Who ends later or earlier"),
         slowed_lines(found["slowed"] or [], draws),
+        *(html.Div(note, className="hint") for note in found["notes"] or ()),
         html.Div(f"{rests_on(draws)}, as of now.", className="hint"),
     ]
