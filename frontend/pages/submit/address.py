@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
-from typing import Any
 
 from dash import Dash, Input, Output, State, dcc
 from dash.development.base_component import Component
@@ -129,9 +128,9 @@ TAKES: Mapping[str, Check] = {
 }
 
 
-def asked_of(query: Mapping[str, QueryValue]) -> dict[str, Any]:
+def asked_of(query: Mapping[str, QueryValue]) -> FormValues:
     """Return the values of an address, by field; what the form cannot take is left out."""
-    found: dict[str, Any] = {
+    found: dict[str, object] = {
         name: [] if name in _LISTS else "" for name in _taken(EMPTY, query.get(EMPTY))
     }
     for name in query.keys() & TAKES.keys() - {EMPTY}:
@@ -178,7 +177,7 @@ def fill_in(page: Component, asked: FormValues) -> None:
     page["submit-run-more"].open = bool(asked.keys() & (run_model.FOLDED | {"preemptible"}))
 
 
-def over(values: FormValues, asked: FormValues) -> dict[str, Any]:
+def over(values: FormValues, asked: FormValues) -> FormValues:
     """Return a form's values with those of the address in their place."""
     return {name: asked.get(name, value) for name, value in values.items()}
 
