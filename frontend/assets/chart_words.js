@@ -200,13 +200,27 @@
         if (box && !waits(plot)) { box.style.height = `${plot._fullLayout.height}px`; }
     }
 
+    /* Plotly leaves a legend where it was when a chart's width changes, over what is drawn. */
+    function placeLegend(plot) {
+        const { width } = plot._fullLayout, before = plot.maatWidth;
+        plot.maatWidth = width;
+        if (before && before !== width && plot.querySelector('.legend')) {
+            window.Plotly.redraw(plot);
+        }
+    }
+
     let waiting = false;
     function look() {
         waiting = false;
         document.querySelectorAll('.js-plotly-plot').forEach(plot => {
             if (plot.maatTold || !plot.on || !plot._fullLayout) { return; }
             plot.maatTold = true;
-            const drawn = () => { tell(plot); nameRows(plot); keepHeight(plot); };
+            const drawn = () => {
+                tell(plot);
+                nameRows(plot);
+                keepHeight(plot);
+                placeLegend(plot);
+            };
             plot.on('plotly_afterplot', drawn);
             maat.leadOn(plot);
             maat.followZoom(plot);

@@ -5,7 +5,7 @@
     'use strict';
 
     const { maat } = window;
-    const LARGEST = 64, NAMED = 12;  // pixels of a square; below the latter, nodes bear no name
+    const LARGEST = 96, NAMED = 12;  // pixels of a square; below the latter, nodes bear no name
     const NODE_NAME = 14, TYPE_NAME = 34, LETTER = 6.6, LINE = 12;
     const FEW_NODES = 60;  // of so many each is as wide as its name
 

@@ -34,7 +34,7 @@ def reservation_fields(prefix: str, *, job_placeholder: str) -> list[Component]:
                     id=f"{prefix}-reserve-holder", label="Whose", placeholder=job_placeholder
                 ),
             ],
-            className="form-row narrow",
+            className="form-row wide",
         ),
         html.Div(
             [

@@ -50,11 +50,17 @@ def job_timeline_figure(
     kept = [spans[i] for i in thinned(spans, 400)]
     counted = [span for span in kept if span["total_batch_size"] is not None]
     worth = [span for span in kept if efficiency_of(span) is not None]
-    heights = [0.12, 0.4, *([0.26] if counted else []), *([0.22] if worth else [])]
+    marks = list(mark_traces(events, palette(scheme)))
+    heights = [
+        0.12 if marks else 0.02,
+        0.4,
+        *([0.26] if counted else []),
+        *([0.22] if worth else []),
+    ]
     drawn = make_subplots(
         rows=len(heights), cols=1, shared_xaxes=True, vertical_spacing=0.045, row_heights=heights
     )
-    for trace in mark_traces(events, palette(scheme)):
+    for trace in marks:
         drawn.add_trace(trace, row=1, col=1)
     for name in gpu_order(str(span["gpu_type"]) for span in kept):
         drawn.add_trace(_gpu_trace(kept, name, end), row=2, col=1)

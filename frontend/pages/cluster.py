@@ -110,7 +110,7 @@ def layout(round: QueryValue = None, q: QueryValue = None, **_query: object) -> 
                     ),
                     html.Div(
                         [card("Free GPUs", free), reservations_card()],
-                        className="span-4 form-stack",
+                        className="span-4 form-stack level",
                     ),
                     card("Nodes", nodes_grid("cluster-nodes", height="420px"), className="span-12"),
                 ],

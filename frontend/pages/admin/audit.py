@@ -24,7 +24,7 @@ MAY_READ = "audit:read"
 AT_ONCE, MOST = 50, 500
 MOST_CHARACTERS = 2000  # of what a change says
 FORMS = (("csv", "CSV"), ("json", "JSON"))
-FIELDS = (("actor", "Who"), ("action", "Action, such as change user"), ("target", "Id of a row"))
+FIELDS = (("actor", "Who"), ("action", "Action: change user"), ("target", "Id of a row"))
 HIDDEN, SHOWN = {"display": "none"}, {"display": ""}
 
 
@@ -133,7 +133,7 @@ def _row(one: AuditRecordOut) -> html.Tr:
             html.Td(html.Code(one["target_id"]) if one["target_id"] else "–"),
             html.Td(cut_name(one["tenant"]) if one["tenant"] else "–"),
             html.Td(change_words(one, most=MOST_CHARACTERS), className="wraps wide"),
-            html.Td(html.Code(one["request_id"]) if one["request_id"] else "–"),
+            html.Td(html.Code(one["request_id"]) if one["request_id"] else "–", className="breaks"),
         ]
     )
 

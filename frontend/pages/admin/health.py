@@ -11,7 +11,7 @@ from dash.development.base_component import Component
 
 from frontend.api import Api
 from frontend.callbacks import Changes, answer
-from frontend.components.cards import card, error_state, skeleton
+from frontend.components.cards import card, error_state, scrolls, skeleton
 from frontend.formatting import clock, duration
 from frontend.loading import loaded
 from maat.api.service import HealthOut, ReadyOut
@@ -81,7 +81,8 @@ def health_table(
         ]
     verdict = "⚠ Something is missing." if lacks else "✓ All that Maat needs is there."
     table = html.Table(html.Tbody(rows), className="plain-table health")
-    return html.Div([html.Div(verdict, className="sentence"), table])
+    scroller = scrolls("admin-health-parts", table, label="What Maat needs")
+    return html.Div([html.Div(verdict, className="sentence"), scroller])
 
 
 def details(health: HealthOut) -> dict[str, str]:

@@ -7,6 +7,7 @@ from functools import partial
 
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, html
+from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
@@ -58,10 +59,11 @@ def edit_dialog() -> dmc.Modal:
         [
             html.Div(id="job-edit-problem"),
             dmc.TextInput(id=field_id("name"), label="Name", value="", withAsterisk=True),
-            priority_field(field_id("priority")),
-            number_field(field_id("weight"), JobBody, "weight", withAsterisk=True),
-            labels_field(field_id("labels")),
-            deadline_field(field_id("deadline")),
+            _row(
+                priority_field(field_id("priority")),
+                number_field(field_id("weight"), JobBody, "weight", withAsterisk=True),
+            ),
+            _row(labels_field(field_id("labels")), deadline_field(field_id("deadline"))),
             *request_fields(),
             html.Div(FIXED, className="hint"),
             dmc.Group([dmc.Button("Save", id="job-edit-save", n_clicks=0)], mt=4),
@@ -70,6 +72,10 @@ def edit_dialog() -> dmc.Modal:
         **submits("job-edit-save"),
     )
     return dialog("job-edit", "Edit this job", form)
+
+
+def _row(*fields: Component) -> html.Div:
+    return html.Div(list(fields), className="form-row roomy")
 
 
 def register(app: Dash, api: Api) -> None:

@@ -72,7 +72,7 @@ def parts_of(found: JobFairnessOut) -> list[Component]:
     if found["rho"] is None:
         return [html.Div(found["sentence"], className="hint")]
     alone: list[Component] = [
-        html.Div([gpu_chip(kind), html.Span(duration(seconds), className="number")])
+        html.Div([gpu_chip(kind), html.Span(duration(seconds))], className="on-a-line")
         for kind, seconds in (found["isolated_seconds"] or {}).items()
     ]
     pairs: list[tuple[str, ComponentType]] = [

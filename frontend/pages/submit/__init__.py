@@ -44,7 +44,7 @@ def layout(
     ]
     columns = [
         html.Div(forms, className="span-5"),
-        html.Div(beside, className="span-7 form-stack"),
+        html.Div(beside, className="span-7 form-stack level"),
         as_text.text_card(query_value(text)),
     ]
     page = html.Div(

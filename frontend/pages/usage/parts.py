@@ -17,7 +17,7 @@ from maat.api.usage import TypeUse, UsageOut, UsageRow, WaitsOut
 
 def hours(value: float) -> str:
     """GPU-hours with one decimal, whole from a thousand on."""
-    return f"{value:,.0f}" if value >= 1000 else f"{value:,.1f}"
+    return count(round(value)) if value >= 1000 else f"{value:.1f}"
 
 
 def money(amount: str | None, currency: str | None) -> str:
@@ -25,7 +25,7 @@ def money(amount: str | None, currency: str | None) -> str:
     if amount is None:
         return ABSENT
     whole, _, cents = amount.partition(".")
-    return f"{int(whole):,}.{cents} {currency}"
+    return f"{count(int(whole))}.{cents} {currency}"
 
 
 def tiles(found: UsageOut) -> list[Component]:
