@@ -51,12 +51,7 @@ def job_timeline_figure(
     counted = [span for span in kept if span["total_batch_size"] is not None]
     worth = [span for span in kept if efficiency_of(span) is not None]
     marks = list(mark_traces(events, palette(scheme)))
-    heights = [
-        0.12 if marks else 0.02,
-        0.4,
-        *([0.26] if counted else []),
-        *([0.22] if worth else []),
-    ]
+    heights = _heights(marks=bool(marks), counted=bool(counted), worth=bool(worth))
     drawn = make_subplots(
         rows=len(heights), cols=1, shared_xaxes=True, vertical_spacing=0.045, row_heights=heights
     )
@@ -85,6 +80,12 @@ def job_timeline_figure(
     drawn.update_xaxes(title_text="Cluster time", row=len(heights), col=1)
     _name_first_axes(drawn, most_gpus=max(span["gpu_count"] for span in kept))
     return zooms(drawn)
+
+
+def _heights(*, marks: bool, counted: bool, worth: bool) -> list[float]:
+    """Of the charts one below the other; without marks their strip is hardly there."""
+    rest = [0.26] * counted + [0.22] * worth
+    return [0.12 if marks else 0.02, 0.4, *rest]
 
 
 def _name_first_axes(drawn: go.Figure, *, most_gpus: int) -> None:

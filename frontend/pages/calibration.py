@@ -19,6 +19,8 @@ from frontend.components.cards import (
     scrolls,
     skeleton,
 )
+from frontend.components.next_step import NO_CLUSTER_YET, without_cluster
+from frontend.figures.base import empty_figure
 from frontend.figures.calibration import LEAST_PROMISES, promised_figure, reliability_figure
 from frontend.formatting import percent
 from frontend.loading import failed_figure
@@ -94,10 +96,11 @@ def register(app: Dash, api: Api) -> None:
 async def show(api: Api, *, _often: object, cluster_id: str | None, scheme: str | None) -> Changes:
     if not scheme or cluster_id is None:
         return NOTHING
-    named = None if cluster_id == NO_CLUSTER else cluster_id
+    if cluster_id == NO_CLUSTER:
+        return _nothing(scheme)
     try:
         async with api.visitor() as maat:
-            found = await maat.calibration(cluster=named)
+            found = await maat.calibration(cluster=cluster_id)
     except Failure as error:
         failed = failed_figure(scheme, height=HEIGHT)(error)
         return {"held": failed, "ends": failed, "bins": error_state(error)}
@@ -106,6 +109,12 @@ async def show(api: Api, *, _often: object, cluster_id: str | None, scheme: str 
         "ends": promised_figure(found["promises"], scheme=scheme, height=HEIGHT),
         "bins": bins_table(found),
     }
+
+
+def _nothing(scheme: str) -> Changes:
+    words = "Its promises show here."
+    drawn = empty_figure(scheme, NO_CLUSTER_YET, words, height=HEIGHT)
+    return {"held": drawn, "ends": drawn, "bins": without_cluster(words)}
 
 
 def bins_table(found: CalibrationOut) -> Component:

@@ -14,7 +14,7 @@ from usage_history import Held, cluster_at, lived_job, person, rounds_every
 
 from backend.database import Database
 from backend.settings import Settings
-from browser.conftest import Server, serving
+from browser.conftest import Server, serving, wait_until
 from browser.pages import wait_in_page
 
 pytestmark = pytest.mark.needs_chromium
@@ -70,6 +70,36 @@ def test_an_address_shows_the_same_report_to_everybody(lived_server: Server, ins
     expect(page.locator("#usage-rows-chart")).to_contain_text("partial")
     expect(page.locator("#usage-days")).to_contain_text("2 Mar 2026")
     assert inside.witness.errors == []
+
+
+def test_a_legend_stays_above_its_chart_when_the_window_changes(
+    lived_server: Server, inside: Any
+) -> None:
+    page = opened(inside, lived_server, DAYS)
+    assert drawn(page, "usage-effect-chart")
+
+    def overlap() -> float:
+        return float(
+            page.evaluate(
+                """() => {
+                    const chart = document.getElementById('usage-effect-chart');
+                    const edge = (one, side) =>
+                        chart.querySelector(one).getBoundingClientRect()[side];
+                    return edge('.legend', 'bottom') - edge('.nsewdrag', 'top');
+                }"""
+            )
+        )
+
+    for width, least in ((390, 0), (1280, 900)):
+        page.set_viewport_size({"width": width, "height": 800})
+        wait_in_page(
+            page,
+            "([least, most]) => { const { width } = document.querySelector("
+            "'#usage-effect-chart .js-plotly-plot')._fullLayout;"
+            " return least < width && width < most; }",
+            [least, width],
+        )
+        wait_until(lambda: overlap() <= 0, f"the legend above the chart at {width}", 20.0)
 
 
 def test_what_is_chosen_is_in_the_address(lived_server: Server, inside: Any) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from frontend.components.forecast import about, expected, expected_exact, slowed_lines, words
 from frontend.figures.calibration import promised_figure, reliability_figure
+from frontend.pages.calibration import show as show_calibration
 from frontend.pages.job.forecast import parts_of as job_parts
 from frontend.pages.submit.forecast import parts_of as submit_parts
+from frontend.shell import NO_CLUSTER
 from maat.vocabulary import ForecastBasis
 
 OF_WORK = {"basis": ForecastBasis.WORK, "precedents": 12}
@@ -113,6 +116,17 @@ def test_a_cancelled_question_has_no_times() -> None:
     note = "No job here can use h100: 1 job does not allow it."
     assert note in str(submit_parts({**whole, "notes": [note]}))
     assert "can use" not in str(submit_parts(whole))
+
+
+def test_calibration_without_a_cluster_leads_to_making_one() -> None:
+    api: Any = None  # nothing is asked
+    asked = show_calibration(api, _often=0, cluster_id=NO_CLUSTER, scheme="light")
+
+    shown: Any = asyncio.run(asked)
+
+    assert "No cluster yet" in str(shown["bins"])
+    assert "Make a cluster" in str(shown["bins"])
+    assert shown["held"].layout.meta["state"] == "empty"
 
 
 def test_figures_of_calibration_have_an_empty_state_and_draw_what_is_known() -> None:

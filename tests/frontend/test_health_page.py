@@ -16,7 +16,7 @@ HEALTH: Any = {
 
 
 def lines(table: Any) -> dict[str, list[str]]:
-    rows = table.children[1].children.children
+    rows = table.children[1].children.children.children
     return {row.children[0].children: [cell.children for cell in row.children[1:]] for row in rows}
 
 

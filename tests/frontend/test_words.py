@@ -16,6 +16,7 @@ from frontend.pages.rounds.told import verdict_parts
 from frontend.pages.simulation.callbacks import failed
 from frontend.pages.simulation.side_by_side import partners_of
 from frontend.pages.simulation.tables import runs_table
+from frontend.pages.usage.parts import hours, money
 from frontend.runs import run_names
 from frontend.theme import DARK, LIGHT, OKABE_ITO, READABLE_CONTRAST, contrast, legible, readable_on
 from maat.api.reason_words import evidence_words, reason_words
@@ -74,6 +75,8 @@ def test_percentages_have_no_decimals_unless_below_one(share: float | None, word
 
 def test_gpu_hours_have_one_decimal_and_times_are_utc() -> None:
     assert gpu_hours(1234.56) == "1 234.6"
+    assert [hours(value) for value in (999.94, 1234.56)] == ["999.9", "1 235"]
+    assert money("1234567.50", "EUR") == "1 234 567.50 EUR"
     assert clock("2026-11-20T12:03:04+02:00") == "20 Nov 10:03:04"
     assert plural(1, "job") == "1 job"
     assert plural(2, "job") == "2 jobs"
