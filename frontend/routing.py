@@ -28,6 +28,10 @@ def submits(button_id: str) -> dict[str, Any]:
     return {"data-submit": button_id}
 
 
+READS: dict[str, Any] = {"data-reads": ""}
+"""Makes a press of a button of a form wait until the form knows what was typed just before."""
+
+
 def click_target(store_id: str, **what: str) -> dict[str, Any]:
     """Makes a button put `what` it stands for, and when, into a store of its page.
 

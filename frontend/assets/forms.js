@@ -6,25 +6,27 @@
     const { maat } = window;
     const TOLD_AFTER = 350; // milliseconds: the debounce after which a field informs its form
     const DRAWN_AWAY = 5; // pixels
-    const pressed = new WeakSet(); // forms whose press waits
+    const pressed = new WeakSet(); // buttons whose press waits
     let typedAt = 0;
 
     document.addEventListener('input', (event) => {
         if (maat.around(event.target, '[data-submit]')) { typedAt = Date.now(); }
     }, true);
 
-    /* A press that comes before the form knows what was typed waits until it does. */
+    /* A press that comes before the form knows what was typed waits until it does: of the button
+       that submits it, and of others that read it. */
     document.addEventListener('click', (event) => {
         const form = maat.around(event.target, '[data-submit]');
+        const button = form && event.target.closest(`#${form.dataset.submit}, [data-reads]`);
         const left = typedAt + TOLD_AFTER - Date.now();
-        if (left <= 0 || !form || !event.target.closest(`#${form.dataset.submit}`)) { return; }
+        if (left <= 0 || !button) { return; }
         event.stopImmediatePropagation();
         event.preventDefault();
-        if (pressed.has(form)) { return; }
-        pressed.add(form);
+        if (pressed.has(button)) { return; }
+        pressed.add(button);
         setTimeout(() => {
-            pressed.delete(form);
-            document.getElementById(form.dataset.submit).click();
+            pressed.delete(button);
+            document.getElementById(button.id).click();
         }, left);
     }, true);
 

@@ -13,7 +13,15 @@ from dash.development.base_component import Component
 from frontend.addresses import add_page
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
-from frontend.components.cards import card, error_state, facts, page_title, refused_state, scrolls
+from frontend.components.cards import (
+    card,
+    error_state,
+    facts,
+    page_title,
+    refused_state,
+    scrolls,
+    skeleton,
+)
 from frontend.components.next_step import goes_to
 from frontend.components.notices import notice, refusal
 from frontend.components.own_quota import own_quota_card, register_own_quota
@@ -46,8 +54,8 @@ class Pressed(TypedDict, total=False):
 
 
 def layout(**_query: object) -> html.Div:
-    sessions = scrolls("account-sessions", label="Browsers that are signed in")
-    tokens = scrolls("account-tokens", label="Your tokens")
+    sessions = scrolls("account-sessions", skeleton(32), label="Browsers that are signed in")
+    tokens = scrolls("account-tokens", skeleton(120), label="Your tokens")
     elsewhere = dmc.Button(
         "Sign out elsewhere",
         id="account-elsewhere",
@@ -69,7 +77,7 @@ def layout(**_query: object) -> html.Div:
             ),
             html.Div(
                 [
-                    card("You", html.Div(id="account-facts"), className="span-6"),
+                    card("You", html.Div(skeleton(120), id="account-facts"), className="span-6"),
                     card("Password", _password(), className="span-6"),
                     own_quota_card("account-quota", className="span-12"),
                     card("Signed in", sessions, aside=elsewhere, className="span-12"),

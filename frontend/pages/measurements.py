@@ -21,6 +21,7 @@ from frontend.components.cards import (
     link_button,
     page_title,
     scrolls,
+    skeleton,
 )
 from frontend.components.dialogs import question, register_question
 from frontend.components.files import NoText, file_box, texts_in
@@ -62,7 +63,7 @@ class File(TypedDict):
 
 
 def layout(**_query: object) -> html.Div:
-    uploaded = scrolls("measurements-list", label="Uploaded measurements")
+    uploaded = scrolls("measurements-list", skeleton(64), label="Uploaded measurements")
     return html.Div(
         [
             page_title("Measurements", link_button("Simulate with them", "/simulate")),

@@ -14,7 +14,7 @@ from frontend.addresses import add_page, counting
 from frontend.api import Api, Failure
 from frontend.callbacks import Changes, answer
 from frontend.components import conditions
-from frontend.components.cards import card, empty_state, error_state, page_title, scrolls
+from frontend.components.cards import card, empty_state, error_state, page_title, scrolls, skeleton
 from frontend.components.laboratory_form import (
     SEEDS_WRONG,
     LaboratoryForm,
@@ -94,7 +94,7 @@ def layout(replay: QueryValue = None, **_query: object) -> html.Div:
     """`replay`: hours of the cluster's past that the form opens with."""
     text = query_value(replay) or ""
     hours = int(text) if is_hours(text) is None else None
-    simulations = scrolls("simulate-list", label="Simulations")
+    simulations = scrolls("simulate-list", skeleton(120), label="Simulations")
     return html.Div(
         [
             page_title("Simulate"),

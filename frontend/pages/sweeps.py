@@ -21,6 +21,7 @@ from frontend.components.cards import (
     link_button,
     page_title,
     scrolls,
+    skeleton,
 )
 from frontend.components.laboratory_form import (
     SEEDS_EXAMPLE,
@@ -108,7 +109,7 @@ FIELDS = (
 
 
 def layout(**_query: object) -> html.Div:
-    sweeps = scrolls("sweeps-list", label="Sweeps")
+    sweeps = scrolls("sweeps-list", skeleton(120), label="Sweeps")
     return html.Div(
         [
             page_title("Sweeps", link_button("Compare policies", "/simulate")),

@@ -107,6 +107,14 @@ def test_what_the_service_alone_knows_is_told_beside_its_field_too(
     expect(error_beside(page, "submit-name")).to_have_count(0)
 
 
+def test_a_trial_waits_for_what_was_typed_just_before(server: Any, inside: Any) -> None:
+    page = opened(server, inside)
+    page.fill("#submit-name", "tried at once")
+    page.click("#submit-try")
+
+    expect(page.locator("#submit-tried")).to_contain_text("Tried, not submitted")
+
+
 def test_what_the_cluster_lacks_is_not_offered(server: Any, inside: Any) -> None:
     page = opened(server, inside)
     page.locator("#submit-gpu-types").click()

@@ -11,7 +11,7 @@ from frontend.components.numbers import number_field
 from frontend.components.priority import priority_field
 from frontend.pages.submit.later import later_fields
 from frontend.pages.submit.model import ADAPTIVITY, KINDS, LABELS, NUMBERS, meaningless
-from frontend.routing import submits
+from frontend.routing import READS, submits
 from maat.api.jobs import JobBody
 
 HIDDEN, SHOWN = {"display": "none"}, {"display": "block"}
@@ -43,7 +43,7 @@ def job_fields(*, replaces: bool) -> html.Div:
     ]
     button = [
         dmc.Button("Submit job", id="submit-button", n_clicks=0),
-        dmc.Button("Try it", id="submit-try", variant="default", n_clicks=0),
+        dmc.Button("Try it", id="submit-try", variant="default", n_clicks=0, **READS),
         html.Span("Enter submits", className="hint"),
     ]
     return html.Div(

@@ -120,7 +120,7 @@ def _visited(browser: Browser, world: World, picture: Picture, said: list[str]) 
     server = world.empty if picture.state == "empty" else world.full
     try:
         page.goto(server.url + picture.path.format(**world.ids))
-        page.locator("h1, .page-title, #sign-in-button").first.wait_for()
+        page.locator(".page-head, #sign-in-button").first.wait_for()
         if picture.state != "loading":
             _await_quiet(page)
         if picture.steps is not None:
