@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-import sqlalchemy as sa
-from sqlmodel import Session, col, func, select
+from sqlmodel import Session
 
 from backend.accounts.identity import Principal
 from backend.clocktime import cluster_seconds
@@ -17,6 +16,7 @@ from backend.commands.spec import command_spec
 from backend.jobs.admission import declared_spec, least_count
 from backend.jobs.declarations import declaration_of
 from backend.jobs.models import Job
+from backend.jobs.queue import place_of
 from backend.jobs.remedies import RemedyFinder, Start, Trial
 from backend.jobs.service import checked_job, row_of
 from backend.moments import moment_of
@@ -28,9 +28,6 @@ from maat.models.catalog import load_catalog
 from maat.scheduling.explain import ReasonCode, sentence_of
 from maat.scheduling.job import JobSpec
 from maat.scheduling.quotas.reasons import QUOTA_CODES
-from maat.vocabulary import JobState
-
-WAITING = (JobState.SUBMITTED, JobState.PENDING, JobState.PREEMPTED)
 
 
 def try_submission(
@@ -45,7 +42,6 @@ def try_submission(
     trial = finder.trial_of_new(session, job)
     start = None if trial is None else trial.start
     runs_on = _runs_on(_spec(body, job, capacity), capacity)
-    waiting, ahead = _waiting(session, job)
     return DryRunOut(
         dry_run=True,
         cluster_id=cluster.id,
@@ -53,22 +49,9 @@ def try_submission(
         runs_on=runs_on,
         forecast="not-tried" if trial is None else "waits" if start is None else "starts",
         starts_with=None if start is None else _shown(start),
-        waiting=waiting,
-        position=ahead + 1,
+        **place_of(session, job),
         sentence=_untried(session, job, runs_on) if trial is None else _sentence(trial),
     )
-
-
-def _waiting(session: Session, job: Job) -> tuple[int, int]:
-    """Count the jobs that wait on the job's cluster, and those of them at least as urgent."""
-    urgent = func.count(sa.case((col(Job.priority) >= job.priority, 1)))
-    waits = (
-        col(Job.cluster_id) == job.cluster_id,
-        col(Job.finished_seconds).is_(None),
-        col(Job.state).in_([state.value for state in WAITING]),
-    )
-    waiting, ahead = session.exec(select(func.count(), urgent).where(*waits)).one()
-    return int(waiting), int(ahead)
 
 
 def _spec(body: JobBody, job: Job, capacity: Mapping[str, int]) -> JobSpec:

@@ -20,7 +20,7 @@ from backend.jobs.remedies.words import plain_remedy, remedy_of_forerunner
 from backend.jobs.resources import reason_out, show_reason
 from backend.rounds.repository import round_before
 from backend.sight import Sight, jobs_named_in, sight_of
-from maat.api.job_answers import ExplanationOut, ReasonOut, Remedy
+from maat.api.job_answers import ExplanationOut, QueueOut, ReasonOut, Remedy
 from maat.api.job_words import FOLLOWS
 from maat.scheduling.explain import ReasonCode
 from maat.vocabulary import JobState
@@ -61,6 +61,7 @@ def explain(
     needs: Sequence[Job] = (),
     held: Sequence[Job] = (),
     paused: bool = False,
+    queue: QueueOut | None = None,
 ) -> ExplanationOut:
     """Explain a job's allocation.
 
@@ -69,6 +70,7 @@ def explain(
     event of a command's failure, with its last attempt; `setback`: of an attempt's, after which the
     job is tried again. `needs`: the jobs that it waits for; `held`: those that keep it waiting,
     also through others, until a person acts. `paused`: whether its cluster makes no rounds.
+    `queue`: its place among the jobs that wait.
     """
     reason = show_reason(job, sight) if failure is None else _failed(job, failure)
     stored, has_ended = job.reason_evidence, job.finished_seconds is not None
@@ -93,6 +95,7 @@ def explain(
         waited=last if has_ended and not has_gpus else _kept_wait(job, sight) or waited_for,
         ran=last if has_ended and has_gpus else None,
         choice=choice_out(last["evidence"]) if has_gpus else None,
+        queue=queue,
         remedies=offered,
         as_of_round=job.as_of_round,
         last_lines=[] if told is None else told.data.get("last_lines") or [],

@@ -19,6 +19,7 @@ from backend.jobs.demo import demo_bodies
 from backend.jobs.dependencies import held_forerunners, open_needs
 from backend.jobs.dry_run import try_submission
 from backend.jobs.explanation import explain, is_held_back, waited_for
+from backend.jobs.queue import place_if_waiting
 from backend.jobs.remedies import RemedyFinder
 from backend.jobs.remedies.permitting import permitted
 from backend.jobs.repository import (
@@ -370,6 +371,7 @@ def read_explanation(
         needs=open_needs(session, job.id) if follows else (),
         held=held,
         paused=cluster.paused,
+        queue=place_if_waiting(session, job),
     )
     may = permitted(principal, job, explained["remedies"], others=held)
     return ExplanationOut({**explained, "remedies": may})

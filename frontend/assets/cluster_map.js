@@ -158,12 +158,14 @@
     /* How far nodes stand from each other. */
     function apart(size) { return size < NAMED ? {x: 6, y: 3} : {x: 8, y: 8}; }
 
+    /* Infinity if a node is wider than the place. */
     function tallness(byType, size, width, named, wide) {
         return Object.keys(byType).reduce((height, type) => {
             let row = 0, rows = 1;
             byType[type].forEach(node => {
                 const name = wide ? node.name.length * LETTER : 0;
                 const needs = Math.max(node.gpu_count * size, name) + apart(size).x;
+                if (node.gpu_count * size > width) { height = Infinity; }
                 if (row && row + needs > width + apart(size).x) { rows += 1; row = 0; }
                 row += needs;
             });

@@ -204,6 +204,16 @@ class RunsOnOut(TypedDict):
     cluster_gpus: int
 
 
+class QueueOut(TypedDict):
+    """A place among the jobs that wait on a cluster now, of all tenants, from 1.
+
+    By priority, then by submission. A policy may go by other things.
+    """
+
+    waiting: int
+    position: int
+
+
 class DryRunOut(TypedDict):
     """What a submission would make. Nothing was stored."""
 
@@ -317,6 +327,10 @@ class ExplanationOut(TypedDict):
     ]
     choice: Annotated[
         ChoiceOut | None, Field(description="Of a job that holds GPUs, or held them at its end.")
+    ]
+    queue: Annotated[
+        QueueOut | None,
+        Field(description="Its place among the jobs that wait; null if it does not."),
     ]
     remedies: list[Remedy]
     as_of_round: int | None

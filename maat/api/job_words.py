@@ -21,6 +21,15 @@ def follows_others(job: Mapping[str, Any]) -> bool:
     return job["state"] == "paused" and waits and not job.get("pause_requested")
 
 
+def place_words(waiting: int, position: int, *, would: str = "it is") -> str:
+    """Return what a place among the jobs that wait means. `would`: of a job that is not there."""
+    jobs = "1 job waits" if waiting == 1 else f"{waiting:,} jobs wait".replace(",", " ")
+    return (
+        f"{jobs} on the cluster now. By priority, then by submission, {would} number {position}; "
+        "the policy may go by other things."
+    )
+
+
 def state_in_words(job: Mapping[str, Any]) -> str:
     """Return a job's state, or what says more.
 

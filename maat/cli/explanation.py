@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from maat.api.job_words import place_words
 from maat.api.reason_words import evidence_words
 
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ def explanation_lines(job: JobOut, explanation: ExplanationOut) -> list[str]:
     """Return what holds, why it has what it has, the numbers, and remedies with their commands."""
     primary = explanation["primary"]
     lines = [primary["sentence"]]
+    if queue := explanation["queue"]:
+        lines.append(place_words(queue["waiting"], queue["position"]))
     if explanation["choice"]:
         lines += [] if job["finished_at"] is None else ["As of its last round:"]
         lines += [f"  {sentence}" for sentence in explanation["choice"]["sentences"]]

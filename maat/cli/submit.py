@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from maat.api.job_words import place_words
 from maat.cli import job_file
 from maat.cli.command_line import RunOptions, run_body
 from maat.cli.completion import model_names
@@ -304,8 +305,8 @@ def dry_run_lines(found: DryRunOut) -> list[str]:
         f"  {one['gpu_type']}: from {one['least_gpus']} of {one['cluster_gpus']} GPUs"
         for one in found["runs_on"]
     ]
-    place = f"{found['waiting']} jobs wait there now; by priority, then by submission, it would be "
-    return [found["sentence"], f"{place}number {found['position']}", "It could run on", *types]
+    place = place_words(found["waiting"], found["position"], would="it would be")
+    return [found["sentence"], place, "It could run on", *types]
 
 
 def _cluster_of_commands(maat: Client) -> str:

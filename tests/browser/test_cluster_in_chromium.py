@@ -189,3 +189,17 @@ def test_the_grids_of_the_page_have_nothing_to_complain_of(server: Any, tab: Any
     page.locator("#cluster-nodes .ag-row .swatch").first.wait_for()
 
     assert [text for text in said if "AG Grid" in text] == []
+
+
+def test_a_node_is_no_wider_than_the_map_of_a_small_cluster(server: Any, inside: Any) -> None:
+    nodes = [{"name": "only", "gpu_type": "a100", "gpu_count": 16}]
+    cluster = server.client.create_cluster({"name": "one node", "nodes": nodes})
+    page = inside.follow(f"{server.url}/?cluster={cluster['id']}")
+    page.locator("#overview-map .gpu-stretch").first.wait_for()
+
+    wait_in_page(
+        page,
+        "() => { const map = document.getElementById('overview-map');"
+        " return map.clientWidth > 0 && map.scrollWidth <= map.clientWidth; }",
+    )
+    server.client.send(calls.act_on_cluster(cluster["id"], "pause"))

@@ -106,6 +106,7 @@ def test_a_failure_shows_its_cause_and_last_lines_as_text() -> None:
         "waited": None,
         "ran": None,
         "choice": None,
+        "queue": None,
         "remedies": [],
         "last_lines": ["<b>x</b>", "ValueError"],
     }
@@ -113,6 +114,10 @@ def test_a_failure_shows_its_cause_and_last_lines_as_text() -> None:
     assert sentence in text_of(card)
     (lines,) = (part for part in card.children if isinstance(part, html.Pre))
     assert lines.children == "<b>x</b>\nValueError"
+    assert "on the cluster now" not in text_of(card)
+    waits = why({**job, "state": "pending"}, {**told, "queue": {"waiting": 3, "position": 2}})
+    assert "3 jobs wait on the cluster now." in text_of(waits)
+    assert "it is number 2" in text_of(waits)
 
 
 def test_what_was_learnt_is_told_in_words_with_its_error() -> None:

@@ -21,7 +21,7 @@ from maat.api.job_answers import (
     ReasonOut,
     Remedy,
 )
-from maat.api.job_words import follows_others
+from maat.api.job_words import follows_others, place_words
 from maat.api.reason_words import evidence_words, reason_words
 
 PRESSES: dict[str, str] = {
@@ -49,6 +49,7 @@ def why(job: JobOut, explanation: ExplanationOut) -> Component:
             html.Div(sentence, className="sentence"),
             *_failure(explanation),
             *(_choice_words(choice, ended=ended) if choice else []),
+            *_place(explanation),
             *_also(explanation["reasons"][1:]),
             *_earlier(explanation["waited"], "Before, it waited"),
             *([html.Ul(remedies, className="remedies")] if remedies else []),
@@ -57,6 +58,14 @@ def why(job: JobOut, explanation: ExplanationOut) -> Component:
         aside=dmc.Group(_source(job, primary), gap=12),
         className="explanation",
     )
+
+
+def _place(explanation: ExplanationOut) -> list[Component]:
+    """How many wait before it."""
+    queue = explanation["queue"]
+    if queue is None:
+        return []
+    return [html.Div(place_words(queue["waiting"], queue["position"]), className="hint")]
 
 
 def _failure(explanation: ExplanationOut) -> list[Component]:

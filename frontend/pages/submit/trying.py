@@ -10,6 +10,7 @@ from frontend.components.cards import refused_state
 from frontend.components.states import gpu_chip
 from frontend.formatting import plural
 from maat.api.job_answers import DryRunOut
+from maat.api.job_words import place_words
 from maat.client import ApiError
 from maat.client.calls import RawBody
 
@@ -61,7 +62,4 @@ def queue_words(found: DryRunOut) -> str:
     """Return where the job would stand among those that wait."""
     if not found["waiting"]:
         return "No job waits on the cluster now."
-    return (
-        f"{plural(found['waiting'], 'job')} wait on the cluster now. By priority, then by "
-        f"submission, it would be number {found['position']}; the policy may go by other things."
-    )
+    return place_words(found["waiting"], found["position"], would="it would be")
