@@ -11,6 +11,8 @@ from dash import ClientsideFunction, Dash, Input, Output, dcc
 
 QueryValue: TypeAlias = "str | Sequence[str] | None"
 """What an address gives for a parameter: a list where it stands several times."""
+Props: TypeAlias = dict[str, Any]
+"""Attributes of a component that its class does not name."""
 
 
 def in_browser(app: Dash, function: str, *dependencies: Any, **more: Any) -> None:
@@ -18,21 +20,21 @@ def in_browser(app: Dash, function: str, *dependencies: Any, **more: Any) -> Non
     app.clientside_callback(ClientsideFunction("maat", function), *dependencies, **more)  # type: ignore[no-untyped-call]
 
 
-def aria(label: str) -> dict[str, Any]:
+def aria(label: str) -> Props:
     """The name of a control that shows none."""
     return {"aria-label": label}
 
 
-def submits(button_id: str) -> dict[str, Any]:
+def submits(button_id: str) -> Props:
     """Makes a box of fields a form: Enter in one of them presses this button."""
     return {"data-submit": button_id}
 
 
-READS: dict[str, Any] = {"data-reads": ""}
+READS: Props = {"data-reads": ""}
 """Makes a press of a button of a form wait until the form knows what was typed just before."""
 
 
-def click_target(store_id: str, **what: str) -> dict[str, Any]:
+def click_target(store_id: str, **what: str) -> Props:
     """Makes a button put `what` it stands for, and when, into a store of its page.
 
     For buttons in a part that is drawn again: a drawn-again button has lost its n_clicks, and with
