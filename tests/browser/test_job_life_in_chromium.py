@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from browser.conftest import wait_until
-from browser.pages import await_value
+from browser.pages import await_value, wait_in_page
 
 pytestmark = pytest.mark.needs_chromium
 
@@ -63,11 +63,11 @@ def test_the_cards_of_a_job_that_has_ended_leave_no_hole(server: Any, inside: An
         return [round(end) for end in found]
 
     wait_until(lambda: len(set(ends())) == 1, f"both stacks to end together: {ends()}")
-    chart = page.locator("#job-timeline").bounding_box()
-    card = page.locator(".card.fills").bounding_box()
-    assert chart is not None
-    assert card is not None
-    assert card["height"] - chart["height"] < 70
+    wait_in_page(
+        page,
+        "() => document.querySelector('.card.fills').offsetHeight"
+        " - document.getElementById('job-timeline').offsetHeight < 70",
+    )
 
 
 def test_a_job_that_lives_is_edited_on_its_page(server: Any, inside: Any) -> None:
