@@ -26,10 +26,11 @@ from backend.settings import Settings
 from frontend.api import Api, Failure
 from frontend.failures import LoggedFailures
 from frontend.first_visit import first_layout, with_first_visit
-from frontend.index import INDEX, INDEX_SCRIPT_HASH, LIBRARIES, OWN_SCRIPTS
+from frontend.index import CHARTS_SCRIPT, INDEX, INDEX_SCRIPT_HASH, LIBRARIES, OWN_SCRIPTS
 from frontend.pages import PAGES
 from frontend.scripts import (
     ASSETS,
+    CHARTS_PATH,
     LIBRARY,
     serve_charts_script,
     serve_libraries,
@@ -85,7 +86,7 @@ def mount_pages(service: FastAPI) -> Dash:
         pages_folder="",
         assets_folder=str(ASSETS),
         assets_ignore=r"\.js$",
-        index_string=INDEX.replace(OWN_SCRIPTS, own_scripts),
+        index_string=INDEX.replace(OWN_SCRIPTS, own_scripts).replace(CHARTS_SCRIPT, CHARTS_PATH),
         title="Maat",
         update_title="",
         compress=True,

@@ -22,7 +22,6 @@ from frontend.shell import shell_layout
 
 LAYOUT_PLACE = "maat-first-layout"
 PRELOADS_PLACE = "<!-- maat-preloads -->"
-_CHARTS = ("/_dash-component-suites/dash/dcc/async-graph.js", CHARTS_PATH)
 _ANSWERS = ("/_dash-dependencies", "/api/v1/health")
 
 
@@ -58,7 +57,7 @@ def with_first_visit(html: str, layout: Component | None, *, grid_script: str) -
 def _preloads(layout: Component, grid_script: str) -> Iterator[str]:
     parts = list(layout._traverse())  # type: ignore[no-untyped-call]
     scripts = [
-        *(_CHARTS if any(isinstance(part, dcc.Graph) for part in parts) else ()),
+        *([CHARTS_PATH] if any(isinstance(part, dcc.Graph) for part in parts) else ()),
         *([grid_script] if any(isinstance(part, AgGrid) for part in parts) else ()),
     ]
     for address in _ANSWERS:

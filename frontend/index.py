@@ -75,6 +75,7 @@ INDEX = """<!DOCTYPE html>
         <footer>
             {%config%}
             <script id="first-layout" type="application/json">maat-first-layout</script>
+            <script type="text/plain" id="charts-script" data-src="maat-charts-script"></script>
             <script src="maat-libraries"></script>
             {%scripts%}
             <script src="maat-own-scripts"></script>
@@ -85,7 +86,7 @@ INDEX = """<!DOCTYPE html>
 """
 
 # These stand for the addresses of scripts.
-LIBRARIES, OWN_SCRIPTS = "maat-libraries", "maat-own-scripts"
+LIBRARIES, OWN_SCRIPTS, CHARTS_SCRIPT = "maat-libraries", "maat-own-scripts", "maat-charts-script"
 
 _SCRIPT = INDEX.partition("<script>")[2].partition("</script>")[0]
 # What the Content-Security-Policy calls it, so that it, and no injected one, may run.

@@ -28,6 +28,7 @@ OWN_PATH = "/assets/maat.js"
 LIBRARIES_PATH = "/_dash-component-suites/dash/dcc/libraries.js"
 LIBRARY = re.compile(r'<script src="/_dash-component-suites/([^"?]+)"></script>\n?')
 NOT_AT_ONCE = ("dash/dash_table/", "dash_ag_grid/")  # never, and with the first grid
+AT_ONCE = ("dash/dcc/async-graph.js",)  # Dash would ask for it with the first chart
 APART = "worker_"  # a browser runs these apart from the pages
 _FOR_A_YEAR = "public, max-age=31536000, immutable"
 
@@ -47,7 +48,8 @@ def serve_own_scripts(service: FastAPI) -> str:
 def serve_libraries(service: FastAPI, tags: str) -> str:
     """Serve the scripts of these tags as one; return its address, which names its content."""
     named = [str(check_fingerprint(name)[0]) for name in LIBRARY.findall(tags)]  # type: ignore[no-untyped-call]
-    used = [_file_of(name) for name in named if not name.startswith(NOT_AT_ONCE)]
+    at_once = [*(name for name in named if not name.startswith(NOT_AT_ONCE)), *AT_ONCE]
+    used = [_file_of(name) for name in at_once]
     version = _serve(service, LIBRARIES_PATH, b"\n;\n".join(file.read_bytes() for file in used))
     service.routes.insert(0, service.routes.pop())  # before that of Dash
     return f"{LIBRARIES_PATH}?v={version}"

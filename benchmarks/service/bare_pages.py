@@ -2,17 +2,21 @@
 
 Charts alone: one static page with Plotly's script and the figures. With grids: a Dash page with
 the grids' rows and the same figures. Nothing of it is asked for again.
+
+What Dash itself takes: a page of Dash and Mantine with the same script of libraries as Maat's
+pages, either empty or with the same charts.
 """
 
 from __future__ import annotations
 
 import json
 import multiprocessing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import dash_mantine_components as dmc
 import uvicorn
 from dash import Dash, dcc, html
 from dash_ag_grid import AgGrid
@@ -22,7 +26,7 @@ from playwright.sync_api import Page
 
 from benchmarks.service.bare import Alive
 from benchmarks.service.real_server import await_answer, free_port
-from frontend.scripts import CHARTS_PATH, serve_charts_script
+from frontend.scripts import CHARTS_PATH, LIBRARY, serve_charts_script, serve_libraries
 
 CHART, ROW = ".js-plotly-plot .plot-container", ".ag-center-cols-container .ag-row"
 _DRAWN = """() => {
@@ -62,12 +66,29 @@ def drawn(page: Page) -> Drawn:
     return Drawn(found["charts"], found["grids"])
 
 
+EMPTY_WANTED = [("#nothing", 1)]
+"""What shows that the empty page of Dash is there."""
+
+
 @contextmanager
 def bare_page(shown: Drawn) -> Iterator[str]:
     """Serve it in a process of its own; yields its address."""
+    with _served(_serve, shown) as url:
+        yield url
+
+
+@contextmanager
+def dash_page(shown: Drawn | None) -> Iterator[str]:
+    """Serve a page of Dash and Mantine with these charts; None: an empty one."""
+    with _served(_serve_dash, shown) as url:
+        yield url
+
+
+@contextmanager
+def _served(serve: Callable[[Any, int], None], shown: Drawn | None) -> Iterator[str]:
     port = free_port()
     context = multiprocessing.get_context("spawn")
-    process = context.Process(target=_serve, args=(shown, port), daemon=True)
+    process = context.Process(target=serve, args=(shown, port), daemon=True)
     process.start()
     url = f"http://127.0.0.1:{port}/"
     try:
@@ -87,6 +108,27 @@ def _serve(shown: Drawn, port: int) -> None:
     else:
         text = _static(shown.charts)
         service.add_api_route("/", lambda: HTMLResponse(text), methods=["GET"])
+    uvicorn.run(service, port=port, log_level="warning")
+
+
+class _OneScript(Dash):
+    """Dash whose libraries are one script, as those of Maat's pages."""
+
+    libraries = ""
+
+    def index(self) -> str:
+        html: str = super().index()  # type: ignore[no-untyped-call]
+        script = f'<footer><script src="{self.libraries}"></script>'
+        return LIBRARY.sub("", html).replace("<footer>", script)
+
+
+def _serve_dash(shown: Drawn | None, port: int) -> None:
+    service = FastAPI()
+    serve_charts_script(service)
+    pages = _OneScript(server=service, backend="fastapi", compress=True)  # type: ignore[arg-type]
+    pages.libraries = serve_libraries(service, pages._generate_scripts_html())
+    charts = [_graph(chart) for chart in shown.charts] if shown else []
+    pages.layout = dmc.MantineProvider(html.Div(charts, id="nothing"))
     uvicorn.run(service, port=port, log_level="warning")
 
 

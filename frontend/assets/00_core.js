@@ -4,6 +4,7 @@
     'use strict';
 
     const maat = window.maat;
+    const AGAIN_MILLISECONDS = 3000;
 
     /* Adds callbacks that Python registers with `in_browser(app, "name", ...)`. */
     maat.callbacks = (functions) => {
@@ -24,6 +25,15 @@
         const api = window.dash_component_api;
         try { return api.getLayout(id) || null; } catch (left) { return null; }
     };
+
+    /* Runs a script that comes later, and asks for it again until it has come. */
+    maat.runScript = (address) => new Promise((done) => {
+        const script = document.createElement('script');
+        script.src = address;
+        script.onload = done;
+        script.onerror = () => setTimeout(() => done(maat.runScript(address)), AGAIN_MILLISECONDS);
+        document.head.append(script);
+    });
 
     /* The element at or around the target of an event that matches, else null. */
     maat.around = (target, selector) => (target.closest ? target.closest(selector) : null);

@@ -3,19 +3,8 @@
 (() => {
     'use strict';
 
-    const { React } = window;
-    const AGAIN_MILLISECONDS = 3000;
+    const { maat, React } = window;
     let grid = null, comes = null;
-
-    function load() {
-        const script = document.createElement('script');
-        script.src = document.getElementById('grid-script').dataset.src;
-        return new Promise((done, failed) => {
-            script.onload = done;
-            script.onerror = failed;
-            document.head.append(script);
-        });
-    }
 
     /* The script replaces this component by its own. Put back, it keeps the grids that it drew. */
     function keep() {
@@ -23,14 +12,9 @@
         window.dash_ag_grid = { ...window.dash_ag_grid, AgGrid: GridLater };
     }
 
-    function wait() {
-        return load().then(keep, () => new Promise(
-            (next) => { setTimeout(() => next(wait()), AGAIN_MILLISECONDS); },
-        ));
-    }
-
     function asked() {
-        comes = comes || wait();
+        const { src } = document.getElementById('grid-script').dataset;
+        comes = comes || maat.runScript(src).then(keep);
         return comes;
     }
 

@@ -78,16 +78,7 @@ def graph(graph_id: str, *, height: int | str | None = None) -> html.Div:
     style = (
         {} if height is None else {"height": f"{height}px" if isinstance(height, int) else height}
     )
-    waiting = {
-        "data": [],
-        "layout": {
-            "xaxis": {"visible": False},
-            "yaxis": {"visible": False},
-            "paper_bgcolor": "rgba(0,0,0,0)",
-            "plot_bgcolor": "rgba(0,0,0,0)",
-            "meta": {"state": "waiting"},
-        },
-    }
+    waiting = {"data": [], "layout": {"meta": {"state": "waiting"}}}  # assets/graph_later.js
     drawn = dcc.Graph(id=graph_id, figure=waiting, config=GRAPH_CONFIG, style=style)
     table = html.Div(
         className="chart-table", tabIndex=0, role="region", **aria("The chart as a table")
