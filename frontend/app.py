@@ -7,6 +7,7 @@ the others use its API.
 from __future__ import annotations
 
 import re
+from asyncio import gather
 from inspect import isawaitable
 from typing import Any, cast
 from urllib.parse import urlencode
@@ -23,10 +24,11 @@ from starlette.exceptions import HTTPException
 from backend.app import create_app as create_service
 from backend.app import put_guards_outside
 from backend.settings import Settings
-from frontend.api import Api, Failure
+from frontend.api import Api
 from frontend.failures import LoggedFailures
 from frontend.first_visit import first_layout, with_first_visit
 from frontend.index import CHARTS_SCRIPT, INDEX, INDEX_SCRIPT_HASH, LIBRARIES, OWN_SCRIPTS
+from frontend.loading import Loaded, loaded
 from frontend.pages import PAGES
 from frontend.scripts import (
     ASSETS,
@@ -39,6 +41,8 @@ from frontend.scripts import (
 from frontend.shell import register_shell, shell_layout
 from frontend.suites import CompressedSuites
 from frontend.visitors import SIGN_IN, is_signed_out
+from maat.api.clusters import ClusterOut
+from maat.api.service import MeOut
 from maat.garbage import leave_out_what_is_loaded
 from worker.rehearsals.rehearsal import LiveRehearsal
 
@@ -129,10 +133,14 @@ def _answer_every_page_path(service: FastAPI, pages: Pages, api: Api) -> None:
 
     async def page(request: Request) -> Response:
         known = any(_matches(entry, request.url.path) for entry in dash.page_registry.values())
-        if known and request.url.path != SIGN_IN and await _must_sign_in(api, request):
-            return _to_sign_in(request)
+        told: dict[str, Any] = {}
+        if request.url.path != SIGN_IN:
+            clusters, me = await _asked_for_frame(api, request)
+            if known and me.failure is not None and is_signed_out(me.failure):
+                return _to_sign_in(request)
+            told = {"clusters": clusters.answer, "me": me.answer}
         sent = request.scope["raw_path"], request.scope["query_string"]
-        layout = first_layout(*(part.decode("latin-1") for part in sent))
+        layout = first_layout(*(part.decode("latin-1") for part in sent), **told)
         return await page_of_status(request, 200 if known else 404, layout)
 
     async def page_of_status(
@@ -156,17 +164,12 @@ def _answer_every_page_path(service: FastAPI, pages: Pages, api: Api) -> None:
     service.routes.insert(0, service.routes.pop())  # before that of Dash, which asks nobody
 
 
-async def _must_sign_in(api: Api, request: Request) -> bool:
-    """Return whether the service knows nothing of who asks for a page.
-
-    If it cannot tell, the page comes and says why.
-    """
-    try:
-        async with api.client_of(request.scope) as maat:
-            await maat.me()
-    except Failure as error:
-        return is_signed_out(error)
-    return False
+async def _asked_for_frame(
+    api: Api, request: Request
+) -> tuple[Loaded[list[ClusterOut]], Loaded[MeOut]]:
+    """Ask the service for what the frame of the visitor's pages shows."""
+    async with api.client_of(request.scope) as maat:
+        return await gather(loaded(maat.clusters()), loaded(maat.me()))
 
 
 def _to_sign_in(request: Request) -> Response:

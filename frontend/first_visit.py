@@ -1,7 +1,8 @@
 """What the HTML of a page brings along, so that a first visit waits for less.
 
 Its layout: the frame with the page of the address in it, for which Dash would ask twice, one
-request after the other (assets/first_visit.js gives it to Dash). And the addresses of what the page
+request after the other; who the visitor is and which clusters there are, for which the frame would
+ask then (assets/first_visit.js adds what only the browser knows, and gives it to Dash). And the addresses of what the page
 asks for as soon as its scripts run: the browser fetches that beside them.
 """
 
@@ -19,22 +20,27 @@ from dash_ag_grid import AgGrid
 
 from frontend.scripts import CHARTS_PATH
 from frontend.shell import shell_layout
+from maat.api.clusters import ClusterOut
+from maat.api.service import MeOut
 
 LAYOUT_PLACE = "maat-first-layout"
 PRELOADS_PLACE = "<!-- maat-preloads -->"
 _ANSWERS = ("/_dash-dependencies", "/api/v1/health")
 
 
-def first_layout(path: str, query: str) -> Component:
+def first_layout(
+    path: str, query: str, *, clusters: list[ClusterOut] | None = None, me: MeOut | None = None
+) -> Component:
     """Return the frame with the page of an address in it, as Dash's router would fill it.
 
-    Both parts of the address are as the browser sent them.
+    Both parts of the address are as the browser sent them. `clusters`, `me`: what the service
+    answered to the visitor; None if it did not.
     """
     entry, in_path = _path_to_page(path.strip("/"))  # type: ignore[no-untyped-call]
     asked = _parse_query_string(f"?{query}")  # type: ignore[no-untyped-call]
     entry = entry or _not_found()
     page: Component = entry["layout"](**{**(in_path or {}), **asked})
-    frame: Component = shell_layout(page, entry["title"])
+    frame: Component = shell_layout(page, entry["title"], clusters=clusters, me=me)
     return frame
 
 

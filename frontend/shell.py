@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from functools import partial
+from typing import TypeAlias
 
 import dash_mantine_components as dmc
 from dash import ALL, Dash, Input, Output, State, dcc, html, page_container
@@ -17,11 +18,14 @@ from frontend.routing import aria, in_browser
 from frontend.theme import MANTINE_THEME
 from frontend.visitors import (
     HIDDEN,
+    MAY_ADMINISTER,
     is_signed_out,
     register_visitor,
     visitor_parts,
     visitor_stores,
 )
+from maat.api.clusters import ClusterOut
+from maat.api.service import MeOut
 from maat.client import Unreachable
 
 HEARTBEAT_MILLISECONDS = 3000
@@ -45,6 +49,8 @@ NAVIGATION = (
     ("Admin", "/admin", "admin"),
 )
 ONLY_FOR_SOME = ("/admin",)  # shown once it is known that the visitor may open them
+Choices: TypeAlias = list[dict[str, str]]
+"""Clusters to choose from, each by its `value`, an id, and its `label`."""
 SCHEMES = (("light", "Light"), ("dark", "Dark"), ("system", "System"))
 SHORTCUTS = (
     ("/", "Search jobs"),
@@ -65,8 +71,18 @@ SHORTCUTS = (
 )
 
 
-def shell_layout(page: Component | None = None, title: str | None = None) -> dmc.MantineProvider:
-    """The frame, with a page and its title in it. Without one, Dash's router fills it."""
+def shell_layout(
+    page: Component | None = None,
+    title: str | None = None,
+    *,
+    clusters: list[ClusterOut] | None = None,
+    me: MeOut | None = None,
+) -> dmc.MantineProvider:
+    """The frame, with a page and its title in it. Without one, Dash's router fills it.
+
+    `clusters`, `me`: what the visitor sees, and who that is; None: a callback asks for it.
+    """
+    offered = None if clusters is None else choices_of(clusters)
     container = deepcopy(page_container)  # Dash's own is shared by all who ask
     container["_pages_content"].children = page
     container["_pages_store"].data = {"title": title} if title else None
@@ -80,8 +96,8 @@ def shell_layout(page: Component | None = None, title: str | None = None) -> dmc
             dcc.Location(id="here", refresh=False),
             dcc.Interval(id="heartbeat", interval=HEARTBEAT_MILLISECONDS),
             dcc.Store(id="live"),
-            dcc.Store(id="clusters"),
-            *visitor_stores(),
+            dcc.Store(id="clusters", data=offered),
+            *visitor_stores(known=me is not None),
             dcc.Store(id="scheme"),
             dcc.Store(id="nav-open", data=True, storage_type="local"),
             dcc.Store(id="nav-over", data=False),
@@ -93,8 +109,8 @@ def shell_layout(page: Component | None = None, title: str | None = None) -> dmc
                 padding=0,
                 transitionDuration=0,
                 children=[
-                    _header(),
-                    _navbar(),
+                    _header(offered or [], me),
+                    _navbar(me),
                     dmc.AppShellMain(
                         html.Div(
                             [
@@ -146,12 +162,12 @@ def _stale_note() -> html.Div:
     return html.Div(id="stale-note", className="stale-note", role="status")
 
 
-def _header() -> dmc.AppShellHeader:
+def _header(offered: Choices, me: MeOut | None) -> dmc.AppShellHeader:
     return dmc.AppShellHeader(
         dmc.Group(
             [
-                dmc.Group(_header_left(), gap=12, wrap="nowrap", className="header-left"),
-                dmc.Group(_header_right(), gap=12, wrap="nowrap"),
+                dmc.Group(_header_left(offered), gap=12, wrap="nowrap", className="header-left"),
+                dmc.Group(_header_right(me), gap=12, wrap="nowrap"),
             ],
             justify="space-between",
             gap=8,
@@ -162,7 +178,7 @@ def _header() -> dmc.AppShellHeader:
     )
 
 
-def _header_left() -> list[Component]:
+def _header_left(offered: Choices) -> list[Component]:
     """The button of the navigation, the brand, and the choice of the cluster."""
     toggle = html.Button(
         className="icon-button icon-menu",
@@ -173,7 +189,7 @@ def _header_left() -> list[Component]:
     brand = [html.Span(className="mark"), html.Span("Maat", className="brand-name")]
     clusters = dmc.Select(
         id="cluster-select",
-        data=[],
+        data=offered,
         size="xs",
         className="cluster-select",
         allowDeselect=False,
@@ -183,7 +199,7 @@ def _header_left() -> list[Component]:
     return [toggle, dcc.Link(brand, href="/", className="brand"), clusters]
 
 
-def _header_right() -> list[Component]:
+def _header_right(me: MeOut | None) -> list[Component]:
     """How fresh the data is, the choice of the colours, and the way to the help."""
     fresh = [
         html.Span("●", className="fresh-glyph"),
@@ -208,7 +224,7 @@ def _header_right() -> list[Component]:
     )
     return [
         html.Span(fresh, id="freshness", className="freshness waiting", role="status"),
-        *visitor_parts(),
+        *visitor_parts(me),
         schemes,
         helps,
     ]
@@ -222,7 +238,8 @@ def _icon(shape: str, words: str) -> html.Span:
     )
 
 
-def _navbar() -> dmc.AppShellNavbar:
+def _navbar(me: MeOut | None) -> dmc.AppShellNavbar:
+    may_administer = me is not None and MAY_ADMINISTER in me["permissions"]
     links = [
         dcc.Link(
             [html.Span(className=f"icon icon-{icon}"), html.Span(label, className="nav-label")],
@@ -230,7 +247,7 @@ def _navbar() -> dmc.AppShellNavbar:
             id={"nav": icon, "to": path},
             className="nav-link",
             title=label,
-            style=HIDDEN if path in ONLY_FOR_SOME else None,
+            style=HIDDEN if path in ONLY_FOR_SOME and not may_administer else None,
         )
         for label, path, icon in NAVIGATION
     ]
@@ -243,6 +260,7 @@ def _navbar() -> dmc.AppShellNavbar:
     return dmc.AppShellNavbar(
         html.Nav([*links, html.Div(className="nav-space"), docs], className="nav", **aria("Pages")),
         id="navbar",
+        className="navbar-away",
         withBorder=True,
     )
 
@@ -260,7 +278,10 @@ def _help() -> dmc.Modal:
 
 
 def register_shell(app: Dash, api: Api) -> None:
-    """Register the callbacks of the frame. What needs no data runs in the browser."""
+    """Register the callbacks of the frame. What needs no data runs in the browser.
+
+    Those that do not run at first find the frame as they would leave it (assets/first_visit.js).
+    """
     _register_frame(app)
     _register_clusters(app)
     answer(
@@ -274,6 +295,7 @@ def register_shell(app: Dash, api: Api) -> None:
         },
         inputs={"_live": Input("live", "data")},
         state={"offered": State("clusters", "data")},
+        prevent_initial_call=True,  # without them in the HTML, the first beat asks
     )
     register_visitor(app, api)
 
@@ -286,6 +308,7 @@ def _register_frame(app: Dash) -> None:
         Output("mantine", "forceColorScheme"),
         Output("scheme", "data"),
         Input("scheme-choice", "value"),
+        State("scheme", "data"),
     )
     in_browser(
         app,
@@ -317,12 +340,14 @@ def _register_frame(app: Dash) -> None:
         Output("navbar", "className"),
         Input("nav-open", "data"),
         Input("nav-over", "data"),
+        prevent_initial_call=True,
     )
     in_browser(
         app,
         "markHere",
         *[Output({"nav": icon, "to": path}, "className") for _, path, icon in NAVIGATION],
         Input("here", "pathname"),
+        prevent_initial_call=True,
     )
     in_browser(
         app,
@@ -342,6 +367,7 @@ def _register_clusters(app: Dash) -> None:
         Output("cluster-select", "style"),
         Input("clusters", "data"),
         State("cluster-select", "value"),
+        prevent_initial_call=True,
     )
     in_browser(
         app,
@@ -365,6 +391,7 @@ def _register_clusters(app: Dash) -> None:
         "clusterLinks",
         *[Output({"nav": icon, "to": path}, "href") for _, path, icon in NAVIGATION],
         Input("cluster-select", "value"),
+        prevent_initial_call=True,
     )
     in_browser(
         app,
@@ -385,7 +412,11 @@ async def offer_clusters(
         if is_signed_out(error):  # the browser is led to the page for it
             return {"problem": None, "over": True}
         return {"problem": error_state(error) if offered is None else None}
-    data = [{"value": cluster["id"], "label": cluster["name"]} for cluster in clusters]
+    data = choices_of(clusters)
     if data == offered:
         return {"problem": None}
     return {"choices": data, "clusters": data, "problem": None}
+
+
+def choices_of(clusters: list[ClusterOut]) -> Choices:
+    return [{"value": cluster["id"], "label": cluster["name"]} for cluster in clusters]

@@ -6,6 +6,7 @@ The service decides what they may do; the pages hide what it would refuse.
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
@@ -13,6 +14,7 @@ from dash.development.base_component import Component
 from frontend.api import Api, Failure
 from frontend.callbacks import Changes, answer
 from frontend.routing import in_browser
+from maat.api.service import MeOut
 from maat.client import ApiError
 
 MAY_ADMINISTER = "users:read"
@@ -21,22 +23,31 @@ SIGNED_OUT = 401
 SIGN_IN = "/sign-in"
 
 
-def visitor_parts() -> list[Component]:
+def visitor_parts(me: MeOut | None) -> list[Component]:
     """The link to the account, and the button that signs out, both hidden until it is known who."""
-    account = dcc.Link("", href="/account", id="visitor", className="visitor", style=HIDDEN)
+    told = _told_of(me) if me else {"name": "", "title": "", "link": HIDDEN, "out": HIDDEN}
+    account = dcc.Link(
+        told["name"],
+        href="/account",
+        id="visitor",
+        className="visitor",
+        title=told["title"],
+        style=told["link"],
+    )
     out = html.Button(
         "Sign out",
         id="sign-out",
         className="sign-out",
         n_clicks=0,
-        style=HIDDEN,
+        style=told["out"],
     )
     return [account, out]
 
 
-def visitor_stores() -> list[Component]:
-    stores = ("signed-out", "signed-out-since", "visitor-known")
-    return [dcc.Store(id=name) for name in stores]
+def visitor_stores(*, known: bool) -> list[Component]:
+    """`known`: whether the frame says already who looks at it."""
+    signed_out = dcc.Store(id="signed-out", data=False if known else None)
+    return [signed_out, *(dcc.Store(id=name) for name in ("signed-out-since", "visitor-known"))]
 
 
 def register_visitor(app: Dash, api: Api) -> None:
@@ -52,6 +63,7 @@ def register_visitor(app: Dash, api: Api) -> None:
             "over": Output("signed-out", "data"),
         },
         inputs={"path": Input("here", "pathname")},
+        prevent_initial_call=True,  # who it is came with the HTML, or `here` learns its path
     )
     in_browser(
         app,
@@ -67,6 +79,7 @@ def register_visitor(app: Dash, api: Api) -> None:
         Input("signed-out", "data"),
         Input("signed-out-since", "data"),
         State("here", "pathname"),
+        prevent_initial_call=True,
     )
 
 
@@ -81,12 +94,19 @@ async def show_visitor(api: Api, *, path: str | None) -> Changes:
         hidden: Changes = {"link": HIDDEN, "out": HIDDEN, "admin": HIDDEN}
         return {**hidden, "over": is_signed_out(error)}
     return {
+        **_told_of(me),
+        "admin": SHOWN if MAY_ADMINISTER in me["permissions"] else HIDDEN,
+        "over": False,
+    }
+
+
+def _told_of(me: MeOut) -> dict[str, Any]:
+    """What the frame says of a visitor, by the names of the outputs of `show_visitor`."""
+    return {
         "name": me["user"],
         "title": f"{me['role'].replace('_', ' ')} of {me['tenant']}",
         "link": SHOWN,
         "out": SHOWN if me["by"] == "session" else HIDDEN,
-        "admin": SHOWN if MAY_ADMINISTER in me["permissions"] else HIDDEN,
-        "over": False,
     }
 
 

@@ -134,26 +134,29 @@
     }
 
     function linksOf(outputs, cluster) {
-        const shownCluster = cluster === NO_CLUSTER ? null : cluster;
-        return outputs.map(output => withCluster(output.id.to, shownCluster));
+        return outputs.map(output => maat.linkWith(output.id.to, cluster));
+    }
+
+    /* The cluster of the address, by its id or its name, or that of what the page shows; else the
+       last choice, if it still exists; else the first. */
+    function clusterAmong(data, now) {
+        const path = window.location.pathname, inUrl = OF_CLUSTER.test(path);
+        const asked = inUrl ? inAddress() : ofPage[path];
+        const there = wanted => (
+            data.filter(one => one.value === wanted || one.label === wanted)[0]
+        );
+        const found = there(asked) || (!asked && (there(now) || there(last()) || data[0]));
+        if (inUrl && asked && found && found.value !== asked) {
+            setQuery({cluster: found.value});
+        }
+        return found ? found.value : (data.length && asked) || NO_CLUSTER;
     }
 
     maat.callbacks({
-        /* The cluster of the address, by its id or its name, or that of what the page shows; else
-           the last choice, if it still exists; else the first. Before the list of clusters has
-           come, none is chosen. */
+        /* Before the list of clusters has come, none is chosen. */
         clusterOf(data, now) {
             if (!data) { return [noUpdate(), noUpdate()]; }
-            const path = window.location.pathname, inUrl = OF_CLUSTER.test(path);
-            const asked = inUrl ? inAddress() : ofPage[path];
-            const there = wanted => (
-                data.filter(one => one.value === wanted || one.label === wanted)[0]
-            );
-            const found = there(asked) || (!asked && (there(now) || there(last()) || data[0]));
-            if (inUrl && asked && found && found.value !== asked) {
-                setQuery({cluster: found.value});
-            }
-            const value = found ? found.value : (data.length && asked) || NO_CLUSTER;
+            const value = clusterAmong(data, now);
             if (value !== now) { given.push(value); }
             return [value === now ? noUpdate() : value, {display: data.length ? null : 'none'}];
         },
@@ -272,6 +275,18 @@
             return setQuery({sort: sort === NEWEST_FIRST ? null : sort});
         }
     });
+
+    /* The cluster with which a page comes to be; its address then names it. */
+    maat.firstCluster = (data) => {
+        heard = clusterAmong(data, null);
+        if (heard !== NO_CLUSTER && OF_CLUSTER.test(window.location.pathname) && !inAddress()) {
+            setQuery({cluster: heard});
+        }
+        return heard;
+    };
+
+    /* Where a link to a page leads while this cluster is shown. */
+    maat.linkWith = (path, cluster) => withCluster(path, cluster === NO_CLUSTER ? null : cluster);
 
     maat.go = go;
     maat.setQuery = setQuery;

@@ -25,10 +25,10 @@
     });
 
     maat.callbacks({
-        scheme(choice) {
+        scheme(choice, shown) {
             const scheme = effective(choice);
             paint(scheme);
-            return [scheme, scheme];
+            return scheme === shown ? [maat.noUpdate(), maat.noUpdate()] : [scheme, scheme];
         },
     });
 })();

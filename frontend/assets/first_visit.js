@@ -1,4 +1,6 @@
-/* The layout that came with the HTML (first_visit.py): Dash gets it instead of asking for it. */
+/* The layout that came with the HTML (first_visit.py): Dash gets it instead of asking for it. What
+   only the browser knows is put in first: address, colours, the cluster of the last visit. So the
+   frame stands as its callbacks would leave it, and those of the page need not wait for them. */
 (() => {
     'use strict';
 
@@ -6,17 +8,61 @@
     const place = document.getElementById('first-layout');
     let text = place ? place.textContent : '';
 
-    /* The page in it is that of the address already: the router of the pages has nothing to do. */
-    function ofThisAddress(_key, value) {
-        if (!value || value.id !== '_pages_location') { return value; }
-        const { pathname, search } = window.location;
-        return { ...value, pathname, search };
+    /* Calls `found(id, props)` for each component that has an id. */
+    function each(part, found) {
+        if (Array.isArray(part)) { part.forEach((one) => each(one, found)); }
+        if (!part || !part.props) { return; }
+        if (part.props.id) { found(part.props.id, part.props); }
+        each(part.props.children, found);
+    }
+
+    function partsOf(layout) {
+        const parts = {}, links = [];
+        each(layout, (id, props) => {
+            if (typeof id === 'string') { parts[id] = props; }
+            if (id.to && (id.nav || id.words)) { links.push(props); }
+        });
+        return { parts, links };
+    }
+
+    /* Nobody need ask for the clusters then, and the page has its first beat. */
+    function chooseCluster(parts, links) {
+        const { data } = parts.clusters;
+        if (!data) { return; }
+        const value = maat.firstCluster(data);
+        const style = { display: data.length ? null : 'none' };
+        Object.assign(parts['cluster-select'], { value, style });
+        links.forEach((link) => { link.href = maat.linkWith(link.id.to, value); });
+        parts.live.data = { at: Date.now() };
+    }
+
+    /* The page is that of the address already: the router of the pages has nothing to do. The
+       frame asks who the visitor is as soon as it learns its path, unless that came too. */
+    function settle(parts, links) {
+        const { pathname, search, hash, href } = window.location;
+        const known = parts['signed-out'].data === false;
+        ['_pages_location', 'navigate', ...(known ? ['here'] : [])].forEach((id) => {
+            Object.assign(parts[id], { pathname, search, hash, href });
+        });
+        links.filter((link) => link.id.nav).forEach((link) => {
+            link.className = maat.navigationLook(link.id.nav, pathname);
+        });
+    }
+
+    function filled(layout) {
+        const { parts, links } = partsOf(layout);
+        const scheme = document.documentElement.dataset.maatScheme;
+        parts.mantine.forceColorScheme = scheme;
+        parts.scheme.data = scheme;
+        chooseCluster(parts, links);
+        settle(parts, links);
+        return layout;
     }
 
     /* Answers Dash's request once; null afterwards, and if none came. */
     maat.firstLayout = () => {
         if (!text) { return null; }
-        const layout = JSON.stringify(JSON.parse(text, ofThisAddress));
+        const layout = JSON.stringify(filled(JSON.parse(text)));
         text = '';
         maat.noteShown(window.location.pathname);
         return new Response(layout, { headers: { 'Content-Type': 'application/json' } });

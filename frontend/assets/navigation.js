@@ -15,6 +15,8 @@
         return here ? 'nav-link here' : 'nav-link';
     }
 
+    maat.navigationLook = look;
+
     maat.callbacks({
         /* On a narrow screen the navigation lies over the page; another page closes it. */
         toggleNavigation(_clicks, _path, open, over) {
