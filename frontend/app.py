@@ -27,7 +27,14 @@ from backend.settings import Settings
 from frontend.api import Api
 from frontend.failures import LoggedFailures
 from frontend.first_visit import first_layout, with_first_visit
-from frontend.index import CHARTS_SCRIPT, INDEX, INDEX_SCRIPT_HASH, LIBRARIES, OWN_SCRIPTS
+from frontend.index import (
+    CHARTS_SCRIPT,
+    INDEX,
+    INDEX_SCRIPT_HASH,
+    LATER_SCRIPTS,
+    LIBRARIES,
+    OWN_SCRIPTS,
+)
 from frontend.loading import Loaded, loaded
 from frontend.pages import PAGES
 from frontend.scripts import (
@@ -81,7 +88,8 @@ def mount_pages(service: FastAPI) -> Dash:
     service.add_exception_handler(DependencyException, _no_such_script)
     service.add_middleware(LoggedFailures)  # before those of Dash, so that it stands inside them
     serve_charts_script(service)
-    own_scripts = serve_own_scripts(service)
+    own, later = serve_own_scripts(service)
+    html = INDEX.replace(OWN_SCRIPTS, own).replace(LATER_SCRIPTS, later)
     pages = Pages(
         "frontend",
         server=cast(Any, service),
@@ -90,7 +98,7 @@ def mount_pages(service: FastAPI) -> Dash:
         pages_folder="",
         assets_folder=str(ASSETS),
         assets_ignore=r"\.js$",
-        index_string=INDEX.replace(OWN_SCRIPTS, own_scripts).replace(CHARTS_SCRIPT, CHARTS_PATH),
+        index_string=html.replace(CHARTS_SCRIPT, CHARTS_PATH),
         title="Maat",
         update_title="",
         compress=True,

@@ -25,7 +25,7 @@ from maat.api.service import MeOut
 
 LAYOUT_PLACE = "maat-first-layout"
 PRELOADS_PLACE = "<!-- maat-preloads -->"
-_ANSWERS = ("/_dash-dependencies", "/api/v1/health")
+_DEPENDENCIES = "/_dash-dependencies"
 
 
 def first_layout(
@@ -66,7 +66,6 @@ def _preloads(layout: Component, grid_script: str) -> Iterator[str]:
         *([CHARTS_PATH] if any(isinstance(part, dcc.Graph) for part in parts) else ()),
         *([grid_script] if any(isinstance(part, AgGrid) for part in parts) else ()),
     ]
-    for address in _ANSWERS:
-        yield f'<link rel="preload" as="fetch" href="{address}" crossorigin>'
+    yield f'<link rel="preload" as="fetch" href="{_DEPENDENCIES}" crossorigin>'
     for address in scripts:
         yield f'<link rel="preload" as="script" href="{address}">'

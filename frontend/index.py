@@ -4,6 +4,7 @@ Its script runs before the first paint. It sets the colour scheme and counts cal
 that the heartbeat queues no refresh behind an unfinished callback, and asks for nothing that has
 come and is about to be drawn. It repeats the session's CSRF token with every callback, lets
 assets/away.js watch whether an answer comes, and gives Dash the layout that the HTML brings.
+Maat's own scripts come before the libraries, so that they can ask for data while those come.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ INDEX = """<!DOCTYPE html>
                 }
                 window.fetch = function (target, options) {
                     const address = String((target && target.url) || target);
-                    const layout = address.endsWith('_dash-layout') && window.maat.firstLayout();
-                    if (layout) { return Promise.resolve(layout); }
+                    const first = window.maat.firstAnswer && window.maat.firstAnswer(address);
+                    if (first) { return first; }
                     const counted = address.includes('_dash-update-component');
                     if (!counted) { return send.apply(this, arguments); }
                     const post = () => {
@@ -76,9 +77,10 @@ INDEX = """<!DOCTYPE html>
             {%config%}
             <script id="first-layout" type="application/json">maat-first-layout</script>
             <script type="text/plain" id="charts-script" data-src="maat-charts-script"></script>
+            <script src="maat-own-scripts"></script>
             <script src="maat-libraries"></script>
             {%scripts%}
-            <script src="maat-own-scripts"></script>
+            <script src="maat-later-scripts"></script>
             {%renderer%}
         </footer>
     </body>
@@ -86,7 +88,8 @@ INDEX = """<!DOCTYPE html>
 """
 
 # These stand for the addresses of scripts.
-LIBRARIES, OWN_SCRIPTS, CHARTS_SCRIPT = "maat-libraries", "maat-own-scripts", "maat-charts-script"
+LIBRARIES, CHARTS_SCRIPT = "maat-libraries", "maat-charts-script"
+OWN_SCRIPTS, LATER_SCRIPTS = "maat-own-scripts", "maat-later-scripts"
 
 _SCRIPT = INDEX.partition("<script>")[2].partition("</script>")[0]
 # What the Content-Security-Policy calls it, so that it, and no injected one, may run.

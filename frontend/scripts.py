@@ -5,7 +5,8 @@ is three times as large, and evaluating it is the longest task of every page wit
 holds the script's version to that of the Python package, whose figures it draws.
 
 Maat's own scripts, `assets/*.js`, are one file for a browser, in the order of their names, and so
-are the libraries that Dash names in the HTML, in its order: a visit asks for two instead of forty.
+are the libraries that Dash names in the HTML, in its order: a visit asks for three instead of
+forty. Those of Maat's that change the libraries, `*_later.js`, are the third.
 """
 
 from __future__ import annotations
@@ -23,13 +24,14 @@ from fastapi import FastAPI, Request, Response
 CHARTS_PATH = "/_dash-component-suites/plotly/package_data/plotly.min.js"
 CHARTS = Path(__file__).parent / "vendor" / "plotly-cartesian.min.js"
 ASSETS = Path(__file__).parent / "assets"
-OWN_PATH = "/assets/maat.js"
+OWN_PATH, LATER_PATH = "/assets/maat.js", "/assets/later.js"
 # Dash's own components load their later parts from beside the script that they came with.
 LIBRARIES_PATH = "/_dash-component-suites/dash/dcc/libraries.js"
 LIBRARY = re.compile(r'<script src="/_dash-component-suites/([^"?]+)"></script>\n?')
 NOT_AT_ONCE = ("dash/dash_table/", "dash_ag_grid/")  # never, and with the first grid
 AT_ONCE = ("dash/dcc/async-graph.js",)  # Dash would ask for it with the first chart
 APART = "worker_"  # a browser runs these apart from the pages
+LATER = "_later.js"  # these need the libraries
 _FOR_A_YEAR = "public, max-age=31536000, immutable"
 
 
@@ -38,11 +40,20 @@ def serve_charts_script(service: FastAPI) -> None:
     _serve(service, CHARTS_PATH, CHARTS.read_bytes())
 
 
-def serve_own_scripts(service: FastAPI) -> str:
-    """Serve Maat's own scripts as one; return its address, which names its content."""
+def serve_own_scripts(service: FastAPI) -> tuple[str, str]:
+    """Serve Maat's own scripts as two; return their addresses, which name their content.
+
+    The first comes before the libraries, the second after them.
+    """
     files = sorted(file for file in ASSETS.glob("*.js") if not file.name.startswith(APART))
-    version = _serve(service, OWN_PATH, b"\n".join(file.read_bytes() for file in files))
-    return f"{OWN_PATH}?v={version}"
+    first, later = (
+        b"\n".join(file.read_bytes() for file in files if file.name.endswith(LATER) is is_later)
+        for is_later in (False, True)
+    )
+    return (
+        f"{OWN_PATH}?v={_serve(service, OWN_PATH, first)}",
+        f"{LATER_PATH}?v={_serve(service, LATER_PATH, later)}",
+    )
 
 
 def serve_libraries(service: FastAPI, tags: str) -> str:

@@ -28,12 +28,14 @@
     /* The page sends every call through this (index.py). */
     maat.answerTo = async (body, post) => {
         const call = begin(outputOf(body));
+        let early = maat.earlyAnswer(body);
         for (;;) {
             try {
-                const answer = await post();
+                const answer = await (early || post());
                 calls.delete(call);
                 return answer;
             } catch (unreachable) {
+                early = null;
                 call.isLost = true;
                 if (!isRepeated(call)) { throw unreachable; }
                 await new Promise((answered) => { waiting.push(answered); });

@@ -5,8 +5,9 @@
     'use strict';
 
     const { maat } = window;
+    const DEPENDENCIES = '/_dash-dependencies';
     const place = document.getElementById('first-layout');
-    let text = place ? place.textContent : '';
+    const answers = {};
 
     /* Calls `found(id, props)` for each component that has an id. */
     function each(part, found) {
@@ -33,7 +34,7 @@
         const style = { display: data.length ? null : 'none' };
         Object.assign(parts['cluster-select'], { value, style });
         links.forEach((link) => { link.href = maat.linkWith(link.id.to, value); });
-        parts.live.data = { at: Date.now() };
+        parts.live.data = maat.firstBeat();
     }
 
     /* The page is that of the address already: the router of the pages has nothing to do. The
@@ -56,15 +57,32 @@
         parts.scheme.data = scheme;
         chooseCluster(parts, links);
         settle(parts, links);
-        return layout;
+        maat.noteShown(window.location.pathname);
+        return parts;
     }
 
-    /* Answers Dash's request once; null afterwards, and if none came. */
-    maat.firstLayout = () => {
-        if (!text) { return null; }
-        const layout = JSON.stringify(filled(JSON.parse(text)));
-        text = '';
-        maat.noteShown(window.location.pathname);
-        return new Response(layout, { headers: { 'Content-Type': 'application/json' } });
+    function answerOf(layout) {
+        const headers = { 'Content-Type': 'application/json' };
+        return Promise.resolve(new Response(JSON.stringify(layout), { headers }));
+    }
+
+    /* Of an address for which Dash asks: the answer, once, if it has come already; else null. */
+    maat.firstAnswer = (address) => {
+        const name = Object.keys(answers).find((one) => address.endsWith(one));
+        const answer = answers[name] || null;
+        delete answers[name];
+        return answer;
     };
+
+    function begin() {
+        const layout = JSON.parse(place.textContent);
+        const parts = filled(layout);
+        const dependencies = fetch(DEPENDENCIES);
+        answers['/_dash-layout'] = answerOf(layout);
+        answers[DEPENDENCIES] = dependencies.then((answer) => answer.clone());
+        dependencies.then((answer) => answer.clone().json())
+            .then((callbacks) => maat.askEarly(callbacks, parts), () => {});
+    }
+
+    if (place && place.textContent) { queueMicrotask(begin); } // after Maat's other scripts
 })();

@@ -8,6 +8,7 @@
     /* A service that stands still refuses nothing and never answers. Within a beat, which the next
        one would make void, its answer is waited for; a later one is taken up by a later beat. */
     const PATIENCE_SECONDS = 2.5, GIVE_UP_SECONDS = 20;
+    const SOON_MILLISECONDS = 500; // until the first beat of a page, whose figures come meanwhile
     const SILENCE = new Error('no answer yet');
     let asked = null;
     /* Pages whose figures follow the rounds. The result of a simulation does not age. */
@@ -106,6 +107,9 @@
         maat.setProps('live', { data: beatOf(due) });
     }
 
+    /* That of a page which has its first figures or is about to ask for them. */
+    maat.firstBeat = () => beatOf(Date.now());
+
     maat.push.onChange((version) => {
         due = version;
         refreshWhenDue();
@@ -143,14 +147,18 @@
     }
 
     maat.beatNow = () => {
-        const beats = maat.layoutOf('heartbeat').props.n_intervals;
+        const beats = maat.layoutOf('heartbeat').props.n_intervals || 0;
         maat.setProps('heartbeat', { n_intervals: beats + 1 });
     };
 
     maat.callbacks({
-        async heartbeat(_beats, live) {
+        async heartbeat(beats, live) {
             const skip = maat.noUpdate();
             const told = maat.push.health();
+            if (told === null && !beats && live) { // the page's first calls wait for this one
+                setTimeout(maat.beatNow, SOON_MILLISECONDS);
+                return Array(6).fill(skip);
+            }
             if (told !== null && !maat.away.isSuspected()) {
                 if (astray()) { window.location.reload(); }
                 return beatOfPush(told, live);

@@ -1,0 +1,68 @@
+/* Asks for what the first callbacks of a page will ask for, while the libraries still come: Dash's
+   own calls then find their answers. Only calls whose values no other callback is about to change
+   are made; one whose values have changed all the same is made again, by Dash. */
+(() => {
+    'use strict';
+
+    const { maat } = window;
+    const CALL = '/_dash-update-component', KEPT_MILLISECONDS = 20000;
+    /* What callbacks set, and the first layout holds already (first_visit.js). */
+    const SETTLED = ['live.data', 'scheme.data', 'cluster-select.value', 'here.pathname'];
+    const answers = new Map();
+
+    const nameOf = ({ id, property }) => `${id}.${property}`;
+
+    function outputsOf({ output }) {
+        return output.replace(/^\.\.|\.\.$/g, '').split('...').map((name) => {
+            const end = name.lastIndexOf('.');
+            return { id: name.slice(0, end), property: name.slice(end + 1).split('@')[0] };
+        });
+    }
+
+    /* What a call says: which outputs are asked for, and from which values. */
+    function meaning({ output, inputs, state }) {
+        const values = [...inputs, ...(state || [])].map((one) => [nameOf(one), one.value]);
+        return JSON.stringify([output, values]);
+    }
+
+    function bodyOf(callback, parts) {
+        const given = ({ id, property }) => ({ id, property, value: parts[id][property] });
+        const { output, inputs, state } = callback;
+        return {
+            output,
+            outputs: outputsOf(callback),
+            inputs: inputs.map(given),
+            changedPropIds: [],
+            parsedChangedPropsIds: [],
+            state: state.map(given),
+        };
+    }
+
+    function ask(body) {
+        const headers = { 'Content-Type': 'application/json', Accept: 'application/json' };
+        const answer = fetch(CALL, { method: 'POST', headers, body: JSON.stringify(body) });
+        answer.catch(() => {});
+        answers.set(meaning(JSON.parse(JSON.stringify(body))), answer);
+    }
+
+    /* `parts`: the properties of the page's components by their ids. */
+    maat.askEarly = (callbacks, parts) => {
+        const isHere = ({ id }) => id in parts;
+        const first = callbacks.filter((one) => !one.prevent_initial_call
+            && [...one.inputs, ...one.state, ...outputsOf(one)].every(isHere));
+        const changing = new Set(first.flatMap(outputsOf).map(nameOf));
+        SETTLED.forEach((name) => changing.delete(name));
+        first.filter((one) => !one.clientside_function && one.output.startsWith('..')
+            && !one.inputs.some((input) => changing.has(nameOf(input))))
+            .forEach((one) => ask(bodyOf(one, parts)));
+    };
+
+    /* The answer to such a call, once; null if it was not made. */
+    maat.earlyAnswer = (body) => {
+        if (!answers.size) { return null; }
+        if (performance.now() > KEPT_MILLISECONDS) { answers.clear(); }
+        const key = meaning(JSON.parse(body)), answer = answers.get(key);
+        answers.delete(key);
+        return answer || null;
+    };
+})();
