@@ -1,6 +1,6 @@
 """`python -m benchmarks`: measure and print.
 
-Options: `--only`, `--sizes`, `--json`. Figures are CPU seconds of this machine at present.
+Options: `--only`, `--sizes`, `--pages`, `--json`. Figures are of this machine at present.
 """
 
 from __future__ import annotations
@@ -116,8 +116,8 @@ def _bodies(_: argparse.Namespace) -> Sequence[Figures]:
     return [bodies_benchmark.measure()]
 
 
-def _pages(_: argparse.Namespace) -> Sequence[Figures]:
-    return [pages_benchmark.measure()]
+def _pages(options: argparse.Namespace) -> Sequence[Figures]:
+    return [pages_benchmark.measure(options.pages)]
 
 
 def _tabs(_: argparse.Namespace) -> Sequence[Figures]:
@@ -236,6 +236,12 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         default=5.0,
         help="wall seconds of load on each route by each number of clients",
+    )
+    parser.add_argument(
+        "--pages",
+        type=lambda text: text.split(","),
+        default=[],
+        help="paths of the pages that `pages` measures, separated by commas; all without it",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, not rounded")
     parser.add_argument(

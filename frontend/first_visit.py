@@ -2,8 +2,9 @@
 
 Its layout: the frame with the page of the address in it, for which Dash would ask twice, one
 request after the other; who the visitor is and which clusters there are, for which the frame would
-ask then (assets/first_visit.js adds what only the browser knows, and gives it to Dash). And the addresses of what the page
-asks for as soon as its scripts run: the browser fetches that beside them.
+ask then. assets/first_visit.js adds what only the browser knows, and gives it to Dash. And the
+addresses of what the page asks for as soon as its scripts run: the browser fetches that beside
+them.
 """
 
 from __future__ import annotations

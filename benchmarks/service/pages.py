@@ -2,7 +2,9 @@
 
 Measures on its own running Maat. Cold: a first visit with an empty cache, until the page shows its
 data. Bare: the same charts and rows, drawn by the same libraries in a page that does nothing else
-(`bare_pages`). Then: from another page of Maat to this one. CPU: seconds of all processes of
+(`bare_pages`). Dash: a page of Dash and Mantine with the same charts and no callback, and an empty
+one, both cold and against the bare page too; only for pages without a grid, whose bare page is one
+of Dash. Then: from another page of Maat to this one. CPU: seconds of all processes of
 Chromium. Ratios are of one repeat, so that the load of the machine is alike on both sides.
 """
 
@@ -12,13 +14,13 @@ import os
 import shutil
 import tempfile
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from statistics import median, quantiles
 
 from playwright.sync_api import Browser, sync_playwright
 
-from benchmarks.service.bare_pages import bare_page, drawn
+from benchmarks.service.bare_pages import EMPTY_WANTED, Drawn, bare_page, dash_page, drawn
 from benchmarks.service.running import NODES, busy_cluster, running
 from benchmarks.service.visits import QUIET_MILLISECONDS, Shown, Wanted, visitor
 from benchmarks.table import Cell, Figures
@@ -32,6 +34,10 @@ COLUMNS = {
     "cold_seconds": "cold (s)",
     "cold_bare": "x bare",
     "cold_bare_cpu": "x bare, CPU",
+    "dash_bare": "Dash x bare",
+    "dash_bare_cpu": "Dash x bare, CPU",
+    "empty_bare": "empty x bare",
+    "empty_bare_cpu": "empty x bare, CPU",
     "then_seconds": "then (s)",
     "then_cold": "x cold",
     "then_cold_cpu": "x cold, CPU",
@@ -65,13 +71,16 @@ FROM, FROM_READY = "/no/such/page", [(".page-title", 1)]
 Row = dict[str, Cell]
 
 
-def measure() -> Figures:
-    """Measure the pages; skipped, with its name, if Chromium is missing."""
+def measure(only: Sequence[str] = ()) -> Figures:
+    """Measure the pages; skipped, with its name, if Chromium is missing.
+
+    `only`: their paths; empty for all.
+    """
     chromium = shutil.which("chromium")
     if chromium is None:
         return Figures("pages", TITLE, COLUMNS, [], ["skipped: needs the Debian package chromium"])
     with tempfile.TemporaryDirectory() as folder, running(Path(folder)) as maat:
-        rows = [row for gpus in NODES for row in _rows(maat.client, chromium, gpus)]
+        rows = [row for gpus in NODES for row in _rows(maat.client, chromium, gpus, only)]
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
     notes = [
         f"medians of {REPEATS} repeats; then {LIVE_SECONDS:.0f} s live; "
@@ -81,9 +90,11 @@ def measure() -> Figures:
     return Figures("pages", TITLE, COLUMNS, rows, notes)
 
 
-def _rows(client: Client, chromium: str, gpus: int) -> list[Row]:
+def _rows(client: Client, chromium: str, gpus: int, only: Sequence[str]) -> list[Row]:
+    paths = [path for path in (READY if gpus == min(NODES) else LARGE) if not only or path in only]
+    if not paths:
+        return []
     cluster = busy_cluster(client, gpus, JOBS[gpus], speed=SPEED)
-    paths = READY if gpus == min(NODES) else LARGE
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         rows: list[Row] = [
@@ -104,7 +115,12 @@ def _page(client: Client, browser: Browser, cluster: str, path: str) -> Row:
         shown = drawn(scout.page)
     wanted = [*ready, *shown.wanted]
     cold, bare, then = [], [], []
-    with bare_page(shown) if shown.wanted else nullcontext() as bare_url:
+    dash, empty = [], []
+    with (
+        _if(shown.wanted, bare_page(shown)) as bare_url,
+        _if(_is_charts(shown), dash_page(shown)) as dash_url,
+        _if(_is_charts(shown), dash_page(None)) as empty_url,
+    ):
         for _ in range(REPEATS):
             with visitor(browser) as visit:
                 cold.append(visit.arrive(client.url + address, wanted))
@@ -117,14 +133,28 @@ def _page(client: Client, browser: Browser, cluster: str, path: str) -> Row:
             if bare_url is not None:
                 with visitor(browser) as visit:
                     bare.append(visit.arrive(bare_url, shown.wanted))
+            if dash_url is not None and empty_url is not None:
+                with visitor(browser) as visit:
+                    dash.append(visit.arrive(dash_url, shown.wanted))
+                with visitor(browser) as visit:
+                    empty.append(visit.arrive(empty_url, EMPTY_WANTED))
     return {
         "cold_seconds": median(one.seconds for one in cold),
         **_ratios("cold_bare", cold, bare),
+        **(_ratios("dash_bare", dash, bare) | _ratios("empty_bare", empty, bare) if dash else {}),
         "then_seconds": median(one.seconds for one in then),
         **_ratios("then_cold", then, cold),
         **told,
         **(_live(client, browser, cluster, path) if path in LIVE else {}),
     }
+
+
+def _is_charts(shown: Drawn) -> bool:
+    return bool(shown.charts) and not shown.grids
+
+
+def _if(wanted: object, page: AbstractContextManager[str]) -> AbstractContextManager[str | None]:
+    return page if wanted else nullcontext()
 
 
 def _ratios(name: str, ours: Sequence[Shown], theirs: Sequence[Shown]) -> Row:

@@ -18,7 +18,7 @@ from backend.bootstrap_data import ensure_defaults
 from backend.database import Database
 from backend.settings import Settings
 from frontend import app as composition
-from frontend.scripts import CHARTS_PATH, LIBRARIES_PATH, OWN_PATH
+from frontend.scripts import CHARTS_PATH, LATER_PATH, LIBRARIES_PATH, OWN_PATH
 
 PATHS = ("/", "/cluster", "/jobs", "/submit", "/rounds", "/simulate", "/sweeps")
 # Dash registers the router of its pages itself; it builds a layout and calls nothing.
@@ -206,9 +206,10 @@ def test_scripts_are_compressed_once_and_kept_whatever_their_fingerprint(
 def test_the_libraries_are_one_script_that_browsers_keep(browser: TestClient) -> None:
     page = browser.get("/").text
     sources = [part.partition('"')[0] for part in page.split('<script src="')[1:]]
-    answer = browser.get(sources[0])
+    answer = browser.get(sources[1])
 
-    assert [source.partition("?v=")[0] for source in sources] == [LIBRARIES_PATH, OWN_PATH]
+    paths = [source.partition("?v=")[0] for source in sources]
+    assert paths == [OWN_PATH, LIBRARIES_PATH, LATER_PATH]
     assert "immutable" in answer.headers["cache-control"]
     names = ("react.production", "react-dom.production", "MantineProvider", "DashRenderer")
     places = [answer.text.find(name) for name in names]

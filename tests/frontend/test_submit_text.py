@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from frontend.pages.submit import as_text, from_text
-from frontend.pages.submit.fields import HIDDEN, SHOWN
 from frontend.pages.submit.given import given_job, without_secrets
 from frontend.pages.submit.model import FIELDS
 from frontend.pages.submit.run_model import FIELDS as RUN_FIELDS
@@ -55,7 +54,7 @@ def form(**given: Any) -> dict[str, Any]:
         "run_values": dict.fromkeys((*RUN_FIELDS, *SWITCHES)),
         "run_secrets": {"names": [], "values": []},
         "run_later": later,
-        "run_style": HIDDEN,
+        "runs": False,
         "cluster_id": "clu_1",
         "models": [],
         "capacity": {},
@@ -72,7 +71,7 @@ def filled(text: str) -> dict[str, Any]:
         return form(values=values, preemptible=preemptible, later=later)
     secrets = {"names": list(body["run"]["secret_env"]), "values": ["unseen"]}
     values = from_text.run_values(body)
-    return form(run_values=values, run_secrets=secrets, run_later=later, run_style=SHOWN)
+    return form(run_values=values, run_secrets=secrets, run_later=later, runs=True)
 
 
 def test_the_form_that_a_text_fills_makes_the_same_job_and_text() -> None:
@@ -120,7 +119,7 @@ _SEVERAL = "has several lines, which the form cannot hold: maat submit takes thi
 
 
 def test_a_command_that_is_not_finished_is_text_all_the_same() -> None:
-    given = form(run_style=SHOWN, run_values={**form()["run_values"], "adaptivity": "rigid"})
+    given = form(runs=True, run_values={**form()["run_values"], "adaptivity": "rigid"})
     given["run_values"]["line"] = "python 'open"
     job = given_job(given)
     assert "line" in job.wrong

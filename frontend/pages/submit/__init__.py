@@ -23,7 +23,7 @@ from frontend.pages.submit import (
     run_filling,
     submission,
 )
-from frontend.pages.submit.fields import job_fields
+from frontend.pages.submit.fields import job_fields, one_form
 from frontend.pages.submit.run_fields import run_beside, run_form
 from frontend.routing import QueryValue, in_browser, query_value
 
@@ -36,9 +36,9 @@ def layout(
 ) -> html.Div:
     asked = address.asked_of(query)
     fields = card("Job", job_fields(replaces=bool(remedy)))
-    forms = [html.Div(fields, id="submit-played"), run_form()]
+    forms = [one_form(fields, box_id="submit-played", opened=True), run_form()]
     beside = [
-        html.Div(preview.preview_card(), id="submit-played-beside"),
+        one_form(preview.preview_card(), box_id="submit-played-beside", opened=True),
         run_beside(),
         forecast.forecast_card(),
     ]

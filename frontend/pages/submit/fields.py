@@ -17,6 +17,11 @@ from maat.api.jobs import JobBody
 HIDDEN, SHOWN = {"display": "none"}, {"display": "block"}
 
 
+def one_form(content: Component, *, box_id: str, opened: bool) -> dmc.Collapse:
+    """A part that belongs to one of both forms; its fields exist, undrawn, while it is closed."""
+    return dmc.Collapse(content, id=box_id, opened=opened, transitionDuration=0)
+
+
 def field_id(name: str) -> str:
     return "submit-" + name.replace("_", "-")
 

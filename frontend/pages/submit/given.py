@@ -13,7 +13,7 @@ from dash import Input, State
 
 from frontend.forms import FormValues
 from frontend.pages.submit import model, run_model
-from frontend.pages.submit.fields import HIDDEN, field_id
+from frontend.pages.submit.fields import field_id
 from frontend.pages.submit.later import indices_of, later_body, later_sources, unfinished_later
 from frontend.pages.submit.run_fields import run_id
 from frontend.pages.submit.run_secrets import secret_sources
@@ -37,7 +37,7 @@ class GivenJob:
 
 
 def form_sources(kind: type[Input] | type[State]) -> dict[str, Any]:
-    """Return what `given_job` takes: both forms, and which of them is hidden."""
+    """Return what `given_job` takes: both forms, and which of them is shown."""
     return {
         "values": {name: kind(field_id(name), "value") for name in model.FIELDS},
         "preemptible": kind("submit-preemptible", "checked"),
@@ -48,7 +48,7 @@ def form_sources(kind: type[Input] | type[State]) -> dict[str, Any]:
         },
         "run_secrets": secret_sources(kind),
         "run_later": later_sources("submit-run", kind),
-        "run_style": kind("submit-run", "style"),
+        "runs": kind("submit-run", "opened"),
         "cluster_id": kind("cluster-select", "value"),
         "models": kind("submit-models", "data"),
         "capacity": kind("submit-capacity", "data"),
@@ -57,7 +57,7 @@ def form_sources(kind: type[Input] | type[State]) -> dict[str, Any]:
 
 def given_job(given: Given, *, name: str = "") -> GivenJob:
     """Return the job of the form. `name`: what stands for an empty one."""
-    return _command(given, name) if given["run_style"] != HIDDEN else _played(given, name)
+    return _command(given, name) if given["runs"] else _played(given, name)
 
 
 def _played(given: Given, name: str) -> GivenJob:

@@ -57,7 +57,7 @@ def register(app: Dash, api: Api) -> None:
         app,
         partial(choose, api),
         output={
-            f"{form}{place}": Output(f"submit-{form}{place}", "style")
+            f"{form}{place}": Output(f"submit-{form}{place}", "opened")
             for form in ("played", "run")
             for place in ("", "-beside")
         },
@@ -78,6 +78,7 @@ def register(app: Dash, api: Api) -> None:
             "placeholder": Output(run_id("batch_size"), "placeholder"),
         },
         inputs={"adaptivity": Input(run_id("adaptivity"), "value")},
+        prevent_initial_call=True,  # the layout has that shape
     )
     _register_submission(app, api)
 
@@ -161,8 +162,8 @@ async def choose(api: Api, *, cluster_id: str | None) -> Changes:
                 runs = (await maat.cluster(cluster_id))["executor"] != ExecutorKind.SIMULATED
         except Failure:
             return NOTHING
-    played, run = (HIDDEN, SHOWN) if runs else (SHOWN, HIDDEN)
-    return {"played": played, "played-beside": played, "run": run, "run-beside": run}
+    played = not runs
+    return {"played": played, "played-beside": played, "run": runs, "run-beside": runs}
 
 
 async def offer(*, capacity: Capacity | None) -> Changes:

@@ -12,7 +12,7 @@ from frontend.components.cards import card, folded
 from frontend.components.labels import labels_field
 from frontend.components.numbers import number_field
 from frontend.components.priority import priority_field
-from frontend.pages.submit.fields import HIDDEN, SHOWN
+from frontend.pages.submit.fields import HIDDEN, SHOWN, one_form
 from frontend.pages.submit.later import later_fields
 from frontend.pages.submit.run_model import (
     ADAPTS,
@@ -51,14 +51,15 @@ def run_id(name: str) -> str:
     return "submit-run-" + name.replace("_", "-")
 
 
-def run_form() -> html.Div:
+def run_form() -> dmc.Collapse:
     """Return the form of a command, hidden at first."""
-    return html.Div(card("Command", _fields()), id="submit-run", style=HIDDEN)
+    return one_form(card("Command", _fields()), box_id="submit-run", opened=False)
 
 
-def run_beside() -> html.Div:
+def run_beside() -> dmc.Collapse:
     """Return what a script may change to adapt, hidden at first."""
-    return html.Div(card("A script that adapts", _script()), id="submit-run-beside", style=HIDDEN)
+    told = card("A script that adapts", _script())
+    return one_form(told, box_id="submit-run-beside", opened=False)
 
 
 def _fields() -> html.Div:
