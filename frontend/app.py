@@ -141,14 +141,15 @@ def _answer_every_page_path(service: FastAPI, pages: Pages, api: Api) -> None:
 
     async def page(request: Request) -> Response:
         known = any(_matches(entry, request.url.path) for entry in dash.page_registry.values())
-        told: dict[str, Any] = {}
+        clusters, me = None, None
         if request.url.path != SIGN_IN:
-            clusters, me = await _asked_for_frame(api, request)
-            if known and me.failure is not None and is_signed_out(me.failure):
+            offered, who = await _asked_for_frame(api, request)
+            if known and who.failure is not None and is_signed_out(who.failure):
                 return _to_sign_in(request)
-            told = {"clusters": clusters.answer, "me": me.answer}
+            clusters, me = offered.answer, who.answer
         sent = request.scope["raw_path"], request.scope["query_string"]
-        layout = first_layout(*(part.decode("latin-1") for part in sent), **told)
+        path, query = (part.decode("latin-1") for part in sent)
+        layout = first_layout(path, query, clusters=clusters, me=me)
         return await page_of_status(request, 200 if known else 404, layout)
 
     async def page_of_status(
@@ -177,7 +178,8 @@ async def _asked_for_frame(
 ) -> tuple[Loaded[list[ClusterOut]], Loaded[MeOut]]:
     """Ask the service for what the frame of the visitor's pages shows."""
     async with api.client_of(request.scope) as maat:
-        return await gather(loaded(maat.clusters()), loaded(maat.me()))
+        clusters, me = await gather(loaded(maat.clusters()), loaded(maat.me()))
+    return clusters, me
 
 
 def _to_sign_in(request: Request) -> Response:

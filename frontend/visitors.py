@@ -6,7 +6,7 @@ The service decides what they may do; the pages hide what it would refuse.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TypedDict
 
 from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
@@ -23,9 +23,18 @@ SIGNED_OUT = 401
 SIGN_IN = "/sign-in"
 
 
+class Told(TypedDict):
+    """What the frame says of a visitor, by the names of the outputs of `show_visitor`."""
+
+    name: str
+    title: str
+    link: dict[str, str]
+    out: dict[str, str]
+
+
 def visitor_parts(me: MeOut | None) -> list[Component]:
     """The link to the account, and the button that signs out, both hidden until it is known who."""
-    told = _told_of(me) if me else {"name": "", "title": "", "link": HIDDEN, "out": HIDDEN}
+    told = _told_of(me) if me else Told(name="", title="", link=HIDDEN, out=HIDDEN)
     account = dcc.Link(
         told["name"],
         href="/account",
@@ -100,14 +109,13 @@ async def show_visitor(api: Api, *, path: str | None) -> Changes:
     }
 
 
-def _told_of(me: MeOut) -> dict[str, Any]:
-    """What the frame says of a visitor, by the names of the outputs of `show_visitor`."""
-    return {
-        "name": me["user"],
-        "title": f"{me['role'].replace('_', ' ')} of {me['tenant']}",
-        "link": SHOWN,
-        "out": SHOWN if me["by"] == "session" else HIDDEN,
-    }
+def _told_of(me: MeOut) -> Told:
+    return Told(
+        name=me["user"],
+        title=f"{me['role'].replace('_', ' ')} of {me['tenant']}",
+        link=SHOWN,
+        out=SHOWN if me["by"] == "session" else HIDDEN,
+    )
 
 
 def is_signed_out(error: Exception) -> bool:
