@@ -53,6 +53,7 @@ from maat.api.service import MeOut
 from maat.garbage import leave_out_what_is_loaded
 from worker.rehearsals.rehearsal import LiveRehearsal
 
+FOR_ONE_VISITOR = "private, no-cache"  # the HTML says who that is
 GRID_SCRIPT = re.compile(r'<script src="([^"]*/dash_ag_grid/dash_ag_grid[^"]*)">')
 
 
@@ -163,7 +164,8 @@ def _answer_every_page_path(service: FastAPI, pages: Pages, api: Api) -> None:
                 await waiting
         token = set_current_request(request)  # type: ignore[no-untyped-call]
         try:
-            return Response(pages.index(layout), media_type="text/html", status_code=status)
+            html = pages.index(layout)
+            return Response(html, status, {"Cache-Control": FOR_ONE_VISITOR}, "text/html")
         finally:
             reset_current_request(token)  # type: ignore[no-untyped-call]
 

@@ -7,9 +7,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, Request, Route, expect
 
 from browser.pages import wait_in_page, without_beats
+from frontend.scripts import LIBRARIES_PATH
 
 pytestmark = pytest.mark.needs_chromium
 
@@ -30,6 +31,12 @@ def holding(page: Page, output: str) -> list[Route]:
 
     page.route("**/_dash-update-component*", ask)
     return held
+
+
+def call_of(request: Request) -> str:
+    """The outputs that a call asks for; empty for other requests."""
+    is_call = "/_dash-update-component" in request.url
+    return str(json.loads(request.post_data or "{}")["output"]) if is_call else ""
 
 
 def words_of_emptiness(page: Page) -> list[str]:
@@ -165,6 +172,39 @@ def test_the_script_of_grids_comes_with_the_first_grid_and_is_asked_for_until_it
 
     expect(page.locator(".ag-row a").first).to_be_visible()
     assert len(asked) == 2
+
+
+def test_what_a_page_shows_at_first_is_asked_for_once_and_before_the_libraries_come(
+    server: Any, tab: Any
+) -> None:
+    libraries, asked = list[Route](), list[Any]()
+    tab.page.route(f"**{LIBRARIES_PATH}*", libraries.append)
+    tab.page.on("request", lambda request: asked.append(call_of(request)))
+    with tab.page.expect_request(lambda request: "overview-drawing" in call_of(request)):
+        tab.page.goto(server.url, wait_until="commit")
+    assert len(libraries) == 1
+
+    libraries[0].continue_()
+    tab.page.locator("#overview-map .gpu-node").first.wait_for()
+    tab.page.locator("#overview-usage .scatterlayer .trace").first.wait_for()
+    first = [output for output in asked if output]
+    assert [output for output in first if "cluster-select" in output or "visitor" in output] == []
+    assert sum("overview-drawing" in output for output in first) == 1
+    assert tab.witness.errors == []
+
+
+def test_no_chart_is_drawn_before_its_figure_has_come(server: Any, tab: Any) -> None:
+    held = holding(tab.page, "overview-usage")
+    page = tab.open(server.url)
+    wait_in_page(page, "window.Plotly !== undefined")
+    expect(page.locator(".graph.loading #overview-usage")).to_be_visible()
+    assert page.locator(".js-plotly-plot").count() == 0
+
+    for route in held:
+        route.continue_()
+    tab.page.unroute_all()
+    page.locator("#overview-usage .scatterlayer .trace").first.wait_for()
+    expect(page.locator(".graph.loading")).to_have_count(0)
 
 
 def test_components_are_told_of_a_changed_layout_at_once_and_of_all_else_together(

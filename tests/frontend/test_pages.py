@@ -414,3 +414,29 @@ def test_scripts_of_charts_and_grids_are_fetched_early_only_where_they_are_shown
     }
 
     assert early == {"/account": set(), "/": {"plotly.min.js"}, "/jobs": {"dash_ag_grid"}}
+
+
+def test_the_html_brings_who_the_visitor_is_and_which_clusters_there_are(
+    browser: TestClient,
+) -> None:
+    page = browser.get("/")
+    layout = first_layout_of(page.text)
+
+    assert page.headers["cache-control"] == "private, no-cache"
+    clusters = browser.get("/api/v1/clusters").json()["items"]
+    offered = [{"value": one["id"], "label": one["name"]} for one in clusters]
+    assert offered != []
+    assert part_of(layout, "clusters")["data"] == part_of(layout, "cluster-select")["data"]
+    assert part_of(layout, "clusters")["data"] == offered
+    assert part_of(layout, "visitor")["children"] == browser.get("/api/v1/me").json()["user"]
+    assert part_of(layout, "signed-out")["data"] is False
+
+
+@pytest.mark.parametrize("path", ["/sign-in", "/no/such/page"])
+def test_the_html_tells_nothing_to_who_is_not_let_in(path: str, browser: TestClient) -> None:
+    page = browser.get(path, headers={"X-Forwarded-For": "192.0.2.1"}).text
+    layout = first_layout_of(page)
+
+    assert part_of(layout, "clusters").get("data") is None
+    assert part_of(layout, "signed-out").get("data") is None
+    assert part_of(layout, "visitor")["children"] == ""
