@@ -178,7 +178,7 @@ def test_what_a_page_shows_at_first_is_asked_for_once_and_before_the_libraries_c
     server: Any, tab: Any
 ) -> None:
     libraries, asked = list[Route](), list[Any]()
-    tab.page.route(f"**{LIBRARIES_PATH}*", libraries.append)
+    tab.page.route(f"**{LIBRARIES_PATH}*", lambda route: libraries.append(route))
     tab.page.on("request", lambda request: asked.append(call_of(request)))
     with tab.page.expect_request(lambda request: "overview-drawing" in call_of(request)):
         tab.page.goto(server.url, wait_until="commit")
@@ -197,7 +197,7 @@ def test_no_chart_is_drawn_before_its_figure_has_come(server: Any, tab: Any) -> 
     held = holding(tab.page, "overview-usage")
     page = tab.open(server.url)
     wait_in_page(page, "window.Plotly !== undefined")
-    expect(page.locator(".graph.loading #overview-usage")).to_be_visible()
+    expect(page.locator(".graph.loading")).to_have_count(2)
     assert page.locator(".js-plotly-plot").count() == 0
 
     for route in held:
