@@ -177,8 +177,12 @@ def test_the_script_of_grids_comes_with_the_first_grid_and_is_asked_for_until_it
 def test_what_a_page_shows_at_first_is_asked_for_once_and_before_the_libraries_come(
     server: Any, tab: Any
 ) -> None:
-    libraries, asked = list[Route](), list[Any]()
-    tab.page.route(f"**{LIBRARIES_PATH}*", lambda route: libraries.append(route))
+    libraries, asked = list[Route](), list[str]()
+
+    def hold(route: Route) -> None:
+        libraries.append(route)
+
+    tab.page.route(f"**{LIBRARIES_PATH}*", hold)
     tab.page.on("request", lambda request: asked.append(call_of(request)))
     with tab.page.expect_request(lambda request: "overview-drawing" in call_of(request)):
         tab.page.goto(server.url, wait_until="commit")
