@@ -16,7 +16,7 @@ import shutil
 import sqlite3
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -56,6 +56,7 @@ BETWEEN_SECONDS, REFRESH_SECONDS = 5.0, 30.0  # as in assets/heartbeat.js
 STREAM = "/api/v1/events?topics=rounds,jobs,operations,health&brief=true"
 _CALL = "/_dash-update-component"
 _NOT_SENT_AGAIN = ("content-length", "host", "connection", "accept-encoding")
+_DRAWING = "-drawing"
 _GZIP = b"\x1f\x8b"  # short answers are not compressed
 
 
@@ -105,6 +106,22 @@ class Shown:
         text = gzip.decompress(body) if body.startswith(_GZIP) else body
         for element, values in json.loads(text).get("response", {}).items():
             self._newest |= {f"{element}.{name}": value for name, value in values.items()}
+            if element.endswith(_DRAWING) and "digests" in (drawn := values.get("data") or {}):
+                self._draw(f"{element.removesuffix(_DRAWING)}-known.data", drawn)
+
+    def know(self, refreshes: Sequence[Refresh]) -> None:
+        """Take in what the pages had drawn when their refreshes were noted."""
+        for one in refreshes:
+            for entry in one.body.get("state", []):
+                self._newest.setdefault(f"{entry['id']}.{entry['property']}", entry.get("value"))
+
+    def _draw(self, known: str, drawn: Mapping[str, Any]) -> None:
+        """Note what assets/cluster_map.js has drawn by then: the digest of each node."""
+        before = (self._newest.get(known) or {}).get("digests", [])
+        digests = [*before, *[""] * drawn["count"]][: drawn["count"]]
+        for place, digest in drawn["digests"].items():
+            digests[int(place)] = digest
+        self._newest[known] = {"scheme": drawn["scheme"], "digests": digests}
 
 
 @dataclass
@@ -275,6 +292,7 @@ def _still(maat: Running, refreshes: list[Refresh], count: int) -> float:
 
 def _pages(maat: Running, refreshes: list[Refresh], count: int) -> list[OpenPage]:
     port, shown = int(maat.client.url.rpartition(":")[2]), Shown()
+    shown.know(refreshes)
     return [OpenPage(port, refreshes, shown, learns=index == 0) for index in range(count)]
 
 
