@@ -39,9 +39,8 @@
     }
 
     maat.callbacks({
-        submitInUrl(played, run, models, style) {
-            const isRun = Boolean(style) && style.display !== 'none';
-            if (!style || window.location.pathname !== PATH || (!isRun && !models.length)) {
+        submitInUrl(played, run, models, isRun) {
+            if (window.location.pathname !== PATH || (!isRun && !models.length)) {
                 return maat.noUpdate(); // which form it is, or what it holds, is not known yet
             }
             const inputs = window.dash_clientside.callback_context.inputs_list.slice(4);

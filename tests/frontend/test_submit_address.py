@@ -10,7 +10,7 @@ import pytest
 
 from frontend.addresses import not_understood
 from frontend.pages.submit import address, layout
-from frontend.pages.submit.fields import HIDDEN, SHOWN, field_id
+from frontend.pages.submit.fields import field_id
 from frontend.pages.submit.later import LATER, later_id
 from frontend.pages.submit.offers import suit
 from frontend.pages.submit.run_fields import run_id
@@ -143,11 +143,11 @@ MODELS: Any = [
 ]
 
 
-def said(asked: dict[str, Any], style: dict[str, str]) -> str:
+def said(asked: dict[str, Any], *, runs: bool) -> str:
     changes = asyncio.run(
         address.tell(
             models=MODELS,
-            run_style=style,
+            runs=runs,
             capacity={"a100": 8, "t4": 4},
             asked=asked,
             chosen="bert",
@@ -158,14 +158,14 @@ def said(asked: dict[str, Any], style: dict[str, str]) -> str:
 
 
 def test_what_the_cluster_lacks_of_an_address_is_told() -> None:
-    assert "No model “gpt” runs on this cluster." in said({"model": "gpt"}, HIDDEN)
+    assert "No model “gpt” runs on this cluster." in said({"model": "gpt"}, runs=False)
     types = {"gpu_types": ["a100", "t4", "h100"]}
-    assert "bert cannot use “t4” on this cluster." in said(types, HIDDEN)
-    assert "bert cannot use “a100”" not in said(types, HIDDEN)
-    assert "The cluster has no “h100”." in said(types, SHOWN)
-    assert "“t4”" not in said(types, SHOWN)
-    assert said({"model": "bert", "gpu_types": ["a100"]}, HIDDEN) == ""
-    assert said({"model": "mine"}, SHOWN) == ""
+    assert "bert cannot use “t4” on this cluster." in said(types, runs=False)
+    assert "bert cannot use “a100”" not in said(types, runs=False)
+    assert "The cluster has no “h100”." in said(types, runs=True)
+    assert "“t4”" not in said(types, runs=True)
+    assert said({"model": "bert", "gpu_types": ["a100"]}, runs=False) == ""
+    assert said({"model": "mine"}, runs=True) == ""
 
 
 def test_gpu_types_of_the_address_stay_until_the_models_have_come() -> None:

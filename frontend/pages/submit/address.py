@@ -17,7 +17,7 @@ from frontend.components.labels import wrong_labels
 from frontend.components.priority import priority_choices
 from frontend.forms import FormValues, described, wrong_number
 from frontend.pages.submit import from_text, model, run_model
-from frontend.pages.submit.fields import HIDDEN, field_id
+from frontend.pages.submit.fields import field_id
 from frontend.pages.submit.later import LATER, later_id, later_sources, unfinished_later
 from frontend.pages.submit.run_fields import run_id
 from frontend.routing import QueryValue, in_browser, query_value, query_values
@@ -200,7 +200,7 @@ def register(app: Dash) -> None:
         Input("submit-usual", "data"),
         Input("submit-run-usual", "data"),
         Input("submit-models", "data"),
-        Input("submit-run", "style"),
+        Input("submit-run", "opened"),
         *values,
     )
     answer(
@@ -209,7 +209,7 @@ def register(app: Dash) -> None:
         output={"note": Output("submit-absent", "children")},
         inputs={
             "models": Input("submit-models", "data"),
-            "run_style": Input("submit-run", "style"),
+            "runs": Input("submit-run", "opened"),
         },
         state={
             "capacity": State("submit-capacity", "data"),
@@ -224,7 +224,7 @@ def register(app: Dash) -> None:
 async def tell(
     *,
     models: Sequence[model.Model],
-    run_style: Mapping[str, str] | None,
+    runs: bool,
     capacity: model.Capacity | None,
     asked: FormValues,
     chosen: str | None,
@@ -234,7 +234,7 @@ async def tell(
     if not models or not capacity or told:
         return NOTHING
     types = asked.get("gpu_types", [])
-    if run_style != HIDDEN:
+    if runs:
         sentences = [f"The cluster has no {quoted(name)}." for name in _absent(types, capacity)]
     else:
         sentences = _absent_for(models, capacity, asked, chosen)

@@ -82,7 +82,6 @@ def register(app: Dash, api: Api) -> None:
             "adaptivity": Input("submit-adaptivity", "value"),
             "kind": Input("submit-workload-kind", "value"),
         },
-        prevent_initial_call=True,  # the layout has that shape
     )
 
 

@@ -78,7 +78,6 @@ def register(app: Dash, api: Api) -> None:
             "placeholder": Output(run_id("batch_size"), "placeholder"),
         },
         inputs={"adaptivity": Input(run_id("adaptivity"), "value")},
-        prevent_initial_call=True,  # the layout has that shape
     )
     _register_submission(app, api)
 
