@@ -164,7 +164,10 @@ def show_question(
             "made_at": shown_at(cluster, made),
             "draws": result["draws"],
             "job": None if job is None else show_times(job, made, cluster),
-            "slowed": _slowed(result["slowed"], names, sight),
+            "slowed": [
+                _slowed(row, result.get("times", {}), names, sight, of_now=(made, cluster))
+                for row in result["slowed"]
+            ],
             "before": _side(result["before"]),
             "after": _side(result["after"]),
             "notes": result.get("notes", []),
@@ -190,15 +193,24 @@ def _side(values: Mapping[str, Any]) -> SideOut:
 
 
 def _slowed(
-    rows: Sequence[Sequence[Any]], names: Mapping[str, str], sight: Sight
-) -> list[SlowedOut]:
-    return [
-        SlowedOut(
-            job_id=sight.job(job_id),
-            name=names.get(job_id) if sight.may_see(job_id) else None,
-            p50_seconds=p50,
-            p90_seconds=p90,
-            share=share,
-        )
-        for job_id, p50, p90, share in rows
-    ]
+    row: Sequence[Any],
+    times: Mapping[str, Sequence[Mapping[str, Any]]],
+    names: Mapping[str, str],
+    sight: Sight,
+    *,
+    of_now: tuple[float, ClusterTimes],
+) -> SlowedOut:
+    """Show who is slowed. `times`: before and after, of jobs by id; of some only."""
+    job_id, p50, p90, share = row
+    sees = sight.may_see(job_id)
+    known = times.get(job_id) if sees else None
+    before, after = known or (None, None)
+    return SlowedOut(
+        job_id=sight.job(job_id),
+        name=names.get(job_id) if sees else None,
+        p50_seconds=p50,
+        p90_seconds=p90,
+        share=share,
+        before=None if before is None else show_times(before, *of_now),
+        after=None if after is None else show_times(after, *of_now),
+    )

@@ -5,6 +5,7 @@ The worker answers.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,7 @@ from backend.accounts.identity import Principal
 from backend.clocktime import cluster_seconds
 from backend.clusters.models import Cluster, Node
 from backend.clusters.repository import get_cluster, nodes_of
-from backend.clusters.service import check_parts
+from backend.clusters.service import check_parts, check_size
 from backend.database import after_commit
 from backend.forecasts.models import WhatIf
 from backend.jobs.service import checked_job, first_cluster, row_of
@@ -25,14 +26,29 @@ from backend.operations.service import begin_operation
 from backend.problems import FieldError, Invalid, NotFound
 from backend.queue import ANSWER_WHAT_IF, Queue
 from backend.tenancy import find_owned
+from maat.api.clusters import NodeBody
 from maat.api.forecasts import ClusterChangesBody, ForecastBody
 from maat.api.jobs import JobBody
 from maat.api.simulations import MAX_SIMULATED_GPUS
 from maat.models.catalog import shipped_catalog
+from maat.scheduling import cluster as engine
+from maat.scheduling.errors import ClusterError
 
 KIND = "forecast"
 PLAYED = 18
 """Futures that an answer plays at most: nine of the cluster as it is, the same nine as asked."""
+
+
+_LISTED, _SHAPE = "/changes/add_nodes", "/changes/add_shape"
+
+
+@dataclass(frozen=True)
+class _Added:
+    """Nodes to add, and where the request has them and their type."""
+
+    body: NodeBody
+    pointer: str
+    type_pointer: str
 
 
 @dataclass(frozen=True)
@@ -57,8 +73,12 @@ def prepare_question(
         raise NotFound("The cluster has no nodes yet: nothing can be foretold of it.")
     request: dict[str, Any] = {"changes": None, "job": None, "row": None}
     if body.changes is not None:
-        _check_changes(cluster, nodes, body.changes)
-        request["changes"] = body.changes.model_dump(mode="json", exclude_unset=True)
+        added = _added_nodes(body.changes)
+        _check_changes(cluster, nodes, body.changes, added)
+        changes = body.changes.model_dump(mode="json", exclude_unset=True, exclude={"add_shape"})
+        if added:
+            changes["add_nodes"] = [one.body.model_dump(exclude_unset=True) for one in added]
+        request["changes"] = changes
     if body.job is not None:
         request |= _with_job(session, principal, cluster, body.job)
     return PreparedQuestion(cluster.id, request)
@@ -116,11 +136,38 @@ def _with_job(
     }
 
 
-def _check_changes(cluster: Cluster, nodes: Sequence[Node], changes: ClusterChangesBody) -> None:
+def _added_nodes(changes: ClusterChangesBody) -> list[_Added]:
+    """Return the nodes to add: those that are listed, then those of the shape. Raises Invalid."""
+    listed = [
+        _Added(body, _LISTED, f"{_LISTED}/{index}/gpu_type")
+        for index, body in enumerate(changes.add_nodes)
+    ]
+    if changes.add_shape is None:
+        return listed
+    try:
+        shape = engine.Cluster.parse(changes.add_shape, max_gpus=MAX_SIMULATED_GPUS)
+    except ClusterError as wrong:
+        message = f"“{wrong.value}” {wrong.problem}."
+        error = FieldError(_SHAPE, "cluster", message, wrong.remedy, wrong.value)
+        raise Invalid(message, errors=[error]) from None
+    check_size(len(shape.nodes), shape.gpu_count, _SHAPE)
+    sizes = Counter((node.gpu_type, node.gpu_count) for node in shape.nodes)
+    return listed + [
+        _Added(NodeBody(gpu_type=kind, gpu_count=gpus, count=count), _SHAPE, _SHAPE)
+        for (kind, gpus), count in sizes.items()
+    ]
+
+
+def _check_changes(
+    cluster: Cluster,
+    nodes: Sequence[Node],
+    changes: ClusterChangesBody,
+    added: Sequence[_Added],
+) -> None:
     errors = [
         *_unknown_nodes(nodes, changes),
-        *_unknown_types(cluster, nodes, changes),
-        *_too_many_gpus(nodes, changes),
+        *_unknown_types(cluster, nodes, added),
+        *_too_many_gpus(nodes, added),
     ]
     if errors:
         raise Invalid(errors[0].message, errors=errors)
@@ -147,28 +194,28 @@ def _unknown_nodes(nodes: Sequence[Node], changes: ClusterChangesBody) -> Iterat
 
 
 def _unknown_types(
-    cluster: Cluster, nodes: Sequence[Node], changes: ClusterChangesBody
+    cluster: Cluster, nodes: Sequence[Node], added: Sequence[_Added]
 ) -> Iterator[FieldError]:
     """Find added GPU types on which no job could run. A command may run on any."""
     known = {*shipped_catalog().gpu_types, *(node.gpu_type for node in nodes)}
-    for index, body in enumerate(changes.add_nodes):
-        if not cluster.runs_commands and body.gpu_type not in known:
+    for one in added:
+        if not cluster.runs_commands and one.body.gpu_type not in known:
             yield FieldError(
-                f"/changes/add_nodes/{index}/gpu_type",
+                one.type_pointer,
                 "no_such_gpu_type",
                 "No model runs on this GPU type, and the cluster has none of it.",
                 f"Use some of: {', '.join(sorted(known))}.",
-                body.gpu_type,
+                one.body.gpu_type,
             )
 
 
-def _too_many_gpus(nodes: Sequence[Node], changes: ClusterChangesBody) -> Iterator[FieldError]:
+def _too_many_gpus(nodes: Sequence[Node], added: Sequence[_Added]) -> Iterator[FieldError]:
     there = sum(node.gpu_count for node in nodes)
-    more = sum(body.gpu_count * body.count for body in changes.add_nodes)
-    if there + more > MAX_SIMULATED_GPUS:
+    more = sum(one.body.gpu_count * one.body.count for one in added)
+    if added and there + more > MAX_SIMULATED_GPUS:
         message = "The cluster would have more GPUs than Maat simulates."
         remedy = f"Add at most {max(MAX_SIMULATED_GPUS - there, 0)} GPUs."
-        yield FieldError("/changes/add_nodes", "too_many_gpus", message, remedy, more)
+        yield FieldError(added[-1].pointer, "too_many_gpus", message, remedy, more)
 
 
 def _below(pointer: str, error: FieldError) -> FieldError:

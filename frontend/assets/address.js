@@ -228,6 +228,17 @@
             return period === 'days' ? {} : {display: 'none'};
         },
 
+        /* The cluster of which the fields of What if need nodes, once they are opened. */
+        whatIfOf(opened, cluster, known) {
+            const isMissing = opened && cluster && cluster !== NO_CLUSTER && cluster !== known;
+            return isMissing ? cluster : noUpdate();
+        },
+
+        whatIfInUrl(drain, add, policy) {
+            const asks = window.location.pathname === '/cluster';
+            return asks ? setQuery({drain: drain || [], add: add || null, policy}) : noUpdate();
+        },
+
         metricInUrl(metric) { return setQuery({metric}); },
 
         /* The rule of finish-time fairness; the first of the list needs no mention. */

@@ -13,7 +13,6 @@ from maat.api.forecasts import (
     ForecastTimes,
     JobTimesOut,
     QuantilesOut,
-    SideOut,
     SlowedOut,
     grounds_in_words,
     late_quantile,
@@ -34,11 +33,11 @@ def about(times: QuantilesOut, draws: int) -> str:
     early, late = parse_time(times["p50_at"]), parse_time(times["p90_at"])
     if early is None:
         return LATER
-    by = LATER if late is None else f"by {_short(times['p90_at'], beside=times['p50_at'])}"
-    return f"about {_short(times['p50_at'])} ({by} at {late_quantile(draws)})"
+    by = LATER if late is None else f"by {short_time(times['p90_at'], beside=times['p50_at'])}"
+    return f"about {short_time(times['p50_at'])} ({by} at {late_quantile(draws)})"
 
 
-def _short(text: str | None, *, beside: str | None = None) -> str:
+def short_time(text: str | None, *, beside: str | None = None) -> str:
     """A time to the minute, without its day if that is the other's."""
     moment, other = parse_time(text), parse_time(beside)
     if moment is None:
@@ -108,7 +107,7 @@ def allocations(times: ForecastTimes) -> Component:
     rows = [
         html.Li(
             [
-                html.Span(f"{_short(one['from_at'])} ", className="caption"),
+                html.Span(f"{short_time(one['from_at'])} ", className="caption"),
                 gpu_chip(one["gpu_type"]) if one["gpu_type"] else "",
                 html.Span(f" × {one['gpu_count']}" if one["gpu_count"] else "no GPUs"),
             ],
@@ -132,19 +131,13 @@ def slowed_lines(slowed: list[SlowedOut], draws: int) -> Component:
 def _slowed(one: SlowedOut, late_name: str) -> str:
     """`train-7 usually ends 2 min later, at P90 9 min later; later in 70 % of the draws`"""
     name = "another tenant's job" if one["name"] is None else one["name"]
-    usual, late = _moved(one["p50_seconds"]), _moved(one["p90_seconds"])
+    usual, late = moved(one["p50_seconds"]), moved(one["p90_seconds"])
     also = "" if late == usual else f", at {late_name} {late}"
     share = f"later in {percent(one['share'])} of the draws" if one["share"] else "never later"
     return f"{name} usually ends {usual}{also}; {share}"
 
 
-def _moved(seconds: float) -> str:
+def moved(seconds: float) -> str:
     if abs(seconds) < 1.0:
         return "as before"
     return f"{duration(abs(seconds))} {'later' if seconds > 0 else 'earlier'}"
-
-
-def side_words(side: SideOut) -> str:
-    """`12 jobs, ending after 2 h on average, the last after 9 h`"""
-    mean, last = duration(side["mean_end_seconds"]), duration(side["last_end_seconds"])
-    return f"{side['jobs']} jobs, ending after {mean} on average, the last after {last}"

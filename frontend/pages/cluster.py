@@ -46,6 +46,7 @@ from frontend.pages.reservations import (
     reservations_table,
     reserve_button,
 )
+from frontend.pages.what_if import TAKES, register_what_if, what_if_card
 from frontend.routing import QueryValue, click_target, path_to, query_value
 from frontend.shell import NO_CLUSTER
 from frontend.theme import gpu_order
@@ -81,7 +82,14 @@ class Pressed(TypedDict):
     node: NotRequired[str]
 
 
-def layout(round: QueryValue = None, q: QueryValue = None, **_query: object) -> html.Div:
+def layout(
+    round: QueryValue = None,
+    q: QueryValue = None,
+    drain: QueryValue = None,
+    add: QueryValue = None,
+    policy: QueryValue = None,
+    **_query: object,
+) -> html.Div:
     drawn = cluster_map(
         "cluster",
         height="max(420px, calc(100vh - 248px))",
@@ -112,6 +120,7 @@ def layout(round: QueryValue = None, q: QueryValue = None, **_query: object) -> 
                         [card("Free GPUs", free), reservations_card()],
                         className="span-4 form-stack level",
                     ),
+                    what_if_card(drain, add, policy),
                     card("Nodes", nodes_grid("cluster-nodes", height="420px"), className="span-12"),
                 ],
                 className="columns",
@@ -132,9 +141,10 @@ def register(app: Dash, api: Api) -> None:
         title="Cluster",
         order=1,
         layout=layout,
-        takes={"node": anything, "q": anything, "round": counting("round", MOST_ROUNDS)},
+        takes={"node": anything, "q": anything, "round": counting("round", MOST_ROUNDS), **TAKES},
     )
     register_reservations(app, api)
+    register_what_if(app, api)
     register_drain(app, api, "cluster")
     register_cluster_map(app, "cluster", grid_id="cluster-nodes")
     register_map_search(app, "cluster")

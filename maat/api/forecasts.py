@@ -14,6 +14,10 @@ from maat.api.operations import OperationState
 from maat.vocabulary import ForecastBasis
 
 MOST_CHANGED_NODES = 1000
+MOST_SLOWED = 200
+"""An answer names at most so many jobs that end later, and as many of those that end earlier."""
+MOST_TIMED = 20
+"""Of so many of these, the most slowed and the most hastened, it has times before and after."""
 NamedPart = Annotated[str, Field(min_length=1, max_length=100)]
 
 
@@ -55,6 +59,9 @@ class ClusterChangesBody(Body):
     )
     add_nodes: Annotated[list[NodeBody], Field(max_length=MOST_CHANGED_NODES)] = Field(
         default_factory=list, title="Add nodes"
+    )
+    add_shape: Annotated[str, Field(min_length=1, max_length=1000)] | None = Field(
+        default=None, title="Add nodes, as a shape", description="Such as `a100=2x8,t4=1x4`."
     )
     policy: NamedPart | None = Field(default=None, title="Policy")
     policy_parameters: Parameters = Field(default_factory=dict)
@@ -161,7 +168,8 @@ class SlowedOut(TypedDict):
     """How much later a job ends than without the change, seconds; negative: earlier.
 
     P50 and P90 of the differences; `share`: in how many draws it ends later, 0-1. `name`: null for
-    another tenant's job.
+    another tenant's job. `before`, `after`: when it starts and ends, and what it holds in one draw;
+    null for another tenant's job, and for those beyond the 20 most slowed and the 20 most hastened.
     """
 
     job_id: str
@@ -169,6 +177,8 @@ class SlowedOut(TypedDict):
     p50_seconds: float
     p90_seconds: float
     share: float
+    before: ForecastTimes | None
+    after: ForecastTimes | None
 
 
 class SideOut(TypedDict):

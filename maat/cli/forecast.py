@@ -10,7 +10,6 @@ import typer
 from maat.cli.completion import job_names
 from maat.cli.following import followed
 from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, job_id_of, show, table_of
-from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import MaatError, ParameterError
 from maat.vocabulary import PromiseKind
 
@@ -149,14 +148,9 @@ class FirstAnswer:
 def _changes(
     drain: Sequence[str], add: Sequence[str], policy: str | None, placer: str | None
 ) -> dict[str, Any]:
-    nodes = [
-        {"gpu_type": node.gpu_type, "gpu_count": node.gpu_count}
-        for shape in add
-        for node in Cluster.parse(shape).nodes
-    ]
     given: dict[str, Any] = {
         "drain_nodes": list(drain),
-        "add_nodes": nodes,
+        "add_shape": ",".join(add),
         "policy": policy,
         "placer": placer,
     }

@@ -128,9 +128,9 @@ def side_by_side(
 
     After `least` draws, as many more up to `draws` as there is time for. `central`: play the
     central draw too, of `after` alone, once there is a first pair; otherwise, and until then, the
-    first draw stands for it. `look` and `progress` are as in `forecast`; it counts the draws of
-    both. `so_far` is given what the pairs played until then say, from the first one on. After
-    OutOfTime the pairs that are played count. Raises OutOfTime before the first.
+    first draw stands for it, as for `before`. `look` and `progress` are as in `forecast`; it counts
+    the draws of both. `so_far` is given what the pairs played until then say, from the first
+    one on. After OutOfTime the pairs that are played count. Raises OutOfTime before the first.
     """
     states = (before, after)
     sides = [Drawing(state, unknown, fitter) for state in states]
@@ -142,7 +142,7 @@ def side_by_side(
     def summary() -> tuple[Forecast, Forecast]:
         first, second = ([pair[side] for pair in pairs] for side in (0, 1))
         return (
-            summed_up(before, sides[0], Played({}, {}, {}, 0), first),
+            summed_up(before, sides[0], first[0], first),
             summed_up(after, sides[1], middle or second[0], second),
         )
 

@@ -241,6 +241,11 @@ def test_a_question_is_an_operation_and_stores_no_job(
             {"changes": {"add_nodes": [{"gpu_type": "t4", "gpu_count": 64, "count": 5000}]}},
             "/changes/add_nodes",
         ),
+        ({"changes": {"add_shape": "t4=2x8,two a100"}}, "/changes/add_shape"),
+        ({"changes": {"add_shape": "nosuch=2x8"}}, "/changes/add_shape"),
+        ({"changes": {"add_shape": "t4=2000x8,a100=499x8"}}, "/changes/add_shape"),
+        ({"changes": {"add_shape": "t4=6000x1"}}, "/changes/add_shape"),
+        ({"changes": {"add_shape": ""}}, "/changes/add_shape"),
     ],
 )
 def test_what_cannot_be_asked_is_named(
@@ -253,9 +258,42 @@ def test_what_cannot_be_asked_is_named(
     assert queue.sent == []
 
 
+def test_a_shape_that_does_not_read_is_told_with_its_group_and_the_remedy(
+    client: TestClient,
+) -> None:
+    answer = client.post(FORECASTS, json={"changes": {"add_shape": "t4=2x8,two a100"}})
+
+    (error,) = answer.json()["errors"]
+    assert error["message"] == "“two a100” does not read as type=NODESxGPUS."
+    assert error["remedy"] == "Write for example t4=6x4,rtx=3x8,a100=2x8."
+
+
+def test_nodes_are_added_as_a_list_and_as_a_shape(client: TestClient) -> None:
+    listed = {"gpu_type": "rtx", "gpu_count": 8}
+    body = {"changes": {"add_nodes": [listed], "add_shape": "a100=2x8,t4=1x4"}}
+
+    answer = client.post(FORECASTS, json=body)
+
+    assert answer.status_code == 202, answer.text
+    assert answer.json()["request"]["changes"] == {
+        "add_nodes": [
+            listed,
+            {"gpu_type": "a100", "gpu_count": 8, "count": 2},
+            {"gpu_type": "t4", "gpu_count": 4, "count": 1},
+        ]
+    }
+
+
 def test_an_unknown_cluster_is_not_found(client: TestClient) -> None:
     body = {"cluster_id": "nowhere", "changes": {"policy": "fifo"}}
     assert client.post(FORECASTS, json=body).status_code == 404
+
+
+def kept_times(*, end: float) -> dict[str, Any]:
+    """Times of a job that runs, as the worker keeps them."""
+    of_start = dict.fromkeys(("start_p50", "start_p90"))
+    of_end = {"end_p50": end, "end_p90": end, "spans": [[1.0, "t4", 4]]}
+    return {"holds_gpus": True, **of_start, **of_end, "basis": "work", "precedents": 0}
 
 
 def test_an_answer_names_no_job_of_another_tenant(
@@ -278,6 +316,10 @@ def test_an_answer_names_no_job_of_another_tenant(
             "draws": 9,
             "job": None,
             "slowed": [[theirs["id"], 60.0, 90.0, 1.0], [mine["id"], -60.0, 0.0, 0.0]],
+            "times": {
+                theirs["id"]: [kept_times(end=9.0), kept_times(end=69.0)],
+                mine["id"]: [kept_times(end=100.0), kept_times(end=40.0)],
+            },
             "before": side,
             "after": side,
         }
@@ -293,6 +335,11 @@ def test_an_answer_names_no_job_of_another_tenant(
         ("other-1", None),
         (mine["id"], "one"),
     ]
+    of_theirs, of_mine = found["slowed"]
+    assert of_theirs["before"] is of_theirs["after"] is None
+    ends = [of_mine[side]["end"]["p50_seconds"] for side in ("before", "after")]
+    assert ends == [99.0, 39.0]
+    assert [one["gpu_type"] for one in of_mine["after"]["allocations"]] == ["t4"]
     assert theirs["id"] not in visitor.get(FORECASTS).text
     stranger = client_as(Role.SUBMITTER, tenant="red")
     assert stranger.get(f"{FORECASTS}/{asked['id']}").status_code == 404

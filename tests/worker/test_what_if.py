@@ -35,6 +35,9 @@ def test_a_drained_node_puts_off_what_ran_on_it(database: Database) -> None:
     assert p50 > 60
     assert share == 1.0
     assert result["after"]["last_end_seconds"] > result["before"]["last_end_seconds"]
+    before, after = result["times"][job_id]
+    assert after["end_p50"] - before["end_p50"] > 60
+    assert (before["holds_gpus"], before["start_p50"]) == (True, None)
 
 
 def test_another_policy_and_more_nodes_are_played_side_by_side(database: Database) -> None:
@@ -53,6 +56,10 @@ def test_another_policy_and_more_nodes_are_played_side_by_side(database: Databas
     what_if.answer(database, forecast_id)
     _, result = answered(database, forecast_id)
     assert {row[0]: row[1] for row in result["slowed"]}[short] < 0
+    before, after = result["times"][short]
+    assert after["start_p50"] < before["start_p50"]
+    assert ["a100", 8] in [span[1:] for span in before["spans"]]
+    assert ["a100", 8] in [span[1:] for span in after["spans"]]
 
 
 def added(kind: str, gpus: int = 8) -> dict[str, Any]:

@@ -16,9 +16,9 @@ from backend.models import Cluster, OperationState, WhatIf
 from backend.models import Job as JobRow
 from backend.problems import InternalError, Problem, invalid_input
 from maat.api.clusters import NodeBody
-from maat.api.forecasts import ClusterChangesBody
+from maat.api.forecasts import MOST_SLOWED, MOST_TIMED, ClusterChangesBody
 from maat.forecasting.changes import with_job, with_nodes, with_policy
-from maat.forecasting.forecast import Forecast, OutOfTime, side_by_side, slowed
+from maat.forecasting.forecast import Forecast, OutOfTime, Slowed, side_by_side, slowed
 from maat.forecasting.present import Present
 from maat.scheduling.cluster import Node
 from maat.scheduling.errors import InputError
@@ -38,7 +38,6 @@ log = logging.getLogger(__name__)
 
 MOST_SECONDS = 60.0  # of CPU
 LOOK_SECONDS = 0.5
-MOST_SLOWED = 200
 ANSWER_SECONDS = 3.0
 """No other pair of draws begins so long after the question is taken up, once there are enough.
 
@@ -185,20 +184,26 @@ def _result(
     job = None
     if job_id is not None:
         job = latest_of(after.jobs[job_id], after.now)
-    later = [
-        [one.job_id, _finite(one.p50), _finite(one.p90), one.share]
-        for one in slowed(before, after)
-        if max(abs(one.p50), abs(one.p90)) >= 1.0
-    ]
+    moved = [one for one in slowed(before, after) if max(abs(one.p50), abs(one.p90)) >= 1.0]
+    named = _ends_of(moved, MOST_SLOWED)
     return {
         "made_seconds": after.now,
         "draws": min(len(before.draws), len(after.draws)),
         "job": job,
-        "slowed": later[:MOST_SLOWED] + later[MOST_SLOWED:][-MOST_SLOWED:],
+        "slowed": [[one.job_id, _finite(one.p50), _finite(one.p90), one.share] for one in named],
+        "times": {
+            one.job_id: [latest_of(side.jobs[one.job_id], side.now) for side in (before, after)]
+            for one in _ends_of(named, MOST_TIMED)
+        },
         "before": _side(before),
         "after": _side(after),
         "notes": list(notes),
     }
+
+
+def _ends_of(found: list[Slowed], most: int) -> list[Slowed]:
+    """Return the first and the last of them, at most so many of each."""
+    return found[:most] + found[most:][-most:]
 
 
 def _finite(seconds: float) -> float:

@@ -1,0 +1,155 @@
+"""The answer to a question of the cluster: a verdict, then jobs and sums before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dash import dcc, html
+from dash.development.base_component import Component
+
+from frontend.components.cards import scrolls
+from frontend.components.forecast import LATER_BRIEFLY, moved, rests_on, short_time
+from frontend.components.names import cut_name
+from frontend.components.question import CANCELLED
+from frontend.formatting import ABSENT, count, duration, gpus, percent, plural
+from maat.api.forecasts import (
+    MOST_SLOWED,
+    MOST_TIMED,
+    ForecastOut,
+    ForecastTimes,
+    QuantilesOut,
+    SideOut,
+    SlowedOut,
+    late_quantile,
+)
+
+_LEAST_SECONDS = 1.0  # by which a job ends earlier or later
+_MOST_SPANS = 4
+_ANONYMOUS = "another tenant's job"
+_SIDES: dict[str, Callable[[SideOut], str]] = {
+    "Jobs": lambda side: count(side["jobs"]),
+    "Start after, on average": lambda side: duration(side["mean_start_seconds"]),
+    "End after, on average": lambda side: duration(side["mean_end_seconds"]),
+    "Last end after": lambda side: duration(side["last_end_seconds"]),
+    "End later than in 14 days": lambda side: count(side["later"]),
+}
+
+
+def parts_of(found: ForecastOut) -> list[Component]:
+    """The verdict, why figures may surprise, and both sides."""
+    before, after, draws = found["before"], found["after"], found["draws"]
+    if before is None or after is None or draws is None:
+        return [html.Div(CANCELLED, className="hint")]
+    slowed = found["slowed"] or []
+    return [
+        html.Div(verdict(slowed, before), className="sentence"),
+        *(html.Div(note, className="hint") for note in found["notes"] or ()),
+        *_jobs(slowed, draws, found["made_at"]),
+        scrolls("what-if-sides", _sides(before, after), label="All jobs, before and after"),
+        html.Div(f"{rests_on(draws)} of each, as of now, by P50.", className="hint"),
+    ]
+
+
+def verdict(slowed: list[SlowedOut], before: SideOut) -> str:
+    """`Of 12 jobs, 3 end earlier and 1 later. Most slowed: train-7, 12 min later.`"""
+    later = [one for one in slowed if one["p50_seconds"] >= _LEAST_SECONDS]
+    earlier = [one for one in slowed if one["p50_seconds"] <= -_LEAST_SECONDS]
+    jobs = plural(before["jobs"], "job")
+    if not later and not earlier:
+        return f"Of {jobs}, none usually ends earlier or later."
+    told = f"Of {jobs}, {_many(earlier)} usually {_end(earlier)} earlier and {_many(later)} later."
+    if later:
+        return f"{told} Most slowed: {_most(later[0])}."
+    return f"{told} Most hastened: {_most(earlier[-1])}."
+
+
+def _many(some: list[SlowedOut]) -> str:
+    """An answer names a limited number of jobs; then there may be more."""
+    least = "at least " if len(some) >= MOST_SLOWED else ""
+    return f"{least}{count(len(some))}" if some else "none"
+
+
+def _end(some: list[SlowedOut]) -> str:
+    return "end" if len(some) > 1 else "ends"
+
+
+def _most(one: SlowedOut) -> str:
+    return f"{one['name'] or _ANONYMOUS}, {moved(one['p50_seconds'])}"
+
+
+def _jobs(slowed: list[SlowedOut], draws: int, now: str | None) -> list[Component]:
+    """The most slowed jobs, then the most hastened ones."""
+    shown = slowed[:MOST_TIMED] + slowed[MOST_TIMED:][-MOST_TIMED:]
+    if not shown:
+        return []
+    late = late_quantile(draws)
+    heads = (
+        *("Job", "Starts", "Starts, if so", "Ends", "Ends, if so", "Difference"),
+        *(f"At {late}", "Later in", "Holds", "Holds, if so"),
+    )
+    words = "Jobs that end earlier or later, the most slowed first; P50, cluster time"
+    table = html.Table(
+        [html.Caption(words), _head(heads), html.Tbody([_job(one, now) for one in shown])],
+        className="plain-table",
+    )
+    left = len(slowed) - len(shown)
+    more = [html.Div(f"and {plural(left, 'other job')}", className="hint")] if left else []
+    return [scrolls("what-if-jobs", table, label="Jobs that end earlier or later"), *more]
+
+
+def _job(one: SlowedOut, now: str | None) -> html.Tr:
+    before, after = one["before"], one["after"]
+    name: Component | str = _ANONYMOUS if one["name"] is None else cut_name(one["name"])
+    if one["name"] is not None and isinstance(name, str):
+        name = dcc.Link(name, href=f"/jobs/{one['job_id']}")
+    cells = [
+        *(_start(side, now) for side in (before, after)),
+        *(_end_of(side, now) for side in (before, after)),
+        *(moved(one["p50_seconds"]), moved(one["p90_seconds"]), percent(one["share"])),
+    ]
+    return html.Tr(
+        [
+            html.Th(name, scope="row"),
+            *(html.Td(cell) for cell in cells),
+            *(html.Td(held_words(side, now), className="wraps") for side in (before, after)),
+        ]
+    )
+
+
+def _start(times: ForecastTimes | None, now: str | None) -> str:
+    if times is None:
+        return ABSENT
+    return "has started" if times["start"] is None else _at(times["start"], now)
+
+
+def _end_of(times: ForecastTimes | None, now: str | None) -> str:
+    return ABSENT if times is None else _at(times["end"], now)
+
+
+def _at(when: QuantilesOut, now: str | None) -> str:
+    return LATER_BRIEFLY if when["p50_at"] is None else short_time(when["p50_at"], beside=now)
+
+
+def held_words(times: ForecastTimes | None, now: str | None) -> str:
+    """`as now, 4 × a100 from 14:20, nothing from 15:05`: in one draw, the first changes."""
+    if times is None:
+        return ABSENT
+    spans = ["as now"] if times["start"] is None else []
+    for one in times["allocations"]:
+        held = gpus(one["gpu_count"], one["gpu_type"]) if one["gpu_type"] else "nothing"
+        spans.append(f"{held} from {short_time(one['from_at'], beside=now)}")
+    return (", ".join(spans[:_MOST_SPANS]) + (", …" if len(spans) > _MOST_SPANS else "")) or ABSENT
+
+
+def _sides(before: SideOut, after: SideOut) -> Component:
+    rows = [
+        html.Tr([html.Th(words, scope="row"), html.Td(of(before)), html.Td(of(after))])
+        for words, of in _SIDES.items()
+    ]
+    caption = html.Caption("All jobs that have not ended")
+    head = _head(("", "As it is", "If so"))
+    return html.Table([caption, head, html.Tbody(rows)], className="plain-table")
+
+
+def _head(names: tuple[str, ...]) -> html.Thead:
+    return html.Thead(html.Tr([html.Th(name, scope="col") for name in names]))

@@ -1,0 +1,53 @@
+"""Browser tests of What if on the page of the cluster, answered by a real worker."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import expect
+
+from browser.pages import await_value, error_beside
+
+pytestmark = pytest.mark.needs_chromium
+
+
+def test_nodes_are_added_and_the_verdict_and_both_sides_are_shown(
+    laboratory: Any, tab: Any
+) -> None:
+    page = tab.open(f"{laboratory.url}/cluster")
+    page.get_by_text("Drain nodes, add nodes, or let another policy decide").click()
+    field = page.get_by_label("Add nodes by GPU type")
+    field.fill("two a100")
+    await_value(page, "what-if-add", "two a100")
+    page.locator("#what-if-ask").click()
+    expect(error_beside(page, "what-if-add")).to_contain_text("Write for example")
+
+    field.fill("a100=2x8")
+    field.press("Enter")
+
+    shown = page.locator("#what-if")
+    expect(shown).to_contain_text(re.compile(r"Of \d+ jobs?, (none|\d+) usually ends?"))
+    expect(shown).to_contain_text(re.compile(r"From \d+ draws?.* of each, as of now"))
+    expect(page.get_by_role("table", name="All jobs that have not ended")).to_be_visible()
+    expect(error_beside(page, "what-if-add")).to_have_count(0)
+    expect(page.locator("#what-if-cancel")).to_be_hidden()
+    assert parse_qs(urlsplit(page.url).query)["add"] == ["a100=2x8"]
+    assert tab.witness.errors == []
+
+
+def test_an_address_opens_its_question_and_a_refusal_stands_beside_its_field(
+    server: Any, inside: Any
+) -> None:
+    page = inside.follow(f"{server.url}/cluster?drain=nowhere&add=t4%3D1x4&policy=fifo")
+
+    expect(page.get_by_label("Add nodes by GPU type")).to_have_value("t4=1x4")
+    expect(page.locator("#what-if-policy")).to_have_value("FIFO")
+    page.locator("#what-if-ask").click()
+
+    expect(error_beside(page, "what-if-drain")).to_contain_text("no node of this name")
+    asked = parse_qs(urlsplit(page.url).query)
+    assert (asked["drain"], asked["policy"]) == (["nowhere"], ["fifo"])
+    assert [error for error in inside.witness.errors if "422" not in error] == []

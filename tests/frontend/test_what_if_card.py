@@ -1,0 +1,155 @@
+"""What if, of the cluster: the fields as a question, refusals beside them, and the answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from frontend.pages.what_if import changes_of, place_of, what_if_card
+from frontend.pages.what_if_answer import held_words, parts_of, verdict
+from maat.api.forecasts import MOST_SLOWED, MOST_TIMED, ClusterChangesBody
+from maat.client.errors import FieldProblem
+from maat.vocabulary import ForecastBasis
+
+DAY = "2026-11-20T14:20:30Z"
+
+
+def question(**fields: Any) -> Any:
+    return {"drain": [], "add": "", "policy": None, **fields}
+
+
+def when(at: str | None) -> Any:
+    return {"p50_at": at, "p90_at": at, "p50_seconds": 1.0, "p90_seconds": 2.0}
+
+
+def times(*, start: str | None, end: str | None, spans: Any = ()) -> Any:
+    held = [dict(zip(("from_at", "gpu_type", "gpu_count"), span, strict=True)) for span in spans]
+    return {
+        "start": None if start is None else when(start),
+        "end": when(end),
+        "allocations": held,
+        "basis": ForecastBasis.WORK,
+        "precedents": 1,
+    }
+
+
+def moved(name: str | None, seconds: float, **more: Any) -> Any:
+    sides = {"before": None, "after": None, **more}
+    late = {"p50_seconds": seconds, "p90_seconds": seconds * 2, "share": float(seconds > 0)}
+    return {"job_id": f"job_{name}", "name": name, **late, **sides}
+
+
+def side(**more: Any) -> Any:
+    means = dict.fromkeys(("mean_start_seconds", "mean_end_seconds", "last_end_seconds"), 3600.0)
+    return {"jobs": 12, "later": 0, **means, **more}
+
+
+def answered(*slowed: Any, **more: Any) -> Any:
+    return {
+        "state": "succeeded",
+        "draws": 9,
+        "made_at": DAY,
+        "slowed": list(slowed),
+        "before": side(),
+        "after": side(last_end_seconds=7200.0),
+        "notes": [],
+        **more,
+    }
+
+
+def test_the_fields_become_the_changes_that_the_service_takes() -> None:
+    found = changes_of(question(drain=["a100-0"], add=" a100=2x8,t4=1x4 ", policy="gavel"))
+
+    body = ClusterChangesBody(**found)
+    assert (body.drain_nodes, body.policy) == (["a100-0"], "gavel")
+    assert body.add_shape == "a100=2x8,t4=1x4"
+    assert changes_of(question(add="  ")) == {}
+
+
+@pytest.mark.parametrize(
+    ("pointer", "field"),
+    [
+        ("/changes/drain_nodes/0", "drain"),
+        ("/changes/add_shape", "add"),
+        ("/changes/policy", "policy"),
+        ("/changes/placer", None),
+        ("/cluster_id", None),
+    ],
+)
+def test_a_refusal_stands_beside_the_field_that_it_is_about(
+    pointer: str, field: str | None
+) -> None:
+    assert place_of(FieldProblem(pointer, pointer.split("/")[-1], "Wrong.")) == field
+
+
+def test_the_card_is_folded_unless_the_address_asks_and_then_it_holds_the_question() -> None:
+    folded, asked = what_if_card(), what_if_card(["t4-0", "t4-1"], "two t4", "fifo")
+
+    def opened(card: Any) -> tuple[bool, int]:
+        (details,) = [part for part in card.children if type(part).__name__ == "Details"]
+        return details.open, details.children[0].n_clicks
+
+    assert (opened(folded), opened(asked)) == ((False, 0), (True, 1))
+    held: Any = asked
+    values = [held[f"what-if-{name}"].value for name in ("drain", "add", "policy")]
+    assert values == [["t4-0", "t4-1"], "two t4", "fifo"]
+
+
+def test_the_verdict_counts_who_ends_earlier_and_later_and_names_the_most_slowed() -> None:
+    slow, fast = moved("slow", 720.0), moved("fast", -60.0)
+
+    assert verdict([slow, fast, moved("same", 0.2)], side()) == (
+        "Of 12 jobs, 1 usually ends earlier and 1 later. Most slowed: slow, 12 min later."
+    )
+    assert verdict([fast, moved("faster", -120.0)], side()) == (
+        "Of 12 jobs, 2 usually end earlier and none later. Most hastened: faster, 2 min earlier."
+    )
+    assert "none usually ends earlier and 1 later" in verdict([slow], side())
+    assert verdict([], side(jobs=1)) == "Of 1 job, none usually ends earlier or later."
+    assert "at least 200 later" in verdict([slow] * MOST_SLOWED, side())
+
+
+def test_jobs_stand_before_and_after_and_another_tenants_has_no_name() -> None:
+    before = times(start="2026-11-20T15:05:00Z", end=None)
+    after = times(start=None, end=DAY, spans=[(DAY, "a100", 8)])
+    mine = moved("mine", -60.0, before=before, after=after)
+
+    shown = str(parts_of(answered(moved(None, 60.0), mine, notes=["No job here can use h100."])))
+
+    for words in ("'15:05'", "in over 14 days", "has started", "'14:20'"):
+        assert words in shown
+    assert "/jobs/job_mine" in shown
+    assert "another tenant's job" in shown
+    assert "job_None" not in shown
+    assert "No job here can use h100." in shown
+    assert "as now, 8 × a100 from 14:20" in shown
+    assert shown.count("Caption(") == 2
+
+
+def test_a_long_answer_says_how_many_jobs_it_leaves_out() -> None:
+    many = [moved(f"job-{number}", 100.0 - number) for number in range(2 * MOST_TIMED + 2)]
+
+    shown = str(parts_of(answered(*many)))
+
+    assert "and 2 other jobs" in shown
+    assert (f"job_job-{MOST_TIMED}'" in shown, "job_job-41'" in shown) == (False, True)
+    assert "other job" not in str(parts_of(answered(many[0])))
+
+
+def test_what_a_job_holds_over_time_is_cut_after_the_first_changes() -> None:
+    spans = [(DAY, "a100", 8), (DAY, None, 0), (DAY, "t4", 4), (DAY, "t4", 8)]
+
+    assert held_words(times(start=None, end=DAY, spans=spans), DAY) == (
+        "as now, 8 × a100 from 14:20, nothing from 14:20, 4 × t4 from 14:20, …"
+    )
+    assert held_words(times(start=DAY, end=DAY, spans=spans[:1]), "2026-11-19T10:00:00Z") == (
+        "8 × a100 from 20 Nov 14:20"
+    )
+    assert held_words(times(start=None, end=DAY), DAY) == "as now"
+    assert held_words(times(start=DAY, end=None), DAY) == held_words(None, DAY) == "–"
+
+
+def test_a_cancelled_question_says_so() -> None:
+    none = dict.fromkeys(("draws", "slowed", "before", "after", "notes"))
+    assert "was cancelled" in str(parts_of(answered(**{**none, "state": "cancelled"})))
