@@ -230,6 +230,16 @@ def drain_a_node(walk: Walk) -> str:
     return walk.reads("[role=dialog]", r"\d+ jobs? [^.]+\.|No job[^.]*\.|nobody[^.]*\.")
 
 
+def add_nodes(walk: Walk) -> str:
+    walk.begin()
+    walk.to("Cluster")
+    walk.click("#what-if-open")
+    walk.click("#what-if-add")
+    walk.write("a100=2x8")
+    walk.keys("Enter")
+    return walk.reads("#what-if", r"Of \d+ jobs?, .+(later|earlier)\.")
+
+
 TASKS: dict[str, Task] = {
     "why does my job wait": why_pending,
     "what would start it, and do it": what_would_start_it,
@@ -251,6 +261,7 @@ TASKS: dict[str, Task] = {
     "what if I submit this now": if_i_submit_now,
     "what if yesterday had another policy": another_policy,
     "what if this node is drained": drain_a_node,
+    "what if nodes are added": add_nodes,
 }
 
 

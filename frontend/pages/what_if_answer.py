@@ -46,7 +46,7 @@ def parts_of(found: ForecastOut) -> list[Component]:
         *(html.Div(note, className="hint") for note in found["notes"] or ()),
         *_jobs(slowed, draws, found["made_at"]),
         scrolls("what-if-sides", _sides(before, after), label="All jobs, before and after"),
-        html.Div(f"{rests_on(draws)} of each, as of now, by P50.", className="hint"),
+        html.Div(f"{rests_on(draws)}, as of now.", className="hint"),
     ]
 
 
@@ -111,7 +111,7 @@ def _job(one: SlowedOut, now: str | None) -> html.Tr:
         [
             html.Th(name, scope="row"),
             *(html.Td(cell) for cell in cells),
-            *(html.Td(held_words(side, now), className="wraps") for side in (before, after)),
+            *(html.Td(held_words(side, now), className="wraps narrow") for side in (before, after)),
         ]
     )
 

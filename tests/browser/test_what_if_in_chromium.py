@@ -30,7 +30,7 @@ def test_nodes_are_added_and_the_verdict_and_both_sides_are_shown(
 
     shown = page.locator("#what-if")
     expect(shown).to_contain_text(re.compile(r"Of \d+ jobs?, (none|\d+) usually ends?"))
-    expect(shown).to_contain_text(re.compile(r"From \d+ draws?.* of each, as of now"))
+    expect(shown).to_contain_text(re.compile(r"From \d+ draws?.*, as of now"))
     expect(page.get_by_role("table", name="All jobs that have not ended")).to_be_visible()
     expect(error_beside(page, "what-if-add")).to_have_count(0)
     expect(page.locator("#what-if-cancel")).to_be_hidden()
