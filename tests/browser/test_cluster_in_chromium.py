@@ -203,3 +203,19 @@ def test_a_node_is_no_wider_than_the_map_of_a_small_cluster(server: Any, inside:
         " return map.clientWidth > 0 && map.scrollWidth <= map.clientWidth; }",
     )
     server.client.send(calls.act_on_cluster(cluster["id"], "pause"))
+
+
+def test_what_if_shows_that_it_waits_for_a_worker_and_can_be_cancelled(page: Page) -> None:
+    page.locator("#what-if-open").click()
+    page.locator("#what-if-drain").click()
+    page.get_by_role("option", name="t4-1", exact=True).click()
+    page.keyboard.press("Escape")
+    page.wait_for_url(re.compile(r"[?&]drain=t4-1(&|$)"))
+    page.locator("#what-if-ask").click()
+    told = page.locator("#what-if")
+    expect(told).to_contain_text("Waiting for a worker.")
+
+    page.locator("#what-if-cancel").click()
+
+    expect(told).to_have_text("The forecast was cancelled.")
+    expect(page.locator("#what-if-cancel")).to_be_hidden()

@@ -17,7 +17,11 @@ pytestmark = pytest.mark.needs_chromium
 def test_nodes_are_added_and_the_verdict_and_both_sides_are_shown(
     laboratory: Any, tab: Any
 ) -> None:
+    asked: list[str] = []
+    tab.page.on("request", lambda request: asked.append(request.post_data or ""))
     page = tab.open(f"{laboratory.url}/cluster")
+    page.locator("#cluster-map .gpu-job").first.wait_for()
+    assert [body for body in asked if '"what-if' in body] == []  # folded, it costs nothing
     page.get_by_text("Drain nodes, add nodes, or let another policy decide").click()
     field = page.get_by_label("Add nodes by GPU type")
     field.fill("two a100")
