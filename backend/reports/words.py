@@ -20,7 +20,7 @@ def number(value: float | None, figures: int = 3) -> str:
     """Write a number with about three figures, in groups of thousands."""
     if value is None or not isfinite(value):
         return ABSENT
-    size = abs(value)
+    size = abs(float(f"{value:.{figures}g}"))  # 0.9996 is written as 1.00
     if value == 0:
         return "0"
     if size >= 10 ** (figures - 1) or isinstance(value, int):

@@ -328,6 +328,13 @@ def test_small_shares_keep_two_figures(share: float, text: str) -> None:
     assert plain(words.percent(share)) == text
 
 
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.9996, "1.00"), (0.5, "0.500"), (9.996, "10.0"), (99.96, "100"), (0, "0")]
+)
+def test_a_number_has_three_figures_after_rounding_too(value: float, text: str) -> None:
+    assert words.number(value) == text
+
+
 def test_a_tenants_sentences_tell_of_the_tenant() -> None:
     names = ("vision", "other tenants")
     own = fairness(names)
