@@ -67,7 +67,7 @@ def secret_key(settings: Settings) -> SecretKey:
 
 
 def has_secret_key(settings: Settings) -> bool:
-    """Return whether there is a key already; `secret_key` makes one where there is none."""
+    """Return whether a key exists. This makes none, unlike `secret_key`."""
     return bool(settings.secret_key.get_secret_value()) or _file_of(settings).exists()
 
 

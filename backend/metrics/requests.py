@@ -38,7 +38,7 @@ class RequestFigures:
             "Requests being answered, event streams among them.",
             registry=self.registry,
         )
-        # Routes are few, and finding one's counter anew takes as long as counting.
+        # Kept by route: a lookup by labels takes as long as the count itself, and routes are few.
         self._counter = cache(self._requests.labels)
         self._histogram = cache(self._seconds.labels)
 

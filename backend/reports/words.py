@@ -119,11 +119,3 @@ def without(label: str, left_out: Sequence[str]) -> str:
 def counted(count: int, noun: str) -> str:
     """Write a count with its noun: `1 job`, `1 204 jobs`."""
     return f"{number(count)}{NO_BREAK}{noun}{'' if count == 1 else 's'}"
-
-
-def too_few(tenants: Sequence[str], verb: str) -> str:
-    """Say that these tenants are not judged. `verb`: what their few jobs did."""
-    return (
-        f"{listed(tenants)} {verb} fewer than {FEW} jobs: medians of so few are hints, and no "
-        "tenant is judged by them."
-    )

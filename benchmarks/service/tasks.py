@@ -1,7 +1,7 @@
 """Walks what users ask for in Chromium, and counts presses.
 
-`python -m benchmarks.service.tasks URL`: the service at URL is a demo (`maat up`) whose history is
-there. A cluster `tasks` with one job that waits is made where there is none. Each task begins on
+`python -m benchmarks.service.tasks URL`: the service at URL is a demo (`maat up`) that has played
+its history. If it has no cluster `tasks`, this makes it, with one waiting job. Each task begins on
 the overview; a click, a key and a word that is typed are one press each. A task that does not find
 what it looks for fails.
 """
@@ -22,6 +22,7 @@ from benchmarks.table import Cell, Figures, show
 from maat.client import Client
 
 NAME, WAITING, HOLDING = "tasks", "needs eight", "holds all"
+PATIENCE_SECONDS = 120.0
 PATIENCE_MILLISECONDS = 60_000
 SEEN = "try { localStorage.setItem('maat-tour', 'seen'); } catch (none) { /* no page yet */ }"
 
@@ -277,10 +278,13 @@ def make_ready(client: Client) -> None:
     rigid = {"model": "cifar10", "adaptivity": "rigid", "gpu_count": 8, "batch_size": 512}
     where = {"work_scale": 500.0, "cluster_id": made["id"]}
     first = client.submit_job({"name": HOLDING, "preemptible": False, **rigid, **where})
+    end = time.monotonic() + PATIENCE_SECONDS
     while client.job(first["id"])["allocation"] is None:
+        if time.monotonic() > end:
+            raise SystemExit(f"No round of {NAME} in {PATIENCE_SECONDS:g} s: does a worker run?")
         time.sleep(0.5)
     client.submit_job({"name": WAITING, **rigid, **where})
-    time.sleep(5.0)
+    time.sleep(5.0)  # some rounds of 1 s, which say why the other waits
 
 
 def walked(walk: Walk, name: str, task: Task) -> dict[str, Cell]:

@@ -43,7 +43,7 @@ def test_every_route_that_takes_a_session_is_carried_out_in_one_thread_which_end
     assert len(taking) > 50
     assert [route.path for route in taking if not isinstance(route, StrictRoute)] == []
     assert [route.path for route in taking if in_one_thread(route) is None] == []
-    # Whoever else took it could use it in a thread of their own, or raise before it is ended.
+    # A dependency that took the session could use it in another thread, or raise before it ends.
     users = {call for route in taking for call in _users_of_session(route.dependant)}
     assert users == {route.endpoint for route in taking}
 

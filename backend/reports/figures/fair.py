@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from backend.reports import words
 from backend.reports.facts import OTHERS, Facts, Fairness, TenantFairness
-from backend.reports.figures.parts import JOBS, SHARE, cell, few, figure, quantity, text
+from backend.reports.figures.parts import JOBS, SHARE, cell, few, figure, not_judged, quantity, text
 from maat.api.reports import Cell, FigureOut
 
 QUESTION = "Were we fair?"
@@ -156,11 +156,8 @@ def _compared(difference: float) -> str:
 def _caveats(found: Fairness, tenant: str | None) -> Iterator[str]:
     yield from found.notes
     yield from few(found.of(tenant).jobs, "ended with a known rho")
-    small = [
-        one.tenant for one in found.tenants if 0 < one.jobs < words.FEW and one.tenant != OTHERS
-    ]
-    if tenant is None and small and found.all.jobs >= words.FEW:
-        yield words.too_few(small, "finished")
+    if tenant is None:
+        yield from not_judged(found, "finished")
     if found.to_come:
         yield f"Of {words.counted(found.to_come, 'finished job')} rho is not worked out yet."
     mine = found.tenants if tenant is None else [found.of(tenant)]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from backend.reports import words
-from backend.reports.facts import Facts
+from backend.reports.facts import OTHERS, Facts, Fairness, Waits
 from maat.api.reports import Cell, Chart, ColumnOut, FigureOut
 
 GPU_HOURS, SECONDS, SHARE, JOBS = "GPU-hours", "s", "share", "jobs"
@@ -90,3 +90,15 @@ def few(jobs: int, what: str) -> list[str]:
         f"Only {words.counted(jobs, 'job')} {what}: fewer than {words.FEW}, "
         "so medians and 90th percentiles are hints."
     ]
+
+
+def not_judged(found: Waits | Fairness, verb: str) -> Iterator[str]:
+    """Name the tenants of too few jobs to be judged, if all together have enough of them."""
+    small = [
+        one.tenant for one in found.tenants if 0 < one.jobs < words.FEW and one.tenant != OTHERS
+    ]
+    if small and found.all.jobs >= words.FEW:
+        yield (
+            f"{words.listed(small)} {verb} fewer than {words.FEW} jobs: medians of so few are "
+            "hints, and no tenant is judged by them."
+        )

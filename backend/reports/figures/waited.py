@@ -6,7 +6,16 @@ from collections.abc import Iterator, Sequence
 
 from backend.reports import words
 from backend.reports.facts import OTHERS, Facts, TenantWait, Waits
-from backend.reports.figures.parts import JOBS, SECONDS, cell, few, figure, quantity, text
+from backend.reports.figures.parts import (
+    JOBS,
+    SECONDS,
+    cell,
+    few,
+    figure,
+    not_judged,
+    quantity,
+    text,
+)
 from maat.api.reports import Cell, FigureOut
 
 QUESTION = "Who waited?"
@@ -122,11 +131,8 @@ def _median(one: TenantWait) -> float:
 def _caveats(waits: Waits, tenant: str | None) -> Iterator[str]:
     yield from waits.notes
     yield from few(waits.of(tenant).jobs, "started in the period")
-    small = [
-        one.tenant for one in waits.tenants if 0 < one.jobs < words.FEW and one.tenant != OTHERS
-    ]
-    if tenant is None and small and waits.all.jobs >= words.FEW:
-        yield words.too_few(small, "started")
+    if tenant is None:
+        yield from not_judged(waits, "started")
 
 
 def _compared(now: float, before: float) -> str:
