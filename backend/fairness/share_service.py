@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import numpy as np
-import sqlalchemy as sa
-from sqlmodel import Session, col, select
+from sqlmodel import Session
 
 from backend.accounts.identity import Principal
 from backend.clocktime import seconds_at
@@ -18,8 +17,8 @@ from backend.fairness.repository import tenant_names
 from backend.fairness.service import now_of
 from backend.fairness.share_rows import raw_shares, share_days
 from backend.fairness.shares import Shares
-from backend.jobs.models import JobAllocation
 from backend.periods import DAY, Period, day_start, period_of, refuse_part
+from backend.usage.reading import parts_are_known
 from maat.api.fairness import SharePointOut, SharesOut, TenantShareOut
 from maat.api.fields import rfc3339
 from maat.scheduling.deserved import jain_index
@@ -100,10 +99,8 @@ def shares(
 
 
 def _has_only_days(session: Session, cluster: Cluster, start: datetime) -> bool:
-    """Return whether days are kept of this time, and no allocations: they may be deleted."""
-    first = sa.func.min(col(JobAllocation.from_seconds))
-    oldest = session.exec(select(first).where(JobAllocation.cluster_id == cluster.id)).one()
-    if oldest is not None and oldest <= seconds_at(cluster, start):
+    """Return whether days are kept of this time, and no parts of them are known any more."""
+    if parts_are_known(session, cluster, seconds_at(cluster, start)):
         return False
     return bool(share_days(session, cluster.id, start.date(), start.date()))
 
