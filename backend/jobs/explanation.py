@@ -73,6 +73,8 @@ def explain(
     `queue`: its place among the jobs that wait.
     """
     reason = show_reason(job, sight) if failure is None else _failed(job, failure)
+    if reason["code"] == ReasonCode.NOT_YET_CONSIDERED and _open(needs):
+        reason = ReasonOut({**reason, "code": ReasonCode.WAITING_DEPENDENCY})
     stored, has_ended = job.reason_evidence, job.finished_seconds is not None
     waits = not has_ended and not job.cancel_requested and job.reason_code in _PASSING
     told = failure or setback

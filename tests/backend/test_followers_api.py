@@ -169,6 +169,19 @@ def test_an_explanation_says_how_far_the_others_are(
     assert first["id"] in refused.json()["detail"]
 
 
+def test_what_follows_others_says_so_before_any_round_has_seen_it(
+    client: TestClient, submit: Submit
+) -> None:
+    first = submit(name="prepare")["id"]
+    last = submit(after=[first])["id"]
+    found = client.get(f"{JOBS}/{last}/explanation").json()
+    assert found["primary"]["code"] == "WAITING_DEPENDENCY"
+    assert found["primary"]["sentence"] == "It waits for job prepare (submitted)."
+    assert found["remedies"] == []
+    alone = client.get(f"{JOBS}/{first}/explanation").json()
+    assert alone["primary"]["code"] == "NOT_YET_CONSIDERED"
+
+
 def follower_of(client: TestClient, submit: Submit, database: Database, needed: str) -> str:
     """Submit a job that follows another, as a round leaves it."""
     job_id: str = submit(after=[needed])["id"]
