@@ -22,6 +22,7 @@ from backend.audit.changes import Actor, Change, actor_of, record
 from backend.clocktime import utc_now
 from backend.problems import Forbidden, NotFound
 from maat.api.accounts import TokenBody, TokenOut
+from maat.api.fields import rfc3339
 from maat.vocabulary import UserKind
 
 
@@ -39,6 +40,7 @@ def make_token(session: Session, principal: Principal, body: TokenBody) -> tuple
             "over",
             "The token would have expired already.",
             "Give a time in the future.",
+            rfc3339(body.expires_at),
         )
     row, secret = store_token(
         session,

@@ -11,6 +11,7 @@ from backend.reports.models import Report
 from backend.reports.pdf.kept import Kept
 from backend.reports.service import canonical
 from maat.api.fields import rfc3339
+from maat.api.periods import days_named
 from maat.api.reports import Paper, ReportForm, ReportOut
 
 MEDIA_TYPES = {
@@ -52,5 +53,4 @@ def name_of(report: ReportOut) -> str:
     """Return a file's name: letters, digits and hyphens only, so that it is safe everywhere."""
     whose = [report["cluster"], *([report["tenant"]] if report["tenant"] else [])]
     words = "-".join(re.sub(r"[^A-Za-z0-9]+", "-", word).strip("-")[:60] for word in whose)
-    start, end = report["period"]["from"][:10], report["period"]["to"][:10]
-    return f"maat-report-{words or 'cluster'}-{start}-to-{end}"
+    return f"maat-report-{words or 'cluster'}-{days_named(report['period'])}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated
 
@@ -35,3 +36,11 @@ PeriodOut = TypedDict(
     },
 )
 """The period of a report: from `from`, up to but without `to`. Cluster time."""
+
+
+def days_named(period: PeriodOut) -> str:
+    """Return its first and last day for a file's name: `2026-03-02-to-2026-03-08`, or one day."""
+    first, end = (datetime.fromisoformat(period[edge]) for edge in ("from", "to"))
+    last = max(end - timedelta(microseconds=1), first)
+    days = dict.fromkeys(moment.date().isoformat() for moment in (first, last))
+    return "-to-".join(days)

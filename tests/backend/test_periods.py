@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from backend.periods import Period, asked_period, named_period, period_of
 from backend.problems import Invalid
-from maat.api.periods import MOST_DAYS, PeriodName
+from maat.api.periods import MOST_DAYS, PeriodName, days_named
 
 NOW = datetime(2026, 3, 4, 15, 30, tzinfo=UTC)  # a Wednesday
 
@@ -114,3 +114,16 @@ def test_what_has_passed_is_compared_with_as_much_of_the_one_before(
 ) -> None:
     found = period.before_until(NOW)
     assert (found.start, found.end) == before
+
+
+@pytest.mark.parametrize(
+    ("period", "named"),
+    [
+        (Period(at(3, 2), at(3, 9)), "2026-03-02-to-2026-03-08"),
+        (Period(at(3, 2, 6), at(3, 3, 1)), "2026-03-02-to-2026-03-03"),
+        (Period(at(3, 2), at(3, 3)), "2026-03-02"),
+        (Period(at(3, 2), at(3, 2)), "2026-03-02"),
+    ],
+)
+def test_a_file_is_named_after_its_first_and_its_last_day(period: Period, named: str) -> None:
+    assert days_named(period.show(NOW)) == named

@@ -122,7 +122,7 @@ def test_the_file_has_the_rows_of_the_page(
     target = tmp_path / download.value.suggested_filename
     download.value.save_as(target)
 
-    assert target.name == "usage-by-tenant-2026-03-02-to-2026-03-05.csv"
+    assert target.name == "usage-by-tenant-2026-03-02-to-2026-03-04.csv"
     rows = list(csv.DictReader(target.open(encoding="utf-8")))
     assert [row["name"] for row in rows] == ["blue", "red", "total"]
     assert float(rows[-1]["allocated_gpu_hours"]) == 80.0

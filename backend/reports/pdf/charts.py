@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from reportlab.graphics.charts.axes import XValueAxis
 from reportlab.graphics.charts.barcharts import HorizontalBarChart, VerticalBarChart
 from reportlab.graphics.shapes import Drawing, Line, Rect, String
+from reportlab.lib.colors import white
 from reportlab.pdfbase.pdfmetrics import stringWidth
 
 from backend.reports import words
@@ -190,10 +191,11 @@ def _horizontal(
     highest = max(max(values, default=0.0) for _, values in bars.series)
     chart.valueAxis.valueMax = _round_up(max(highest, rule or 0.0))
     chart.valueAxis.labelTextFormat = _three
-    drawing.add(chart)
-    if rule is not None:
+    if rule is not None:  # behind the bars, whose numbers cover it
         x = left + chart.width * rule / chart.valueAxis.valueMax
         drawing.add(Line(x, 28, x, 28 + tall, strokeColor=INK, strokeDashArray=(3, 2)))
+        chart.barLabels.boxFillColor = white
+    drawing.add(chart)
     drawing.add(_text(left, 4, _and_more(unit, bars.left_out), MUTED))
     if legend:
         _legend(drawing, [name for name, _ in bars.series], x=left, y=tall + 38)

@@ -23,6 +23,7 @@ from frontend.pages.usage.parts import rows_table, tiles, types_table, verdict
 from frontend.pages.usage.prices import MAY_PRICE, add_button, prices_table
 from frontend.routing import in_browser
 from frontend.shell import NO_CLUSTER
+from maat.api.periods import days_named
 from maat.api.usage import UsageOut
 from maat.client import calls
 from maat.client.usage_csv import usage_csv
@@ -148,8 +149,7 @@ async def download(
             found = await maat.send(calls.usage(by=by, **wanted))
     except Failure as error:
         return {"notices": refusal(error)}
-    dates = "-to-".join(found["period"][end][:10] for end in ("from", "to"))
-    name = f"usage-by-{by}-{dates}.csv"
+    name = f"usage-by-{by}-{days_named(found['period'])}.csv"
     return {"file": {"content": usage_csv(found), "filename": name, "type": "text/csv"}}
 
 
