@@ -60,7 +60,7 @@ def summary_of(facts: Facts) -> str:
         for one in facts.policies
         if (one.policy, one.placer) != (main.policy, main.placer)
     ]
-    return f"{compared} {given}{', and ' if others else ''}{words.listed(others)}."
+    return f"{compared}{given}{', and ' if others else ''}{words.listed(others)}."
 
 
 def _main(policies: Sequence[PolicyDecided]) -> PolicyDecided:

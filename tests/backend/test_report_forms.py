@@ -191,7 +191,7 @@ def test_answers_follow_from_the_numbers() -> None:
     )
     present = PeriodFacts(use(names, price=None), waits(names), even, 702)
     answers = {f["key"]: f["answer"] for f in build_report(facts(present=present))["figures"]}
-    assert "no tenant was clearly worse off" in answers["fair"]
+    assert "No tenant was by its median clearly worse off" in answers["fair"]
     assert "Less than its deserved share" not in answers["fair"]
     assert answers["cost"].startswith("No price is known")
     unwanted = [replace(one, mean_value=0.0, positive_share=0.0) for one in facts().values]
@@ -298,6 +298,41 @@ def test_a_tenant_that_waited_long_is_named_by_its_median_too_and_few_are_not_ju
     assert "By the median language (13 min 20 s) waited longest." in plain(waited["answer"])
     assert "No tenant waited" not in waited["answer"]
     assert any(one.startswith("robotics started fewer than 30 jobs") for one in waited["caveats"])
+
+
+def answers(names: tuple[str, ...], jobs: tuple[int, ...]) -> str:
+    """What is said of tenants that waited and fared alike."""
+    waited = [TenantWait(one, n, 300.0, 4000.0, 5000.0) for one, n in zip(names, jobs, strict=True)]
+    ended = [
+        replace(one, jobs=n, median=0.7)
+        for one, n in zip(fairness(names).tenants, jobs, strict=True)
+    ]
+    present = PeriodFacts(
+        use(names),
+        replace(waits(names), tenants=waited),
+        replace(fairness(names), tenants=ended),
+        9,
+    )
+    figures = build_report(facts(present=present))["figures"]
+    return plain(figures[0]["answer"] + figures[2]["answer"])
+
+
+def test_only_who_has_jobs_enough_is_cleared_of_having_waited_or_fared_worse() -> None:
+    names = ("vision", "language", "robotics")
+    all_of_them = answers(names, (40, 50, 60))
+    assert "No tenant waited much longer than the others." in all_of_them
+    assert "No tenant was by its median clearly worse off" in all_of_them
+    two_of_three = answers(names, (40, 50, 12))
+    assert "No tenant of at least 30 jobs waited much longer" in two_of_three
+    assert "No tenant of at least 30 jobs was by its median clearly worse" in two_of_three
+    for jobs in ((12, 5, 9), (40, 5, 9)):
+        assert "No tenant" not in answers(names, jobs)
+
+
+def test_the_summary_says_what_is_compared_and_who_gave_gpus() -> None:
+    summary = build_report(facts())["summary"]
+    assert "  " not in summary
+    assert build_report(facts(past=PeriodFacts(None, None, None)))["summary"].startswith("GPUs were given by sia")
 
 
 def test_one_job_is_no_statistic() -> None:

@@ -7,7 +7,18 @@ from dataclasses import replace
 
 from backend.reports import words
 from backend.reports.facts import OTHERS, Facts, Fairness, TenantFairness
-from backend.reports.figures.parts import JOBS, SHARE, cell, few, figure, not_judged, quantity, text
+from backend.reports.figures.parts import (
+    JOBS,
+    SHARE,
+    cell,
+    enough,
+    few,
+    figure,
+    no_tenant,
+    not_judged,
+    quantity,
+    text,
+)
 from maat.api.reports import Cell, FigureOut
 
 QUESTION = "Were we fair?"
@@ -90,15 +101,17 @@ def _worse_off(jobs: int, late: float) -> str:
 
 def _between_tenants(found: Fairness) -> Iterator[str]:
     """Say which tenants fared clearly worse than all together."""
-    named = [one for one in found.tenants if one.jobs >= words.FEW and one.tenant != OTHERS]
-    if len(named) < 2 or found.all.median is None:
+    named = [one for one in found.tenants if one.jobs and one.tenant != OTHERS]
+    large = enough(named)
+    if len(large) < 2 or found.all.median is None:
         return
-    worse = [one for one in named if (one.median or 0.0) >= UNEVEN * found.all.median]
+    worse = [one for one in large if (one.median or 0.0) >= UNEVEN * found.all.median]
     if worse:
         told = [f"{one.tenant} (median {words.number(one.median)})" for one in worse]
         yield f"Clearly worse off than the median of all: {words.listed(told)}."
     else:
-        yield "By their medians no tenant was clearly worse off than the others."
+        none = no_tenant(large, named)
+        yield f"{none} was by its median clearly worse off than the others."
 
 
 def _free(facts: Facts) -> float:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 from backend.reports import words
-from backend.reports.facts import OTHERS, Facts, Fairness, Waits
+from backend.reports.facts import OTHERS, Facts, Fairness, TenantFairness, TenantWait, Waits
 from maat.api.reports import Cell, Chart, ColumnOut, FigureOut
 
+OneT = TypeVar("OneT", TenantFairness, TenantWait)
 GPU_HOURS, SECONDS, SHARE, JOBS = "GPU-hours", "s", "share", "jobs"
 
 
@@ -90,6 +92,18 @@ def few(jobs: int, what: str) -> list[str]:
         f"Only {words.counted(jobs, 'job')} {what}: fewer than {words.FEW}, "
         "so medians and 90th percentiles are hints."
     ]
+
+
+def enough(tenants: Sequence[OneT]) -> list[OneT]:
+    """Return those with enough jobs to be judged by their median."""
+    return [one for one in tenants if one.jobs >= words.FEW]
+
+
+def no_tenant(judged: Sequence[object], named: Sequence[object]) -> str:
+    """Begin a sentence that clears those who were judged, and nobody else."""
+    if len(judged) == len(named):
+        return "No tenant"
+    return f"No tenant of at least {words.FEW} jobs"
 
 
 def not_judged(found: Waits | Fairness, verb: str) -> Iterator[str]:

@@ -10,8 +10,10 @@ from backend.reports.figures.parts import (
     JOBS,
     SECONDS,
     cell,
+    enough,
     few,
     figure,
+    no_tenant,
     not_judged,
     quantity,
     text,
@@ -103,21 +105,21 @@ def _slow(waits: Waits) -> Iterator[str]:
     named = [one for one in waits.tenants if one.jobs and one.tenant != OTHERS]
     if len(named) < 2 or every.p90 is None or every.p90 < words.MINUTE:
         return
-    told = False
+    large, told = enough(named), False
     for measure, value, of_all in (
         ("90th percentile", _p90, every.p90),
         ("median", _median, max(every.median or 0.0, words.MINUTE)),
     ):
         slow = sorted(
-            (one for one in named if one.jobs >= words.FEW and value(one) >= SLOW * of_all),
+            (one for one in large if value(one) >= SLOW * of_all),
             key=lambda one: -value(one),
         )
         if slow:
             listed = [f"{one.tenant} ({words.duration(value(one))})" for one in slow]
             yield f"By the {measure} {words.listed(listed)} waited longest."
             told = True
-    if not told:
-        yield "No tenant waited much longer than the others."
+    if not told and len(large) > 1:
+        yield f"{no_tenant(large, named)} waited much longer than the others."
 
 
 def _p90(one: TenantWait) -> float:
