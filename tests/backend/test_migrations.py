@@ -193,6 +193,42 @@ def test_samples_that_were_there_before_beliefs_are_believed(empty_database_url:
     database.dispose()
 
 
+def test_the_first_day_of_a_cluster_loses_the_gpus_from_before_it(
+    empty_database_url: str,
+) -> None:
+    database = Database(empty_database_url)
+    first, later = "2026-03-02", "2026-03-03"
+    capacity = "INSERT INTO capacity_days VALUES"
+    shares = "INSERT INTO share_days (cluster_id, day, capacity_gpu_seconds, tenants) VALUES"
+    clusters = (
+        cluster_row("c", placer="packed"),
+        cluster_row("unsummed", placer="packed"),
+        f"UPDATE clusters SET epoch = '{first} 15\\:00\\:00+00\\:00'",
+    )
+    days = (
+        f"{capacity} ('c', '{first}', 'a100', {8 * 9 * 3_600_000}, 0, 0)",
+        f"{capacity} ('c', '{first}', 't4', {4 * 9 * 3_600_000}, 0, 0)",
+        f"{capacity} ('c', '{later}', 't4', 1000, 0, 0)",
+        *(
+            f"{shares} ('{name}', '{day}', {12 * 86_400}, '{{}}')"
+            for name, day in (("c", first), ("c", later), ("unsummed", first))
+        ),
+    )
+    for revision, rows in (("0003", clusters), ("0032", days)):
+        upgrade(database, revision)
+        with database.engine.begin() as connection:
+            for row in rows:
+                connection.execute(sa.text(row))
+    upgrade(database)
+    with database.engine.connect() as connection:
+        found = connection.execute(
+            sa.text("SELECT cluster_id, capacity_gpu_seconds FROM share_days ORDER BY 1, day")
+        ).all()
+    day = 12.0 * 86_400
+    assert [tuple(row) for row in found] == [("c", 12.0 * 9 * 3600), ("c", day), ("unsummed", day)]
+    database.dispose()
+
+
 def test_clusters_from_before_have_executors_without_parameters(empty_database_url: str) -> None:
     database = Database(empty_database_url)
     upgrade(database, "0012")

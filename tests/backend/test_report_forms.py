@@ -332,7 +332,8 @@ def test_only_who_has_jobs_enough_is_cleared_of_having_waited_or_fared_worse() -
 def test_the_summary_says_what_is_compared_and_who_gave_gpus() -> None:
     summary = build_report(facts())["summary"]
     assert "  " not in summary
-    assert build_report(facts(past=PeriodFacts(None, None, None)))["summary"].startswith("GPUs were given by sia")
+    alone = build_report(facts(past=PeriodFacts(None, None, None)))["summary"]
+    assert alone.startswith("GPUs were given by sia")
 
 
 def test_one_job_is_no_statistic() -> None:

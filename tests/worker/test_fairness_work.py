@@ -361,6 +361,20 @@ def test_days_that_are_over_are_kept_once_and_say_what_the_rows_say(database: Da
     assert (deserved, held, demanded) == (4 * 82_800, 0.0, 4 * 82_800)
 
 
+def test_a_clusters_first_day_has_no_gpus_from_before_the_cluster(database: Database) -> None:
+    cluster_id = make_cluster(database)
+    with database.session_scope() as session:
+        cluster = session.get_one(Cluster, cluster_id)
+        cluster.epoch = cluster.epoch.replace(hour=15, minute=0, second=0, microsecond=0)
+    submit(database, cluster_id, state="pending", submitted_seconds=0.0, max_gpus=4)
+    set_time(database, cluster_id, 10 * 3600.0)
+    assert days.keep_days(database) == 1
+    with database.session_scope(writes=False) as session:
+        first = session.exec(select(ShareDay)).one()
+    assert first.capacity_gpu_seconds == 16 * 9 * 3600
+    assert list(first.tenants.values()) == [[4 * 9 * 3600, 0.0, 4 * 9 * 3600]]
+
+
 def test_killed_in_the_middle_nothing_is_lost_and_nothing_doubled(
     database: Database, tmp_path: Path
 ) -> None:

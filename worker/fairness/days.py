@@ -99,7 +99,9 @@ def _due(session: Session, cluster: Cluster) -> Iterator[date]:
 
 
 def _row(session: Session, cluster: Cluster, day: date) -> ShareDay:
-    found = raw_shares(session, cluster, period_of(day).seconds(cluster))
+    """Sum up a day; a cluster's first one begins with the cluster."""
+    start, end = period_of(day).seconds(cluster)
+    found = raw_shares(session, cluster, [max(start, 0.0), end])
     tenants = {
         tenant: [float(found.deserved[0, k]), float(found.held[0, k]), float(found.demanded[0, k])]
         for k, tenant in enumerate(found.tenants)
