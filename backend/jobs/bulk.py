@@ -34,7 +34,7 @@ from maat.scheduling.events import EventKind
 from maat.vocabulary import MOST_LABELS
 
 _JOBS: sa.Table = Job.__table__  # type: ignore[attr-defined]
-_READ = ("id", "cluster_id", "tenant_id", "state", "labels")
+_READ = ("id", "cluster_id", "tenant_id", "state", "labels", "pause_requested")
 _AT_ONCE = 5000  # ids: databases limit the parameters of a statement
 
 
@@ -110,7 +110,8 @@ def carry_out(session: Session, principal: Principal, body: BulkBody) -> dict[st
         values = _values(body)
         for some in _portions(found):
             if body.action in _RESUMES:
-                drop_failed_needs(session, [row.id for row in some])
+                held = [row.id for row in some if not row.pause_requested]
+                drop_failed_needs(session, held)
             mine = _JOBS.c.id.in_([row.id for row in some])
             version = {"version": _JOBS.c.version + 1}
             for tenant_id in {row.tenant_id for row in some} if body.action in _PAUSES else {None}:

@@ -83,8 +83,8 @@ def request_resume(
 ) -> Job:
     """Put a paused job back into the queue, as of its submission. Another job stays as it is.
 
-    It no longer waits for jobs that have failed or were cancelled. Raises Conflict if it waits for
-    others.
+    One that nobody paused no longer waits for jobs that have failed or were cancelled. Raises
+    Conflict if it waits for others.
     """
     job = _job_to_change(session, principal, job_id, "resume")
     _check_it_lives(job)
@@ -93,7 +93,8 @@ def request_resume(
         _check_it_waits_for_none(session, job)
         return job
     check_version_if_sent(if_match, job.version)
-    drop_failed_needs(session, [job.id])
+    if not job.pause_requested:
+        drop_failed_needs(session, [job.id])
     job.pause_requested, job.paused_by = False, None
     note_asked(session, principal, job, "resume")
     _store(session, job)

@@ -12,7 +12,7 @@ from sqlmodel import Session
 
 from backend.accounts.identity import Principal
 from backend.jobs.choices import choice_out
-from backend.jobs.dependencies import follows_others
+from backend.jobs.dependencies import NEVER_SUCCEEDS, follows_others
 from backend.jobs.kept_reasons import also_of, evidence_of, waited_of
 from backend.jobs.models import Job, JobEvent
 from backend.jobs.remedies.finding import SOLUBLE
@@ -22,7 +22,7 @@ from backend.rounds.repository import round_before
 from backend.sight import Sight, jobs_named_in, sight_of
 from maat.api.job_answers import ExplanationOut, QueueOut, ReasonOut, Remedy
 from maat.api.job_words import FOLLOWS
-from maat.scheduling.explain import ReasonCode
+from maat.scheduling.explain import ReasonCode, sentence_of
 from maat.vocabulary import JobState
 
 _WAIT = plain_remedy(
@@ -74,7 +74,7 @@ def explain(
     """
     reason = show_reason(job, sight) if failure is None else _failed(job, failure)
     if reason["code"] == ReasonCode.NOT_YET_CONSIDERED and _open(needs):
-        reason = ReasonOut({**reason, "code": ReasonCode.WAITING_DEPENDENCY})
+        reason = _follows(needs, as_of_round=None)
     stored, has_ended = job.reason_evidence, job.finished_seconds is not None
     waits = not has_ended and not job.cancel_requested and job.reason_code in _PASSING
     told = failure or setback
@@ -111,12 +111,8 @@ def _also(job: Job, sight: Sight, reason: ReasonOut, needs: Sequence[Job]) -> li
         reason_out(one["code"], one["evidence"], sight, as_of_round=job.as_of_round)
         for one in (also_of(job.reason_evidence) if by_round else ())
     ]
-    code = ReasonCode.WAITING_DEPENDENCY
     if reason["code"] == ReasonCode.HELD_BY_USER and _open(needs):
-        sentence = _waits_for(needs)
-        found.append(
-            ReasonOut(code=code, sentence=sentence, evidence={}, as_of_round=job.as_of_round)
-        )
+        found.append(_follows(needs, as_of_round=job.as_of_round))
     return found
 
 
@@ -130,6 +126,16 @@ def _kept_wait(job: Job, sight: Sight) -> ReasonOut | None:
 def is_held_back(job: Job) -> bool:
     """Return whether the job pauses after an attempt that ended badly."""
     return job.finished_seconds is None and job.reason_code == ReasonCode.HELD_BACK
+
+
+def _follows(needs: Sequence[Job], *, as_of_round: int | None) -> ReasonOut:
+    """Return that a job waits for others, or that one of them will never succeed."""
+    failed = [need for need in needs if need.state in NEVER_SUCCEEDS]
+    code, sentence = ReasonCode.WAITING_DEPENDENCY, _waits_for(needs)
+    if failed:
+        code = ReasonCode.DEPENDENCY_FAILED
+        sentence = sentence_of(code, {"job": failed[0].id, "state": failed[0].state})
+    return ReasonOut(code=code, sentence=sentence, evidence={}, as_of_round=as_of_round)
 
 
 def _waits_for(needs: Sequence[Job]) -> str:

@@ -88,11 +88,7 @@ def checked_array(session: Session, principal: Principal, body: ArrayBody) -> li
     Raises what `checked_job` raises.
     """
     array_id, one = new_id("arr"), body.job
-    longest = len(f"{one.name}[{max(body.places)}]")
-    if longest > MAX_TEXT:
-        message = f"The name has no room for an index: with it, it has {longest} characters."
-        remedy = f"Shorten it: {MAX_TEXT} are allowed."
-        raise Invalid(message, errors=[FieldError("/job/name", "too_long", message, remedy)])
+    _check_room(one, max(body.places))
     first = Candidate(0, one.model_copy())
     submission = Submission(session, principal)
     submission.check([first])
@@ -108,6 +104,19 @@ def checked_array(session: Session, principal: Principal, body: ArrayBody) -> li
     submission.check_external_ids(candidates)
     _refuse_all(candidates)
     return candidates
+
+
+def _check_room(job: JobBody, index: int) -> None:
+    """Raises Invalid if an index makes the name or the external id of a job too long."""
+    errors = []
+    for field, words in (("name", "name"), ("external_id", "external id")):
+        longest = len(f"{getattr(job, field) or ''}[{index}]")
+        if longest > MAX_TEXT:
+            message = f"The {words} has no room for an index: with it, it has {longest} characters."
+            remedy = f"Shorten it: {MAX_TEXT} are allowed."
+            errors.append(FieldError(f"/job/{field}", "too_long", message, remedy))
+    if errors:
+        raise Invalid(errors[0].message, errors=errors)
 
 
 def _numbered(body: JobBody, index: int) -> JobBody:

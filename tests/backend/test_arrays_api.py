@@ -60,6 +60,8 @@ def test_an_array_is_made_once_per_key(client: TestClient) -> None:
         ({"indices": [1, 1]}, '"pointer":"/indices"'),
         ({"count": 1001}, "1000"),
         ({"count": 2, "job": {"name": "x" * 199}}, "no room for an index"),
+        ({"count": 2, "job": {"external_id": "x" * 198}}, "The external id has no room"),
+        ({"count": 2, "job": {"external_id": "x" * 198}}, '"pointer":"/job/external_id"'),
         ({"count": 2, "job": {"model": "gpt-9"}}, "/job/model"),
     ],
 )

@@ -270,3 +270,35 @@ def test_a_job_whose_forerunner_failed_is_released_alone_or_with_others(
     assert released["count"] == 1
     with database.session_scope(writes=False) as session:
         assert not session.exec(select(JobDependency).where(JobDependency.is_open)).all()
+
+
+@pytest.mark.parametrize("in_bulk", [False, True])
+def test_a_resumed_job_does_not_start_without_what_failed_before_it(
+    client: TestClient, submit: Submit, database: Database, in_bulk: bool
+) -> None:
+    """Whoever ends a pause has not been asked whether the job may run without the other."""
+    first = submit(name="prepare")["id"]
+    last = submit(name="train", after=[first])["id"]
+    client.post(f"{JOBS}/{last}/actions/pause").raise_for_status()
+    client.post(f"{JOBS}/{first}/actions/cancel").raise_for_status()
+    set_columns(database, first, state="cancelled", finished_seconds=5.0)
+    set_columns(database, last, state="paused", reason_code="HELD_BY_USER")
+    explained = client.get(f"{JOBS}/{last}/explanation").json()
+    assert [one["code"] for one in explained["reasons"]] == ["HELD_BY_USER", "DEPENDENCY_FAILED"]
+    assert explained["reasons"][1]["sentence"].startswith(f"Job {first}, which it was to follow")
+
+    def lift() -> None:
+        if in_bulk:
+            meant = {"action": "resume", "filter": {"state": ["paused"]}}
+            assert client.post(f"{JOBS}:bulk", json=meant).json()["count"] == 1
+        else:
+            client.post(f"{JOBS}/{last}/actions/resume").raise_for_status()
+
+    lift()
+    assert needs(database) == {(last, first)}
+    with database.session_scope(writes=False) as session:
+        assert session.exec(select(JobDependency)).one().is_open
+        assert not session.get_one(Job, last).pause_requested
+    lift()
+    with database.session_scope(writes=False) as session:
+        assert not session.exec(select(JobDependency)).one().is_open
