@@ -207,7 +207,8 @@ class Facts:
     """Everything a report says. `tenant`: whose it is; None: the whole cluster's.
 
     `past_differs`: of the period before less is known, or more is counted, than of what has passed
-    of this one, so sums do not compare.
+    of this one, so sums do not compare. `elapsed_hours`: of cluster time, on the days that the
+    period touches.
     """
 
     cluster_id: str
@@ -222,3 +223,4 @@ class Facts:
     values: Sequence[TypeValue] = ()
     notes: Sequence[str] = ()
     past_differs: bool = False
+    elapsed_hours: float = 0.0

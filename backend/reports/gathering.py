@@ -26,7 +26,7 @@ from backend.marginal_values.service import (
 )
 from backend.marginal_values.spans import policy_spans
 from backend.moments import moment_of
-from backend.periods import Period, day_start
+from backend.periods import Period, day_start, period_of
 from backend.reports import words
 from backend.reports.facts import Facts, PeriodFacts, PolicyDecided, TypeValue, Use
 from backend.reports.fair_facts import fairness_of
@@ -62,6 +62,7 @@ def gather(session: Session, seen: Principal, cluster: Cluster, period: Period) 
         values=[_value(one, present.use) for one in marginal_values(sums)],
         notes=list(_notes(cluster, period, before, now)),
         past_differs=_is_short(cluster, before) or before != period.before_until(now),
+        elapsed_hours=_elapsed_hours(cluster, period, now),
     )
 
 
@@ -142,6 +143,13 @@ def _policies(cluster: Cluster, sums: Sequence[MarginalValueDay]) -> list[Policy
 def _days(period: Period) -> tuple[date, date]:
     last = period.end - timedelta(microseconds=1)
     return period.start.date(), last.date()
+
+
+def _elapsed_hours(cluster: Cluster, period: Period, now: datetime) -> float:
+    """Return how much cluster time the days of a period have had so far."""
+    first, last = _days(period)
+    start, end = max(day_start(first), cluster.epoch), min(period_of(last).end, now)
+    return max((end - start) / timedelta(hours=1), 0.0)
 
 
 def _value(one: MarginalValue, use: Use | None) -> TypeValue:

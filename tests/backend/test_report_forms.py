@@ -227,6 +227,20 @@ def test_nothing_is_concluded_from_the_prices_of_a_small_part_of_the_time() -> N
     assert "Nothing" not in told
 
 
+def test_time_in_which_no_round_decided_is_time_without_a_price() -> None:
+    short = [replace(one, hours=26.0) for one in facts().values]
+    away = build_report(facts(values=short, elapsed_hours=96.0))["figures"][4]
+    told = plain(away["answer"])
+    assert told.startswith("It cannot be said whether a type was scarce")
+    assert "27 % of the time" in told
+    assert "one more a100 was worth most" in told
+    assert "of the 27 % of the time with a price" in told
+    assert "Rounds decided for 1 d 2 h of 4 d" in plain(" ".join(away["caveats"]))
+    there = build_report(facts(values=short, elapsed_hours=26.2))["figures"][4]
+    assert "It cannot be said" not in there["answer"]
+    assert not any("Rounds decided" in one for one in there["caveats"])
+
+
 def test_one_policy_that_decided_for_a_while_does_not_say_that_nothing_was_scarce() -> None:
     sia = [replace(one, mean_value=0.0, positive_share=0.0, hours=10) for one in facts().values]
     none = {"mean_value": None, "positive_share": None, "covered": 0.0, "objective": None}

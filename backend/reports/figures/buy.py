@@ -54,7 +54,11 @@ def buy(facts: Facts) -> FigureOut:
         columns=_columns(facts),
         rows=[_row(one) for one in values],
         formula=" ".join([FORMULA, *_objectives(values)]),
-        caveats=[*([MEANING] if _priced(values) else []), *_caveats(values)],
+        caveats=[
+            *([MEANING] if _priced(values) else []),
+            *_without_rounds(values, facts.elapsed_hours),
+            *_caveats(values),
+        ],
     )
 
 
@@ -106,18 +110,22 @@ def _answer(values: Sequence[TypeValue], facts: Facts) -> str:
     if not values:
         return "Nothing can be said: no round decided in this period."
     priced = _priced(values)
-    if _covered(values, by=priced) >= LEAST_COVERED:
+    if _covered(facts, values, by=priced) >= LEAST_COVERED:
         return " ".join(_of_policy(of, facts) for of in _by_policy(priced))
     # Of most of the time no price is known: what was scarce is told, what was not is not.
     scarce = [_of_policy(of, facts) for of in _by_policy(priced) if _is_scarce(_best(of))]
     return " ".join([*_unknown(values, facts), *scarce])
 
 
-def _covered(values: Sequence[TypeValue], *, by: Sequence[TypeValue]) -> float:
-    """Return the share of all the time that the prices of some cover, of the least covered type."""
+def _covered(facts: Facts, values: Sequence[TypeValue], *, by: Sequence[TypeValue]) -> float:
+    """Return the share of all the time that the prices of some cover, of the least covered type.
+
+    All the time: also that in which no round decided.
+    """
 
     def of_type(gpu_type: str) -> float:
-        hours = sum(one.hours for one in values if one.gpu_type == gpu_type)
+        decided = sum(one.hours for one in values if one.gpu_type == gpu_type)
+        hours = max(decided, facts.elapsed_hours)
         known = sum(one.covered * one.hours for one in by if one.gpu_type == gpu_type)
         return known / hours if hours else 0.0
 
@@ -131,7 +139,7 @@ def _unknown(values: Sequence[TypeValue], facts: Facts) -> Iterator[str]:
     if solving:
         yield (
             "It cannot be said whether a type was scarce: a price is known for only "
-            f"{words.percent(_covered(values, by=values))} of the time."
+            f"{words.percent(_covered(facts, values, by=values))} of the time."
         )
     if other:
         verb = "solves" if len(other) == 1 else "solve"
@@ -171,7 +179,8 @@ def _is_scarce(one: TypeValue) -> bool:
 def _of_policy(values: Sequence[TypeValue], facts: Facts) -> str:
     ranked = sorted(values, key=lambda one: -(one.mean_value or 0.0))
     best, name = ranked[0], ranked[0].policy
-    least = min(one.covered for one in values)
+    of_all = _covered(facts, facts.values, by=_priced(facts.values))
+    least = min(of_all, *(one.covered for one in values))
     time = "time" if least >= THIN else f"{words.percent(least)} of the time with a price"
     if not _is_scarce(best):
         seldom = f"no type was scarce for more than {words.percent(SCARCE)} of the {time}"
@@ -223,6 +232,19 @@ def _objectives(values: Sequence[TypeValue]) -> Iterator[str]:
     told = {(one.policy, one.objective or NO_OBJECTIVE) for one in _priced(values)}
     for policy, objective in sorted(told):
         yield f"Objective of {policy}: {objective}"
+
+
+def _without_rounds(values: Sequence[TypeValue], elapsed: float) -> Iterator[str]:
+    """Say for how much of the time no round stands, as while the worker is away."""
+    of_types = {one.gpu_type: 0.0 for one in values}
+    for one in values:
+        of_types[one.gpu_type] += one.hours
+    decided = max(of_types.values(), default=0.0)
+    if of_types and decided < THIN * elapsed:
+        yield (
+            f"Rounds decided for {words.duration(decided * 3600)} of "
+            f"{words.duration(elapsed * 3600)}: of the rest no worth is known."
+        )
 
 
 def _caveats(values: Sequence[TypeValue]) -> Iterator[str]:
