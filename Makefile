@@ -4,6 +4,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Files in their order: those of a folder, which share a running service, follow each other.
+SPREAD := --dist loadfile --no-loadscope-reorder
 # Each process that a test starts reads compiled modules, also where the machine's settings forbid it.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -26,10 +28,10 @@ up: install ## start Maat here: SQLite, embedded worker, demo cluster
 
 test: install ## the checks and the tests
 	@TIMEFORMAT="%U s of user and %S s of system CPU time, %R s in all"; \
-		time { $(MAKE) --no-print-directory check && $(BIN)/pytest -n 3 --dist loadfile; }
+		time { $(MAKE) --no-print-directory check && $(BIN)/pytest -n 3 $(SPREAD); }
 
 test-long: install ## all tests, including the long ones
-	@MAAT_TESTS_LONG=1 $(BIN)/pytest -n 2 --dist loadfile -m "long or not long"
+	@MAAT_TESTS_LONG=1 $(BIN)/pytest -n 2 $(SPREAD) -m "long or not long"
 
 check: install ## ruff, mypy, import-linter
 	@$(BIN)/ruff check .

@@ -239,9 +239,9 @@ def _rows(one: ScheduleOut, deliveries: Sequence[DeliveryOut], may: bool) -> lis
         html.Div(f"{every}, {whose}, {due}", className="caption"),
         html.Div(where, className="caption breaks"),
         *[_delivery(delivery) for delivery in deliveries],
+        *([_buttons(one)] if may else []),
     ]
-    cells = [html.Td(told, className="wraps"), html.Td(_buttons(one) if may else "")]
-    return [html.Tr(cells)]
+    return [html.Tr(html.Td(told, className="wraps"))]
 
 
 def _delivery(one: DeliveryOut) -> Component:
@@ -274,5 +274,5 @@ def _buttons(one: ScheduleOut) -> Component:
             )
             for action, words, label in actions
         ],
-        className="row-buttons",
+        className="row-buttons below",
     )
