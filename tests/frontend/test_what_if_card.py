@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from frontend.pages.what_if import changes_of, place_of, what_if_card
-from frontend.pages.what_if_answer import held_words, parts_of, verdict
+from frontend.pages.cluster.what_if import changes_of, place_of, what_if_card
+from frontend.pages.cluster.what_if_answer import held_words, parts_of, verdict
 from maat.api.forecasts import MOST_SLOWED, MOST_TIMED, ClusterChangesBody
 from maat.client.errors import FieldProblem
 from maat.vocabulary import ForecastBasis

@@ -28,7 +28,7 @@ from frontend.components.question import (
     told_outputs,
 )
 from frontend.forms import errors_by_field
-from frontend.pages.what_if_answer import parts_of
+from frontend.pages.cluster.what_if_answer import parts_of
 from frontend.routing import QueryValue, in_browser, query_value, query_values, submits
 from frontend.shell import NO_CLUSTER
 from maat.api.clusters import ClusterStateOut
@@ -111,7 +111,7 @@ def _id(field: str) -> str:
     return f"{PREFIX}-{field}"
 
 
-def register_what_if(app: Dash, api: Api) -> None:
+def register(app: Dash, api: Api) -> None:
     fields = {name: (_id(name), "value") for name in FIELDS}
     in_browser(
         app,
