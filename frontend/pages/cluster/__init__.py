@@ -1,6 +1,6 @@
 """The cluster, GPU by GPU: which job holds which, what is free together, drained nodes.
 
-And what if it were another: nodes drained or added, another policy.
+And what if it were another: nodes drained or added, another policy or placer.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from dash import Dash
 
 from frontend.addresses import add_page, anything, counting
 from frontend.api import Api
-from frontend.pages.cluster import callbacks, reservations, what_if
+from frontend.pages.cluster import callbacks, reservations, what_if, what_if_fields
 from frontend.pages.cluster.layout import layout
 
 MOST_ROUNDS = 999_999_999
@@ -27,7 +27,7 @@ def register(app: Dash, api: Api) -> None:
             "node": anything,
             "q": anything,
             "round": counting("round", MOST_ROUNDS),
-            **what_if.TAKES,
+            **what_if_fields.TAKES,
         },
     )
     callbacks.register(app, api)

@@ -10,7 +10,7 @@ from frontend.components.cluster_map import cluster_map, map_search, nodes_grid
 from frontend.components.drain_dialog import drain_dialog
 from frontend.components.replay import replay_link
 from frontend.pages.cluster.reservations import reservation_dialog, reservations_card
-from frontend.pages.cluster.what_if import what_if_card
+from frontend.pages.cluster.what_if_fields import what_if_card
 from frontend.routing import QueryValue, query_value
 
 
@@ -19,8 +19,7 @@ def layout(
     q: QueryValue = None,
     drain: QueryValue = None,
     add: QueryValue = None,
-    policy: QueryValue = None,
-    **_query: object,
+    **query: QueryValue,
 ) -> html.Div:
     drawn = cluster_map(
         "cluster",
@@ -52,7 +51,7 @@ def layout(
                         [card("Free GPUs", free), reservations_card()],
                         className="span-4 form-stack level",
                     ),
-                    what_if_card(drain, add, policy),
+                    what_if_card(drain, add, **query),
                     card("Nodes", nodes_grid("cluster-nodes", height="420px"), className="span-12"),
                 ],
                 className="columns",
