@@ -9,10 +9,13 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from browser.pages import await_value, error_beside
+from browser.pages import await_value, error_beside, wait_in_page
 from maat.client import calls
 
 pytestmark = pytest.mark.needs_chromium
+# No table of the answer is wider than its place.
+FITS = """() => [...document.querySelectorAll('#what-if .scroll-x')].every(
+    place => place.clientWidth > 0 && place.scrollWidth <= place.clientWidth)"""
 
 
 def test_nodes_are_added_and_the_verdict_and_both_sides_are_shown(
@@ -37,6 +40,9 @@ def test_nodes_are_added_and_the_verdict_and_both_sides_are_shown(
     expect(shown).to_contain_text(re.compile(r"Of \d+ jobs?, (none|\d+) usually ends?"))
     expect(shown).to_contain_text(re.compile(r"From \d+ draws?.*, as of now"))
     expect(page.get_by_role("table", name="All jobs that have not ended")).to_be_visible()
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 800})
+        wait_in_page(page, FITS)
     expect(error_beside(page, "what-if-add")).to_have_count(0)
     expect(page.locator("#what-if-cancel")).to_be_hidden()
     assert parse_qs(urlsplit(page.url).query)["add"] == ["a100=2x8"]

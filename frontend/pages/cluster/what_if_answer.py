@@ -126,7 +126,7 @@ def _then(before: str, after: str) -> Component | str:
     """Before and after, each on one line where there is room; once if they are the same."""
     if before == after:
         return before
-    return html.Span([html.Span(before), html.Span(f"→ {after}")], className="then")
+    return html.Span([html.Span(before), " ", html.Span(f"→ {after}")], className="then")
 
 
 def _start(times: ForecastTimes | None, now: str | None) -> str:
