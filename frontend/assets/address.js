@@ -10,6 +10,7 @@
     const FORM = /^\/(submit|simulate|sweeps)$/; // drawn again, it would lose what was typed
     const KEPT = 'maat-cluster';
     const NO_CLUSTER = 'none';
+    const EMPTY = ['', null, undefined];
     const NEWEST_FIRST = '-submitted_at'; // the order of the job list where none is named
     const PAGE_OF_ALL = [
         [/^\/jobs\//, '/jobs'],
@@ -234,9 +235,18 @@
             return isMissing ? cluster : noUpdate();
         },
 
-        whatIfInUrl(drain, add, policy) {
-            const asks = window.location.pathname === '/cluster';
-            return asks ? setQuery({drain: drain || [], add: add || null, policy}) : noUpdate();
+        /* The question; parameters as `policy_parameter=name=value`, once they have fields. */
+        whatIfInUrl(drain, add, policy, placer, values, ids) {
+            if (window.location.pathname !== '/cluster') { return noUpdate(); }
+            const written = {};
+            [['policy', policy], ['placer', placer]].forEach(([kind, name]) => {
+                const given = ids.map((id, index) => ({...id, value: values[index]}))
+                    .filter(one => one.of === `${kind}:${name}` && !EMPTY.includes(one.value))
+                    .map(one => `${one.name}=${one.value}`);
+                const isDrawn = ids.some(id => id.of.startsWith(`${kind}:`));
+                if (!name || isDrawn) { written[`${kind}_parameter`] = given; }
+            });
+            return setQuery({drain: drain || [], add: add || null, policy, placer, ...written});
         },
 
         metricInUrl(metric) { return setQuery({metric}); },

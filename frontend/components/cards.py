@@ -160,13 +160,15 @@ def empty_state(title: str, remedy: ComponentType, *, action: Component | None =
     )
 
 
-def folded(title: str, content: ComponentType, *, box_id: str) -> html.Details:
+def folded(
+    title: str, content: ComponentType, *, box_id: str, is_open: bool = False
+) -> html.Details:
     """A folded part of a form; its fields exist, and can be filled, while it is folded."""
     return html.Details(
         [html.Summary(title), html.Div(content, className="form-stack")],
         id=box_id,
         className="folded",
-        open=False,
+        open=is_open,
     )
 
 

@@ -48,14 +48,17 @@ class Typed(TypedDict):
     values: list[float | str | None]
 
 
-def parameter_fields(prefix: str) -> html.Details:
-    """`prefix`: of every id."""
+def parameter_fields(
+    prefix: str, *, hint: str = "Choose a policy first.", is_open: bool = False
+) -> html.Details:
+    """`prefix`: of every id. `hint`: before anything is chosen."""
     fields = html.Div(
-        html.Div("Choose a policy first.", className="hint"),
+        html.Div(hint, className="hint"),
         id=f"{prefix}-parameters",
         className="form-stack",
     )
-    return folded("Parameters of policies and placers", fields, box_id=f"{prefix}-parameters-box")
+    title, box_id = "Parameters of policies and placers", f"{prefix}-parameters-box"
+    return folded(title, fields, box_id=box_id, is_open=is_open)
 
 
 def register_parameters(app: Dash, api: Api, prefix: str, *, policies: str, placers: str) -> None:

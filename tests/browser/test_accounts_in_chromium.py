@@ -190,3 +190,16 @@ def test_a_changed_password_keeps_this_browser_and_ends_the_others(
     other.context.close()
     page.locator("#account-elsewhere").click()
     expect(page.locator("#account-sessions")).to_contain_text("this one")
+
+
+def test_who_may_not_ask_what_if_is_told_so_and_offered_no_button(
+    page: Page, served: Server
+) -> None:
+    page.goto(f"{served.url}/sign-in?next=/cluster?add%3Dt4%253D1x4")
+    sign_in(page, "vic")
+
+    told = page.locator("#what-if-problem")
+    expect(told).to_contain_text("You may not ask: that needs the right simulations:run")
+    expect(told).to_contain_text("a viewer does not have")
+    expect(page.locator("#what-if-ask")).to_be_hidden()
+    expect(page.get_by_label("Add nodes by GPU type")).to_be_hidden()

@@ -213,10 +213,26 @@ def test_an_unknown_address_says_so_and_leads_back(server: Any, tab: Any) -> Non
     expect(page.locator(".page-title")).to_have_text("Overview")
 
 
-def test_a_job_that_is_not_there_says_so(server: Any, inside: Any) -> None:
-    page = inside.follow(server.url + "/jobs/job_nope")
+@pytest.mark.parametrize(
+    ("path", "words", "way", "there"),
+    [
+        ("/jobs/999999", "No such job", "All jobs", "Jobs"),
+        ("/simulations/sim_nope", "No such simulation", "All simulations", "Simulate"),
+        ("/sweeps/sweep_nope", "No such sweep", "All sweeps", "Sweeps"),
+    ],
+)
+def test_what_is_not_there_has_one_state_that_says_so_and_leads_to_the_list(
+    path: str, words: str, way: str, there: str, server: Any, inside: Any
+) -> None:
+    page = inside.follow(server.url + path)
+    page.get_by_text(words, exact=True).wait_for()
 
-    expect(page.locator(".page-title")).to_have_text("No such job")
+    expect(page.locator("main .card:visible")).to_have_count(1)
+    expect(page.locator("main .mantine-Skeleton-root:visible")).to_have_count(0)
+    page.get_by_role("link", name=way, exact=True).click()
+
+    expect(page.locator(".page-title")).to_contain_text(there)
+    assert [error for error in inside.witness.errors if "404" not in error] == []
 
 
 def test_help_opens_by_key_and_focus_is_never_lost(server: Any, tab: Any) -> None:

@@ -9,9 +9,13 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from browser.pages import await_value, error_beside
+from browser.pages import await_value, error_beside, wait_in_page
+from maat.client import calls
 
 pytestmark = pytest.mark.needs_chromium
+# No table of the answer is wider than its place.
+FITS = """() => [...document.querySelectorAll('#what-if .scroll-x')].every(
+    place => place.clientWidth > 0 && place.scrollWidth <= place.clientWidth)"""
 
 
 def test_nodes_are_added_and_the_verdict_and_both_sides_are_shown(
@@ -22,7 +26,7 @@ def test_nodes_are_added_and_the_verdict_and_both_sides_are_shown(
     page = tab.open(f"{laboratory.url}/cluster")
     page.locator("#cluster-map .gpu-job").first.wait_for()
     assert [body for body in asked if '"what-if' in body] == []  # folded, it costs nothing
-    page.get_by_text("Drain nodes, add nodes, or let another policy decide").click()
+    page.get_by_text("Drain nodes, add nodes, or let another policy or placer decide").click()
     field = page.get_by_label("Add nodes by GPU type")
     field.fill("two a100")
     await_value(page, "what-if-add", "two a100")
@@ -36,6 +40,9 @@ def test_nodes_are_added_and_the_verdict_and_both_sides_are_shown(
     expect(shown).to_contain_text(re.compile(r"Of \d+ jobs?, (none|\d+) usually ends?"))
     expect(shown).to_contain_text(re.compile(r"From \d+ draws?.*, as of now"))
     expect(page.get_by_role("table", name="All jobs that have not ended")).to_be_visible()
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 800})
+        wait_in_page(page, FITS)
     expect(error_beside(page, "what-if-add")).to_have_count(0)
     expect(page.locator("#what-if-cancel")).to_be_hidden()
     assert parse_qs(urlsplit(page.url).query)["add"] == ["a100=2x8"]
@@ -55,3 +62,50 @@ def test_an_address_opens_its_question_and_a_refusal_stands_beside_its_field(
     asked = parse_qs(urlsplit(page.url).query)
     assert (asked["drain"], asked["policy"]) == (["nowhere"], ["fifo"])
     assert [error for error in inside.witness.errors if "422" not in error] == []
+
+
+def test_a_placer_and_parameters_are_asked_and_kept_in_the_address(
+    laboratory: Any, tab: Any
+) -> None:
+    page = tab.open(f"{laboratory.url}/cluster?policy=sia&policy_parameter=p%3D-99")
+    power = page.get_by_role("textbox", name="p", exact=True)
+    expect(power).to_have_value("-99")
+    page.locator("#what-if-ask").click()
+    refused = page.locator("#what-if-parameters .mantine-InputWrapper-error")
+    expect(refused).to_contain_text("-10")
+
+    power.fill("-2")
+    page.locator("#what-if-placer").click()
+    page.get_by_role("option", name="Random, sticky").click()
+    page.get_by_role("combobox", name="chance").or_(page.get_by_label("chance")).first.click()
+    page.get_by_role("option", name="run", exact=True).click()
+    page.wait_for_url(re.compile("placer_parameter=chance%3Drun"))
+    asked = parse_qs(urlsplit(page.url).query)
+    page.locator("#what-if-ask").click()
+
+    assert (asked["policy_parameter"], asked["placer"]) == (["p=-2"], ["random-sticky"])
+    expect(page.locator("#what-if")).to_contain_text(re.compile(r"From \d+ draws?.*, as of now"))
+    expect(refused).to_have_count(0)
+    page.locator("#what-if-placer").press("Escape")
+    assert [error for error in tab.witness.errors if "422" not in error] == []
+
+
+def test_a_policy_that_is_chosen_begins_with_what_the_cluster_has_of_it(
+    server: Any, inside: Any
+) -> None:
+    nodes = [{"gpu_type": "t4", "gpu_count": 4}]
+    las = {"policy": "las", "policy_parameters": {"service": "seconds"}}
+    cluster = server.client.create_cluster({"name": "of las", "nodes": nodes, **las})["id"]
+    page = inside.follow(f"{server.url}/cluster?cluster={cluster}")
+    page.locator("#what-if-open").click()
+    page.get_by_text("Parameters of policies and placers").click()
+    expect(page.locator("#what-if-parameters")).to_have_text("Choose a policy or a placer first.")
+
+    page.locator("#what-if-policy").click()
+    page.get_by_role("option", name="LAS", exact=True).click()
+
+    page.wait_for_url(re.compile("policy_parameter=service%3Dseconds"))
+    page.locator("#what-if-policy").click()
+    page.get_by_role("option", name="FIFO", exact=True).click()
+    page.wait_for_url(lambda url: "policy=fifo" in url and "policy_parameter" not in url)
+    server.client.send(calls.act_on_cluster(cluster, "pause"))

@@ -17,8 +17,8 @@ from frontend.components.conditions import (
 from frontend.components.reservation_fields import unfinished_reservation
 from frontend.components.trace_fields import FAMILIES, MAX_TRACES
 from frontend.pages import simulate
+from frontend.pages.cluster.reservations import body_of as reservation_body
 from frontend.pages.jobs.layout import BLOCK_ROWS
-from frontend.pages.reservations import body_of as reservation_body
 from maat.api import simulations as schemas
 from maat.scheduling import cluster
 from maat.vocabulary import ProfilingMode, ScoreDraw, TuningRule

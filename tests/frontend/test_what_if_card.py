@@ -6,8 +6,13 @@ from typing import Any
 
 import pytest
 
-from frontend.pages.what_if import changes_of, place_of, what_if_card
-from frontend.pages.what_if_answer import held_words, parts_of, verdict
+from frontend.pages.cluster.what_if_answer import held_words, parts_of, verdict
+from frontend.pages.cluster.what_if_fields import (
+    changes_of,
+    parameters_written,
+    place_of,
+    what_if_card,
+)
 from maat.api.forecasts import MOST_SLOWED, MOST_TIMED, ClusterChangesBody
 from maat.client.errors import FieldProblem
 from maat.vocabulary import ForecastBasis
@@ -16,7 +21,18 @@ DAY = "2026-11-20T14:20:30Z"
 
 
 def question(**fields: Any) -> Any:
-    return {"drain": [], "add": "", "policy": None, **fields}
+    return {"drain": [], "add": "", "policy": None, "placer": None, **fields}
+
+
+def typed(**values: Any) -> Any:
+    """Fields such as `sia__power`: the parameter of a policy."""
+    owners = [name.partition("__") for name in values]
+    ids = [{"parameter": "what-if", "of": f"policy:{of}", "name": name} for of, _, name in owners]
+    return {"ids": ids, "values": list(values.values())}
+
+
+def parameter(name: str, type: str) -> Any:
+    return {"name": name, "type": type}
 
 
 def when(at: str | None) -> Any:
@@ -59,12 +75,33 @@ def answered(*slowed: Any, **more: Any) -> Any:
 
 
 def test_the_fields_become_the_changes_that_the_service_takes() -> None:
-    found = changes_of(question(drain=["a100-0"], add=" a100=2x8,t4=1x4 ", policy="gavel"))
+    asked = question(
+        drain=["a100-0"], add=" a100=2x8,t4=1x4 ", policy="gavel", placer="packed-sticky"
+    )
+    fields = typed(gavel__solver="", gavel__share=0.5, sia__power=-0.5)
 
-    body = ClusterChangesBody(**found)
-    assert (body.drain_nodes, body.policy) == (["a100-0"], "gavel")
+    body = ClusterChangesBody(**changes_of(asked, fields))
+
+    assert (body.drain_nodes, body.policy, body.placer) == (["a100-0"], "gavel", "packed-sticky")
+    assert (body.policy_parameters, body.placer_parameters) == ({"share": 0.5}, {})
     assert body.add_shape == "a100=2x8,t4=1x4"
-    assert changes_of(question(add="  ")) == {}
+    assert changes_of(question(add="  "), fields) == {}
+
+
+def test_parameters_of_an_address_are_numbers_where_their_policy_takes_numbers() -> None:
+    sia: Any = {"parameters": [parameter("power", "number"), parameter("rule", "string")]}
+    pal: Any = {"parameters": [parameter("classes", "integer")]}
+    written = {
+        "policy_parameter": ["power=-0.5", "rule=2", "other=x=y"],
+        "placer_parameter": ["classes=three"],
+    }
+
+    found = parameters_written(written, [("policy:sia", sia), ("placer:pal", pal)])
+
+    assert found == {
+        "policy:sia": {"power": -0.5, "rule": "2", "other": "x=y"},
+        "placer:pal": {"classes": "three"},
+    }
 
 
 @pytest.mark.parametrize(
@@ -73,18 +110,26 @@ def test_the_fields_become_the_changes_that_the_service_takes() -> None:
         ("/changes/drain_nodes/0", "drain"),
         ("/changes/add_shape", "add"),
         ("/changes/policy", "policy"),
-        ("/changes/placer", None),
+        ("/changes/placer", "placer"),
+        ("/changes/policy_parameters/power", "policy:sia/power"),
+        ("/changes/placer_parameters/power", None),
         ("/cluster_id", None),
     ],
 )
 def test_a_refusal_stands_beside_the_field_that_it_is_about(
     pointer: str, field: str | None
 ) -> None:
-    assert place_of(FieldProblem(pointer, pointer.split("/")[-1], "Wrong.")) == field
+    assert (
+        place_of(question(policy="sia"), FieldProblem(pointer, pointer.split("/")[-1], "Wrong."))
+        == field
+    )
 
 
 def test_the_card_is_folded_unless_the_address_asks_and_then_it_holds_the_question() -> None:
-    folded, asked = what_if_card(), what_if_card(["t4-0", "t4-1"], "two t4", "fifo")
+    folded, asked = (
+        what_if_card(),
+        what_if_card(["t4-0", "t4-1"], "two t4", "fifo", policy_parameter="power=2"),
+    )
 
     def opened(card: Any) -> tuple[bool, int]:
         (details,) = [part for part in card.children if type(part).__name__ == "Details"]
@@ -92,8 +137,10 @@ def test_the_card_is_folded_unless_the_address_asks_and_then_it_holds_the_questi
 
     assert (opened(folded), opened(asked)) == ((False, 0), (True, 1))
     held: Any = asked
-    values = [held[f"what-if-{name}"].value for name in ("drain", "add", "policy")]
-    assert values == [["t4-0", "t4-1"], "two t4", "fifo"]
+    values = [held[f"what-if-{name}"].value for name in ("drain", "add", "policy", "placer")]
+    assert values == [["t4-0", "t4-1"], "two t4", "fifo", None]
+    assert held["what-if-written"].data["policy_parameter"] == ["power=2"]
+    assert held["what-if-parameters-box"].open
 
 
 def test_the_verdict_counts_who_ends_earlier_and_later_and_names_the_most_slowed() -> None:
@@ -117,7 +164,7 @@ def test_jobs_stand_before_and_after_and_another_tenants_has_no_name() -> None:
 
     shown = str(parts_of(answered(moved(None, 60.0), mine, notes=["No job here can use h100."])))
 
-    for words in ("'15:05'", "in over 14 days", "has started", "'14:20'"):
+    for words in ("'15:05'", "in over 14 days", "→ has started", "→ 14:20"):
         assert words in shown
     assert "/jobs/job_mine" in shown
     assert "another tenant's job" in shown
@@ -125,6 +172,18 @@ def test_jobs_stand_before_and_after_and_another_tenants_has_no_name() -> None:
     assert "No job here can use h100." in shown
     assert "as now, 8 × a100 from 14:20" in shown
     assert shown.count("Caption(") == 2
+
+
+def test_what_a_change_leaves_as_it_is_stands_once() -> None:
+    same = times(start="2026-11-20T15:05:00Z", end=DAY)
+    later = times(start="2026-11-20T15:05:00Z", end="2026-11-20T16:00:00Z")
+    mine = moved("mine", 60.0, before=same, after=later)
+
+    shown = str(parts_of(answered(mine)))
+
+    assert shown.count("15:05") == 1
+    assert "→ 16:00" in shown
+    assert shown.count("→ ") == 2  # in the caption, and this one
 
 
 def test_a_long_answer_says_how_many_jobs_it_leaves_out() -> None:

@@ -10,8 +10,8 @@ from frontend.components.conditions import describe, trace_words
 from frontend.components.events import details, event_words, with_state_before
 from frontend.components.names import cut_name
 from frontend.formatting import clock, column, duration, gpu_hours, number, percent, plural
+from frontend.pages.cluster.reservations import reservations_table
 from frontend.pages.jobs.rows import row_of, wanted
-from frontend.pages.reservations import reservations_table
 from frontend.pages.rounds.told import verdict_parts
 from frontend.pages.simulation.callbacks import failed
 from frontend.pages.simulation.side_by_side import partners_of

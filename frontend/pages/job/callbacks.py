@@ -6,10 +6,11 @@ import asyncio
 from functools import partial
 
 from dash import Dash, Input, Output, State, ctx, html
+from dash.development.base_component import Component
 
 from frontend.api import Api, error_message
 from frontend.callbacks import NOTHING, Changes, answer
-from frontend.components.cards import card, empty_state, error_state, link_button
+from frontend.components.cards import card, error_state, link_button, missing
 from frontend.components.states import FINAL_STATES
 from frontend.figures.base import error_figure
 from frontend.figures.job_timeline import job_timeline_figure
@@ -32,6 +33,8 @@ def register(app: Dash, api: Api) -> None:
         output={
             "head": Output("job-head", "children"),
             "actions": Output("job-actions", "children"),
+            "missing": Output("job-missing", "children"),
+            "body": Output("job-body", "style"),
             "why": Output("job-why", "children"),
             "timeline": Output("job-timeline", "figure"),
             "ledger": Output("job-ledger", "children"),
@@ -74,7 +77,7 @@ async def show(
             loaded(maat.send(calls.explanation(job_id))),
         )
         if job.failure is not None:
-            return _failed(job.failure, scheme, job_id)
+            return failed(job.failure, scheme, job_id)
         cluster_id = job()["cluster_id"]
         state = await loaded(maat.send(calls.cluster_state(cluster_id)))
     whole = not any(one.failure for one in (spans, events, explanation, state))
@@ -82,6 +85,8 @@ async def show(
         {
             "head": lambda: parts.head(job()),
             "actions": lambda: actions.buttons(job()),
+            "missing": lambda: None,
+            "body": dict,
             "why": lambda: why(job(), explanation()),
             "timeline": lambda: job_timeline_figure(
                 spans()["items"],
@@ -111,22 +116,31 @@ async def show(
     )
 
 
-def _failed(error: Exception, scheme: str, job_id: str) -> Changes:
-    """Without the job itself there is nothing to show beside."""
+def failed(error: Exception, scheme: str, job_id: str) -> Changes:
+    """Return what to show of a failure. A job that does not exist has no cards."""
+    if isinstance(error, ApiError) and error.status == 404:
+        absent = _others_job() if is_other(job_id) else _no_such_job()
+        return {"head": "", "actions": None, "missing": absent, "body": HIDDEN, "over": True}
     title, remedy = error_message(error)
-    missing = isinstance(error, ApiError) and error.status == 404
-    if missing:
-        title, remedy = "Another tenant's job" if is_other(job_id) else "No such job", ""
-    owners = empty_state(
-        "Another tenant's job", "Its tenant and the cluster's administrators see it."
-    )
     return {
         "head": html.H1(title, className="page-title"),
         "actions": link_button("All jobs", "/jobs"),
-        "why": card(None, owners if is_other(job_id) else error_state(error)),
+        "missing": None,
+        "body": {},
+        "why": card(None, error_state(error)),
         "timeline": error_figure(scheme, title, remedy),
         "now": ABSENT,
         "spec": ABSENT,
         "events": ABSENT,
-        "over": missing,
+        "over": False,
     }
+
+
+def _no_such_job() -> Component:
+    remedy = "It may belong to another tenant, or the link is mistyped."
+    return missing("No such job", remedy, "All jobs", "/jobs")
+
+
+def _others_job() -> Component:
+    remedy = "Its tenant and the cluster's administrators see it."
+    return missing("Another tenant's job", remedy, "All jobs", "/jobs")

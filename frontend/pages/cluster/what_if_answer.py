@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from dash import dcc, html
 from dash.development.base_component import Component
@@ -83,37 +84,49 @@ def _jobs(slowed: list[SlowedOut], draws: int, now: str | None) -> list[Componen
     if not shown:
         return []
     late = late_quantile(draws)
-    heads = (
-        *("Job", "Starts", "Starts, if so", "Ends", "Ends, if so", "Difference"),
-        *(f"At {late}", "Later in", "Holds", "Holds, if so"),
+    heads = ("Job", "Starts", "Ends", "Difference", f"At {late}", "Later in", "Holds")
+    words = (
+        "Jobs that end earlier or later, the most slowed first. As it is → if so; P50, cluster time"
     )
-    words = "Jobs that end earlier or later, the most slowed first; P50, cluster time"
+    rows = [_job(one, now, heads) for one in shown]
     table = html.Table(
-        [html.Caption(words), _head(heads), html.Tbody([_job(one, now) for one in shown])],
-        className="plain-table",
+        [html.Caption(words), _head(heads), html.Tbody(rows)], className="plain-table stacks"
     )
     left = len(slowed) - len(shown)
     more = [html.Div(f"and {plural(left, 'other job')}", className="hint")] if left else []
     return [scrolls("what-if-jobs", table, label="Jobs that end earlier or later"), *more]
 
 
-def _job(one: SlowedOut, now: str | None) -> html.Tr:
+def _job(one: SlowedOut, now: str | None, heads: Sequence[str]) -> html.Tr:
     before, after = one["before"], one["after"]
     name: Component | str = _ANONYMOUS if one["name"] is None else cut_name(one["name"])
     if one["name"] is not None and isinstance(name, str):
         name = dcc.Link(name, href=f"/jobs/{one['job_id']}")
-    cells = [
-        *(_start(side, now) for side in (before, after)),
-        *(_end_of(side, now) for side in (before, after)),
+    cells = (
+        _then(_start(before, now), _start(after, now)),
+        _then(_end_of(before, now), _end_of(after, now)),
         *(moved(one["p50_seconds"]), moved(one["p90_seconds"]), percent(one["share"])),
-    ]
+        _then(held_words(before, now), held_words(after, now)),
+    )
+    named = zip(heads[1:], cells, strict=True)
     return html.Tr(
         [
             html.Th(name, scope="row"),
-            *(html.Td(cell) for cell in cells),
-            *(html.Td(held_words(side, now), className="wraps narrow") for side in (before, after)),
+            *(html.Td(cell, className="wraps", **_under(head)) for head, cell in named),
         ]
     )
+
+
+def _under(head: str) -> dict[str, Any]:
+    """The head of a cell, where the screen is too narrow for columns."""
+    return {"data-head": head}
+
+
+def _then(before: str, after: str) -> Component | str:
+    """Before and after, each on one line where there is room; once if they are the same."""
+    if before == after:
+        return before
+    return html.Span([html.Span(before), " ", html.Span(f"→ {after}")], className="then")
 
 
 def _start(times: ForecastTimes | None, now: str | None) -> str:

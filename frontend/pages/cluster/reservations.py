@@ -89,7 +89,7 @@ def reserve_button(may: bool) -> dmc.Button | None:
     )
 
 
-def register_reservations(app: Dash, api: Api) -> None:
+def register(app: Dash, api: Api) -> None:
     register_reservation_errors(app, PREFIX)
     in_browser(
         app,
