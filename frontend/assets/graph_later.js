@@ -1,5 +1,6 @@
 /* A chart is drawn once its figure has come. Dash would first draw an empty one in its place, and
-   would ask for no figure before the script of charts has run. */
+   would ask for no figure before the script of charts has run. The script comes with the first
+   chart, or in idle time. */
 (() => {
     'use strict';
 
@@ -12,11 +13,15 @@
         return Boolean(meta) && meta.state === 'waiting';
     }
 
+    const { src } = document.getElementById('charts-script').dataset;
+
     function asked() {
-        const { src } = document.getElementById('charts-script').dataset;
         comes = comes || maat.runScript(src);
         return comes;
     }
+
+    maat.inIdleTime(() => maat.fetchScript(src));
+    maat.inIdleTime(asked);
 
     function GraphLater(props) {
         const [there, tell] = React.useState(window.Plotly !== undefined);
