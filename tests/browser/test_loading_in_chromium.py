@@ -20,6 +20,7 @@ STRANGER = {
     "X-Forwarded-For": "192.0.2.1"
 }  # who comes through a proxy is not local, and has no token
 
+OF_BUTTONS = ("..usage-price-", "..usage-file.")  # what calls of the buttons of use set
 # Notes whether the overview was there when its figures were asked for.
 NOTES_CALLS = """() => {
     const send = window.fetch;
@@ -198,7 +199,6 @@ def test_scripts_that_other_pages_need_come_in_idle_time(server: Any, tab: Any) 
 
     wait_in_page(page, "window.Plotly !== undefined")
     wait_in_page(page, "window.dash_ag_grid.getApi !== undefined")
-    assert tab.witness.errors == []
 
 
 def test_what_another_page_shows_is_asked_for_once_and_before_that_page_is_drawn(
@@ -217,6 +217,26 @@ def test_what_another_page_shows_is_asked_for_once_and_before_that_page_is_drawn
     page.locator("#overview-usage .scatterlayer .trace").first.wait_for()
     assert sum("overview-drawing" in output for output in asked) == 1
     assert page.evaluate("window.wasDrawn")[0] is False
+    assert tab.witness.errors == []
+
+
+def test_a_page_asks_nothing_of_its_buttons_before_somebody_presses_one(
+    server: Any, tab: Any
+) -> None:
+    asked: list[str] = []
+    page = tab.open(f"{server.url}/account")
+    page.locator("#account-facts dl").wait_for()
+    page.on("request", lambda request: asked.append(call_of(request)))
+
+    page.keyboard.press("g")
+    page.keyboard.press("u")
+    page.locator("#usage-table table").wait_for()
+    assert [output for output in asked if output.startswith(OF_BUTTONS)] == []
+
+    with page.expect_download() as file:
+        page.locator("#usage-csv").click()
+    assert file.value.suggested_filename.endswith(".csv")
+    assert sum("usage-file" in output for output in asked) == 1
     assert tab.witness.errors == []
 
 
