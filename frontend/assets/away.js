@@ -27,6 +27,7 @@
 
     /* The page sends every call through this (index.py). */
     maat.answerTo = async (body, post) => {
+        if (maat.isNoPress(body)) { return maat.nothingChanges(); }
         const call = begin(outputOf(body));
         let early = maat.earlyAnswer(body);
         for (;;) {

@@ -1,6 +1,7 @@
-/* Asks for what the first callbacks of a page will ask for, while the libraries still come: Dash's
-   own calls then find their answers. Only calls whose values no other callback is about to change
-   are made; one whose values have changed all the same is made again, by Dash. */
+/* Asks for what the first callbacks of a page will ask for as soon as its layout is known: while
+   the libraries still come, or before the page is drawn. Dash's own calls then find their answers.
+   Only calls whose values no other callback is about to change are made; one whose values have
+   changed all the same is made again, by Dash. */
 (() => {
     'use strict';
 
@@ -9,6 +10,7 @@
     /* What callbacks set, and the first layout holds already (first_visit.js). */
     const SETTLED = ['live.data', 'scheme.data', 'cluster-select.value', 'here.pathname'];
     const answers = new Map();
+    let callbacks = [], until = KEPT_MILLISECONDS;
 
     const nameOf = ({ id, property }) => `${id}.${property}`;
 
@@ -25,8 +27,8 @@
         return JSON.stringify([output, values]);
     }
 
-    function bodyOf(callback, parts) {
-        const given = ({ id, property }) => ({ id, property, value: parts[id][property] });
+    function bodyOf(callback, props) {
+        const given = ({ id, property }) => ({ id, property, value: props(id)[property] });
         const { output, inputs, state } = callback;
         return {
             output,
@@ -45,22 +47,38 @@
         answers.set(meaning(JSON.parse(JSON.stringify(body))), answer);
     }
 
-    /* `parts`: the properties of the page's components by their ids. */
-    maat.askEarly = (callbacks, parts) => {
-        const isHere = ({ id }) => id in parts;
-        const first = callbacks.filter((one) => !one.prevent_initial_call
-            && [...one.inputs, ...one.state, ...outputsOf(one)].every(isHere));
+    /* `props`: of a component by its id, undefined if there is none. `isNew`: whether it has just
+       come, so that Dash runs the callbacks that it takes part in. */
+    function askFor(props, isNew) {
+        const first = callbacks.filter((one) => {
+            const ids = [...one.inputs, ...one.state, ...outputsOf(one)].map(({ id }) => id);
+            return !one.prevent_initial_call && ids.some(isNew) && ids.every((id) => props(id));
+        });
         const changing = new Set(first.flatMap(outputsOf).map(nameOf));
         SETTLED.forEach((name) => changing.delete(name));
         first.filter((one) => !one.clientside_function && one.output.startsWith('..')
             && !one.inputs.some((input) => changing.has(nameOf(input))))
-            .forEach((one) => ask(bodyOf(one, parts)));
+            .forEach((one) => ask(bodyOf(one, props)));
+    }
+
+    /* `known`: all callbacks. `parts`: the properties of the components by their ids. */
+    maat.askEarly = (known, parts) => {
+        callbacks = known;
+        askFor((id) => parts[id], () => true);
+    };
+
+    /* The same for a page that is about to take the place of another in the frame. */
+    maat.askForPage = (page) => {
+        const { parts } = maat.partsOf(page);
+        answers.clear();
+        until = performance.now() + KEPT_MILLISECONDS;
+        askFor((id) => parts[id] || maat.layoutOf(id)?.props, (id) => id in parts);
     };
 
     /* The answer to such a call, once; null if it was not made. */
     maat.earlyAnswer = (body) => {
         if (!answers.size) { return null; }
-        if (performance.now() > KEPT_MILLISECONDS) { answers.clear(); }
+        if (performance.now() > until) { answers.clear(); }
         const key = meaning(JSON.parse(body)), answer = answers.get(key);
         answers.delete(key);
         return answer || null;

@@ -17,6 +17,7 @@
         each(part.props.children, found);
     }
 
+    /* The properties of the components of a layout by their ids, and those of its links. */
     function partsOf(layout) {
         const parts = {}, links = [];
         each(layout, (id, props) => {
@@ -25,6 +26,8 @@
         });
         return { parts, links };
     }
+
+    maat.partsOf = partsOf;
 
     /* Nobody need ask for the clusters then, and the page has its first beat. */
     function chooseCluster(parts, links) {

@@ -6,12 +6,25 @@
     const { maat } = window;
     const TOLD_AFTER = 350; // milliseconds: the debounce after which a field informs its form
     const DRAWN_AWAY = 5; // pixels
+    const AGAIN_AFTER = 50, MOST_LOOKS = 20; // milliseconds; a field may show its value otherwise
     const pressed = new WeakSet(); // buttons whose press waits
-    let typedAt = 0;
+    let typedAt = 0, typed = null;
 
     document.addEventListener('input', (event) => {
-        if (maat.around(event.target, '[data-submit]')) { typedAt = Date.now(); }
+        if (!maat.around(event.target, '[data-submit]')) { return; }
+        typedAt = Date.now();
+        typed = event.target;
     }, true);
+
+    /* Calls `act` once the form holds what its field shows: a busy browser tells it late. */
+    function onceKnown(act, looks = MOST_LOOKS) {
+        const field = typed.id && maat.layoutOf(typed.id);
+        const plain = (value) => String(value ?? '').replace(/\s/g, '');
+        const isKnown = !field || plain(field.props.value) === plain(typed.value);
+        if (isKnown || !looks) { act(); } else {
+            setTimeout(() => onceKnown(act, looks - 1), AGAIN_AFTER);
+        }
+    }
 
     /* A press that comes before the form knows what was typed waits until it does: of the button
        that submits it, and of others that read it. */
@@ -24,10 +37,12 @@
         event.preventDefault();
         if (pressed.has(button)) { return; }
         pressed.add(button);
-        setTimeout(() => {
+        const press = () => {
             pressed.delete(button);
+            typedAt = 0;
             document.getElementById(button.id).click();
-        }, left);
+        };
+        setTimeout(() => onceKnown(press), left);
     }, true);
 
     /* Once a press is answered, the first field that was refused gets the focus, and is in sight. A

@@ -1,5 +1,5 @@
-/* AG Grid is larger than all other scripts of a page: it comes with the first grid that is shown.
-   The page names its address, and does not run it. */
+/* AG Grid is larger than all other scripts of a page: it comes with the first grid that is shown,
+   or in idle time. The page names its address, and does not run it. */
 (() => {
     'use strict';
 
@@ -12,11 +12,15 @@
         window.dash_ag_grid = { ...window.dash_ag_grid, AgGrid: GridLater };
     }
 
+    const { src } = document.getElementById('grid-script').dataset;
+
     function asked() {
-        const { src } = document.getElementById('grid-script').dataset;
         comes = comes || maat.runScript(src).then(keep);
         return comes;
     }
+
+    maat.inIdleTime(() => maat.fetchScript(src));
+    maat.inIdleTime(asked);
 
     function GridLater(props) {
         const [there, tell] = React.useState(grid !== null);

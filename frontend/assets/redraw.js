@@ -20,6 +20,7 @@
     maat.onlyChanged = (asked, answer) => {
         if ('_pages_content' in answer) {
             maat.noteShown(asked.inputs.find((input) => input.property === 'pathname').value);
+            maat.askForPage(answer._pages_content.children);
         }
         Object.keys(answer).forEach((id) => {
             const standing = /^[_{]/.test(id) ? null : maat.layoutOf(id);

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, Request, Route, expect
 
 from browser.pages import wait_in_page, without_beats
-from frontend.scripts import LIBRARIES_PATH
+from frontend.scripts import CHARTS_PATH, LIBRARIES_PATH
 
 pytestmark = pytest.mark.needs_chromium
 
@@ -19,6 +19,19 @@ EMPTY_WORDS = ("No cluster yet", "Nothing to show yet", "No round has run yet", 
 STRANGER = {
     "X-Forwarded-For": "192.0.2.1"
 }  # who comes through a proxy is not local, and has no token
+
+OF_BUTTONS = ("..usage-price-", "..usage-file.")  # what calls of the buttons of use set
+# Notes whether the overview was there when its figures were asked for.
+NOTES_CALLS = """() => {
+    const send = window.fetch;
+    window.wasDrawn = [];
+    window.fetch = function (target, options) {
+        if (options && String(options.body).includes('overview-drawing')) {
+            window.wasDrawn.push(document.getElementById('overview-tiles') !== null);
+        }
+        return send.apply(this, arguments);
+    };
+}"""
 
 
 def holding(page: Page, output: str) -> list[Route]:
@@ -168,6 +181,7 @@ def test_the_script_of_grids_comes_with_the_first_grid_and_is_asked_for_until_it
         asked.append(route)
         route.abort() if len(asked) == 1 else route.continue_()
 
+    tab.page.route(f"**{CHARTS_PATH}", lambda _: None)  # it never comes: no idle time for grids
     tab.page.route("**/dash_ag_grid/dash_ag_grid.*", fail_once)
     page = tab.open(server.url)
     page.locator("#overview-map .gpu-node").first.wait_for()
@@ -178,6 +192,52 @@ def test_the_script_of_grids_comes_with_the_first_grid_and_is_asked_for_until_it
 
     expect(page.locator(".ag-row a").first).to_be_visible()
     assert len(asked) == 2
+
+
+def test_scripts_that_other_pages_need_come_in_idle_time(server: Any, tab: Any) -> None:
+    page = tab.open(f"{server.url}/account")
+
+    wait_in_page(page, "window.Plotly !== undefined")
+    wait_in_page(page, "window.dash_ag_grid.getApi !== undefined")
+
+
+def test_what_another_page_shows_is_asked_for_once_and_before_that_page_is_drawn(
+    server: Any, tab: Any
+) -> None:
+    asked: list[str] = []
+    page = tab.open(f"{server.url}/account")
+    page.locator("#account-facts dl").wait_for()
+    page.on("request", lambda request: asked.append(first_call_of(request)))
+    page.evaluate(NOTES_CALLS)
+
+    page.keyboard.press("g")
+    page.keyboard.press("o")
+
+    page.locator("#overview-map .gpu-node").first.wait_for()
+    page.locator("#overview-usage .scatterlayer .trace").first.wait_for()
+    assert sum("overview-drawing" in output for output in asked) == 1
+    assert page.evaluate("window.wasDrawn")[0] is False
+    assert tab.witness.errors == []
+
+
+def test_a_page_asks_nothing_of_its_buttons_before_somebody_presses_one(
+    server: Any, tab: Any
+) -> None:
+    asked: list[str] = []
+    page = tab.open(f"{server.url}/account")
+    page.locator("#account-facts dl").wait_for()
+    page.on("request", lambda request: asked.append(call_of(request)))
+
+    page.keyboard.press("g")
+    page.keyboard.press("u")
+    page.locator("#usage-table table").wait_for()
+    assert [output for output in asked if output.startswith(OF_BUTTONS)] == []
+
+    with page.expect_download() as file:
+        page.locator("#usage-csv").click()
+    assert file.value.suggested_filename.endswith(".csv")
+    assert sum("usage-file" in output for output in asked) == 1
+    assert tab.witness.errors == []
 
 
 def test_what_a_page_shows_at_first_is_asked_for_once_and_before_the_libraries_come(

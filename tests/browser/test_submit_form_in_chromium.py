@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from browser.conftest import wait_until
 from browser.pages import await_value, error_beside, wait_in_page
@@ -52,6 +53,30 @@ def test_only_fields_that_apply_are_there_and_the_first_has_the_focus(
     expect(page.locator("#submit-promised-seconds")).to_be_visible()
     assert there() == {"gpu-count", "batch-size", "promised-seconds"}
     assert page.locator("input:disabled").count() == 0
+
+
+def test_the_first_answer_brings_models_what_suits_the_first_of_them_and_its_goodput(
+    server: Any, tab: Any
+) -> None:
+    later: list[Route] = []
+
+    def hold(route: Route) -> None:
+        asked = json.loads(route.request.post_data or "{}")["output"]
+        is_later = asked.startswith(("..submit-gpu-types.data...", "..submit-preview.figure..."))
+        later.append(route) if is_later else route.continue_()
+
+    tab.page.route("**/_dash-update-component*", hold)
+    page = opened(server, tab)
+    wait_in_page(page, "maat.layoutOf('submit-gpu-types').props.data.length === 3")
+    expect(page.locator("#submit-expect")).to_contain_text("best with")
+    expect(page.locator("#submit-model-facts")).to_contain_text("Runs here on")
+
+    for route in later:
+        route.continue_()
+    page.unroute_all()
+    page.locator("#submit-adaptivity").get_by_text("Nothing", exact=True).click()
+    page.fill("#submit-gpu-count", "2")
+    expect(page.locator("#submit-expect")).not_to_contain_text("best with 4 GPUs")
 
 
 def test_all_errors_stand_there_at_once_in_words_and_go_one_by_one_as_they_are_mended(

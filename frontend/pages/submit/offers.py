@@ -1,8 +1,13 @@
-"""What the submit form offers: models and GPU types of the cluster, and which fields there are."""
+"""What the submit form offers: models and GPU types of the cluster, and which fields there are.
+
+The answer that brings the models brings what the chosen one can use and its goodput too: the page
+shows all three at first, and need not ask for one after the other.
+"""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from dash import Dash, Input, Output, State
 
@@ -10,6 +15,7 @@ from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.weight import weight_help
 from frontend.formatting import count, plural
+from frontend.forms import FormValues
 from frontend.pages.submit.fields import HIDDEN, SHOWN, box_id, field_id
 from frontend.pages.submit.model import (
     LATENCY,
@@ -23,38 +29,55 @@ from frontend.pages.submit.model import (
     named_model,
     types_of,
 )
+from frontend.pages.submit.preview import FIELDS as PREVIEWED
+from frontend.pages.submit.preview import SHOWN_PREVIEW, preview
 from frontend.pages.submit.run_fields import run_id
+from frontend.pages.submit.submission import Like
 from frontend.shell import NO_CLUSTER
 from frontend.theme import gpu_order
 from maat.client import calls
 
 COUNTS = ("gpu_count", "min_gpus", "max_gpus")
+SUITED = {
+    "types": ("submit-gpu-types", "data"),
+    "chosen": ("submit-gpu-types", "value"),
+    "batch": ("submit-batch-size", "placeholder"),
+    "max_batch": ("submit-max-batch-size", "placeholder"),
+}
+"""Name of what suits a model -> the component and the property that show it."""
 
 
 def register(app: Dash, api: Api) -> None:
     answer(
         app,
-        partial(offer, api),
+        partial(offer_and_show, api),
         output={
-            "models": Output("submit-models", "data"),
-            "capacity": Output("submit-capacity", "data"),
-            "choices": Output("submit-model", "data"),
-            "chosen": Output("submit-model", "value"),
-            "weight_help": Output(field_id("weight"), "description"),
-            "run_weight_help": Output(run_id("weight"), "description"),
+            "offered": {
+                "models": Output("submit-models", "data"),
+                "capacity": Output("submit-capacity", "data"),
+                "choices": Output("submit-model", "data"),
+                "chosen": Output("submit-model", "value"),
+                "weight_help": Output(field_id("weight"), "description"),
+                "run_weight_help": Output(run_id("weight"), "description"),
+            },
+            "suited": {
+                name: Output(*place, allow_duplicate=True) for name, place in SUITED.items()
+            },
+            "shown": {
+                name: Output(*place, allow_duplicate=True) for name, place in SHOWN_PREVIEW.items()
+            },
         },
         inputs={"cluster_id": Input("cluster-select", "value")},
-        state={"chosen": State("submit-model", "value")},
+        state={
+            "like": State("submit-like", "data"),
+            "given": {name: State(*place) for name, place in PREVIEWED.items()},
+        },
+        prevent_initial_call="initial_duplicate",
     )
     answer(
         app,
         suit,
-        output={
-            "types": Output("submit-gpu-types", "data"),
-            "chosen": Output("submit-gpu-types", "value"),
-            "batch": Output("submit-batch-size", "placeholder"),
-            "max_batch": Output("submit-max-batch-size", "placeholder"),
-        },
+        output={name: Output(*place) for name, place in SUITED.items()},
         inputs={
             "name": Input("submit-model", "value"),
             "models": Input("submit-models", "data"),
@@ -111,6 +134,24 @@ async def offer(api: Api, *, cluster_id: str | None, chosen: str | None) -> Chan
         "weight_help": weight_help(cluster),
         "run_weight_help": weight_help(cluster),
     }
+
+
+async def offer_and_show(
+    api: Api, *, cluster_id: str | None, like: Like, given: FormValues
+) -> Changes:
+    """Offer the models, and show what suits the chosen one and its goodput.
+
+    A form that is to be filled as another job is shows that once it is filled.
+    """
+    offered = await offer(api, cluster_id=cluster_id, chosen=given["model"])
+    if not offered or like["job"]:
+        return {"offered": offered}
+    known: Any = {name: offered[name] for name in ("models", "capacity")}
+    name: Any = offered["chosen"]
+    suited: Any = await suit(name=name, kind=given["kind"], chosen=given["gpu_types"], **known)
+    values = {**given, "model": name, "gpu_types": suited.get("chosen", given["gpu_types"])}
+    shown = await preview(api, offered=suited["types"], **values, **known)
+    return {"offered": offered, "suited": suited, "shown": shown}
 
 
 async def suit(

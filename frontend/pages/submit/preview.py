@@ -29,6 +29,23 @@ from maat.vocabulary import WorkloadKind
 HEIGHT = 340
 PREVIEW_GPUS = 16
 MAX_PREVIEW_GPUS = 64
+FIELDS = {
+    **{
+        name: (field_id(name), "value")
+        for name in ("model", "gpu_types", "max_gpus", "gpu_count", "batch_size")
+    },
+    "adaptivity": ("submit-adaptivity", "value"),
+    "kind": ("submit-workload-kind", "value"),
+    "promised": ("submit-promised-seconds", "value"),
+    "scheme": ("scheme", "data"),
+}
+"""Name of what the goodput follows -> the component and the property that hold it."""
+SHOWN_PREVIEW = {
+    "figure": ("submit-preview", "figure"),
+    "expected": ("submit-expect", "children"),
+    "facts": ("submit-model-facts", "children"),
+}
+"""Name of what is told of the goodput -> the component and the property that show it."""
 
 
 def preview_card() -> Component:
@@ -43,21 +60,12 @@ def preview_card() -> Component:
 
 
 def register(app: Dash, api: Api) -> None:
-    fields = ("model", "gpu_types", "max_gpus", "gpu_count", "batch_size")
     answer(
         app,
         partial(preview, api),
-        output={
-            "figure": Output("submit-preview", "figure"),
-            "expected": Output("submit-expect", "children"),
-            "facts": Output("submit-model-facts", "children"),
-        },
+        output={name: Output(*place) for name, place in SHOWN_PREVIEW.items()},
         inputs={
-            **{name: Input(field_id(name), "value") for name in fields},
-            "adaptivity": Input("submit-adaptivity", "value"),
-            "kind": Input("submit-workload-kind", "value"),
-            "promised": Input("submit-promised-seconds", "value"),
-            "scheme": Input("scheme", "data"),
+            **{name: Input(*place) for name, place in FIELDS.items()},
             "offered": Input("submit-gpu-types", "data"),
         },
         state={
