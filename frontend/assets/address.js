@@ -5,8 +5,10 @@
     'use strict';
 
     const { maat } = window;
-    const OF_CLUSTER =
-        /^\/(cluster|jobs|submit|rounds(\/[^/]+)?|usage|fairness|reports|simulate|sweeps|admin)?$/;
+    const OF_CLUSTER = new RegExp(`^/(${[
+        'cluster', 'jobs', 'submit', 'rounds(/[^/]+)?', 'usage', 'fairness', 'reports',
+        'calibration', 'simulate', 'sweeps', 'admin',
+    ].join('|')})?$`);
     const FORM = /^\/(submit|simulate|sweeps)$/; // drawn again, it would lose what was typed
     const KEPT = 'maat-cluster';
     const NO_CLUSTER = 'none';

@@ -1,10 +1,15 @@
 /* Keeps the focus. A control loses it when it is drawn again: the new control that does the same
-   gets it. When a dialog closes, its opener gets it. A focus that the reader moved stays moved. */
+   gets it. One that is switched off while its press is answered gets it back. When a dialog closes,
+   its opener gets it; where nothing is left, the page's content. A focus that the reader moved stays
+   moved. */
 (() => {
     'use strict';
 
     const { maat } = window;
+    const GONE_AFTER = 300; // milliseconds: what is drawn again is there by then
+    const OFF = ['disabled', 'data-disabled', 'data-loading'];
     let focused = null, opener = null;
+    let isOff = false, gone = null; // the focused control is switched off, or no longer there
     let awaited = null; // id of the field that gets the focus as soon as its page is there
 
     const inDialog = (element) => Boolean(element.closest('[role="dialog"]'));
@@ -19,18 +24,41 @@
     document.addEventListener('focusin', (event) => {
         if (inDialog(event.target) && focused && !inDialog(focused)) { opener = focused; }
         focused = event.target;
+        isOff = false;
     });
     document.addEventListener('focusout', (event) => {
         setTimeout(() => {
-            const nowhere = document.activeElement === document.body;
-            if (focused === event.target && focused.isConnected && nowhere) { focused = null; }
+            const left = focused === event.target && focused.isConnected && isNowhere();
+            if (left && !switchedOff(focused)) { focused = null; }
         }, 0);
     });
+    document.addEventListener('pointerdown', () => { isOff = false; }, true);
+
+    const isNowhere = () => document.activeElement === document.body;
+    const switchedOff = (element) => OFF.some((name) => element.hasAttribute(name));
 
     function restore() {
-        if (!focused || focused.isConnected || document.activeElement !== document.body) { return; }
+        if (!focused) { return; }
+        if (switchedOff(focused)) { isOff = true; }
+        if (focused.isConnected) {
+            if (isOff && !switchedOff(focused) && isNowhere()) { focused.focus(); }
+            return;
+        }
+        if (isNowhere() && !toAlike()) { gone = gone || setTimeout(toContent, GONE_AFTER); }
+    }
+
+    /* Returns whether there is a control for the focus. */
+    function toAlike() {
         const again = alike(focused) || (inDialog(focused) && opener && alike(opener));
-        if (again) { again.focus({ preventScroll: true }); } else { focused = null; }
+        if (again) { again.focus({ preventScroll: true }); }
+        return again;
+    }
+
+    function toContent() {
+        gone = null;
+        if (!focused || focused.isConnected || !isNowhere() || toAlike()) { return; }
+        focused = null;
+        document.getElementById('content').focus({ preventScroll: true });
     }
 
     /* Gives a field the focus: now, or as soon as its page at `path` is there. */
@@ -58,7 +86,9 @@
     new MutationObserver(() => {
         restore();
         if (awaited && document.getElementById(awaited)) { maat.focusField(awaited); }
-    }).observe(document.documentElement, { childList: true, subtree: true });
+    }).observe(document.documentElement, {
+        childList: true, subtree: true, attributes: true, attributeFilter: OFF,
+    });
 
     maat.callbacks({
         /* The first field of a form can be typed into at once; not while the tour leads here. */

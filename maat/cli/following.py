@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from maat.client.errors import Unreachable
+
 if TYPE_CHECKING:
     from maat.api.operations import OperationOut
     from maat.client import Client
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 0.3
 QUIET_SECONDS = 1.0
 """What takes no longer shows no progress."""
+PATIENCE_SECONDS = 60.0
+"""A service that does not answer for so long is not about to come back."""
 
 
 def followed(
@@ -20,15 +24,23 @@ def followed(
 ) -> OperationOut:
     """Return an operation once it has ended; Ctrl+C cancels it and ends the command.
 
-    `tell`: called while it lasts, from QUIET_SECONDS on.
+    `tell`: called while it lasts, from QUIET_SECONDS on. A service that is started again meanwhile
+    is asked again. Raises Unreachable if it stays away.
     """
-    begun = time.monotonic()
+    begun = heard = time.monotonic()
     try:
-        while (operation := maat.operation(operation_id))["state"] in ("queued", "running"):
-            if time.monotonic() - begun > QUIET_SECONDS:
-                tell(operation)
+        while True:
+            try:
+                operation = maat.operation(operation_id)
+                heard = time.monotonic()
+                if operation["state"] not in ("queued", "running"):
+                    return operation
+                if heard - begun > QUIET_SECONDS:
+                    tell(operation)
+            except Unreachable:
+                if time.monotonic() - heard > PATIENCE_SECONDS:
+                    raise
             time.sleep(LOOK_SECONDS)
     except KeyboardInterrupt:
         maat.cancel_operation(operation_id)
         raise
-    return operation

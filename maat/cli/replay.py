@@ -74,14 +74,18 @@ def replay(
             raise ParameterError(
                 "is the policy that the cluster has", field="policy", value=policy, remedy=remedy
             )
+        asked = [run | {"seed": seed} for run in runs for seed in numbers]
         body = {
             "name": f"Replay of {live['name']}, last {since}",
             "traces": [{"kind": "cluster", "cluster_id": live["id"], **window}],
             "cluster": _shape(maat, live),
             "round_seconds": live["round_seconds"],
-            "runs": [run | {"seed": seed} for run in runs for seed in numbers],
+            "runs": asked,
         }
-        done = _played(maat, maat.simulate(body))
+        begun = maat.simulate(body)
+        page = f"{maat.url}/simulations/{begun['id']}"
+        typer.echo(f"Plays {len(asked)} runs: {page}. Ctrl+C cancels.", err=True)
+        done = _played(maat, begun)
         found = maat.comparison(done["id"])
         jobs = _jobs_by_policy(maat, done)
         told = cache(partial(_named, maat))

@@ -256,8 +256,9 @@ def test_a_cluster_that_is_not_there_is_named_and_no_other_shown(two: Any, open_
     expect(jobs.locator(".grid-told")).to_contain_text("clu_gone")
     expect(jobs.locator("#jobs-counts")).to_have_text("")
     expect(jobs.locator("#jobs-total")).to_have_text("")
-    named = open_tab().open(two.url + "/rounds?cluster=the+second")
-    named.wait_for_url(re.compile(f"cluster={two.second}$"))
+    for path in ("/rounds", "/calibration"):
+        named = open_tab().open(f"{two.url}{path}?cluster=the+second")
+        named.wait_for_url(re.compile(f"cluster={two.second}$"))
 
 
 def test_choosing_another_cluster_keeps_what_was_typed_into_a_form(two: Any, open_tab: Any) -> None:

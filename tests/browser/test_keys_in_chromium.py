@@ -125,3 +125,36 @@ def test_policies_are_compared_by_keys(laboratory: Any, tab: Any) -> None:
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("rule="))
     expect(page.locator("#simulation-rule")).to_be_focused()
+
+
+def test_what_leads_to_another_page_leaves_the_focus_in_it(server: Any, tab: Any) -> None:
+    page = tab.open(f"{server.url}/sweeps")
+    link = page.get_by_role("link", name="Compare policies")
+    link.focus()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/simulate"))
+    wait_in_page(page, "document.activeElement.id === 'content'")
+
+    page.keyboard.press("n")
+    expect(page.locator("#submit-name")).to_be_focused()
+    page.keyboard.type("focused")
+    page.locator("#submit-button").focus()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"/jobs/job_\w+"))
+    wait_in_page(page, "document.activeElement.id === 'content'")
+
+
+def test_a_button_that_waits_for_its_answer_gets_the_focus_back(server: Any, tab: Any) -> None:
+    page = tab.open(f"{server.url}/submit")
+    button = page.locator("#submit-button")
+    button.focus()
+    switch = "on => { document.getElementById('submit-button').disabled = !on; }"
+    page.evaluate(switch, False)
+    wait_in_page(page, "document.activeElement === document.body")
+    page.evaluate(switch, True)
+    expect(button).to_be_focused()
+    page.evaluate(switch, False)
+    page.mouse.click(5, 400)
+    page.evaluate(switch, True)
+    page.wait_for_timeout(100)
+    expect(button).not_to_be_focused()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from typing import cast
 
 import pytest
 from fastapi import FastAPI
@@ -15,8 +16,10 @@ from backend.app import provide
 from backend.clocktime import utc_now
 from backend.models import Cluster, Operation
 from backend.queue import RUN_SIMULATION
+from maat.api.operations import OperationOut
 from maat.cli.app import app as commands
-from maat.client import Client
+from maat.cli.following import followed
+from maat.client import Client, Unreachable
 from maat.scheduling.errors import ParameterError
 from worker.simulations import runs as simulations
 
@@ -60,7 +63,7 @@ def run(maat: Client, queue: WorkerAtOnce, app: FastAPI, monkeypatch: pytest.Mon
     def invoke(*arguments: str) -> str:
         done = CliRunner().invoke(commands, arguments, catch_exceptions=False)
         assert done.exit_code == 0, done.output
-        return done.output
+        return done.stdout
 
     return invoke
 
@@ -96,6 +99,37 @@ def test_an_interrupted_replay_is_cancelled(
     with app.state.database.session_scope(writes=False) as session:
         (operation,) = session.exec(select(Operation)).all()
         assert (operation.kind, operation.state) == ("simulation", "cancelled")
+
+
+def test_a_replay_says_at_once_where_it_is_and_outlives_a_restart_of_the_service(
+    run: Run, queue: WorkerAtOnce, maat: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, answers = maat.operation, iter([True, False, False])
+
+    def restarted(operation_id: str) -> OperationOut:
+        if not next(answers, True):
+            raise Unreachable("no answer")
+        found = asked(operation_id)
+        looks.append(found["state"])
+        return {**found, "state": "running"} if len(looks) == 1 else found
+
+    looks: list[str] = []
+    monkeypatch.setattr(maat, "operation", restarted)
+    done = CliRunner().invoke(commands, ["replay", "--policy", "fifo"], catch_exceptions=False)
+    assert done.exit_code == 0
+    assert len(looks) == 2
+    assert re.search(r"^Plays 2 runs: \S+/simulations/sim_\w+\. Ctrl\+C cancels\.", done.stderr)
+    assert "8 jobs of" in done.stdout
+
+
+def test_a_service_that_stays_away_ends_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Away:
+        def operation(self, _: str) -> OperationOut:
+            raise Unreachable("no answer")
+
+    monkeypatch.setattr("maat.cli.following.PATIENCE_SECONDS", 0.5)
+    with pytest.raises(Unreachable):
+        followed(cast(Client, Away()), "op_1")
 
 
 @pytest.mark.parametrize(
