@@ -3,10 +3,8 @@
     'use strict';
 
     const { maat } = window;
-    const LEAST_SAYING = ['wait', 'restarts', 'gpu_hours']; // columns that a narrow page leaves out
     const OF_TEXT = ['model', 'want', 'have', 'expected', 'gpu_hours', 'submitted_at', 'tenant'];
-    const ROOM_FOR_ALL = 1180; // pixels of a page that shows them
-    const ROOM_FOR_THREE = 480; // and of one that shows more than name and state
+    const ROOM_FOR_THREE = 480; // pixels of a page that shows more than name and state
 
     function gridApi(id) {
         try { return window.dash_ag_grid.getApi(id); } catch (absent) { return null; }
@@ -28,7 +26,6 @@
     function fitColumns(id) {
         const api = gridApi(id), box = document.getElementById(id);
         if (!api || !box) { return; }
-        api.setColumnsVisible(LEAST_SAYING, box.clientWidth >= ROOM_FOR_ALL);
         fitName(api, box);
         giveRoom(api, box);
         if (!('watched' in box.dataset)) {
@@ -79,7 +76,25 @@
 
         clearFilters: () => ['', [], [], [], [], '', [null, null], []],
 
-        /* Hides the columns that say least where all have no room beside one another. */
+        /* Shows the chosen columns beside the name, and puts them into the address: nothing for
+           the usual ones, the name alone for none. */
+        chooseColumns(chosen, { all, usual }, id) {
+            const named = all.filter((name) => chosen.includes(name));
+            const isUsual = String(named) === String(all.filter((name) => usual.includes(name)));
+            const column = isUsual ? [] : named.length ? named : ['name'];
+            maat.setQuery({ column });
+            const api = gridApi(id);
+            if (api) {
+                api.setColumnsVisible(all.filter((name) => !chosen.includes(name)), false);
+                api.setColumnsVisible(named, true);
+                whenIdle(() => askAgain(api)); // the links beside the list name the columns
+            }
+            return column;
+        },
+
+        usualColumns: (clicks, { usual }) => (clicks ? usual : maat.noUpdate()),
+
+        /* Gives the columns their room. */
         fitColumns(_request, id) {
             fitColumns(id);
             return maat.noUpdate();

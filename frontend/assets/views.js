@@ -6,6 +6,7 @@
     const KEY = 'maat-job-views';
     const PATH = '/jobs';
     let changes = 0;
+    let settled = null; // the view that is open, or being opened
 
     function kept() {
         try {
@@ -34,13 +35,20 @@
     function named(text) { return String(text || '').trim(); }
 
     maat.callbacks({
-        offerViews() {
+        /* A view that was chosen just now stays chosen until it is opened. */
+        offerViews(...inputs) {
             const views = kept(), names = Object.keys(views).sort();
-            const now = names.filter((name) => views[name] === here())[0] || null;
-            return [names, now, names.length ? {} : { display: 'none' }, names];
+            const chosen = inputs[inputs.length - 1] || null;
+            const style = names.length ? {} : { display: 'none' };
+            if (chosen !== null && chosen !== settled) {
+                return [names, maat.noUpdate(), style, names];
+            }
+            settled = names.filter((name) => views[name] === here())[0] || null;
+            return [names, settled, style, names];
         },
 
         openView(name) {
+            settled = name;
             const query = kept()[name];
             if (query !== undefined && query !== here()) { maat.go(`${PATH}?${query}`); }
             return maat.noUpdate();

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import expect
@@ -49,6 +50,66 @@ def test_a_view_is_in_the_address_and_kept_by_name(server: Any, tab: Any) -> Non
     page.locator("#jobs-view-delete").click()
     expect(page.locator("#jobs-view")).to_be_hidden()
     assert tab.witness.errors == []
+
+
+HEADS = "#jobs-grid .ag-header-cell:visible .ag-header-cell-text"
+# No column is out of sight.
+FITS = """() => { const view = document.querySelector('#jobs-grid .ag-center-cols-viewport');
+    return view.clientWidth > 0 && view.scrollWidth <= view.clientWidth; }"""
+
+
+def test_columns_are_chosen_by_keys_and_kept_in_the_address_and_in_views(
+    server: Any, tab: Any
+) -> None:
+    page = tab.open(f"{server.url}/jobs")
+    heads = page.locator(HEADS)
+    expect(page.locator(".ag-row a").first).to_be_visible()
+    usual = ["Job", "State", "Model", "Wants", "Has", "Progress", "Expected", "Submitted", "Tenant"]
+    expect(heads).to_have_text(usual)
+    wait_in_page(page, FITS)
+
+    button = page.get_by_role("button", name="Columns", exact=True)
+    button.focus()
+    page.keyboard.press("Enter")
+    boxes = page.get_by_role("group", name="Columns of the list")
+    expect(boxes.get_by_label("State", exact=True)).to_be_focused()
+    page.keyboard.press("Space")
+    expect(heads).to_have_text([name for name in usual if name != "State"])
+    boxes.get_by_label("Restarts", exact=True).press("Space")
+    expect(heads).to_contain_text(["Restarts"])
+    page.keyboard.press("Escape")
+    expect(boxes).to_be_hidden()
+    expect(button).to_be_focused()
+    named = parse_qs(urlsplit(page.url).query)["column"]
+    chosen = ["model", "want", "have", "progress", "expected", "submitted_at", "tenant", "restarts"]
+    assert named == chosen
+    link = page.locator("#jobs-counts a").first
+    expect(link).to_have_attribute("href", re.compile("column=restarts"))
+
+    page.locator("#jobs-view-ask").click()
+    page.locator("#jobs-view-name").fill("restarts")
+    page.locator("#jobs-view-keep").click()
+    expect(page.locator("#jobs-view")).to_have_value("restarts")
+    button.click()
+    page.get_by_role("button", name="As usual").click()
+    expect(heads).to_have_text(usual)
+    expect(page.locator("#jobs-view")).to_have_value("")
+    assert "column=" not in page.url
+
+    page = tab.open(f"{server.url}/jobs")
+    page.locator("#jobs-view").click()
+    page.get_by_role("option", name="restarts").click()
+    expect(heads).to_contain_text(["Job", "Model", "Restarts"])
+    expect(page.get_by_role("button", name="Columns", exact=True)).to_be_visible()
+    assert parse_qs(urlsplit(page.url).query)["column"] == chosen
+    assert tab.witness.errors == []
+
+
+def test_a_column_that_there_is_none_of_is_named_above_the_list(server: Any, inside: Any) -> None:
+    page = inside.follow(f"{server.url}/jobs?column=colour&column=name")
+
+    expect(page.get_by_role("alert").first).to_contain_text("There is no column “colour”")
+    expect(page.locator(HEADS)).to_have_text(["Job"])
 
 
 def test_the_form_and_its_text_follow_each_other(server: Any, tab: Any) -> None:

@@ -9,6 +9,12 @@ import pytest
 
 from frontend.pages.jobs.blocks import block, query_of
 from frontend.pages.jobs.callbacks import shown
+from frontend.pages.jobs.columns import (
+    USUAL,
+    chosen_columns,
+    named_columns,
+    shown_columns,
+)
 from frontend.pages.jobs.filters import TAKES, Filters, filters_of
 from frontend.pages.jobs.told import oldest_wait, verdict
 from maat.api.job_answers import JobPage
@@ -19,7 +25,7 @@ ALL: Filters = filters_of({})
 
 
 def test_a_list_without_jobs_says_how_to_begin() -> None:
-    changes = shown(NO_JOBS, {}, ALL, "clu_1", None)
+    changes = shown(NO_JOBS, {}, ALL, "clu_1", {})
 
     assert "No job yet" in str(changes["told"])
     assert changes["total"] == "0 jobs"
@@ -39,7 +45,7 @@ def test_the_list_begins_with_a_sentence_on_who_waits_and_for_how_long() -> None
 def test_a_list_that_filters_emptied_names_them_and_leads_to_all_jobs() -> None:
     filters: Filters = {**ALL, "q": "bert", "state": ["running", "pending"]}
 
-    changes = shown(NO_JOBS, {}, filters, "clu_1", None)
+    changes = shown(NO_JOBS, {}, filters, "clu_1", {})
 
     assert "Filtered by name or id bert, state running or pending." in str(changes["told"])
     assert "/jobs?cluster=clu_1" in str(changes["told"])
@@ -67,7 +73,7 @@ def test_only_what_waits_for_a_person_is_shown_as_paused(
 
 
 def test_a_block_within_a_list_leaves_its_rows_alone() -> None:
-    changes = shown({**NO_JOBS, "total": 7}, {}, ALL, "clu_1", None)
+    changes = shown({**NO_JOBS, "total": 7}, {}, ALL, "clu_1", {})
 
     assert changes["told"] is None
 
@@ -86,7 +92,8 @@ def test_an_address_says_all_filters_and_the_counts_keep_them() -> None:
     request: Any = {"startRow": 0, "endRow": 100, "sortModel": [{"colId": "name", "sort": "desc"}]}
 
     asked = query_of(filters, "clu_1", request)
-    told = shown({**NO_JOBS, "state_counts": {"pending": 3}}, {}, filters, "clu_1", "-name")
+    look: Any = {"sort": "-name", "column": ["state", "wait"]}
+    told = shown({**NO_JOBS, "state_counts": {"pending": 3}}, {}, filters, "clu_1", look)
 
     assert asked == {
         "count": "exact",
@@ -166,3 +173,14 @@ def test_the_oldest_wait_is_asked_for_only_where_a_job_has_had_no_gpu() -> None:
             "limit": 1,
         }
     ]
+
+
+def test_the_usual_columns_need_no_mention_and_none_is_the_name_alone() -> None:
+    assert chosen_columns([]) == list(USUAL)
+    assert named_columns(list(reversed(USUAL))) == []
+    assert chosen_columns(["restarts", "nonsense", "state"]) == ["state", "restarts"]
+    assert named_columns(["restarts", "state"]) == ["state", "restarts"]
+    assert (chosen_columns(["name"]), named_columns([])) == ([], ["name"])
+    hidden = {column["field"] for column in shown_columns(None, ["wait"]) if column["hide"]}
+    assert {"name", "wait"} & hidden == set()
+    assert {"state", "progress_share", "restarts"} <= hidden

@@ -9,12 +9,16 @@ from dash import Dash
 
 from frontend.addresses import add_page, among
 from frontend.api import Api
-from frontend.pages.jobs import bulk, callbacks, filters, views
+from frontend.pages.jobs import bulk, callbacks, columns, filters, views
 from frontend.pages.jobs.layout import layout
 from frontend.pages.jobs.rows import SORTS
 
 ORDERS = tuple(sign + column for column in sorted(SORTS) for sign in ("", "-"))
-TAKES = {**filters.TAKES, "sort": among("order", ORDERS)}
+TAKES = {
+    **filters.TAKES,
+    "sort": among("order", ORDERS),
+    "column": among("column", columns.CHOICES),
+}
 
 
 def register(app: Dash, api: Api) -> None:
@@ -31,3 +35,4 @@ def register(app: Dash, api: Api) -> None:
     callbacks.register(app, api)
     bulk.register(app, api)
     views.register(app)
+    columns.register(app)

@@ -67,6 +67,7 @@ def register(app: Dash, api: Api) -> None:
         state={
             "filters": State("jobs-filters", "data"),
             "cursors": State("jobs-cursors", "data"),
+            "columns": State("jobs-columns-shown", "data"),
             "cluster_id": State("cluster-select", "value"),
         },
         prevent_initial_call=True,
@@ -170,6 +171,7 @@ async def rows(
     request: RowsRequest | None,
     filters: Filters,
     cursors: dict[str, str] | None,
+    columns: list[str],
     cluster_id: str | None,
 ) -> Changes:
     """Answer the grid with a block of rows, and count by state what the filters match."""
@@ -188,7 +190,8 @@ async def rows(
     except Failure as error:
         return {**_NONE, "told": error_state(error)}
     told = {"verdict": verdict(page["state_counts"], oldest)}
-    return {**shown(page, learned, filters, cluster_id, query["sort"]), **told}
+    look: dict[str, QueryValue] = {"sort": query["sort"], "column": columns}
+    return {**shown(page, learned, filters, cluster_id, look), **told}
 
 
 def _response(data: list[Row], total: int | None) -> dict[str, object]:
@@ -210,10 +213,11 @@ def shown(
     cursors: dict[str, str],
     filters: Filters,
     cluster_id: str | None,
-    sort: str | None,
+    look: Mapping[str, QueryValue],
 ) -> Changes:
+    """`look`: what the address says beside the filters: order and columns."""
     total = page["total"]
-    view = {**in_address(filters), "sort": sort}
+    view = {**in_address(filters), **look}
     return {
         "rows": _response([row_of(job) for job in page["items"]], total),
         "counts": _counts(page["state_counts"], cluster_id, view),

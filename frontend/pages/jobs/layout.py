@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import dash_mantine_components as dmc
 from dash import dcc, html
 
@@ -9,17 +11,18 @@ from frontend.components.cards import link_button, page_title, skeleton
 from frontend.components.grid import grid
 from frontend.components.replay import replay_link
 from frontend.pages.jobs.bulk import bulk_button, bulk_dialog
+from frontend.pages.jobs.columns import chosen_columns, columns_menu, shown_columns
 from frontend.pages.jobs.filters import filter_fields, filters_of
-from frontend.pages.jobs.rows import columns_sorted
 from frontend.pages.jobs.views import view_fields, views_dialog
-from frontend.routing import QueryValue, query_value
+from frontend.routing import QueryValue, query_value, query_values
 
 BLOCK_ROWS = 100
 LOADING_ROWS = 12  # shown until the first rows have come
 
 
-def layout(sort: QueryValue = None, **query: QueryValue) -> html.Div:
+def layout(sort: QueryValue = None, column: QueryValue = None, **query: QueryValue) -> html.Div:
     filters = filters_of(query)
+    chosen = chosen_columns(query_values(column))
     counts = html.Div(
         id="jobs-counts",
         className="legend",
@@ -39,9 +42,11 @@ def layout(sort: QueryValue = None, **query: QueryValue) -> html.Div:
             html.Div(skeleton(24), id="jobs-verdict", className="verdict sentence", role="status"),
             dmc.Paper(
                 [
-                    html.Div(filter_fields(filters), className="job-filters"),
+                    html.Div(
+                        [*filter_fields(filters), columns_menu(chosen)], className="job-filters"
+                    ),
                     counts,
-                    _list(query_value(sort)),
+                    _list(query_value(sort), chosen),
                 ],
                 className="card",
                 withBorder=True,
@@ -55,10 +60,10 @@ def layout(sort: QueryValue = None, **query: QueryValue) -> html.Div:
     )
 
 
-def _list(sort: str | None) -> html.Div:
+def _list(sort: str | None, chosen: Sequence[str]) -> html.Div:
     return grid(
         "jobs-grid",
-        columns_sorted(sort),
+        shown_columns(sort, chosen),
         height="calc(100vh - 308px)",
         rowModelType="infinite",
         getRowId="params.data.id",
@@ -67,5 +72,6 @@ def _list(sort: str | None) -> html.Div:
             "maxBlocksInCache": 20,
             "infiniteInitialRowCount": LOADING_ROWS,
             "autoSizePadding": 4,
+            "ensureDomOrder": True,  # a column that is shown again is read in its place
         },
     )

@@ -19,8 +19,7 @@ NEWEST_FIRST = "-submitted_at"
 SORTS = frozenset({"submitted_at", "name", "model", "state", "progress", "gpu_hours", "restarts"})
 
 IN_CLUSTER_TIME = {"headerTooltip": "In the cluster's own time"}
-# On a narrow page the grid leaves out `wait`, `restarts` and `gpu_hours`; on a phone name and state
-# alone stand there without scrolling (assets/grid.js, fitColumns).
+# On a phone name and state alone stand there without scrolling (assets/grid.js, fitColumns).
 # The name takes the room that the texts of the others leave (assets/grid.js, giveRoom). It is cut
 # in its middle, because names that begin alike differ at their ends.
 COLUMNS: list[Column] = [
@@ -127,6 +126,11 @@ COLUMNS: list[Column] = [
         **RIGHT,
     },
 ]
+
+
+def column_id(column: Column) -> str:
+    """Return the name of a column, as the grid and the address have it."""
+    return str(column.get("colId", column["field"]))
 
 
 def columns_sorted(wish: str | None) -> list[Column]:

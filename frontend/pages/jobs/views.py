@@ -1,4 +1,4 @@
-"""Views of the job list that a visitor keeps by name: filters, order and cluster.
+"""Views of the job list that a visitor keeps by name: filters, order, columns and cluster.
 
 They are kept in the browser (assets/views.js). A view is an address, which others can be given.
 """
@@ -43,8 +43,8 @@ def views_dialog() -> dmc.Modal:
         dmc.Button("Keep", id="jobs-view-keep"),
     ]
     told = (
-        "Filters, order and cluster are kept in this browser under a name. The address of this "
-        "page has all of them: send it to share the view."
+        "Filters, order, columns and cluster are kept in this browser under a name. The address of "
+        "this page has all of them: send it to share the view."
     )
     form = html.Div(
         [html.P(told), name, dmc.Group(buttons, justify="flex-end")],
@@ -66,6 +66,8 @@ def register(app: Dash) -> None:
         Input("jobs-filters", "data"),
         Input("jobs-grid", "getRowsRequest"),
         Input("cluster-select", "value"),
+        Input("jobs-columns-shown", "data"),
+        State("jobs-view", "value"),
     )
     in_browser(
         app,
