@@ -4,13 +4,18 @@
     'use strict';
 
     const { maat } = window;
-    const LOOK_MILLISECONDS = 200;
+    const LOOK_MILLISECONDS = 200, QUIET_LOOKS = 3; // in a row at which no call is in flight
     const waiting = [];
     const later = window.requestIdleCallback || ((act) => setTimeout(act, LOOK_MILLISECONDS));
     let running = false;
 
+    /* A page whose figures came with its HTML makes no call at all. */
     const idle = () => new Promise((begin) => {
-        const look = () => (maat.atRest() ? later(begin) : setTimeout(look, LOOK_MILLISECONDS));
+        let quiet = 0;
+        function look() {
+            quiet = maat.busy() || document.readyState !== 'complete' ? 0 : quiet + 1;
+            if (quiet < QUIET_LOOKS) { setTimeout(look, LOOK_MILLISECONDS); } else { later(begin); }
+        }
         look();
     });
 

@@ -194,8 +194,12 @@ def test_the_script_of_grids_comes_with_the_first_grid_and_is_asked_for_until_it
     assert len(asked) == 2
 
 
-def test_scripts_that_other_pages_need_come_in_idle_time(server: Any, tab: Any) -> None:
-    page = tab.open(f"{server.url}/account")
+@pytest.mark.parametrize("path", ["/account", "/no/such/page"])
+def test_scripts_that_other_pages_need_come_in_idle_time_also_if_a_page_makes_no_call(
+    path: str, server: Any, tab: Any
+) -> None:
+    without_beats(tab.page)
+    page = tab.open(server.url + path)
 
     wait_in_page(page, "window.Plotly !== undefined")
     wait_in_page(page, "window.dash_ag_grid.getApi !== undefined")
