@@ -268,7 +268,7 @@ def test_choosing_another_cluster_keeps_what_was_typed_into_a_form(two: Any, ope
 
     choose(page, SECOND)
 
-    page.wait_for_url(re.compile(f"cluster={two.second}$"))
+    page.wait_for_url(re.compile(f"cluster={two.second}&name=typed$"))
     expect(page.locator("#submit-name")).to_have_value("typed")
 
 
