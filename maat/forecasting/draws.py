@@ -105,6 +105,8 @@ class Drawing:
 
     def _at_pace(self, job: Job, truth: BelievedTruth, rng: np.random.Generator | None) -> Life:
         slower, spec = truth.at_pace(self._pace(job, truth, rng)), job.spec
+        if rng is not None:
+            slower = slower.along(int(rng.random() * truth.courses))
         often = self._restarts.of(spec.model)
         return Life(slower, spec.restart_seconds, restarts_per_second=often)
 
