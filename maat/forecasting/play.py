@@ -33,12 +33,14 @@ class Life:
     """What a job truly is in a draw. `work_scale`: share of the truth's training.
 
     `restarts_per_second`: of training, where rounds are as often as in the live cluster.
+    `restart_seed`: by which those of rounds that are left out are drawn; without, their mean.
     """
 
     truth: Truth
     restart_seconds: float
     work_scale: float = 1.0
     restarts_per_second: float = 0.0
+    restart_seed: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,10 @@ class _Player:
             spec, life.truth, restart_seconds=life.restart_seconds, work_scale=life.work_scale
         )
         self._unpaid.know(
-            spec.id, restart_seconds=life.restart_seconds, per_second=life.restarts_per_second
+            spec.id,
+            restart_seconds=life.restart_seconds,
+            per_second=life.restarts_per_second,
+            seed=life.restart_seed,
         )
 
     def _bring(self, until: float) -> None:

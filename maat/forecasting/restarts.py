@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from maat.forecasting.history import History
 from maat.scheduling.job import Job, JobId
 from maat.simulation.simulated_job import SimulatedJob
@@ -56,6 +58,27 @@ class _Cost:
         return seconds * self.per_second / (1.0 + self.per_second * self.restart_seconds)
 
 
+class _Chance:
+    """Whole restarts that come by chance, so many on average: a Poisson variable.
+
+    When the next one comes depends on the average alone, and not on how often it is asked for: two
+    states that are compared have the same ones.
+    """
+
+    def __init__(self, seed: tuple[int, ...]) -> None:
+        self._rng = np.random.default_rng(seed)
+        self._expected, self._next = 0.0, self._rng.exponential()
+
+    def come(self, expected: float) -> int:
+        """Return how many come while so many are expected."""
+        self._expected += expected
+        count = 0
+        while self._next <= self._expected:
+            self._next += self._rng.exponential()
+            count += 1
+        return count
+
+
 class UnpaidRestarts:
     """Restarts that rounds which are not played would have caused: jobs pay for them all the same.
 
@@ -65,14 +88,27 @@ class UnpaidRestarts:
     def __init__(self, round_seconds: float) -> None:
         self._round_seconds = round_seconds
         self._costs: dict[JobId, _Cost] = {}
+        self._chances: dict[JobId, _Chance] = {}
         self._last: float | None = None
         self._held: dict[JobId, int] = {}  # restarts until then of the jobs that held GPUs
         self._unpaid: dict[JobId, float] = {}
 
-    def know(self, job_id: JobId, *, restart_seconds: float, per_second: float) -> None:
-        """Take in a job. `per_second`: its restarts, where every round is played."""
+    def know(
+        self,
+        job_id: JobId,
+        *,
+        restart_seconds: float,
+        per_second: float,
+        seed: tuple[int, ...] | None = None,
+    ) -> None:
+        """Take in a job. `per_second`: its restarts, where every round is played.
+
+        With a seed they come by chance, one or none; without, each pays for a share of one.
+        """
         if per_second > 0:
             self._costs[job_id] = _Cost(restart_seconds, per_second)
+            if seed is not None:
+                self._chances[job_id] = _Chance(seed)
 
     def charge(self, now: float, jobs: Mapping[JobId, SimulatedJob]) -> None:
         """Charge what is due since the last round, to the jobs that have held GPUs since then."""
@@ -85,7 +121,9 @@ class UnpaidRestarts:
             held[job_id] = ledger.restarts
             if before is None or passed <= self._round_seconds:
                 continue
-            due = self._unpaid.get(job_id, 0.0) + cost.expected(passed) - ledger.restarts + before
+            expected, chance = cost.expected(passed), self._chances.get(job_id)
+            come = expected if chance is None else chance.come(expected)
+            due = self._unpaid.get(job_id, 0.0) + come - ledger.restarts + before
             ledger.restart_left += max(due, 0.0) * cost.restart_seconds
             self._unpaid[job_id] = min(due, 0.0)
         self._last, self._held = now, held
