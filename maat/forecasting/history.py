@@ -37,8 +37,9 @@ def together(lives: Iterable[PastLife]) -> PastLife | None:
     """Return what several lives of one model measured; None of none.
 
     Each job measures few configurations, and a fit to few is far off in the others. Of the same
-    configuration the first life counts. Gradients that were measured less than half as often as
-    others are left out: noise may grow a hundredfold from one measurement to the next.
+    configuration the first life counts. Of gradients, those of the first MOST_CURVES count. Those
+    that were measured less than half as often as others are left out: noise may grow a hundredfold
+    from one measurement to the next.
     """
     samples: dict[str, dict[SampleKey, Sample]] = defaultdict(dict)
     curves: list[Curve] = []
@@ -47,6 +48,7 @@ def together(lives: Iterable[PastLife]) -> PastLife | None:
         for kind, measured in life.samples.items():
             for sample in measured:
                 samples[kind].setdefault(sample[:3], sample)
+    curves = curves[:MOST_CURVES]
     most = max(map(len, curves), default=0)
     if not samples and not most:
         return None

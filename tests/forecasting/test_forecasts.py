@@ -22,6 +22,7 @@ from maat.forecasting.forecast import (
     slowed,
 )
 from maat.forecasting.history import (
+    MOST_CURVES,
     Curve,
     Ended,
     History,
@@ -359,6 +360,15 @@ def test_gradients_that_were_measured_seldom_are_left_out_beside_those_measured_
     assert found is not None
     assert found.curves == (often, half)
     assert together([PastLife({}, (seldom,))]) == PastLife({}, (seldom,))
+
+
+def test_the_gradients_of_the_latest_jobs_count_and_of_no_more() -> None:
+    curves = [noise(float(level), measured=9) for level in range(1, MOST_CURVES + 2)]
+
+    found = together([PastLife({}, (one,)) for one in curves])
+
+    assert found is not None
+    assert found.curves == tuple(curves[:MOST_CURVES])
 
 
 def test_the_noise_of_a_job_goes_on_as_that_of_one_past_training_in_each_draw() -> None:
