@@ -190,7 +190,7 @@ class _Player:
             grid = RoundGrid(at, self._gap(at, self._pacing.resolution))
             stepped = self._loop(grid.round_seconds).step()
             self._left -= self._executor.finished.keys()
-            self._unpaid.charge(at, self._executor.jobs)
+            self._unpaid.charge(at, self._executor.jobs, self._executor.finished)
             self._release()
             if stepped is not None and self._is_stuck(*stepped):
                 break
@@ -287,8 +287,9 @@ class _Player:
 
     def _played(self, rounds: int, foreseen: Mapping[JobId, float]) -> Played:
         mine = set(self._present.job_ids)
+        late = self._unpaid.late
         ends = {job_id: at for job_id, at in foreseen.items() if at < math.inf} | {
-            job_id: job.finished_at
+            job_id: job.finished_at + late.get(job_id, 0.0)
             for job_id, job in self._executor.finished.items()
             if job_id in mine and job.finished_at is not None
         }

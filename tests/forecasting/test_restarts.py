@@ -85,6 +85,16 @@ def test_a_draw_of_few_rounds_pays_for_the_restarts_of_those_it_leaves_out() -> 
     assert with_them - without == pytest.approx(20 * 100.0, rel=0.15)
 
 
+def test_a_job_that_ends_before_the_next_round_pays_until_its_end() -> None:
+    """Its last round is at about 16,000 s: without what follows it would pay for 15 restarts."""
+    far_apart = Pacing(resolution=0.5, standing=0.5)
+
+    without = end_of(far_apart, restarts_per_second=0.0)
+    with_them = end_of(far_apart, restarts_per_second=1e-3)
+
+    assert with_them - without == pytest.approx(20 * 100.0, rel=0.05)
+
+
 def test_restarts_that_a_draw_leaves_out_come_by_chance_as_often_as_on_average() -> None:
     """Of 20 each: a Poisson variable, so its standard deviation is 4.5 restarts of 100 s."""
     expected = end_of(COARSE, restarts_per_second=1e-3)
