@@ -1,6 +1,7 @@
 """`python -m benchmarks`: measure and print.
 
-Options: `--only`, `--sizes`, `--pages`, `--json`. Figures are of this machine at present.
+Options: `--only`, `--sizes`, `--pages`, `--week-...`, `--json`. Figures are of this machine at
+present.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from importlib.util import find_spec
+from pathlib import Path
 
 from rich.console import Console
 
@@ -153,8 +155,17 @@ def _forecasts_asked(_: argparse.Namespace) -> Sequence[Figures]:
     return [forecasts_asked_benchmark.measure()]
 
 
-def _forecast_week(_: argparse.Namespace) -> Sequence[Figures]:
-    return [forecast_week_benchmark.measure()]
+def _forecast_week(options: argparse.Namespace) -> Iterable[Figures]:
+    return forecast_week_benchmark.measure(
+        forecast_week_benchmark.Weeks(
+            options.week_policies,
+            options.week_seeds,
+            days=options.week_days,
+            every_hours=options.week_every_hours,
+            kept_in=options.week_kept_in,
+            most_cpu_seconds=options.week_cpu_seconds,
+        )
+    )
 
 
 def _usage(_: argparse.Namespace) -> Sequence[Figures]:
@@ -249,11 +260,43 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         help="paths of the pages that `pages` measures, separated by commas; all without it",
     )
+    _add_weeks(parser)
     parser.add_argument("--json", action="store_true", help="print JSON, not rounded")
     parser.add_argument(
         "--width", type=int, default=240, help="characters that a table may be wide"
     )
     return parser
+
+
+def _add_weeks(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `forecast_week`."""
+    usual = forecast_week_benchmark.Weeks()
+    group = parser.add_argument_group("forecast_week")
+    group.add_argument(
+        "--week-policies",
+        type=lambda text: text.split(","),
+        default=usual.policies,
+        help="policies, each of which plays a week, separated by commas",
+    )
+    group.add_argument(
+        "--week-seeds", type=_counts, default=usual.seeds, help="of the jobs, separated by commas"
+    )
+    group.add_argument("--week-days", type=float, default=usual.days, help="days to be played")
+    group.add_argument(
+        "--week-every-hours", type=float, default=usual.every_hours, help="between two forecasts"
+    )
+    group.add_argument(
+        "--week-kept-in",
+        type=Path,
+        metavar="FOLDER",
+        help="keep a week there after every forecast; the same command goes on with it",
+    )
+    group.add_argument(
+        "--week-cpu-seconds",
+        type=float,
+        default=usual.most_cpu_seconds,
+        help="CPU seconds of this run after which a week's figures are those until then",
+    )
 
 
 if __name__ == "__main__":

@@ -101,12 +101,20 @@ class Drawing:
 
     def _life(self, job: Job, number: int) -> Life:
         truth, rng = self._truths[job.id], self._sequence(number, job.id)
-        return self._at_pace(job, truth, None if number == CENTRAL else rng)
+        return self._drawn_life(job, truth, number, None if number == CENTRAL else rng)
 
-    def _at_pace(self, job: Job, truth: BelievedTruth, rng: np.random.Generator | None) -> Life:
+    def _drawn_life(
+        self, job: Job, truth: BelievedTruth, number: int, rng: np.random.Generator | None
+    ) -> Life:
         slower, spec = truth.at_pace(self._pace(job, truth, rng)), job.spec
-        often = self._restarts.of(spec.model)
-        return Life(slower, spec.restart_seconds, restarts_per_second=often)
+        if rng is not None:
+            slower = slower.along(int(rng.random() * truth.courses))
+        return Life(
+            slower,
+            spec.restart_seconds,
+            restarts_per_second=self._restarts.of(spec.model),
+            restart_seed=None if rng is None else self._seed(number, f"{spec.id}-restarts"),
+        )
 
     def _pace(self, job: Job, truth: BelievedTruth, rng: np.random.Generator | None) -> float:
         spec = job.spec
@@ -202,17 +210,23 @@ class Drawing:
                 job_id = f"arrival-{period + 1}-{place}"
                 at = begin + float(after[place])
                 spec = replace(arrival.spec, id=job_id, submitted_at=at)
-                yield Arrival(spec, self._life_of_arrival(spec, index, rng if chance else None))
+                by = rng if chance else None
+                yield Arrival(spec, self._life_of_arrival(spec, index, number, by))
 
-    def _life_of_arrival(self, spec: JobSpec, index: int, rng: np.random.Generator | None) -> Life:
+    def _life_of_arrival(
+        self, spec: JobSpec, index: int, number: int, rng: np.random.Generator | None
+    ) -> Life:
         job = unseen_job(spec)
         truth = self._coming.get(index)
         if truth is None:
             truth = self._coming[index] = self._truth(job)
-        return self._at_pace(job, truth, rng)
+        return self._drawn_life(job, truth, number, rng)
 
     def _sequence(self, number: int, name: str) -> np.random.Generator:
-        return np.random.default_rng((self._unknown.seed, number, crc32(name.encode())))
+        return np.random.default_rng(self._seed(number, name))
+
+    def _seed(self, number: int, name: str) -> tuple[int, ...]:
+        return self._unknown.seed, number, crc32(name.encode())
 
 
 Prior = Callable[[np.random.Generator], float]

@@ -14,35 +14,49 @@ from maat.scheduling.job import JobId, JobSpec
 
 LEAST_IN_GROUP = 5
 """Fewer jobs than this say too little of a group: the next wider one counts."""
+MOST_CURVES = 5
+"""Of so many jobs of a group, the latest, the gradients count."""
+
+Curve = tuple[tuple[float, GradientStatistics], ...]
+"""The gradients of one training: (share of its work done, statistics), ascending."""
 
 
 @dataclass(frozen=True)
 class PastLife:
-    """What was measured of a training that has ended, or is published of its model.
+    """What was measured of trainings that have ended, or is published of their model.
 
-    `samples`: step times by GPU type. `gradients`: (share of its work done, statistics), ascending.
+    `samples`: step times by GPU type. `curves`: the gradients of each training, those that were
+    measured most often first.
     """
 
     samples: Mapping[str, tuple[Sample, ...]]
-    gradients: tuple[tuple[float, GradientStatistics], ...] = ()
+    curves: tuple[Curve, ...] = ()
 
 
 def together(lives: Iterable[PastLife]) -> PastLife | None:
     """Return what several lives of one model measured; None of none.
 
     Each job measures few configurations, and a fit to few is far off in the others. Of the same
-    configuration the first life counts. The gradients are those that were measured most often.
+    configuration the first life counts. Of gradients, those of the first MOST_CURVES count. Those
+    that were measured less than half as often as others are left out: noise may grow a hundredfold
+    from one measurement to the next.
     """
     samples: dict[str, dict[SampleKey, Sample]] = defaultdict(dict)
-    gradients: tuple[tuple[float, GradientStatistics], ...] = ()
+    curves: list[Curve] = []
     for life in lives:
-        gradients = max(gradients, life.gradients, key=len)
+        curves += life.curves
         for kind, measured in life.samples.items():
             for sample in measured:
                 samples[kind].setdefault(sample[:3], sample)
-    if not samples and not gradients:
+    curves = curves[:MOST_CURVES]
+    most = max(map(len, curves), default=0)
+    if not samples and not most:
         return None
-    return PastLife({kind: tuple(by.values()) for kind, by in samples.items()}, gradients)
+    often = [one for one in curves if one and 2 * len(one) >= most]
+    return PastLife(
+        {kind: tuple(by.values()) for kind, by in samples.items()},
+        tuple(sorted(often, key=len, reverse=True)),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from maat.forecasting.history import PastLife, Stretch, Tempo
+from maat.forecasting.history import Curve, PastLife, Stretch, Tempo
 from maat.forecasting.truths import PARTS, belief_with, gradients_of
 from maat.scheduling.arrays import FloatArray, IntArray
-from maat.scheduling.belief import Fitter
+from maat.scheduling.belief import Fitter, GradientStatistics
 from maat.scheduling.bootstrap import project_by_profile
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.efficiency import efficiency
@@ -28,13 +28,20 @@ from maat.vocabulary import Adaptivity
 class Course:
     """How a job ran. `past`: by which, and by `job` itself, it is known what was to be expected.
 
-    `work`: effective samples of its whole training; those that it did if it has ended.
+    `work`: effective samples of its whole training; those that it did if it has ended. `curve`: its
+    own gradients, if they are known from its begin to its end.
     """
 
     job: Job
     past: PastLife | None
     work: float
     stretches: Sequence[Stretch]
+    curve: Curve = ()
+
+    def gradients(self) -> list[GradientStatistics]:
+        """Return the gradients in each part: its own, else those of the life measured most."""
+        curves = () if self.past is None else self.past.curves
+        return gradients_of(self.job, self.curve or next(iter(curves), ()))
 
 
 class _Bits:
@@ -73,7 +80,7 @@ def tempos_of(courses: Sequence[Course], cluster: Cluster, *, fitter: Fitter) ->
     asked, free, bits = list[Job](), list[Job](), _Bits()
     for number, course in enumerate(courses):
         spec, rows = course.job.spec, dict[int, int]()
-        gradients = gradients_of(course.job, course.past)
+        gradients = course.gradients()
         belief = belief_with(course.past, course.job.belief, fitter=fitter)
         bound = _at_one_batch(spec)
         for stretch in course.stretches:

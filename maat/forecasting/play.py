@@ -33,12 +33,14 @@ class Life:
     """What a job truly is in a draw. `work_scale`: share of the truth's training.
 
     `restarts_per_second`: of training, where rounds are as often as in the live cluster.
+    `restart_seed`: by which those of rounds that are left out are drawn; without, their mean.
     """
 
     truth: Truth
     restart_seconds: float
     work_scale: float = 1.0
     restarts_per_second: float = 0.0
+    restart_seed: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,10 @@ class _Player:
             spec, life.truth, restart_seconds=life.restart_seconds, work_scale=life.work_scale
         )
         self._unpaid.know(
-            spec.id, restart_seconds=life.restart_seconds, per_second=life.restarts_per_second
+            spec.id,
+            restart_seconds=life.restart_seconds,
+            per_second=life.restarts_per_second,
+            seed=life.restart_seed,
         )
 
     def _bring(self, until: float) -> None:
@@ -185,7 +190,7 @@ class _Player:
             grid = RoundGrid(at, self._gap(at, self._pacing.resolution))
             stepped = self._loop(grid.round_seconds).step()
             self._left -= self._executor.finished.keys()
-            self._unpaid.charge(at, self._executor.jobs)
+            self._unpaid.charge(at, self._executor.jobs, self._executor.finished)
             self._release()
             if stepped is not None and self._is_stuck(*stepped):
                 break
@@ -282,8 +287,9 @@ class _Player:
 
     def _played(self, rounds: int, foreseen: Mapping[JobId, float]) -> Played:
         mine = set(self._present.job_ids)
+        late = self._unpaid.late
         ends = {job_id: at for job_id, at in foreseen.items() if at < math.inf} | {
-            job_id: job.finished_at
+            job_id: job.finished_at + late.get(job_id, 0.0)
             for job_id, job in self._executor.finished.items()
             if job_id in mine and job.finished_at is not None
         }

@@ -27,7 +27,9 @@ def _life_of(model: CatalogModel) -> PastLife:
         (share, GradientStatistics(1.0, phi / model.initial_batch_size))
         for share, phi in model.noise_scale_curve
     )
-    return PastLife({name: _samples(fit) for name, fit in model.fits.items()}, noise)
+    return PastLife(
+        {name: _samples(fit) for name, fit in model.fits.items()}, (noise,) if noise else ()
+    )
 
 
 def _samples(fit: CatalogFit) -> tuple[Sample, ...]:

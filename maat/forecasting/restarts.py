@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from maat.forecasting.history import History
 from maat.scheduling.job import Job, JobId
 from maat.simulation.simulated_job import SimulatedJob
@@ -56,36 +58,92 @@ class _Cost:
         return seconds * self.per_second / (1.0 + self.per_second * self.restart_seconds)
 
 
+class _Chance:
+    """Whole restarts that come by chance, so many on average: a Poisson variable.
+
+    When the next one comes depends on the average alone, and not on how often it is asked for: two
+    states that are compared have the same ones.
+    """
+
+    def __init__(self, seed: tuple[int, ...]) -> None:
+        self._rng = np.random.default_rng(seed)
+        self._expected, self._next = 0.0, self._rng.exponential()
+
+    def come(self, expected: float) -> int:
+        """Return how many come while so many are expected."""
+        self._expected += expected
+        count = 0
+        while self._next <= self._expected:
+            self._next += self._rng.exponential()
+            count += 1
+        return count
+
+
 class UnpaidRestarts:
     """Restarts that rounds which are not played would have caused: jobs pay for them all the same.
 
     A policy that moves jobs in every round moves them less often where it decides less often.
+    `late`: by how many seconds jobs would have ended later that ended before the next round.
     """
 
     def __init__(self, round_seconds: float) -> None:
         self._round_seconds = round_seconds
         self._costs: dict[JobId, _Cost] = {}
+        self._chances: dict[JobId, _Chance] = {}
         self._last: float | None = None
         self._held: dict[JobId, int] = {}  # restarts until then of the jobs that held GPUs
         self._unpaid: dict[JobId, float] = {}
+        self.late: dict[JobId, float] = {}
 
-    def know(self, job_id: JobId, *, restart_seconds: float, per_second: float) -> None:
-        """Take in a job. `per_second`: its restarts, where every round is played."""
+    def know(
+        self,
+        job_id: JobId,
+        *,
+        restart_seconds: float,
+        per_second: float,
+        seed: tuple[int, ...] | None = None,
+    ) -> None:
+        """Take in a job. `per_second`: its restarts, where every round is played.
+
+        With a seed they come by chance, one or none; without, each pays for a share of one.
+        """
         if per_second > 0:
             self._costs[job_id] = _Cost(restart_seconds, per_second)
+            if seed is not None:
+                self._chances[job_id] = _Chance(seed)
 
-    def charge(self, now: float, jobs: Mapping[JobId, SimulatedJob]) -> None:
-        """Charge what is due since the last round, to the jobs that have held GPUs since then."""
-        passed = 0.0 if self._last is None else now - self._last
+    def charge(
+        self,
+        now: float,
+        jobs: Mapping[JobId, SimulatedJob],
+        ended: Mapping[JobId, SimulatedJob],
+    ) -> None:
+        """Charge what is due since the last round, to the jobs that have held GPUs since then.
+
+        Those that have ended meanwhile pay until their end.
+        """
+        last = now if self._last is None else self._last
         held: dict[JobId, int] = {}
         for job_id, job in jobs.items():
-            cost, before, ledger = self._costs.get(job_id), self._held.get(job_id), job.ledger
-            if cost is None or job.allocation is None:
+            if job_id not in self._costs or job.allocation is None:
                 continue
-            held[job_id] = ledger.restarts
-            if before is None or passed <= self._round_seconds:
-                continue
-            due = self._unpaid.get(job_id, 0.0) + cost.expected(passed) - ledger.restarts + before
-            ledger.restart_left += max(due, 0.0) * cost.restart_seconds
-            self._unpaid[job_id] = min(due, 0.0)
+            held[job_id] = job.ledger.restarts
+            if job_id in self._held:
+                job.ledger.restart_left += self._due_seconds(job_id, now - last, held[job_id])
+        for job_id in self._held:
+            gone = ended.get(job_id)
+            if gone is not None and gone.finished_at is not None:
+                passed = gone.finished_at - last
+                self.late[job_id] = self._due_seconds(job_id, passed, gone.ledger.restarts)
         self._last, self._held = now, held
+
+    def _due_seconds(self, job_id: JobId, passed: float, restarts: int) -> float:
+        """Return what a job that held GPUs pays for so many seconds without a round."""
+        if passed <= self._round_seconds:
+            return 0.0
+        cost, chance = self._costs[job_id], self._chances.get(job_id)
+        expected = cost.expected(passed)
+        come = expected if chance is None else chance.come(expected)
+        due = self._unpaid.get(job_id, 0.0) + come - restarts + self._held[job_id]
+        self._unpaid[job_id] = min(due, 0.0)
+        return max(due, 0.0) * cost.restart_seconds

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from maat.forecasting.history import PastLife
+from maat.forecasting.history import Curve, PastLife
 from maat.models.truth import Shape, StepTime
 from maat.scheduling.arrays import FloatArray
 from maat.scheduling.belief import Belief, Fitter, GradientStatistics
@@ -56,7 +56,9 @@ class BelievedTruth:
         )
         self._memory, self._units = spec.memory, spec.gpus_per_replica
         self._models = _models(job, gpu_types, past, fitter)
-        self._gradients = gradients_of(job, past)
+        curves = () if past is None else past.curves
+        self._courses = [gradients_of(job, curve) for curve in curves or ((),)]
+        self._gradients = self._courses[0]
         self._log: dict[tuple[str, Shape, int], StepTime] = {}
 
     def at_pace(self, slowdown: float) -> BelievedTruth:
@@ -64,6 +66,17 @@ class BelievedTruth:
         other = object.__new__(BelievedTruth)
         vars(other).update(vars(self))
         other.slowdown = slowdown
+        return other
+
+    @property
+    def courses(self) -> int:
+        """How many past trainings say how its gradients may go on, at least one."""
+        return len(self._courses)
+
+    def along(self, number: int) -> BelievedTruth:
+        """Return the same job with gradients that go on as in that one of the past trainings."""
+        other = self.at_pace(self.slowdown)
+        other._gradients = self._courses[number]
         return other
 
     @property
@@ -150,15 +163,15 @@ def belief_with(past: PastLife | None, own: Belief, *, fitter: Fitter) -> Belief
     return belief
 
 
-def gradients_of(job: Job, past: PastLife | None) -> list[GradientStatistics]:
+def gradients_of(job: Job, curve: Curve) -> list[GradientStatistics]:
     """Return the gradients in each part of the training, PARTS of them.
 
-    Those of a past life by its share of work, scaled as little as its noise needs to agree with the
-    one that was measured of this job, within half a part of where it is: noise may grow a
+    Those of a past training by its share of work, scaled as little as its noise needs to agree
+    with the one that was measured of this job, within half a part of where it is: noise may grow a
     hundredfold from one measurement to the next. Else this job's own throughout; else larger
     batches have no value.
     """
-    own, curve = job.belief.gradient, () if past is None else past.gradients
+    own = job.belief.gradient
     if not curve:
         return [NO_GRADIENT if own is None else own] * PARTS
     shares = np.array([share for share, _ in curve])

@@ -21,7 +21,17 @@ from maat.forecasting.forecast import (
     order_statistic,
     slowed,
 )
-from maat.forecasting.history import Ended, History, PastArrival, PastLife, Stretch, Tempo, together
+from maat.forecasting.history import (
+    MOST_CURVES,
+    Curve,
+    Ended,
+    History,
+    PastArrival,
+    PastLife,
+    Stretch,
+    Tempo,
+    together,
+)
 from maat.forecasting.play import Arrival, Pacing
 from maat.forecasting.present import Present, PresentJob, WaitingJob
 from maat.forecasting.published import published_life
@@ -270,7 +280,7 @@ def test_gradients_follow_a_past_life_and_agree_with_what_was_measured() -> None
     measured = replace(seen.belief, gradient=GradientStatistics(1.0, 10.0))
     half = replace(seen, belief=measured, remaining_work=seen.spec.work / 2)
 
-    truth = BelievedTruth(half, ["t4"], past=replace(LIFE, gradients=curve), fitter=FITTER)
+    truth = BelievedTruth(half, ["t4"], past=replace(LIFE, curves=(curve,)), fitter=FITTER)
 
     scale = 10.0 / 5.5  # within half a part of the middle it was up to 5.5
     assert truth.gradient(PARTS - 1, 10).variance == pytest.approx(9.5 * scale, rel=0.02)
@@ -279,17 +289,17 @@ def test_gradients_follow_a_past_life_and_agree_with_what_was_measured() -> None
 
 def test_noise_that_grows_at_once_is_not_scaled_by_a_measurement_of_just_before() -> None:
     curve = ((0.0, GradientStatistics(1.0, 0.04)), (0.02, GradientStatistics(1.0, 20.0)))
-    life, seen = replace(LIFE, gradients=curve), unseen_job(job("a"))
+    seen = unseen_job(job("a"))
     measured = replace(seen.belief, gradient=GradientStatistics(1.0, 0.04))
     later = replace(seen, belief=measured, remaining_work=seen.spec.work * 0.975)
 
-    assert gradients_of(later, life) == gradients_of(seen, life)
+    assert gradients_of(later, curve) == gradients_of(seen, curve)
 
 
 def test_a_part_of_steep_noise_takes_the_samples_of_its_mean() -> None:
     """Pollux eq. 6: work of one sample takes (phi + M) / (phi + M0), here with M = 20 M0."""
     curve = ((0.0, GradientStatistics(1.0, 0.0)), (0.1, GradientStatistics(1.0, 20.0)))
-    part = gradients_of(unseen_job(job("a")), replace(LIFE, gradients=curve))[0].variance
+    part = gradients_of(unseen_job(job("a")), curve)[0].variance
 
     noise = np.linspace(0.0, 20.0, 2001)
     assert (part + 20) / (part + 1) == pytest.approx(((noise + 20) / (noise + 1)).mean(), rel=0.02)
@@ -325,14 +335,73 @@ def tempo_of(pace: float) -> Tempo:
 def test_lives_of_a_model_together_say_what_each_measured_the_first_before_the_others() -> None:
     gradients = ((0.5, GradientStatistics(1.0, 2.0)),)
     first = PastLife({"t4": (Sample(1, 1, 10, 5.0, 0.0),)})
-    second = PastLife({"t4": (Sample(1, 1, 10, 9.0, 0.0), Sample(1, 2, 10, 6.0, 1.0))}, gradients)
+    second = PastLife(
+        {"t4": (Sample(1, 1, 10, 9.0, 0.0), Sample(1, 2, 10, 6.0, 1.0))}, (gradients,)
+    )
 
     found = together([first, second])
 
     assert found == PastLife(
-        {"t4": (Sample(1, 1, 10, 5.0, 0.0), Sample(1, 2, 10, 6.0, 1.0))}, gradients
+        {"t4": (Sample(1, 1, 10, 5.0, 0.0), Sample(1, 2, 10, 6.0, 1.0))}, (gradients,)
     )
     assert together([]) is None
+
+
+def noise(level: float, *, measured: int) -> Curve:
+    shares = np.linspace(0.0, 1.0, measured)
+    return tuple((float(share), GradientStatistics(1.0, level)) for share in shares)
+
+
+def test_gradients_that_were_measured_seldom_are_left_out_beside_those_measured_often() -> None:
+    often, half, seldom = noise(1.0, measured=9), noise(2.0, measured=5), noise(3.0, measured=4)
+
+    found = together([PastLife({}, (one,)) for one in (seldom, half, often)])
+
+    assert found is not None
+    assert found.curves == (often, half)
+    assert together([PastLife({}, (seldom,))]) == PastLife({}, (seldom,))
+
+
+def test_the_gradients_of_the_latest_jobs_count_and_of_no_more() -> None:
+    curves = [noise(float(level), measured=9) for level in range(1, MOST_CURVES + 2)]
+
+    found = together([PastLife({}, (one,)) for one in curves])
+
+    assert found is not None
+    assert found.curves == tuple(curves[:MOST_CURVES])
+
+
+def test_the_noise_of_a_job_goes_on_as_that_of_one_past_training_in_each_draw() -> None:
+    life = replace(LIFE, curves=(noise(1.0, measured=9), noise(4.0, measured=8)))
+    drawing = Drawing(present(job("a"), job("b")), unknown(lives={(None, "m"): life}), FITTER)
+
+    def drawn(number: int, job_id: str) -> float:
+        (level,) = {
+            drawing.draw(number).lives[job_id].truth.gradient(part, 10).variance
+            for part in range(PARTS)
+        }
+        return round(level, 9)
+
+    levels = [drawn(number, "a") for number in range(1, 100)]
+    assert drawn(CENTRAL, "a") == 1.0  # the one that was measured most often
+    assert 25 < levels.count(4.0) < 75
+    assert levels.count(1.0) + levels.count(4.0) == len(levels)
+    assert levels == [drawn(number, "a") for number in range(1, 100)]
+    assert levels != [drawn(number, "b") for number in range(1, 100)]
+
+
+def test_jobs_to_come_have_the_noise_of_past_trainings_too() -> None:
+    life = replace(LIFE, curves=(noise(1.0, measured=9), noise(4.0, measured=8)))
+    of = unknown(lives={(None, "m"): life}, arrivals=[PastArrival(job("x"), 3600.0)])
+    drawing = Drawing(present(job("a")), of, FITTER)
+
+    levels = {
+        round(arrival.life.truth.gradient(0, 10).variance, 9)
+        for number in range(1, 6)
+        for arrival in takewhile_before(drawing.draw(number).arrivals, 20 * 86_400.0)
+    }
+
+    assert levels == {1.0, 4.0}
 
 
 # ---- side by side

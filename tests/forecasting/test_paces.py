@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -103,13 +104,27 @@ def test_a_stretch_without_work_or_on_a_type_of_which_nothing_is_known_counts_fo
     assert tempo([on("t4", 50.0, 0.0, 500.0)], life=PastLife({})).pace is None
 
 
+def test_noise_that_is_known_to_be_a_jobs_own_is_no_part_of_its_pace() -> None:
+    """With a batch of four times the initial one, work took (3 + 4) / (3 + 1) samples, not 1.3."""
+    of = spec(batch_size=40, max_batch_size=40)
+    believed, own = (((0.0, GradientStatistics(1.0, noise)),) for noise in (9.0, 3.0))
+    life = PastLife(LIFE.samples, (believed,))
+    ran = [on("t4", 1750.0, 0.0, WORK, samples=17_500, batch=40)]
+    course = Course(unseen_job(of), life, WORK, ran)
+
+    without, known = tempos_of([course, replace(course, curve=own)], CLUSTER, fitter=FITTER)
+
+    assert without.pace == pytest.approx(1.75 / 1.3, rel=0.02)
+    assert known.pace == pytest.approx(1.0, rel=0.02)
+
+
 @pytest.mark.parametrize(("batch", "step_seconds"), [(10, 2.0), (40, 6.0)])
 def test_the_batch_is_the_one_that_agrees_with_what_was_processed(
     batch: int, step_seconds: float
 ) -> None:
     """Of a second a pass, and a tenth a sample: the best batch is 40 in two passes."""
     samples = tuple(Sample(1, 1, size, 1.0 + size / 10, 0.0) for size in (10, 20, 40))
-    life = PastLife({"t4": samples}, ((0.0, GradientStatistics(1.0, 1e6)),))
+    life = PastLife({"t4": samples}, (((0.0, GradientStatistics(1.0, 1e6)),),))
     adaptive = spec(adaptivity=Adaptivity.ADAPTIVE, gpu_count=None, max_batch_size=40)
 
     ran = on("t4", 3.0 * step_seconds * WORK / batch, 0.0, WORK, batch=batch)

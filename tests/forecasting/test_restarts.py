@@ -63,10 +63,17 @@ def went(restarts: int, *, seconds: float = 10_000.0, model: str = "m") -> Ended
     return Ended("local", model, seconds, Tempo(parts, parts, parts, 2), restarts)
 
 
-def end_of(pacing: Pacing, *, restarts_per_second: float) -> float:
+def end_of(
+    pacing: Pacing, *, restarts_per_second: float, seed: tuple[int, ...] | None = None
+) -> float:
     spec = job("a")
     truth = BelievedTruth(unseen_job(spec), ("t4",), past=LIFE, fitter=FITTER)
-    life = Life(truth, spec.restart_seconds, restarts_per_second=restarts_per_second)
+    life = Life(
+        truth,
+        spec.restart_seconds,
+        restarts_per_second=restarts_per_second,
+        restart_seed=seed,
+    )
     return play(present(spec), Draw({"a": life}), pacing=pacing, fitter=FITTER).ends["a"]
 
 
@@ -76,6 +83,38 @@ def test_a_draw_of_few_rounds_pays_for_the_restarts_of_those_it_leaves_out() -> 
 
     assert without == pytest.approx(20_120, rel=0.01)  # with its profile and its start
     assert with_them - without == pytest.approx(20 * 100.0, rel=0.15)
+
+
+def test_a_job_that_ends_before_the_next_round_pays_until_its_end() -> None:
+    """Its last round is at about 16,000 s: without what follows it would pay for 15 restarts."""
+    far_apart = Pacing(resolution=0.5, standing=0.5)
+
+    without = end_of(far_apart, restarts_per_second=0.0)
+    with_them = end_of(far_apart, restarts_per_second=1e-3)
+
+    assert with_them - without == pytest.approx(20 * 100.0, rel=0.05)
+
+
+def test_restarts_that_a_draw_leaves_out_come_by_chance_as_often_as_on_average() -> None:
+    """Of 20 each: a Poisson variable, so its standard deviation is 4.5 restarts of 100 s."""
+    expected = end_of(COARSE, restarts_per_second=1e-3)
+
+    ends = [end_of(COARSE, restarts_per_second=1e-3, seed=(number,)) for number in range(40)]
+
+    late = np.array(ends) - expected
+    assert late.mean() == pytest.approx(0.0, abs=200.0)
+    assert late.std() == pytest.approx(450.0, rel=0.35)
+    assert ends[7] == end_of(COARSE, restarts_per_second=1e-3, seed=(7,))
+
+
+def test_the_restarts_of_a_draw_do_not_depend_on_how_often_it_decides() -> None:
+    finer = Pacing(resolution=0.025, standing=0.025)
+
+    for seed in ((1,), (2,), (3,)):
+        coarse, fine = (
+            end_of(pacing, restarts_per_second=1e-3, seed=seed) for pacing in (COARSE, finer)
+        )
+        assert coarse == pytest.approx(fine, abs=220.0)
 
 
 def test_a_draw_of_every_round_pays_only_for_what_happens_in_it() -> None:
@@ -112,3 +151,16 @@ def test_every_draw_has_the_rate_of_the_model() -> None:
 
     for number in (CENTRAL, 1):
         assert drawing.draw(number).lives["a"].restarts_per_second == pytest.approx(1e-3)
+
+
+def test_restarts_come_by_chance_in_all_draws_but_the_central_one() -> None:
+    history = History({(None, "m"): LIFE}, [went(10)] * 100)
+    drawing = Drawing(present(job("a"), job("b")), Unknown(history), FITTER)
+
+    def seeds(number: int) -> list[tuple[int, ...] | None]:
+        lives = drawing.draw(number).lives
+        return [lives[job_id].restart_seed for job_id in ("a", "b")]
+
+    assert seeds(CENTRAL) == [None, None]
+    assert len({*seeds(1), *seeds(2)}) == 4
+    assert seeds(1) == seeds(1)

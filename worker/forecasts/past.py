@@ -14,7 +14,16 @@ from backend.models import Cluster as ClusterRow
 from backend.models import EndedBelief, GradientSample, JobAllocation, StepSample
 from backend.models import Job as JobRow
 from maat.forecasting.draws import Unknown
-from maat.forecasting.history import Ended, History, PastArrival, PastLife, Stretch, together
+from maat.forecasting.history import (
+    MOST_CURVES,
+    Curve,
+    Ended,
+    History,
+    PastArrival,
+    PastLife,
+    Stretch,
+    together,
+)
 from maat.forecasting.paces import Course, tempos_of
 from maat.forecasting.published import published_life
 from maat.forecasting.truths import unseen_job
@@ -33,8 +42,6 @@ MOST_ENDED = 300
 MOST_LOOKED_AT = 2000
 """Ended jobs among which the latest of each owner and model is looked for."""
 MOST_LIVES = 300
-MOST_CURVES = 5
-"""Of so many jobs of an owner and model the gradients are read."""
 _AT_ONCE = 500  # ids: databases limit the parameters of a statement
 _SPAN = (
     JobAllocation.job_id,
@@ -80,8 +87,9 @@ def unknown_of(
     ]
     models = {row.model for row in (*jobs, *recent)} | ({asked} if asked is not None else set())
     running = stretches_of(session, jobs, last_at=last_at)
-    history = History(_lives(session, cluster, models), (), arrivals, stand_for, running)
-    went = _went(session, ended, history, specs=specs, shape=shape)
+    lives, curves = _lives(session, cluster, models)
+    history = History(lives, (), arrivals, stand_for, running)
+    went = _went(session, ended, history, curves=curves, specs=specs, shape=shape)
     return Unknown(replace(history, ended=went), seed=0)
 
 
@@ -124,12 +132,27 @@ def _ended(session: Session, cluster_id: str) -> list[JobRow]:
 
 
 def _went(
-    session: Session, rows: Sequence[JobRow], history: History, *, specs: Specs, shape: Cluster
+    session: Session,
+    rows: Sequence[JobRow],
+    history: History,
+    *,
+    curves: Mapping[JobId, Curve],
+    specs: Specs,
+    shape: Cluster,
 ) -> list[Ended]:
-    """Return how these jobs went, by what is now believed of jobs like them."""
+    """Return how these jobs went, by what is now believed of jobs like them.
+
+    `curves`: the gradients of those of which they were read.
+    """
     stretches = stretches_of(session, rows)
     courses = [
-        Course(unseen_job(spec), history.life_of(spec), row.gained_samples, stretches[row.id])
+        Course(
+            unseen_job(spec),
+            history.life_of(spec),
+            row.gained_samples,
+            stretches[row.id],
+            curves.get(row.id, ()),
+        )
         for row in rows
         if row.id in stretches and (spec := specs.spec(row)) is not None
     ]
@@ -194,8 +217,12 @@ def _stretch(span: Any, job: JobRow, last_at: float) -> Stretch | None:
 
 def _lives(
     session: Session, cluster: ClusterRow, models: Collection[str]
-) -> dict[LifeKey, PastLife]:
-    """Return what jobs of every model measured, by owner too; else what is published of it."""
+) -> tuple[dict[LifeKey, PastLife], dict[JobId, Curve]]:
+    """Return what jobs of every model measured, by owner too; else what is published of it.
+
+    And the gradients of the latest jobs of each owner and model.
+    """
+    curves: dict[JobId, Curve] = {}
     groups: dict[LifeKey, list[PastLife]] = defaultdict(list)
     latest = _latest(session, cluster.id, models)
     ids = [row.id for row in latest]
@@ -203,8 +230,9 @@ def _lives(
     for row in latest:
         if row.id in samples:
             mine = groups[row.owner_id, row.model]
-            gradients = _curve(session, cluster, row) if len(mine) < MOST_CURVES else ()
-            life = PastLife(samples[row.id], gradients)
+            if len(mine) < MOST_CURVES:
+                curves[row.id] = _curve(session, cluster, row)
+            life = PastLife(samples[row.id], (curves[row.id],) if row.id in curves else ())
             mine.append(life)
             groups[None, row.model].append(life)
     found: dict[LifeKey, PastLife] = {}
@@ -216,7 +244,7 @@ def _lives(
         published = published_life(model)
         if published is not None:
             found.setdefault((None, model), published)
-    return found
+    return found, curves
 
 
 def _latest(session: Session, cluster_id: str, models: Collection[str]) -> list[Any]:
@@ -267,9 +295,7 @@ def _trained(session: Session, ids: Sequence[str]) -> Mapping[JobId, Samples]:
     return {job_id: believed_samples(some) for job_id, some in rows.items()}
 
 
-def _curve(
-    session: Session, cluster: ClusterRow, row: Any
-) -> tuple[tuple[float, GradientStatistics], ...]:
+def _curve(session: Session, cluster: ClusterRow, row: Any) -> Curve:
     """Return the gradients of a job by its share of work."""
     kept = None if cluster.runs_commands else session.get(EndedBelief, row.id)
     if kept is not None and kept.gradients is not None:
@@ -290,9 +316,7 @@ def _gradients(session: Session, job_id: str) -> list[list[float]]:
     return [list(row) for row in rows[::every]]
 
 
-def _by_share(
-    gradients: Iterable[Sequence[float]], work: float
-) -> tuple[tuple[float, GradientStatistics], ...]:
+def _by_share(gradients: Iterable[Sequence[float]], work: float) -> Curve:
     if work <= 0:
         return ()
     return tuple(
