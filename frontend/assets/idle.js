@@ -5,15 +5,20 @@
 
     const { maat } = window;
     const LOOK_MILLISECONDS = 200, QUIET_LOOKS = 3; // in a row at which no call is in flight
+    const MOST_MILLISECONDS = 10000; // of waiting for what a page is still to show
+    const UNSHOWN = '.mantine-Skeleton-root, .graph.loading';
     const waiting = [];
     const later = window.requestIdleCallback || ((act) => setTimeout(act, LOOK_MILLISECONDS));
     let running = false;
 
     /* A page whose figures came with its HTML makes no call at all. */
     const idle = () => new Promise((begin) => {
+        const until = performance.now() + MOST_MILLISECONDS;
+        const draws = () => performance.now() < until && document.querySelector(UNSHOWN);
         let quiet = 0;
         function look() {
-            quiet = maat.busy() || document.readyState !== 'complete' ? 0 : quiet + 1;
+            const works = maat.busy() || document.readyState !== 'complete' || draws();
+            quiet = works ? 0 : quiet + 1;
             if (quiet < QUIET_LOOKS) { setTimeout(look, LOOK_MILLISECONDS); } else { later(begin); }
         }
         look();
