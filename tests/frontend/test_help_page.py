@@ -41,8 +41,12 @@ def words(shown: Any) -> str:
     return str(shown)
 
 
+def _is_term(part: Component) -> bool:
+    return isinstance(part, html.Article)
+
+
 def found(sought: str) -> list[str]:
-    return [part.id for part in parts(page.shown(sought)) if isinstance(part, html.Article)]
+    return [part.id for part in parts(page.shown(sought)) if _is_term(part)]
 
 
 def test_the_terms_that_pages_use_are_there_each_with_an_anchor_of_its_own() -> None:
@@ -116,7 +120,7 @@ def test_the_text_of_the_address_is_in_the_field_and_narrows_the_terms() -> None
     shown = page.layout(q=["jain", "rho"])
 
     assert shown["help-search"].value == "jain"
-    drawn = [part.id for part in parts(shown) if isinstance(part, html.Article)]
+    drawn = [part.id for part in parts(shown) if _is_term(part)]
     assert drawn == found("jain") != found("")
 
 
