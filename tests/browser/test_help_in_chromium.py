@@ -15,6 +15,7 @@ def test_the_help_leads_to_the_terms_of_which_a_search_is_in_the_address(
     server: Any, inside: Any, open_tab: Any
 ) -> None:
     page = inside.follow(f"{server.url}/measurements")
+    page.locator("#measurements-list .state-title, #measurements-list table").wait_for()
     page.keyboard.press("?")
     page.get_by_role("dialog").get_by_role("link", name="Terms and formulas").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
