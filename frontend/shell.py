@@ -12,7 +12,7 @@ from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
 from frontend.callbacks import Changes, answer
-from frontend.components.cards import error_state
+from frontend.components.cards import error_state, link_button
 from frontend.components.dialogs import dialog
 from frontend.routing import aria, in_browser
 from frontend.theme import MANTINE_THEME
@@ -47,7 +47,9 @@ NAVIGATION = (
     ("Sweeps", "/sweeps", "sweeps"),
     ("Measurements", "/measurements", "measurements"),
     ("Admin", "/admin", "admin"),
+    ("Help", "/help", "help"),
 )
+AT_THE_FOOT = ("/help",)
 ONLY_FOR_SOME = ("/admin",)  # shown once it is known that the visitor may open them
 Choices: TypeAlias = list[dict[str, str]]
 """Clusters to choose from, each by its `value`, an id, and its `label`."""
@@ -66,6 +68,7 @@ SHORTCUTS = (
     ("g w", "Sweeps"),
     ("g m", "Measurements"),
     ("g a", "Account"),
+    ("g h", "Help: the terms"),
     ("Enter", "Open the row or the GPUs under the focus"),
     ("?", "This help"),
 )
@@ -240,8 +243,8 @@ def _icon(shape: str, words: str) -> html.Span:
 
 def _navbar(me: MeOut | None) -> dmc.AppShellNavbar:
     may_administer = me is not None and MAY_ADMINISTER in me["permissions"]
-    links = [
-        dcc.Link(
+    links = {
+        path: dcc.Link(
             [html.Span(className=f"icon icon-{icon}"), html.Span(label, className="nav-label")],
             href=path,
             id={"nav": icon, "to": path},
@@ -250,7 +253,8 @@ def _navbar(me: MeOut | None) -> dmc.AppShellNavbar:
             style=HIDDEN if path in ONLY_FOR_SOME and not may_administer else None,
         )
         for label, path, icon in NAVIGATION
-    ]
+    }
+    foot = [links.pop(path) for path in AT_THE_FOOT]
     docs = html.A(
         [html.Span(className="icon icon-docs"), html.Span("API", className="nav-label")],
         href="/docs",
@@ -258,7 +262,11 @@ def _navbar(me: MeOut | None) -> dmc.AppShellNavbar:
         title="API reference",
     )
     return dmc.AppShellNavbar(
-        html.Nav([*links, html.Div(className="nav-space"), docs], className="nav", **aria("Pages")),
+        html.Nav(
+            [*links.values(), html.Div(className="nav-space"), *foot, docs],
+            className="nav",
+            **aria("Pages"),
+        ),
         id="navbar",
         className="navbar-away",
         withBorder=True,
@@ -273,8 +281,10 @@ def _help() -> dmc.Modal:
     tour = html.Button(
         "What am I looking at?", id="tour-open", className="button-link primary", type="button"
     )
+    terms = link_button("Terms and formulas", "/help")
     keys = html.Table(html.Tbody(rows), className="shortcuts")
-    return dialog("help", "Keyboard shortcuts and help", [tour, keys], size="sm")
+    ways = html.Div([tour, terms], className="actions help-ways")
+    return dialog("help", "Keyboard shortcuts and help", [ways, keys], size="sm")
 
 
 def register_shell(app: Dash, api: Api) -> None:

@@ -6,6 +6,7 @@
     const PLACES = {
         o: '/', c: '/cluster', j: '/jobs', r: '/rounds', u: '/usage', f: '/fairness', p: '/reports',
         s: '/simulate', w: '/sweeps', m: '/measurements', a: '/account',
+        h: '/help',
     };
     const KEYS = {
         '/': () => maat.focusField('jobs-search', '/jobs'),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 from dash import dcc
 
@@ -29,8 +29,18 @@ def replay_link() -> dcc.Link:
     return link_button("Replay under another policy", f"/simulate?replay={YESTERDAY_HOURS}")
 
 
-async def fill(api: Api, *, hours: int | None, cluster_id: str | None) -> Changes:
-    """Fill the form with the cluster as it is: its GPUs, its policy, and two others."""
+class Kept(TypedDict):
+    """Fields that an address fills, and the cluster that it names."""
+
+    cluster: str | None
+    fields: list[str]
+
+
+async def fill(api: Api, *, hours: int | None, cluster_id: str | None, kept: Kept) -> Changes:
+    """Fill the form with the cluster as it is: its GPUs, its policy, and two others.
+
+    What the address says of this cluster's replay stays.
+    """
     if hours is None or cluster_id in (None, NO_CLUSTER):
         return NOTHING
     try:
@@ -41,10 +51,14 @@ async def fill(api: Api, *, hours: int | None, cluster_id: str | None) -> Change
         return NOTHING
     others = [policy for policy in OTHERS if policy != live["policy"]][:2]
     settings = {name: live[name] for name in (*OF_THE_LIVE_RUN, "round_seconds")}  # type: ignore[literal-required]
-    return {
+    filled = {
         "name": f"Replay of {live['name']}, last {hours} h",
-        "cluster": shape_in_service(nodes),
+        "gpus": shape_in_service(nodes),
         "policies": [live["policy"], *others],
+    }
+    stays = kept["fields"] if kept["cluster"] == cluster_id else ()
+    return {
+        **{name: value for name, value in filled.items() if name not in stays},
         "live": json.dumps(settings),
         "says": f"{live['policy']} is played as it is set on {live['name']}, with a round every "
         f"{live['round_seconds']:g} s for all. All runs begin with free GPUs: jobs that had begun "

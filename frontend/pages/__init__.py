@@ -9,6 +9,7 @@ from frontend.pages import (
     calibration,
     cluster,
     fairness,
+    help,
     job,
     jobs,
     measurements,
@@ -43,6 +44,7 @@ PAGES = (
     reports,
     account,
     admin,
+    help,
     sign_in,
     not_found_404,
 )

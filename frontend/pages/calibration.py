@@ -30,7 +30,7 @@ from maat.api.forecasts import CalibrationBinOut, CalibrationOut
 
 REFRESH_MILLISECONDS = 15_000
 HEIGHT = 340
-_WHAT = (
+WHAT = (
     "At its submission, and every hour, each job is promised a start and an end: the P50, and the "
     "P90, which is to hold in nine of ten cases. A promise counts once its time has come. Jobs "
     "that failed or were cancelled are left out."
@@ -60,7 +60,7 @@ def layout(**_query: QueryValue) -> html.Div:
     return html.Div(
         [
             page_title("Calibration", link_button("Rounds", "/rounds")),
-            html.Div(_WHAT, className="hint"),
+            html.Div(WHAT, className="hint"),
             dcc.Interval(id="calibration-refresh", interval=REFRESH_MILLISECONDS),
             html.Div(cards, className="columns"),
         ]

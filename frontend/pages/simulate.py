@@ -7,7 +7,7 @@ from functools import partial
 from itertools import islice, product
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, dcc, html
+from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
 from frontend.addresses import add_page, counting
@@ -44,6 +44,7 @@ from frontend.components.trace_fields import (
 )
 from frontend.formatting import clock, plural
 from frontend.forms import FormValues, parse_seeds
+from frontend.pages import simulate_address
 from frontend.routing import QueryValue, query_value, submits
 from maat.api.simulation_answers import SimulationOut
 from maat.client import calls
@@ -90,22 +91,26 @@ FIELDS = (
 )
 
 
-def layout(replay: QueryValue = None, **_query: object) -> html.Div:
-    """`replay`: hours of the cluster's past that the form opens with."""
+def layout(replay: QueryValue = None, cluster: QueryValue = None, **query: QueryValue) -> html.Div:
+    """`replay`: hours of the cluster's past that the form opens with. `query`: its values."""
     text = query_value(replay) or ""
     hours = int(text) if is_hours(text) is None else None
+    form, asked = _form(hours), simulate_address.asked_of(query)
+    usual = simulate_address.values_of(form)
+    simulate_address.fill_in(form, asked)
     simulations = scrolls("simulate-list", skeleton(120), label="Simulations")
     return html.Div(
         [
             page_title("Simulate"),
             html.Div(
                 [
-                    card("Compare policies", _form(hours), className="span-5"),
+                    card("Compare policies", form, className="span-5"),
                     card("Simulations", simulations, className="span-7"),
                 ],
                 className="columns",
             ),
             *form_stores("simulate"),
+            *simulate_address.parts_of(usual, asked, cluster=query_value(cluster)),
             dcc.Store(id="simulate-replayed-hours", data=hours),
         ]
     )
@@ -161,7 +166,7 @@ def register(app: Dash, api: Api) -> None:
         title="Simulate",
         order=6,
         layout=layout,
-        takes={"replay": is_hours},
+        takes={"replay": is_hours, **simulate_address.TAKES},
     )
     register_trace_fields(app, api, "simulate")
     answer(
@@ -169,8 +174,8 @@ def register(app: Dash, api: Api) -> None:
         partial(fill, api),
         output={
             **{
-                name: Output(f"simulate-{name}", "value", allow_duplicate=True)
-                for name in ("name", "cluster", "policies")
+                name: Output(simulate_address.FIELDS[name], "value", allow_duplicate=True)
+                for name in ("name", "gpus", "policies")
             },
             "live": Output("simulate-live", "value"),
             "says": Output("simulate-replay-says", "children"),
@@ -179,8 +184,10 @@ def register(app: Dash, api: Api) -> None:
             "hours": Input("simulate-replayed-hours", "data"),
             "cluster_id": Input("cluster-select", "value"),
         },
+        state={"kept": State("simulate-asked", "data")},
         prevent_initial_call="initial_duplicate",
     )
+    simulate_address.register_address(app)
     conditions.register_conditions(app, api, "simulate", policies="simulate-policies")
     register_parameters(
         app, api, "simulate", policies="simulate-policies", placers="simulate-placers"

@@ -31,6 +31,7 @@ PAGES = {
     "/usage": "#usage-table .state-title, #usage-table table",
     "/reports": ".report-section .main-svg",
     "/account": "#account-facts dl",
+    "/help": "#help-terms .term",
     "/admin": "#admin-users table",
     "/admin?tab=clusters": "#admin-nodes table",
     "/admin?tab=quotas": "#admin-quota-types table",

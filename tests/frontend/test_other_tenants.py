@@ -182,6 +182,8 @@ def pages_of(world: World) -> list[str]:
         "/fairness?from=2020-01-01&to=2020-02-01",
         *(f"/usage?by={by}" for by in ("tenant", "user", "gpu_type", "model", "label", "day")),
         "/account",
+        "/help",
+        "/help?q=rho",
         "/admin",
         "/admin?tab=clusters",
         "/admin?tab=quotas",

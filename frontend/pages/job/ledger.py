@@ -19,7 +19,7 @@ from frontend.routing import path_to
 from maat.api.job_answers import AllocationSpanOut
 
 MOST_SHOWN = 30
-_HOW = (
+HOW = (
     "Samples are effective ones, counted on the GPUs before and after. A restart has paid once the "
     "job is ahead of where it would be on the GPUs it had before. Gains of others do not count."
 )
@@ -94,7 +94,7 @@ def ledger(restarts: Sequence[Restart], cluster_id: str) -> list[Component]:
         html.Div(verdict(restarts), className="sentence"),
         html.Table([head, rows], className="plain-table"),
         *(cut if len(restarts) > MOST_SHOWN else []),
-        html.Div(_HOW, className="hint"),
+        html.Div(HOW, className="hint"),
     ]
 
 

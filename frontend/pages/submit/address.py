@@ -6,28 +6,26 @@ A command's environment and secrets are never among them. assets/submit_address.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import isfinite
 
 from dash import Dash, Input, Output, State, dcc
 from dash.development.base_component import Component
 
 from frontend.addresses import Check, address_note, among, quoted
 from frontend.callbacks import NOTHING, Changes, answer
+from frontend.components.form_address import EMPTY, asked_values, number_of, too_long
 from frontend.components.labels import wrong_labels
 from frontend.components.priority import priority_choices
-from frontend.forms import FormValues, described, wrong_number
+from frontend.forms import FormValues, wrong_number
 from frontend.pages.submit import from_text, model, run_model
 from frontend.pages.submit.fields import field_id
 from frontend.pages.submit.later import LATER, later_id, later_sources, unfinished_later
 from frontend.pages.submit.run_fields import run_id
-from frontend.routing import QueryValue, in_browser, query_value, query_values
+from frontend.routing import QueryValue, in_browser
 from maat.api.commands import CommandBody, UtilisationBody
 from maat.api.fields import Body
 from maat.api.jobs import JobBody, priority_of
 from maat.vocabulary import MAX_PRIORITY, PriorityClass
 
-LONGEST = 1000  # characters of a value in the address
-EMPTY = "empty"  # names the fields that were emptied
 REPLACE = "replace"  # whether the job that a remedy is for is cancelled
 PLAYED = (*model.FIELDS, *LATER, "preemptible", REPLACE)
 RUN = tuple(
@@ -81,8 +79,8 @@ def _check(name: str) -> Check:
 
 
 def _wrong(name: str, value: str) -> str:
-    if len(value) > LONGEST:
-        return f"Give at most {LONGEST} characters."
+    if wrong := too_long(value):
+        return wrong
     if name in _NUMBERS:
         number = _number(name, value)
         return wrong_number(_NUMBERS[name], name, value if number is None else number)
@@ -96,14 +94,7 @@ def _wrong(name: str, value: str) -> str:
 
 
 def _number(name: str, value: str) -> float | None:
-    try:
-        number = float(value)
-    except ValueError:
-        return None
-    if not isfinite(number):
-        return None
-    whole = described(_NUMBERS[name], name)["type"] == "integer" and number == int(number)
-    return int(number) if whole else number
+    return number_of(_NUMBERS[name], name, value)
 
 
 def _wrong_priority(value: str) -> str:
@@ -130,21 +121,7 @@ TAKES: Mapping[str, Check] = {
 
 def asked_of(query: Mapping[str, QueryValue]) -> FormValues:
     """Return the values of an address, by field; what the form cannot take is left out."""
-    found: dict[str, object] = {
-        name: [] if name in _LISTS else "" for name in _taken(EMPTY, query.get(EMPTY))
-    }
-    for name in query.keys() & TAKES.keys() - {EMPTY}:
-        if name in _LISTS:
-            values = list(dict.fromkeys(_taken(name, query[name])))
-        else:
-            values = _taken(name, query_value(query[name]))
-        if values:
-            found[name] = values if name in _LISTS else _held(name, values[0])
-    return found
-
-
-def _taken(name: str, given: QueryValue) -> list[str]:
-    return [value for value in query_values(given) if TAKES[name](value) is None]
+    return asked_values(query, TAKES, lists=_LISTS, held=_held)
 
 
 def _held(name: str, value: str) -> object:

@@ -41,6 +41,7 @@ PAGES = {
     "usage": "/usage",
     "reports": "/reports",
     "account": "/account",
+    "help-terms": "/help",
     "admin-users": "/admin",
     "admin-clusters": "/admin?tab=clusters",
     "admin-quotas": "/admin?tab=quotas",

@@ -1,0 +1,61 @@
+/* What was typed into a form stands in its address, so that a reload keeps it and a link shows
+   others the same form. Values that the form has by itself are left out. */
+(() => {
+    'use strict';
+
+    const { maat } = window;
+    const WAIT = 200; // milliseconds: several fields change at once
+    const LONGEST = 1000; // characters of a value, as in components/form_address.py
+    const PREFIX = 'simulate-';
+    let writing = null;
+
+    /* A field's value as it stands in the address: texts, none if it is empty. */
+    const textsOf = (value) => [].concat(value === null || value === undefined ? [] : value)
+        .map(String).filter((text) => text !== '');
+
+    const isSame = (one, other) => JSON.stringify(one) === JSON.stringify(other);
+
+    /* What differs in the fields of a form from what it holds by itself. */
+    function differing(fields, usual, nameOf) {
+        const found = { empty: [] }, tooLong = [];
+        fields.forEach(({ id, value }) => {
+            const name = nameOf(id), texts = textsOf(value), before = textsOf(usual[name]);
+            if (isSame(texts, before)) { return; }
+            if (!texts.length) { found.empty.push(name); }
+            if (texts.some((text) => text.length > LONGEST)) { tooLong.push(id); return; }
+            found[name] = texts;
+        });
+        return { found, tooLong };
+    }
+
+    function labelOf(id, nameOf) {
+        const label = document.querySelector(`label[for="${id}"]`);
+        return (label ? label.textContent : nameOf(id)).replace(/\s*\*$/, '');
+    }
+
+    /* Writes the form of the page at `path` into its address; returns what is too long for it.
+       `inputs`: all its fields. `shown`: those that count. `usual`: what they hold by themselves. */
+    maat.formInUrl = (path, nameOf, { inputs, shown, usual }) => {
+        const { found, tooLong } = differing(shown, usual, nameOf);
+        const absent = Object.fromEntries(inputs.map(({ id }) => [nameOf(id), null]));
+        clearTimeout(writing);
+        writing = setTimeout(() => {
+            if (window.location.pathname === path) { maat.setQuery({ ...absent, ...found }); }
+        }, WAIT);
+        const names = tooLong.map((id) => labelOf(id, nameOf)).join(', ');
+        return names ? `Too long for this page's address: ${names}.` : '';
+    };
+
+    /* In an address, `cluster` is the cluster that is shown; that of a simulation is `gpus`. */
+    const inSimulate = (id) => {
+        const name = id.slice(PREFIX.length);
+        return name === 'cluster' ? 'gpus' : name;
+    };
+
+    maat.callbacks({
+        simulateInUrl(usual) {
+            const inputs = window.dash_clientside.callback_context.inputs_list.slice(1);
+            return maat.formInUrl('/simulate', inSimulate, { inputs, shown: inputs, usual });
+        },
+    });
+})();
