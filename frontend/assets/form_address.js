@@ -34,7 +34,8 @@
     }
 
     /* Writes the form of the page at `path` into its address; returns what is too long for it.
-       `inputs`: all its fields. `shown`: those that count. `usual`: what they hold by themselves. */
+       `inputs`: all its fields. `shown`: those that count. `usual`: what they hold of
+       themselves. */
     maat.formInUrl = (path, nameOf, { inputs, shown, usual }) => {
         const { found, tooLong } = differing(shown, usual, nameOf);
         const absent = Object.fromEntries(inputs.map(({ id }) => [nameOf(id), null]));
