@@ -1,6 +1,7 @@
 """How long whoever asks a what-if question waits: over REST, answered by the worker of `maat up`.
 
-A live cluster of 64 GPUs with 100 jobs, whose rounds and forecasts go on meanwhile.
+A live cluster of 64 GPUs with 100 jobs, whose rounds and forecasts go on: jobs of a trace,
+or jobs that nearly all outlast the 14 days that a forecast looks ahead.
 """
 
 from __future__ import annotations
@@ -12,20 +13,25 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.service.running import busy_cluster, running
+from benchmarks.service.running import NODES, await_jobs, running
 from benchmarks.table import Cell, Figures
 from maat.api.forecasts import ForecastOut
-from maat.client import Client
+from maat.client import Client, calls
+from maat.client.calls import RawBody
+from maat.workloads.generators import generate
 
 GPUS, JOBS, SPEED, TIMES = 64, 100, 6.0, 3
 LOOK_SECONDS = 0.1
+WORK_SCALES = {"philly": 1.0, "philly, 100 times the work": 100.0}
 COLUMNS = {
+    "jobs": "jobs",
     "question": "question",
     "active": "jobs left",
     "draws": "draws",
     "first": "first answer s",
     "wall": "last answer s",
     "cpu": "CPU s of the forecaster",
+    "load": "load",
 }
 QUESTIONS: Mapping[str, Mapping[str, Any]] = {
     "drain a node": {"drain_nodes": ["a100-0"]},
@@ -36,23 +42,48 @@ QUESTIONS: Mapping[str, Mapping[str, Any]] = {
 
 
 def measure() -> Figures:
-    rows: list[dict[str, Cell]] = []
-    with TemporaryDirectory() as folder, running(Path(folder)) as maat:
-        cluster = busy_cluster(maat.client, GPUS, JOBS, speed=SPEED)
-        forecaster = _forecaster_of(maat.pid)
-        cold = _asked(maat.client, forecaster, cluster, QUESTIONS["drain a node"])
-        rows.append({"question": "the first since the start", **cold})
-        for name, changes in QUESTIONS.items():
-            found = [_asked(maat.client, forecaster, cluster, changes) for _ in range(TIMES)]
-            rows.append({"question": name, **max(found, key=lambda row: float(row["wall"] or 0))})
-    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
+    rows = [row for name, scale in WORK_SCALES.items() for row in _rows(name, scale)]
     title = f"What-if questions over REST: {JOBS} jobs on {GPUS} GPUs"
     notes = [
         f"From POST /forecasts until GET /forecasts/ID has a first and its last answer; asked "
-        f"every {LOOK_SECONDS:g} s. The slowest of {TIMES}.",
-        f"A round every {60 / SPEED:g} s of wall time, with forecasts after rounds. Load: {load}.",
+        f"every {LOOK_SECONDS:g} s. The slowest of {TIMES}; load: of the last minute.",
+        f"A round every {60 / SPEED:g} s of wall time, with forecasts after rounds.",
     ]
     return Figures("forecasts_asked", title, COLUMNS, rows, notes)
+
+
+def _rows(jobs: str, work_scale: float) -> list[dict[str, Cell]]:
+    rows: list[dict[str, Cell]] = []
+    with TemporaryDirectory() as folder, running(Path(folder)) as maat:
+        cluster = _filled(maat.client, work_scale)
+        forecaster = _forecaster_of(maat.pid)
+        cold = _asked(maat.client, forecaster, cluster, QUESTIONS["drain a node"])
+        rows.append({"jobs": jobs, "question": "the first since the start", **cold})
+        for name, changes in QUESTIONS.items():
+            found = [_asked(maat.client, forecaster, cluster, changes) for _ in range(TIMES)]
+            slowest = max(found, key=lambda row: float(row["wall"] or 0))
+            rows.append({"jobs": jobs, "question": name, **slowest})
+    return rows
+
+
+def _filled(client: Client, work_scale: float) -> str:
+    """Return a cluster in which rounds have given half of the GPUs to the jobs of a trace."""
+    body: RawBody = {"name": "asked", "nodes": NODES[GPUS], "speed": SPEED}
+    cluster: str = client.send(calls.create_cluster(body))["id"]
+    client.submit_jobs(
+        [
+            {
+                "name": job.name,
+                "model": job.model,
+                "cluster_id": cluster,
+                "max_gpus": max(16, job.gpu_count),
+                "work_scale": work_scale,
+            }
+            for job in generate("philly", jobs=JOBS, seed=3).jobs
+        ]
+    )
+    await_jobs(client, cluster)
+    return cluster
 
 
 def _asked(
@@ -67,7 +98,8 @@ def _asked(
         if first is None and forecast["draws"]:
             first = time.perf_counter() - begun
     wall = time.perf_counter() - begun
-    return {**_told(forecast), "first": first, "wall": wall, "cpu": _cpu_seconds(forecaster) - cpu}
+    spent = {"first": first, "wall": wall, "cpu": _cpu_seconds(forecaster) - cpu}
+    return {**_told(forecast), **spent, "load": os.getloadavg()[0]}
 
 
 def _told(forecast: ForecastOut) -> dict[str, Cell]:

@@ -96,7 +96,7 @@ def busy_cluster(client: Client, gpus: int, jobs: int, *, speed: float) -> str:
         calls.create_cluster({"name": f"gpus-{gpus}", "nodes": NODES[gpus], "speed": speed})
     )["id"]
     _submit(client, cluster, jobs)
-    _await_jobs(client, cluster)
+    await_jobs(client, cluster)
     return cluster
 
 
@@ -117,7 +117,7 @@ def _submit(client: Client, cluster_id: str, count: int) -> None:
         client.send(calls.submit_jobs(bodies[start : start + 256]))
 
 
-def _await_jobs(client: Client, cluster_id: str) -> None:
+def await_jobs(client: Client, cluster_id: str) -> None:
     """Wait until rounds have allocated half of the GPUs."""
     end = time.monotonic() + 2 * START_SECONDS
     while time.monotonic() < end:

@@ -72,11 +72,14 @@ class Pacing:
     or comes. Where rounds are left out, jobs still pay for the restarts that these would cause.
     After `played_seconds`, and whenever that time has doubled, a draw ends if all jobs that are
     left have run since half of it: they go on at their mean speed since then.
+    `fine_job_rounds`: a draw that has decided for so many jobs, counted in every round, is long:
+    from then on its rounds are twice as far apart whenever it has decided for another quarter.
     """
 
     resolution: float = 0.0
     standing: float = 0.0
     played_seconds: float = math.inf
+    fine_job_rounds: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -146,6 +149,7 @@ class _Player:
         self._arrivals = iter(draw.arrivals)
         self._coming = next(self._arrivals, None)
         self._halfway: _Done | None = None
+        self._job_rounds = 0
         self._begin()
 
     def _begin(self) -> None:
@@ -187,6 +191,7 @@ class _Player:
             rounds += 1
             self._clock.sleep_until(at)
             self._bring(at)
+            self._job_rounds += len(self._executor.jobs)
             grid = RoundGrid(at, self._gap(at, self._pacing.resolution))
             stepped = self._loop(grid.round_seconds).step()
             self._left -= self._executor.finished.keys()
@@ -227,15 +232,20 @@ class _Player:
         begun = {i: one.ledger.done_work for i, one in jobs if one.ledger.started_at is not None}
         return _Done(now - self._present.now, begun)
 
+    def _coarser(self) -> float:
+        """How many times as far apart as at first the rounds of this draw are by now."""
+        beyond = self._job_rounds / self._pacing.fine_job_rounds - 1.0
+        return math.pow(2.0, min(max(4.0 * beyond, 0.0), 10.0))
+
     def _gap(self, at: float, share: float) -> float:
         """Seconds to the next possible round: a multiple of the cluster's own interval."""
         interval = self._present.round_seconds
-        away = share * (at - self._present.now)
+        away = min(share * self._coarser(), 1.0) * (at - self._present.now)
         return interval * max(math.floor(away / interval), 1)
 
     def _next(self, grid: RoundGrid, result: RoundResult) -> float:
         """Let jobs live on; return the time of the next round that must decide."""
-        own = self._pacing.standing * (grid.begin - self._present.now)
+        own = min(self._pacing.standing * self._coarser(), 2.0) * (grid.begin - self._present.now)
         until = stands_until(result, self._present.reservations) if self._pacing.standing else 0.0
         end = min(max(grid.begin + own, until), self._present.now + HORIZON_SECONDS)
         waits = any(job.allocation is None for job in self._executor.jobs.values())

@@ -163,6 +163,18 @@ def test_fewer_rounds_put_off_no_queue() -> None:
     assert late < 0.1
 
 
+def test_a_long_draw_decides_less_often_once_it_has_decided_for_many_jobs() -> None:
+    present, lives, _ = halfway("fifo")
+    endless = Draw({job_id: slower(life, 2000.0) for job_id, life in lives.items()})
+    fine, coarse = Pacing(0.05, 0.05), Pacing(0.05, 0.05, fine_job_rounds=300.0)
+
+    long, shorter = play(present, endless, pacing=fine), play(present, endless, pacing=coarse)
+    short, as_before = (play(present, Draw(lives), pacing=each) for each in (fine, coarse))
+
+    assert shorter.rounds < long.rounds / 2
+    assert as_before == short
+
+
 def test_a_draw_ends_early_once_the_speed_of_all_that_are_left_is_known() -> None:
     present, lives, _ = halfway("sia")
     long = Draw({job_id: slower(life, 15.0) for job_id, life in lives.items()})

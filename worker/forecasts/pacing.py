@@ -10,7 +10,8 @@ from maat.forecasting.present import Present
 
 _FINE = 200
 """Up to so many jobs, draws are played as finely as is useful."""
-QUICK = Pacing(resolution=0.2, standing=0.5, played_seconds=6 * 3600.0)
+QUICK = Pacing(resolution=0.2, standing=0.5, played_seconds=6 * 3600.0, fine_job_rounds=6_000.0)
+"""A hundred jobs of hours need up to 6,000 job-rounds; those that outlast the horizon, 40,000."""
 COARSEST = Pacing(resolution=1.0, standing=2.0)
 
 
@@ -30,4 +31,5 @@ def _coarser(pacing: Pacing, present: Present) -> Pacing:
         pacing,
         resolution=min(pacing.resolution * factor, COARSEST.resolution),
         standing=min(pacing.standing * factor, COARSEST.standing),
+        fine_job_rounds=pacing.fine_job_rounds * factor,
     )
