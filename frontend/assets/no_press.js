@@ -1,5 +1,5 @@
-/* Answers calls that no press has caused. A button that comes with its page makes Dash call what its
-   press would, if that changes anything outside the page, such as the notices. Nothing changes
+/* Answers calls that no press has caused. A button that comes with its page makes Dash call what
+   its press would, if that changes anything outside the page, such as the notices. Nothing changes
    then, so the service need not be asked, and what waits for the answer need not wait. */
 (() => {
     'use strict';

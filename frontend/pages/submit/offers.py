@@ -7,7 +7,7 @@ shows all three at first, and need not ask for one after the other.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TypedDict
 
 from dash import Dash, Input, Output, State
 
@@ -108,8 +108,19 @@ def register(app: Dash, api: Api) -> None:
     )
 
 
-async def offer(api: Api, *, cluster_id: str | None, chosen: str | None) -> Changes:
-    """Offer the models that run on the cluster that the job goes to."""
+class Offered(TypedDict):
+    """What the form offers of a cluster, by the names of the outputs of `offer_and_show`."""
+
+    models: list[Model]
+    capacity: Capacity
+    choices: list[dict[str, str]]
+    chosen: str | None
+    weight_help: str
+    run_weight_help: str
+
+
+async def offer(api: Api, *, cluster_id: str | None, chosen: str | None) -> Offered | None:
+    """Offer the models that run on the cluster that the job goes to; None if none came."""
     capacity: Capacity = {}
     cluster = None
     try:
@@ -119,7 +130,7 @@ async def offer(api: Api, *, cluster_id: str | None, chosen: str | None) -> Chan
                 capacity = capacity_of(await maat.send(calls.cluster_state(cluster_id)))
                 cluster = await maat.cluster(cluster_id)
     except Failure:
-        return NOTHING
+        return None
     runs_here = [model for model in models if types_of(model, capacity)]
     choices = [
         {"value": model["name"], "label": f"{model['title']} · {model['dataset']}"}
@@ -144,14 +155,27 @@ async def offer_and_show(
     A form that is to be filled as another job is shows that once it is filled.
     """
     offered = await offer(api, cluster_id=cluster_id, chosen=given["model"])
-    if not offered or like["job"]:
-        return {"offered": offered}
-    known: Any = {name: offered[name] for name in ("models", "capacity")}
-    name: Any = offered["chosen"]
-    suited: Any = await suit(name=name, kind=given["kind"], chosen=given["gpu_types"], **known)
+    if offered is None or like["job"]:
+        return {"offered": offered or NOTHING}
+    models, capacity, name = offered["models"], offered["capacity"], offered["chosen"]
+    suited = await suit(
+        name=name, models=models, capacity=capacity, kind=given["kind"], chosen=given["gpu_types"]
+    )
     values = {**given, "model": name, "gpu_types": suited.get("chosen", given["gpu_types"])}
-    shown = await preview(api, offered=suited["types"], **values, **known)
+    types = type_choices(named_model(models, name), capacity)
+    shown = await preview(api, offered=types, models=models, capacity=capacity, **values)
     return {"offered": offered, "suited": suited, "shown": shown}
+
+
+def type_choices(model: Model | None, capacity: Capacity | None) -> list[dict[str, str]]:
+    """The GPU types that the model can use; with their GPUs where a cluster is known."""
+    return [
+        {
+            "value": each,
+            "label": f"{each} ({plural(capacity[each], 'GPU')})" if capacity else each,
+        }
+        for each in gpu_order(types_of(model, capacity))
+    ]
 
 
 async def suit(
@@ -164,16 +188,10 @@ async def suit(
 ) -> Changes:
     """Offer the GPU types that the model can use, and say what an empty batch size means."""
     model = named_model(models, name)
-    types = gpu_order(types_of(model, capacity))
-    kept = [each for each in chosen or () if each in types]
-    changes: dict[str, object] = {"batch": "", "max_batch": ""}
-    changes["types"] = [
-        {
-            "value": each,
-            "label": f"{each} ({plural(capacity[each], 'GPU')})" if capacity else each,
-        }
-        for each in types
-    ]
+    types = type_choices(model, capacity)
+    offered = {each["value"] for each in types}
+    kept = [each for each in chosen or () if each in offered]
+    changes: dict[str, object] = {"types": types, "batch": "", "max_batch": ""}
     if model is None:  # before the models have come, the types of the address stay
         return {**changes, "chosen": kept} if models else changes
     own = f"{count(model['initial_batch_size'])}, the model's own"
