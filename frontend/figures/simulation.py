@@ -15,7 +15,7 @@ from frontend.formatting import rho_by
 from frontend.theme import DASHES, SERIES, gpu_colour, gpu_order, palette
 from maat.api.simulation_answers import Distribution, DrawnRun
 
-_WAIT = "It shows when a run of this simulation has finished."
+_WAIT = "No run of this simulation has finished."
 FEW_JOBS = 30
 _DECADES = [step * 10.0**power for power in range(-4, 5) for step in (1, 2, 5)]
 

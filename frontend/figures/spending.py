@@ -13,7 +13,7 @@ from frontend.formatting import number, plural
 from frontend.theme import SERIES, gpu_colour, gpu_order, palette, template
 from maat.api.simulation_answers import DrawnRun
 
-_WAIT = "It shows when a run of this simulation has finished."
+_WAIT = "No run of this simulation has finished."
 MODELS_PER_ROW = 3
 BAR_HEIGHT, GAP, ABOVE, BELOW = (
     26,
