@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.service.running import NODES, await_jobs, running
 from benchmarks.table import Cell, Figures
 from maat.api.forecasts import ForecastOut
-from maat.client import Client, calls
+from maat.client import Client, Unreachable, calls
 from maat.client.calls import RawBody
 from maat.workloads.generators import generate
 
@@ -94,7 +94,10 @@ def _asked(
     first: float | None = None
     while forecast["state"] in ("queued", "running"):
         time.sleep(LOOK_SECONDS)
-        forecast = client.forecast(forecast["id"])
+        try:
+            forecast = client.forecast(forecast["id"])
+        except Unreachable:  # a busy machine may close a connection that is about to be used
+            continue
         if first is None and forecast["draws"]:
             first = time.perf_counter() - begun
     wall = time.perf_counter() - begun
