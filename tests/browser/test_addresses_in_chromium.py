@@ -110,7 +110,7 @@ def test_links_lead_to_the_cluster_that_is_shown_also_in_a_new_tab(two: Any, ope
 
     without = [href for href in hrefs if "cluster=" not in href]
     assert [
-        href for href in without if not re.match(r"/(docs|measurements|admin|jobs/job_)", href)
+        href for href in without if not re.match(r"/(docs|help|measurements|admin|jobs/job_)", href)
     ] == []
 
 

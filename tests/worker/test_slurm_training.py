@@ -65,6 +65,7 @@ def test_the_gpus_of_an_attempt_are_those_that_slurm_names(site: SlurmTraining) 
     assert site.attempts(job_id)[-1].gpus_by_node == {"a100-0": [1]}
     assert site.holds() == [("a100-0", 1)]
     assert site.state(job_id) == JobState.RUNNING
+    site.look_until(lambda: len(spans_of(site.database, job_id)) == 2)
     ordered, named = spans_of(site.database, job_id)
     assert (ordered.gpu_count, named.gpu_count) == (1, 1)
     assert ordered.to_seconds == named.from_seconds

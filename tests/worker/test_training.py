@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from functools import partial
+from pathlib import Path
 
 import pytest
 from live_samples import assert_history_is_whole, job, spans_of, states_of
@@ -122,15 +123,20 @@ def test_the_next_look_tells_a_command_that_it_is_cancelled(cluster: TrainingClu
     assert attempt.stop_told  # it may have ended at once
 
 
-def test_while_a_command_is_about_to_end_one_looks_more_often(cluster: TrainingCluster) -> None:
+def test_while_a_command_is_about_to_end_one_looks_more_often(
+    cluster: TrainingCluster, tmp_path: Path
+) -> None:
+    may_end = tmp_path / "may-end"
+    waits = f"while [ ! -e {may_end} ]; do sleep 0.05; done"
     job_id = cluster.submit(
-        "/bin/sh", "-c", "trap 'sleep 0.5; exit' TERM; while :; do sleep 0.1; done"
+        "/bin/sh", "-c", f"trap '{waits}; exit' TERM; while :; do sleep 0.1; done"
     )
     cluster.round()
     cluster.look_until(lambda: cluster.attempt_state(job_id) == AttemptState.RUNNING)
     assert not cluster.look()
     cluster.ask_to_end(job_id, StopReason.PREEMPTED)
     assert cluster.look()
+    may_end.touch()
     cluster.look_until(lambda: cluster.has_ended(job_id))
     assert not cluster.look()
 
