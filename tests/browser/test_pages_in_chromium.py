@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 
 from browser.conftest import wait_until
 from browser.pages import await_value, wait_in_page, without_push
+from frontend.pages.jobs.columns import USUAL
 
 pytestmark = pytest.mark.needs_chromium
 
@@ -440,7 +441,9 @@ def test_every_column_of_the_jobs_has_room_and_a_long_name_keeps_its_end(
     if not server.client.jobs(q=name)["items"]:
         server.client.submit_job({"name": name, "model": "deepspeech2"})
     inside.page.set_viewport_size({"width": width, "height": 900})
-    page = inside.follow(f"{server.url}/jobs?q=team16")
+    columns = (*USUAL, "restarts") if restarts else ()
+    chosen = "".join(f"&column={column}" for column in columns)
+    page = inside.follow(f"{server.url}/jobs?q=team16{chosen}")
     link = page.locator(".ag-row a")
     expect(link).to_have_text(name)
     expect(page.locator(".ag-header-cell", has_text="Restarts")).to_have_count(restarts)
