@@ -247,9 +247,9 @@ async def ask(
 ) -> Changes:
     """Ask, or show what is wrong beside its field."""
     if not clicks:
-        return NOTHING
+        return _beside(typed, {})  # of as many fields as there are, an answer names each
     if not cluster_id or cluster_id == NO_CLUSTER:
-        return over(without_cluster(_NO_CLUSTER_HINT))
+        return {**over(without_cluster(_NO_CLUSTER_HINT)), **_beside(typed, {})}
     changes = changes_of(question, typed)
     if not changes:
         return {**over(html.Div(_NOTHING, className="hint")), **_beside(typed, {})}
