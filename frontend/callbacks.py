@@ -16,6 +16,7 @@ from functools import wraps
 from typing import Literal, TypeAlias, cast
 
 from dash import Dash, Input, Output, State, ctx, no_update
+from dash.exceptions import PreventUpdate
 
 Changes: TypeAlias = Mapping[str, object]
 """Name of an output -> its new value. An output that is absent keeps its value."""
@@ -46,7 +47,10 @@ def answer(
     """
 
     async def call(**given: object) -> dict[str, object]:
-        return all_of(output, await function(**given))
+        changes = await function(**given)
+        if not changes:
+            raise PreventUpdate  # no value stands for an output of as many components as there are
+        return all_of(output, changes)
 
     app.callback(
         output=dict(output),

@@ -1,4 +1,4 @@
-"""How long whoever asks a what-if question waits: over REST, answered by the worker of `maat up`.
+"""Seconds from a what-if question over REST to its answer by the worker of `maat up`.
 
 A live cluster of 64 GPUs with 100 jobs, whose rounds and forecasts go on: jobs of a trace,
 or jobs that nearly all outlast the 14 days that a forecast looks ahead.
@@ -21,6 +21,7 @@ from maat.client.calls import RawBody
 from maat.workloads.generators import generate
 
 GPUS, JOBS, SPEED, TIMES = 64, 100, 6.0, 3
+MOST_SECONDS = 300.0
 LOOK_SECONDS = 0.1
 WORK_SCALES = {"philly": 1.0, "philly, 100 times the work": 100.0}
 COLUMNS = {
@@ -94,6 +95,8 @@ def _asked(
     first: float | None = None
     while forecast["state"] in ("queued", "running"):
         time.sleep(LOOK_SECONDS)
+        if time.perf_counter() - begun > MOST_SECONDS:
+            raise RuntimeError(f"a question has no answer after {MOST_SECONDS:g} s")
         try:
             forecast = client.forecast(forecast["id"])
         except Unreachable:  # a busy machine may close a connection that is about to be used

@@ -6,7 +6,6 @@
     const { maat } = window;
     const WAIT = 200; // milliseconds: several fields change at once
     const LONGEST = 1000; // characters of a value, as in components/form_address.py
-    const PREFIX = 'simulate-';
     let writing = null;
 
     /* A field's value as it stands in the address: texts, none if it is empty. */
@@ -46,17 +45,4 @@
         const names = tooLong.map((id) => labelOf(id, nameOf)).join(', ');
         return names ? `Too long for this page's address: ${names}.` : '';
     };
-
-    /* In an address, `cluster` is the cluster that is shown; that of a simulation is `gpus`. */
-    const inSimulate = (id) => {
-        const name = id.slice(PREFIX.length);
-        return name === 'cluster' ? 'gpus' : name;
-    };
-
-    maat.callbacks({
-        simulateInUrl(usual) {
-            const inputs = window.dash_clientside.callback_context.inputs_list.slice(1);
-            return maat.formInUrl('/simulate', inSimulate, { inputs, shown: inputs, usual });
-        },
-    });
 })();

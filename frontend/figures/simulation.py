@@ -15,7 +15,7 @@ from frontend.formatting import rho_by
 from frontend.theme import DASHES, SERIES, gpu_colour, gpu_order, palette
 from maat.api.simulation_answers import Distribution, DrawnRun
 
-_WAIT = "No run of this simulation has finished."
+NO_RUN = "No run of this simulation has finished."
 FEW_JOBS = 30
 _DECADES = [step * 10.0**power for power in range(-4, 5) for step in (1, 2, 5)]
 
@@ -85,7 +85,7 @@ def jct_figure(runs: Mapping[str, DrawnRun], *, scheme: str | None, height: int 
     """CDF: job completion time (hours, logarithmic) x share of jobs, one line per run."""
     hours = {name: run["jct_hours"] for name, run in runs.items() if run["jct_hours"]["points"]}
     if not hours:
-        return empty_figure(scheme, "No job completion times yet", _WAIT, height=height)
+        return empty_figure(scheme, "No job completion times yet", NO_RUN, height=height)
     return _cdf_figure(hours, _ids(runs), x="JCT (hours)", scheme=scheme, height=height, log=True)
 
 
@@ -115,7 +115,7 @@ def no_fairness(runs: Mapping[str, DrawnRun]) -> tuple[str, str]:
     """Why no job has a rho by this rule, and what to do."""
     finished = [run for run in runs.values() if run["jct_hours"]["known"]]
     if not finished:
-        return "No finish-time fairness yet", _WAIT
+        return "No finish-time fairness yet", NO_RUN
     return (
         f"No {rho_by(finished[0]['fairness_rule'])}",
         "An earlier version did not compute it: simulate again, or choose another rule.",
@@ -129,7 +129,7 @@ def gpu_hours_figure(
     totals = {name: run["gpu_hours_by_type"] for name, run in runs.items()}
     types = gpu_order(gpu_type for hours in totals.values() for gpu_type in hours)
     if not types:
-        return empty_figure(scheme, "No GPU-hours yet", _WAIT, height=height)
+        return empty_figure(scheme, "No GPU-hours yet", NO_RUN, height=height)
     drawn = figure(scheme, x="GPU-hours", y="Run", height=height)
     for gpu_type in types:
         drawn.add_trace(
@@ -158,7 +158,7 @@ def contention_figure(
     """Step lines: time since the trace's start (hours) x active jobs, one per run."""
     lines = {name: run["contention"] for name, run in runs.items() if run["contention"]}
     if not lines:
-        return empty_figure(scheme, "No contention yet", _WAIT, height=height)
+        return empty_figure(scheme, "No contention yet", NO_RUN, height=height)
     drawn = figure(scheme, x="Time (hours)", y="Contention (jobs active)", height=height)
     for index, (name, points) in enumerate(lines.items()):
         colour, dash = _style(index)

@@ -8,12 +8,12 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from frontend.figures.base import empty_figure, figure, name_runs
+from frontend.figures.simulation import NO_RUN
 from frontend.figures.texts import escape
 from frontend.formatting import number, plural
 from frontend.theme import SERIES, gpu_colour, gpu_order, palette, template
 from maat.api.simulation_answers import DrawnRun
 
-_WAIT = "No run of this simulation has finished."
 MODELS_PER_ROW = 3
 BAR_HEIGHT, GAP, ABOVE, BELOW = (
     26,
@@ -32,7 +32,7 @@ def model_hours_figure(runs: Mapping[str, DrawnRun], *, scheme: str | None) -> g
     hours = {name: _per_job(run) for name, run in runs.items()}
     models = sorted({model for of_run in hours.values() for model in of_run})
     if not models:
-        return empty_figure(scheme, "No GPU-hours yet", _WAIT, height=240)
+        return empty_figure(scheme, "No GPU-hours yet", NO_RUN, height=240)
     columns = min(len(models), MODELS_PER_ROW)
     rows = -(-len(models) // columns)
     panels = rows * (BAR_HEIGHT * len(runs) + GAP) - GAP
@@ -119,7 +119,7 @@ def decision_time_figure(
     """
     times = {name: run["policy_seconds"] for name, run in runs.items() if run["policy_seconds"]}
     if not times:
-        return empty_figure(scheme, "No decision times yet", _WAIT, height=height)
+        return empty_figure(scheme, "No decision times yet", NO_RUN, height=height)
     drawn = figure(scheme, x="Decision time per round (milliseconds)", y="Run", height=height)
     ink = palette(scheme).text
     for index, (name, seconds) in enumerate(times.items()):

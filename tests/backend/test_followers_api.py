@@ -276,7 +276,7 @@ def test_a_job_whose_forerunner_failed_is_released_alone_or_with_others(
 def test_a_resumed_job_does_not_start_without_what_failed_before_it(
     client: TestClient, submit: Submit, database: Database, in_bulk: bool
 ) -> None:
-    """Whoever ends a pause has not been asked whether the job may run without the other."""
+    """To resume ends the pause; it is no consent to run without the other job."""
     first = submit(name="prepare")["id"]
     last = submit(name="train", after=[first])["id"]
     client.post(f"{JOBS}/{last}/actions/pause").raise_for_status()

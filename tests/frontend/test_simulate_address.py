@@ -10,7 +10,7 @@ import pytest
 from frontend.addresses import not_understood
 from frontend.components import replay
 from frontend.pages.simulate import layout
-from frontend.pages.simulate_address import FIELDS, TAKES, asked_of, values_of
+from frontend.pages.simulate.address import FIELDS, TAKES, asked_of, values_of
 
 GIVEN = {
     "name": "night",

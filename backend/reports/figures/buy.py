@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from itertools import groupby
@@ -123,13 +124,22 @@ def _covered(facts: Facts, values: Sequence[TypeValue], *, by: Sequence[TypeValu
     All the time: also that in which no round decided.
     """
 
+    decided = _decided_hours(values)
+
     def of_type(gpu_type: str) -> float:
-        decided = sum(one.hours for one in values if one.gpu_type == gpu_type)
-        hours = max(decided, facts.elapsed_hours)
+        hours = max(decided[gpu_type], facts.elapsed_hours)
         known = sum(one.covered * one.hours for one in by if one.gpu_type == gpu_type)
         return known / hours if hours else 0.0
 
-    return min(of_type(gpu_type) for gpu_type in {one.gpu_type for one in values})
+    return min(of_type(gpu_type) for gpu_type in decided)
+
+
+def _decided_hours(values: Sequence[TypeValue]) -> Mapping[str, float]:
+    """Return the hours for which rounds stand, of all policies, by GPU type."""
+    hours: dict[str, float] = defaultdict(float)
+    for one in values:
+        hours[one.gpu_type] += one.hours
+    return hours
 
 
 def _unknown(values: Sequence[TypeValue], facts: Facts) -> Iterator[str]:
@@ -236,11 +246,8 @@ def _objectives(values: Sequence[TypeValue]) -> Iterator[str]:
 
 def _without_rounds(values: Sequence[TypeValue], elapsed: float) -> Iterator[str]:
     """Say for how much of the time no round stands, as while the worker is away."""
-    of_types = {one.gpu_type: 0.0 for one in values}
-    for one in values:
-        of_types[one.gpu_type] += one.hours
-    decided = max(of_types.values(), default=0.0)
-    if of_types and decided < THIN * elapsed:
+    decided = max(_decided_hours(values).values(), default=elapsed)
+    if decided < THIN * elapsed:
         yield (
             f"Rounds decided for {words.duration(decided * 3600)} of "
             f"{words.duration(elapsed * 3600)}: of the rest no worth is known."

@@ -247,7 +247,7 @@ async def ask(
 ) -> Changes:
     """Ask, or show what is wrong beside its field."""
     if not clicks:
-        return _beside(typed, {})  # of as many fields as there are, an answer names each
+        return NOTHING
     if not cluster_id or cluster_id == NO_CLUSTER:
         return {**over(without_cluster(_NO_CLUSTER_HINT)), **_beside(typed, {})}
     changes = changes_of(question, typed)

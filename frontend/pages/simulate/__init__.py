@@ -44,7 +44,7 @@ from frontend.components.trace_fields import (
 )
 from frontend.formatting import clock, plural
 from frontend.forms import FormValues, parse_seeds
-from frontend.pages import simulate_address
+from frontend.pages.simulate import address
 from frontend.routing import QueryValue, query_value, submits
 from maat.api.simulation_answers import SimulationOut
 from maat.client import calls
@@ -95,9 +95,9 @@ def layout(replay: QueryValue = None, cluster: QueryValue = None, **query: Query
     """`replay`: hours of the cluster's past that the form opens with. `query`: its values."""
     text = query_value(replay) or ""
     hours = int(text) if is_hours(text) is None else None
-    form, asked = _form(hours), simulate_address.asked_of(query)
-    usual = simulate_address.values_of(form)
-    simulate_address.fill_in(form, asked)
+    form, asked = _form(hours), address.asked_of(query)
+    usual = address.values_of(form)
+    address.fill_in(form, asked)
     simulations = scrolls("simulate-list", skeleton(120), label="Simulations")
     return html.Div(
         [
@@ -110,7 +110,7 @@ def layout(replay: QueryValue = None, cluster: QueryValue = None, **query: Query
                 className="columns",
             ),
             *form_stores("simulate"),
-            *simulate_address.parts_of(usual, asked, cluster=query_value(cluster)),
+            *address.parts_of(usual, asked, cluster=query_value(cluster)),
             dcc.Store(id="simulate-replayed-hours", data=hours),
         ]
     )
@@ -166,7 +166,7 @@ def register(app: Dash, api: Api) -> None:
         title="Simulate",
         order=6,
         layout=layout,
-        takes={"replay": is_hours, **simulate_address.TAKES},
+        takes={"replay": is_hours, **address.TAKES},
     )
     register_trace_fields(app, api, "simulate")
     answer(
@@ -174,7 +174,7 @@ def register(app: Dash, api: Api) -> None:
         partial(fill, api),
         output={
             **{
-                name: Output(simulate_address.FIELDS[name], "value", allow_duplicate=True)
+                name: Output(address.FIELDS[name], "value", allow_duplicate=True)
                 for name in ("name", "gpus", "policies")
             },
             "live": Output("simulate-live", "value"),
@@ -187,7 +187,7 @@ def register(app: Dash, api: Api) -> None:
         state={"kept": State("simulate-asked", "data")},
         prevent_initial_call="initial_duplicate",
     )
-    simulate_address.register_address(app)
+    address.register_address(app)
     conditions.register_conditions(app, api, "simulate", policies="simulate-policies")
     register_parameters(
         app, api, "simulate", policies="simulate-policies", placers="simulate-placers"
