@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from browser.conftest import wait_until
 from browser.pages import await_value, wait_in_page, without_push
-from frontend.pages.jobs.columns import USUAL
 
 pytestmark = pytest.mark.needs_chromium
 
-# Path, and what is there only when its data has come through.
-FULL = {
-    "/cluster": "#cluster-nodes .ag-row .swatch",
-    "/submit": "#submit-preview .scatterlayer .trace",
-    "/rounds": "#round-matrix .shapelayer path",
-}
+# What is there only when the data of the submit form has come through.
+FORM_DATA = "#submit-preview .scatterlayer .trace"
 
 
 def settled(page: Page) -> None:
@@ -62,27 +55,9 @@ def test_an_empty_chart_has_the_height_of_its_words(empty_server: Any, inside: A
     assert text["y"] + text["height"] < card["y"] + card["height"]
 
 
-@pytest.mark.long
-def test_a_link_to_a_round_opens_that_round(server: Any, inside: Any) -> None:
-    number = server.client.rounds(server.cluster_id)["items"][-1]["number"]
-
-    page = inside.follow(f"{server.url}/rounds/{number}")
-
-    expect(page.locator("#round-note")).to_contain_text(f"round {number},")
-    expect(page.locator("#round-facts")).to_contain_text("Policy")
-    assert inside.witness.errors == []
-
-
-@pytest.mark.parametrize("number", ["999999", pytest.param("abc", marks=pytest.mark.long)])
-def test_a_link_to_a_round_that_is_not_there_says_so(number: str, server: Any, inside: Any) -> None:
-    page = inside.follow(f"{server.url}/rounds/{number}")
-
-    expect(page.locator("#round-facts")).to_contain_text(f"There is no round {number}")
-
-
 def test_a_job_submitted_by_the_form_is_shown_and_listed(server: Any, inside: Any) -> None:
     page = inside.follow(server.url + "/submit")
-    page.wait_for_selector(FULL["/submit"], state="attached")
+    page.wait_for_selector(FORM_DATA, state="attached")
 
     page.fill("#submit-name", "from-the-form")
     page.click("#submit-button")
@@ -102,7 +77,7 @@ def test_a_form_is_sent_by_the_keyboard_alone(server: Any, inside: Any) -> None:
     settled(page)
 
     page.keyboard.press("n")
-    page.wait_for_selector(FULL["/submit"], state="attached")
+    page.wait_for_selector(FORM_DATA, state="attached")
     page.locator("#submit-name").focus()
     page.keyboard.type("by-keyboard")
     page.keyboard.press("Enter")
@@ -114,7 +89,7 @@ def test_a_wrong_field_has_its_error_beside_it_and_the_form_keeps_its_values(
     server: Any, inside: Any
 ) -> None:
     page = inside.follow(server.url + "/submit")
-    page.wait_for_selector(FULL["/submit"], state="attached")
+    page.wait_for_selector(FORM_DATA, state="attached")
 
     page.fill("#submit-name", "too-greedy")
     page.fill("#submit-min-gpus", "8")
@@ -143,49 +118,6 @@ def test_a_job_is_cancelled_only_after_it_is_confirmed(server: Any, inside: Any)
         page.locator(".page-head .state, #job-actions .caption", has_text="cancel").first
     ).to_be_visible()
     assert server.client.job(job["id"])["cancel_requested"]
-
-
-@pytest.mark.long
-def test_filters_stand_in_the_url_and_a_pasted_url_shows_the_same(
-    server: Any, open_tab: Any
-) -> None:
-    server.client.submit_job({"name": "needle-1", "model": "bert"})
-    first = open_tab().open(server.url + "/jobs")
-    expect(first.locator(".ag-row a").first).to_be_visible()
-
-    first.keyboard.press("/")
-    first.keyboard.type("needle-1")
-
-    expect(first.locator(".ag-row a")).to_have_text(["needle-1"])
-    assert first.url.endswith(f"/jobs?cluster={server.cluster_id}&q=needle-1")
-    second = open_tab().open(first.url)
-    expect(second.locator(".ag-row a")).to_have_text(["needle-1"])
-    expect(second.locator("#jobs-search")).to_have_value("needle-1")
-
-
-def test_one_click_adds_demo_jobs(server: Any, inside: Any) -> None:
-    before = server.client.jobs(count="exact")["total"]
-    page = inside.follow(server.url + "/jobs")
-    expect(page.locator(".ag-row a").first).to_be_visible()
-
-    page.click("#jobs-demo")
-
-    expect(page.get_by_text("20 demo jobs added")).to_be_visible()
-    assert server.client.jobs(count="exact")["total"] == before + 20
-
-
-def test_a_round_has_its_own_address_with_the_chosen_cells_framed(server: Any, inside: Any) -> None:
-    latest = server.client.round(server.cluster_id)
-    page = inside.follow(server.url + "/rounds")
-
-    page.locator("#rounds-grid").get_by_role("link", name=str(latest["number"]), exact=True).click()
-
-    expect(page.locator("#round-note")).to_contain_text(f"round {latest['number']},")
-    assert f"/rounds/{latest['number']}?cluster={server.cluster_id}" in page.url
-    chosen = [column for column in latest["record"]["chosen"] if column is not None]
-    expect(page.locator("#round-matrix .layer-above .shapelayer path")).to_have_count(
-        2 * len(chosen)
-    )
 
 
 def test_dark_follows_the_system_and_the_switch_overrides_and_is_kept(
@@ -376,7 +308,7 @@ def test_a_full_disk_is_told_on_every_page(server: Any, tab: Any) -> None:
 @pytest.mark.long
 def test_a_page_that_follows_from_a_press_begins_at_its_top(server: Any, tab: Any) -> None:
     page = tab.open(server.url + "/submit")
-    page.wait_for_selector(FULL["/submit"], state="attached")
+    page.wait_for_selector(FORM_DATA, state="attached")
     page.fill("#submit-name", "from-below")
     page.evaluate(
         "document.querySelector('#content').style.minHeight = '3000px'; window.scrollTo(0, 400)"
@@ -389,94 +321,6 @@ def test_a_page_that_follows_from_a_press_begins_at_its_top(server: Any, tab: An
     assert page.evaluate("window.scrollY") == 0
 
 
-def test_the_rounds_page_speaks_of_one_latest_round(server: Any, inside: Any) -> None:
-    page = inside.follow(server.url + "/rounds")
-    page.wait_for_selector(FULL["/rounds"], state="attached")
-    agreed, ahead = set(), list[tuple[int, int]]()
-
-    def numbers() -> bool:
-        """Read both numbers between two redraws.
-
-        A busy browser draws the grid after the note, never before it.
-        """
-        note, first = page.evaluate(
-            "[document.querySelector('#round-note').textContent,"
-            " document.querySelector('#rounds-grid [row-index=\"0\"] a').textContent]"
-        )
-        said = int(re.search(r"round ([\d ]+),", note)[1].replace(" ", ""))  # type: ignore[index]
-        listed = int(first)
-        if said == listed:
-            agreed.add(said)
-        elif listed > said:
-            ahead.append((said, listed))
-        return len(agreed) > 4
-
-    wait_until(numbers, "five rounds of which both speak")
-    assert ahead == []
-
-
-def test_usual_names_of_jobs_are_whole_at_1280_pixels_below_a_sentence_on_who_waits(
-    server: Any, inside: Any
-) -> None:
-    name = "deepspeech2-long-run-0023-16"
-    if not server.client.jobs(q=name)["items"]:
-        server.client.submit_job({"name": name, "model": "deepspeech2"})
-    page = inside.follow(f"{server.url}/jobs?q={name}")
-    begin = page.locator(".ag-row a .cut-begin")
-
-    expect(page.locator("#jobs-verdict")).to_contain_text("of 1 job")
-    wait_in_page(
-        page,
-        "(begin => begin && begin.scrollWidth <= begin.clientWidth + 1)"
-        "(document.querySelector('.ag-row a .cut-begin'))",
-    )
-    assert begin.text_content() == name[:-10]
-
-
-@pytest.mark.parametrize(("width", "restarts"), [(1280, 0), (1920, 1)])
-def test_every_column_of_the_jobs_has_room_and_a_long_name_keeps_its_end(
-    width: int, restarts: int, server: Any, inside: Any
-) -> None:
-    name = "team16-evaluation-of-the-large-model-0042"
-    if not server.client.jobs(q=name)["items"]:
-        server.client.submit_job({"name": name, "model": "deepspeech2"})
-    inside.page.set_viewport_size({"width": width, "height": 900})
-    columns = (*USUAL, "restarts") if restarts else ()
-    chosen = "".join(f"&column={column}" for column in columns)
-    page = inside.follow(f"{server.url}/jobs?q=team16{chosen}")
-    link = page.locator(".ag-row a")
-    expect(link).to_have_text(name)
-    expect(page.locator(".ag-header-cell", has_text="Restarts")).to_have_count(restarts)
-
-    cut = page.evaluate(
-        """() => [...document.querySelectorAll(
-                '.ag-header-cell-text, .ag-row .ag-cell:not([col-id="name"])')]
-            .filter(cell => cell.scrollWidth > cell.clientWidth).map(cell => cell.textContent)"""
-    )
-    end = link.locator("span").last
-
-    assert cut == []
-    assert end.text_content() == name[-10:]
-    assert end.evaluate(
-        "end => end.getBoundingClientRect().right"
-        " <= end.closest('.ag-cell').getBoundingClientRect().right"
-    )
-    viewport = page.locator(".ag-center-cols-viewport")
-    assert viewport.evaluate("grid => grid.scrollWidth <= grid.clientWidth")
-
-
-@pytest.mark.long
-def test_the_matrix_of_a_round_has_its_height_when_its_address_is_opened(
-    server: Any, tab: Any
-) -> None:
-    number = server.client.rounds(server.cluster_id)["items"][0]["number"]
-    page = tab.open(f"{server.url}/rounds/{number}")
-
-    page.wait_for_selector("#round-matrix .shapelayer path", state="attached")
-
-    wait_in_page(page, "document.querySelector('#round-matrix').clientHeight > 200")
-
-
 def test_a_service_that_stands_still_does_not_look_alive(server: Any, tab: Any) -> None:
     without_push(tab.page)
     page = tab.open(server.url + "/")
@@ -485,71 +329,3 @@ def test_a_service_that_stands_still_does_not_look_alive(server: Any, tab: Any) 
     page.route("**/api/v1/health", lambda _unanswered: None)
 
     expect(page.locator("#freshness-text")).to_contain_text("retrying")
-
-
-def test_every_label_of_the_matrix_can_be_read_on_a_phone(server: Any, inside: Any) -> None:
-    inside.page.set_viewport_size({"width": 390, "height": 844})
-    page = inside.follow(f"{server.url}/rounds")
-    page.wait_for_selector("#round-matrix .shapelayer path", state="attached")
-
-    labels = page.locator("#round-matrix .xaxislayer-above .xtick text")
-    wait_in_page(
-        page,
-        "document.querySelector('#round-matrix-room').style.minWidth"
-        " && document.querySelector('#round-matrix svg').clientWidth > 400",
-    )
-    boxes = sorted(
-        labels.evaluate_all(
-            "labels => labels.map(label => label.getBoundingClientRect())"
-            ".map(box => [box.left, box.right])"
-        )
-    )
-
-    assert len(boxes) > 5
-    assert [one for one, other in pairwise(boxes) if other[0] < one[1] - 1] == []
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-
-
-def test_long_names_of_jobs_are_told_apart_on_one_line_of_a_phone(server: Any, inside: Any) -> None:
-    names = [
-        f"vision-sweep-lr-{rate}-batch-{batch}-seed-0"
-        for rate in ("0.1", "0.2")
-        for batch in (64, 128)
-    ]
-    server.client.submit_jobs([{"name": name, "model": "cifar10"} for name in names])
-    inside.page.set_viewport_size({"width": 390, "height": 844})
-    page = inside.follow(f"{server.url}/jobs?q=vision-sweep&sort=name")
-    links = page.locator(".ag-row a.cut-in-middle")
-    expect(links).to_have_text(sorted(names))
-
-    seen = page.evaluate(
-        """() => [...document.querySelectorAll('.ag-row a.cut-in-middle')].map(link =>
-            [...link.children].map(part => {
-                const share = Math.min(1, part.clientWidth / part.scrollWidth || 1);
-                const letters = part.textContent.length * share;
-                return part.textContent.slice(0, Math.floor(letters));
-            }).join('…'))"""
-    )
-    assert len(set(seen)) == len(names)
-    tops = "link => [...link.children].map(part => part.getBoundingClientRect().top)"
-    assert len(set(links.first.evaluate(tops))) == 1
-    assert page.evaluate(
-        "[...document.querySelectorAll('.cut-begin + span')]"
-        ".every(end => end.getBoundingClientRect().right"
-        " <= end.closest('.ag-cell').getBoundingClientRect().right)"
-    )
-    cell = page.locator(".ag-row [col-id='name']").first
-    assert cell.evaluate("cell => cell.scrollHeight <= cell.clientHeight + 1")
-    cell.focus()
-    if page.evaluate(
-        "document.querySelector('.cut-begin').scrollWidth"
-        " > document.querySelector('.cut-begin').clientWidth + 1"
-    ):
-        expect(page.locator("#name-tip")).to_have_text(sorted(names)[0])
-
-    page.set_viewport_size({"width": 1600, "height": 844})
-    wait_in_page(
-        page,
-        "[...document.querySelectorAll('.cut-begin')]"
-        ".every(begin => begin.scrollWidth <= begin.clientWidth)",
-    )
