@@ -10,7 +10,7 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
-from frontend.addresses import add_page
+from frontend.addresses import add_page, among
 from frontend.api import Api, Failure
 from frontend.callbacks import Changes, answer
 from frontend.components import conditions
@@ -23,6 +23,7 @@ from frontend.components.cards import (
     scrolls,
     skeleton,
 )
+from frontend.components.laboratory_address import LaboratoryAddress
 from frontend.components.laboratory_form import (
     SEEDS_EXAMPLE,
     SEEDS_WRONG,
@@ -51,7 +52,7 @@ from frontend.components.trace_fields import (
 )
 from frontend.formatting import clock
 from frontend.forms import FormValues, parse_seeds
-from frontend.routing import in_browser, submits
+from frontend.routing import QueryValue, in_browser, submits
 from maat.api.sweeps import SweepDetail, SweepOut
 from maat.client import calls
 from maat.client.calls import RawBody
@@ -106,24 +107,65 @@ FIELDS = (
     "values2",
     "seeds",
 )
+ADDRESS = LaboratoryAddress(
+    prefix="sweeps",
+    names=(
+        "name",
+        "kind",
+        "family",
+        "jobs",
+        "hours",
+        "gpus",
+        "window",
+        "policy",
+        "placer",
+        "fidelity",
+        "vary1",
+        "values1",
+        "vary2",
+        "values2",
+        "seeds",
+    ),
+    offered=("policy", "placer", "fidelity"),
+    choices={
+        "vary1": among("setting", EXAMPLES),
+        "vary2": among("setting", (NOTHING, *EXAMPLES)),
+    },
+)
 
 
-def layout(**_query: object) -> html.Div:
+def layout(**query: QueryValue) -> html.Div:
+    """`query`: values of the form."""
+    form, asked = _form(), ADDRESS.asked_of(query)
+    usual = ADDRESS.values_of(form)
+    ADDRESS.fill_in(form, _with_examples(asked))
+    form["sweeps-values2"].disabled = form["sweeps-vary2"].value == NOTHING
     sweeps = scrolls("sweeps-list", skeleton(120), label="Sweeps")
     return html.Div(
         [
             page_title("Sweeps", link_button("Compare policies", "/simulate")),
             html.Div(
                 [
-                    card("Vary a setting", _form(), className="span-5"),
+                    card("Vary a setting", form, className="span-5"),
                     card("Sweeps", sweeps, className="span-7"),
                 ],
                 className="columns",
             ),
             *form_stores("sweeps"),
+            *ADDRESS.parts(usual),
             dcc.Store(id="sweeps-examples", data=EXAMPLES),
         ]
     )
+
+
+def _with_examples(asked: FormValues) -> FormValues:
+    """Add the values to try of each setting of an address that gives none, as a choice would."""
+    examples = {
+        f"values{which}": EXAMPLES.get(asked[f"vary{which}"], "")
+        for which in ("1", "2")
+        if f"vary{which}" in asked
+    }
+    return {**examples, **asked}
 
 
 def _form() -> html.Div:
@@ -183,8 +225,15 @@ def _select(select_id: str, label: str, options: Sequence[tuple[str, str]]) -> d
 
 def register(app: Dash, api: Api) -> None:
     add_page(
-        __name__, path="/sweeps", name="Sweeps", title="Sweeps", order=7, layout=layout, takes={}
+        __name__,
+        path="/sweeps",
+        name="Sweeps",
+        title="Sweeps",
+        order=7,
+        layout=layout,
+        takes=ADDRESS.takes,
     )
+    ADDRESS.register(app)
     register_trace_fields(app, api, "sweeps")
     conditions.register_conditions(app, api, "sweeps", policies="sweeps-policy")
     register_parameters(app, api, "sweeps", policies="sweeps-policy", placers="sweeps-placer")

@@ -15,6 +15,7 @@ from frontend.api import Api, Failure
 from frontend.callbacks import Changes, answer
 from frontend.components import conditions
 from frontend.components.cards import card, empty_state, error_state, page_title, scrolls, skeleton
+from frontend.components.laboratory_address import LaboratoryAddress
 from frontend.components.laboratory_form import (
     SEEDS_WRONG,
     LaboratoryForm,
@@ -44,7 +45,6 @@ from frontend.components.trace_fields import (
 )
 from frontend.formatting import clock, plural
 from frontend.forms import FormValues, parse_seeds
-from frontend.pages.simulate import address
 from frontend.routing import QueryValue, query_value, submits
 from maat.api.simulation_answers import SimulationOut
 from maat.client import calls
@@ -89,15 +89,39 @@ FIELDS = (
     "seeds",
     "fidelity",
 )
+ADDRESS = LaboratoryAddress(
+    prefix="simulate",
+    names=(
+        "name",
+        "kind",
+        "family",
+        "jobs",
+        "hours",
+        "seed",
+        "gpus",
+        "draws",
+        "window",
+        "policies",
+        "placers",
+        "seeds",
+        "fidelity",
+    ),
+    lists=frozenset({"policies", "placers"}),
+    offered=("policies", "placers", "fidelity"),
+)
 
 
 def layout(replay: QueryValue = None, cluster: QueryValue = None, **query: QueryValue) -> html.Div:
     """`replay`: hours of the cluster's past that the form opens with. `query`: its values."""
     text = query_value(replay) or ""
     hours = int(text) if is_hours(text) is None else None
-    form, asked = _form(hours), address.asked_of(query)
-    usual = address.values_of(form)
-    address.fill_in(form, asked)
+    form, asked = _form(hours), ADDRESS.asked_of(query)
+    usual = ADDRESS.values_of(form)
+    ADDRESS.fill_in(form, asked)
+    kept = {
+        "cluster": query_value(cluster),
+        "fields": [name for name in ADDRESS.names if name in asked],
+    }
     simulations = scrolls("simulate-list", skeleton(120), label="Simulations")
     return html.Div(
         [
@@ -110,7 +134,9 @@ def layout(replay: QueryValue = None, cluster: QueryValue = None, **query: Query
                 className="columns",
             ),
             *form_stores("simulate"),
-            *address.parts_of(usual, asked, cluster=query_value(cluster)),
+            *ADDRESS.parts(usual),
+            # A replay of the cluster that the address names leaves what the address says.
+            dcc.Store(id="simulate-asked", data=kept),
             dcc.Store(id="simulate-replayed-hours", data=hours),
         ]
     )
@@ -166,7 +192,7 @@ def register(app: Dash, api: Api) -> None:
         title="Simulate",
         order=6,
         layout=layout,
-        takes={"replay": is_hours, **address.TAKES},
+        takes={"replay": is_hours, **ADDRESS.takes},
     )
     register_trace_fields(app, api, "simulate")
     answer(
@@ -174,7 +200,7 @@ def register(app: Dash, api: Api) -> None:
         partial(fill, api),
         output={
             **{
-                name: Output(address.FIELDS[name], "value", allow_duplicate=True)
+                name: Output(ADDRESS.fields[name], "value", allow_duplicate=True)
                 for name in ("name", "gpus", "policies")
             },
             "live": Output("simulate-live", "value"),
@@ -187,7 +213,7 @@ def register(app: Dash, api: Api) -> None:
         state={"kept": State("simulate-asked", "data")},
         prevent_initial_call="initial_duplicate",
     )
-    address.register_address(app)
+    ADDRESS.register(app)
     conditions.register_conditions(app, api, "simulate", policies="simulate-policies")
     register_parameters(
         app, api, "simulate", policies="simulate-policies", placers="simulate-placers"

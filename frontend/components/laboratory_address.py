@@ -1,0 +1,137 @@
+"""The plain values of a form of the laboratory in its page's address.
+
+Files, conditions and parameters of policies are not among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+
+from dash import Dash, Input, Output, dcc, html
+from dash.development.base_component import Component
+
+from frontend.addresses import Check, among, quoted
+from frontend.components.form_address import EMPTY, asked_values, number_of, too_long
+from frontend.components.laboratory_form import SEEDS_WRONG
+from frontend.components.replay import wrong_hours
+from frontend.components.trace_fields import FAMILIES, KINDS, MAX_TRACES
+from frontend.forms import FormValues, parse_seeds, wrong_number
+from frontend.routing import QueryValue, in_browser
+from maat.api.simulations import GeneratedTrace
+
+_OF_TRACE = ("jobs", "hours", "seed")
+_NUMBERS = (*_OF_TRACE, "draws", "window")
+_CHOICES = {
+    "kind": among("kind of trace", (name for name, _ in KINDS)),
+    "family": among("family of traces", (name for name, _ in FAMILIES)),
+}
+
+
+@dataclass(frozen=True)
+class LaboratoryAddress:
+    """The fields of one form that stand in the address of its page, `/prefix`.
+
+    Attributes:
+        prefix: Of every id.
+        names: What the fields are called in the address. There `cluster` is the cluster that is
+            shown; that of a simulation is `gpus`.
+        lists: Those of several values.
+        offered: Those whose choices the service lists after the page has opened.
+        choices: Those that take one of some words, beside those that choose the trace.
+    """
+
+    prefix: str
+    names: Sequence[str]
+    lists: frozenset[str] = frozenset()
+    offered: Sequence[str] = ()
+    choices: Mapping[str, Check] = field(default_factory=dict)
+
+    @cached_property
+    def fields(self) -> Mapping[str, str]:
+        """The id of each field, by its name in the address."""
+        return {
+            name: f"{self.prefix}-{'cluster' if name == 'gpus' else name}" for name in self.names
+        }
+
+    @cached_property
+    def takes(self) -> Mapping[str, Check]:
+        """What the address takes, each with its check."""
+        known = {**_CHOICES, **self.choices}
+        return {
+            **{name: known.get(name) or partial(_check, name) for name in self.names},
+            EMPTY: among("field to empty", self.names),
+        }
+
+    def asked_of(self, query: Mapping[str, QueryValue]) -> FormValues:
+        """Return the values of an address, by field; what the form cannot take is left out."""
+        return asked_values(query, self.takes, lists=self.lists, held=_held)
+
+    def values_of(self, form: Component) -> FormValues:
+        """Return what the fields of a form hold."""
+        return {name: form[field_id].value for name, field_id in self.fields.items()}
+
+    def fill_in(self, form: Component, asked: FormValues) -> None:
+        """Put the values of an address into the fields."""
+        for name, value in asked.items():
+            held = form[self.fields[name]]
+            held.value = value
+            if name in self.offered:
+                known = {one["value"] if isinstance(one, dict) else one for one in held.data}
+                chosen: Sequence[str] = value if isinstance(value, list) else [value]
+                held.data = [*held.data, *(one for one in chosen if one and one not in known)]
+
+    def parts(self, usual: FormValues) -> list[Component]:
+        """Return what the script reads, and where it says what is too long for the address.
+
+        `usual`: what the form holds by itself.
+        """
+        return [
+            dcc.Store(id=f"{self.prefix}-usual", data=dict(usual)),
+            html.Div(id=f"{self.prefix}-long", className="hint", role="status"),
+        ]
+
+    def register(self, app: Dash) -> None:
+        """Register that the address follows the form."""
+        in_browser(
+            app,
+            "laboratoryInUrl",
+            Output(f"{self.prefix}-long", "children"),
+            Input(f"{self.prefix}-usual", "data"),
+            *[Input(field_id, "value") for field_id in self.fields.values()],
+        )
+
+
+def _check(name: str, value: str) -> str | None:
+    """Return why the form cannot take a value of this field."""
+    wrong = _wrong(name, value)
+    return f"{name.capitalize()}: {quoted(value)} is not taken. {wrong}" if wrong else None
+
+
+def _wrong(name: str, value: str) -> str:
+    if wrong := too_long(value):
+        return wrong
+    number = _number(name, value)
+    if name in _OF_TRACE:
+        return wrong_number(GeneratedTrace, name, value if number is None else number)
+    if name == "draws":
+        fits = isinstance(number, int) and 1 <= number <= MAX_TRACES
+        return "" if fits else f"Give a whole number from 1 to {MAX_TRACES}."
+    if name == "window":
+        return wrong_hours(value if number is None else number)
+    return SEEDS_WRONG if name == "seeds" and parse_seeds(value) is None else ""
+
+
+def _number(name: str, value: str) -> float | None:
+    """Return a number of the form; draws are whole as jobs are, a window is in hours."""
+    if name not in _NUMBERS:
+        return None
+    kind = {"draws": "jobs", "window": "hours"}.get(name, name)
+    number = number_of(GeneratedTrace, kind, value)
+    return int(number) if number is not None and number == int(number) else number
+
+
+def _held(name: str, value: str) -> object:
+    """Return a value as its field holds it."""
+    return _number(name, value) if name in _NUMBERS else value

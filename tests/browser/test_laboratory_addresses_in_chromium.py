@@ -1,0 +1,73 @@
+"""Browser tests of the forms of the laboratory: their address keeps them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.needs_chromium
+
+
+def expect_form(page: Page) -> None:
+    expect(page.locator("#simulate-name")).to_have_value("night")
+    expect(page.locator("#simulate-jobs")).to_have_value("12")
+    expect(page.locator("#simulate-cluster")).to_have_value("a100=1x4")
+    expect(page.locator("#simulate-seeds")).to_have_value("")
+    expect(page.locator("#simulate-hours")).to_have_value("4")
+
+
+def test_what_is_typed_is_in_the_address_and_outlives_a_reload(
+    server: Any, inside: Any, open_tab: Any
+) -> None:
+    page = inside.follow(f"{server.url}/simulate")
+    for field, text in (("name", "night"), ("jobs", "12"), ("cluster", "a100=1x4"), ("seeds", "")):
+        page.locator(f"#simulate-{field}").fill(text)
+        page.locator(f"#simulate-{field}").blur()
+    expect(page).to_have_url(
+        re.compile(r"/simulate\?cluster=\w+&name=night&jobs=12&gpus=a100%3D1x4&empty=seeds$")
+    )
+
+    other = open_tab().open(page.url)
+
+    expect_form(other)
+    other.reload()
+    expect_form(other)
+    expect(other).to_have_url(page.url)
+    expect(other.locator(".address-note:visible")).to_have_count(0)
+
+
+def expect_sweep(page: Page) -> None:
+    expect(page.locator("#sweeps-name")).to_have_value("powers")
+    expect(page.locator("#sweeps-vary2")).to_have_value("Policy")
+    expect(page.locator("#sweeps-values1")).to_have_value("2, 3")
+    expect(page.locator("#sweeps-values2")).to_have_value("sia, fifo, srtf")
+    expect(page.locator("#sweeps-values2")).to_be_enabled()
+
+
+def test_a_sweep_that_is_described_is_in_the_address_and_outlives_a_reload(
+    server: Any, inside: Any, open_tab: Any
+) -> None:
+    page = inside.follow(f"{server.url}/sweeps")
+    for field, text in (("name", "powers"), ("values1", "2, 3")):
+        page.locator(f"#sweeps-{field}").fill(text)
+        page.locator(f"#sweeps-{field}").blur()
+    page.locator("#sweeps-vary2").click()
+    page.get_by_role("option", name="Policy", exact=True).click()
+    expect(page).to_have_url(
+        re.compile(
+            r"/sweeps\?cluster=\w+&name=powers&values1=2%2C\+3&vary2=policy"
+            r"&values2=sia%2C\+fifo%2C\+srtf$"
+        )
+    )
+    expect_sweep(page)
+
+    other = open_tab().open(page.url)
+
+    expect_sweep(other)
+    other.reload()
+    expect_sweep(other)
+    expect(other).to_have_url(page.url)
+    expect(other.locator(".address-note:visible")).to_have_count(0)
