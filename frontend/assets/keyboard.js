@@ -8,10 +8,18 @@
         s: '/simulate', w: '/sweeps', m: '/measurements', a: '/account',
         h: '/help',
     };
+    const SOON = 100; // milliseconds
+
+    /* Opens the help, as soon as the page is there. */
+    function help() {
+        if (!maat.layoutOf('help')) { setTimeout(help, SOON); return; }
+        maat.setProps('help', { opened: true });
+    }
+
     const KEYS = {
         '/': () => maat.focusField('jobs-search', '/jobs'),
         n: () => maat.focusField('submit-name', '/submit'),
-        '?': () => maat.setProps('help', { opened: true }),
+        '?': help,
     };
     let afterG = false; // whether the last key was g, which begins the way to a page
 

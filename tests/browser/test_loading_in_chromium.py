@@ -194,6 +194,23 @@ def test_the_script_of_grids_comes_with_the_first_grid_and_is_asked_for_until_it
     assert len(asked) == 2
 
 
+def test_a_key_that_comes_before_the_libraries_waits_for_them(server: Any, tab: Any) -> None:
+    late: list[Route] = []
+
+    def hold(route: Route) -> None:
+        late.append(route)
+
+    tab.page.route(f"**{LIBRARIES_PATH}*", hold)
+    with tab.page.expect_request(f"**{LIBRARIES_PATH}*"):
+        tab.page.goto(server.url, wait_until="commit")
+    wait_in_page(tab.page, "Boolean(window.maat?.setProps)")
+    tab.page.keyboard.press("?")
+    late[0].continue_()
+
+    expect(tab.page.get_by_role("dialog", name="Keyboard shortcuts and help")).to_be_visible()
+    assert tab.witness.errors == []
+
+
 @pytest.mark.parametrize("path", ["/account", "/no/such/page"])
 def test_scripts_that_other_pages_need_come_in_idle_time_also_if_a_page_makes_no_call(
     path: str, server: Any, tab: Any
