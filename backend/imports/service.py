@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from backend.problems import FieldError, Invalid, invalid_input
 from maat.api.clusters import MAX_NODES, NodeBody
 from maat.api.imports import (
+    SHOWN_LINES,
     ClusterImportBody,
     ClusterImportOut,
     ColumnsOut,
@@ -23,7 +24,7 @@ from maat.api.imports import (
 )
 from maat.scheduling.errors import InputError
 from maat.workloads.cluster_text import FoundCluster, read_cluster
-from maat.workloads.formats.foreign.mapped import columns_of, guessed
+from maat.workloads.formats.foreign.mapped import columns_of, first_lines, guessed
 from maat.workloads.formats.sia import write_workload
 from maat.workloads.importing import (
     Imported,
@@ -87,12 +88,15 @@ def _job(job: TraceJob) -> ImportedJob:
 
 
 def columns_in(text: str) -> ColumnsOut:
-    """Return the header of a CSV, and what its columns seem to be. Raises Invalid."""
+    """Return the header of a CSV, what its columns seem to be, and its first lines.
+
+    Raises Invalid.
+    """
     try:
-        header = columns_of(text)
+        header, lines = columns_of(text), first_lines(text, SHOWN_LINES)
     except InputError as error:
         raise invalid_input(error, "/text") from None
-    return ColumnsOut(columns=list(header), mapping=guessed(header))
+    return ColumnsOut(columns=list(header), mapping=guessed(header), rows=lines)
 
 
 def import_cluster(body: ClusterImportBody) -> ClusterImportOut:

@@ -42,6 +42,7 @@ MEANINGS = {
     "tenant": "Tenant",
     "state": "State",
 }
+HIDDEN = {"display": "none"}
 MARK = "import-"  # what the digest of an imported trace begins with
 SAYS = (
     "Slurm: sacct -a -X -P -o JobIDRaw,User,Account,Submit,Start,End,State,AllocTRES > jobs.txt. "
@@ -81,7 +82,8 @@ def import_fields(prefix: str) -> list[Component]:
             label="Choose a file to import",
         ),
         html.Div(SAYS, id=f"{part}-file", className="hint"),
-        html.Div(columns, id=f"{part}-map", className="form-row", style={"display": "none"}),
+        html.Div(id=f"{part}-first"),
+        html.Div(columns, id=f"{part}-map", className="form-row", style=HIDDEN),
         html.Div([types, free], className="form-row"),
         html.Div(id=f"{part}-csv-error", className="form-error", role="alert"),
         html.Div(id=f"{part}-refused", className="form-error", role="alert"),
@@ -118,6 +120,7 @@ def register_import(app: Dash, api: Api, prefix: str) -> None:
         app,
         partial(offer_columns, api),
         output={
+            "first": Output(f"{part}-first", "children"),
             "shown": Output(f"{part}-map", "style"),
             "data": {name: Output(f"{part}-map-{name}", "data") for name in MEANINGS},
             "values": {name: Output(f"{part}-map-{name}", "value") for name in MEANINGS},
@@ -160,17 +163,16 @@ async def take_file(*, contents: str | None, name: str | None) -> Changes:
 
 
 async def offer_columns(api: Api, *, text: str | None, trace_format: str) -> Changes:
-    """Offer the columns of a CSV, with what their names say they are."""
-    if trace_format != "csv":
-        return {"shown": {"display": "none"}}
-    if not text:
-        return {"shown": {}}
+    """Offer the columns of a CSV, with what their names say they are, above its first lines."""
+    if trace_format != "csv" or not text:
+        return {"first": None, "shown": HIDDEN}
     try:
         async with api.visitor() as maat:
             found = await maat.send(calls.csv_columns(text))
-    except Failure:
-        return {"shown": {}}  # `read` says what is wrong
+    except Failure as error:
+        return {"first": _refusal(error), "shown": HIDDEN}
     return {
+        "first": _table(found["columns"], found["rows"], label="The first lines of the file"),
         "shown": {},
         "data": dict.fromkeys(MEANINGS, found["columns"]),
         "values": {name: found["mapping"].get(name) for name in MEANINGS},
@@ -191,6 +193,9 @@ async def read(
     if not text:  # the other fields leave a trace alone that was chosen elsewhere
         is_gone = str(ctx.triggered_id).endswith("-import-text")
         return {"texts": None, "digests": [], "report": None} if is_gone else NOTHING
+    if trace_format == "csv" and (lacking := unmapped(mapping)):
+        words = f"Choose which column is: {', '.join(lacking)}."
+        return {"texts": None, "digests": [], "report": html.Div(words, className="hint")}
     body = {
         "format": trace_format,
         "text": text,
@@ -207,6 +212,14 @@ async def read(
     trace = found["trace"]["text"]
     digest = f"{MARK}{sha256(trace.encode()).hexdigest()}"
     return {"texts": [trace], "digests": [digest], "report": report(found)}
+
+
+def unmapped(mapping: Mapping[str, str | None]) -> list[str]:
+    """Return what no column of a CSV is chosen for yet, and must be."""
+    needed = ["submit", "gpus"]
+    if not (mapping["start"] and mapping["end"]):
+        needed.append("duration")
+    return [MEANINGS[name] for name in needed if not mapping[name]]
 
 
 def types_of(text: str | None) -> dict[str, str]:

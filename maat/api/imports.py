@@ -13,6 +13,7 @@ from maat.api.simulations import MAX_SIMULATED_JOBS
 
 MAX_PREVIEWED = 500
 MAX_RENAMED = 200
+SHOWN_LINES = 5
 
 TraceSourceFormat = Literal["sacct", "philly", "helios", "csv"]
 Rule = Literal["recorded", "size-class"]
@@ -105,10 +106,14 @@ class ColumnsBody(Body):
 
 
 class ColumnsOut(TypedDict):
-    """`columns`: the header. `mapping`: what their names say they are; check it."""
+    """`columns`: the header. `mapping`: what their names say they are; check it.
+
+    `rows`: the cells of the first lines below the header.
+    """
 
     columns: list[str]
     mapping: dict[str, str]
+    rows: list[list[str]]
 
 
 class ClusterImportBody(Body):

@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import islice
 from pathlib import Path
 
 from maat.csv_output import defused
@@ -32,6 +33,7 @@ from maat.workloads.workloads import TraceJob, Workload
 
 MOST_PREVIEWED = 500
 _ROWS_TOLD = 10
+_SNIFFED_RECORDS = 1000
 _MOST_CAUSES, _OTHER = 100, "it has a fault that is not listed"
 _DEFAULT_TENANT = "default"
 
@@ -114,8 +116,39 @@ def import_workload(
     """Read a file (Path) or its text (str).
 
     Time begins at the first submission. Raises TraceError if the file is not of the format, or
-    nothing of it becomes a job.
+    nothing of it becomes a job; it names the format that the file seems to have.
     """
+    try:
+        return _imported(source, settings, name or settings.format)
+    except TraceError as wrong:
+        known = settings.format in (*FOREIGN, "csv")
+        if known and (seems := seeming_format(source, but=settings.format)):
+            raise TraceError(
+                wrong.problem,
+                field=wrong.field,
+                value=wrong.value,
+                remedy=f"The file looks like {FOREIGN[seems].title}: give the format {seems}.",
+                source=wrong.source,
+                row=wrong.row,
+            ) from None
+        raise
+
+
+def seeming_format(source: Path | str, *, but: str) -> str | None:
+    """Return the format, other than `but`, in which the first records give a job; None if none."""
+    for name, one in FOREIGN.items():
+        if name == but:
+            continue
+        try:
+            first = list(islice(one.read(source), _SNIFFED_RECORDS))
+        except TraceError:
+            continue
+        if any(isinstance(found, ForeignJob) for found in first):
+            return name
+    return None
+
+
+def _imported(source: Path | str, settings: ImportSettings, name: str) -> Imported:
     trace_format = _format_of(settings)
     names = renamed(settings.gpu_types)
     kept: dict[str, TraceJob] = {}
@@ -140,7 +173,7 @@ def import_workload(
         each if each.job is None else replace(each, job=_moved(each.job, first)) for each in preview
     )
     return Imported(
-        Workload(name or settings.format, tuple(ordered), settings.format),
+        Workload(name, tuple(ordered), settings.format),
         rows,
         (trace_format.about, *_rules(settings, names)),
         tuple(sorted(dropped.values(), key=lambda each: -each.count)),

@@ -47,6 +47,7 @@ def test_the_columns_of_a_csv_are_offered_to_be_mapped(client: TestClient) -> No
     text = "arrival,gpu count,runtime,who\n0,2,60,a\n"
     found = client.post("/api/v1/imports/columns", json={"text": text}).json()
     assert found["columns"] == ["arrival", "gpu count", "runtime", "who"]
+    assert found["rows"] == [["0", "2", "60", "a"]]
     mapping = {"submit": "arrival", "gpus": "gpu count", "duration": "runtime"}
     assert found["mapping"] == mapping
     read = imported(client, format="csv", text=text, mapping=mapping)

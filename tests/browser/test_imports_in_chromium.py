@@ -75,6 +75,27 @@ def test_an_import_shows_what_becomes_of_each_row_before_it_is_simulated(
     assert newest(asked)["request"]["traces"][0]["kind"] == "csv"
 
 
+def test_a_csv_shows_its_first_lines_before_its_columns_are_chosen(
+    asked: Server, inside: Any
+) -> None:
+    page: Page = inside.open(f"{asked.url}/simulate")
+    page.get_by_text("Import", exact=True).click()
+    page.locator("#simulate-import-format").click()
+    page.get_by_role("option", name="Any other CSV").click()
+    text = "sep=;\nwhen;n;seconds;<b>who</b>\n0;2;60;ann\n30;1;90;ben\n"
+    file: Any = {"name": "jobs.csv", "mimeType": "text/csv", "buffer": text.encode()}
+    page.locator("#simulate-import-upload input[type=file]").set_input_files(file)
+    lines = page.get_by_role("region", name="The first lines of the file")
+    expect(lines.locator("tr")).to_have_text(["whennseconds<b>who</b>", "0260ann", "30190ben"])
+    report = page.locator("#simulate-import-report")
+    expect(report).to_have_text("Choose which column is: Submitted at, GPUs, Ran for.")
+    expect(report.locator(".form-error")).to_have_count(0)
+    for field, column in (("submit", "when"), ("gpus", "n"), ("duration", "seconds")):
+        page.locator(f"#simulate-import-map-{field}").click()
+        page.get_by_role("option", name=column, exact=True).click()
+    expect(report).to_contain_text("2 jobs of 2 rows")
+
+
 @pytest.mark.long
 def test_pasted_nodes_are_shown_before_they_become_a_cluster(asked: Server, inside: Any) -> None:
     page: Page = inside.open(f"{asked.url}/admin?tab=clusters")

@@ -319,3 +319,42 @@ def test_no_reader_raises_anything_but_an_input_error(
     assert found.rows == len(found.workload) + sum(each.count for each in found.dropped)
     again = read_workload(write_workload(found.workload), known_models=shipped_models())
     assert again.jobs == found.workload.jobs
+
+
+@pytest.mark.parametrize(
+    ("text", "seems", "chosen"),
+    [
+        (SACCT, "sacct", "helios"),
+        (SACCT, "sacct", "philly"),
+        (SACCT, "sacct", "csv"),
+        (json.dumps(PHILLY), "philly", "sacct"),
+        (json.dumps(PHILLY), "philly", "csv"),
+        (HELIOS, "helios", "sacct"),
+    ],
+)
+def test_a_file_of_another_format_is_told_which_it_seems_to_be(
+    text: str, seems: str, chosen: str
+) -> None:
+    with pytest.raises(TraceError) as refused:
+        import_workload(text, ImportSettings(chosen))
+
+    assert refused.value.remedy == (
+        f"The file looks like {FOREIGN[seems].title}: give the format {seems}."
+    )
+
+
+def test_a_file_of_no_known_format_keeps_the_remedy_of_the_chosen_one() -> None:
+    with pytest.raises(TraceError, match="Write the file with: sacct"):
+        import_workload("a,b\n1,2\n", ImportSettings("sacct"))
+
+
+@pytest.mark.parametrize("sign", [";", ",", "\t", "|"])
+def test_the_line_that_tells_spreadsheets_the_separator_is_no_header(sign: str) -> None:
+    lines = [["at", "gpus", "ran"], ["0", "2", "60"], ["5", "x", "60"]]
+    text = f"sep={sign}\r\n" + "\r\n".join(map(sign.join, lines))
+    columns = {"submit": "at", "gpus": "gpus", "duration": "ran"}
+
+    found = import_workload(text, ImportSettings("csv", columns))
+
+    assert [job.work_scale for job in found.workload.jobs] == [60.0]
+    assert [each.rows for each in found.dropped] == [[4]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from maat.csv_input import read_table
@@ -38,6 +39,12 @@ _EXAMPLE = "submit=SubmitTime, gpus=GPUs, duration=Seconds"
 def columns_of(source: Path | str) -> tuple[str, ...]:
     """Return the header of a CSV. Raises TraceError."""
     return read_table(source, error=TraceError).header
+
+
+def first_lines(source: Path | str, most: int) -> list[list[str]]:
+    """Return the cells of the first lines below the header of a CSV. Raises TraceError."""
+    table = read_table(source, error=TraceError)
+    return [cells for _, cells in islice(table.lines, most)]
 
 
 def guessed(header: tuple[str, ...]) -> dict[str, str]:
