@@ -32,7 +32,11 @@
             if (left && !switchedOff(focused)) { focused = null; }
         }, 0);
     });
-    document.addEventListener('pointerdown', () => { isOff = false; }, true);
+    document.addEventListener('pointerdown', (event) => {
+        isOff = false;
+        // The reader let go of a control that is switched off.
+        if (focused && switchedOff(focused) && !focused.contains(event.target)) { focused = null; }
+    }, true);
 
     const isNowhere = () => document.activeElement === document.body;
     const switchedOff = (element) => OFF.some((name) => element.hasAttribute(name));

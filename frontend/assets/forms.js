@@ -8,6 +8,7 @@
     const DRAWN_AWAY = 5; // pixels
     const AGAIN_AFTER = 50, MOST_LOOKS = 20; // milliseconds; a field may show its value otherwise
     const pressed = new WeakSet(); // buttons whose press waits
+    const answered = new WeakSet(); // buttons that were pressed
     let typedAt = 0, typed = null;
 
     document.addEventListener('input', (event) => {
@@ -40,10 +41,26 @@
         const press = () => {
             pressed.delete(button);
             typedAt = 0;
-            document.getElementById(button.id).click();
+            pressOnceReady(button.id);
         };
         setTimeout(() => onceKnown(press), left);
     }, true);
+
+    /* Presses a button. One that is off though nobody has pressed it is not ready yet, as when Dash
+       makes its first call for it: the press waits. One that is off since a press is answered
+       takes no second one. */
+    function pressOnceReady(id, looks = MOST_LOOKS) {
+        const button = document.getElementById(id);
+        if (button?.disabled && !answered.has(button) && looks) {
+            setTimeout(() => pressOnceReady(id, looks - 1), AGAIN_AFTER);
+            return;
+        }
+        button?.click();
+    }
+    document.addEventListener('click', (event) => {
+        const button = maat.around(event.target, 'button');
+        if (button) { answered.add(button); }
+    });
 
     /* Once a press is answered, the first field that was refused gets the focus, and is in sight. A
        focus that the reader moved meanwhile stays moved. */
@@ -97,7 +114,7 @@
         const withKey = event.ctrlKey || event.metaKey;
         if (!isPlainField(event.target) && !withKey) { return false; }
         event.target.blur();
-        setTimeout(() => document.getElementById(form.dataset.submit).click(), 0);
+        setTimeout(() => pressOnceReady(form.dataset.submit), 0);
         return true;
     };
 

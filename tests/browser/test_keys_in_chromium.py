@@ -155,6 +155,20 @@ def test_a_button_that_waits_for_its_answer_gets_the_focus_back(server: Any, tab
     expect(button).to_be_focused()
     page.evaluate(switch, False)
     page.mouse.click(5, 400)
+    page.evaluate("document.getElementById('content').append(document.createElement('span'))")
     page.evaluate(switch, True)
     page.wait_for_timeout(100)
     expect(button).not_to_be_focused()
+
+
+def test_enter_in_a_form_whose_button_is_not_ready_yet_submits_once_it_is(
+    server: Any, tab: Any
+) -> None:
+    page = tab.open(f"{server.url}/submit")
+    page.locator("#submit-name").fill("early")
+    page.evaluate("document.getElementById('submit-button').disabled = true")
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(600)
+    page.evaluate("document.getElementById('submit-button').disabled = false")
+    expect(page).to_have_url(re.compile(r"/jobs/job_\w+"))
+    assert [job["name"] for job in server.client.jobs()["items"]].count("early") == 1
