@@ -102,6 +102,7 @@ def test_more_clients_than_threads_and_connections_are_all_answered(
     )
 
 
+@pytest.mark.long
 def test_who_finds_no_place_is_told_when_to_come_again_and_health_answers_meanwhile(
     start: Callable[..., object], database_url: str, database: Database
 ) -> None:

@@ -106,6 +106,7 @@ def test_a_search_without_an_answer_looks_failed_and_not_as_if_it_loaded(
     expect(page.locator(".ag-row a")).to_have_text(JOB)
 
 
+@pytest.mark.long
 def test_the_health_of_a_service_that_is_gone_looks_old_and_says_of_when_it_is(
     lone: Server, tab: Any
 ) -> None:

@@ -30,6 +30,7 @@ def processes_of(site: SlurmTraining, attempt_id: str) -> list[int]:
     return [pid for pid, found in marked() if found == folder]
 
 
+@pytest.mark.long
 def test_a_job_cancelled_by_hand_runs_again_and_pauses_when_that_happens_twice(
     site: SlurmTraining,
 ) -> None:
@@ -84,6 +85,7 @@ def test_a_controller_that_is_killed_loses_nothing(site: SlurmTraining) -> None:
     assert site.logs(job_id) == ["ready\nsaved\n"] * 2
 
 
+@pytest.mark.long
 def test_a_job_on_a_node_whose_slurmd_died_saves_and_ends_when_it_is_told_to(
     site: SlurmTraining,
 ) -> None:
