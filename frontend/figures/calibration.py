@@ -20,8 +20,8 @@ _JOBS = {
     "end": path_to("/jobs", state=["succeeded"]),
 }
 """The jobs that a share is of, by what they were promised."""
-_NONE = "No forecast has come due yet"
-_WHEN = "It shows once the time of a promise has come."
+NONE_DUE = "No forecast has come due yet"
+WHEN_DUE = "It shows once the time of a promise has come: an end, hours after its submission."
 
 
 def reliability_figure(
@@ -30,7 +30,7 @@ def reliability_figure(
     """Promised quantile x share of promises that were held, with the line where both agree."""
     known = [one for one in bins if one["held"] is not None]
     if not known:
-        return empty_figure(scheme, _NONE, _WHEN, height=height)
+        return empty_figure(scheme, NONE_DUE, WHEN_DUE, height=height)
     drawn = figure(scheme, x="Promised probability", y="Share of promises held", height=height)
     drawn.add_trace(_diagonal([0.0, 1.0], scheme, "held as promised"))
     for what, symbol in _SYMBOLS.items():
@@ -61,7 +61,7 @@ def promised_figure(
         if one["end_p50_seconds"] is not None and one["end_seconds"] is not None
     ]
     if not known:
-        return empty_figure(scheme, _NONE, _WHEN, height=height)
+        return empty_figure(scheme, NONE_DUE, WHEN_DUE, height=height)
     most = max(max(promised, actual) for promised, actual, _ in known)
     drawn = figure(
         scheme, x="Promised until its end, P50 (h)", y="Actually until its end (h)", height=height

@@ -12,6 +12,7 @@ from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import (
     card,
+    empty_state,
     error_state,
     graph,
     link_button,
@@ -19,9 +20,15 @@ from frontend.components.cards import (
     scrolls,
     skeleton,
 )
-from frontend.components.next_step import NO_CLUSTER_YET, without_cluster
+from frontend.components.next_step import NO_CLUSTER_YET, leads, without_cluster
 from frontend.figures.base import empty_figure
-from frontend.figures.calibration import LEAST_PROMISES, promised_figure, reliability_figure
+from frontend.figures.calibration import (
+    LEAST_PROMISES,
+    NONE_DUE,
+    WHEN_DUE,
+    promised_figure,
+    reliability_figure,
+)
 from frontend.formatting import percent
 from frontend.loading import failed_figure
 from frontend.routing import QueryValue
@@ -119,6 +126,8 @@ def _nothing(scheme: str) -> Changes:
 
 def bins_table(found: CalibrationOut) -> Component:
     """The shares as a table, and how many promises would say something."""
+    if not any(one["promises"] for one in found["bins"]):
+        return empty_state(NONE_DUE, WHEN_DUE, action=leads("Jobs and their promises", "/jobs"))
     heads = zip(("Promise", "Quantile", "Come due", "Held"), _SIDES, strict=True)
     head = html.Tr([html.Th(name, className=side) for name, side in heads])
     rows = [_row(one) for one in found["bins"]]

@@ -25,6 +25,7 @@ from frontend.components.laboratory_form import (
     register_run,
     seeds_field,
 )
+from frontend.components.next_step import goes_to
 from frontend.components.parameter_fields import (
     Chosen,
     about_policy,
@@ -369,6 +370,7 @@ def _table(simulations: Sequence[SimulationOut]) -> Component:
         return empty_state(
             "No simulation yet",
             "Choose a trace and policies at the left, then run: the comparison stays here.",
+            action=goes_to("Describe a comparison", "simulate-name"),
         )
     head = html.Thead(
         html.Tr(

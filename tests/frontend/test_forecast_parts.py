@@ -7,6 +7,7 @@ from typing import Any
 
 from frontend.components.forecast import about, expected, expected_exact, slowed_lines, words
 from frontend.figures.calibration import promised_figure, reliability_figure
+from frontend.pages.calibration import bins_table
 from frontend.pages.calibration import show as show_calibration
 from frontend.pages.job.forecast import parts_of as job_parts
 from frontend.pages.submit.forecast import parts_of as submit_parts
@@ -127,6 +128,19 @@ def test_calibration_without_a_cluster_leads_to_making_one() -> None:
     assert "No cluster yet" in str(shown["bins"])
     assert "Make a cluster" in str(shown["bins"])
     assert shown["held"].layout.meta["state"] == "empty"
+
+
+def test_calibration_without_a_promise_that_has_come_due_says_when_and_leads_to_the_jobs() -> None:
+    none = {"quantity": "start", "quantile": 0.9, "promises": 0, "held": None}
+    due = {"quantity": "end", "quantile": 0.9, "promises": 40, "held": 0.9}
+    found: Any = {"bins": [none]}
+
+    shown = str(bins_table(found))
+
+    assert "No forecast has come due yet" in shown
+    assert "href='/jobs'" in shown
+    found = {"bins": [none, due]}
+    assert "90 %" in str(bins_table(found))
 
 
 def test_figures_of_calibration_have_an_empty_state_and_draw_what_is_known() -> None:

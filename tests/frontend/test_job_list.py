@@ -28,6 +28,7 @@ def test_a_list_without_jobs_says_how_to_begin() -> None:
     changes = shown(NO_JOBS, {}, ALL, "clu_1", {})
 
     assert "No job yet" in str(changes["told"])
+    assert "/submit?cluster=clu_1" in str(changes["told"])
     assert changes["total"] == "0 jobs"
 
 

@@ -12,6 +12,7 @@ from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import empty_state, error_state
 from frontend.components.grid import placeholder_id
+from frontend.components.next_step import leads, without_cluster
 from frontend.components.states import JOB_STATES, STATES
 from frontend.formatting import count, plural
 from frontend.loading import loaded
@@ -230,7 +231,7 @@ def shown(
 def _without_cluster() -> Changes:
     return {
         **_NONE,
-        "told": empty_state("No cluster yet", "Make one on the page Admin; its jobs show here."),
+        "told": without_cluster("Its jobs show here."),
     }
 
 
@@ -247,7 +248,9 @@ def _nothing(filters: Filters, cluster_id: str | None) -> html.Div:
     used = used_words(filters)
     if not used:
         return empty_state(
-            "No job yet", "Submit one, or add demo jobs: the next round considers them."
+            "No job yet",
+            "Submit one, or add demo jobs: the next round considers them.",
+            action=leads("Submit job", path_to("/submit", cluster=cluster_id)),
         )
     return empty_state(
         "No job matches",
