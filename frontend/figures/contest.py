@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import ceil, floor
+from textwrap import wrap
 from typing import Any
 
 import plotly.graph_objects as go
@@ -12,10 +14,13 @@ from frontend.figures.links import leads_to, part_address
 from frontend.figures.texts import escape
 from frontend.theme import SERIES, palette
 
-ROW_HEIGHT, MARGIN_HEIGHT = 34, 110
+ROW_HEIGHT, MARGIN_HEIGHT, LINE_HEIGHT = 34, 110, 18
+TITLE_CHARACTERS = 44  # of a line below the axis: a phone shows as many
 COLOURS = {"faster": SERIES[2], "slower": SERIES[1]}
 MANY_TICKS = 20  # times from end to end, beyond which finer ticks would stand on each other
 TICKS = [0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10, 15, 20, 30, 50]
+FEW_TICKS = 2  # times from end to end, below which too few of TICKS would be seen
+STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 SPARSE_TICKS = [step * 10.0**power for power in range(-3, 5) for step in (1, 2, 5)]
 SYMBOLS = {"faster": "triangle-left", "slower": "triangle-right", "not told apart": "circle-open"}
 
@@ -34,12 +39,13 @@ def ratio_figure(comparison: Mapping[str, Any], *, scheme: str | None) -> go.Fig
             "Simulate two policies, or several seeds of one trace.",
             height=200,
         )
-    height = MARGIN_HEIGHT + ROW_HEIGHT * len(paired)
+    title = f"JCT relative to {names[comparison['baseline']]}, geometric mean over jobs"
+    lines = wrap(title, TITLE_CHARACTERS)
     drawn = figure(
         scheme,
-        x=f"JCT relative to {escape(names[comparison['baseline']])}, geometric mean over jobs",
+        x="<br>".join(map(escape, lines)),
         y="",
-        height=height,
+        height=MARGIN_HEIGHT + LINE_HEIGHT * (len(lines) - 1) + ROW_HEIGHT * len(paired),
     )
     drawn.add_vline(x=1, line={"color": palette(scheme).muted, "width": 1, "dash": "dot"})
     for row in paired:
@@ -47,12 +53,23 @@ def ratio_figure(comparison: Mapping[str, Any], *, scheme: str | None) -> go.Fig
         drawn.add_trace(leads_to(trace, [part_address(row_id(row["contestant"]))]))
     low = min(row["ratio"]["low"] for row in paired)
     high = max(row["ratio"]["high"] for row in paired)
-    ticks = TICKS if high / max(low, 1e-9) < MANY_TICKS else SPARSE_TICKS
+    ticks = _ticks(max(min(low, 1.0), 1e-9), max(high, 1.0))
     drawn.update_xaxes(type="log", tickvals=ticks, ticktext=[f"{tick:g}" for tick in ticks])
     drawn.update_yaxes(autorange="reversed", automargin=True, showgrid=False)
     name_runs(drawn, [names[row["contestant"]] for row in paired])
     drawn.update_layout(showlegend=False, hovermode="closest", margin={"t": 16})
     return drawn
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Return where the axis has a number: 1 is among them, and some four are seen."""
+    if high / low >= MANY_TICKS:
+        return SPARSE_TICKS
+    if high / low >= FEW_TICKS:
+        return TICKS
+    step = next((each for each in STEPS if (high - low) / each <= 5), STEPS[-1])
+    first, last = floor((low - 1) / step), ceil((high - 1) / step)
+    return [round(1 + step * place, 3) for place in range(first, last + 1)]
 
 
 def row_id(contestant: int) -> str:

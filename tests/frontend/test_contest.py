@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from frontend.figures.contest import ratio_figure
 from frontend.pages.simulation.contest import differences, failed, means
 from maat.client import ApiError
 
@@ -86,3 +87,30 @@ def test_a_comparison_of_nothing_is_no_error_and_promises_only_what_may_come(ove
     words = f"{first} {second} {figure.layout.annotations[0].text}"
     assert ("yet" in words, "shows when" in words) == (not over, not over)
     assert (figure.layout.meta["state"], broken.layout.meta["state"]) == ("empty", "error")
+
+
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(0.97, 1.02), (0.999, 1.0005), (0.8, 1.3), (0.55, 0.9), (0.4, 3.0), (0.1, 90.0)],
+)
+def test_the_axis_of_ratios_has_some_numbers_1_among_them_however_near_they_are(
+    low: float, high: float
+) -> None:
+    ratio = {"estimate": (low + high) / 2, "low": low, "high": high}
+    row = {"contestant": 1, "ratio": ratio, "jobs": 9, "runs": 1, "sooner": 0.5}
+    long = "sia with parameters that have a long name, and a placer"
+    comparison = {
+        **compared(contestant(long, 0.0), contestant("fifo", 0.0)),
+        "paired": [row],
+        "baseline": 0,
+    }
+
+    axis = ratio_figure(comparison, scheme="light").layout.xaxis
+
+    seen = [tick for tick in axis.tickvals if min(low, 1) <= tick <= max(high, 1)]
+    assert 1 in axis.tickvals
+    assert 2 <= len(seen) <= 12
+    assert list(axis.ticktext) == [f"{tick:g}" for tick in axis.tickvals]
+    lines = axis.title.text.split("<br>")
+    assert len(lines) == 3
+    assert all(len(line) <= 44 for line in lines)
