@@ -64,10 +64,13 @@
 
     /* Once a press is answered, the first field that was refused gets the focus, and is in sight. A
        focus that the reader moved meanwhile stays moved. */
-    function leadToRefused(form, button) {
-        if (maat.busy()) { setTimeout(() => leadToRefused(form, button), 100); return; }
+    function leadToRefused(form, button, looks = MOST_LOOKS) {
+        const again = (left) => setTimeout(() => leadToRefused(form, button, left), AGAIN_AFTER);
+        if (!form.isConnected) { return; }
+        if (maat.busy()) { again(looks); return; }
         const refused = [...form.querySelectorAll('[aria-invalid="true"]')]
             .find((each) => each.offsetHeight);
+        if (!refused && looks) { again(looks - 1); return; } // one answer leads to the next call
         if (!refused || ![document.body, button].includes(document.activeElement)) { return; }
         refused.focus({ preventScroll: true });
         refused.scrollIntoView({ block: 'center' });

@@ -183,3 +183,14 @@ def test_a_press_tells_all_that_is_wrong_and_each_error_goes_as_its_field_is_men
     page.fill(f"#{form}-seeds", "1")
     expect(page.locator(".mantine-InputWrapper-error")).to_have_count(0)
     assert urlsplit(page.url).path == f"/{form}"
+
+
+def test_what_the_service_refuses_gets_the_focus(server: Any, inside: Any) -> None:
+    page = inside.follow(f"{server.url}/simulate")
+    page.fill("#simulate-cluster", "nonsense")
+    await_value(page, "simulate-cluster", "nonsense")
+    page.locator("#simulate-button").focus()
+    page.keyboard.press("Enter")
+
+    expect(error_beside(page, "simulate-cluster")).to_be_visible()
+    expect(page.locator("#simulate-cluster")).to_be_focused()
