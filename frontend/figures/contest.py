@@ -15,7 +15,7 @@ from frontend.figures.texts import escape
 from frontend.theme import SERIES, palette
 
 ROW_HEIGHT, MARGIN_HEIGHT, LINE_HEIGHT = 34, 110, 18
-TITLE_CHARACTERS = 44  # of a line below the axis: a phone shows as many
+TITLE_CHARACTERS = 32  # of a line below the axis, beside which names stand: a phone shows as many
 COLOURS = {"faster": SERIES[2], "slower": SERIES[1]}
 MANY_TICKS = 20  # times from end to end, beyond which finer ticks would stand on each other
 TICKS = [0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10, 15, 20, 30, 50]

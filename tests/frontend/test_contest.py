@@ -112,5 +112,5 @@ def test_the_axis_of_ratios_has_some_numbers_1_among_them_however_near_they_are(
     assert 2 <= len(seen) <= 12
     assert list(axis.ticktext) == [f"{tick:g}" for tick in axis.tickvals]
     lines = axis.title.text.split("<br>")
-    assert len(lines) == 3
-    assert all(len(line) <= 44 for line in lines)
+    assert len(lines) == 4
+    assert all(len(line) <= 32 for line in lines)

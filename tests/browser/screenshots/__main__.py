@@ -26,7 +26,7 @@ from browser.screenshots.pictures import Picture, all_pictures
 from browser.screenshots.world import World, made_world
 from browser.test_loading_in_chromium import STRANGER
 
-SIZES = {390: 844, 1280: 800, 2560: 1440}
+SIZES = {390: 844, 1280: 800, 1920: 1080, 2560: 1440}
 SCHEMES = ("light", "dark")
 DRAWN_MILLISECONDS = 400  # charts take a new width a moment after the window
 PATIENCE_SECONDS = 30.0
