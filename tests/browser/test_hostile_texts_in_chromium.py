@@ -17,6 +17,7 @@ from frontend.pages.admin import TABS
 pytestmark = pytest.mark.needs_chromium
 
 WITHOUT_NAMES = {
+    "/help",
     "/submit",
     "/rounds",
     "/rounds/9",
