@@ -42,3 +42,18 @@ def maat_process(*arguments: str) -> CompletedProcess[str]:
         env={**os.environ, **PLAIN},
         timeout=120,
     )
+
+
+HEADER = "name,time,application,num_replicas,batch_size,work_scale\n"
+ROWS = "a,0,cifar10,1,128,0.05\nb,60.5,bert,2,24,0.02\n"
+SMALL = ("--cluster", "t4=2x4")
+
+
+def only_line(code: int | str | None, stdout: str, stderr: str) -> str:
+    """Return the one line of a refusal: exit code 2, no traceback, no result."""
+    assert code == 2, (stdout, stderr)
+    assert stdout == ""
+    lines = stderr.splitlines()
+    assert len(lines) == 1, stderr
+    assert lines[0].startswith("maat: ")
+    return lines[0].removeprefix("maat: ")
