@@ -17,7 +17,14 @@ from small_disk import SmallDisk
 
 BROWSER = "tests/browser/"
 MIDDLE = f"{BROWSER}test_i"  # the files before take as long as those from here on
-SLOW = (BROWSER, "tests/faults/", "tests/agent/", "tests/worker/", "tests/backend/")
+SLOW = (
+    BROWSER,
+    "tests/faults/",
+    "tests/contracts/",
+    "tests/agent/",
+    "tests/worker/",
+    "tests/backend/",
+)
 _HALVED = {Path(__file__).parent / folder for folder in ("backend", "worker", "faults")}
 _TWINS = {"sqlite": "postgresql", "embedded": "deployed"}
 _DATABASES, _BOTH = ("database_url", "module_database_url", "kind"), "both_databases"
