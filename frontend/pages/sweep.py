@@ -12,6 +12,7 @@ from frontend.addresses import add_page, among
 from frontend.api import Api, Failure, error_message
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components import conditions, fairness_rule
+from frontend.components.again import sweep_again
 from frontend.components.cards import (
     card,
     empty_state,
@@ -190,7 +191,9 @@ async def show(
         "title": f"{name} · Sweep",
         "cluster": replayed_cluster(sweep["request"]),
         "head": dmc.Group([title, state_chip(sweep["state"])], gap=12),
-        "actions": actions(SWEEP, operation, "New sweep", "/sweeps"),
+        "actions": actions(
+            SWEEP, operation, "New sweep", "/sweeps", same=sweep_again(sweep["request"])
+        ),
         "progress": progress(operation, failed="A point failed"),
         "figure": sweep_figure(sweep, metric, scheme=scheme, height=HEIGHT),
         "caption": " ".join(

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from maat.client import calls
+
 pytestmark = pytest.mark.needs_chromium
 
 
@@ -71,3 +73,22 @@ def test_a_sweep_that_is_described_is_in_the_address_and_outlives_a_reload(
     expect_sweep(other)
     expect(other).to_have_url(page.url)
     expect(other.locator(".address-note:visible")).to_have_count(0)
+
+
+def test_a_simulation_that_was_cancelled_is_changed_and_run_again(server: Any, inside: Any) -> None:
+    trace = {"kind": "generated", "family": "philly", "jobs": 12, "hours": 4, "seed": 1}
+    body = {"name": "night", "cluster": "a100=1x4", "traces": [trace], "runs": [{"policy": "las"}]}
+    made = server.client.send(calls.simulate(body))
+    server.client.send(calls.cancel_operation(made["operation_id"]))
+    page = inside.follow(f"{server.url}/simulations/{made['id']}")
+
+    page.get_by_role("link", name="Change and run again").click()
+
+    expect(page.locator("#simulate-name")).to_have_value("night")
+    expect(page.locator("#simulate-jobs")).to_have_value("12")
+    expect(page.locator("#simulate-cluster")).to_have_value("a100=1x4")
+    expect(page.locator("#simulate-runs")).to_have_text("1 run")
+    expect(page).to_have_url(
+        re.compile(r"/simulate\?(cluster=\w+&)?name=night&jobs=12&gpus=a100%3D1x4&policies=las")
+    )
+    expect(page.locator(".address-note:visible")).to_have_count(0)

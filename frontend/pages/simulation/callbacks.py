@@ -12,6 +12,7 @@ from dash import Dash, Input, Output, State, ctx, html
 from frontend.api import Api, Failure, error_message
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components import conditions, fairness_rule
+from frontend.components.again import simulation_again
 from frontend.components.cards import error_state, facts, link_button, missing
 from frontend.components.operations import actions, progress
 from frontend.components.states import FINAL_STATES, state_chip
@@ -153,7 +154,13 @@ def _progress(simulation: SimulationOut, operation: OperationOut) -> Changes:
         "cluster": replayed_cluster(simulation["request"]),
         "body": {},
         "head": dmc.Group([title, state_chip(operation["state"])], gap=12),
-        "actions": actions("simulation", operation, "New simulation", "/simulate"),
+        "actions": actions(
+            "simulation",
+            operation,
+            "New simulation",
+            "/simulate",
+            same=simulation_again(simulation["request"]),
+        ),
         "progress": progress(operation, failed="The simulation failed"),
         "table": runs_table(simulation["runs"]),
         "request": _request(simulation),

@@ -1,0 +1,136 @@
+"""A simulation or sweep asked for again: the form's address asks for the same, or there is none."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+
+from frontend.components.again import simulation_again, sweep_again
+from frontend.pages import simulate, sweeps
+from maat.api.simulations import SimulationBody
+from maat.api.sweeps import SweepBody
+
+TRACE = {"kind": "generated", "family": "helios", "jobs": 12, "hours": 0.5, "seed": 7}
+SHARED = {"name": "night", "cluster": "a100=1x4", "fidelity": "sia-artifact"}
+RUNS = [
+    {"policy": policy, "placer": placer, "seed": seed}
+    for policy in ("las", "sia")
+    for placer in ("pal", "packed-sticky")
+    for seed in (3, 4)
+]
+CONDITIONS: dict[str, Any] = {
+    "profiling": "fidelity",
+    "tuned": "none",
+    "tuned_gpus": 16,
+    "jobs_per_gpu": 1,
+    "interference": "none",
+    "slowdown": 1.25,
+    "rigid_share": 0,
+    "strong_scaling_share": 0,
+    "mtbf_hours": "",
+    "repair_minutes": "",
+    "variability": "alike",
+    "variability_draw": "fidelity",
+    "locality_penalty": "",
+    "parameters": {"ids": [], "values": []},
+    "reserve": {"type": "", "holder": ""},
+    "reservations": [],
+    "live": "",
+}
+
+
+def simulation(**changed: Any) -> dict[str, Any]:
+    given = {**SHARED, "traces": [TRACE, {**TRACE, "seed": 8}], "runs": RUNS, **changed}
+    return SimulationBody.model_validate(given).model_dump(mode="json")
+
+
+def sweep(**changed: Any) -> dict[str, Any]:
+    trace = {name: value for name, value in TRACE.items() if name != "seed"}
+    vary = [
+        {"name": "p", "values": [-1.0, 0.5]},
+        {"name": "idle_penalty", "values": [1.1, 2.0]},
+    ]
+    given = {**SHARED, "trace": trace, "policy": "las", "placer": "pal", "vary": vary, **changed}
+    return SweepBody.model_validate({"seeds": [0, 2], **given}).model_dump(mode="json")
+
+
+def form_at(page: Any, address: str) -> dict[str, Any]:
+    """What the form of this address holds."""
+    path, _, query = address.partition("?")
+    assert path == f"/{page.ADDRESS.prefix}"
+    asked: Any = {
+        name: values if len(values) > 1 else values[0] for name, values in parse_qs(query).items()
+    }
+    held = page.ADDRESS.values_of(page.layout(**asked))
+    return {**CONDITIONS, **held, "cluster": held["gpus"]}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {},
+        {"traces": [TRACE]},
+        {"runs": [{"policy": "sia"}]},
+        {"runs": [{"policy": "sia"}, {"policy": "fifo"}], "fidelity": "paper"},
+    ],
+)
+def test_the_form_asks_for_the_same_simulation(changed: dict[str, Any]) -> None:
+    request = simulation(**changed)
+    address = simulation_again(request)
+
+    assert address is not None
+    body = simulate.body_of(form_at(simulate, address), texts=None, cluster_id=None)
+    assert SimulationBody.model_validate(body).model_dump(mode="json") == request
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"traces": [{"kind": "csv", "text": "name\n"}]},
+        {"traces": [TRACE, {**TRACE, "seed": 9}]},
+        {"runs": RUNS[:3]},
+        {"runs": [{"policy": "sia"}, {"policy": "sia", "placer": "pal"}]},
+        {"runs": [{"policy": "sia", "policy_parameters": {"p": -1.0}}]},
+        {"runs": [{"policy": "sia", "round_seconds": 30}]},
+        {"rigid_share": 0.5},
+        {"reservations": [{"gpu_type": "a100", "gpu_count": 1, "tenant": "x"}]},
+        {"failures": {"mtbf_hours": 3}},
+    ],
+)
+def test_of_a_simulation_that_no_address_can_say_there_is_none(changed: dict[str, Any]) -> None:
+    assert simulation_again(simulation(**changed)) is None
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {},
+        {"placer": None, "policy": "sia"},
+        {"vary": [{"name": "policy", "values": ["sia", "fifo"]}], "policy": "sia"},
+        {"vary": [{"name": "jobs_per_hour", "values": [10.0, 20.5]}]},
+    ],
+)
+def test_the_form_asks_for_the_same_sweep(changed: dict[str, Any]) -> None:
+    request = sweep(**changed)
+    address = sweep_again(request)
+
+    assert address is not None
+    body = sweeps.body_of(form_at(sweeps, address), texts=None, cluster_id=None)
+    again = SweepBody.model_validate(body).model_dump(mode="json")
+    if changed.get("vary", [{}])[0].get("name") == "jobs_per_hour":
+        again["trace"]["jobs"] = request["trace"]["jobs"]  # nothing depends on it
+    assert again == request
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"trace": {"kind": "csv", "text": "name\n"}},
+        {"policy_parameters": {"p": -1.0}},
+        {"jobs_per_gpu": 2, "interference": "1.25"},
+    ],
+)
+def test_of_a_sweep_that_no_address_can_say_there_is_none(changed: dict[str, Any]) -> None:
+    assert sweep_again(sweep(**changed)) is None
