@@ -40,7 +40,7 @@ def ratio_figure(comparison: Mapping[str, Any], *, scheme: str | None) -> go.Fig
             height=200,
         )
     title = f"JCT relative to {names[comparison['baseline']]}, geometric mean over jobs"
-    lines = wrap(title, TITLE_CHARACTERS)
+    lines = wrap(title, TITLE_CHARACTERS, break_on_hyphens=False)
     drawn = figure(
         scheme,
         x="<br>".join(map(escape, lines)),

@@ -207,7 +207,8 @@ def means(comparison: Comparison) -> Component:
         for contestant in contestants
     ]
     table = html.Table(
-        [html.Thead(html.Tr(heads)), html.Tbody(rows)], className="plain-table pinned"
+        [html.Thead(html.Tr(heads)), html.Tbody(rows)],
+        className="plain-table pinned many-columns",
     )
     return (
         html.Div([table, html.Div("* of the jobs that finished", className="caption")])
