@@ -106,6 +106,20 @@ def test_a_search_without_an_answer_looks_failed_and_not_as_if_it_loaded(
     expect(page.locator(".ag-row a")).to_have_text(JOB)
 
 
+def test_who_is_far_down_a_page_sees_that_the_service_is_away(lone: Server, tab: Any) -> None:
+    without_push(tab.page)
+    page: Page = tab.open(lone.url + "/submit")
+    page.set_viewport_size({"width": 1280, "height": 480})
+    page.locator("#submit-name").fill("unheard")
+
+    with unreachable(page):
+        page.locator("#submit-button").click()
+        expect(page.locator("#away")).to_be_visible()
+        assert page.evaluate("scrollY") > 0
+        expect(page.locator("#submit-button")).to_be_in_viewport()
+        expect(page.locator("#away .state-title")).to_be_in_viewport()
+
+
 @pytest.mark.long
 def test_the_health_of_a_service_that_is_gone_looks_old_and_says_of_when_it_is(
     lone: Server, tab: Any
