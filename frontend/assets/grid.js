@@ -5,6 +5,7 @@
     const { maat } = window;
     const OF_TEXT = ['model', 'want', 'have', 'expected', 'gpu_hours', 'submitted_at', 'tenant'];
     const ROOM_FOR_THREE = 480; // pixels of a page that shows more than name and state
+    const ROOM_FOR_WIDE = 1400, WIDE_PADDING = 72; // pixels
 
     function gridApi(id) {
         try { return window.dash_ag_grid.getApi(id); } catch (absent) { return null; }
@@ -27,6 +28,7 @@
         const api = gridApi(id), box = document.getElementById(id);
         if (!api || !box) { return; }
         fitName(api, box);
+        spread(api, box);
         giveRoom(api, box);
         if (!('watched' in box.dataset)) {
             box.toggleAttribute('data-watched', true);
@@ -54,6 +56,16 @@
         const beside = api.getColumnDef('state').width, { flex } = api.getColumnDef('name');
         const room = alone ? { flex: null, width: box.clientWidth - beside } : { flex };
         api.applyColumnState({ state: [{ colId: 'name', ...room }] });
+    }
+
+    /* On a wide screen the columns stand apart: else the name's would have all the room. */
+    function spread(api, box) {
+        const wide = box.clientWidth >= ROOM_FOR_WIDE;
+        if (wide === ('wide' in box.dataset)) { return; }
+        box.dataset.padding ??= api.getGridOption('autoSizePadding') ?? '';
+        box.toggleAttribute('data-wide', wide);
+        const padding = Number(box.dataset.padding) || undefined;
+        api.setGridOption('autoSizePadding', wide ? WIDE_PADDING : padding);
     }
     window.addEventListener('resize', () => fitColumns('jobs-grid'));
 

@@ -135,3 +135,24 @@ def test_long_names_of_jobs_are_told_apart_on_one_line_of_a_phone(server: Any, i
         "[...document.querySelectorAll('.cut-begin')]"
         ".every(begin => begin.scrollWidth <= begin.clientWidth)",
     )
+
+
+def test_columns_stand_apart_on_a_wide_screen_and_close_up_again(server: Any, inside: Any) -> None:
+    model = ".ag-header-cell[col-id='model']"
+    inside.page.set_viewport_size({"width": 1280, "height": 900})
+    page = inside.follow(f"{server.url}/jobs")
+    page.locator(".ag-row a").first.wait_for()
+
+    def await_width(least: int, most: int) -> None:
+        wide = "([cell, least, most]) => { const { width } = document.querySelector(cell)"
+        wait_in_page(
+            page,
+            f"{wide}.getBoundingClientRect(); return width >= least && width <= most; }}",
+            [model, least, most],
+        )
+
+    await_width(60, 120)
+    page.set_viewport_size({"width": 1920, "height": 900})
+    await_width(125, 260)
+    page.set_viewport_size({"width": 1280, "height": 900})
+    await_width(60, 120)
