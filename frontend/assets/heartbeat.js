@@ -27,9 +27,12 @@
         return `${Math.round(seconds / 86400)} d`;
     }
 
+    const NO_ROUND = ' No round has been made since: the worker may have stopped. Who runs Maat'
+        + ' sees why under Admin, Health, or by maat ready.';
+
     /* Dims old figures, and returns the words for it. `since`: their time, null while they are
-       up to date. */
-    function aged(since) {
+       up to date. `why`: what is known of the cause. */
+    function aged(since, why = '') {
         if (since === null) {
             delete document.documentElement.dataset.maatStale;
             return '';
@@ -38,7 +41,7 @@
         const at = new Date(since).toISOString();
         const ago = span((Date.now() - since) / 1000);
         const moment = `${at.slice(11, 19)} UTC on ${at.slice(0, 10)}`;
-        return `Not of now: this page shows how it stood ${ago} ago, at ${moment}.`;
+        return `Not of now: this page shows how it stood ${ago} ago, at ${moment}.${why}`;
     }
 
     /* The time of the last round if rounds have stopped and the page follows them, else null. */
@@ -118,7 +121,7 @@
 
     /* What a beat changes while the service answers; nothing is missing then. */
     function alive(beat, told) {
-        return [beat, ...freshness(told), aged(withoutRounds(told)), true, ''];
+        return [beat, ...freshness(told), aged(withoutRounds(told), NO_ROUND), true, ''];
     }
 
     /* The same while the service tells by itself how it is. */

@@ -1,6 +1,6 @@
 """Files that a visitor chooses: the box to drop them on, and their text.
 
-A file that is not text is refused by name.
+A file that is not text, or empty, is refused by name.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MAX_FILE_BYTES = 8_000_000  # in base64 it still fits into what the service take
 
 
 class NoText(ValueError):
-    """A file that is no text. Its message names the file."""
+    """A file without text that can be read. Its message names the file."""
 
 
 def file_box(
@@ -55,6 +55,8 @@ async def _text_in(content: str, name: str) -> tuple[str, str]:
         raise NoText(f"{name} is no text in UTF-8. Choose another file.") from None
     if "\0" in text:
         raise NoText(f"{name} is a binary file, no text. Choose another file.")
+    if not text.strip():
+        raise NoText(f"{name} is empty. Choose another file.")
     return name, text
 
 

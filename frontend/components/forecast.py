@@ -8,7 +8,7 @@ from dash import html
 from dash.development.base_component import Component
 
 from frontend.components.states import gpu_chip
-from frontend.formatting import ABSENT, clock, duration, parse_time, percent
+from frontend.formatting import ABSENT, clock, duration, parse_time, percent, plural
 from maat.api.forecasts import (
     ForecastTimes,
     JobTimesOut,
@@ -22,6 +22,7 @@ from maat.vocabulary import ForecastBasis
 LATER = "later than in 14 days"
 LATER_BRIEFLY = "in over 14 days"
 MOST_SLOWED = 8
+FEW_DRAWS = 5  # of fewer, nothing is usual
 P90 = "P90"
 
 
@@ -122,17 +123,19 @@ def slowed_lines(slowed: list[SlowedOut], draws: int) -> Component:
     """Who would end later or earlier, the most first."""
     if not slowed:
         return html.Div("No other job ends earlier or later.", className="hint")
-    rows = [html.Li(_slowed(one, late_quantile(draws))) for one in slowed[:MOST_SLOWED]]
+    rows = [html.Li(_slowed(one, draws)) for one in slowed[:MOST_SLOWED]]
     left = len(slowed) - len(rows)
     more = [html.Li(f"and {left} other {'job' if left == 1 else 'jobs'}")] if left else []
     return html.Ul([*rows, *more], className="remedies")
 
 
-def _slowed(one: SlowedOut, late_name: str) -> str:
+def _slowed(one: SlowedOut, draws: int) -> str:
     """`train-7 usually ends 2 min later, at P90 9 min later; later in 70 % of the draws`"""
     name = "another tenant's job" if one["name"] is None else one["name"]
     usual, late = moved(one["p50_seconds"]), moved(one["p90_seconds"])
-    also = "" if late == usual else f", at {late_name} {late}"
+    if draws < FEW_DRAWS:
+        return f"{name} ends {usual} in {plural(draws, 'draw')} so far"
+    also = "" if late == usual else f", at {late_quantile(draws)} {late}"
     share = f"later in {percent(one['share'])} of the draws" if one["share"] else "never later"
     return f"{name} usually ends {usual}{also}; {share}"
 

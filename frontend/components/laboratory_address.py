@@ -17,6 +17,7 @@ from frontend.components.form_address import EMPTY, asked_values, number_of, too
 from frontend.components.laboratory_form import SEEDS_WRONG
 from frontend.components.replay import wrong_hours
 from frontend.components.trace_fields import FAMILIES, KINDS, MAX_TRACES
+from frontend.components.trace_import import FORMATS, RULES
 from frontend.forms import FormValues, parse_seeds, wrong_number
 from frontend.routing import QueryValue, in_browser
 from maat.api.simulations import GeneratedTrace
@@ -26,6 +27,8 @@ _NUMBERS = (*_OF_TRACE, "draws", "window")
 _CHOICES = {
     "kind": among("kind of trace", (name for name, _ in KINDS)),
     "family": among("family of traces", (name for name, _ in FAMILIES)),
+    "import-format": among("format", (name for name, _ in FORMATS)),
+    "import-rule": among("rule", (name for name, _ in RULES)),
 }
 
 

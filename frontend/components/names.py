@@ -1,4 +1,4 @@
-"""Names that people chose, in tables: long ones are cut until one points at them."""
+"""Names that people chose: cut in tables where they are long, isolated within sentences."""
 
 from __future__ import annotations
 
@@ -12,3 +12,8 @@ def cut_name(name: str) -> html.Span | str:
     if len(name) <= LONGEST_SHOWN:
         return name
     return html.Span(name, className="long-name", title=name, tabIndex=0)
+
+
+def isolated(name: str) -> str:
+    """Return the name for a plain text: marks of direction in it end with it."""
+    return f"\u2068{name}\u2069"

@@ -91,7 +91,7 @@ def pending_figure(
             "No round has run yet",
             "Jobs that run and jobs that wait show here, round by round.",
         )
-    drawn = figure(scheme, x="Cluster time", y="Jobs")
+    drawn = figure(scheme, x="Cluster time", y="Jobs of all teams")
     colours = palette(scheme)
     highest, ends = 0.0, {}
     for name, steps, colour, dash in (

@@ -22,6 +22,7 @@ from frontend.components.cards import (
     scrolls,
     skeleton,
 )
+from frontend.components.names import isolated
 from frontend.components.next_step import goes_to
 from frontend.components.notices import notice, refusal
 from frontend.components.own_quota import own_quota_card, register_own_quota
@@ -247,7 +248,7 @@ async def revoke_token(api: Api, *, pressed: Pressed | None) -> Changes:
             await maat.revoke_token(pressed["token"])
     except Failure as error:
         return {"notices": refusal(error)}
-    words = notice("Token revoked", f"{pressed['name']} lets nobody in any more.")
+    words = notice("Token revoked", f"{isolated(pressed['name'])} lets nobody in any more.")
     return {"changed": pressed["at"], "notices": words}
 
 

@@ -96,6 +96,8 @@ ADDRESS = LaboratoryAddress(
         "name",
         "kind",
         "family",
+        "import-format",
+        "import-rule",
         "jobs",
         "hours",
         "seed",

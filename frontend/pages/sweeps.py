@@ -113,6 +113,8 @@ ADDRESS = LaboratoryAddress(
         "name",
         "kind",
         "family",
+        "import-format",
+        "import-rule",
         "jobs",
         "hours",
         "gpus",

@@ -115,8 +115,8 @@ def test_a_round_is_told_as_what_jobs_lost_changed_and_got() -> None:
         ("c", "c", "moved from 1 × t4 to 1 × a100"),
         ("d", "d", "got 4 × t4"),
     ]
-    cell = {"held": True}
-    state: Any = {"gpus": [cell, cell, {"held": False}]}
+    cell = {"held": True, "job_id": "a"}
+    state: Any = {"gpus": [cell, cell, {"held": False, "job_id": None}]}
     assert verdict(state, running=1, waiting=2, failed=0) == (
         "1 job runs on 2 of 3 GPUs, 2 jobs waiting for GPUs."
     )

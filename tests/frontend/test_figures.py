@@ -81,7 +81,7 @@ EMPTY: dict[str, Callable[[str], go.Figure]] = {
 UNITS = {
     "step_times": ("Batch size per GPU (samples)", "Step time without accumulation (s)"),
     "usage": ("Cluster time", "GPUs in use"),
-    "pending": ("Cluster time", "Jobs"),
+    "pending": ("Cluster time", "Jobs of all teams"),
     "goodput": ("GPUs", "Goodput (effective samples/s)"),
     "matrix": ("Configuration: GPU type, GPUs · nodes", "Job"),
     "prices": ("Round", "Price (objective per GPU)"),

@@ -157,3 +157,14 @@ def test_figures_of_calibration_have_an_empty_state_and_draw_what_is_known() -> 
     assert (list(ends.data[1].x), list(ends.data[1].y)) == ([1.0], [2.0])
     assert not promised_figure([unknown], scheme="light").data
     assert list(ends.data[1].customdata) == ["/jobs/job_1"]
+
+
+def test_of_few_draws_nothing_is_called_usual() -> None:
+    slow: Any = {"name": "train-7", "p50_seconds": 120.0, "p90_seconds": 120.0, "share": 1.0}
+
+    shown = str(slowed_lines([slow], 1))
+
+    assert "train-7 ends 2 min later in 1 draw so far" in shown
+    assert "usually" not in shown
+    assert "100 %" not in shown
+    assert "train-7 usually ends 2 min later" in str(slowed_lines([slow], 5))

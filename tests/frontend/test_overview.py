@@ -11,7 +11,7 @@ import pytest
 
 from frontend.api import Api
 from frontend.pages.overview.page import show
-from frontend.pages.overview.told import troubles, waiting_table
+from frontend.pages.overview.told import troubles, verdict, waiting_table
 from frontend.shell import NO_CLUSTER
 from maat.client import Unreachable
 
@@ -67,3 +67,17 @@ def test_a_cluster_of_which_every_gpu_is_drained_is_in_trouble(
     cluster: Any = {"id": "clu_1", "fault": None, "paused": False}
     state: Any = {"gpus": [{"drained": one} for one in drained], "faults": {}}
     assert bool(troubles(cluster, state, [])) == all(drained)
+
+
+def test_jobs_of_others_are_told_apart_from_the_visitors_own() -> None:
+    own, other = {"held": True, "job_id": "job_1"}, {"held": True, "job_id": "other-1"}
+    free = {"held": False, "job_id": None}
+    mixed: Any = {"gpus": [own, other, other, free]}
+    foreign: Any = {"gpus": [other, free]}
+
+    assert verdict(mixed, running=2, waiting=1, failed=0) == (
+        "2 of your team's jobs run on 1 of 4 GPUs; others hold 2, 1 job waiting for GPUs."
+    )
+    assert verdict(foreign, running=0, waiting=0, failed=0) == (
+        "None of yours runs; others hold 1 of 2 GPUs, none of yours waits."
+    )

@@ -146,15 +146,18 @@ def test_the_card_is_folded_unless_the_address_asks_and_then_it_holds_the_questi
 def test_the_verdict_counts_who_ends_earlier_and_later_and_names_the_most_slowed() -> None:
     slow, fast = moved("slow", 720.0), moved("fast", -60.0)
 
-    assert verdict([slow, fast, moved("same", 0.2)], side()) == (
+    assert verdict([slow, fast, moved("same", 0.2)], side(), 18) == (
         "Of 12 jobs, 1 usually ends earlier and 1 later. Most slowed: slow, 12 min later."
     )
-    assert verdict([fast, moved("faster", -120.0)], side()) == (
+    assert verdict([fast, moved("faster", -120.0)], side(), 18) == (
         "Of 12 jobs, 2 usually end earlier and none later. Most hastened: faster, 2 min earlier."
     )
-    assert "none usually ends earlier and 1 later" in verdict([slow], side())
-    assert verdict([], side(jobs=1)) == "Of 1 job, none usually ends earlier or later."
-    assert "at least 200 later" in verdict([slow] * MOST_SLOWED, side())
+    assert "none usually ends earlier and 1 later" in verdict([slow], side(), 18)
+    assert verdict([], side(jobs=1), 18) == "Of 1 job, none usually ends earlier or later."
+    assert verdict([slow], side(jobs=1), 1).startswith(
+        "In 1 draw so far, of 1 job, none ends earlier and 1 later."
+    )
+    assert "at least 200 later" in verdict([slow] * MOST_SLOWED, side(), 18)
 
 
 def test_jobs_stand_before_and_after_and_another_tenants_has_no_name() -> None:

@@ -20,7 +20,12 @@ from frontend.components.notices import notice, refusal
 from frontend.figures.cluster_map import Known, message
 from frontend.loading import by_part, failed_map, loaded, may, nothing
 from frontend.pages.cluster.parts import free_table, no_node, pause_button
-from frontend.pages.cluster.reservations import MAY_RESERVE, reservations_table, reserve_button
+from frontend.pages.cluster.reservations import (
+    MAY_CHANGE,
+    reservations_table,
+    reserve_button,
+    reserved_now,
+)
 from frontend.pages.cluster.told import NO_NODE, note_of, verdict_of, without_nodes
 from frontend.shell import NO_CLUSTER
 from maat.client import calls
@@ -58,6 +63,7 @@ def register(app: Dash, api: Api) -> None:
             "actions": Output("cluster-actions", "children"),
             "reserved": Output("cluster-reserved", "children"),
             "reserve": Output("cluster-reserve", "children"),
+            "nodes": Output("cluster-nodes-card", "className"),
             "told": Output(placeholder_id("cluster-nodes"), "children"),
             "rounds": past_rounds.BOUNDS,
             "when": past_rounds.WHEN,
@@ -108,7 +114,8 @@ async def show(
             loaded(maat.reservations(cluster_id)),
             loaded(maat.send(calls.me())),
         )
-    may_reserve = may(me, MAY_RESERVE)
+    may_change = may(me, MAY_CHANGE)
+    held_back = reserved_now([] if past else reserved.answer or [])
     return by_part(
         {
             "drawing": lambda: drawing_of(
@@ -119,14 +126,15 @@ async def show(
                 none=(NO_NODE, without_nodes(cluster.answer)),
             ),
             "note": lambda: note_of(cluster()),
-            "verdict": lambda: verdict_of(seen().state),
+            "verdict": lambda: verdict_of(seen().state, held_back),
             "rounds": lambda: past_rounds.bounds_of(cluster()),
             "when": lambda: past_rounds.when_of(seen().state, None if seen().absent else past),
             "no_round": lambda: seen().absent,
-            "free": lambda: free_table(cluster.answer, seen().state),
-            "actions": lambda: pause_button(cluster()),
-            "reserved": lambda: reservations_table(reserved(), may=may_reserve),
-            "reserve": lambda: reserve_button(may_reserve),
+            "free": lambda: free_table(cluster.answer, seen().state, held_back),
+            "actions": lambda: pause_button(cluster()) if may_change else None,
+            "nodes": lambda: "span-12" if may_change else "span-12 read-only",
+            "reserved": lambda: reservations_table(reserved(), may=may_change),
+            "reserve": lambda: reserve_button(may_change),
             "told": lambda: None if seen().state["gpus"] else no_node(cluster.answer),
         },
         failed={
@@ -150,6 +158,7 @@ def _without_cluster() -> Changes:
         "actions": None,
         "reserved": "",
         "reserve": None,
+        "nodes": "span-12 read-only",
         "told": empty,
     }
 

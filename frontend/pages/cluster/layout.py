@@ -52,7 +52,11 @@ def layout(
                         className="span-4 form-stack level",
                     ),
                     what_if_card(drain, add, **query),
-                    card("Nodes", nodes_grid("cluster-nodes", height="420px"), className="span-12"),
+                    html.Div(
+                        card("Nodes", nodes_grid("cluster-nodes", height="420px")),
+                        id="cluster-nodes-card",
+                        className="span-12 read-only",
+                    ),
                 ],
                 className="columns",
             ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import dash_mantine_components as dmc
 from dash import html
 from dash.development.base_component import Component
@@ -15,8 +17,13 @@ from frontend.theme import gpu_order
 from maat.api.clusters import ClusterOut, ClusterStateOut
 
 
-def free_table(cluster: ClusterOut | None, state: ClusterStateOut) -> Component:
-    """Return free GPUs per type, and the most that are free together on one node."""
+def free_table(
+    cluster: ClusterOut | None, state: ClusterStateOut, reserved: Mapping[str, int]
+) -> Component:
+    """Return free GPUs per type, the most that are free together on one node, and the reserved.
+
+    `reserved`: how many are reserved at present, by type; the holder's jobs may be on them.
+    """
     free, together = state["free_by_type"], state["largest_free_on_one_node"]
     if not free:
         return no_node(cluster)
@@ -26,6 +33,7 @@ def free_table(cluster: ClusterOut | None, state: ClusterStateOut) -> Component:
                 html.Td(gpu_chip(name)),
                 html.Td(str(free[name]), className="number"),
                 html.Td(str(together.get(name, 0)), className="number"),
+                *([html.Td(str(reserved.get(name, 0)), className="number")] if reserved else []),
             ]
         )
         for name in gpu_order(free)
@@ -36,6 +44,7 @@ def free_table(cluster: ClusterOut | None, state: ClusterStateOut) -> Component:
                 html.Th("GPU type"),
                 html.Th("Free (GPUs)", className="number"),
                 html.Th("Most on one node", className="number"),
+                *([html.Th("Reserved", className="number")] if reserved else []),
             ]
         )
     )

@@ -34,7 +34,7 @@ from maat.client import calls
 from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
 
-MAY_RESERVE = "clusters:write"
+MAY_CHANGE = "clusters:write"
 PREFIX = "cluster"
 # Field of a refusal -> field of the dialog.
 PLACES = {
@@ -75,6 +75,15 @@ def reservation_dialog() -> dmc.Modal:
         className="form-stack",
     )
     return dialog("cluster-reserve-ask", "Reserve GPUs", form)
+
+
+def reserved_now(reservations: Sequence[ReservationOut]) -> dict[str, int]:
+    """Count the GPUs that are reserved at present, by type; jobs of the holder may be on them."""
+    found: dict[str, int] = {}
+    for one in reservations:
+        if one["state"] == "active":
+            found[one["gpu_type"]] = found.get(one["gpu_type"], 0) + one["gpu_count"]
+    return found
 
 
 def reserve_button(may: bool) -> dmc.Button | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from frontend.formatting import count, gpus, number, plural
 from frontend.theme import gpu_order
 from maat.api.clusters import ClusterOut, ClusterStateOut
@@ -19,8 +21,11 @@ _WAITS_FOR_GPUS = (
 )
 
 
-def verdict_of(state: ClusterStateOut) -> str:
-    """Say how many GPUs are held, where most are free together, and what is out of order."""
+def verdict_of(state: ClusterStateOut, reserved: Mapping[str, int]) -> str:
+    """Say how many GPUs are held, where most are free together, and what is out of order.
+
+    `reserved`: how many are reserved at present, by type.
+    """
     if not state["gpus"]:
         return ""
     held = sum(cell["held"] for cell in state["gpus"])
@@ -30,7 +35,13 @@ def verdict_of(state: ClusterStateOut) -> str:
         best = max(gpu_order(together), key=lambda name: together[name])
         told += f", {count(free)} free: at most {gpus(together[best], best)} together"
     out = len(state["faults"])
-    return f"{told}. {plural(out, 'node')} out of order." if out else f"{told}."
+    kept = ", ".join(gpus(reserved[name], name) for name in gpu_order(reserved))
+    parts = [
+        told,
+        f"Reserved: {kept}" if kept else "",
+        f"{plural(out, 'node')} out of order" if out else "",
+    ]
+    return " ".join(f"{part}." for part in parts if part)
 
 
 def note_of(cluster: ClusterOut) -> str:

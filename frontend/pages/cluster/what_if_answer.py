@@ -9,7 +9,7 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from frontend.components.cards import scrolls
-from frontend.components.forecast import LATER_BRIEFLY, moved, rests_on, short_time
+from frontend.components.forecast import FEW_DRAWS, LATER_BRIEFLY, moved, rests_on, short_time
 from frontend.components.names import cut_name
 from frontend.components.question import CANCELLED
 from frontend.formatting import ABSENT, count, duration, gpus, percent, plural
@@ -43,7 +43,7 @@ def parts_of(found: ForecastOut) -> list[Component]:
         return [html.Div(CANCELLED, className="hint")]
     slowed = found["slowed"] or []
     return [
-        html.Div(verdict(slowed, before), className="sentence"),
+        html.Div(verdict(slowed, before, draws), className="sentence"),
         *(html.Div(note, className="hint") for note in found["notes"] or ()),
         *_jobs(slowed, draws, found["made_at"]),
         scrolls("what-if-sides", _sides(before, after), label="All jobs, before and after"),
@@ -51,14 +51,17 @@ def parts_of(found: ForecastOut) -> list[Component]:
     ]
 
 
-def verdict(slowed: list[SlowedOut], before: SideOut) -> str:
+def verdict(slowed: list[SlowedOut], before: SideOut, draws: int) -> str:
     """`Of 12 jobs, 3 end earlier and 1 later. Most slowed: train-7, 12 min later.`"""
     later = [one for one in slowed if one["p50_seconds"] >= _LEAST_SECONDS]
     earlier = [one for one in slowed if one["p50_seconds"] <= -_LEAST_SECONDS]
     jobs = plural(before["jobs"], "job")
+    few = draws < FEW_DRAWS
+    sure = "" if few else "usually "
+    of = f"In {plural(draws, 'draw')} so far, of {jobs}" if few else f"Of {jobs}"
     if not later and not earlier:
-        return f"Of {jobs}, none usually ends earlier or later."
-    told = f"Of {jobs}, {_many(earlier)} usually {_end(earlier)} earlier and {_many(later)} later."
+        return f"{of}, none {sure}ends earlier or later."
+    told = f"{of}, {_many(earlier)} {sure}{_end(earlier)} earlier and {_many(later)} later."
     if later:
         return f"{told} Most slowed: {_most(later[0])}."
     return f"{told} Most hastened: {_most(earlier[-1])}."

@@ -15,6 +15,7 @@ from frontend.components.cards import refused_state
 from frontend.components.deadline import deadline_body, deadline_field, wrong_deadline
 from frontend.components.dialogs import dialog
 from frontend.components.labels import label_texts, labels_field, labels_of, wrong_labels
+from frontend.components.names import isolated
 from frontend.components.notices import notice
 from frontend.components.numbers import number_field
 from frontend.components.priority import priority_choices, priority_field
@@ -219,7 +220,7 @@ async def save(
         "errors": _beside({}),
         "problem": None,
         "changed": clicks,
-        "notices": notice(f"{job['name']} changed", "The next round follows it."),
+        "notices": notice(f"{isolated(job['name'])} changed", "The next round follows it."),
     }
 
 

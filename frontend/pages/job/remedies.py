@@ -14,6 +14,7 @@ from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer, is_press_of
 from frontend.components.cards import error_state
 from frontend.components.dialogs import dialog
+from frontend.components.names import isolated
 from frontend.components.notices import notice, refusal
 from maat.api.job_answers import JobOut, Remedy
 from maat.client import AsyncClient, calls, change_as_it_is_async
@@ -145,7 +146,7 @@ async def do(
                 return {"asks": False, "notices": notice("Changed meanwhile", GONE)}
     except Failure as error:
         return {"asks": False, "notices": refusal(error)}
-    told = notice(f"{job['name']} changed", "The next round follows it.")
+    told = notice(f"{isolated(job['name'])} changed", "The next round follows it.")
     return {"asks": False, "changed": clicks, "notices": told}
 
 

@@ -11,7 +11,7 @@ from frontend.api import Failure
 from frontend.components.cards import failed_tile, tile
 from frontend.formatting import ABSENT, count, duration, percent, plural
 from frontend.loading import Loaded
-from frontend.pages.overview.told import WAITING
+from frontend.pages.overview.told import WAITING, held_by_others
 from frontend.routing import path_to
 from maat.api.clusters import ClusterStateOut
 from maat.api.fields import Page
@@ -61,7 +61,9 @@ def _gpus_tile(label: str, look: Look) -> Component:
     drained = sum(cell["drained"] for cell in cells)
     note = "no node"
     if cells:
+        others = held_by_others(look.state())
         note = percent(held / len(cells)) + (f", {drained} drained" if drained else "")
+        note += f", {count(others)} by others" if others else ""
     return tile(label, f"{count(held)} / {count(len(cells))}", note)
 
 
@@ -70,14 +72,19 @@ def _running_tile(label: str, look: Look) -> Component:
     return tile(
         label,
         count(look.counted(RUNNING)),
-        f"{restarting} of them restarting" if restarting else "jobs",
+        f"{restarting} of them restarting" if restarting else _whose(look, "jobs"),
         href=look.jobs_in(*RUNNING),
     )
 
 
+def _whose(look: Look, words: str) -> str:
+    """Say that only the visitor's jobs are counted, where others hold GPUs too."""
+    return f"{words} (your team's)" if held_by_others(look.state()) else words
+
+
 def _pending_tile(label: str, look: Look) -> Component:
     pending = look.counted(WAITING)
-    note = "jobs wait for GPUs" if pending else "no job waits"
+    note = "jobs wait for GPUs" if pending else _whose(look, "no job waits")
     return tile(label, count(pending), note, href=look.jobs_in(*WAITING))
 
 

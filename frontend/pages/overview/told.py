@@ -52,16 +52,31 @@ def troubles(
 
 
 def verdict(state: ClusterStateOut, *, running: int, waiting: int, failed: int) -> str:
-    """Sum up the cluster in a sentence."""
+    """Sum up the cluster in a sentence. The counts are of jobs that the visitor may see.
+
+    Where others hold GPUs too, it tells those of the visitor apart.
+    """
     cells = state["gpus"]
     if not cells:
         return "The cluster has no node yet."
-    held = sum(cell["held"] for cell in cells)
-    run = f"{plural(running, 'job')} {'runs' if running == 1 else 'run'}"
-    use = f"{run} on {count(held)} of {count(len(cells))} GPUs"
-    wait = "nobody waits" if not waiting else f"{plural(waiting, 'job')} waiting for GPUs"
+    held, others = sum(cell["held"] for cell in cells), held_by_others(state)
+    verb = "runs" if running == 1 else "run"
+    of_all = f"of {count(len(cells))} GPUs"
+    if others:
+        run = f"{count(running)} of your team's jobs {verb}" if running else "None of yours runs"
+        use = f"{run} on {count(held - others)} {of_all}; others hold {count(others)}"
+        use = use if running else f"{run}; others hold {count(others)} {of_all}"
+    else:
+        use = f"{plural(running, 'job')} {verb} on {count(held)} {of_all}"
+    nobody = "none of yours waits" if others else "nobody waits"
+    wait = nobody if not waiting else f"{plural(waiting, 'job')} waiting for GPUs"
     lost = f"; {count(failed)} failed so far" if failed else ""
     return f"{use}, {wait}{lost}."
+
+
+def held_by_others(state: ClusterStateOut) -> int:
+    """Count the GPUs that jobs hold which the visitor may not see."""
+    return sum(is_other(cell["job_id"]) for cell in state["gpus"] if cell["job_id"] is not None)
 
 
 def waiting_table(jobs: Sequence[JobOut], *, waiting: int, cluster_id: str) -> Component:

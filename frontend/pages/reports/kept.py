@@ -13,6 +13,7 @@ from dash.development.base_component import Component
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import empty_state, error_state, refused_state
+from frontend.components.names import isolated
 from frontend.components.next_step import without_cluster
 from frontend.components.notices import notice
 from frontend.formatting import clock
@@ -93,7 +94,7 @@ async def keep(
             made = await maat.send(calls.make_report(body, idempotency_key=uuid4().hex))
     except Failure as error:
         return {"problem": refused_state(error)}
-    words = notice("Report kept", f"{made['title']} will not change any more.")
+    words = notice("Report kept", f"{isolated(made['title'])} will not change any more.")
     return {"problem": None, "changed": changed + 1, "notices": words}
 
 

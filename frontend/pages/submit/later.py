@@ -17,6 +17,7 @@ from dash.development.base_component import Component
 from frontend.callbacks import Changes, answer
 from frontend.components.cards import folded
 from frontend.components.deadline import deadline_body, deadline_field, wrong_deadline
+from frontend.components.names import isolated
 from frontend.formatting import count, plural
 from frontend.forms import FormValues, Told, still_wrong
 from frontend.problems import friendly_message
@@ -125,7 +126,7 @@ async def submit_all(
     whole = {**body, **later_body(later)}
     if indices is None:
         job = await maat.send(calls.submit_job(whole, idempotency_key=key))
-        return f"/jobs/{job['id']}", f"{job['name']} submitted"
+        return f"/jobs/{job['id']}", f"{isolated(job['name'])} submitted"
     made = await maat.send(calls.submit_array(whole, indices=indices, idempotency_key=key))
     first = next(one["job"] for one in made["items"] if one["job"] is not None)
     array = first["array_id"] or ""
