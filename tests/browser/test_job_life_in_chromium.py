@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 
 from browser.conftest import wait_until
 from browser.pages import await_value, wait_in_page
+from frontend.components.names import isolated
 
 pytestmark = pytest.mark.needs_chromium
 
@@ -87,7 +88,7 @@ def test_a_job_that_lives_is_edited_on_its_page(server: Any, inside: Any) -> Non
     page.locator("#job-edit-labels").fill("team=vision")
     page.keyboard.press("Enter")
     page.locator("#job-edit-save").click()
-    expect(page.get_by_text("edited changed")).to_be_visible()
+    expect(page.get_by_text(f"{isolated('edited')} changed")).to_be_visible()
     found = server.client.job(job["id"])
     assert (found["name"], found["labels"]) == ("edited", {"team": "vision"})
     assert found["weight"] == 1.5
