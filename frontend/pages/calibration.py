@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from dash import Dash, Input, Output, dcc, html
@@ -29,7 +30,7 @@ from frontend.figures.calibration import (
     promised_figure,
     reliability_figure,
 )
-from frontend.formatting import percent
+from frontend.formatting import percent, plural
 from frontend.loading import failed_figure
 from frontend.routing import QueryValue
 from frontend.shell import NO_CLUSTER
@@ -37,6 +38,7 @@ from maat.api.forecasts import CalibrationBinOut, CalibrationOut
 
 REFRESH_MILLISECONDS = 15_000
 HEIGHT = 340
+LATE = 0.9
 WHAT = (
     "At its submission, and every hour, each job is promised a start and an end: the P50, and the "
     "P90, which is to hold in nine of ten cases. A promise counts once its time has come. Jobs "
@@ -67,6 +69,7 @@ def layout(**_query: QueryValue) -> html.Div:
     return html.Div(
         [
             page_title("Calibration", link_button("Rounds", "/rounds")),
+            html.Div(id="calibration-verdict", className="verdict sentence", role="status"),
             html.Div(WHAT, className="hint"),
             dcc.Interval(id="calibration-refresh", interval=REFRESH_MILLISECONDS),
             html.Div(cards, className="columns"),
@@ -88,6 +91,7 @@ def register(app: Dash, api: Api) -> None:
         app,
         partial(show, api),
         output={
+            "verdict": Output("calibration-verdict", "children"),
             "held": Output("calibration-held", "figure"),
             "ends": Output("calibration-ends", "figure"),
             "bins": Output("calibration-bins", "children"),
@@ -110,8 +114,9 @@ async def show(api: Api, *, _often: object, cluster_id: str | None, scheme: str 
             found = await maat.calibration(cluster=cluster_id)
     except Failure as error:
         failed = failed_figure(scheme, height=HEIGHT)(error)
-        return {"held": failed, "ends": failed, "bins": error_state(error)}
+        return {"verdict": "", "held": failed, "ends": failed, "bins": error_state(error)}
     return {
+        "verdict": verdict(found["bins"]),
         "held": reliability_figure(found["bins"], scheme=scheme, height=HEIGHT),
         "ends": promised_figure(found["promises"], scheme=scheme, height=HEIGHT),
         "bins": bins_table(found),
@@ -121,7 +126,18 @@ async def show(api: Api, *, _often: object, cluster_id: str | None, scheme: str 
 def _nothing(scheme: str) -> Changes:
     words = "Its promises show here."
     drawn = empty_figure(scheme, NO_CLUSTER_YET, words, height=HEIGHT)
-    return {"held": drawn, "ends": drawn, "bins": without_cluster(words)}
+    return {"verdict": "", "held": drawn, "ends": drawn, "bins": without_cluster(words)}
+
+
+def verdict(bins: Sequence[CalibrationBinOut]) -> str:
+    """Say how many of the ends came by their P90; nothing before one was due."""
+    due = [one for one in bins if (one["quantity"], one["quantile"]) == ("end", LATE)]
+    held, promises = next(((one["held"], one["promises"]) for one in due), (None, 0))
+    if held is None:
+        return ""
+    told = f"{percent(held)} of {plural(promises, 'promised end')} came by the P90; 90 % are to."
+    few = f" Of fewer than {LEAST_PROMISES}, that says little." if promises < LEAST_PROMISES else ""
+    return f"{told}{few}"
 
 
 def bins_table(found: CalibrationOut) -> Component:

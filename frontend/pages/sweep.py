@@ -37,6 +37,7 @@ from frontend.figures.sweep import (
     sweep_figure,
     value_text,
 )
+from frontend.figures.sweep_words import verdict
 from frontend.formatting import number, percent
 from frontend.routing import (
     QueryValue,
@@ -63,7 +64,7 @@ TAKES = {
     "rule": among("rule of fairness", RULES),
 }
 # What a failed answer empties.
-PARTS = ("caption", "table", "request")
+PARTS = ("verdict", "caption", "table", "request")
 
 
 def layout(
@@ -92,6 +93,7 @@ def layout(
             title_store(SWEEP),
             *cancel_stores(SWEEP),
             dmc.Group(head, justify="space-between", className="page-head"),
+            html.Div(id="sweep-verdict", className="verdict sentence", role="status"),
             html.Div(id="sweep-progress"),
             html.Div(body, className="columns", id="sweep-body"),
         ]
@@ -195,6 +197,7 @@ async def show(
             SWEEP, operation, "New sweep", "/sweeps", same=sweep_again(sweep["request"])
         ),
         "progress": progress(operation, failed="A point failed"),
+        "verdict": verdict(sweep, metric),
         "figure": sweep_figure(sweep, metric, scheme=scheme, height=HEIGHT),
         "caption": " ".join(
             (caption(sweep), fairness_rule.meaning(rule), left_out_words(sweep["request"]))

@@ -9,6 +9,7 @@ from frontend.components.forecast import about, expected, expected_exact, slowed
 from frontend.figures.calibration import promised_figure, reliability_figure
 from frontend.pages.calibration import bins_table
 from frontend.pages.calibration import show as show_calibration
+from frontend.pages.calibration import verdict as calibration_verdict
 from frontend.pages.job.forecast import parts_of as job_parts
 from frontend.pages.submit.forecast import parts_of as submit_parts
 from frontend.shell import NO_CLUSTER
@@ -168,3 +169,15 @@ def test_of_few_draws_nothing_is_called_usual() -> None:
     assert "usually" not in shown
     assert "100 %" not in shown
     assert "train-7 usually ends 2 min later" in str(slowed_lines([slow], 5))
+
+
+def test_calibration_begins_with_how_many_ends_came_by_their_p90() -> None:
+    p50: Any = {"quantity": "end", "quantile": 0.5, "promises": 53, "held": 0.4}
+    p90: Any = {"quantity": "end", "quantile": 0.9, "promises": 53, "held": 0.92}
+
+    assert calibration_verdict([p50, p90]) == (
+        "92 % of 53 promised ends came by the P90; 90 % are to."
+    )
+    few = calibration_verdict([p50, {**p90, "promises": 3}])
+    assert few.endswith("Of fewer than 20, that says little.")
+    assert calibration_verdict([p50, {**p90, "promises": 0, "held": None}]) == ""

@@ -11,6 +11,7 @@ from sweep_samples import axis, row, sweep
 from frontend.components.fairness_rule import RULES
 from frontend.components.operations import progress
 from frontend.figures.sweep import METRICS, sweep_figure
+from frontend.figures.sweep_words import verdict
 from frontend.pages.sweep import caption, request_facts, table
 from frontend.pages.sweeps import EXAMPLES, body_of, parse_values, place, unfinished
 from frontend.theme import DARK, LIGHT
@@ -304,3 +305,25 @@ def test_a_placer_and_its_parameters_are_sent_beside_the_policys_and_told_on_the
         )
     )
     assert "the one that suits the policy" in text_of(request_facts(sweep()))
+
+
+def test_a_sweep_begins_with_where_its_figure_is_lowest_and_how_sure_that_is() -> None:
+    assert verdict(sweep(), "avg_jct_hours") == (
+        "So far: Mean JCT is lowest, 1, with Fairness power p -1, Round duration 60 s: "
+        "50 % less than the highest, Fairness power p -1, Round duration 300 s. "
+        "Not certain: the spread over 2 seeds is as large."
+    )
+    whole = sweep(done=8)
+    assert verdict(whole, "avg_jct_hours").startswith("Mean JCT is lowest")
+    assert verdict(whole, "worst_rho") == "Worst rho is 1.5 whatever the setting."
+    assert verdict(whole, "makespan_hours") == ""
+    sure = sweep(
+        rows=[row(1.0, 0.1, p=-1, round_seconds=60), row(2.0, 0.1, p=-1, round_seconds=300)]
+    )
+    assert verdict(sure, "avg_jct_hours").endswith("is larger than the spread over 2 seeds.")
+    one = [
+        row(1.0, seeds=(0,), p=-1, round_seconds=60),
+        row(2.0, seeds=(0,), p=1, round_seconds=60),
+    ]
+    assert verdict(sweep(rows=one), "avg_jct_hours").endswith("Not certain on one seed.")
+    assert verdict(sweep(rows=one[:1]), "avg_jct_hours") == ""
