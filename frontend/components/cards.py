@@ -11,6 +11,9 @@ from dash.development.base_component import Component, ComponentType
 
 from frontend.api import error_message
 from frontend.routing import aria
+from maat.client import ApiError
+
+FORBIDDEN = 403
 
 GRAPH_CONFIG: Any = {
     "displayModeBar": False,
@@ -180,7 +183,13 @@ def missing(title: str, remedy: str, words: str, href: str) -> Component:
 
 
 def error_state(error: Exception) -> html.Div:
-    """What could not be loaded, what to do, and a button that asks for it again."""
+    """What could not be loaded, what to do, and a button that asks for it again.
+
+    Who lacks the right for it is led to what the account may do: to ask again would not help.
+    """
+    if isinstance(error, ApiError) and error.status == FORBIDDEN:
+        way = dcc.Link("What you may do", href="/account", className="button-link")
+        return _failed(error, way)
     return _failed(error, _again())
 
 

@@ -74,7 +74,7 @@ def test_few_rows_are_all_drawn_and_labels_have_no_sum() -> None:
 
 
 def test_the_total_is_the_foot_of_the_table_and_its_name_a_heading() -> None:
-    (table,) = rows_table(use(3)).children
+    _, table = rows_table(use(3)).children
     foot = table.children[-1]
     assert type(foot).__name__ == "Tfoot"
     assert type(foot.children.children[0]).__name__ == "Th"

@@ -108,11 +108,12 @@ def rows_table(found: UsageOut) -> Component:
         waits=found["waits"],
         allocated_gpu_hours_by_day=None,
     )
-    note = "GPU-hours. A job counts for each of its labels, so these rows do not add up."
-    notes = [html.Div(note, className="hint")] if found["by"] == "label" else []
+    note = "From allocated to lost in GPU-hours."
+    if found["by"] == "label":
+        note += " A job counts for each of its labels, so these rows do not add up."
     return html.Div(
         [
-            *notes,
+            html.Div(note, className="hint"),
             _table(
                 heads,
                 [_row(row, found["currency"]) for row in rows],
@@ -130,7 +131,9 @@ def types_table(types: Sequence[TypeUse], currency: str | None) -> Component:
             action=goes_to("Choose a period", "usage-period"),
         )
     heads = ("", "GPU-hours", "Utilisation", "Idle", "Fragmented", "Reserved, idle", "Price per h")
-    return _table(heads, [_type_row(one, currency) for one in types])
+    table = _table(heads, [_type_row(one, currency) for one in types])
+    note = "What is idle, fragmented and reserved: GPU-hours."
+    return html.Div([html.Div(note, className="hint"), table])
 
 
 def _row(row: UsageRow, currency: str | None, *, is_total: bool = False) -> html.Tr:

@@ -1,13 +1,17 @@
-"""What the page of a cluster says in words: held, free and reserved GPUs, and who may change it."""
+"""What pages say in words: reserved GPUs beside free ones, names, and what one may not see."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from frontend.components.cards import error_state
 from frontend.components.names import isolated
 from frontend.pages.cluster.parts import free_table
 from frontend.pages.cluster.reservations import reserved_now
 from frontend.pages.cluster.told import verdict_of
+from maat.client import ApiError
 
 HELD, FREE = {"held": True}, {"held": False}
 STATE: Any = {
@@ -38,3 +42,11 @@ def test_gpus_that_are_reserved_are_told_beside_the_free_ones() -> None:
 
 def test_a_mark_of_direction_in_a_name_ends_with_it() -> None:
     assert isolated("\u202eevil") == "\u2068\u202eevil\u2069"
+
+
+@pytest.mark.parametrize(("status", "offers"), [(403, "What you may do"), (503, "Try again")])
+def test_who_may_not_see_a_part_is_not_told_to_try_again(status: int, offers: str) -> None:
+    shown = str(error_state(ApiError(status=status, title="Refused")))
+
+    assert offers in shown
+    assert ("Try again" in shown) is (status != 403)
