@@ -26,7 +26,12 @@ def reservation_fields(prefix: str, *, job_placeholder: str) -> list[Component]:
         html.Div(
             [
                 dmc.NumberInput(
-                    id=f"{prefix}-reserve-gpus", label="GPUs", value=4, min=1, allowDecimal=False
+                    id=f"{prefix}-reserve-gpus",
+                    label="GPUs",
+                    value=4,
+                    min=1,
+                    allowDecimal=False,
+                    clampBehavior="none",
                 ),
                 dmc.TextInput(id=f"{prefix}-reserve-type", label="GPU type", placeholder="a100"),
                 holder,
@@ -39,7 +44,12 @@ def reservation_fields(prefix: str, *, job_placeholder: str) -> list[Component]:
         html.Div(
             [
                 dmc.NumberInput(
-                    id=f"{prefix}-reserve-from", label="From (h)", value=0, min=0, step=1
+                    id=f"{prefix}-reserve-from",
+                    label="From (h)",
+                    value=0,
+                    min=0,
+                    step=1,
+                    clampBehavior="none",
                 ),
                 dmc.NumberInput(
                     id=f"{prefix}-reserve-until",
@@ -48,6 +58,7 @@ def reservation_fields(prefix: str, *, job_placeholder: str) -> list[Component]:
                     value="",
                     min=0,
                     step=1,
+                    clampBehavior="none",
                 ),
                 dmc.Button(
                     "Reserve", id=f"{prefix}-reserve-add", n_clicks=0, variant="default", mt=22
@@ -92,6 +103,8 @@ def unfinished_reservation(values: FormValues) -> dict[str, str]:
         wrong["gpus"] = "Give how many GPUs are reserved, from 1 up."
     if not (values["holder"] or "").strip():
         wrong["holder"] = f"Name the {values['for']} that the GPUs are reserved for."
+    if (hours_of(values["from"]) or 0.0) < 0:
+        wrong["from"] = "Give the hours until it begins, from 0 up."
     until = hours_of(values["until"])
     if until is not None and until <= (hours_of(values["from"]) or 0.0):
         wrong["until"] = "It must end after it begins."
