@@ -25,7 +25,7 @@ PAGES = {
     "/rounds": "#round-matrix .shapelayer path",
     "/simulate": "#simulate-list .state-title, #simulate-list table",
     "/fairness": "#fairness-worst .state-title, #fairness-worst table",
-    "/calibration": "#calibration-bins table",
+    "/calibration": "#calibration-bins :is(table, .state-title)",
     "/sweeps": "#sweeps-list .state-title, #sweeps-list table",
     "/measurements": "#measurements-list .state-title, #measurements-list table",
     "/usage": "#usage-table .state-title, #usage-table table",

@@ -92,7 +92,7 @@ def ledger(restarts: Sequence[Restart], cluster_id: str) -> list[Component]:
     cut = [html.Div(f"The newest {MOST_SHOWN} of {len(restarts)}.", className="hint")]
     return [
         html.Div(verdict(restarts), className="sentence"),
-        html.Table([head, rows], className="plain-table"),
+        html.Table([head, rows], className="plain-table many-columns"),
         *(cut if len(restarts) > MOST_SHOWN else []),
         html.Div(HOW, className="hint"),
     ]
