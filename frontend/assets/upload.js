@@ -1,4 +1,5 @@
-/* Boxes for files: a name for their fields, and a refusal of files that are too large. */
+/* Boxes for files: a name for their fields, and a refusal of files that are too large or of
+   another kind. */
 (() => {
     'use strict';
 
@@ -15,8 +16,17 @@
         });
     }).observe(document.documentElement, { childList: true, subtree: true });
 
-    /* What is wrong with the size of these files; empty if they may come. */
-    function refusal(files, most) {
+    const isOf = (kinds, { name, type }) => kinds.some((kind) => (
+        kind.startsWith('.') ? name.toLowerCase().endsWith(kind) : type === kind));
+
+    /* What is wrong with these files; empty if they may come. `kinds`: none for any. */
+    function refusal(files, most, kinds) {
+        const others = files.filter((file) => kinds.length && !isOf(kinds, file));
+        if (others.length) {
+            const ends = kinds.filter((kind) => kind.startsWith('.')).join(', ');
+            return `${others.map(({ name }) => name).join(', ')}: only ${ends} is read here. `
+                + 'Choose another file.';
+        }
         const tooLarge = files.filter((file) => file.size > most).map((file) => (
             `${file.name} has ${megabytes(file.size)}, more than the ${most / 1e6} MB that a file `
             + 'may have. Choose a smaller file.'
@@ -28,14 +38,14 @@
                 + 'that may come at once. Choose fewer or smaller ones.';
     }
 
-    /* Keeps files that are too large from dcc.Upload, which drops a file over its max_size without
-       a word, and whose answer would cover the refusal. */
-    function checkSize(event) {
+    /* Keeps such files from dcc.Upload, which drops them without a word, and whose answer would
+       cover the refusal. */
+    function check(event) {
         const box = maat.around(event.target, BOX);
         const files = Array.from((box && (event.dataTransfer || event.target).files) || []);
         if (!files.length) { return; }
-        const limit = box.querySelector('[data-most-bytes]').dataset.mostBytes;
-        const words = refusal(files, Number(limit));
+        const { mostBytes, accept } = box.querySelector('[data-most-bytes]').dataset;
+        const words = refusal(files, Number(mostBytes), (accept || '').split(',').filter(Boolean));
         const form = box.id.replace(/-upload$/, '');
         maat.setProps(`${form}-csv-error`, { children: words });
         if (!words) { return; }
@@ -49,6 +59,6 @@
             event.target.value = '';
         }
     }
-    document.addEventListener('change', checkSize, true);
-    document.addEventListener('drop', checkSize, true);
+    document.addEventListener('change', check, true);
+    document.addEventListener('drop', check, true);
 })();

@@ -24,18 +24,19 @@ class NoText(ValueError):
 def file_box(
     box_id: str, *, words: str, choose: str, accept: str, several: bool, label: str
 ) -> dcc.Upload:
-    """A box to drop files on.
+    """A box to drop files on. `accept`: endings and kinds of the files that it takes; empty: any.
 
-    It holds the size limit by which assets/upload.js refuses larger files by name.
+    It holds what assets/upload.js refuses others by, and larger ones, by name.
     """
-    limit: dict[str, Any] = {"data-most-bytes": MAX_FILE_BYTES}
+    limit: dict[str, Any] = {"data-most-bytes": MAX_FILE_BYTES, "data-accept": accept}
     target = html.Div(
         [words, html.A(choose, href="#", role="button", className="choose", **aria(label))],
         className="panel-state",
         style={"minHeight": "64px", "border": "1px dashed var(--line)"},
         **limit,
     )
-    return dcc.Upload(target, id=box_id, accept=accept, multiple=several, max_size=MAX_FILE_BYTES)
+    kinds: dict[str, Any] = {"accept": accept} if accept else {}
+    return dcc.Upload(target, id=box_id, multiple=several, max_size=MAX_FILE_BYTES, **kinds)
 
 
 async def texts_in(

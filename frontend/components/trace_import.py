@@ -77,7 +77,7 @@ def import_fields(prefix: str) -> list[Component]:
             f"{part}-upload",
             words="Drop the file here, or ",
             choose="choose it",
-            accept=".csv,.txt,.json,text/plain,text/csv,application/json",
+            accept="",  # Philly's log has no ending
             several=False,
             label="Choose a file to import",
         ),

@@ -65,6 +65,9 @@ def test_an_import_shows_what_becomes_of_each_row_before_it_is_simulated(
     page.locator("#simulate-import-upload input[type=file]").set_input_files(file)
     report = page.locator("#simulate-import-report")
     expect(report).to_contain_text("1 job of 3 rows")
+    file |= {"name": "jobs", "buffer": SACCT.encode() + b"\n"}  # no ending, as Philly's log
+    page.locator("#simulate-import-upload input[type=file]").set_input_files(file)
+    expect(page.locator("#simulate-import-file")).to_have_text("jobs")
     expect(report).to_contain_text("its GPU type titan is not known")
     expect(report).to_contain_text("dropped: it never ran")
     page.locator("#simulate-import-types").fill("titan=a100")

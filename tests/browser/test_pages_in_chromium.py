@@ -190,17 +190,19 @@ def test_the_badge_tells_when_the_service_no_longer_answers(server: Any, tab: An
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    ("content", "name", "words"),
     [
-        pytest.param(b"a" * 20_000_001, "more than the 8 MB", marks=pytest.mark.long),
-        (b"\x89PNG\xff\x00", "no text in UTF-8"),
+        pytest.param(b"a" * 20_000_001, "jobs.csv", "more than the 8 MB", marks=pytest.mark.long),
+        (b"\x89PNG\xff\x00", "jobs.csv", "no text in UTF-8"),
+        (b"\x89PNG\xff\x00", "jobs.png", "jobs.png: only .csv is read here."),
+        (b"", "jobs.csv", "jobs.csv is empty."),
     ],
-    ids=["large", "no text"],
+    ids=["large", "no text", "a picture", "empty"],
 )
 def test_a_workload_file_that_is_refused_says_why_beside_it(
-    content: bytes, words: str, server: Any, inside: Any, tmp_path: Path
+    content: bytes, name: str, words: str, server: Any, inside: Any, tmp_path: Path
 ) -> None:
-    file = tmp_path / "jobs.csv"
+    file = tmp_path / name
     file.write_bytes(content)
     page = inside.follow(server.url + "/simulate")
     settled(page)

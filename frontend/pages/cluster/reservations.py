@@ -218,7 +218,8 @@ def reservations_table(reservations: Sequence[ReservationOut], *, may: bool) -> 
             "Nothing is reserved: every round may use all GPUs for anybody.", className="hint"
         )
     return html.Table(
-        html.Tbody([_row(one, may=may) for one in reservations]), className="plain-table many-columns"
+        html.Tbody([_row(one, may=may) for one in reservations]),
+        className="plain-table many-columns",
     )
 
 
