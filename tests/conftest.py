@@ -16,7 +16,6 @@ from slurm_cluster import NoSlurm, SlurmCluster
 from small_disk import SmallDisk
 
 BROWSER = "tests/browser/"
-MIDDLE = f"{BROWSER}test_i"  # the files before take as long as those from here on
 SLOW = (
     BROWSER,
     "tests/faults/",
@@ -117,7 +116,7 @@ def _done_by_the_other_database(items: list[pytest.Item]) -> Iterator[pytest.Ite
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Browser tests go to two workers: those of one share a service and a Chromium."""
+    """All browser tests go to one worker, for they share a service and a Chromium."""
     if config.getoption("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling
@@ -127,8 +126,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class Scheduling(LoadFileScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             file: str = super()._split_scope(nodeid)
-            half = "first" if file < MIDDLE else "second"
-            return f"{BROWSER}{half}" if file.startswith(BROWSER) else file
+            return BROWSER if file.startswith(BROWSER) else file
 
     return Scheduling(config, log)
 
