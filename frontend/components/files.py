@@ -35,8 +35,9 @@ def file_box(
         style={"minHeight": "64px", "border": "1px dashed var(--line)"},
         **limit,
     )
-    kinds: dict[str, Any] = {"accept": accept} if accept else {}
-    return dcc.Upload(target, id=box_id, multiple=several, max_size=MAX_FILE_BYTES, **kinds)
+    return dcc.Upload(
+        target, id=box_id, accept=accept or None, multiple=several, max_size=MAX_FILE_BYTES
+    )
 
 
 async def texts_in(
