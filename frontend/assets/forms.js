@@ -8,7 +8,7 @@
     const DRAWN_AWAY = 5; // pixels
     const AGAIN_AFTER = 50, MOST_LOOKS = 20; // milliseconds; a field may show its value otherwise
     const pressed = new WeakSet(); // buttons whose press waits
-    const answered = new WeakSet(); // buttons that were pressed
+    const wasPressed = new WeakSet(); // buttons
     let typedAt = 0, typed = null;
 
     document.addEventListener('input', (event) => {
@@ -51,7 +51,7 @@
        takes no second one. */
     function pressOnceReady(id, looks = MOST_LOOKS) {
         const button = document.getElementById(id);
-        if (button?.disabled && !answered.has(button) && looks) {
+        if (button?.disabled && !wasPressed.has(button) && looks) {
             setTimeout(() => pressOnceReady(id, looks - 1), AGAIN_AFTER);
             return;
         }
@@ -59,7 +59,7 @@
     }
     document.addEventListener('click', (event) => {
         const button = maat.around(event.target, 'button');
-        if (button) { answered.add(button); }
+        if (button) { wasPressed.add(button); }
     });
 
     /* Once a press is answered, the first field that was refused gets the focus, and is in sight. A

@@ -17,7 +17,7 @@ from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.files import NoText, file_box, texts_in
 from frontend.components.kept_traces import kept_trace_field, register_kept_traces
 from frontend.components.replay import wrong_hours
-from frontend.components.trace_import import MARK, import_fields, register_import
+from frontend.components.trace_import import HIDDEN, MARK, import_fields, register_import
 from frontend.formatting import count
 from frontend.forms import FormValues
 from frontend.shell import NO_CLUSTER
@@ -41,8 +41,6 @@ REPLAYED = (
     "The jobs that the chosen cluster has had, at the times they were submitted; of more than "
     f"{count(MAX_SIMULATED_JOBS)}, the first."
 )
-
-HIDDEN = {"display": "none"}
 
 
 def trace_fields(
@@ -186,7 +184,7 @@ def register_trace_fields(app: Dash, api: Api, prefix: str) -> None:
 
 async def show_fields(*, kind: str) -> Changes:
     """Show the fields of the chosen kind of trace."""
-    return {own: {} if kind == own else {"display": "none"} for own, _ in KINDS}
+    return {own: {} if kind == own else HIDDEN for own, _ in KINDS}
 
 
 async def take_files(*, contents: str | list[str] | None, names: str | list[str] | None) -> Changes:

@@ -22,9 +22,9 @@ def verdict(sweep: SweepDetail, metric: str) -> str:
     title, show = METRICS[metric][0], percent if metric == "unfair_fraction" else number
     if low == high:
         return f"{so_far}{title} is {show(low)} whatever the setting."
-    less = f"{percent((high - low) / high)} less than the highest" if high > 0 else "the lowest"
-    found = f"{title} is lowest, {show(low)}, with {_words(sweep, best)}: {less}"
-    return f"{so_far}{found}, {_words(sweep, worst)}. {_certainty(best, worst, metric)}"
+    found = f"{title} is lowest, {show(low)}, with {_words(sweep, best)}"
+    less = f"{percent((high - low) / high)} less than the highest, {_words(sweep, worst)}"
+    return f"{so_far}{found}: {less}. {_certainty(best, worst, metric)}"
 
 
 def _words(sweep: SweepDetail, row: RowOut) -> str:
