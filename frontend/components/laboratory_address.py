@@ -23,6 +23,7 @@ from frontend.routing import QueryValue, in_browser
 from maat.api.simulations import GeneratedTrace
 
 _OF_TRACE = ("jobs", "hours", "seed")
+_OF_IMPORT = ("import-format", "import-rule")
 _NUMBERS = (*_OF_TRACE, "draws", "window")
 _CHOICES = {
     "kind": among("kind of trace", (name for name, _ in KINDS)),
@@ -38,18 +39,25 @@ class LaboratoryAddress:
 
     Attributes:
         prefix: Of every id.
-        names: What the fields are called in the address. There `cluster` is the cluster that is
-            shown; that of a simulation is `gpus`.
+        form: The fields of the form, by their ids without the prefix.
         lists: Those of several values.
         offered: Those whose choices the service lists after the page has opened.
         choices: Those that take one of some words, beside those that choose the trace.
     """
 
     prefix: str
-    names: Sequence[str]
+    form: Sequence[str]
     lists: frozenset[str] = frozenset()
     offered: Sequence[str] = ()
     choices: Mapping[str, Check] = field(default_factory=dict)
+
+    @cached_property
+    def names(self) -> Sequence[str]:
+        """What the fields, and those of an import, are called in the address.
+
+        There `cluster` is the cluster that is shown; that of a simulation is `gpus`.
+        """
+        return [*("gpus" if name == "cluster" else name for name in self.form), *_OF_IMPORT]
 
     @cached_property
     def fields(self) -> Mapping[str, str]:

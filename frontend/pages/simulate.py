@@ -92,23 +92,7 @@ FIELDS = (
 )
 ADDRESS = LaboratoryAddress(
     prefix="simulate",
-    names=(
-        "name",
-        "kind",
-        "family",
-        "import-format",
-        "import-rule",
-        "jobs",
-        "hours",
-        "seed",
-        "gpus",
-        "draws",
-        "window",
-        "policies",
-        "placers",
-        "seeds",
-        "fidelity",
-    ),
+    form=tuple(name for name in FIELDS if name != "live"),
     lists=frozenset({"policies", "placers"}),
     offered=("policies", "placers", "fidelity"),
 )

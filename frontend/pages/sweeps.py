@@ -109,25 +109,7 @@ FIELDS = (
 )
 ADDRESS = LaboratoryAddress(
     prefix="sweeps",
-    names=(
-        "name",
-        "kind",
-        "family",
-        "import-format",
-        "import-rule",
-        "jobs",
-        "hours",
-        "gpus",
-        "window",
-        "policy",
-        "placer",
-        "fidelity",
-        "vary1",
-        "values1",
-        "vary2",
-        "values2",
-        "seeds",
-    ),
+    form=FIELDS,
     offered=("policy", "placer", "fidelity"),
     choices={
         "vary1": among("setting", EXAMPLES),

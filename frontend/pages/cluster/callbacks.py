@@ -21,7 +21,6 @@ from frontend.figures.cluster_map import Known, message
 from frontend.loading import by_part, failed_map, loaded, may, nothing
 from frontend.pages.cluster.parts import free_table, no_node, pause_button
 from frontend.pages.cluster.reservations import (
-    MAY_CHANGE,
     reservations_table,
     reserve_button,
     reserved_now,
@@ -31,6 +30,7 @@ from frontend.shell import NO_CLUSTER
 from maat.client import calls
 
 NO_CLUSTER_HINT = "It shows here, GPU by GPU."
+MAY_CHANGE = "clusters:write"
 DONE = {
     "drain": DRAINED,
     "restore": "Node back in service",

@@ -34,7 +34,6 @@ from maat.client import calls
 from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
 
-MAY_CHANGE = "clusters:write"
 PREFIX = "cluster"
 # Field of a refusal -> field of the dialog.
 PLACES = {
