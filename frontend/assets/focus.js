@@ -41,6 +41,12 @@
     const isNowhere = () => document.activeElement === document.body;
     const switchedOff = (element) => OFF.some((name) => element.hasAttribute(name));
 
+    /* The control that gets the focus back once it is on again; null if there is none. */
+    maat.awaitsFocus = () => {
+        const awaits = focused && focused.isConnected && switchedOff(focused);
+        return awaits && [document.body, focused].includes(document.activeElement) ? focused : null;
+    };
+
     function restore() {
         if (!focused) { return; }
         if (switchedOff(focused)) { isOff = true; }

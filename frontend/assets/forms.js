@@ -9,6 +9,7 @@
     const AGAIN_AFTER = 50, MOST_LOOKS = 20; // milliseconds; a field may show its value otherwise
     const pressed = new WeakSet(); // buttons whose press waits
     const wasPressed = new WeakSet(); // buttons
+    const waiting = new Set(); // ids of buttons that a key pressed while they were off
     let typedAt = 0, typed = null;
 
     document.addEventListener('input', (event) => {
@@ -17,12 +18,20 @@
         typed = event.target;
     }, true);
 
-    /* Calls `act` once the form holds what its field shows: a busy browser tells it late. */
-    function onceKnown(act, looks = MOST_LOOKS) {
-        const field = typed.id && maat.layoutOf(typed.id);
+    const chooses = (element) => element.getAttribute('aria-expanded') === 'true'
+        || Boolean(element.getAttribute('aria-haspopup'));
+
+    /* Whether the form holds what was typed: a busy browser tells it late. */
+    function isKnown() {
+        if (!typed?.id || chooses(typed)) { return true; }
+        const field = maat.layoutOf(typed.id);
         const plain = (value) => String(value ?? '').replace(/\s/g, '');
-        const isKnown = !field || plain(field.props.value) === plain(typed.value);
-        if (isKnown || !looks) { act(); } else {
+        return !field || Array.isArray(field.props.value) // tags
+            || plain(field.props.value) === plain(typed.value);
+    }
+
+    function onceKnown(act, looks = MOST_LOOKS) {
+        if (isKnown() || !looks) { act(); } else {
             setTimeout(() => onceKnown(act, looks - 1), AGAIN_AFTER);
         }
     }
@@ -33,7 +42,7 @@
         const form = maat.around(event.target, '[data-submit]');
         const button = form && event.target.closest(`#${form.dataset.submit}, [data-reads]`);
         const left = typedAt + TOLD_AFTER - Date.now();
-        if (left <= 0 || !button) { return; }
+        if (!button || (left <= 0 && isKnown())) { return; }
         event.stopImmediatePropagation();
         event.preventDefault();
         if (pressed.has(button)) { return; }
@@ -41,6 +50,7 @@
         const press = () => {
             pressed.delete(button);
             typedAt = 0;
+            typed = null;
             pressOnceReady(button.id);
         };
         setTimeout(() => onceKnown(press), left);
@@ -52,15 +62,31 @@
     function pressOnceReady(id, looks = MOST_LOOKS) {
         const button = document.getElementById(id);
         if (button?.disabled && !wasPressed.has(button) && looks) {
-            setTimeout(() => pressOnceReady(id, looks - 1), AGAIN_AFTER);
+            const left = maat.busy() ? looks : looks - 1;
+            setTimeout(() => pressOnceReady(id, left), AGAIN_AFTER);
             return;
         }
+        waiting.delete(id);
         button?.click();
     }
     document.addEventListener('click', (event) => {
         const button = maat.around(event.target, 'button');
         if (button) { wasPressed.add(button); }
     });
+    /* A form that was changed since its button was pressed takes a new press. */
+    document.addEventListener('input', (event) => {
+        const form = maat.around(event.target, '[data-submit]');
+        const button = form && document.getElementById(form.dataset.submit);
+        if (button && !button.disabled) { wasPressed.delete(button); }
+    });
+
+    /* Enter and the space bar also press a button that was switched off under the focus. */
+    document.addEventListener('keydown', (event) => {
+        const button = ['Enter', ' '].includes(event.key) && maat.awaitsFocus();
+        if (!button || button.tagName !== 'BUTTON' || waiting.has(button.id)) { return; }
+        waiting.add(button.id);
+        pressOnceReady(button.id);
+    }, true);
 
     /* Once a press is answered, the first field that was refused gets the focus, and is in sight. A
        focus that the reader moved meanwhile stays moved. */
@@ -106,16 +132,13 @@
         maat.setProps(button.dataset.press, { data: press });
     });
 
-    const isPlainField = (element) => element.tagName === 'INPUT'
-        && element.getAttribute('aria-expanded') !== 'true'
-        && !element.getAttribute('aria-haspopup');
-
     /* Presses the button of the form in which Enter was pressed. Returns whether it did. */
     maat.submitByKey = (event) => {
         const form = maat.around(event.target, '[data-submit]');
         if (event.key !== 'Enter' || !form || event.defaultPrevented) { return false; }
         const withKey = event.ctrlKey || event.metaKey;
-        if (!isPlainField(event.target) && !withKey) { return false; }
+        const isPlain = event.target.tagName === 'INPUT' && !chooses(event.target);
+        if (!isPlain && !withKey) { return false; }
         event.target.blur();
         setTimeout(() => pressOnceReady(form.dataset.submit), 0);
         return true;

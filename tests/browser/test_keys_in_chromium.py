@@ -172,3 +172,20 @@ def test_enter_in_a_form_whose_button_is_not_ready_yet_submits_once_it_is(
     page.evaluate("document.getElementById('submit-button').disabled = false")
     expect(page).to_have_url(re.compile(r"/jobs/job_\w+"))
     assert [job["name"] for job in server.client.jobs()["items"]].count("early") == 1
+
+
+def test_enter_on_a_button_that_is_not_ready_yet_presses_it_once_it_is(
+    server: Any, tab: Any
+) -> None:
+    page = tab.open(f"{server.url}/submit")
+    button = page.locator("#submit-button")
+    page.locator("#submit-name").fill("soon")
+    button.focus()
+    page.evaluate("document.getElementById('submit-button').disabled = true")
+    wait_in_page(page, "document.activeElement === document.body")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(600)
+    page.evaluate("document.getElementById('submit-button').disabled = false")
+    expect(page).to_have_url(re.compile(r"/jobs/job_\w+"))
+    assert [job["name"] for job in server.client.jobs()["items"]].count("soon") == 1

@@ -5,6 +5,7 @@ Every page redraws its buttons on every beat.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -57,6 +58,28 @@ def test_a_press_counts_although_its_button_moves_away_under_it(server: Any, ins
     button.evaluate("button => { button.style.marginTop = '90px'; }")
     page.mouse.up()
     expect(error_beside(page, "submit-name")).to_be_visible()
+
+
+# What a browser does that has no time between what is typed and the press.
+TYPE_AND_PRESS = """name => {
+    const field = document.getElementById('submit-name');
+    const shown = Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value');
+    shown.set.call(field, name);
+    field.dispatchEvent(new Event('input', { bubbles: true }));
+    const until = Date.now() + 600;
+    while (Date.now() < until);
+    document.getElementById('submit-button').click();
+}"""
+
+
+def test_a_press_that_a_busy_browser_tells_before_what_was_typed_waits_for_it(
+    server: Any, inside: Any
+) -> None:
+    page = inside.follow(f"{server.url}/submit")
+    page.locator("#submit-preview .scatterlayer .trace").first.wait_for(state="attached")
+    page.evaluate(TYPE_AND_PRESS, "all-at-once")
+    expect(page).to_have_url(re.compile(r"/jobs/job_\w+"))
+    assert [job["name"] for job in server.client.jobs()["items"]].count("all-at-once") == 1
 
 
 def agree_if_asked(page: Page) -> None:
