@@ -22,12 +22,23 @@ def test_an_operator_reserves_gpus_and_gives_them_back(server: Any, inside: Any)
         "The cluster has no GPUs of this type. Use one of: t4 (24 GPUs)"
     )
 
+    preview = page.locator("#cluster-reserve-preview")
+    expect(preview).to_contain_text("of 24 × t4")  # all types, while it is none of them
     page.fill("#cluster-reserve-type", "a100")
+    expect(preview).to_contain_text("of 16 × a100 are free now")
+    expect(preview).not_to_contain_text("t4")
     page.click("#cluster-reserve-add")
 
     expect(page.locator("#cluster-reserved")).to_contain_text("4 × a100")
     expect(page.locator("#cluster-reserved")).to_contain_text("until it is removed")
     page.get_by_role("button", name="Remove the reservation of 4 × a100").click()
+    asked = page.get_by_role("dialog", name="Remove this reservation?")
+    expect(asked).to_contain_text("4 × a100 of tenant")
+    asked.get_by_role("button", name="Keep it").click()
+    expect(asked).to_be_hidden()
+    assert len(server.client.reservations(server.cluster_id)) == 1
+    page.get_by_role("button", name="Remove the reservation of 4 × a100").click()
+    asked.get_by_role("button", name="Remove").click()
     expect(page.locator("#cluster-reserved")).to_contain_text("Nothing is reserved")
     assert server.client.reservations(server.cluster_id, over=True) == []
     assert [error for error in inside.witness.errors if "422" not in error] == []

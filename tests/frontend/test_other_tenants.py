@@ -219,6 +219,7 @@ def walk_pages(world: World, user: str, *, press: bool) -> Iterator[Seen]:
         "action": "drain",
         "code": "raise_priority",
         "node": "t4-0",
+        "told": "x",
         "reservation": world.red["reservations"][0],
         "id": world.red["measurements"][0],
     }

@@ -18,6 +18,7 @@ from frontend.components.reservation_fields import unfinished_reservation
 from frontend.components.trace_fields import FAMILIES, MAX_TRACES
 from frontend.pages import simulate
 from frontend.pages.cluster.reservations import body_of as reservation_body
+from frontend.pages.cluster.reservations import preview_of
 from frontend.pages.jobs.layout import BLOCK_ROWS
 from maat.api import simulations as schemas
 from maat.scheduling import cluster
@@ -33,6 +34,16 @@ def test_the_pages_offer_what_the_service_takes_and_no_more() -> None:
     assert (simulate.MAX_RUNS, MAX_TRACES) == (schemas.MAX_RUNS, schemas.MAX_TRACES)
     assert BLOCK_ROWS <= pagination.MAX_LIMIT
     assert (MAX_JOBS_PER_GPU, MAX_TUNED_GPUS) == (cluster.MAX_JOBS_PER_GPU, schemas.MAX_TUNED_GPUS)
+
+
+def test_a_reservation_says_before_whether_jobs_have_to_leave_their_gpus() -> None:
+    state: Any = {"capacity_by_type": {"t4": 24, "a100": 16}, "free_by_type": {"a100": 3}}
+
+    assert preview_of(state, "", 4) == "Free now: 0 of 24 × t4, 3 of 16 × a100."
+    assert preview_of(state, "a100", "") == "3 of 16 × a100 are free now."
+    assert "no job has to leave" in preview_of(state, "a100", 3)
+    assert "give 5 more back" in preview_of(state, "a100", 8)
+    assert "give 2 more back" in preview_of(state, "t4", 2)
 
 
 def test_a_live_reservation_counts_its_hours_on_the_clock_of_the_cluster() -> None:

@@ -120,6 +120,7 @@ def walk(world: World, client: TestClient) -> list[Seen]:
         "at": 1,
         "action": "drain",
         "node": "t4-0",
+        "told": "x",
         "reservation": world.blue["reservations"][0],
         "id": world.blue["measurements"][0],
         "measurement": world.blue["measurements"][0],

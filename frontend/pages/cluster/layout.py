@@ -9,7 +9,7 @@ from frontend.components.cards import card, page_title, scrolls, skeleton
 from frontend.components.cluster_map import cluster_map, map_search, nodes_grid
 from frontend.components.drain_dialog import drain_dialog
 from frontend.components.replay import replay_link
-from frontend.pages.cluster.reservations import reservation_dialog, reservations_card
+from frontend.pages.cluster.reservations import remove_dialog, reservation_dialog, reservations_card
 from frontend.pages.cluster.what_if_fields import what_if_card
 from frontend.routing import QueryValue, query_value
 
@@ -61,6 +61,7 @@ def layout(
                 className="columns",
             ),
             reservation_dialog(),
+            remove_dialog(),
             drain_dialog("cluster"),
             dcc.Store(id="cluster-pressed"),
             dcc.Store(id="cluster-acted"),

@@ -15,7 +15,8 @@ from dash.development.base_component import Component
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import card, scrolls, skeleton
-from frontend.components.dialogs import dialog
+from frontend.components.dialogs import dialog, question, register_question
+from frontend.components.names import isolated
 from frontend.components.notices import notice, refusal
 from frontend.components.reservation_fields import (
     hours_of,
@@ -25,10 +26,13 @@ from frontend.components.reservation_fields import (
     unfinished_reservation,
 )
 from frontend.components.states import gpu_chip
-from frontend.formatting import clock, parse_time
+from frontend.formatting import clock, count, gpus, parse_time
 from frontend.forms import FormValues, Told, errors_by_field
+from frontend.loading import loaded
 from frontend.others import OTHER_JOB, is_other
 from frontend.routing import aria, click_target, in_browser
+from frontend.theme import gpu_order
+from maat.api.clusters import ClusterStateOut
 from maat.api.reservations import ReservationOut
 from maat.client import calls
 from maat.client.calls import RawBody
@@ -46,11 +50,16 @@ PLACES = {
 }
 
 
+REMOVE = "cluster-remove"
+_FROM_THEN_ON = "From the next round on its GPUs are anybody's."
+
+
 class Pressed(TypedDict):
-    """A press of the button that removes a reservation."""
+    """A press of the button that removes a reservation. `told`: the reservation in words."""
 
     at: int
     reservation: str
+    told: str
 
 
 def reservations_card() -> Component:
@@ -69,11 +78,16 @@ def reservation_dialog() -> dmc.Modal:
             ),
             html.Div(id="cluster-reserve-problem"),
             *reservation_fields(PREFIX, job_placeholder="tenant name, or job id"),
+            html.Div(id="cluster-reserve-preview", className="hint", role="status"),
             dcc.Store(id="cluster-reserve-key", data=uuid4().hex),
         ],
         className="form-stack",
     )
     return dialog("cluster-reserve-ask", "Reserve GPUs", form)
+
+
+def remove_dialog() -> dmc.Modal:
+    return question(REMOVE, "Remove this reservation?", keeps="Keep it", does="Remove")
 
 
 def reserved_now(reservations: Sequence[ReservationOut]) -> dict[str, int]:
@@ -129,14 +143,53 @@ def register(app: Dash, api: Api) -> None:
     )
     answer(
         app,
-        partial(remove, api),
-        output={
-            "acted": Output("cluster-acted", "data", allow_duplicate=True),
-            "notices": NOTICES,
+        partial(preview, api),
+        output={"told": Output("cluster-reserve-preview", "children")},
+        inputs={
+            "opened": Input("cluster-reserve-ask", "opened"),
+            "gpu_type": Input("cluster-reserve-type", "value"),
+            "gpu_count": Input("cluster-reserve-gpus", "value"),
         },
-        inputs={"pressed": Input("cluster-remove-pressed", "data")},
         state={"cluster_id": State("cluster-select", "value")},
         prevent_initial_call=True,
+    )
+    register_question(
+        app,
+        REMOVE,
+        pressed="cluster-remove-pressed",
+        ask=words_of,
+        act=partial(remove, api),
+        changed=Output("cluster-acted", "data", allow_duplicate=True),
+        state={"cluster_id": State("cluster-select", "value")},
+    )
+
+
+async def preview(
+    api: Api, *, opened: bool, gpu_type: str | None, gpu_count: object, cluster_id: str
+) -> Changes:
+    """Say how many of the GPUs are free now, and what becomes of jobs on the others."""
+    if not opened:
+        return NOTHING
+    async with api.visitor() as maat:
+        state = (await loaded(maat.cluster_state(cluster_id))).answer
+    return {"told": preview_of(state, (gpu_type or "").strip(), gpu_count) if state else ""}
+
+
+def preview_of(state: ClusterStateOut, gpu_type: str, wanted: object) -> str:
+    """What a reservation of `wanted` GPUs would meet now; what is free if there is no such type."""
+    capacity, free = state["capacity_by_type"], state["free_by_type"]
+    if gpu_type not in capacity:
+        each = (f"{free.get(t, 0)} of {gpus(capacity[t], t)}" for t in gpu_order(capacity))
+        return f"Free now: {', '.join(each)}."
+    told = f"{free.get(gpu_type, 0)} of {gpus(capacity[gpu_type], gpu_type)} are free now"
+    if not isinstance(wanted, int | float) or wanted < 1:
+        return f"{told}."
+    lacking = int(wanted) - free.get(gpu_type, 0)
+    if lacking <= 0:
+        return f"{told}: no job has to leave its GPUs."
+    return (
+        f"{told}. When it begins, jobs that are not its holder's give {count(lacking)} more back: "
+        "they move, shrink or wait."
     )
 
 
@@ -167,16 +220,18 @@ async def reserve(
     }
 
 
-async def remove(api: Api, *, pressed: Pressed | None, cluster_id: str) -> Changes:
-    if not pressed:
-        return NOTHING
+def words_of(pressed: Pressed) -> str:
+    """What to ask before the reservation whose button was pressed is removed."""
+    return f"{pressed['told']}. {_FROM_THEN_ON}"
+
+
+async def remove(api: Api, *, chosen: Pressed, cluster_id: str) -> Changes:
     try:
         async with api.visitor() as maat:
-            await maat.send(calls.remove_reservation(cluster_id, pressed["reservation"]))
+            await maat.send(calls.remove_reservation(cluster_id, chosen["reservation"]))
     except Failure as error:
         return {"notices": refusal(error)}
-    words = "From the next round on its GPUs are anybody's."
-    return {"acted": pressed["at"], "notices": notice("Reservation removed", words)}
+    return {"changed": chosen["at"], "notices": notice("Reservation removed", _FROM_THEN_ON)}
 
 
 def body_of(values: FormValues, *, now: str) -> RawBody:
@@ -228,7 +283,7 @@ def _row(one: ReservationOut, *, may: bool) -> html.Tr:
         "Remove",
         variant="subtle",
         size="compact-xs",
-        **click_target("cluster-remove-pressed", reservation=one["id"]),
+        **click_target("cluster-remove-pressed", reservation=one["id"], told=_told(one, what)),
         **aria(f"Remove the reservation of {what}"),
     )
     told = [
@@ -238,6 +293,11 @@ def _row(one: ReservationOut, *, may: bool) -> html.Tr:
         html.Div(_when(one), className="caption"),
     ]
     return html.Tr([html.Td(told), html.Td(button if may else "", className="number")])
+
+
+def _told(one: ReservationOut, what: str) -> str:
+    whose = f"of tenant {isolated(one['tenant'])}" if one["tenant"] else "of one job"
+    return f"{what} {whose}, {_when(one)}"
 
 
 def _whom(one: ReservationOut) -> str | dcc.Link:
