@@ -27,7 +27,7 @@ from benchmarks.service.real_server import PATIENCE_SECONDS, serving
 from maat.cli.live.cluster_picture import picture_of
 from maat.cli.live.cluster_view import ClusterView, Holder, read_cluster
 from maat.cli.tables import plain_text
-from maat.client import Client
+from maat.client import Client, calls
 from maat.client.event_stream import EventLines, Told
 from worker.live.step import step_cluster
 
@@ -162,7 +162,7 @@ def test_a_picture_says_what_is_left_out_and_steers_no_terminal(app: FastAPI, ma
     view = seen(app, maat)
     evil = Holder("\x1b]0;owned\x07a\u202eb\nc [red]", None, {"t4": 1}, {"n\x1b[2J": 1}, None)
     crowd = ClusterView(
-        view.cluster, view.state, [*view.holders, *[evil] * 50], view.waiting * 50, 7
+        view.cluster, view.state, [*view.holders, *[evil] * 50], view.waiting * 50, 7, {}
     )
 
     shown = plain_text(picture_of(crowd, crowd.read_at, lines=30))
@@ -173,6 +173,23 @@ def test_a_picture_says_what_is_left_out_and_steers_no_terminal(app: FastAPI, ma
     in_all = sum(map(int, re.findall(r"and (\d+) more$", shown, re.MULTILINE)))
     rows = len(re.findall(r"^(?:waits|runs|a\\u202e)", shown, re.MULTILINE))
     assert in_all + rows == 51 + 50 + 7
+
+
+def test_what_is_reserved_stands_beside_what_is_free(app: FastAPI, maat: Client) -> None:
+    view = seen(app, maat)
+    assert "reserved" not in plain_text(picture_of(view, view.read_at))
+
+    kept = {"gpu_type": "t4", "gpu_count": 3, "tenant": "default"}
+    maat.send(calls.reserve(view.cluster["id"], kept))
+    later = {**kept, "gpu_type": "rtx", "start_at": "2036-11-20T12:00:00Z"}
+    maat.send(calls.reserve(view.cluster["id"], later))
+    view = read_cluster(maat, view.cluster["id"])
+
+    assert view.as_json()["reserved_by_type"] == {"t4": 3}
+    shown = plain_text(picture_of(view, view.read_at))
+    rows = {line.split()[0]: line.split() for line in shown.splitlines() if line.strip()}
+    assert "reserved" in rows["GPU"]
+    assert [rows[name][5] for name in ("t4", "rtx")] == ["3", "0"]
 
 
 def test_events_are_read_from_lines_and_comments_are_left_out() -> None:

@@ -66,7 +66,9 @@ def _next(view: ClusterView, now: float) -> str:
 
 def _gpus(view: ClusterView, types: Sequence[str]) -> Table:
     """One line per GPU type: how many of them jobs hold."""
-    table = _columns("GPU type", "", "held", "of", "free", "out of service")
+    # Where nothing is reserved the terminal is not made wider.
+    columns = ["held", "of", "free", *(["reserved"] if view.reserved else []), "out of service"]
+    table = _columns("GPU type", "", *columns)
     for gpu_type in types:
         capacity = view.state["capacity_by_type"].get(gpu_type, 0)
         used = view.state["used_by_type"].get(gpu_type, 0)
@@ -74,7 +76,9 @@ def _gpus(view: ClusterView, types: Sequence[str]) -> Table:
         filled = round(_BAR * used / capacity) if capacity else 0
         out = sum(gpu["drained"] for gpu in view.state["gpus"] if gpu["gpu_type"] == gpu_type)
         bar = Text("█" * filled + "░" * (_BAR - filled))
-        table.add_row(Text(_name(gpu_type)), bar, *map(str, (used, capacity, free, out or "")))
+        reserved = [view.reserved.get(gpu_type, 0)] if view.reserved else []
+        figures = (used, capacity, free, *reserved, out or "")
+        table.add_row(Text(_name(gpu_type)), bar, *map(str, figures))
     return table
 
 
@@ -102,7 +106,7 @@ def _queue(jobs: Sequence[JobOut]) -> Table:
 def _columns(*names: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     for name in names:
-        is_figure = name in {"held", "of", "free", "out of service", "done"}
+        is_figure = name in {"held", "of", "free", "reserved", "out of service", "done"}
         table.add_column(name, justify="right" if is_figure else "left", no_wrap=True)
     return table
 

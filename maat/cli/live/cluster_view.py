@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -34,13 +34,17 @@ class Holder:
 
 @dataclass(frozen=True)
 class ClusterView:
-    """What one reading showed. `more_waiting`: jobs that wait and are not in `waiting`."""
+    """What one reading showed. `more_waiting`: jobs that wait and are not in `waiting`.
+
+    `reserved`: GPUs reserved at present, by type; jobs of the holder may be on them.
+    """
 
     cluster: ClusterOut
     state: ClusterStateOut
     holders: Sequence[Holder]
     waiting: Sequence[JobOut]
     more_waiting: int
+    reserved: Mapping[str, int]
     read_at: float = field(default_factory=time.monotonic)
 
     def next_round_seconds(self, now: float) -> float | None:
@@ -61,6 +65,7 @@ class ClusterView:
             "running": [holder.job for holder in self.holders if holder.job is not None],
             "waiting": list(self.waiting),
             "more_waiting": self.more_waiting,
+            "reserved_by_type": dict(self.reserved),
             "next_round_in_seconds": self.next_round_seconds(self.read_at),
         }
 
@@ -72,9 +77,12 @@ def read_cluster(maat: Client, cluster_id: str) -> ClusterView:
     waiting = maat.jobs(cluster=cluster_id, state=list(WAITING), limit=MOST_JOBS)
     in_order = sorted(waiting["items"], key=lambda job: (-job["priority"], job["submitted_at"]))
     total = sum(waiting["state_counts"].get(state, 0) for state in WAITING)
-    return ClusterView(
-        cluster, state, _holders(state, running), in_order, max(total - len(in_order), 0)
-    )
+    reserved: Counter[str] = Counter()
+    for one in maat.reservations(cluster_id):
+        if one["state"] == "active":
+            reserved[one["gpu_type"]] += one["gpu_count"]
+    more_waiting = max(total - len(in_order), 0)
+    return ClusterView(cluster, state, _holders(state, running), in_order, more_waiting, reserved)
 
 
 def _holders(state: ClusterStateOut, running: JobPage) -> list[Holder]:
