@@ -25,6 +25,7 @@ from frontend.components.cards import (
 )
 from frontend.components.dialogs import question, register_question
 from frontend.components.files import NoText, file_box, texts_in
+from frontend.components.names import isolated
 from frontend.components.notices import notice, refusal
 from frontend.formatting import clock, plural
 from frontend.forms import errors_by_field
@@ -256,7 +257,7 @@ async def upload(
             "problem": problem,
             "key": uuid4().hex,
         }
-    words = notice("Uploaded", f"Simulations can name {made['name']} now.")
+    words = notice("Uploaded", f"Simulations can name {isolated(made['name'])} now.")
     return {**unsaid, "key": uuid4().hex, "changed": changed + 1, "notices": words}
 
 

@@ -13,6 +13,7 @@ from dash import Dash, Input, Output, State, dcc, html
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import card, error_state
+from frontend.components.names import isolated
 from frontend.components.notices import notice
 from frontend.forms import FormValues, errors_by_field, wrong_number
 from frontend.pages.admin.clusters import MAY_CHANGE
@@ -222,7 +223,7 @@ async def make_cluster(
         "nodes_text": "",
         "key": uuid4().hex,
         "changed": clicks,
-        "notices": notice("Cluster made", f"{made['name']} makes its first round now."),
+        "notices": notice("Cluster made", f"{isolated(made['name'])} makes its first round now."),
     }
 
 

@@ -12,6 +12,7 @@ from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer, is_press_of
 from frontend.components.cards import refused_state
 from frontend.components.dialogs import dialog
+from frontend.components.names import isolated
 from frontend.components.node_effect import node_effect
 from frontend.components.notices import notice, refusal
 from frontend.forms import wrong_number
@@ -227,4 +228,4 @@ def wrong_count(count: int | str | None) -> str:
 
 def _notice(pressed: Pressed) -> object:
     title, words = _DONE[pressed["action"]]
-    return notice(title, f"{pressed['name']}: {words}")
+    return notice(title, f"{isolated(pressed['name'])}: {words}")

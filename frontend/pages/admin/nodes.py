@@ -13,6 +13,7 @@ from dash import Dash, Input, Output, State, dcc, html
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import card, empty_state, error_state, scrolls, skeleton
+from frontend.components.names import isolated
 from frontend.components.next_step import without_cluster
 from frontend.components.notices import notice
 from frontend.forms import FormValues, errors_by_field, wrong_number
@@ -177,7 +178,7 @@ async def add_nodes(
         "errors": _beside({}),
         "changed": clicks,
         "key": uuid4().hex,
-        "notices": notice("Nodes added", ", ".join(one["name"] for one in made)),
+        "notices": notice("Nodes added", ", ".join(isolated(one["name"]) for one in made)),
     }
 
 

@@ -11,6 +11,7 @@ from dash import Dash, Input, Output, State, dcc, html
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer, is_press_of
 from frontend.components.cards import card, error_state, scrolls, skeleton
+from frontend.components.names import isolated
 from frontend.components.next_step import without_cluster
 from frontend.components.notices import notice
 from frontend.components.quota_bar import LEGEND
@@ -205,7 +206,7 @@ async def act_on_quota(
         beside, above = errors_by_field(error, place_of, empty_name="")
         return {"errors": _beside(beside), "problem": above}
     done = "Quota removed" if removing else "Quota set"
-    words = f"{values['tenant']}, {values['gpu_type']}: the next round follows it."
+    words = f"{isolated(values['tenant'])}, {values['gpu_type']}: the next round follows it."
     return {
         "opened": False,
         "problem": None,

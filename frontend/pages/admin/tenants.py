@@ -13,7 +13,7 @@ from dash.development.base_component import Component
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import card, error_state, refused_state, scrolls, skeleton
-from frontend.components.names import cut_name
+from frontend.components.names import cut_name, isolated
 from frontend.components.notices import notice, refusal
 from frontend.formatting import clock
 from frontend.routing import aria, click_target, submits
@@ -117,7 +117,7 @@ async def make_tenant(api: Api, *, clicks: int | None, name: str | None) -> Chan
             made = await maat.create_tenant((name or "").strip())
     except Failure as error:
         return {"problem": refused_state(error)}
-    words = notice("Tenant made", f"{made['name']} has no users yet.")
+    words = notice("Tenant made", f"{isolated(made['name'])} has no users yet.")
     return {"problem": None, "name": "", "changed": clicks, "notices": words}
 
 
@@ -136,7 +136,7 @@ async def act_on_tenant(api: Api, *, pressed: Pressed | None) -> Changes:
                 await maat.change_tenant(named, changes, version=version)
     except Failure as error:
         return {"notices": refusal(error)}
-    words = notice(f"{pressed['name']} is {DONE[action]}")
+    words = notice(f"{isolated(pressed['name'])} is {DONE[action]}")
     return {"changed": pressed["at"], "notices": words}
 
 

@@ -21,7 +21,7 @@ from frontend.components.cards import (
     skeleton,
 )
 from frontend.components.dialogs import dialog
-from frontend.components.names import cut_name
+from frontend.components.names import cut_name, isolated
 from frontend.components.next_step import leads
 from frontend.components.notices import notice
 from frontend.formatting import clock
@@ -231,7 +231,9 @@ async def make_user(api: Api, *, clicks: int | None, values: FormValues) -> Chan
             made = await maat.create_user(body)
     except Failure as error:
         return {"problem": refused_state(error)}
-    words = notice("User made", f"{made['name']} is a {made['role']} of {made['tenant']}.")
+    words = notice(
+        "User made", f"{isolated(made['name'])} is a {made['role']} of {isolated(made['tenant'])}."
+    )
     return {"problem": None, "password": "", "changed": clicks, "notices": words}
 
 

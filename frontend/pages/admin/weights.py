@@ -10,6 +10,7 @@ from dash import Dash, Input, Output, State, dcc, html
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import card
+from frontend.components.names import isolated
 from frontend.components.notices import notice
 from frontend.forms import FormValues, errors_by_field, wrong_number
 from frontend.routing import submits
@@ -114,11 +115,12 @@ async def set_weight(api: Api, *, clicks: int | None, values: FormValues) -> Cha
     except Failure as error:
         beside, above = errors_by_field(error, _place, empty_name="")
         return {"errors": {name: beside.get(name, "") for name in FIELDS}, "problem": above}
+    words = f"{isolated(made['name'])} has the weight {made['weight']:g}."
     return {
         "errors": wrong,
         "problem": None,
         "changed": clicks,
-        "notices": notice("Weight set", f"{made['name']} has the weight {made['weight']:g}."),
+        "notices": notice("Weight set", words),
     }
 
 

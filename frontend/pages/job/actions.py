@@ -12,6 +12,7 @@ from dash.development.base_component import Component
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer, is_press_of
 from frontend.components.cards import link_button
+from frontend.components.next_round import next_round
 from frontend.components.notices import notice, refusal
 from frontend.components.states import FINAL_STATES
 from frontend.routing import click_target, in_browser, path_to
@@ -113,17 +114,17 @@ async def pause(api: Api, *, pressed: Pressed | None, job_id: str) -> Changes:
     """Pause the job, or let it go on: what the button said when it was pressed."""
     if not pressed:
         return NOTHING
-    resumes = pressed["action"] == "resume"
     try:
         async with api.visitor() as maat:
-            await (maat.resume_job(job_id) if resumes else maat.pause_job(job_id))
+            if pressed["action"] == "resume":
+                job = await maat.resume_job(job_id)
+                considered = await next_round(maat, job["cluster_id"], "the job again")
+                told = notice("In the queue", considered)
+            else:
+                await maat.pause_job(job_id)
+                told = notice("Pausing", "The job saves its work and gives its GPUs back.")
     except Failure as error:
         return {"notices": refusal(error)}
-    told = (
-        notice("In the queue", "The next round considers the job again.")
-        if resumes
-        else notice("Pausing", "The job saves its work and gives its GPUs back.")
-    )
     return {"notices": told, "changed": pressed["at"]}
 
 

@@ -15,6 +15,7 @@ from frontend.callbacks import NOTHING, NOTICES, Changes, answer, is_press_of
 from frontend.components.cards import refused_state
 from frontend.components.dialogs import dialog
 from frontend.components.labels import labels_of, wrong_labels
+from frontend.components.next_round import next_round
 from frontend.components.notices import notice, refusal
 from frontend.components.numbers import number_field
 from frontend.components.priority import priority_field
@@ -40,7 +41,7 @@ _ACTIONS = {
 _DONE = {
     "pause": ("Pausing", "The next round takes their GPUs."),
     "hold": ("Held", "They do not start until they are released."),
-    "resume": ("In the queue", "The next round considers them again."),
+    "resume": ("In the queue", ""),  # see next_round()
     "priority": ("Changed", "The next round sees their priority."),
     "weight": ("Changed", "The next round sees their weight."),
     "label": ("Changed", "They have the labels now."),
@@ -206,9 +207,11 @@ async def act(
                 action, filters, cluster_id, priority=priority, weight=weight, labels=labels
             )
             changed = await maat.change_jobs(body | {"expected_count": count})
+            title, words = _DONE[action]
+            if action == "resume":
+                words = await next_round(maat, cluster_id, "them again")
     except Failure as error:
         return {"notices": refusal(error)}
-    title, words = _DONE[action]
     return {
         "opened": False,
         "notices": notice(f"{title}: {plural(changed['count'], 'job')}", words),

@@ -22,6 +22,7 @@ from frontend.components.cards import (
     skeleton,
 )
 from frontend.components.cluster_map import cluster_map, drawing_of, register_cluster_map
+from frontend.components.next_round import next_round
 from frontend.components.next_step import NO_CLUSTER_YET, without_cluster
 from frontend.components.notices import notice, refusal
 from frontend.components.replay import replay_link
@@ -276,10 +277,10 @@ async def add_demo_jobs(api: Api, *, clicks: int | None, cluster_id: str | None)
     try:
         async with api.visitor() as maat:
             await maat.send(calls.add_demo_jobs(count=DEMO_JOBS, cluster_id=cluster_id))
+            considered = await next_round(maat, cluster_id, "them")
     except Failure as error:
         return {"notices": refusal(error)}
-    words = notice(f"{DEMO_JOBS} demo jobs added", "The next round considers them.")
-    return {"notices": words}
+    return {"notices": notice(f"{DEMO_JOBS} demo jobs added", considered)}
 
 
 def _without_cluster(scheme: str) -> Changes:

@@ -11,6 +11,7 @@ from dash import Dash, Input, Output, State
 
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, Sources, answer, as_inputs
+from frontend.components.next_round import next_round
 from frontend.components.notices import notice
 from frontend.formatting import plural
 from frontend.forms import FormValues, Told, errors_by_field, still_wrong
@@ -206,13 +207,14 @@ async def submit(
         async with api.visitor() as maat:
             body = body_of(filled, cluster_id=cluster_id)
             where, what = await submit_all(maat, body, later, key=key)
+            considered = await next_round(maat, cluster_id, "it")
     except Failure as error:
         return {**_refusal(error, filled, later), "key": uuid4().hex}
     return {
         "told": None,
         "problem": None,
         "go": where,
-        "notices": notice(what, "The next round considers it."),
+        "notices": notice(what, considered),
     }
 
 

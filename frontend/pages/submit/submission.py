@@ -11,6 +11,7 @@ from dash import Dash, Input, Output, State
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import refused_state
+from frontend.components.next_round import next_round
 from frontend.components.notices import notice
 from frontend.forms import FormValues, Told
 from frontend.pages.submit.fields import error_id, field_id
@@ -136,12 +137,13 @@ async def submit(
             where, what = await submit_all(maat, body, later, key=key)
             if like["job"] and like["remedy"] and replace:
                 await maat.cancel_job(like["job"])
+            considered = await next_round(maat, cluster_id, "it")
     except Failure as error:
         return {**_refusal(error, values, later), "key": uuid4().hex}
     return {
         **unsaid,
         "go": where,
-        "notices": notice(what, "The next round considers it."),
+        "notices": notice(what, considered),
     }
 
 
