@@ -39,6 +39,11 @@ def _decimals(sizes: Sequence[float], digits: int) -> int:
     return max(0, min(max(of_largest, of_smallest), of_largest + 2))
 
 
+def as_typed(value: object) -> str:
+    """Return a value as a person types it: 4 and not 4.0."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
 def percent(share: float | None) -> str:
     """Whole percentages; one decimal below 1 %."""
     return ABSENT if share is None or not isfinite(share) else shown_numbers.percent(share)

@@ -83,7 +83,7 @@ def register_title(app: Dash, page: str) -> None:
     )
 
 
-def path_to(path: str, *, cluster: str | None = None, **query: QueryValue) -> str:
+def path_to(path: str, *, cluster: QueryValue = None, **query: QueryValue) -> str:
     """Return an address with the parameters that are not empty; a list stands several times."""
     given = {
         name: value

@@ -1,31 +1,32 @@
 """The address of a form that asks again for what a simulation or a sweep was asked for.
 
-A form's address holds its plain values. Of a request that says more, such as files, conditions or
-parameters, there is none: a form that asked for less would mislead.
+Of a request that says what no address can, such as a file, there is none: a form that asked for
+less would mislead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import TypeVar
 
+from frontend.components import conditions
+from frontend.components.parameter_fields import POLICY_PARAMETER, ROUND, in_address
+from frontend.formatting import as_typed
 from frontend.routing import path_to
 from frontend.runs import StoredRequest
-from maat.api.simulations import ConditionsBody
 
 Value = TypeVar("Value")
 
-_PLAIN = frozenset({"name", "cluster", "fidelity"})
 _OF_A_RUN = ("policy", "placer", "seed")
-_OF_ITS_OWN = ("policy_parameters", "placer_parameters", "round_seconds")
 
 
 def simulation_again(request: StoredRequest) -> str | None:
     """Return the address of the form that asks for the same simulation; None if it cannot."""
     traces, runs = request["traces"], request["runs"]
-    first = traces[0]
-    if first["kind"] != "generated" or not _is_plain(request):
+    first, shared = traces[0], conditions.asked_by(request)
+    parameters = _parameters_of(runs)
+    if first["kind"] != "generated" or shared is None or parameters is None:
         return None
     drawn = [{**first, "seed": first["seed"] + place} for place in range(len(traces))]
     policies, placers, seeds = (_once(run[name] for run in runs) for name in _OF_A_RUN)
@@ -33,7 +34,7 @@ def simulation_again(request: StoredRequest) -> str | None:
     all_of = list(product(policies, placers, seeds))
     if drawn != traces or asked != all_of or (None in placers and len(placers) > 1):
         return None
-    if any(any(run.get(name) for name in _OF_ITS_OWN) for run in runs):
+    if request.get("round_seconds") is not None:  # in the form a policy has its own
         return None
     return path_to(
         "/simulate",
@@ -42,14 +43,18 @@ def simulation_again(request: StoredRequest) -> str | None:
         draws=str(len(traces)),
         policies=policies,
         placers=[placer for placer in placers if placer is not None],
+        **shared,
+        **parameters,
     )
 
 
 def sweep_again(request: StoredRequest) -> str | None:
     """Return the address of the form that asks for the same sweep; None if it cannot."""
     trace, vary = request["trace"], request["vary"]
-    parameters = any(request.get(name) for name in _OF_ITS_OWN)
-    if trace["kind"] != "generated" or parameters or not _is_plain(request):
+    shared, parameters = conditions.asked_by(request), _parameters_of([request])
+    if trace["kind"] != "generated" or shared is None or parameters is None:
+        return None
+    if POLICY_PARAMETER in parameters and any(axis["name"] == "policy" for axis in vary):
         return None
     varied = {
         f"{what}{place}": text
@@ -62,16 +67,32 @@ def sweep_again(request: StoredRequest) -> str | None:
         **varied,
         policy=request["policy"],
         placer=request["placer"],
+        **shared,
+        **parameters,
     )
 
 
-def _is_plain(request: StoredRequest) -> bool:
-    """Return whether the conditions of a request are those of a form that nobody has touched."""
-    return all(
-        request.get(name) == field.get_default(call_default_factory=True)
-        for name, field in ConditionsBody.model_fields.items()
-        if name not in _PLAIN
-    )
+def _parameters_of(runs: Iterable[StoredRequest]) -> dict[str, list[str]] | None:
+    """Return the parameters of policies and placers, and the policies' rounds, for an address.
+
+    None if runs of one policy or placer differ in them, or a form could not hold one.
+    """
+    found: dict[str, Mapping[str, object]] = {}
+    for run in runs:
+        rounds = run.get("round_seconds")
+        of_policy = {**(run.get("policy_parameters") or {})} | (
+            {} if rounds is None else {ROUND: rounds}
+        )
+        of_placer = run.get("placer_parameters") or {}
+        if of_placer and run["placer"] is None:
+            return None
+        for owner, given in (
+            (f"policy:{run['policy']}", of_policy),
+            (f"placer:{run['placer']}", of_placer),
+        ):
+            if found.setdefault(owner, given) != given or {None, ""} & set(given.values()):
+                return None
+    return in_address(found)
 
 
 def _common(request: StoredRequest, trace: StoredRequest, seeds: Sequence[int]) -> dict[str, str]:
@@ -79,7 +100,7 @@ def _common(request: StoredRequest, trace: StoredRequest, seeds: Sequence[int]) 
     return {
         "name": request["name"],
         **{
-            name: _text(trace[name])
+            name: as_typed(trace[name])
             for name in ("family", "jobs", "hours")
             if trace.get(name) is not None
         },
@@ -94,9 +115,4 @@ def _once(values: Iterable[Value]) -> list[Value]:
 
 
 def _listed(values: Iterable[object]) -> str:
-    return ", ".join(map(_text, values))
-
-
-def _text(value: object) -> str:
-    """Return a value as it is typed: 4 and not 4.0."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    return ", ".join(map(as_typed, values))

@@ -1,7 +1,4 @@
-"""The plain values of a form of the laboratory in its page's address.
-
-Files, conditions and parameters of policies are not among them.
-"""
+"""A form of the laboratory in its page's address: all that it holds, but files."""
 
 from __future__ import annotations
 
@@ -9,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
-from dash import Dash, Input, Output, dcc, html
+from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
 from frontend.addresses import Check, among, quoted
+from frontend.components import conditions
 from frontend.components.form_address import EMPTY, asked_values, number_of, too_long
 from frontend.components.laboratory_form import SEEDS_WRONG
+from frontend.components.parameter_fields import PARAMETERS, every, is_parameter, written_in
 from frontend.components.replay import wrong_hours
 from frontend.components.trace_fields import FAMILIES, KINDS, MAX_TRACES
 from frontend.components.trace_import import FORMATS, RULES
@@ -39,7 +38,7 @@ class LaboratoryAddress:
 
     Attributes:
         prefix: Of every id.
-        form: The fields of the form, by their ids without the prefix.
+        form: The fields of the form but those of conditions, by their ids without the prefix.
         lists: Those of several values.
         offered: Those whose choices the service lists after the page has opened.
         choices: Those that take one of some words, beside those that choose the trace.
@@ -53,11 +52,12 @@ class LaboratoryAddress:
 
     @cached_property
     def names(self) -> Sequence[str]:
-        """What the fields, and those of an import, are called in the address.
+        """What the fields, and those of an import and of conditions, are called in the address.
 
         There `cluster` is the cluster that is shown; that of a simulation is `gpus`.
         """
-        return [*("gpus" if name == "cluster" else name for name in self.form), *_OF_IMPORT]
+        form = ("gpus" if name == "cluster" else name for name in self.form)
+        return [*form, *_OF_IMPORT, *conditions.VALUES]
 
     @cached_property
     def fields(self) -> Mapping[str, str]:
@@ -69,15 +69,18 @@ class LaboratoryAddress:
     @cached_property
     def takes(self) -> Mapping[str, Check]:
         """What the address takes, each with its check."""
-        known = {**_CHOICES, **self.choices}
+        known = {**_CHOICES, **conditions.takes_of_address(), **self.choices}
         return {
             **{name: known.get(name) or partial(_check, name) for name in self.names},
+            conditions.RESERVATION: known[conditions.RESERVATION],
+            **dict.fromkeys(PARAMETERS, is_parameter),
             EMPTY: among("field to empty", self.names),
         }
 
     def asked_of(self, query: Mapping[str, QueryValue]) -> FormValues:
         """Return the values of an address, by field; what the form cannot take is left out."""
-        return asked_values(query, self.takes, lists=self.lists, held=_held)
+        lists = self.lists | {conditions.RESERVATION, *PARAMETERS}
+        return asked_values(query, self.takes, lists=lists, held=_held)
 
     def values_of(self, form: Component) -> FormValues:
         """Return what the fields of a form hold."""
@@ -85,21 +88,34 @@ class LaboratoryAddress:
 
     def fill_in(self, form: Component, asked: FormValues) -> None:
         """Put the values of an address into the fields."""
-        for name, value in asked.items():
-            held = form[self.fields[name]]
+        for name in filter(asked.__contains__, self.names):
+            value, held = asked[name], form[self.fields[name]]
             held.value = value
-            if name in self.offered:
+            if name in (*self.offered, "interference", "variability"):
                 known = {one["value"] if isinstance(one, dict) else one for one in held.data}
                 chosen: Sequence[str] = value if isinstance(value, list) else [value]
                 held.data = [*held.data, *(one for one in chosen if one and one not in known)]
+        self._fill_in_folded(form, asked)
 
-    def parts(self, usual: FormValues) -> list[Component]:
+    def _fill_in_folded(self, form: Component, asked: FormValues) -> None:
+        """Put reservations and parameters into the form, and unfold what the address sets."""
+        reserved = conditions.reservations_in(asked.get(conditions.RESERVATION, ()))
+        form[f"{self.prefix}-reservations"].data = reserved
+        listed = conditions.reservation_list(self.prefix, reserved)
+        form[f"{self.prefix}-reservations-list"].children = listed
+        if reserved or asked.keys() & set(conditions.VALUES):
+            form[f"{self.prefix}-conditions"].open = True
+        if asked.keys() & set(PARAMETERS):
+            form[f"{self.prefix}-parameters-box"].open = True
+
+    def parts(self, usual: FormValues, asked: FormValues) -> list[Component]:
         """Return what the script reads, and where it says what is too long for the address.
 
-        `usual`: what the form holds by itself.
+        `usual`: what the form holds by itself. `asked`: what the address says.
         """
         return [
             dcc.Store(id=f"{self.prefix}-usual", data=dict(usual)),
+            dcc.Store(id=f"{self.prefix}-parameters-written", data=written_in(asked)),
             html.Div(id=f"{self.prefix}-long", className="hint", role="status"),
         ]
 
@@ -110,7 +126,10 @@ class LaboratoryAddress:
             "laboratoryInUrl",
             Output(f"{self.prefix}-long", "children"),
             Input(f"{self.prefix}-usual", "data"),
+            Input(f"{self.prefix}-reservations", "data"),
+            Input(every(self.prefix), "value"),
             *[Input(field_id, "value") for field_id in self.fields.values()],
+            State(f"{self.prefix}-parameters-written", "data"),
         )
 
 
@@ -145,4 +164,6 @@ def _number(name: str, value: str) -> float | None:
 
 def _held(name: str, value: str) -> object:
     """Return a value as its field holds it."""
+    if name in conditions.VALUES:
+        return conditions.held_of_address(name, value)
     return _number(name, value) if name in _NUMBERS else value

@@ -8,15 +8,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
+from math import isfinite
 from typing import Any, TypeAlias, TypedDict
 
 import dash_mantine_components as dmc
 from dash import ALL, Dash, Input, Output, State, html
 from dash.development.base_component import Component
 
+from frontend.addresses import quoted
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import folded
+from frontend.components.form_address import too_long
+from frontend.formatting import as_typed
 from frontend.forms import FormValues
 from frontend.runs import StoredRequest
 from maat.api.policies import DescribedOut, FidelityOut, ParameterOut
@@ -26,11 +30,17 @@ from maat.client.errors import FieldProblem
 from maat.vocabulary import LEAST_ROUND_SECONDS, MOST_ROUND_SECONDS
 
 YES_NO = {"yes": True, "no": False}
+POLICY_PARAMETER, PLACER_PARAMETER = PARAMETERS = ("policy_parameter", "placer_parameter")
+"""What parameters are called in the address of a form of the laboratory: `sia:p=-1`."""
 ROUND = "round_seconds"  # no parameter of a policy, but typed beside them
 
 Value: TypeAlias = float | str | bool
 Chosen: TypeAlias = Mapping[str, Mapping[str, Value]]
 """`policy:sia` -> parameter -> value."""
+
+
+Written: TypeAlias = Mapping[str, Mapping[str, str]]
+"""The same as an address has them: as texts."""
 
 
 class FieldId(TypedDict):
@@ -74,12 +84,17 @@ def register_parameters(app: Dash, api: Api, prefix: str, *, policies: str, plac
         partial(offer_parameters, api, prefix),
         output={"fields": Output(f"{prefix}-parameters", "children")},
         inputs={"chosen": chosen},
-        state={"given": parameter_states(prefix)},
+        state={
+            "given": parameter_states(prefix),
+            "written": State(f"{prefix}-parameters-written", "data"),
+        },
     )
 
 
-async def offer_parameters(api: Api, prefix: str, *, chosen: FormValues, given: Typed) -> Changes:
-    """Show the fields of what is chosen; what was typed stays."""
+async def offer_parameters(
+    api: Api, prefix: str, *, chosen: FormValues, given: Typed, written: Written
+) -> Changes:
+    """Show the fields of what is chosen; what was typed stays, else what the address says."""
     try:
         async with api.visitor() as maat:
             known, places, presets = await asyncio.gather(
@@ -99,7 +114,76 @@ async def offer_parameters(api: Api, prefix: str, *, chosen: FormValues, given: 
         for one in all_of_kind
         if one["name"] in names
     ]
-    return {"fields": groups(prefix, described, preset, parameters_of(given))}
+    shown = {field_id["of"] for field_id in given["ids"]}
+    asked, lost = asked_parameters(
+        {owner: texts for owner, texts in written.items() if owner not in shown}, described
+    )
+    fields = groups(prefix, described, preset, {**asked, **parameters_of(given)})
+    return {"fields": [*fields, *(html.Div(words, className="hint") for words in lost)]}
+
+
+def is_parameter(text: str) -> str | None:
+    """Return what is wrong with a parameter of an address; whether it is there is told later."""
+    owner, _, rest = text.partition(":")
+    name, _, value = rest.partition("=")
+    if owner and name and value:
+        return too_long(text) or None
+    return f"There is no parameter {quoted(text)}. Give OWNER:NAME=VALUE, such as sia:p=-1."
+
+
+def written_in(asked: Mapping[str, Sequence[str]]) -> dict[str, dict[str, str]]:
+    """Return the parameters of an address, which have been checked, by their owner."""
+    found: dict[str, dict[str, str]] = {}
+    for parameter in PARAMETERS:
+        for text in asked.get(parameter, ()):
+            owner, _, rest = text.partition(":")
+            name, _, value = rest.partition("=")
+            found.setdefault(f"{parameter.partition('_')[0]}:{owner}", {})[name] = value
+    return found
+
+
+def in_address(given: Mapping[str, Mapping[str, object]]) -> dict[str, list[str]]:
+    """The other way round: what an address says so that a form holds these parameters."""
+    found: dict[str, list[str]] = {}
+    for owner, values in given.items():
+        kind, _, name = owner.partition(":")
+        for parameter, value in values.items():
+            text = ("yes" if value else "no") if isinstance(value, bool) else as_typed(value)
+            found.setdefault(f"{kind}_parameter", []).append(f"{name}:{parameter}={text}")
+    return found
+
+
+def asked_parameters(
+    written: Written, described: Sequence[tuple[str, DescribedOut]]
+) -> tuple[Chosen, list[str]]:
+    """Return what fields hold of the parameters of an address, and what is said of the others."""
+    found: dict[str, dict[str, Value]] = {}
+    lost = []
+    for owner, one in described:
+        known = {parameter["name"]: parameter for parameter, _ in offered(owner, one, None)}
+        for name, text in written.get(owner, {}).items():
+            value = _value_of(known[name], text) if name in known else None
+            if value is None:
+                setting = quoted(f"{name}={text}")
+                lost.append(f"The address sets {setting}, which {one['title']} does not take.")
+            else:
+                found.setdefault(owner, {})[name] = value
+    return found, lost
+
+
+def _value_of(parameter: ParameterOut, text: str) -> Value | None:
+    """Return what a field holds for a text of the address; None if it can hold no such thing."""
+    if parameter["type"] == "boolean":
+        return YES_NO.get(text)
+    if parameter["choices"]:
+        return text if text in parameter["choices"] else None
+    if parameter["type"] == "string":
+        return text
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if isfinite(value) else None
 
 
 def register_placers(app: Dash, api: Api, prefix: str, *, placers: str) -> None:

@@ -121,7 +121,7 @@ def layout(replay: QueryValue = None, cluster: QueryValue = None, **query: Query
                 className="columns",
             ),
             *form_stores("simulate"),
-            *ADDRESS.parts(usual),
+            *ADDRESS.parts(usual, asked),
             # A replay of the cluster that the address names leaves what the address says.
             dcc.Store(id="simulate-asked", data=kept),
             dcc.Store(id="simulate-replayed-hours", data=hours),

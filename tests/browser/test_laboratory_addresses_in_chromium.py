@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from browser.pages import await_value
 from maat.client import calls
 
 pytestmark = pytest.mark.needs_chromium
+
+PENALTY = 'input[id*="policy:sia"][id*="idle_penalty"]'
 
 
 def expect_form(page: Page) -> None:
@@ -92,3 +95,42 @@ def test_a_simulation_that_was_cancelled_is_changed_and_run_again(server: Any, i
         re.compile(r"/simulate\?(cluster=\w+&)?name=night&jobs=12&gpus=a100%3D1x4&policies=las")
     )
     expect(page.locator(".address-note:visible")).to_have_count(0)
+
+
+def test_conditions_reservations_and_parameters_are_in_the_address(
+    server: Any, inside: Any, open_tab: Any
+) -> None:
+    page = inside.follow(f"{server.url}/simulate")
+    penalty = page.locator(PENALTY)
+    page.locator("#simulate-parameters-box summary").click()
+    penalty.fill("2.5")
+    page.locator("#simulate-conditions summary").click()
+    for field, text in (
+        ("mtbf_hours", "50"),
+        ("reserve-type", "a100"),
+        ("reserve-holder", "team: <b>"),
+        ("reserve-until", "10"),
+    ):
+        page.locator(f"#simulate-{field}").fill(text)
+        page.locator(f"#simulate-{field}").blur()
+    await_value(page, "simulate-reserve-holder", "team: <b>")
+    page.locator("#simulate-reserve-add").click()
+    page.locator("#simulate-reservations-list tr").wait_for()
+    expect(page).to_have_url(re.compile(r"mtbf_hours=50"))
+    expect(page).to_have_url(re.compile(r"reservation=4%3Aa100%3A0%3A10%3Atenant%3Ateam%3A"))
+    expect(page).to_have_url(re.compile(r"policy_parameter=sia%3Aidle_penalty%3D2\.5"))
+
+    other = open_tab().open(page.url)
+
+    for _ in range(2):
+        expect(other.locator(PENALTY)).to_have_value("2.5")
+        expect(other.locator("#simulate-mtbf_hours")).to_have_value("50")
+        expect(other.locator("#simulate-reservations-list tr")).to_contain_text("team: <b>")
+        expect(other.locator("#simulate-reservations-list tr")).to_have_count(1)
+        expect(other).to_have_url(page.url)
+        other.reload()
+    other.locator(PENALTY).fill("")
+    expect(other).not_to_have_url(re.compile("policy_parameter"))
+    other.get_by_role("button", name="Remove the reservation").click()
+    expect(other).not_to_have_url(re.compile("reservation="))
+    expect(other.locator(".address-note:visible")).to_have_count(0)

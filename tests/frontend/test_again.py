@@ -20,25 +20,24 @@ RUNS = [
     for placer in ("pal", "packed-sticky")
     for seed in (3, 4)
 ]
-CONDITIONS: dict[str, Any] = {
-    "profiling": "fidelity",
-    "tuned": "none",
-    "tuned_gpus": 16,
-    "jobs_per_gpu": 1,
-    "interference": "none",
-    "slowdown": 1.25,
-    "rigid_share": 0,
-    "strong_scaling_share": 0,
-    "mtbf_hours": "",
-    "repair_minutes": "",
-    "variability": "alike",
-    "variability_draw": "fidelity",
-    "locality_penalty": "",
-    "parameters": {"ids": [], "values": []},
-    "reserve": {"type": "", "holder": ""},
-    "reservations": [],
-    "live": "",
-}
+CONDITIONS: list[dict[str, Any]] = [
+    {"rigid_share": 0.5, "strong_scaling_share": 0.25, "profiling": "oracle"},
+    {"tuned": "any-pair", "tuned_gpus": 8, "failures": {"mtbf_hours": 3, "repair_seconds": 90}},
+    {"jobs_per_gpu": 2, "interference": 1.5, "locality_penalty": 1.7},
+    {"jobs_per_gpu": 2, "interference": "synthetic", "locality_penalty": {"resnet50": 1.25}},
+    {"interference": "mea_1#v100", "variability": "mea_2", "variability_draw": "rows"},
+    {
+        "reservations": [
+            {"gpu_type": "a100", "gpu_count": 1, "tenant": "x:y", "end_seconds": 5400.0},
+            {"gpu_type": "a100", "gpu_count": 2, "job": "bert", "start_seconds": 60.0},
+        ]
+    },
+]
+UNSAID: list[dict[str, Any]] = [
+    {"tuned_gpus": 8},
+    {"interference": "the name of measurements"},
+    {"round_seconds": 30, "profiling": "oracle", "quotas": []},
+]
 
 
 def simulation(**changed: Any) -> dict[str, Any]:
@@ -63,8 +62,22 @@ def form_at(page: Any, address: str) -> dict[str, Any]:
     asked: Any = {
         name: values if len(values) > 1 else values[0] for name, values in parse_qs(query).items()
     }
-    held = page.ADDRESS.values_of(page.layout(**asked))
-    return {**CONDITIONS, **held, "cluster": held["gpus"]}
+    opened = page.layout(**asked)
+    held, prefix = page.ADDRESS.values_of(opened), page.ADDRESS.prefix
+    written = opened[f"{prefix}-parameters-written"].data
+    ids = [{"of": owner, "name": name} for owner, given in written.items() for name in given]
+    values = [typed(text) for given in written.values() for text in given.values()]
+    return {
+        **held,
+        "cluster": held["gpus"],
+        "live": "",
+        "reservations": opened[f"{prefix}-reservations"].data,
+        "parameters": {"ids": ids, "values": values},
+    }
+
+
+def typed(text: str) -> str | float:
+    return float(text) if text[-1].isdigit() else text
 
 
 @pytest.mark.parametrize(
@@ -74,6 +87,21 @@ def form_at(page: Any, address: str) -> dict[str, Any]:
         {"traces": [TRACE]},
         {"runs": [{"policy": "sia"}]},
         {"runs": [{"policy": "sia"}, {"policy": "fifo"}], "fidelity": "paper"},
+        {
+            "runs": [
+                {
+                    "policy": policy,
+                    "policy_parameters": {"p": -1.0, "fast": True} if policy == "sia" else {},
+                    "round_seconds": 30 if policy == "sia" else None,
+                    "placer": "pal",
+                    "placer_parameters": {"threshold": 0.5, "rule": "one"},
+                    "seed": seed,
+                }
+                for policy in ("sia", "fifo")
+                for seed in (0, 1)
+            ]
+        },
+        *CONDITIONS,
     ],
 )
 def test_the_form_asks_for_the_same_simulation(changed: dict[str, Any]) -> None:
@@ -92,11 +120,11 @@ def test_the_form_asks_for_the_same_simulation(changed: dict[str, Any]) -> None:
         {"traces": [TRACE, {**TRACE, "seed": 9}]},
         {"runs": RUNS[:3]},
         {"runs": [{"policy": "sia"}, {"policy": "sia", "placer": "pal"}]},
-        {"runs": [{"policy": "sia", "policy_parameters": {"p": -1.0}}]},
-        {"runs": [{"policy": "sia", "round_seconds": 30}]},
-        {"rigid_share": 0.5},
-        {"reservations": [{"gpu_type": "a100", "gpu_count": 1, "tenant": "x"}]},
-        {"failures": {"mtbf_hours": 3}},
+        {"runs": [{"policy": "sia", "policy_parameters": {"p": None}}]},
+        {"runs": [{"policy": "sia", "placer_parameters": {"threshold": 0.5}}]},
+        {"runs": [{**RUNS[0], "seed": 0, "round_seconds": 30}, {**RUNS[0], "seed": 1}]},
+        {"round_seconds": 30},
+        *UNSAID,
     ],
 )
 def test_of_a_simulation_that_no_address_can_say_there_is_none(changed: dict[str, Any]) -> None:
@@ -110,6 +138,8 @@ def test_of_a_simulation_that_no_address_can_say_there_is_none(changed: dict[str
         {"placer": None, "policy": "sia"},
         {"vary": [{"name": "policy", "values": ["sia", "fifo"]}], "policy": "sia"},
         {"vary": [{"name": "jobs_per_hour", "values": [10.0, 20.5]}]},
+        {"policy_parameters": {"p": -1.0}, "round_seconds": 30.0, "placer_parameters": {"x": "y"}},
+        *CONDITIONS,
     ],
 )
 def test_the_form_asks_for_the_same_sweep(changed: dict[str, Any]) -> None:
@@ -128,8 +158,8 @@ def test_the_form_asks_for_the_same_sweep(changed: dict[str, Any]) -> None:
     "changed",
     [
         {"trace": {"kind": "csv", "text": "name\n"}},
-        {"policy_parameters": {"p": -1.0}},
-        {"jobs_per_gpu": 2, "interference": "1.25"},
+        {"vary": [{"name": "policy", "values": ["sia"]}], "policy_parameters": {"p": -1.0}},
+        *UNSAID,
     ],
 )
 def test_of_a_sweep_that_no_address_can_say_there_is_none(changed: dict[str, Any]) -> None:

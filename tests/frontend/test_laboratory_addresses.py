@@ -9,9 +9,35 @@ import pytest
 
 from frontend.addresses import not_understood
 from frontend.components import replay
+from frontend.components.parameter_fields import asked_parameters, in_address
 from frontend.pages import sweeps
 from frontend.pages.simulate import ADDRESS, layout
 
+CONDITIONS = {
+    "profiling": "oracle",
+    "tuned": "any-pair",
+    "tuned_gpus": "8",
+    "interference": "uploaded:mea_1#v100",
+    "slowdown": "1.5",
+    "variability": "uploaded:mea_2",
+    "variability_draw": "rows",
+    "locality_penalty": "resnet50=1.2, vgg19=3",
+    "rigid_share": "0.5",
+    "strong_scaling_share": "0.25",
+    "jobs_per_gpu": "2",
+    "mtbf_hours": "100",
+    "repair_minutes": "7.5",
+}
+HELD_CONDITIONS = {
+    **CONDITIONS,
+    "tuned_gpus": 8,
+    "slowdown": 1.5,
+    "rigid_share": 0.5,
+    "strong_scaling_share": 0.25,
+    "jobs_per_gpu": 2,
+    "mtbf_hours": 100,
+    "repair_minutes": 7.5,
+}
 GIVEN = {
     "name": "night",
     "kind": "generated",
@@ -28,6 +54,7 @@ GIVEN = {
     "placers": "pal",
     "seeds": "0, 1",
     "fidelity": "sia-artifact",
+    **CONDITIONS,
 }
 
 
@@ -37,6 +64,7 @@ def test_the_values_of_an_address_stand_in_the_form() -> None:
     assert set(GIVEN) == set(ADDRESS.names)
     assert ADDRESS.values_of(page) == {
         **GIVEN,
+        **HELD_CONDITIONS,
         "jobs": 12,
         "hours": 0.5,
         "seed": 7,
@@ -46,6 +74,81 @@ def test_the_values_of_an_address_stand_in_the_form() -> None:
     }
     assert not_understood(ADDRESS.takes, GIVEN) == []
     assert {"las", "sia"} <= set(page["simulate-policies"].data)
+    assert page["simulate-variability"].data[-1] == "uploaded:mea_2"
+    assert page["simulate-conditions"].open
+    assert not layout()["simulate-conditions"].open
+
+
+def test_reservations_of_an_address_are_in_the_form_and_in_its_list() -> None:
+    asked: Any = {"reservation": ["4:a100:0:10:tenant:team: vision", "1:t4:1.5::job:bert"]}
+    page = layout(**asked)
+
+    assert not_understood(ADDRESS.takes, asked) == []
+    assert page["simulate-reservations"].data == [
+        {
+            "gpu_type": "a100",
+            "gpu_count": 4,
+            "start_seconds": 0.0,
+            "end_seconds": 36_000.0,
+            "tenant": "team: vision",
+        },
+        {
+            "gpu_type": "t4",
+            "gpu_count": 1,
+            "start_seconds": 5400.0,
+            "end_seconds": None,
+            "job": "bert",
+        },
+    ]
+    assert "team: vision" in str(page["simulate-reservations-list"])
+    assert page["simulate-conditions"].open
+
+
+def described(*parameters: dict[str, Any]) -> Any:
+    fields = {"minimum": None, "maximum": None, "unit": None, "help": "", "source": None}
+    usual = {"default": None, "choices": None, **fields}
+    return {
+        "title": "Sia",
+        "round_seconds": 60.0,
+        "parameters": [{**usual, **each} for each in parameters],
+    }
+
+
+def test_parameters_of_an_address_stand_in_their_fields_and_others_are_told() -> None:
+    asked: Any = {
+        "policy_parameter": [
+            "sia:p=-1",
+            "sia:fast=yes",
+            "sia:rule=one",
+            "sia:round_seconds=30",
+            "sia:nope=1",
+            "sia:least=many",
+        ],
+        "placer_parameter": "pal:threshold=0.5",
+    }
+    page = layout(**asked)
+    written = page["simulate-parameters-written"].data
+    sia = described(
+        {"name": "p", "type": "number"},
+        {"name": "fast", "type": "boolean"},
+        {"name": "rule", "type": "string", "choices": ["one", "two"]},
+        {"name": "least", "type": "integer"},
+    )
+    pal = described({"name": "threshold", "type": "number"})
+    held, lost = asked_parameters(written, [("policy:sia", sia), ("placer:pal", pal)])
+
+    assert not_understood(ADDRESS.takes, asked) == []
+    assert held == {
+        "policy:sia": {"p": -1.0, "fast": True, "rule": "one", "round_seconds": 30.0},
+        "placer:pal": {"threshold": 0.5},
+    }
+    assert [told.split("”")[0] for told in lost] == [
+        "The address sets “nope=1",
+        "The address sets “least=many",
+    ]
+    assert page["simulate-parameters-box"].open
+    again = in_address(held)
+    assert again["policy_parameter"][:2] == ["sia:p=-1", "sia:fast=yes"]
 
 
 def test_what_counts_as_untouched_is_what_the_form_opens_with() -> None:
@@ -86,6 +189,23 @@ def test_fields_that_were_emptied_open_empty() -> None:
         ("seeds", "a"),
         ("name", "n" * 1001),
         ("empty", "nope"),
+        ("profiling", "nope"),
+        ("interference", "nope"),
+        ("variability", "nope"),
+        ("rigid_share", "2"),
+        ("jobs_per_gpu", "1.5"),
+        ("jobs_per_gpu", "many"),
+        ("slowdown", "0.5"),
+        ("mtbf_hours", "0"),
+        ("repair_minutes", "-1"),
+        ("locality_penalty", "x=y"),
+        ("reservation", "4 a100"),
+        ("reservation", "4:a100:0:10:team:x"),
+        ("reservation", "0:a100:0:10:tenant:x"),
+        ("reservation", "many:a100:0:10:tenant:x"),
+        ("reservation", "4:a100:0:10:tenant:"),
+        ("policy_parameter", "sia"),
+        ("placer_parameter", "pal:x="),
     ],
 )
 def test_what_the_form_cannot_take_is_named_and_left_out(name: str, value: str) -> None:
@@ -156,6 +276,7 @@ SWEEP = {
     "vary2": "policy",
     "values2": "sia, fifo",
     "seeds": "0, 1",
+    **CONDITIONS,
 }
 
 
@@ -163,7 +284,13 @@ def test_the_values_of_an_address_stand_in_the_form_of_sweeps() -> None:
     page = sweeps.layout(**SWEEP)
 
     assert set(SWEEP) == set(sweeps.ADDRESS.names)
-    assert sweeps.ADDRESS.values_of(page) == {**SWEEP, "jobs": 12, "hours": 0.5, "window": 1.5}
+    assert sweeps.ADDRESS.values_of(page) == {
+        **SWEEP,
+        **HELD_CONDITIONS,
+        "jobs": 12,
+        "hours": 0.5,
+        "window": 1.5,
+    }
     assert not_understood(sweeps.ADDRESS.takes, SWEEP) == []
     assert not page["sweeps-values2"].disabled
     assert [one["value"] for one in page["sweeps-policy"].data[:1]] == ["sia"]

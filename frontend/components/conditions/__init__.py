@@ -4,7 +4,10 @@ What is known of jobs beforehand, jobs that are bound, GPUs that jobs share or t
 nodes that fail, reservations. Simulations and sweeps have it alike.
 """
 
-from frontend.components.conditions.callbacks import register_conditions
+from frontend.components.conditions.address import RESERVATION, asked_by, reservations_in
+from frontend.components.conditions.address import held as held_of_address
+from frontend.components.conditions.address import takes as takes_of_address
+from frontend.components.conditions.callbacks import register_conditions, reservation_list
 from frontend.components.conditions.fields import (
     DRAW,
     INTERFERENCE,
@@ -19,6 +22,7 @@ from frontend.components.conditions.fields import (
 from frontend.components.conditions.values import (
     ERRORS,
     PLACES,
+    VALUES,
     condition_states,
     conditions_of,
     incomplete_fields,
@@ -34,15 +38,22 @@ __all__ = [
     "MAX_TUNED_GPUS",
     "PLACES",
     "PROFILING",
+    "RESERVATION",
     "TUNED",
+    "VALUES",
     "VARIABILITY",
+    "asked_by",
     "condition_states",
     "conditions_fields",
     "conditions_of",
     "fidelity_field",
+    "held_of_address",
     "incomplete_fields",
     "register_conditions",
+    "reservation_list",
     "reservation_of",
+    "reservations_in",
+    "takes_of_address",
     "reserved",
     "describe",
     "trace_words",

@@ -117,13 +117,13 @@ async def reserve(
         return NOTHING
     if isinstance(ctx.triggered_id, dict):
         left = [one for index, one in enumerate(kept) if index != ctx.triggered_id["index"]]
-        return {"kept": left, "listed": _listed(prefix, left)}
+        return {"kept": left, "listed": reservation_list(prefix, left)}
     if unfinished_reservation(values):
         return {"told": Told(values=values, errors={})}
     more = [*kept, reservation_of(values)]
     return {
         "kept": more,
-        "listed": _listed(prefix, more),
+        "listed": reservation_list(prefix, more),
         "told": None,
         "type": "",
         "holder": "",
@@ -156,7 +156,8 @@ def _offered(
     ]
 
 
-def _listed(prefix: str, kept: Sequence[Reservation]) -> html.Table | None:
+def reservation_list(prefix: str, kept: Sequence[Reservation]) -> html.Table | None:
+    """Return the reservations that a form has, each with a button that removes it."""
     if not kept:
         return None
     rows = [

@@ -9,6 +9,7 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from frontend.components.cards import folded
+from frontend.components.conditions.values import USUAL
 from frontend.components.reservation_fields import reservation_fields
 
 PROFILING = (
@@ -89,7 +90,7 @@ def _failure_fields(prefix: str) -> html.Div:
         id=f"{prefix}-mtbf_hours",
         label="A node fails about every (h)",
         placeholder="never",
-        value="",
+        value=USUAL["mtbf_hours"],
         min=0,
         step=10,
     )
@@ -97,7 +98,7 @@ def _failure_fields(prefix: str) -> html.Div:
         id=f"{prefix}-repair_minutes",
         label="and is repaired after (min)",
         placeholder="30",
-        value="",
+        value=USUAL["repair_minutes"],
         min=0,
         step=5,
     )
@@ -123,7 +124,7 @@ def _tuned_fields(prefix: str) -> list[Component]:
     most = dmc.NumberInput(
         id=f"{prefix}-tuned_gpus",
         label="Most GPUs of a tuned job",
-        value=16,
+        value=USUAL["tuned_gpus"],
         min=1,
         max=MAX_TUNED_GPUS,
         allowDecimal=False,
@@ -138,7 +139,7 @@ def _sharing_fields(prefix: str) -> list[Component]:
     jobs = dmc.NumberInput(
         id=f"{prefix}-jobs_per_gpu",
         label="Jobs per GPU",
-        value=1,
+        value=USUAL["jobs_per_gpu"],
         min=1,
         max=MAX_JOBS_PER_GPU,
         allowDecimal=False,
@@ -146,7 +147,7 @@ def _sharing_fields(prefix: str) -> list[Component]:
     slowdown = dmc.NumberInput(
         id=f"{prefix}-slowdown",
         label="Constant slowdown",
-        value=1.25,
+        value=USUAL["slowdown"],
         min=1,
         step=0.05,
         decimalScale=4,
@@ -170,7 +171,7 @@ def _unequal_fields(prefix: str) -> list[Component]:
         label="Slowdown across nodes",
         description="1.7 for every model, or by model: resnet50=1.2, vgg19=3.",
         placeholder="each model's own",
-        value="",
+        value=USUAL["locality_penalty"],
         inputWrapperOrder=["label", "input", "description", "error"],
     )
     return [html.Div([of_type, draw], className="form-row"), penalty]
@@ -179,11 +180,17 @@ def _unequal_fields(prefix: str) -> list[Component]:
 def _select(prefix: str, name: str, label: str, offered: Sequence[tuple[str, str]]) -> dmc.Select:
     data = [{"value": value, "label": words} for value, words in offered]
     return dmc.Select(
-        id=f"{prefix}-{name}", label=label, data=data, value=offered[0][0], allowDeselect=False
+        id=f"{prefix}-{name}", label=label, data=data, value=USUAL[name], allowDeselect=False
     )
 
 
 def _share(prefix: str, name: str, label: str) -> dmc.NumberInput:
     return dmc.NumberInput(
-        id=f"{prefix}-{name}", label=label, value=0, min=0, max=1, step=0.1, decimalScale=4
+        id=f"{prefix}-{name}",
+        label=label,
+        value=USUAL[name],
+        min=0,
+        max=1,
+        step=0.1,
+        decimalScale=4,
     )

@@ -30,6 +30,22 @@ VALUES = (
     "locality_penalty",
     *NUMBERS,
 )
+# What a form holds of them that nobody has touched.
+USUAL = {
+    "profiling": "fidelity",
+    "tuned": "none",
+    "interference": "none",
+    "slowdown": 1.25,
+    "variability": "alike",
+    "variability_draw": "fidelity",
+    "locality_penalty": "",
+    "rigid_share": 0,
+    "strong_scaling_share": 0,
+    "tuned_gpus": 16,
+    "jobs_per_gpu": 1,
+    "mtbf_hours": "",
+    "repair_minutes": "",
+}
 ERRORS = ("tuned", "interference", "variability", "variability_draw", "locality_penalty", *NUMBERS)
 UPLOADED = "uploaded:"
 # Field of a refusal -> where in the form it stands.
@@ -87,7 +103,7 @@ def incomplete_fields(form: FormValues) -> dict[str, str]:
         wrong["repair_minutes"] = (
             "No node fails: say about how often one does, or leave this empty."
         )
-    if not _is_penalty(form["locality_penalty"] or ""):
+    if not is_penalty(form["locality_penalty"] or ""):
         wrong["locality_penalty"] = (
             "Give one factor, such as 1.7, or one for each model that you name, "
             "such as resnet50=1.2, vgg19=3."
@@ -113,7 +129,7 @@ def conditions_of(form: FormValues) -> RawBody:
     if form["variability_draw"] != "fidelity":
         given["variability_draw"] = form["variability_draw"]
     typed = form["locality_penalty"] or ""
-    if _is_penalty(typed) and (penalty := penalty_of(typed)) is not None:
+    if is_penalty(typed) and (penalty := penalty_of(typed)) is not None:
         given["locality_penalty"] = penalty
     mtbf, repair = hours_of(form["mtbf_hours"]), hours_of(form["repair_minutes"])
     if mtbf is not None:
@@ -162,7 +178,7 @@ def _factor(text: str) -> float:
     return value
 
 
-def _is_penalty(text: str) -> bool:
+def is_penalty(text: str) -> bool:
     try:
         penalty_of(text)
     except ValueError:
