@@ -6,6 +6,8 @@
     const OF_TEXT = ['model', 'want', 'have', 'expected', 'gpu_hours', 'submitted_at', 'tenant'];
     const ROOM_FOR_THREE = 480; // pixels of a page that shows more than name and state
     const ROOM_FOR_WIDE = 1400, WIDE_PADDING = 72; // pixels
+    const LIKELY_AS_WIDE = 0.8; // times the characters of the longest text
+    const fitted = new WeakMap(); // box of a grid -> column -> forms of the texts that it fits
 
     function gridApi(id) {
         try { return window.dash_ag_grid.getApi(id); } catch (absent) { return null; }
@@ -39,13 +41,30 @@
         }
     }
 
+    /* Whether a column has a text that may need more room than it was given. A figure of the same
+       form as an earlier one does not. */
+    function hasOutgrown(box) {
+        const known = fitted.get(box) || new Map();
+        fitted.set(box, known);
+        const grown = OF_TEXT.filter((column) => {
+            const cells = [...box.querySelectorAll(`.ag-cell[col-id="${column}"]`)];
+            const forms = cells.map((cell) => cell.textContent.replace(/\d/g, '0'));
+            const before = known.get(column) || new Set();
+            const longest = Math.max(0, ...[...before].map((form) => form.length));
+            known.set(column, new Set([...before, ...forms]));
+            return forms.some((form) => (
+                !before.has(form) && form.length > LIKELY_AS_WIDE * longest));
+        });
+        return grown.length > 0;
+    }
+
     /* Columns of text take what their text needs: the name has all that is left. What somebody has
-       given a width keeps it. */
+       given a width keeps it. To measure them takes long, so it is not done for every round. */
     function giveRoom(api, box) {
         const first = !api.isDestroyed() && api.getDisplayedRowAtIndex(0);
         const waits = !first || !first.data || box.clientWidth < ROOM_FOR_THREE;
         if (waits || 'byHand' in box.dataset) { return; }
-        api.autoSizeColumns(OF_TEXT);
+        if (hasOutgrown(box)) { api.autoSizeColumns(OF_TEXT); }
     }
 
     /* On a phone the name has all the room that the column beside it leaves. */
@@ -66,6 +85,7 @@
         box.toggleAttribute('data-wide', wide);
         const padding = Number(box.dataset.padding) || undefined;
         api.setGridOption('autoSizePadding', wide ? WIDE_PADDING : padding);
+        fitted.delete(box);
     }
     window.addEventListener('resize', () => fitColumns('jobs-grid'));
 
@@ -75,6 +95,7 @@
             const api = gridApi(id);
             if (!api) { return maat.noUpdate(); }
             const late = maat.busy();
+            fitted.delete(document.getElementById(id));
             api.purgeInfiniteCache();
             if (late) { whenIdle(() => askAgain(api)); }
             return maat.noUpdate();
