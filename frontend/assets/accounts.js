@@ -36,9 +36,16 @@
     maat.callbacks({
         async signIn(clicks, name, password) {
             if (!clicks) { return maat.noUpdate(); }
-            if (!name || !password) { return 'Give your name and your password.'; }
+            const missing = name ? 'sign-in-password' : 'sign-in-name';
+            const refused = (words, field) => {
+                maat.focusField(field, HERE);
+                return words;
+            };
+            if (!name || !password) {
+                return refused('Give your name and your password.', missing);
+            }
             const problem = await tried('POST', '/api/v1/sessions', { name, password });
-            if (problem !== null) { return problem; }
+            if (problem !== null) { return refused(problem, 'sign-in-password'); }
             window.location.replace(nextPage());
             return '';
         },

@@ -49,6 +49,7 @@
         const form = box.id.replace(/-upload$/, '');
         maat.setProps(`${form}-csv-error`, { children: words });
         if (!words) { return; }
+        maat.setProps(box.id, { contents: null }); // the file before it may be chosen again
         maat.setProps(`${form}-text`, { data: null });
         maat.setProps(`${form}-file`, { children: '' });
         event.stopPropagation();

@@ -87,6 +87,7 @@ ERRORS = (
     "policy",
     "placer",
     "values1",
+    "vary2",
     "values2",
     *conditions.ERRORS,
 )
@@ -136,7 +137,7 @@ def layout(**query: QueryValue) -> html.Div:
                 className="columns",
             ),
             *form_stores("sweeps"),
-            *ADDRESS.parts(usual),
+            *ADDRESS.parts(usual, asked),
             dcc.Store(id="sweeps-examples", data=EXAMPLES),
         ]
     )
@@ -290,7 +291,7 @@ def unfinished(form: FormValues, files: Sequence[str], cluster_id: str | None) -
     if form["vary2"] != NOTHING and not parse_values(form["values2"]):
         wrong["values2"] = f"Give the values to try, such as {EXAMPLES[form['vary2']]}."
     if form["vary2"] == form["vary1"]:
-        wrong["values2"] = "This is varied already. Choose another setting, or nothing else."
+        wrong["vary2"] = "This is varied already. Choose another setting, or nothing else."
     if parse_seeds(form["seeds"]) is None:
         wrong["seeds"] = SEEDS_WRONG
     return (

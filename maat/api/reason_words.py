@@ -111,9 +111,16 @@ def label(name: str) -> str:
 
 
 def evidence_words(evidence: Mapping[str, Evidence | None]) -> list[tuple[str, str]]:
-    """Label and value of everything that is known."""
+    """Label and value of everything that is known, and of no limit that was not what decided."""
+    value, second = evidence.get("value"), evidence.get("runner_up_value")
+    is_worth_less = (
+        isinstance(value, int | float) and isinstance(second, int | float) and second <= value
+    )
+    unsaid = {"runner_up_limit"} if is_worth_less else set()
     return [
-        (label(name), _value(name, value)) for name, value in evidence.items() if value is not None
+        (label(name), _value(name, known))
+        for name, known in evidence.items()
+        if known is not None and name not in unsaid
     ]
 
 

@@ -50,6 +50,7 @@ def test_one_is_led_to_sign_in_and_back_and_out_again(page: Page, served: Server
     expect(page.locator("#navbar")).to_be_hidden()
     sign_in(page, "ann", "wrong")
     expect(page.locator("#sign-in-problem")).to_have_text("The name or the password is wrong.")
+    expect(page.locator("#sign-in-password")).to_be_focused()
     sign_in(page, "ann")
     expect(page).to_have_url(f"{served.url}/account?x=1")
     expect(page.locator("#visitor")).to_have_text("ann")

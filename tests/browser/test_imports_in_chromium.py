@@ -73,6 +73,13 @@ def test_an_import_shows_what_becomes_of_each_row_before_it_is_simulated(
     page.locator("#simulate-import-types").fill("titan=a100")
     expect(report).to_contain_text("2 jobs of 3 rows")
     expect(page.locator("#simulate-import-refused")).to_be_empty()
+    choose = page.locator("#simulate-import-upload input[type=file]")
+    choose.set_input_files({**file, "name": "large", "buffer": b"x" * 8_000_001})
+    expect(page.locator("#simulate-import-csv-error")).to_contain_text("Choose a smaller file")
+    expect(report).to_be_empty()
+    choose.set_input_files(file)  # the same as before
+    expect(report).to_contain_text("2 jobs of 3 rows")
+    expect(page.locator("#simulate-import-csv-error")).to_be_empty()
     page.get_by_role("button", name="Run simulation").click()
     page.wait_for_url("**/simulations/*")
     assert newest(asked)["request"]["traces"][0]["kind"] == "csv"

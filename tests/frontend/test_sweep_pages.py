@@ -254,7 +254,7 @@ def test_a_refused_field_has_its_place_in_the_form(pointer: str, field: str | No
     [
         ({"values1": " , "}, "values1"),
         ({"vary2": "policy", "values2": ""}, "values2"),
-        ({"vary2": "p", "values2": "1"}, "values2"),
+        ({"vary2": "p", "values2": "1"}, "vary2"),
         ({"seeds": "one"}, "seeds"),
         ({"kind": "cluster"}, "cluster"),
         ({"kind": "csv"}, "csv"),

@@ -429,6 +429,17 @@ def test_what_is_behind_a_reason_is_said_in_words_with_its_unit() -> None:
     assert reason_words("HELD_BY_USER") == "held by user"
 
 
+def test_what_is_worth_less_was_held_back_by_nothing_else() -> None:
+    evidence = {"value": 2.0, "runner_up_value": 3.0, "runner_up_limit": "capacity:t4"}
+
+    assert ("next best: held back by", "too few t4 GPUs are left") in evidence_words(evidence)
+    less = evidence_words(evidence | {"runner_up_value": 1.5})
+    assert [name for name, _ in less] == [
+        "what it is worth to the objective",
+        "next best: what it is worth",
+    ]
+
+
 def test_a_round_duration_of_one_policy_is_said_of_it() -> None:
     runs = [
         {"policy": "sia", "round_seconds": 300.0},
