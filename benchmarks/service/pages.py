@@ -41,15 +41,20 @@ COLUMNS = {
     "then_seconds": "then (s)",
     "then_cold": "x cold",
     "then_cold_cpu": "x cold, CPU",
+    "at_once_seconds": "then, at once (s)",
+    "at_once_cold": "x cold",
+    "at_once_cold_cpu": "x cold, CPU",
     "requests": "requests",
     "kilobytes": "kB",
     "start_task_ms": "longest task until then (ms)",
+    "idle_task_ms": "longest in idle time after it (ms)",
     "live_task_ms": "longest task of a second while live, p95 (ms)",
     "rounds": "rounds meanwhile",
     "elements": "elements",
 }
 REPEATS = 3
 LIVE_SECONDS = 30.0
+STOOD_SECONDS = 5.0  # in which a page has done what it does in idle time
 JOBS = {64: 32, 2048: 1000}
 SPEED = 60.0  # a round each second
 READY: dict[str, Wanted] = {
@@ -83,7 +88,8 @@ def measure(only: Sequence[str] = ()) -> Figures:
         rows = [row for gpus in NODES for row in _rows(maat.client, chromium, gpus, only)]
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
     notes = [
-        f"medians of {REPEATS} repeats; then {LIVE_SECONDS:.0f} s live; "
+        f"medians of {REPEATS} repeats; then: from a page that stood for {STOOD_SECONDS:.0f} s, or "
+        f"as soon as it shows; {LIVE_SECONDS:.0f} s live after {STOOD_SECONDS:.0f} s; "
         f"load average of this machine at the end: {load}",
         "without x bare: the page draws neither chart nor grid; live, 0: no task of 50 ms or more",
     ]
@@ -114,7 +120,7 @@ def _page(client: Client, browser: Browser, cluster: str, path: str) -> Row:
         scout.page.wait_for_timeout(QUIET_MILLISECONDS)
         shown = drawn(scout.page)
     wanted = [*ready, *shown.wanted]
-    cold, bare, then = [], [], []
+    cold, bare, then, at_once = [], [], [], []
     dash, empty = [], []
     with (
         _if(shown.wanted, bare_page(shown)) as bare_url,
@@ -129,7 +135,11 @@ def _page(client: Client, browser: Browser, cluster: str, path: str) -> Row:
                 told = {"requests": asked.requests, "kilobytes": asked.sent_bytes / 1000}
             with visitor(browser) as visit:
                 visit.arrive(client.url + FROM, FROM_READY)
+                visit.stay(STOOD_SECONDS)
                 then.append(visit.follow(address, wanted))
+            with visitor(browser) as visit:
+                visit.arrive(client.url + FROM, FROM_READY)
+                at_once.append(visit.follow(address, wanted))
             if bare_url is not None:
                 with visitor(browser) as visit:
                     bare.append(visit.arrive(bare_url, shown.wanted))
@@ -144,6 +154,8 @@ def _page(client: Client, browser: Browser, cluster: str, path: str) -> Row:
         **(_ratios("dash_bare", dash, bare) | _ratios("empty_bare", empty, bare) if dash else {}),
         "then_seconds": median(one.seconds for one in then),
         **_ratios("then_cold", then, cold),
+        "at_once_seconds": median(one.seconds for one in at_once),
+        **_ratios("at_once_cold", at_once, cold),
         **told,
         **(_live(client, browser, cluster, path) if path in LIVE else {}),
     }
@@ -172,10 +184,12 @@ def _live(client: Client, browser: Browser, cluster: str, path: str) -> Row:
     before = _rounds(client, cluster)
     with visitor(browser) as visit:
         visit.arrive(f"{client.url}{path}?cluster={cluster}", READY[path])
-        start, seconds = visit.stay(LIVE_SECONDS)
+        start, idle = visit.stay(STOOD_SECONDS)
+        _, seconds = visit.stay(LIVE_SECONDS)
         elements = visit.page.evaluate("document.querySelectorAll('*').length")
     return {
         "start_task_ms": max(start, default=0.0),
+        "idle_task_ms": max(idle),
         "live_task_ms": quantiles(seconds, n=20)[-1],
         "rounds": _rounds(client, cluster) - before,
         "elements": elements,
