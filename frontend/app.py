@@ -42,6 +42,7 @@ from frontend.scripts import (
     CHARTS_PATH,
     LIBRARY,
     serve_charts_script,
+    serve_grids,
     serve_libraries,
     serve_own_scripts,
 )
@@ -54,7 +55,7 @@ from maat.garbage import leave_out_what_is_loaded
 from worker.rehearsals.rehearsal import LiveRehearsal
 
 FOR_ONE_VISITOR = "private, no-cache"  # the HTML says who that is
-GRID_SCRIPT = re.compile(r'<script src="([^"]*/dash_ag_grid/dash_ag_grid[^"]*)">')
+GRID_SCRIPT = re.compile(r'<script src="[^"]*/dash_ag_grid/dash_ag_grid[^"]*">')
 
 
 def create_app(settings: Settings | None = None, *, on_sockets: bool = False) -> FastAPI:
@@ -71,13 +72,15 @@ class Pages(Dash):
     that of the grids, which is named and not run: `assets/grid_later.js` asks for it.
     """
 
+    grid_script: str
+
     def index(self, layout: Component | None = None) -> str:
         """Return the HTML. `layout`: comes with it, so that Dash need not ask for it."""
         html: str = super().index()  # type: ignore[no-untyped-call]
         cast(Any, self.server).state.script_hashes.update([*self.csp_hashes(), INDEX_SCRIPT_HASH])
-        [grid_script] = GRID_SCRIPT.findall(html)
-        html = GRID_SCRIPT.sub(r'<script type="text/plain" id="grid-script" data-src="\1">', html)
-        return with_first_visit(LIBRARY.sub("", html), layout, grid_script=grid_script)
+        named = f'<script type="text/plain" id="grid-script" data-src="{self.grid_script}">'
+        html = LIBRARY.sub("", GRID_SCRIPT.sub(named, html))
+        return with_first_visit(html, layout, grid_script=self.grid_script)
 
 
 def mount_pages(service: FastAPI) -> Dash:
@@ -114,7 +117,9 @@ def mount_pages(service: FastAPI) -> Dash:
     ).websocket_capability = (
         False  # no callback uses one, and the browser would open it all the same
     )
-    libraries = serve_libraries(service, pages._generate_scripts_html())
+    tags = pages._generate_scripts_html()
+    libraries = serve_libraries(service, tags)
+    pages.grid_script = serve_grids(service, tags)
     pages.index_string = pages.index_string.replace(LIBRARIES, libraries)
     pages.layout = shell_layout
     service.add_middleware(CompressedSuites)

@@ -6,7 +6,8 @@ holds the script's version to that of the Python package, whose figures it draws
 
 Maat's own scripts, `assets/*.js`, are one file for a browser, in the order of their names, and so
 are the libraries that Dash names in the HTML, in its order: a visit asks for three instead of
-forty. Those of Maat's that change the libraries, `*_later.js`, are the third.
+forty. Those of Maat's that change the libraries, `*_later.js`, are the third. The two scripts of
+grids are one as well, which comes with the first grid.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import gzip
 import re
 import sys
+from collections.abc import Sequence
 from hashlib import blake2s
 from pathlib import Path
 
@@ -28,7 +30,10 @@ OWN_PATH, LATER_PATH = "/assets/maat.js", "/assets/later.js"
 # Dash's own components load their later parts from beside the script that they came with.
 LIBRARIES_PATH = "/_dash-component-suites/dash/dcc/libraries.js"
 LIBRARY = re.compile(r'<script src="/_dash-component-suites/([^"?]+)"></script>\n?')
-NOT_AT_ONCE = ("dash/dash_table/", "dash_ag_grid/")  # never, and with the first grid
+GRID_PATH = "/_dash-component-suites/dash_ag_grid/dash_ag_grid.js"
+OF_GRIDS = "dash_ag_grid/"
+AFTER_GRIDS = f"{OF_GRIDS}async-community.js"  # it would ask for it with the first grid
+NOT_AT_ONCE = ("dash/dash_table/", OF_GRIDS)  # never, and with the first grid
 AT_ONCE = ("dash/dcc/async-graph.js",)  # Dash would ask for it with the first chart
 APART = "worker_"  # a browser runs these apart from the pages
 LATER = "_later.js"  # these need the libraries
@@ -58,12 +63,25 @@ def serve_own_scripts(service: FastAPI) -> tuple[str, str]:
 
 def serve_libraries(service: FastAPI, tags: str) -> str:
     """Serve the scripts of these tags as one; return its address, which names its content."""
-    named = [str(check_fingerprint(name)[0]) for name in LIBRARY.findall(tags)]  # type: ignore[no-untyped-call]
-    at_once = [*(name for name in named if not name.startswith(NOT_AT_ONCE)), *AT_ONCE]
-    used = [_file_of(name) for name in at_once]
-    version = _serve(service, LIBRARIES_PATH, b"\n;\n".join(file.read_bytes() for file in used))
+    at_once = (name for name in _named_in(tags) if not name.startswith(NOT_AT_ONCE))
+    return _serve_as_one(service, LIBRARIES_PATH, [*at_once, *AT_ONCE])
+
+
+def serve_grids(service: FastAPI, tags: str) -> str:
+    """Serve the scripts of the grids as one; return its address, which names its content."""
+    of_grids = (name for name in _named_in(tags) if name.startswith(OF_GRIDS))
+    return _serve_as_one(service, GRID_PATH, [*of_grids, AFTER_GRIDS])
+
+
+def _named_in(tags: str) -> list[str]:
+    return [str(check_fingerprint(name)[0]) for name in LIBRARY.findall(tags)]  # type: ignore[no-untyped-call]
+
+
+def _serve_as_one(service: FastAPI, path: str, scripts: Sequence[str]) -> str:
+    whole = b"\n;\n".join(_file_of(name).read_bytes() for name in scripts)
+    version = _serve(service, path, whole)
     service.routes.insert(0, service.routes.pop())  # before that of Dash
-    return f"{LIBRARIES_PATH}?v={version}"
+    return f"{path}?v={version}"
 
 
 def _file_of(script: str) -> Path:

@@ -41,9 +41,6 @@ COLUMNS = {
     "then_seconds": "then (s)",
     "then_cold": "x cold",
     "then_cold_cpu": "x cold, CPU",
-    "at_once_seconds": "then, at once (s)",
-    "at_once_cold": "x cold",
-    "at_once_cold_cpu": "x cold, CPU",
     "requests": "requests",
     "kilobytes": "kB",
     "start_task_ms": "longest task until then (ms)",
@@ -88,8 +85,8 @@ def measure(only: Sequence[str] = ()) -> Figures:
         rows = [row for gpus in NODES for row in _rows(maat.client, chromium, gpus, only)]
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
     notes = [
-        f"medians of {REPEATS} repeats; then: from a page that stood for {STOOD_SECONDS:.0f} s, or "
-        f"as soon as it shows; {LIVE_SECONDS:.0f} s live after {STOOD_SECONDS:.0f} s; "
+        f"medians of {REPEATS} repeats; then: from a page that stood for {STOOD_SECONDS:.0f} s; "
+        f"{LIVE_SECONDS:.0f} s live after {STOOD_SECONDS:.0f} s; "
         f"load average of this machine at the end: {load}",
         "without x bare: the page draws neither chart nor grid; live, 0: no task of 50 ms or more",
     ]
@@ -120,7 +117,7 @@ def _page(client: Client, browser: Browser, cluster: str, path: str) -> Row:
         scout.page.wait_for_timeout(QUIET_MILLISECONDS)
         shown = drawn(scout.page)
     wanted = [*ready, *shown.wanted]
-    cold, bare, then, at_once = [], [], [], []
+    cold, bare, then = [], [], []
     dash, empty = [], []
     with (
         _if(shown.wanted, bare_page(shown)) as bare_url,
@@ -137,9 +134,6 @@ def _page(client: Client, browser: Browser, cluster: str, path: str) -> Row:
                 visit.arrive(client.url + FROM, FROM_READY)
                 visit.stay(STOOD_SECONDS)
                 then.append(visit.follow(address, wanted))
-            with visitor(browser) as visit:
-                visit.arrive(client.url + FROM, FROM_READY)
-                at_once.append(visit.follow(address, wanted))
             if bare_url is not None:
                 with visitor(browser) as visit:
                     bare.append(visit.arrive(bare_url, shown.wanted))
@@ -154,8 +148,6 @@ def _page(client: Client, browser: Browser, cluster: str, path: str) -> Row:
         **(_ratios("dash_bare", dash, bare) | _ratios("empty_bare", empty, bare) if dash else {}),
         "then_seconds": median(one.seconds for one in then),
         **_ratios("then_cold", then, cold),
-        "at_once_seconds": median(one.seconds for one in at_once),
-        **_ratios("at_once_cold", at_once, cold),
         **told,
         **(_live(client, browser, cluster, path) if path in LIVE else {}),
     }
