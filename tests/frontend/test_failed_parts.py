@@ -20,6 +20,8 @@ from backend.database import Database
 from backend.models import Cluster
 from backend.settings import Settings
 from frontend import app as composition
+from frontend.components.cards import error_state
+from maat.client import ApiError
 from worker.live.step import step_cluster
 
 HERE, API = "http://127.0.0.1:8000", "/api/v1"
@@ -206,3 +208,11 @@ def test_a_job_that_ended_is_asked_for_again_until_all_of_it_has_come(service: S
 
     assert parts_of(service, address, "/explanation$")["job-over.data"] is False
     assert parts_of(service, address, "")["job-over.data"] is True
+
+
+@pytest.mark.parametrize(("status", "offers"), [(403, "What you may do"), (503, "Try again")])
+def test_who_may_not_see_a_part_is_not_told_to_try_again(status: int, offers: str) -> None:
+    shown = str(error_state(ApiError(status=status, title="Refused")))
+
+    assert offers in shown
+    assert ("Try again" in shown) is (status != 403)

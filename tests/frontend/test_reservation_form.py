@@ -1,4 +1,4 @@
-"""Tests of the form of a reservation, and of what all forms offer."""
+"""Tests of reservations on pages: their form, and beside free GPUs; and what all forms offer."""
 
 from __future__ import annotations
 
@@ -17,13 +17,23 @@ from frontend.components.conditions import (
 from frontend.components.reservation_fields import unfinished_reservation
 from frontend.components.trace_fields import FAMILIES, MAX_TRACES
 from frontend.pages import simulate
+from frontend.pages.cluster.parts import free_table
 from frontend.pages.cluster.reservations import body_of as reservation_body
-from frontend.pages.cluster.reservations import preview_of
+from frontend.pages.cluster.reservations import preview_of, reserved_now
+from frontend.pages.cluster.told import verdict_of
 from frontend.pages.jobs.layout import BLOCK_ROWS
 from maat.api import simulations as schemas
 from maat.scheduling import cluster
 from maat.vocabulary import ProfilingMode, ScoreDraw, TuningRule
 from maat.workloads import generators
+
+HELD, FREE = {"held": True}, {"held": False}
+STATE: Any = {
+    "gpus": [HELD, FREE, FREE],
+    "free_by_type": {"a100": 2},
+    "largest_free_on_one_node": {"a100": 2},
+    "faults": {},
+}
 
 
 def test_the_pages_offer_what_the_service_takes_and_no_more() -> None:
@@ -93,3 +103,21 @@ def test_a_reservation_that_lacks_something_says_what(change: dict[str, Any], wo
     field = list(change)[-1]  # what else changes is beside it
     assert unfinished_reservation(values) == {}
     assert words in unfinished_reservation({**values, **change})[field]
+
+
+def test_gpus_that_are_reserved_are_told_beside_the_free_ones() -> None:
+    booked: Any = [
+        {"gpu_type": "a100", "gpu_count": 1, "state": "active"},
+        {"gpu_type": "a100", "gpu_count": 3, "state": "active"},
+        {"gpu_type": "t4", "gpu_count": 2, "state": "upcoming"},
+        {"gpu_type": "t4", "gpu_count": 2, "state": "over"},
+    ]
+
+    reserved = reserved_now(booked)
+
+    assert reserved == {"a100": 4}
+    free = "1 of 3 GPUs held, 2 free: at most 2 × a100 together."
+    assert verdict_of(STATE, reserved) == f"{free} Reserved: 4 × a100."
+    assert verdict_of(STATE, {}) == free
+    assert "Reserved" in str(free_table(None, STATE, reserved))
+    assert "Reserved" not in str(free_table(None, STATE, {}))

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from frontend.components import conditions
 from frontend.components.conditions import (
     describe,
     incomplete_fields,
@@ -32,19 +33,8 @@ FORM: dict[str, Any] = {
     "policies": ["sia", "fifo"],
     "placers": [],
     "seeds": "0,1",
-    "profiling": "fidelity",
-    "tuned": "none",
-    "tuned_gpus": 16,
-    "jobs_per_gpu": 1,
-    "interference": "none",
-    "slowdown": 1.25,
-    "rigid_share": 0,
+    **conditions.USUAL,
     "strong_scaling_share": "",
-    "mtbf_hours": "",
-    "repair_minutes": "",
-    "variability": "alike",
-    "variability_draw": "fidelity",
-    "locality_penalty": "",
     "parameters": {"ids": [], "values": []},
     "reserve": {"type": "", "holder": ""},
     "reservations": [],

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from sweep_samples import axis, row, sweep
 
+from frontend.components import conditions
 from frontend.components.fairness_rule import RULES
 from frontend.components.operations import progress
 from frontend.figures.sweep import METRICS, sweep_figure
@@ -33,19 +34,7 @@ FORM: dict[str, Any] = {
     "vary2": "nothing",
     "values2": "",
     "seeds": "0, 1",
-    "profiling": "fidelity",
-    "tuned": "none",
-    "tuned_gpus": 16,
-    "jobs_per_gpu": 1,
-    "interference": "none",
-    "slowdown": 1.25,
-    "rigid_share": 0,
-    "strong_scaling_share": 0,
-    "mtbf_hours": "",
-    "repair_minutes": "",
-    "variability": "alike",
-    "variability_draw": "fidelity",
-    "locality_penalty": "",
+    **conditions.USUAL,
     "parameters": {"ids": [], "values": []},
     "reserve": {"type": "", "holder": ""},
     "reservations": [],

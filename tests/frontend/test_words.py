@@ -8,7 +8,7 @@ import pytest
 
 from frontend.components.conditions import describe, trace_words
 from frontend.components.events import details, event_words, with_state_before
-from frontend.components.names import cut_name
+from frontend.components.names import cut_name, isolated
 from frontend.formatting import clock, column, duration, gpu_hours, number, percent, plural
 from frontend.pages.cluster.reservations import reservations_table
 from frontend.pages.jobs.rows import row_of, wanted
@@ -456,3 +456,7 @@ def test_a_long_name_is_cut_and_can_be_had_whole() -> None:
     assert cut_name("vision") == "vision"
     cut: Any = cut_name("v" * 200)
     assert (cut.children, cut.title, cut.tabIndex) == ("v" * 200, "v" * 200, 0)
+
+
+def test_a_mark_of_direction_in_a_name_ends_with_it() -> None:
+    assert isolated("\u202eevil") == "\u2068\u202eevil\u2069"

@@ -22,6 +22,7 @@ from frontend.components.conditions.fields import (
 from frontend.components.conditions.values import (
     ERRORS,
     PLACES,
+    USUAL,
     VALUES,
     condition_states,
     conditions_of,
@@ -40,6 +41,7 @@ __all__ = [
     "PROFILING",
     "RESERVATION",
     "TUNED",
+    "USUAL",
     "VALUES",
     "VARIABILITY",
     "asked_by",
