@@ -77,7 +77,7 @@ def test_an_admin_weighs_a_tenant(bounded: Server, inside: Any) -> None:
     expect(page.locator("#admin-weights")).to_contain_text("Give 0.001 to 1 000.")
     page.locator("#admin-weight-weight").fill("2.5")
     page.locator("#admin-weight-set").click()
-    expect(page.get_by_text("vision has the weight 2.5.")).to_be_visible()
+    expect(page.get_by_text("has the weight 2.5.")).to_be_visible()
     assert bounded.client.tenant("vision")["weight"] == 2.5
     assert inside.witness.errors == []
 
