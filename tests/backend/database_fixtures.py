@@ -13,7 +13,7 @@ from pathlib import Path
 import psycopg
 import pytest
 import sqlalchemy as sa
-from postgres_server import NoPostgres, postgres_server
+from postgres_server import NoPostgres, postgres_server, shared_url
 from sqlalchemy.engine import Connection
 
 from backend.database import Database
@@ -36,7 +36,7 @@ BOTH = ["sqlite", pytest.param("postgresql", marks=pytest.mark.needs_postgres)]
 
 @pytest.fixture(scope="session")
 def postgres_database_maker() -> Iterator[Callable[[], str]]:
-    """Makes throwaway databases; all are dropped at the end."""
+    """Makes throwaway databases. At the end they are dropped, or go with their server."""
     try:
         server = postgres_server()
         url = server.__enter__()
@@ -52,7 +52,7 @@ def postgres_database_maker() -> Iterator[Callable[[], str]]:
             return f"{url.replace('postgresql://', 'postgresql+psycopg://')}/{name}"
 
         yield make
-        for name in made:
+        for name in made if url == shared_url() else []:
             connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
     server.__exit__(None, None, None)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -33,12 +34,17 @@ def postgres_server() -> Iterator[str]:
 
     Raises NoPostgres.
     """
-    url = os.environ.get("MAAT_TEST_POSTGRES", DEFAULT_URL)
+    url = shared_url()
     if _answers(url):
         yield url
         return
     with _private_server() as private_url:
         yield private_url
+
+
+def shared_url() -> str:
+    """Return the URL of a server that stays, if one answers there."""
+    return os.environ.get("MAAT_TEST_POSTGRES", DEFAULT_URL)
 
 
 def _answers(url: str) -> bool:
@@ -91,7 +97,7 @@ def _private_server() -> Iterator[str]:
         _await(url)
         yield url
     finally:
-        server.terminate()
+        server.send_signal(signal.SIGQUIT)  # at once: nothing of it is kept
         server.wait()
         shutil.rmtree(data, ignore_errors=True)
 
