@@ -8,6 +8,7 @@
     const LARGEST = 96, NAMED = 12;  // pixels of a square; below the latter, nodes bear no name
     const NODE_NAME = 14, TYPE_NAME = 34, LETTER = 6.6, LINE = 12;
     const FEW_NODES = 60;  // of so many each is as wide as its name
+    const LOOK_MILLISECONDS = 100, MOST_LOOKS = 100;
 
     function make(tag, className, text) {
         const element = document.createElement(tag);
@@ -412,6 +413,20 @@
         }
     }
 
+    /* The column of faults is there while a node has one. The grid may come after the map. */
+    function showFaults(nodes, looks = MOST_LOOKS) {
+        let api = null;
+        try { api = window.dash_ag_grid.getApi('cluster-nodes'); } catch (absent) { api = null; }
+        if (!api) {
+            if (looks) { setTimeout(() => showFaults(nodes, looks - 1), LOOK_MILLISECONDS); }
+            return;
+        }
+        const some = nodes.some(({fault}) => fault);
+        if (api.getColumn('fault').isVisible() !== some) {
+            api.setColumnsVisible(['fault'], some);
+        }
+    }
+
     maat.callbacks({
         drawMap(drawing, id) {
             const skip = window.dash_clientside.no_update, map = document.getElementById(id);
@@ -421,6 +436,7 @@
             const first = !map.maat, taken = draw(map, drawing);
             const known = {scheme: drawing.scheme, digests: map.maat.digests};
             if (!withRows) { return known; }
+            showFaults(map.maat.nodes);
             if (first) {
                 const asked = new URLSearchParams(window.location.search).get('node');
                 showAsked(asked, map.maat.nodes);

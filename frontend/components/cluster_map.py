@@ -44,6 +44,7 @@ NODE_COLUMNS: list[Column] = [
         "field": "fault",
         "headerName": "Fault",
         "headerTooltip": "Why the node cannot be used",
+        "hide": True,  # while no node has one: assets/cluster_map.js
         "flex": 1,
         "minWidth": 120,
         "tooltipField": "fault",

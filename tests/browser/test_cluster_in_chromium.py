@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sqlite3
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -219,3 +221,19 @@ def test_what_if_shows_that_it_waits_for_a_worker_and_can_be_cancelled(page: Pag
 
     expect(told).to_have_text("The forecast was cancelled.")
     expect(page.locator("#what-if-cancel")).to_be_hidden()
+
+
+def test_faults_have_a_column_while_a_node_has_one(server: Any, page: Page) -> None:
+    names = page.locator("#cluster-nodes .ag-header-cell")
+    expect(names.filter(has_text="Held by")).to_be_visible()
+    expect(names.filter(has_text="Fault")).to_have_count(0)
+    set_fault(server, "its driver hangs")
+    expect(names.filter(has_text="Fault")).to_be_visible()
+    expect(page.locator("#cluster-nodes")).to_contain_text("its driver hangs")
+    set_fault(server, None)
+    expect(names.filter(has_text="Fault")).to_have_count(0)
+
+
+def set_fault(server: Any, fault: str | None) -> None:
+    with closing(sqlite3.connect(server.folder / "maat.db")) as database, database:
+        database.execute("UPDATE nodes SET fault = ? WHERE name = 'a100-1'", (fault,))

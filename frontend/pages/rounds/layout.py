@@ -62,7 +62,7 @@ COLUMNS: list[Column] = [
         "field": "gap",
         "headerName": "Gap",
         "flex": 0.9,
-        "minWidth": 66,
+        "minWidth": 60,
         "tooltipField": "gap_exact",
         **RIGHT,
     },
