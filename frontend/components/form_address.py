@@ -9,9 +9,8 @@ from collections.abc import Callable, Collection, Mapping
 from math import isfinite
 
 from frontend.addresses import Check
-from frontend.forms import FormValues, described
+from frontend.forms import FormValues
 from frontend.routing import QueryValue, query_value, query_values
-from maat.api.fields import Body
 
 LONGEST = 1000  # characters of a value in the address
 EMPTY = "empty"  # names the fields that were emptied
@@ -22,16 +21,15 @@ def too_long(value: str) -> str:
     return f"Give at most {LONGEST} characters." if len(value) > LONGEST else ""
 
 
-def number_of(body: type[Body], name: str, value: str) -> float | None:
-    """Return the number that an address gives for a field of a body; None if it is none."""
+def number_in(value: str) -> float | None:
+    """Return the number of an address, a whole one as an integer; None if it is none."""
     try:
         number = float(value)
     except ValueError:
         return None
     if not isfinite(number):
         return None
-    whole = described(body, name)["type"] == "integer" and number == int(number)
-    return int(number) if whole else number
+    return int(number) if number == int(number) else number
 
 
 def asked_values(

@@ -11,7 +11,7 @@ from dash.development.base_component import Component
 
 from frontend.addresses import Check, among, quoted
 from frontend.components import conditions
-from frontend.components.form_address import EMPTY, asked_values, number_of, too_long
+from frontend.components.form_address import EMPTY, asked_values, number_in, too_long
 from frontend.components.laboratory_form import SEEDS_WRONG
 from frontend.components.parameter_fields import PARAMETERS, every, is_parameter, written_in
 from frontend.components.replay import wrong_hours
@@ -154,12 +154,7 @@ def _wrong(name: str, value: str) -> str:
 
 
 def _number(name: str, value: str) -> float | None:
-    """Return a number of the form; draws are whole as jobs are, a window is in hours."""
-    if name not in _NUMBERS:
-        return None
-    kind = {"draws": "jobs", "window": "hours"}.get(name, name)
-    number = number_of(GeneratedTrace, kind, value)
-    return int(number) if number is not None and number == int(number) else number
+    return number_in(value) if name in _NUMBERS else None
 
 
 def _held(name: str, value: str) -> object:

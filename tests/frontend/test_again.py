@@ -29,7 +29,7 @@ CONDITIONS: list[dict[str, Any]] = [
     {
         "reservations": [
             {"gpu_type": "a100", "gpu_count": 1, "tenant": "x:y", "end_seconds": 5400.0},
-            {"gpu_type": "a100", "gpu_count": 2, "job": "bert", "start_seconds": 60.0},
+            {"gpu_type": "a100", "gpu_count": 2, "job": "bert", "start_seconds": 100.0},
         ]
     },
 ]

@@ -21,7 +21,7 @@ from frontend.components.conditions.values import (
     conditions_of,
     is_penalty,
 )
-from frontend.components.form_address import number_of, too_long
+from frontend.components.form_address import number_in, too_long
 from frontend.formatting import as_typed
 from frontend.forms import wrong_number
 from frontend.runs import StoredRequest
@@ -56,7 +56,7 @@ def takes() -> dict[str, Check]:
 
 def held(name: str, text: str) -> object:
     """Return a value as its field holds it."""
-    return _number(name, text) if name in _NUMBERS else text
+    return number_in(text) if name in _NUMBERS else text
 
 
 def reservations_in(texts: Iterable[str]) -> list[Reservation]:
@@ -114,17 +114,14 @@ def _uploaded(measurements: str | None) -> str | None:
 
 def _check(name: str, value: str) -> str | None:
     wrong = too_long(value) or _wrong(name, value)
-    return (
-        f"{name.replace('_', ' ').capitalize()}: {quoted(value)} is not taken. {wrong}"
-        if (wrong)
-        else None
-    )
+    called = name.replace("_", " ").capitalize()
+    return f"{called}: {quoted(value)} is not taken. {wrong}" if wrong else None
 
 
 def _wrong(name: str, value: str) -> str:
     if name == "locality_penalty":
         return "" if is_penalty(value) else "Give a factor, or one for each model."
-    number = _number(name, value)
+    number = number_in(value)
     if number is None:
         return "Give a number."
     match name:
@@ -146,14 +143,6 @@ def _check_uploaded(name: str, known: Iterable[tuple[str, str]], value: str) -> 
     return among(name, [word for word, _ in known])(value)
 
 
-def _number(name: str, text: str) -> float | None:
-    body = FailuresBody if name == "mtbf_hours" else ConditionsBody
-    if name in ("slowdown", "repair_minutes"):
-        name, body = "rigid_share", ConditionsBody  # any other number
-    number = number_of(body, name, text)
-    return int(number) if number is not None and number == int(number) else number
-
-
 def _check_reservation(text: str) -> str | None:
     try:
         _reservation(text)
@@ -166,13 +155,13 @@ def _check_reservation(text: str) -> str | None:
 
 
 def _reservation(text: str) -> Reservation:
-    """Raises ValueError if the text is no reservation."""
+    """Read a reservation of an address. Raises ValueError if the text is none."""
     count, gpu_type, begin, end, whose, holder = text.split(":", 5)
     found: Reservation = {
         "gpu_type": gpu_type,
         "gpu_count": int(count),
-        "start_seconds": float(begin) * _HOUR,
-        "end_seconds": float(end) * _HOUR if end else None,
+        "start_seconds": _seconds(begin),
+        "end_seconds": _seconds(end) if end else None,
     }
     if whose == "tenant":
         found["tenant"] = holder
@@ -185,6 +174,10 @@ def _reservation(text: str) -> Reservation:
     except ValidationError as refused:
         raise ValueError("the service takes no such reservation") from refused
     return found
+
+
+def _seconds(hours: str) -> float:
+    return round(float(hours) * _HOUR, 3)  # 100 s are 0.02777… h, and 100 s again
 
 
 def _text_of(reservation: StoredRequest) -> str:

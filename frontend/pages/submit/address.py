@@ -12,7 +12,7 @@ from dash.development.base_component import Component
 
 from frontend.addresses import Check, address_note, among, quoted
 from frontend.callbacks import NOTHING, Changes, answer
-from frontend.components.form_address import EMPTY, asked_values, number_of, too_long
+from frontend.components.form_address import EMPTY, asked_values, number_in, too_long
 from frontend.components.labels import wrong_labels
 from frontend.components.priority import priority_choices
 from frontend.forms import FormValues, wrong_number
@@ -82,7 +82,7 @@ def _wrong(name: str, value: str) -> str:
     if wrong := too_long(value):
         return wrong
     if name in _NUMBERS:
-        number = _number(name, value)
+        number = number_in(value)
         return wrong_number(_NUMBERS[name], name, value if number is None else number)
     if name == "priority":
         return _wrong_priority(value)
@@ -91,10 +91,6 @@ def _wrong(name: str, value: str) -> str:
     if name in ("deadline", "array"):
         return unfinished_later({**_NO_LATER, name: value}).get(name, "")
     return ""
-
-
-def _number(name: str, value: str) -> float | None:
-    return number_of(_NUMBERS[name], name, value)
 
 
 def _wrong_priority(value: str) -> str:
@@ -129,7 +125,7 @@ def _held(name: str, value: str) -> object:
     if name in _SWITCHES:
         return _FLAGS[value]
     if name in _NUMBERS:
-        return _number(name, value)
+        return number_in(value)
     return str(_priority(value)) if name == "priority" else value
 
 
