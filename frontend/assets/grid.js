@@ -6,6 +6,7 @@
     const OF_TEXT = ['model', 'want', 'have', 'expected', 'gpu_hours', 'submitted_at', 'tenant'];
     const ROOM_FOR_THREE = 480; // pixels of a page that shows more than name and state
     const ROOM_FOR_WIDE = 1400, WIDE_PADDING = 72; // pixels
+    const DRAWN_AFTER = [50, 400]; // milliseconds: new rows, and what changed in old ones
     const LIKELY_AS_WIDE = 0.8; // times the characters of the longest text
     const fitted = new WeakMap(); // box of a grid -> column -> forms of the texts that it fits
 
@@ -34,7 +35,9 @@
         giveRoom(api, box);
         if (!('watched' in box.dataset)) {
             box.toggleAttribute('data-watched', true);
-            api.addEventListener('modelUpdated', () => setTimeout(() => giveRoom(api, box), 50));
+            api.addEventListener('modelUpdated', () => {
+                DRAWN_AFTER.forEach((late) => setTimeout(() => giveRoom(api, box), late));
+            });
             api.addEventListener('columnResized', ({ source }) => {
                 if (source === 'uiColumnResized') { box.toggleAttribute('data-by-hand', true); }
             });
