@@ -18,7 +18,7 @@ from frontend.components.replay import wrong_hours
 from frontend.components.trace_fields import FAMILIES, KINDS, MAX_TRACES
 from frontend.components.trace_import import FORMATS, RULES
 from frontend.forms import FormValues, parse_seeds, wrong_number
-from frontend.routing import QueryValue, in_browser
+from frontend.routing import QueryValue, in_browser, query_values
 from maat.api.simulations import GeneratedTrace
 
 _OF_TRACE = ("jobs", "hours", "seed")
@@ -77,6 +77,10 @@ class LaboratoryAddress:
             EMPTY: among("field to empty", self.names),
         }
 
+    @property
+    def _all_offered(self) -> Sequence[str]:
+        return (*self.offered, "interference", "variability")
+
     def asked_of(self, query: Mapping[str, QueryValue]) -> FormValues:
         """Return the values of an address, by field; what the form cannot take is left out."""
         lists = self.lists | {conditions.RESERVATION, *PARAMETERS}
@@ -91,7 +95,7 @@ class LaboratoryAddress:
         for name in filter(asked.__contains__, self.names):
             value, held = asked[name], form[self.fields[name]]
             held.value = value
-            if name in (*self.offered, "interference", "variability"):
+            if name in self._all_offered:
                 known = {one["value"] if isinstance(one, dict) else one for one in held.data}
                 chosen: Sequence[str] = value if isinstance(value, list) else [value]
                 held.data = [*held.data, *(one for one in chosen if one and one not in known)]
@@ -113,8 +117,10 @@ class LaboratoryAddress:
 
         `usual`: what the form holds by itself. `asked`: what the address says.
         """
+        names = {name: query_values(asked[name]) for name in self._all_offered if asked.get(name)}
         return [
             dcc.Store(id=f"{self.prefix}-usual", data=dict(usual)),
+            dcc.Store(id=f"{self.prefix}-asked-names", data=names),
             dcc.Store(id=f"{self.prefix}-parameters-written", data=written_in(asked)),
             html.Div(id=f"{self.prefix}-long", className="hint", role="status"),
         ]

@@ -115,10 +115,9 @@ async def offer_parameters(
         if one["name"] in names
     ]
     shown = {field_id["of"] for field_id in given["ids"]}
-    asked, lost = asked_parameters(
-        {owner: texts for owner, texts in written.items() if owner not in shown}, described
-    )
-    fields = groups(prefix, described, preset, {**asked, **parameters_of(given)})
+    asked, lost = asked_parameters(written, described)
+    begins = {owner: values for owner, values in asked.items() if owner not in shown}
+    fields = groups(prefix, described, preset, {**begins, **parameters_of(given)})
     return {"fields": [*fields, *(html.Div(words, className="hint") for words in lost)]}
 
 
@@ -158,7 +157,14 @@ def asked_parameters(
 ) -> tuple[Chosen, list[str]]:
     """Return what fields hold of the parameters of an address, and what is said of the others."""
     found: dict[str, dict[str, Value]] = {}
-    lost = []
+    chosen = {owner for owner, _ in described}
+    lost = [
+        f"The address sets {quoted(f'{name}={text}')} of {owner.partition(':')[2]}, which is not "
+        "chosen."
+        for owner, texts in written.items()
+        if owner not in chosen
+        for name, text in texts.items()
+    ]
     for owner, one in described:
         known = {parameter["name"]: parameter for parameter, _ in offered(owner, one, None)}
         for name, text in written.get(owner, {}).items():
@@ -184,25 +190,6 @@ def _value_of(parameter: ParameterOut, text: str) -> Value | None:
     except ValueError:
         return None
     return value if isfinite(value) else None
-
-
-def register_placers(app: Dash, api: Api, prefix: str, *, placers: str) -> None:
-    """Register what offers the placers. `placers`: the field that offers them."""
-    answer(
-        app,
-        partial(offer_placers, api),
-        output={"placers": Output(placers, "data")},
-        inputs={"_key": Input(f"{prefix}-key", "data")},
-    )
-
-
-async def offer_placers(api: Api, *, _key: str) -> Changes:
-    try:
-        async with api.visitor() as maat:
-            known = (await maat.send(calls.placers()))["items"]
-    except Failure:
-        return NOTHING
-    return {"placers": [{"value": one["name"], "label": one["title"]} for one in known]}
 
 
 def groups(

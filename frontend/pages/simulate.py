@@ -33,7 +33,6 @@ from frontend.components.parameter_fields import (
     parameters_of,
     place_of,
     register_parameters,
-    register_placers,
 )
 from frontend.components.replay import MOST_HOURS, as_live, fill, live_settings
 from frontend.components.states import state_chip
@@ -57,7 +56,7 @@ DEFAULT_POLICIES = ("sia", "fifo", "srtf")
 MAX_RUNS = 200
 # Field of a refusal -> field of the form.
 PLACES = (
-    {name: name for name in ("name", "cluster", "jobs", "hours", "seed", "seeds")}
+    {name: name for name in ("name", "cluster", "jobs", "hours", "seed", "seeds", "fidelity")}
     | {"policy": "policies", "placer": "placers", "runs": "seeds", "since_seconds_ago": "window"}
     | conditions.PLACES
 )
@@ -72,6 +71,7 @@ ERRORS = (
     "policies",
     "placers",
     "seeds",
+    "fidelity",
     *conditions.ERRORS,
 )
 FIELDS = (
@@ -135,6 +135,7 @@ def _form(replayed_hours: int | None) -> html.Div:
         label="Policies to compare",
         data=list(DEFAULT_POLICIES),
         value=list(DEFAULT_POLICIES),
+        searchable=True,
         withAsterisk=True,
     )
     placers = dmc.MultiSelect(
@@ -144,6 +145,7 @@ def _form(replayed_hours: int | None) -> html.Div:
         data=[],
         value=[],
         clearable=True,
+        searchable=True,
     )
     seeds = [seeds_field("simulate", "0"), conditions.fidelity_field("simulate")]
     button = [
@@ -152,6 +154,7 @@ def _form(replayed_hours: int | None) -> html.Div:
     ]
     return html.Div(
         [
+            html.Div(id="simulate-unknown"),
             html.Div(id="simulate-problem"),
             name_field("simulate", "Policy comparison"),
             *trace_fields(
@@ -162,6 +165,7 @@ def _form(replayed_hours: int | None) -> html.Div:
             policies,
             placers,
             html.Div(seeds, className="form-row"),
+            conditions.fidelity_words("simulate"),
             parameter_fields("simulate"),
             *conditions.conditions_fields("simulate"),
             dmc.Group(button, gap=12, mt=4),
@@ -201,11 +205,10 @@ def register(app: Dash, api: Api) -> None:
         prevent_initial_call="initial_duplicate",
     )
     ADDRESS.register(app)
-    conditions.register_conditions(app, api, "simulate", policies="simulate-policies")
+    conditions.register_conditions(app, api, "simulate", policies="policies", placers="placers")
     register_parameters(
         app, api, "simulate", policies="simulate-policies", placers="simulate-placers"
     )
-    register_placers(app, api, "simulate", placers="simulate-placers")
     counted = ("kind", "draws", "policies", "placers", "seeds")
     answer(
         app,
@@ -247,6 +250,8 @@ def unfinished(form: FormValues, files: Sequence[str], cluster_id: str | None) -
     seeds = parse_seeds(form["seeds"])
     if not form["policies"]:
         wrong["policies"] = "Choose at least one policy."
+    if not form["fidelity"]:
+        wrong["fidelity"] = "Choose a fidelity."
     if seeds is None:
         wrong["seeds"] = SEEDS_WRONG
     elif (count := count_of(form, files)) > MAX_RUNS:

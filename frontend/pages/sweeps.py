@@ -7,7 +7,7 @@ from functools import partial
 from math import isfinite
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html
+from dash import Dash, Input, Output, dcc, html
 from dash.development.base_component import Component
 
 from frontend.addresses import add_page, among
@@ -41,7 +41,6 @@ from frontend.components.parameter_fields import (
     parameters_of,
     place_of,
     register_parameters,
-    register_placers,
 )
 from frontend.components.states import state_chip
 from frontend.components.trace_fields import (
@@ -52,30 +51,24 @@ from frontend.components.trace_fields import (
 )
 from frontend.formatting import clock
 from frontend.forms import FormValues, parse_seeds
-from frontend.routing import QueryValue, in_browser, submits
+from frontend.pages.sweeps_varied import (
+    EXAMPLES,
+    NOTHING,
+    choice_of,
+    register_settings,
+    row_of,
+    varied_fields,
+)
+from frontend.routing import QueryValue, submits
 from maat.api.sweeps import SweepDetail, SweepOut
 from maat.client import calls
 from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
 
-NOTHING = "nothing"
-VARIED = (
-    ("p", "Fairness power p", "-1, -0.5, 0.5, 1"),
-    ("idle_penalty", "Idle penalty lambda", "1.1, 2, 4"),
-    ("round_seconds", "Round duration (s)", "60, 120, 300"),
-    ("arrival_rate", "Arrival rate, relative to the trace", "0.5, 1, 2"),
-    ("jobs_per_hour", "Arrival rate of generated jobs (jobs/h)", "10, 20, 30"),
-    ("profiling", "Profiling mode", "oracle, requested, bootstrap, no-profile"),
-    ("rigid_share", "Share of rigid jobs", "0, 0.5, 1"),
-    ("strong_scaling_share", "Share of strong-scaling jobs", "0, 0.5, 1"),
-    ("locality_penalty", "Slowdown across nodes", "1, 1.5, 2"),
-    ("cluster_size", "Cluster size and jobs, times", "1, 2, 4"),
-    ("policy", "Policy", "sia, fifo, srtf"),
-)
-EXAMPLES = {name: example for name, _, example in VARIED}
 # Field of a refusal -> field of the form.
 PLACES = {
-    name: name for name in ("name", "cluster", "jobs", "hours", "seeds", "policy", "placer")
+    name: name
+    for name in ("name", "cluster", "jobs", "hours", "seeds", "policy", "placer", "fidelity")
 } | conditions.PLACES
 ERRORS = (
     "window",
@@ -86,6 +79,8 @@ ERRORS = (
     "seeds",
     "policy",
     "placer",
+    "fidelity",
+    "vary1",
     "values1",
     "vary2",
     "values2",
@@ -168,13 +163,15 @@ def _form() -> html.Div:
     ]
     return html.Div(
         [
+            html.Div(id="sweeps-unknown"),
             html.Div(id="sweeps-problem"),
             name_field("sweeps", "Sensitivity"),
             *trace_fields("sweeps", jobs=20, hours=1, seed=None),
             cluster_field("sweeps"),
-            _row(_select("sweeps-policy", "Policy", [("sia", "Sia")]), placer),
+            row_of(choice_of("sweeps-policy", "Policy", [("sia", "Sia")]), placer),
             conditions.fidelity_field("sweeps"),
-            *_varied_fields(),
+            conditions.fidelity_words("sweeps"),
+            *varied_fields(),
             seeds_field("sweeps", SEEDS_EXAMPLE, says="Each draws its own generated trace."),
             parameter_fields("sweeps"),
             *conditions.conditions_fields("sweeps"),
@@ -182,29 +179,6 @@ def _form() -> html.Div:
         ],
         className="form-stack",
         **submits("sweeps-button"),
-    )
-
-
-def _varied_fields() -> list[Component]:
-    """What is varied, and perhaps a second setting, each with its values."""
-    settings = [(name, title) for name, title, _ in VARIED]
-    values = dmc.TextInput(id="sweeps-values1", label="Values", value=EXAMPLES[settings[0][0]])
-    more = dmc.TextInput(id="sweeps-values2", label="Values", value="", disabled=True)
-    nothing = (NOTHING, "Nothing else")
-    return [
-        _row(_select("sweeps-vary1", "Vary", settings), values),
-        _row(_select("sweeps-vary2", "And, one line each", [nothing, *settings]), more),
-    ]
-
-
-def _row(*fields: Component) -> html.Div:
-    return html.Div(list(fields), className="form-row")
-
-
-def _select(select_id: str, label: str, options: Sequence[tuple[str, str]]) -> dmc.Select:
-    data = [{"value": value, "label": text} for value, text in options]
-    return dmc.Select(
-        id=select_id, label=label, data=data, value=options[0][0], allowDeselect=False
     )
 
 
@@ -220,20 +194,9 @@ def register(app: Dash, api: Api) -> None:
     )
     ADDRESS.register(app)
     register_trace_fields(app, api, "sweeps")
-    conditions.register_conditions(app, api, "sweeps", policies="sweeps-policy")
+    conditions.register_conditions(app, api, "sweeps", policies="policy", placers="placer")
+    register_settings(app, api)
     register_parameters(app, api, "sweeps", policies="sweeps-policy", placers="sweeps-placer")
-    register_placers(app, api, "sweeps", placers="sweeps-placer")
-    # In the browser: an answer of the service could overwrite values typed meanwhile.
-    for which in ("1", "2"):
-        in_browser(
-            app,
-            "exampleValues",
-            Output(f"sweeps-values{which}", "value"),
-            Output(f"sweeps-values{which}", "disabled"),
-            Input(f"sweeps-vary{which}", "value"),
-            State("sweeps-examples", "data"),
-            prevent_initial_call=True,
-        )
     answer(
         app,
         count_points,
@@ -286,6 +249,7 @@ def _value(text: str) -> float | str:
 def unfinished(form: FormValues, files: Sequence[str], cluster_id: str | None) -> dict[str, str]:
     """What the form itself can see. All else the service checks."""
     wrong: dict[str, str] = {}
+    wrong |= {name: f"Choose a {name}." for name in ("policy", "fidelity") if not form[name]}
     if not parse_values(form["values1"]):
         wrong["values1"] = f"Give the values to try, such as {EXAMPLES[form['vary1']]}."
     if form["vary2"] != NOTHING and not parse_values(form["values2"]):

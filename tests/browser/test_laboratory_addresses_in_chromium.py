@@ -134,3 +134,26 @@ def test_conditions_reservations_and_parameters_are_in_the_address(
     other.get_by_role("button", name="Remove the reservation").click()
     expect(other).not_to_have_url(re.compile("reservation="))
     expect(other.locator(".address-note:visible")).to_have_count(0)
+
+
+def test_what_an_address_names_and_nobody_offers_is_told(server: Any, inside: Any) -> None:
+    asked = "policies=fifo&policies=nosuch&fidelity=qq&policy_parameter=fifo:nope=1"
+    page = inside.follow(f"{server.url}/simulate?{asked}&policy_parameter=las:x=1")
+    note = page.locator("#simulate-unknown")
+    expect(note).to_contain_text("There is no policy “nosuch”.")
+    expect(note).to_contain_text("There is no fidelity “qq”.")
+    expect(page.locator("#simulate-fidelity")).to_have_value("paper")
+    expect(page.locator("#simulate-runs")).to_have_text("1 run")
+    told = page.locator("#simulate-parameters")
+    expect(told).to_contain_text("The address sets “nope=1”, which FIFO does not take.")
+    expect(told).to_contain_text("The address sets “x=1” of las, which is not chosen.")
+
+
+def test_a_sweep_offers_the_settings_that_its_policy_has(server: Any, inside: Any) -> None:
+    page = inside.follow(f"{server.url}/sweeps?policy=fifo")
+    expect(page.locator("#sweeps-vary-says")).to_contain_text("FIFO has no fairness power p")
+    expect(page.locator("#sweeps-vary1")).to_have_value("Round duration (s)")
+    expect(page.locator("#sweeps-values1")).to_have_value("60, 120, 300")
+    page.locator("#sweeps-vary1").click()
+    expect(page.get_by_role("option", name="Policy", exact=True)).to_be_visible()
+    expect(page.get_by_role("option", name="Fairness power p")).to_have_count(0)

@@ -188,7 +188,7 @@ def test_a_refusal_stands_beside_the_field_that_it_is_about(pointer: str, field:
 
 
 def test_a_refusal_of_no_field_of_the_form_stands_above_it() -> None:
-    problem = FieldProblem("/fidelity", "fidelity", "It is wrong.")
+    problem = FieldProblem("/quotas", "quotas", "It is wrong.")
 
     beside, above = errors_by_field(
         ApiError(status=422, title="t", errors=(problem,)),

@@ -14,7 +14,8 @@ from frontend.components.operations import progress
 from frontend.figures.sweep import METRICS, sweep_figure
 from frontend.figures.sweep_words import verdict
 from frontend.pages.sweep import caption, request_facts, table
-from frontend.pages.sweeps import EXAMPLES, body_of, parse_values, place, unfinished
+from frontend.pages.sweeps import body_of, parse_values, place, unfinished
+from frontend.pages.sweeps_varied import EXAMPLES
 from frontend.theme import DARK, LIGHT
 from maat.client.errors import FieldProblem
 from maat.laboratory.axes import AXES

@@ -18,6 +18,7 @@ from frontend.components.conditions.fields import (
     VARIABILITY,
     conditions_fields,
     fidelity_field,
+    fidelity_words,
 )
 from frontend.components.conditions.values import (
     ERRORS,
@@ -49,6 +50,7 @@ __all__ = [
     "conditions_fields",
     "conditions_of",
     "fidelity_field",
+    "fidelity_words",
     "held_of_address",
     "incomplete_fields",
     "register_conditions",

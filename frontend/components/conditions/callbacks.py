@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import dash_mantine_components as dmc
-from dash import ALL, Dash, Input, Output, State, ctx, html
+from dash import ALL, Dash, Input, Output, State, ctx, html, no_update
 
+from frontend.addresses import address_note, quoted
 from frontend.api import Api
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import error_state
@@ -22,27 +23,39 @@ from frontend.components.reservation_fields import (
 )
 from frontend.formatting import plural
 from frontend.forms import FormValues, Told
-from frontend.loading import by_part, loaded
+from frontend.loading import loaded
 from frontend.routing import aria
 from maat.api.measurements import MeasurementOut
+from maat.api.policies import DescribedOut, FidelityOut
 from maat.client import calls
 
+_OFFERED = ("fidelity", "interference", "variability")
 
-def register_conditions(app: Dash, api: Api, prefix: str, *, policies: str) -> None:
-    """Register the callbacks of the fields. `policies`: the field that offers the policies."""
+
+def register_conditions(app: Dash, api: Api, prefix: str, *, policies: str, placers: str) -> None:
+    """Register the callbacks of the fields. `policies`, `placers`: the fields that offer them."""
     register_reservation_errors(app, prefix)
+    fields = {"policy": policies, "placer": placers} | {name: name for name in _OFFERED}
     answer(
         app,
-        partial(offer, api),
+        partial(offer, api, prefix, fields),
         output={
-            "policies": Output(policies, "data"),
-            "fidelity": Output(f"{prefix}-fidelity", "data"),
+            "offered": {
+                name: Output(f"{prefix}-{field}", "data") for name, field in fields.items()
+            },
+            "values": {
+                name: Output(f"{prefix}-{field}", "value", allow_duplicate=True)
+                for name, field in fields.items()
+            },
             "fidelities": Output(f"{prefix}-fidelities", "data"),
-            "interference": Output(f"{prefix}-interference", "data"),
-            "variability": Output(f"{prefix}-variability", "data"),
             "problem": Output(f"{prefix}-problem", "children", allow_duplicate=True),
+            "unknown": Output(f"{prefix}-unknown", "children"),
         },
         inputs={"_key": Input(f"{prefix}-key", "data")},
+        state={
+            "asked": State(f"{prefix}-asked-names", "data"),
+            "usual": State(f"{prefix}-usual", "data"),
+        },
         prevent_initial_call="initial_duplicate",
     )
     answer(
@@ -76,28 +89,88 @@ def register_conditions(app: Dash, api: Api, prefix: str, *, policies: str) -> N
     )
 
 
-async def offer(api: Api, *, _key: str) -> Changes:
-    """Offer policies, fidelities, and the measurements that were uploaded."""
+async def offer(
+    api: Api,
+    prefix: str,
+    fields: Mapping[str, str],
+    *,
+    _key: str,
+    asked: Mapping[str, Sequence[str]],
+    usual: FormValues,
+) -> Changes:
+    """Offer policies, placers, fidelities, and the measurements that were uploaded.
+
+    What the address names and is not there is said above the page, and its field holds the usual.
+    """
     async with api.visitor() as maat:
-        known, presets, uploaded = await asyncio.gather(
+        policies, placers, presets, uploaded = await asyncio.gather(
             loaded(maat.send(calls.policies())),
+            loaded(maat.send(calls.placers())),
             loaded(maat.send(calls.fidelities())),
             loaded(maat.send(calls.measurements(limit=100))),
         )
-    failures = [one.failure for one in (known, presets, uploaded) if one.failure]
-    return by_part(
-        {
-            "policies": lambda: [
-                {"value": policy["name"], "label": policy["title"]} for policy in known()["items"]
-            ],
-            "fidelity": lambda: [preset["name"] for preset in presets()["items"]],
-            "fidelities": lambda: {one["name"]: one["summary"] for one in presets()["items"]},
-            "interference": lambda: _offered(INTERFERENCE, "interference", uploaded()["items"]),
-            "variability": lambda: _offered(VARIABILITY, "variability", uploaded()["items"]),
-            **({"problem": lambda: error_state(failures[0])} if failures else {}),
-        },
-        failed={},
-    )
+    failures = [one.failure for one in (policies, placers, presets, uploaded) if one.failure]
+    offered = {
+        **({"policy": _described(policies.answer["items"])} if policies.answer else {}),
+        **({"placer": _described(placers.answer["items"])} if placers.answer else {}),
+        **({"fidelity": _named(presets.answer["items"])} if presets.answer else {}),
+        **(_measured(uploaded.answer["items"]) if uploaded.answer else {}),
+    }
+    values, unknown = settled(fields, asked, usual, offered)
+    changes: dict[str, object] = {
+        "offered": {name: offered.get(name, no_update) for name in fields},
+        "values": {name: values.get(name, no_update) for name in fields},
+    }
+    if unknown:
+        changes["unknown"] = address_note(unknown, f"/{prefix}", "The form as it opens")
+    if presets.answer:
+        changes["fidelities"] = {one["name"]: one["summary"] for one in presets.answer["items"]}
+    return changes | ({"problem": error_state(failures[0])} if failures else {})
+
+
+def settled(
+    fields: Mapping[str, str],
+    asked: Mapping[str, Sequence[str]],
+    usual: FormValues,
+    offered: Mapping[str, Sequence[Mapping[str, str]]],
+) -> tuple[dict[str, object], list[str]]:
+    """Return what fields hold instead of what an address names and nobody offers; and sentences.
+
+    `fields`: of what is offered, by its noun. `asked`: by field, what the address says.
+    """
+    values: dict[str, object] = {}
+    unknown: list[str] = []
+    for noun, field in fields.items():
+        if noun not in offered:
+            continue
+        known = {one["value"] for one in offered[noun]}
+        lost = [name for name in asked.get(field, ()) if name not in known]
+        if not lost:
+            continue
+        left = [name for name in asked[field] if name in known]
+        several = isinstance(usual[field], list)
+        values[noun] = (left or usual[field]) if several else usual[field]
+        unknown += [f"There is no {noun} {quoted(name)}." for name in lost]
+    return values, unknown
+
+
+def _described(all_of: Sequence[DescribedOut]) -> list[dict[str, str]]:
+    return [_choice(one["name"], one["title"]) for one in all_of]
+
+
+def _named(presets: Sequence[FidelityOut]) -> list[dict[str, str]]:
+    return [_choice(one["name"], one["name"]) for one in presets]
+
+
+def _measured(uploaded: Sequence[MeasurementOut]) -> dict[str, list[dict[str, str]]]:
+    return {
+        "interference": _offered(INTERFERENCE, "interference", uploaded),
+        "variability": _offered(VARIABILITY, "variability", uploaded),
+    }
+
+
+def _choice(value: str, label: str) -> dict[str, str]:
+    return {"value": value, "label": label}
 
 
 async def describe_fidelity(*, chosen: str, summaries: dict[str, str]) -> Changes:
@@ -151,7 +224,7 @@ def _offered(
         for gpu_type in one["covers"]
     ]
     return [
-        {"value": value, "label": words}
+        _choice(value, words)
         for value, words in (*fixed, *((f"{UPLOADED}{given}", name) for given, name in choices))
     ]
 

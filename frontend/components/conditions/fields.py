@@ -50,6 +50,11 @@ def fidelity_field(prefix: str) -> dmc.Select:
     )
 
 
+def fidelity_words(prefix: str) -> html.Div:
+    """What the chosen fidelity follows."""
+    return html.Div(id=f"{prefix}-fidelity-says", className="hint")
+
+
 def conditions_fields(prefix: str) -> list[Component]:
     """Return the fields. `prefix`: of every id."""
     uploaded: Sequence[str | Component] = [
@@ -77,7 +82,6 @@ def conditions_fields(prefix: str) -> list[Component]:
         box_id=f"{prefix}-conditions",
     )
     return [
-        html.Div(id=f"{prefix}-fidelity-says", className="hint"),
         box,
         dcc.Store(id=f"{prefix}-reservations", data=[]),
         dcc.Store(id=f"{prefix}-fidelities", data={}),
