@@ -47,13 +47,31 @@ def test_the_pages_offer_what_the_service_takes_and_no_more() -> None:
 
 
 def test_a_reservation_says_before_whether_jobs_have_to_leave_their_gpus() -> None:
-    state: Any = {"capacity_by_type": {"t4": 24, "a100": 16}, "free_by_type": {"a100": 3}}
+    one = {"gpu_type": "a100", "held": True, "tenant": "vision", "job_id": "job_1"}
+    state: Any = {
+        "capacity_by_type": {"t4": 24, "a100": 16},
+        "free_by_type": {"a100": 3},
+        "gpus": [
+            *[one] * 5,
+            *[one | {"tenant": "speech", "job_id": "job_2"}] * 8,
+            *[one | {"held": False, "tenant": None, "job_id": None}] * 3,
+            one | {"gpu_type": "t4"},
+        ],
+    }
 
-    assert preview_of(state, "", 4) == "Free now: 0 of 24 × t4, 3 of 16 × a100."
-    assert preview_of(state, "a100", "") == "3 of 16 × a100 are free now."
-    assert "no job has to leave" in preview_of(state, "a100", 3)
-    assert "give 5 more back" in preview_of(state, "a100", 8)
-    assert "give 2 more back" in preview_of(state, "t4", 2)
+    def told(**changed: Any) -> str:
+        usual = {"type": "a100", "gpus": 8, "for": "tenant", "holder": "vision"}
+        return preview_of(state, usual | changed)
+
+    free = "3 of 16 × a100 are free now."
+    assert told(type="") == "Free now: 0 of 24 × t4, 3 of 16 × a100."
+    assert [told(gpus=gpus) for gpus in ("", 0, 17)] == [free] * 3
+    assert told(holder=" ") == free
+    held = f"{free} Jobs of others hold 8 and may hold 8 once it has begun"
+    assert told() == f"{held}: none has to leave its GPUs."
+    assert "hold 13 and may hold 8" in told(holder="nobody")
+    assert "takes 5 back" in told(holder="nobody")
+    assert "hold 5 and may hold 4" in told(**{"for": "job", "holder": "job_2", "gpus": 12})
 
 
 def test_a_live_reservation_counts_its_hours_on_the_clock_of_the_cluster() -> None:

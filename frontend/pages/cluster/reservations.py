@@ -13,7 +13,7 @@ from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
-from frontend.callbacks import NOTHING, NOTICES, Changes, answer
+from frontend.callbacks import NOTHING, NOTICES, Changes, answer, as_inputs
 from frontend.components.cards import card, scrolls, skeleton
 from frontend.components.dialogs import dialog, question, register_question
 from frontend.components.names import isolated
@@ -30,7 +30,7 @@ from frontend.formatting import clock, count, gpus, parse_time
 from frontend.forms import FormValues, Told, errors_by_field
 from frontend.loading import loaded
 from frontend.others import OTHER_JOB, is_other
-from frontend.routing import aria, click_target, in_browser
+from frontend.routing import aria, click_target, in_browser, submits
 from frontend.theme import gpu_order
 from maat.api.clusters import ClusterStateOut
 from maat.api.reservations import ReservationOut
@@ -82,6 +82,7 @@ def reservation_dialog() -> dmc.Modal:
             dcc.Store(id="cluster-reserve-key", data=uuid4().hex),
         ],
         className="form-stack",
+        **submits("cluster-reserve-add"),
     )
     return dialog("cluster-reserve-ask", "Reserve GPUs", form)
 
@@ -147,8 +148,7 @@ def register(app: Dash, api: Api) -> None:
         output={"told": Output("cluster-reserve-preview", "children")},
         inputs={
             "opened": Input("cluster-reserve-ask", "opened"),
-            "gpu_type": Input("cluster-reserve-type", "value"),
-            "gpu_count": Input("cluster-reserve-gpus", "value"),
+            "values": as_inputs(reservation_states(PREFIX)),
         },
         state={"cluster_id": State("cluster-select", "value")},
         prevent_initial_call=True,
@@ -164,33 +164,38 @@ def register(app: Dash, api: Api) -> None:
     )
 
 
-async def preview(
-    api: Api, *, opened: bool, gpu_type: str | None, gpu_count: object, cluster_id: str
-) -> Changes:
+async def preview(api: Api, *, opened: bool, values: FormValues, cluster_id: str) -> Changes:
     """Say how many of the GPUs are free now, and what becomes of jobs on the others."""
     if not opened:
         return NOTHING
     async with api.visitor() as maat:
         state = (await loaded(maat.cluster_state(cluster_id))).answer
-    return {"told": preview_of(state, (gpu_type or "").strip(), gpu_count) if state else ""}
+    return {"told": preview_of(state, values) if state else ""}
 
 
-def preview_of(state: ClusterStateOut, gpu_type: str, wanted: object) -> str:
-    """What a reservation of `wanted` GPUs would meet now; what is free if there is no such type."""
+def preview_of(state: ClusterStateOut, values: FormValues) -> str:
+    """What the reservation of the fields would meet now; what is free if its type is not there."""
     capacity, free = state["capacity_by_type"], state["free_by_type"]
+    gpu_type, holder = ((values[name] or "").strip() for name in ("type", "holder"))
     if gpu_type not in capacity:
         each = (f"{free.get(t, 0)} of {gpus(capacity[t], t)}" for t in gpu_order(capacity))
         return f"Free now: {', '.join(each)}."
-    told = f"{free.get(gpu_type, 0)} of {gpus(capacity[gpu_type], gpu_type)} are free now"
-    if not isinstance(wanted, int | float) or wanted < 1:
+    has, wanted = capacity[gpu_type], values["gpus"]
+    told = f"{free.get(gpu_type, 0)} of {gpus(has, gpu_type)} are free now"
+    if not holder or not isinstance(wanted, int | float) or not 1 <= wanted <= has:
         return f"{told}."
-    lacking = int(wanted) - free.get(gpu_type, 0)
-    if lacking <= 0:
-        return f"{told}: no job has to leave its GPUs."
-    return (
-        f"{told}. When it begins, jobs that are not its holder's give {count(lacking)} more back: "
-        "they move, shrink or wait."
+    of_tenant = values["for"] == "tenant"
+    held = sum(
+        one["held"]
+        and one["gpu_type"] == gpu_type
+        and (one["tenant"] if of_tenant else one["job_id"]) != holder
+        for one in state["gpus"]
     )
+    left = has - int(wanted)
+    told = f"{told}. Jobs of others hold {count(held)} and may hold {count(left)} once it has begun"
+    if held <= left:
+        return f"{told}: none has to leave its GPUs."
+    return f"{told}: the round takes {count(held - left)} back, and they move, shrink or wait."
 
 
 async def reserve(
