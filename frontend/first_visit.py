@@ -41,7 +41,7 @@ def first_layout(
     asked = _parse_query_string(f"?{query}")  # type: ignore[no-untyped-call]
     entry = entry or _not_found()
     page: Component = entry["layout"](**{**(in_path or {}), **asked})
-    frame: Component = shell_layout(page, entry["title"], clusters=clusters, me=me)
+    frame: Component = shell_layout(page, entry["title"], path=path, clusters=clusters, me=me)
     return frame
 
 

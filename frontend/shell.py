@@ -21,6 +21,7 @@ from frontend.visitors import (
     MAY_ADMINISTER,
     is_signed_out,
     register_visitor,
+    rights_note,
     visitor_parts,
     visitor_stores,
 )
@@ -78,12 +79,14 @@ def shell_layout(
     page: Component | None = None,
     title: str | None = None,
     *,
+    path: str | None = None,
     clusters: list[ClusterOut] | None = None,
     me: MeOut | None = None,
 ) -> dmc.MantineProvider:
     """The frame, with a page and its title in it. Without one, Dash's router fills it.
 
-    `clusters`, `me`: what the visitor sees, and who that is; None: a callback asks for it.
+    `path`: of the page. `clusters`, `me`: what the visitor sees, and who that is; None: a callback
+    asks for it.
     """
     offered = None if clusters is None else choices_of(clusters)
     container = deepcopy(page_container)  # Dash's own is shared by all who ask
@@ -116,13 +119,7 @@ def shell_layout(
                     _navbar(me),
                     dmc.AppShellMain(
                         html.Div(
-                            [
-                                _frame_problem(),
-                                _away(),
-                                _stale_note(),
-                                _no_such_cluster(),
-                                container,
-                            ],
+                            [*_notes(me, path), container],
                             id="content",
                             className="content",
                             tabIndex=-1,
@@ -133,6 +130,17 @@ def shell_layout(
             _help(),
         ],
     )
+
+
+def _notes(me: MeOut | None, path: str | None) -> list[Component]:
+    """What may stand above a page; all empty or hidden in most cases."""
+    return [
+        _frame_problem(),
+        _away(),
+        _stale_note(),
+        rights_note(me, path),
+        _no_such_cluster(),
+    ]
 
 
 def _frame_problem() -> html.Div:

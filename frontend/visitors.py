@@ -23,6 +23,14 @@ SIGNED_OUT = 401
 SIGN_IN = "/sign-in"
 
 
+# What one does on a page, and the permission for it.
+NEEDED = {
+    "/submit": ("submit jobs", "jobs:submit"),
+    "/simulate": ("run simulations", "simulations:run"),
+    "/sweeps": ("run sweeps", "simulations:run"),
+}
+
+
 class Told(TypedDict):
     """What the frame says of a visitor, by the names of the outputs of `show_visitor`."""
 
@@ -69,6 +77,7 @@ def register_visitor(app: Dash, api: Api) -> None:
             "link": Output("visitor", "style"),
             "out": Output("sign-out", "style"),
             "admin": Output({"nav": "admin", "to": "/admin"}, "style"),
+            "rights": Output("rights-note", "children"),
             "over": Output("signed-out", "data"),
         },
         inputs={"path": Input("here", "pathname")},
@@ -95,7 +104,7 @@ def register_visitor(app: Dash, api: Api) -> None:
 async def show_visitor(api: Api, *, path: str | None) -> Changes:
     """Say who looks at this page, and offer what they may."""
     if path == SIGN_IN:
-        return {"link": HIDDEN, "out": HIDDEN, "admin": HIDDEN}
+        return {"link": HIDDEN, "out": HIDDEN, "admin": HIDDEN, "rights": ""}
     try:
         async with api.visitor() as maat:
             me = await maat.me()
@@ -105,8 +114,27 @@ async def show_visitor(api: Api, *, path: str | None) -> Changes:
     return {
         **_told_of(me),
         "admin": SHOWN if MAY_ADMINISTER in me["permissions"] else HIDDEN,
+        "rights": rights_words(me, path),
         "over": False,
     }
+
+
+def rights_words(me: MeOut | None, path: str | None) -> str:
+    """Say before a form is filled in that the service will refuse it; nothing if it will not."""
+    doing, permission = NEEDED.get((path or "").rstrip("/"), ("", ""))
+    if me is None or not permission or permission in me["permissions"]:
+        return ""
+    role = me["role"].replace("_", " ")
+    return (
+        f"You may look here, and not {doing}: the role {role} does not have the permission "
+        f"{permission}. Ask who administers Maat."
+    )
+
+
+def rights_note(me: MeOut | None, path: str | None) -> html.Div:
+    """Says what the visitor may not do on this page; empty where they may."""
+    words = rights_words(me, path)
+    return html.Div(words, id="rights-note", className="stale-note", role="status")
 
 
 def _told_of(me: MeOut) -> Told:

@@ -88,8 +88,8 @@
         pressOnceReady(button.id);
     }, true);
 
-    /* Once a press is answered, the first field that was refused gets the focus, and is in sight. A
-       focus that the reader moved meanwhile stays moved. */
+    /* Once a press is answered, the first field that was refused gets the focus, and is in sight;
+       if none was, the button has it. A focus that the reader moved meanwhile stays moved. */
     function leadToRefused(form, button, looks = MOST_LOOKS) {
         const again = (left) => setTimeout(() => leadToRefused(form, button, left), AGAIN_AFTER);
         if (!form.isConnected) { return; }
@@ -97,7 +97,8 @@
         const refused = [...form.querySelectorAll('[aria-invalid="true"]')]
             .find((each) => each.offsetHeight);
         if (!refused && looks) { again(looks - 1); return; } // one answer leads to the next call
-        if (!refused || ![document.body, button].includes(document.activeElement)) { return; }
+        if (![document.body, button].includes(document.activeElement)) { return; }
+        if (!refused) { button.focus({ preventScroll: true }); return; }
         refused.focus({ preventScroll: true });
         refused.scrollIntoView({ block: 'center' });
     }

@@ -99,6 +99,7 @@ def register(app: Dash, api: Api) -> None:
         inputs={"_page": Input("sign-in-page", "id")},
         state={"search": State("here", "search")},
     )
+    in_browser(app, "focusOn", Output("sign-in-page", "title"), Input("sign-in-name", "id"))
     in_browser(
         app,
         "signIn",

@@ -48,6 +48,7 @@ def test_one_is_led_to_sign_in_and_back_and_out_again(page: Page, served: Server
     page.goto(f"{served.url}/account?x=1")
     expect(page).to_have_url(f"{served.url}/sign-in?next=%2Faccount%3Fx%3D1")
     expect(page.locator("#navbar")).to_be_hidden()
+    expect(page.locator("#sign-in-name")).to_be_focused()
     sign_in(page, "ann", "wrong")
     expect(page.locator("#sign-in-problem")).to_have_text("The name or the password is wrong.")
     expect(page.locator("#sign-in-password")).to_be_focused()
@@ -204,3 +205,23 @@ def test_who_may_not_ask_what_if_is_told_so_and_offered_no_button(
     expect(told).to_contain_text("a viewer does not have")
     expect(page.locator("#what-if-ask")).to_be_hidden()
     expect(page.get_by_label("Add nodes by GPU type")).to_be_hidden()
+
+
+def test_who_may_not_submit_is_told_so_before_and_keeps_the_focus(
+    page: Page, served: Server
+) -> None:
+    page.goto(f"{served.url}/sign-in?next=/submit")
+    sign_in(page, "vic")
+
+    told = page.locator("#rights-note")
+    expect(told).to_contain_text("and not submit jobs: the role viewer does not have")
+    page.locator("#submit-name").fill("not mine")
+    page.keyboard.press("Enter")
+    expect(page.locator("#submit-problem")).to_contain_text("jobs:submit")
+    expect(page.locator("#submit-button")).to_be_focused()
+    page.keyboard.press("g")
+    page.keyboard.press("s")
+    expect(told).to_contain_text("and not run simulations")
+    page.keyboard.press("g")
+    page.keyboard.press("o")
+    expect(told).to_be_empty()
