@@ -35,8 +35,8 @@ def ratio_figure(comparison: Mapping[str, Any], *, scheme: str | None) -> go.Fig
     if not paired:
         return empty_figure(
             scheme,
-            "Nothing to set against each other",
-            "Simulate two policies, or several seeds of one trace.",
+            "Nothing to set against each other yet",
+            "It takes two policies that have ended, or several seeds of one trace.",
             height=200,
         )
     title = f"JCT relative to {names[comparison['baseline']]}, geometric mean over jobs"

@@ -150,14 +150,18 @@ def test_a_simulation_says_who_is_faster_by_how_much_and_how_surely() -> None:
     figures = {"avg_jct_hours": {"mean": 10.0, "deviation": None, "runs": 1}}
     found: Any = {
         "baseline": 0,
-        "contestants": [{"name": name, "figures": figures} for name in ("fifo", "sia", "srtf")],
+        "contestants": [
+            {"name": name, "figures": figures} for name in ("fifo", "sia", "srtf", "las")
+        ],
         "paired": [
             row(2, 0.5, "slower", "seeds"),
             row(1, -1.6, "not told apart", "jobs"),
+            row(3, 0.004, "not told apart", "jobs"),
         ],
     }
 
     assert sentences(found) == [
         "sia: mean JCT 16 % lower than fifo, not certain on one seed.",
+        "las: the same mean JCT as fifo, on one seed.",
         "srtf: mean JCT 5 % higher than fifo, over the seeds of one trace.",
     ]

@@ -89,7 +89,9 @@ def _jobs(slowed: list[SlowedOut], draws: int, now: str | None) -> list[Componen
     late = late_quantile(draws)
     heads = ("Job", "Starts", "Ends", "Difference", f"At {late}", "Later in", "Holds")
     words = (
-        "Jobs that end earlier or later, the most slowed first. As it is → if so; P50, cluster time"
+        "Jobs that end earlier or later, the most slowed first. As it is → if so; P50, cluster "
+        "time. Difference: of the two ends in one draw, its P50 over the draws; the ends of two "
+        "different draws may lie further apart."
     )
     rows = [_job(one, now, heads) for one in shown]
     table = html.Table(

@@ -6,6 +6,7 @@ from frontend.formatting import percent
 from maat.api.simulation_answers import Comparison, PairedDifference
 
 MOST_SENTENCES = 4
+NO_DIFFERENCE = 0.0005  # of the mean JCT: less than a percentage with one decimal shows
 MEAN_JCT = "avg_jct_hours"
 BASES = {
     "traces": "over these traces",
@@ -33,6 +34,8 @@ def sentences(comparison: Comparison) -> list[str]:
 def _sentence(row: PairedDifference, name: str, baseline: str, base_hours: float) -> str:
     share = row["difference_hours"]["estimate"] / base_hours
     where = BASES[row["basis"]]
+    if abs(share) < NO_DIFFERENCE:
+        return f"{name}: the same mean JCT as {baseline}, {where}."
     if row["verdict"] == "not told apart":
         side = "lower" if share < 0 else "higher"
         return (
