@@ -20,7 +20,7 @@ from maat.client import Client, Unreachable, calls
 from maat.client.calls import RawBody
 from maat.workloads.generators import generate
 
-GPUS, JOBS, SPEED, TIMES = 64, 100, 6.0, 3
+GPUS, JOBS, SPEED, TIMES = 64, 100, 6.0, 2
 MOST_SECONDS = 300.0
 LOOK_SECONDS = 0.1
 WORK_SCALES = {"philly": 1.0, "philly, 100 times the work": 100.0}

@@ -64,6 +64,7 @@ def test_why_mean_and_ratio_differ_in_sign_stands_below_the_differences() -> Non
         "runs": 1,
         "left_out": 0,
         "verdict": "not told apart",
+        "basis": "jobs",
     }
     names = [{"name": "fifo"}, {"name": "sia"}, {"name": "sjf"}]
     paired = [
@@ -71,8 +72,9 @@ def test_why_mean_and_ratio_differ_in_sign_stands_below_the_differences() -> Non
         row | {"contestant": 2, "note": None},
     ]
 
-    _, *notes = differences({"contestants": names, "paired": paired}).children
+    table, *notes = differences({"contestants": names, "paired": paired}).children
 
+    assert "not certain on one seed" in str(table)
     assert [note.children for note in notes] == ["sia: both are true."]
 
 

@@ -287,10 +287,17 @@ def _difference(row: PairedDifference, name: str) -> html.Tr:
         [
             html.Td(name),
             *(html.Td(text, className="number") for text in cells),
-            html.Td(VERDICTS[row["verdict"]]),
+            html.Td(_side(row)),
         ],
         id=row_id(row["contestant"]),
     )
+
+
+def _side(row: PairedDifference) -> str:
+    """On which side of the baseline's the mean JCT is, as far as its basis tells."""
+    if row["verdict"] == "not told apart" and row["basis"] == "jobs":
+        return "not certain on one seed"
+    return VERDICTS[row["verdict"]]
 
 
 def interval_text(interval: Interval, form: str) -> str:
