@@ -9,12 +9,14 @@ from dash.development.base_component import Component
 from frontend.callbacks import Changes, answer, as_inputs
 from frontend.formatting import duration
 from frontend.forms import FormValues, Told, still_wrong
+from frontend.routing import Props
 
 FIELDS = ("type", "gpus", "for", "holder", "from", "until")
 
 
 def reservation_fields(prefix: str, *, job_placeholder: str) -> list[Component]:
     """Two rows of fields. Hours count from the beginning: of the trace, or from now."""
+    first: Props = {"data-autofocus": True}  # where it is in a dialog
     holder = dmc.Select(
         id=f"{prefix}-reserve-for",
         label="For",
@@ -32,6 +34,7 @@ def reservation_fields(prefix: str, *, job_placeholder: str) -> list[Component]:
                     min=1,
                     allowDecimal=False,
                     clampBehavior="none",
+                    **first,
                 ),
                 dmc.TextInput(id=f"{prefix}-reserve-type", label="GPU type", placeholder="a100"),
                 holder,

@@ -15,9 +15,10 @@ pytestmark = pytest.mark.needs_chromium
 def test_an_operator_reserves_gpus_and_gives_them_back(server: Any, inside: Any) -> None:
     page = inside.follow(f"{server.url}/cluster")
     page.click("#cluster-reserve-open")
+    expect(page.locator("#cluster-reserve-gpus")).to_be_focused()
     page.fill("#cluster-reserve-type", "h100")
     page.fill("#cluster-reserve-holder", "default")
-    page.click("#cluster-reserve-add")
+    page.keyboard.press("Enter")
     expect(error_beside(page, "cluster-reserve-type")).to_contain_text(
         "The cluster has no GPUs of this type. Use one of: t4 (24 GPUs)"
     )

@@ -79,7 +79,8 @@ COLUMNS: list[Column] = [
     {
         "field": "expected",
         "headerName": "Expected",
-        "headerTooltip": "P50 to P90 of its forecast, in the cluster's own time",
+        "headerTooltip": "P50 to P90 of its forecast, in the cluster's own time; (first): from too "
+        "few draws for a P90 so far",
         "width": 138,
         "tooltipField": "expected_exact",
     },
