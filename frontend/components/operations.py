@@ -60,13 +60,18 @@ def progress(operation: OperationOut, *, failed: str) -> Component | None:
     return card(None, [dmc.Group(line, justify="space-between"), bar], mb=12)
 
 
+_NOT_AGAIN = html.Span(
+    "It was asked for what no address can say, such as a file.", className="caption"
+)
+
+
 def actions(
     prefix: str, operation: OperationOut, again: str, href: str, *, same: str | None = None
 ) -> Component:
     """Cancel while it runs, then the way to the next one. `same`: of a form that asks for it."""
     if operation["state"] in FINAL_STATES:
-        ways = [link_button("Change and run again", same)] if same else []
-        return html.Div([*ways, link_button(again, href)], className="actions")
+        way = link_button("Change and run again", same) if same else _NOT_AGAIN
+        return html.Div([way, link_button(again, href)], className="actions")
     if operation["cancel_requested"]:
         return html.Span("cancelling", className="caption")
     button: Component = dmc.Button(
