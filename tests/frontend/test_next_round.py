@@ -46,10 +46,20 @@ def test_a_service_that_tells_nothing_refuses_no_notice() -> None:
     assert words_from(lambda _: httpx.Response(503)) == "The next round considers it."
 
 
-def words_from(service: Callable[[httpx.Request], httpx.Response]) -> str:
+def test_a_job_for_whichever_cluster_there_is_asks_for_none_of_them() -> None:
+    def service(request: httpx.Request) -> httpx.Response:
+        of_all = "/clusters" in request.url.path
+        return httpx.Response(200, json=[{"paused": True}] if of_all else {"worker": LATE})
+
+    assert words_from(service, None).startswith("The last round was 3 min ago")
+
+
+def words_from(
+    service: Callable[[httpx.Request], httpx.Response], cluster_id: str | None = "cl_1"
+) -> str:
     async def ask() -> str:
         transport = httpx.MockTransport(service)
         async with AsyncClient("http://maat", transport=transport) as maat:
-            return await next_round(maat, "cl_1", "it")
+            return await next_round(maat, cluster_id, "it")
 
     return asyncio.run(ask())
