@@ -148,6 +148,14 @@ def test_what_an_address_names_and_nobody_offers_is_told(server: Any, inside: An
     expect(told).to_contain_text("The address sets “nope=1”, which FIFO does not take.")
     expect(told).to_contain_text("The address sets “x=1” of las, which is not chosen.")
 
+    # What is chosen since stays, also when a refusal has the choices offered again.
+    page.evaluate("maat.setProps('simulate-policies', { value: ['srtf', 'gavel'] })")
+    page.locator("#simulate-name").fill("")
+    page.locator("#simulate-button").click()
+    expect(page.locator("#simulate-name")).to_be_focused()
+    page.wait_for_timeout(1000)
+    expect(page.locator("#simulate-runs")).to_have_text("2 runs")
+
 
 def test_a_sweep_offers_the_settings_that_its_policy_has(server: Any, inside: Any) -> None:
     page = inside.follow(f"{server.url}/sweeps?policy=fifo")

@@ -50,6 +50,7 @@ def register_conditions(app: Dash, api: Api, prefix: str, *, policies: str, plac
             "fidelities": Output(f"{prefix}-fidelities", "data"),
             "problem": Output(f"{prefix}-problem", "children", allow_duplicate=True),
             "unknown": Output(f"{prefix}-unknown", "children"),
+            "left": Output(f"{prefix}-asked-names", "data"),
         },
         inputs={"_key": Input(f"{prefix}-key", "data")},
         state={
@@ -121,7 +122,8 @@ async def offer(
         "offered": {name: offered.get(name, no_update) for name in fields},
         "values": {name: values.get(name, no_update) for name in fields},
     }
-    if unknown:
+    if unknown:  # once: the choices are offered again after a refusal
+        changes["left"] = {}
         changes["unknown"] = address_note(unknown, f"/{prefix}", "The form as it opens")
     if presets.answer:
         changes["fidelities"] = {one["name"]: one["summary"] for one in presets.answer["items"]}
