@@ -276,13 +276,19 @@
 
     function mapOf(link) { return link.closest('.gpu-map'); }
 
+    /* Nothing is lit and named any more, unless it has the focus. */
+    function leave() {
+        if (at({target: document.activeElement || document.body})) { return; }
+        document.querySelectorAll('.gpu-map').forEach(map => {
+            if (map.maat) { light(map, null); }
+        });
+        tip().style.display = 'none';  // of a map, too, that has gone with its page
+    }
+
     document.addEventListener('mouseover', event => {
         const link = at(event);
         if (link) { light(mapOf(link), link); return; }
-        document.querySelectorAll('.gpu-map').forEach(map => {
-            const lit = map.maat && tip().style.display === 'block';
-            if (lit && !map.contains(document.activeElement)) { light(map, null); }
-        });
+        if (tip().style.display === 'block') { leave(); }
     });
     document.addEventListener('focusin', event => {
         const link = at(event);
@@ -294,6 +300,7 @@
     document.addEventListener('focusout', event => {
         const link = at(event);
         if (link && link.isConnected) { light(mapOf(link), null); }
+        if (link && !link.isConnected) { setTimeout(leave, 0); }  // drawn again it has it again
     });
     document.addEventListener('scroll', () => {
         tip().style.display = 'none';

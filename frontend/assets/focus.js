@@ -1,6 +1,6 @@
 /* Keeps the focus. A control loses it when it is drawn again: the new control that does the same
    gets it. One that is switched off while its press is answered gets it back. When a dialog
-   closes, its opener gets it; where nothing is left, the page's content. A focus that the reader
+   closes, its opener gets it; where nothing is left, or on another page, the page's content. A focus that the reader
    moved stays moved. */
 (() => {
     'use strict';
@@ -9,9 +9,11 @@
     const GONE_AFTER = 300; // milliseconds: what is drawn again is there by then
     const OFF = ['disabled', 'data-disabled', 'data-loading'];
     let focused = null, opener = null;
+    let page = null; // on which the focus came to where it is
     let isOff = false, gone = null; // the focused control is switched off, or no longer there
     let awaited = null; // id of the field that gets the focus as soon as its page is there
 
+    const pageNow = () => window.location.pathname.split('/')[1]; // all jobs have one
     const inDialog = (element) => Boolean(element.closest('[role="dialog"]'));
 
     /* The control of the page that does the same as one that is gone. */
@@ -24,6 +26,7 @@
     document.addEventListener('focusin', (event) => {
         if (inDialog(event.target) && focused && !inDialog(focused)) { opener = focused; }
         focused = event.target;
+        page = pageNow();
         isOff = false;
     });
     document.addEventListener('focusout', (event) => {
@@ -59,6 +62,7 @@
 
     /* Returns whether there is a control for the focus. */
     function toAlike() {
+        if (page !== pageNow()) { return null; }
         const again = alike(focused) || (inDialog(focused) && opener && alike(opener));
         if (again) { again.focus({ preventScroll: true }); }
         return again;

@@ -79,6 +79,18 @@ def test_keys_walk_over_the_map_and_enter_opens_the_job(page: Page) -> None:
     expect(page).to_have_url(re.compile(r"/jobs/job_\w+$"))
 
 
+def test_a_focus_stays_on_its_page_and_goes_to_no_like_link_of_the_next(
+    server: Any, page: Page, inside: Any
+) -> None:
+    page.locator("#cluster-map a[aria-label^='long-1,']").first.focus()
+
+    inside.follow(f"{server.url}/")
+    page.locator("#overview-map a[aria-label^='long-1,']").first.wait_for()
+
+    wait_in_page(page, "document.activeElement.id === 'content'")
+    expect(page.locator("#gpu-tip")).to_be_hidden()
+
+
 def test_a_click_on_free_gpus_leads_to_their_node_from_the_overview_too(
     server: Any, tab: Any
 ) -> None:
