@@ -259,7 +259,11 @@ class Tab:
     def follow(self, url: str) -> Page:
         """Go to a page as a link leads to it, without loading Maat again if the tab shows it."""
         here, there = urlsplit(self.page.url), urlsplit(url)
-        if here.netloc != there.netloc or not self.page.evaluate("'maat' in window"):
+        if here.netloc != there.netloc:
+            self.page.goto("about:blank")  # the page may have asked on of a service that has ended
+            self.witness.errors.clear()
+            return self.open(url)
+        if not self.page.evaluate("'maat' in window"):
             return self.open(url)
         self.page.evaluate(
             "path => { maat.setProps('heartbeat', {disabled: false}); maat.go(path); }",
