@@ -11,6 +11,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from urllib.parse import quote
+
+_BARS = "".join(
+    f'<path fill="{colour}" d="M{left} 0h6v5h-6zm0 6.5h6v5h-6zm0 6.5h6v5h-6z"/>'
+    for left, colour in ((0, "#0072B2"), (6, "#E69F00"), (12, "#009E73"))
+)
+_ICON = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 18 18">{_BARS}</svg>'
 
 INDEX = """<!DOCTYPE html>
 <html lang="en">
@@ -19,7 +26,7 @@ INDEX = """<!DOCTYPE html>
         <meta name="viewport" content="width=device-width, initial-scale=1">
         <meta name="color-scheme" content="light dark">
         <title>{%title%}</title>
-        {%favicon%}
+        <link rel="icon" href="data:image/svg+xml,maat-icon">
         <!-- maat-preloads -->
         {%css%}
         <script>
@@ -85,7 +92,7 @@ INDEX = """<!DOCTYPE html>
         </footer>
     </body>
 </html>
-"""
+""".replace("maat-icon", quote(_ICON))
 
 # These stand for the addresses of scripts.
 LIBRARIES, CHARTS_SCRIPT = "maat-libraries", "maat-charts-script"
