@@ -262,16 +262,21 @@ def _grey_the_infeasible(drawn: go.Figure, scheme: str | None, *, columns: int, 
 
 
 def _frame_the_chosen(drawn: go.Figure, cells: Sequence[tuple[int, int]]) -> None:
-    """A white frame inside a black one: visible on every shade of cividis, in both schemes."""
+    """A white frame inside a black one: visible on every shade of cividis, in both schemes.
+
+    One path has the frames of all cells: each shape costs Plotly milliseconds, here and there.
+    """
+    if not cells:
+        return
+    frames = "".join(
+        f"M{column - 0.46:g},{row - 0.44:g}H{column + 0.46:g}V{row + 0.44:g}H{column - 0.46:g}Z"
+        for column, row in cells
+    )
     for colour, width in (("#000000", 4), ("#ffffff", 2)):
-        for column, row in cells:
-            drawn.add_shape(
-                type="rect",
-                name="chosen",
-                x0=column - 0.46,
-                x1=column + 0.46,
-                y0=row - 0.44,
-                y1=row + 0.44,
-                line={"color": colour, "width": width},
-                layer="above",
-            )
+        drawn.add_shape(
+            type="path",
+            name="chosen",
+            path=frames,
+            line={"color": colour, "width": width},
+            layer="above",
+        )
