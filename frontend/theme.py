@@ -162,7 +162,8 @@ def template(scheme: str | None) -> go.layout.Template:
             "paper_bgcolor": "rgba(0,0,0,0)",
             "plot_bgcolor": "rgba(0,0,0,0)",
             "colorway": list(SERIES),
-            "margin": {"l": 56, "r": 16, "t": 16, "b": 44},
+            # As wide as most labels need: where they need more, Plotly draws all of it twice.
+            "margin": {"l": 64, "r": 16, "t": 20, "b": 48},
             "hovermode": "x unified",
             "hoverlabel": {
                 "bgcolor": colours.card,

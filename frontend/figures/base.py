@@ -16,6 +16,8 @@ MAX_LABELLED_LINES = 4
 LABEL_SHARE = 0.12  # of the y axis: a label's line on the lowest chart
 MESSAGE_CHARACTERS = 46  # of a line of a message: it fits a phone
 LINE_CHARACTERS = 24  # of the name of a run beside its row
+# Pixels of the margins with a legend of one line, and with labels of two.
+LEGEND_ABOVE, TWO_LINES_BELOW = 46, 64
 
 
 def figure(
@@ -25,14 +27,19 @@ def figure(
     y: str,
     height: int | None = None,
     traces: Sequence[Any] = (),
+    two_lines: bool = False,
 ) -> go.Figure:
-    """A figure whose axes are titled, with units."""
+    """A figure whose axes are titled, with units.
+
+    `two_lines`: labels of the x axis have a second line, as the first time of a day has.
+    """
     layout = {
         "template": template(scheme),
         "height": height,
         "uirevision": "keep",
         "xaxis": {"title": {"text": x}},
         "yaxis": {"title": {"text": y}},
+        "margin": {"b": TWO_LINES_BELOW} if two_lines else {},
     }
     return go.Figure(data=list(traces), layout=layout)
 
@@ -127,7 +134,7 @@ def label_or_legend(
         x: Ends of the x axis. They are set because a label would stretch the axis.
     """
     if len(ends) > MAX_LABELLED_LINES:
-        drawn.update_layout(xaxis_range=list(x), showlegend=True, margin_t=40)
+        drawn.update_layout(xaxis_range=list(x), showlegend=True, margin_t=LEGEND_ABOVE)
         return
     labels, placed = [], list[float]()
     for name, (end, y, colour) in sorted(ends.items(), key=lambda item: item[1][1]):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from frontend.figures.base import empty_figure, figure
+from frontend.figures.base import LEGEND_ABOVE, empty_figure, figure
 from frontend.figures.links import job_address, leads_to
 from frontend.routing import path_to
 from frontend.theme import SERIES, palette
@@ -47,7 +47,7 @@ def reliability_figure(
         drawn.add_trace(leads_to(trace, [_JOBS[what]] * len(mine)))
     drawn.update_xaxes(range=[0, 1.04], tickformat=".0%")
     drawn.update_yaxes(range=[0, 1.04], tickformat=".0%")
-    drawn.update_layout(showlegend=True, hovermode="closest", margin={"t": 40})
+    drawn.update_layout(showlegend=True, hovermode="closest", margin={"t": LEGEND_ABOVE})
     return drawn
 
 
@@ -76,7 +76,7 @@ def promised_figure(
         hovertemplate="promised %{x:.2f} h, took %{y:.2f} h<extra></extra>",
     )
     drawn.add_trace(leads_to(points, [address for _, _, address in known]))
-    drawn.update_layout(showlegend=True, hovermode="closest", margin={"t": 40})
+    drawn.update_layout(showlegend=True, hovermode="closest", margin={"t": LEGEND_ABOVE})
     return drawn
 
 

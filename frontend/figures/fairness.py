@@ -139,7 +139,9 @@ def shares_figure(
             "They show once a job has been submitted in this period.",
             height=height,
         )
-    drawn = figure(scheme, x="Cluster time", y="Share of GPUs in service", height=height)
+    drawn = figure(
+        scheme, x="Cluster time", y="Share of GPUs in service", height=height, two_lines=True
+    )
     known = {one["tenant"] for one in whole["tenants"]}
     others = [None] if known - looks.keys() or None in known else []
     for tenant in (*sorted(name for name in known & looks.keys() if name is not None), *others):
@@ -174,7 +176,7 @@ def jain_figure(found: SharesOut, *, scheme: str | None, height: int = 200) -> g
             "It shows once tenants have had jobs in this period.",
             height=height,
         )
-    drawn = figure(scheme, x="Cluster time", y="Jain's index", height=height)
+    drawn = figure(scheme, x="Cluster time", y="Jain's index", height=height, two_lines=True)
     points = found["points"]
     values = [point["jain_index"] for point in points]
     drawn.add_trace(

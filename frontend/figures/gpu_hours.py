@@ -7,7 +7,7 @@ from datetime import date
 
 import plotly.graph_objects as go
 
-from frontend.figures.base import empty_figure, figure
+from frontend.figures.base import LEGEND_ABOVE, empty_figure, figure
 from frontend.figures.texts import escape
 from frontend.formatting import percent
 from frontend.routing import path_to
@@ -32,7 +32,7 @@ def hours_by_row_figure(found: UsageOut, *, scheme: str | None) -> go.Figure:
     rows, singles = _drawn_rows(found)
     if not rows:
         return empty_figure(scheme, *NOTHING_USED)
-    drawn = figure(scheme, x="Day (UTC, cluster time)", y="GPU-hours allocated")
+    drawn = figure(scheme, x="Day (UTC, cluster time)", y="GPU-hours allocated", two_lines=True)
     days = [day["day"] for day in found["days"]]
     for index, (name, hours) in enumerate(rows):
         colour = gpu_colour(name) if found["by"] == "gpu_type" else SERIES[index % len(SERIES)]
@@ -64,7 +64,7 @@ def effect_figure(found: UsageOut, *, scheme: str | None) -> go.Figure:
     days = found["days"]
     if not any(day["capacity_gpu_hours"] or day["figures"]["allocated_gpu_hours"] for day in days):
         return empty_figure(scheme, "No round was made in this period", "Choose a later period.")
-    drawn = figure(scheme, x="Day (UTC, cluster time)", y="GPU-hours")
+    drawn = figure(scheme, x="Day (UTC, cluster time)", y="GPU-hours", two_lines=True)
     idle = palette(scheme).free
     for name, hours, colour, pattern in (
         ("useful", [day["figures"]["useful_gpu_hours"] for day in days], USEFUL, ""),
@@ -142,7 +142,7 @@ def utilisation_figure(types: Sequence[TypeUse], *, scheme: str | None) -> go.Fi
         )
     drawn.update_yaxes(tickformat=".0%", range=[0, 1.08])
     drawn.update_xaxes(type="category")
-    drawn.update_layout(barmode="stack", showlegend=True, margin={"t": 44}, bargap=0.45)
+    drawn.update_layout(barmode="stack", showlegend=True, margin={"t": LEGEND_ABOVE}, bargap=0.45)
     return drawn
 
 
@@ -230,7 +230,7 @@ def _plain_idle(one: TypeUse) -> float:
 
 def _as_days(drawn: go.Figure, days: Sequence[DayUse]) -> None:
     """Stack the bars, and say of a day of which not all is told that it is partial."""
-    drawn.update_layout(barmode="stack", showlegend=True, margin={"t": 44}, bargap=0.25)
+    drawn.update_layout(barmode="stack", showlegend=True, margin={"t": LEGEND_ABOVE}, bargap=0.25)
     every = -(-len(days) // MOST_DAYS_NAMED)
     named = [day for at, day in enumerate(days) if at % every == 0 or day["is_partial"]]
     drawn.update_xaxes(

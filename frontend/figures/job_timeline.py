@@ -9,7 +9,7 @@ from typing import TypeAlias
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from frontend.figures.base import empty_figure, thinned, whole_ticks
+from frontend.figures.base import TWO_LINES_BELOW, empty_figure, thinned, whole_ticks
 from frontend.figures.job_marks import mark_traces
 from frontend.figures.links import cluster_address, zooms
 from frontend.figures.texts import escape
@@ -74,7 +74,7 @@ def job_timeline_figure(
         height=height,
         showlegend=True,
         uirevision="keep",
-        margin={"t": 48},
+        margin={"t": 52, "b": TWO_LINES_BELOW},
     )
     drawn.update_xaxes(type="date", range=[submitted_at, end])
     drawn.update_xaxes(title_text="Cluster time", row=len(heights), col=1)

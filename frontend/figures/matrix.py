@@ -69,12 +69,15 @@ def matrix_figure(
     )
     _name_rows_and_columns(drawn, labelled, labels, upright=upright)
     longest = max(min(len(names[index]), most) for index in shown)
+    beside = AXIS_PIXELS + int(longest * NAME_LETTER_PIXELS)
+    above = 28 + NAME_LETTER_PIXELS * max(map(len, labels)) if upright else 48
     drawn.update_layout(
         hovermode="closest",
+        margin={"l": beside - 20, "t": above, "b": 60},
         hoverlabel={"align": "left"},
         meta={
             "chosen": sum(choice is not None for choice in record["chosen"]),
-            "least_pixels": AXIS_PIXELS + int(longest * NAME_LETTER_PIXELS) + cells_pixels,
+            "least_pixels": beside + cells_pixels,
             "row_names": [f"{index + 1}. {escape(names[index])}" for index in shown],
         },
     )

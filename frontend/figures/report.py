@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import plotly.graph_objects as go
 
-from frontend.figures.base import empty_figure, figure, rule
+from frontend.figures.base import LEGEND_ABOVE, empty_figure, figure, rule
 from frontend.figures.texts import escape
 from frontend.formatting import duration, number, percent
 from frontend.theme import SERIES, gpu_colour, palette
@@ -84,7 +84,11 @@ def _bars(
         barmode="group",
         hovermode="closest",
         showlegend=len(keys) > 1,
-        margin={"t": 40 if len(keys) > 1 else 16, "r": 76},
+        margin={
+            "l": max(64, 28 + 7 * max(map(len, names))),
+            "t": LEGEND_ABOVE if len(keys) > 1 else 16,
+            "r": 76,
+        },
     )
     return drawn
 
@@ -127,7 +131,7 @@ def _hours(of: FigureOut, scheme: str | None) -> go.Figure:
             )
         )
     drawn.update_xaxes(type="category", nticks=12)
-    drawn.update_layout(barmode="stack", showlegend=True, margin={"t": 40})
+    drawn.update_layout(barmode="stack", showlegend=True, margin={"t": LEGEND_ABOVE})
     return drawn
 
 

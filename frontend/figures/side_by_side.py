@@ -8,7 +8,15 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from frontend.figures.base import MAX_POINTS, empty_figure, figure, step_line, thinned, whole_ticks
+from frontend.figures.base import (
+    LEGEND_ABOVE,
+    MAX_POINTS,
+    empty_figure,
+    figure,
+    step_line,
+    thinned,
+    whole_ticks,
+)
 from frontend.figures.links import leads_to, simulated_job_address, zooms
 from frontend.figures.texts import escape
 from frontend.formatting import duration
@@ -78,7 +86,7 @@ def paired_figure(
     drawn.update_layout(
         showlegend=True,
         hovermode="closest",
-        margin={"t": 40},
+        margin={"t": LEGEND_ABOVE},
         meta={"sooner": sooner, "later": later, "jobs": len(pairs)},
     )
     return drawn

@@ -8,7 +8,15 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from frontend.figures.base import empty_figure, figure, name_runs, rule, step_line, thinned
+from frontend.figures.base import (
+    LEGEND_ABOVE,
+    empty_figure,
+    figure,
+    name_runs,
+    rule,
+    step_line,
+    thinned,
+)
 from frontend.figures.links import leads_to, run_address, zooms
 from frontend.figures.texts import escape
 from frontend.formatting import rho_by
@@ -61,7 +69,7 @@ def _cdf_figure(
         value for line in lines.values() for value, _ in (line["points"][0], line["points"][-1])
     ]
     drawn.update_xaxes(**(_log_axis(ends) if log else {"rangemode": "tozero"}))
-    drawn.update_layout(showlegend=True, hovermode="closest", margin={"t": 40})
+    drawn.update_layout(showlegend=True, hovermode="closest", margin={"t": LEGEND_ABOVE})
     return drawn
 
 
@@ -144,7 +152,11 @@ def gpu_hours_figure(
             )
         )
     drawn.update_layout(
-        barmode="stack", bargap=0.35, showlegend=True, hovermode="y unified", margin={"t": 40}
+        barmode="stack",
+        bargap=0.35,
+        showlegend=True,
+        hovermode="y unified",
+        margin={"t": LEGEND_ABOVE},
     )
     drawn.update_xaxes(showgrid=True, gridcolor=palette(scheme).line)
     drawn.update_yaxes(autorange="reversed", showgrid=False, title_text="Run")
@@ -175,5 +187,5 @@ def contention_figure(
             )
         )
     drawn.update_yaxes(rangemode="tozero")
-    drawn.update_layout(showlegend=True, margin={"t": 40})
+    drawn.update_layout(showlegend=True, margin={"t": LEGEND_ABOVE})
     return zooms(drawn)

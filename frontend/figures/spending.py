@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from frontend.figures.base import empty_figure, figure, name_runs
+from frontend.figures.base import LEGEND_ABOVE, empty_figure, figure, name_runs
 from frontend.figures.simulation import NO_RUN
 from frontend.figures.texts import escape
 from frontend.formatting import number, plural
@@ -163,7 +163,7 @@ def decision_time_figure(
     )
     drawn.update_yaxes(autorange="reversed", showgrid=False, type="category")
     name_runs(drawn, times)
-    drawn.update_layout(showlegend=True, hovermode="closest", margin={"t": 40})
+    drawn.update_layout(showlegend=True, hovermode="closest", margin={"t": LEGEND_ABOVE})
     return drawn
 
 

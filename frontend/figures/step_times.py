@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from frontend.figures.base import empty_figure, figure
+from frontend.figures.base import LEGEND_ABOVE, empty_figure, figure
 from frontend.figures.links import leads_to, part_address
 from frontend.figures.texts import escape
 from frontend.formatting import count, number, plural
@@ -48,7 +48,7 @@ def step_times_figure(
                     drawn.add_trace(_line(kind, curve, dashes.get(curve["replica_count"], "solid")))
     drawn.update_xaxes(rangemode="tozero")
     drawn.update_yaxes(rangemode="tozero")
-    drawn.update_layout(showlegend=True, margin={"t": 40})
+    drawn.update_layout(showlegend=True, margin={"t": LEGEND_ABOVE})
     return drawn
 
 

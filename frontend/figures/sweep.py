@@ -10,7 +10,7 @@ from math import log10
 
 import plotly.graph_objects as go
 
-from frontend.figures.base import empty_figure, figure, rule
+from frontend.figures.base import LEGEND_ABOVE, empty_figure, figure, rule
 from frontend.figures.links import leads_to, part_address
 from frontend.figures.texts import escape
 from frontend.formatting import number, percent, rho_by
@@ -77,7 +77,7 @@ def sweep_figure(
         scattergap=0.96,
         showlegend=len(sweep["axes"]) > 1,
         hovermode="closest",
-        margin={"t": 40},
+        margin={"t": LEGEND_ABOVE},
     )
     return drawn
 

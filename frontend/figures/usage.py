@@ -56,7 +56,7 @@ def usage_figure(
             "hovertemplate": "%{y} " + name + "<extra></extra>",
         }
         traces.append(trace)
-    drawn = figure(scheme, x="Cluster time", y="GPUs in use", traces=traces)
+    drawn = figure(scheme, x="Cluster time", y="GPUs in use", traces=traces, two_lines=True)
     total = sum(float(steps["value"][-1]) for steps in capacity.values() if steps["value"])
     ends, below = {}, 0.0
     last_values = {name: float(used[name]["value"][-1]) for name in types}
@@ -91,7 +91,7 @@ def pending_figure(
             "No round has run yet",
             "Jobs that run and jobs that wait show here, round by round.",
         )
-    drawn = figure(scheme, x="Cluster time", y="Jobs of all teams")
+    drawn = figure(scheme, x="Cluster time", y="Jobs of all teams", two_lines=True)
     colours = palette(scheme)
     highest, ends = 0.0, {}
     for name, steps, colour, dash in (
