@@ -8,7 +8,6 @@
     const LARGEST = 96, NAMED = 12;  // pixels of a square; below the latter, nodes bear no name
     const NODE_NAME = 14, TYPE_NAME = 34, LETTER = 6.6, LINE = 12;
     const FEW_NODES = 60;  // of so many each is as wide as its name
-    const LOOK_MILLISECONDS = 100, MOST_LOOKS = 100;
 
     function make(tag, className, text) {
         const element = document.createElement(tag);
@@ -342,23 +341,12 @@
 
     /* ---- what a click opens ---- */
 
-    function showNode(name) {
-        try {
-            const api = window.dash_ag_grid.getApi('cluster-nodes'), row = api.getRowNode(name);
-            if (!row) { return false; }
-            api.ensureNodeVisible(row, 'middle');
-            api.setFocusedCell(row.rowIndex, 'name');
-            document.getElementById('cluster-nodes').scrollIntoView({block: 'nearest'});
-            return true;
-        } catch (absent) { return false; }
-    }
-
     document.addEventListener('click', event => {
         const link = at(event);
         if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) { return; }
         event.preventDefault();
         tip().style.display = 'none';
-        if (!link.maat.stretch.job && showNode(link.maat.node.name)) { return; }
+        if (!link.maat.stretch.job && maat.showNode(link.maat.node.name)) { return; }
         maat.go(link.getAttribute('href'));
     });
 
@@ -405,35 +393,6 @@
         return taken;
     }
 
-    /* Shows the node that the address names once its row is there: the grid comes after the map. */
-    function showAsked(name, nodes) {
-        const there = !name || nodes.some(node => node.name === name);
-        const missing = `There is no node “${name}” in this cluster. `
-            + 'The list below has all its nodes.';
-        window.dash_clientside.set_props('cluster-asked', {children: there ? [] : missing});
-        if (there) { showRow(name, 100); }
-    }
-
-    function showRow(name, tries) {
-        if (name && tries && window.location.pathname === '/cluster' && !showNode(name)) {
-            setTimeout(() => { showRow(name, tries - 1); }, 100);
-        }
-    }
-
-    /* The column of faults is there while a node has one. The grid may come after the map. */
-    function showFaults(nodes, looks = MOST_LOOKS) {
-        let api = null;
-        try { api = window.dash_ag_grid.getApi('cluster-nodes'); } catch (absent) { api = null; }
-        if (!api) {
-            if (looks) { setTimeout(() => showFaults(nodes, looks - 1), LOOK_MILLISECONDS); }
-            return;
-        }
-        const some = nodes.some(({fault}) => fault);
-        if (api.getColumn('fault').isVisible() !== some) {
-            api.setColumnsVisible(['fault'], some);
-        }
-    }
-
     maat.callbacks({
         drawMap(drawing, id) {
             const skip = window.dash_clientside.no_update, map = document.getElementById(id);
@@ -443,10 +402,10 @@
             const first = !map.maat, taken = draw(map, drawing);
             const known = {scheme: drawing.scheme, digests: map.maat.digests};
             if (!withRows) { return known; }
-            showFaults(map.maat.nodes);
+            maat.showFaults(map.maat.nodes);
             if (first) {
                 const asked = new URLSearchParams(window.location.search).get('node');
-                showAsked(asked, map.maat.nodes);
+                maat.showAskedNode(asked, map.maat.nodes);
             }
             return taken.others ? [known, map.maat.nodes, skip]
                 : [known, skip, {update: taken.places.map(place => map.maat.nodes[place])}];

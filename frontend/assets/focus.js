@@ -1,7 +1,7 @@
 /* Keeps the focus. A control loses it when it is drawn again: the new control that does the same
    gets it. One that is switched off while its press is answered gets it back. When a dialog
-   closes, its opener gets it; where nothing is left, or on another page, the page's content. A focus that the reader
-   moved stays moved. */
+   closes, its opener gets it; where nothing is left, or on another page, the page's content. A
+   focus that the reader moved stays moved. */
 (() => {
     'use strict';
 
