@@ -1,7 +1,8 @@
 /* Asks for what the first callbacks of a page will ask for as soon as its layout is known: while
    the libraries still come, or before the page is drawn. Dash's own calls then find their answers.
    Only calls whose values no other callback is about to change are made; one whose values have
-   changed all the same is made again, by Dash. */
+   changed all the same is made again, by Dash. A grid asks for its first rows itself once it is
+   drawn: its layout says what it will ask. */
 (() => {
     'use strict';
 
@@ -50,9 +51,12 @@
     /* `props`: of a component by its id, undefined if there is none. `isNew`: whether it has just
        come, so that Dash runs the callbacks that it takes part in. */
     function askFor(props, isNew) {
+        const ofGrid = ({ inputs }) => inputs.length === 1
+            && inputs[0].property === 'getRowsRequest' && props(inputs[0].id)?.getRowsRequest;
         const first = callbacks.filter((one) => {
             const ids = [...one.inputs, ...one.state, ...outputsOf(one)].map(({ id }) => id);
-            return !one.prevent_initial_call && ids.some(isNew) && ids.every((id) => props(id));
+            const comesFirst = !one.prevent_initial_call || ofGrid(one);
+            return comesFirst && ids.some(isNew) && ids.every((id) => props(id));
         });
         const changing = new Set(first.flatMap(outputsOf).map(nameOf));
         SETTLED.forEach((name) => changing.delete(name));

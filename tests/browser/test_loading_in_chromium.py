@@ -284,6 +284,23 @@ def test_what_a_page_shows_at_first_is_asked_for_once_and_before_the_libraries_c
     assert tab.witness.errors == []
 
 
+@pytest.mark.parametrize("wish", ["", "&sort=name&state=running&column=model"])
+def test_the_first_rows_of_the_jobs_are_asked_for_once_and_before_the_grid_is_drawn(
+    wish: str, server: Any, tab: Any
+) -> None:
+    without_beats(tab.page)
+    asked: list[Request] = []
+    tab.page.on(
+        "request", lambda request: "RowsResponse" in call_of(request) and asked.append(request)
+    )
+    page = tab.open(f"{server.url}/jobs?cluster={server.cluster_id}{wish}")
+
+    page.locator("#jobs-grid .ag-row a").first.wait_for()
+    page.wait_for_timeout(500)
+    (only,) = asked
+    assert first_call_of(only)
+
+
 def test_no_chart_is_drawn_before_its_figure_has_come(server: Any, tab: Any) -> None:
     held = holding(tab.page, "overview-usage")
     page = tab.open(server.url)

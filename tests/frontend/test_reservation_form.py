@@ -21,7 +21,7 @@ from frontend.pages.cluster.parts import free_table
 from frontend.pages.cluster.reservations import body_of as reservation_body
 from frontend.pages.cluster.reservations import preview_of, reserved_now
 from frontend.pages.cluster.told import verdict_of
-from frontend.pages.jobs.layout import BLOCK_ROWS
+from frontend.pages.jobs.blocks import BLOCK_ROWS
 from maat.api import simulations as schemas
 from maat.scheduling import cluster
 from maat.vocabulary import ProfilingMode, ScoreDraw, TuningRule

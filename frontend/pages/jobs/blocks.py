@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypedDict, cast
 
+from frontend.components.grid import Column
 from frontend.pages.jobs.filters import Filters, asked
-from frontend.pages.jobs.rows import NEWEST_FIRST, SORTS
+from frontend.pages.jobs.rows import NEWEST_FIRST, SORTS, column_id
 from maat.api.job_answers import JobPage
 from maat.client import AsyncClient
 from maat.client.calls import JobFilters
@@ -23,6 +24,29 @@ class RowsRequest(TypedDict):
     startRow: int
     endRow: int
     sortModel: list[SortWish] | None
+
+
+BLOCK_ROWS = 100
+
+
+def first_request(columns: Sequence[Column]) -> dict[str, object]:
+    """Return what a grid with these columns asks for first, as it writes it.
+
+    A browser asks for that before the grid is drawn. If the grid asked otherwise, it would be
+    asked for twice.
+    """
+    sorts = [
+        {"sort": column["sort"], "type": "default", "colId": column_id(column)}
+        for column in columns
+        if "sort" in column
+    ]
+    return {
+        "startRow": 0,
+        "endRow": BLOCK_ROWS,
+        "sortModel": sorts,
+        "filterModel": {},
+        "api": {},
+    }
 
 
 def query_of(filters: Filters, cluster_id: str | None, request: RowsRequest) -> JobFilters:

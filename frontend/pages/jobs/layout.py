@@ -10,13 +10,13 @@ from dash import dcc, html
 from frontend.components.cards import link_button, page_title, skeleton
 from frontend.components.grid import grid
 from frontend.components.replay import replay_link
+from frontend.pages.jobs.blocks import BLOCK_ROWS, first_request
 from frontend.pages.jobs.bulk import bulk_button, bulk_dialog
 from frontend.pages.jobs.columns import chosen_columns, columns_menu, shown_columns
 from frontend.pages.jobs.filters import filter_fields, filters_of
 from frontend.pages.jobs.views import view_fields, views_dialog
 from frontend.routing import QueryValue, query_value, query_values
 
-BLOCK_ROWS = 100
 LOADING_ROWS = 12  # shown until the first rows have come
 
 
@@ -61,10 +61,12 @@ def layout(sort: QueryValue = None, column: QueryValue = None, **query: QueryVal
 
 
 def _list(sort: str | None, chosen: Sequence[str]) -> html.Div:
+    columns = shown_columns(sort, chosen)
     return grid(
         "jobs-grid",
-        shown_columns(sort, chosen),
+        columns,
         height="calc(100vh - 308px)",
+        getRowsRequest=first_request(columns),
         rowModelType="infinite",
         getRowId="params.data.id",
         options={
