@@ -331,7 +331,6 @@ def _register_frame(app: Dash) -> None:
     in_browser(
         app,
         "heartbeat",
-        Output("live", "data"),
         Output("freshness-text", "children"),
         Output("freshness", "className"),
         Output("stale-note", "children"),

@@ -9,7 +9,7 @@
     const { maat } = window;
     const CALL = '/_dash-update-component', KEPT_MILLISECONDS = 20000;
     /* What callbacks set, and the first layout holds already (first_visit.js). */
-    const SETTLED = ['live.data', 'scheme.data', 'cluster-select.value', 'here.pathname'];
+    const SETTLED = ['scheme.data', 'cluster-select.value', 'here.pathname'];
     const answers = new Map();
     let callbacks = [], until = KEPT_MILLISECONDS;
 

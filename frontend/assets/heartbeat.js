@@ -107,7 +107,7 @@
             waiting = setTimeout(refreshWhenDue, Math.max(early, REST_MILLISECONDS));
             return;
         }
-        maat.setProps('live', { data: beatOf(due) });
+        refresh(beatOf(due));
     }
 
     /* That of a page which has its first figures or is about to ask for them. */
@@ -119,9 +119,13 @@
     });
     document.addEventListener('visibilitychange', refreshWhenDue);
 
-    /* What a beat changes while the service answers; nothing is missing then. */
-    function alive(beat, told) {
-        return [beat, ...freshness(told), aged(withoutRounds(told), NO_ROUND), true, ''];
+    /* Lets the page refresh. The callback has no output for it: the page's first calls would wait
+       for that, and Dash would drop those that follow nothing else if it did not change. */
+    function refresh(beat) { maat.setProps('live', { data: beat }); }
+
+    /* What is said while the service answers; nothing is missing then. */
+    function alive(told) {
+        return [...freshness(told), aged(withoutRounds(told), NO_ROUND), true, ''];
     }
 
     /* The same while the service tells by itself how it is. */
@@ -129,18 +133,20 @@
         const now = Date.now();
         lastAnswer = maat.push.heardAt();
         const old = turnOf(now) > turnOf(refreshedAt);
-        const refresh = !live || ((old || due !== null) && !document.hidden && maat.atRest());
-        return alive(refresh ? beatOf(due || maat.push.version() || now) : maat.noUpdate(), told);
+        if (!live || ((old || due !== null) && !document.hidden && maat.atRest())) {
+            refresh(beatOf(due || maat.push.version() || now));
+        }
+        return alive(told);
     }
 
-    /* What a beat changes while the service is away: all that shows is of its last answer. */
-    function away(beat) {
+    /* What is said while the service is away: all that shows is of its last answer. */
+    function away() {
         const silent = (Date.now() - lastAnswer) / 1000;
         const missing = maat.away.told();
         const soon = silent < STALE_SECONDS;
         const words = soon ? 'retrying' : `no answer for ${span(silent)}, retrying`;
         const since = soon && !missing ? null : lastAnswer;
-        return [beat, words, 'freshness stale', aged(since), since === null, missing];
+        return [words, 'freshness stale', aged(since), since === null, missing];
     }
 
     function silence() {
@@ -156,11 +162,10 @@
 
     maat.callbacks({
         async heartbeat(beats, live) {
-            const skip = maat.noUpdate();
             const told = maat.push.health();
-            if (told === null && !beats && live) { // the page's first calls wait for this one
+            if (told === null && !beats && live) {
                 setTimeout(maat.beatNow, SOON_MILLISECONDS);
-                return Array(6).fill(skip);
+                return Array(5).fill(maat.noUpdate());
             }
             if (told !== null && !maat.away.isSuspected()) {
                 if (astray()) { window.location.reload(); }
@@ -168,24 +173,25 @@
             }
             /* A page that shows nothing yet asks for its figures all the same, or for why there are
                none. */
-            const first = live ? skip : { at: Date.now() };
+            const askAtOnce = () => !live && refresh({ at: Date.now() });
             try {
                 const answer = await Promise.race([health(), silence()]);
                 asked = null;
                 if (!answer.ok && answer.status !== 503) {
+                    askAtOnce();
                     const words = `no access (${answer.status})`;
-                    return [first, words, 'freshness stale', aged(lastAnswer), true, ''];
+                    return [words, 'freshness stale', aged(lastAnswer), true, ''];
                 }
                 const now = await answer.json();
                 lastAnswer = Date.now();
                 maat.away.over();
                 if (astray()) { window.location.reload(); }
-                const refresh = !live || (!document.hidden && maat.atRest());
-                const beat = refresh ? { at: Date.now() } : skip;
-                return alive(beat, now);
+                if (!live || (!document.hidden && maat.atRest())) { refresh({ at: Date.now() }); }
+                return alive(now);
             } catch (unreachable) {
                 if (unreachable !== SILENCE) { asked = null; }
-                return away(first);
+                askAtOnce();
+                return away();
             }
         },
     });

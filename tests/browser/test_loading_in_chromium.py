@@ -284,6 +284,16 @@ def test_what_a_page_shows_at_first_is_asked_for_once_and_before_the_libraries_c
     assert tab.witness.errors == []
 
 
+@pytest.mark.parametrize("name", ["simulate", "sweeps"])
+def test_a_list_that_follows_beats_alone_comes_with_the_first_visit_before_any_beat(
+    name: str, server: Any, tab: Any
+) -> None:
+    without_beats(tab.page)
+    page = tab.open(f"{server.url}/{name}?cluster={server.cluster_id}")
+
+    page.locator(f"#{name}-list").locator(".state-title, table").first.wait_for()
+
+
 @pytest.mark.parametrize("wish", ["", "&sort=name&state=running&column=model"])
 def test_the_first_rows_of_the_jobs_are_asked_for_once_and_before_the_grid_is_drawn(
     wish: str, server: Any, tab: Any
