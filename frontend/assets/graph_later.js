@@ -15,8 +15,22 @@
 
     const { src } = document.getElementById('charts-script').dataset;
 
+    /* Draws one chart after the other, each in a task of its own: those of a page get their figures
+       at once, and the reader waits for none of them to type or to scroll. */
+    function takeTurns() {
+        const { react } = window.Plotly;
+        let turn = Promise.resolve();
+        window.Plotly.react = (place, ...drawn) => {
+            const draw = () => (place.isConnected ? react(place, ...drawn) : place);
+            const task = () => new Promise((next) => { setTimeout(next, 0); });
+            const done = turn.then(task).then(draw);
+            turn = done.catch(() => {});
+            return done;
+        };
+    }
+
     function asked() {
-        comes = comes || maat.runScript(src);
+        comes = comes || maat.runScript(src).then(takeTurns);
         return comes;
     }
 
