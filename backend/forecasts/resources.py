@@ -42,7 +42,7 @@ def show_job_forecast(
     without = _without(job) or (coming if row is None else None)
     if without is not None or row is None:
         return _bare(job, without or Coming("coming", ""))
-    times = show_times(vars(row), row.made_seconds, cluster)
+    times = show_times(_as_of_now(job, row), row.made_seconds, cluster)
     return JobForecastOut(
         job_id=job.id,
         state="made",
@@ -69,7 +69,7 @@ def times_of(job: Job, row: JobForecastRow | None, cluster: ClusterTimes) -> Job
     """Show start and end of a job in a list; None where `show_job_forecast` has no times."""
     if row is None or _without(job) is not None:
         return None
-    times = show_times(vars(row), row.made_seconds, cluster)
+    times = show_times(_as_of_now(job, row), row.made_seconds, cluster)
     made_at = shown_at(cluster, row.made_seconds)
     return JobTimesOut(
         made_at=made_at,
@@ -79,6 +79,11 @@ def times_of(job: Job, row: JobForecastRow | None, cluster: ClusterTimes) -> Job
         basis=times["basis"],
         precedents=times["precedents"],
     )
+
+
+def _as_of_now(job: Job, row: JobForecastRow) -> Mapping[str, Any]:
+    """A forecast of a job that has begun since says nothing of a start any more."""
+    return {**vars(row), "holds_gpus": row.holds_gpus or job.gpus is not None}
 
 
 def _bare(job: Job, why: Coming) -> JobForecastOut:

@@ -91,6 +91,23 @@ def test_a_job_that_holds_gpus_tells_its_end_alone(client: TestClient, database:
     assert found["sentence"].startswith("Ends about ")
 
 
+def test_a_job_that_has_begun_since_its_forecast_tells_its_end_alone(
+    client: TestClient, database: Database
+) -> None:
+    job = submit(client)
+    with database.session_scope() as session:
+        keep_forecast(session, job["id"])
+        session.get_one(Job, job["id"]).gpus = [0, 1]
+
+    found = client.get(f"/api/v1/jobs/{job['id']}/forecast").json()
+    (listed,) = client.get("/api/v1/jobs").json()["items"]
+
+    assert found["times"]["start"] is None
+    assert found["sentence"].startswith("Ends about ")
+    assert listed["forecast"]["start"] is None
+    assert listed["forecast"]["end"] == found["times"]["end"]
+
+
 def test_a_job_without_a_forecast_says_why(client: TestClient, database: Database) -> None:
     job = submit(client)
     address = f"/api/v1/jobs/{job['id']}/forecast"
