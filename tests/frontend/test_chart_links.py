@@ -144,7 +144,7 @@ def test_a_round_says_how_sure_it_is(gap: float | None, fallback: bool, end: str
 def test_a_simulation_says_who_is_faster_by_how_much_and_how_surely() -> None:
     def row(contestant: int, hours: float, verdict: str, basis: str) -> dict[str, Any]:
         spread = {"estimate": hours, "low": None, "high": None}
-        said = {"verdict": verdict, "basis": basis}
+        said = {"verdict": verdict, "basis": basis, "jobs": 25, "left_out": 0}
         return {"contestant": contestant, "difference_hours": spread, **said}
 
     figures = {"avg_jct_hours": {"mean": 10.0, "deviation": None, "runs": 1}}
@@ -154,7 +154,7 @@ def test_a_simulation_says_who_is_faster_by_how_much_and_how_surely() -> None:
             {"name": name, "figures": figures} for name in ("fifo", "sia", "srtf", "las")
         ],
         "paired": [
-            row(2, 0.5, "slower", "seeds"),
+            row(2, 0.5, "slower", "seeds") | {"jobs": 15, "left_out": 10},
             row(1, -1.6, "not told apart", "jobs"),
             row(3, 0.004, "not told apart", "jobs"),
         ],
@@ -163,5 +163,6 @@ def test_a_simulation_says_who_is_faster_by_how_much_and_how_surely() -> None:
     assert sentences(found) == [
         "sia: mean JCT 16 % lower than fifo, not certain on one seed.",
         "las: the same mean JCT as fifo, on one seed.",
-        "srtf: mean JCT 5 % higher than fifo, over the seeds of one trace.",
+        "srtf: mean JCT 5 % higher than fifo, over the seeds of one trace, without the 10 of 25 "
+        "jobs that not both finished.",
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from frontend.formatting import percent
+from frontend.formatting import count, percent, plural
 from maat.api.simulation_answers import Comparison, PairedDifference
 
 MOST_SENTENCES = 4
@@ -33,7 +33,7 @@ def sentences(comparison: Comparison) -> list[str]:
 
 def _sentence(row: PairedDifference, name: str, baseline: str, base_hours: float) -> str:
     share = row["difference_hours"]["estimate"] / base_hours
-    where = BASES[row["basis"]]
+    where = BASES[row["basis"]] + _left_out(row)
     if abs(share) < NO_DIFFERENCE:
         return f"{name}: the same mean JCT as {baseline}, {where}."
     if row["verdict"] == "not told apart":
@@ -43,3 +43,12 @@ def _sentence(row: PairedDifference, name: str, baseline: str, base_hours: float
         )
     side = "lower" if row["verdict"] == "faster" else "higher"
     return f"{name}: mean JCT {percent(abs(share))} {side} than {baseline}, {where}."
+
+
+def _left_out(row: PairedDifference) -> str:
+    """What the difference does not count: a job that never finished has no JCT."""
+    out = row["left_out"]
+    if not out:
+        return ""
+    of = f"{count(out)} of {plural(out + row['jobs'], 'job')}"
+    return f", without the {of} that not both finished"
