@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from frontend.figures.base import empty_figure, figure
 from frontend.figures.links import job_address
 from frontend.figures.matrix_rows import Cells, best_of, cells_of
-from frontend.figures.texts import escape
+from frontend.figures.texts import escape, text_pixels
 from frontend.formatting import number
 from frontend.theme import palette
 from maat.api.rounds import RoundConfiguration, RoundRecord
@@ -68,8 +68,7 @@ def matrix_figure(
         drawn, [(columns.index(cell), row) for cell, row in chosen if cell in columns]
     )
     _name_rows_and_columns(drawn, labelled, labels, upright=upright)
-    longest = max(min(len(names[index]), most) for index in shown)
-    beside = AXIS_PIXELS + int(longest * NAME_LETTER_PIXELS)
+    beside = AXIS_PIXELS + max(text_pixels(_short(names[index], most)) for index in shown)
     above = 28 + NAME_LETTER_PIXELS * max(map(len, labels)) if upright else 48
     drawn.update_layout(
         hovermode="closest",

@@ -8,3 +8,17 @@ from html import escape as escaped
 def escape(text: str) -> str:
     """Return the text with `&`, `<` and `>` escaped. For contents, not for attributes."""
     return escaped(text, quote=False)
+
+
+_NARROW, _WIDE = frozenset("ijl.,:;'|![]() "), frozenset("mwMW@%")
+
+
+def text_pixels(text: str) -> int:
+    """Return how wide a text of 12 pixels is about, more rather than less."""
+    capital = 9.0
+    return round(
+        sum(
+            4.2 if one in _NARROW else 12.0 if one in _WIDE else capital if one.isupper() else 7.0
+            for one in text
+        )
+    )

@@ -87,6 +87,14 @@ def test_the_matrix_of_a_round_has_its_height_when_its_address_is_opened(
 
 
 def test_every_label_of_the_matrix_can_be_read_on_a_phone(server: Any, inside: Any) -> None:
+    name = "wide-" + "w" * 40
+    job = server.client.submit_job({"name": name, "model": "imagenet"})
+
+    def is_decided() -> bool:
+        record = server.client.round(server.cluster_id)["record"]
+        return record is not None and name in record["job_names"]
+
+    wait_until(is_decided, "a round with the job")
     inside.page.set_viewport_size({"width": 390, "height": 844})
     page = inside.follow(f"{server.url}/rounds")
     page.wait_for_selector("#round-matrix .shapelayer path", state="attached")
@@ -107,3 +115,4 @@ def test_every_label_of_the_matrix_can_be_read_on_a_phone(server: Any, inside: A
     assert len(boxes) > 5
     assert [one for one, other in pairwise(boxes) if other[0] < one[1] - 1] == []
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    server.client.cancel_job(job["id"])
