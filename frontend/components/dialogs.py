@@ -19,6 +19,7 @@ from frontend.callbacks import (
     answer,
     is_press_of,
 )
+from frontend.routing import Props
 
 
 def question(prefix: str, title: str, *, keeps: str, does: str) -> dmc.Modal:
@@ -27,8 +28,9 @@ def question(prefix: str, title: str, *, keeps: str, does: str) -> dmc.Modal:
     `PREFIX-ask` is the dialog, `PREFIX-ask-text` its words, `PREFIX-chosen` a store of what was
     chosen; `PREFIX-no` and `PREFIX-yes` are its buttons. `keeps`, `does`: what they say.
     """
+    first: Props = {"data-autofocus": True}  # the answer that changes nothing
     buttons = [
-        dmc.Button(keeps, id=f"{prefix}-no", variant="default"),
+        dmc.Button(keeps, id=f"{prefix}-no", variant="default", **first),
         dmc.Button(does, id=f"{prefix}-yes", color="red", className="danger"),
     ]
     content = [

@@ -42,6 +42,7 @@ def reliability_figure(
             text=[one["promises"] for one in mine],
             mode="markers",
             marker={"size": 11, "symbol": symbol, "color": _COLOURS[what]},
+            cliponaxis=False,
             hovertemplate="%{y:.0%} of %{text} promises<extra></extra>",
         )
         drawn.add_trace(leads_to(trace, [_JOBS[what]] * len(mine)))
@@ -73,6 +74,7 @@ def promised_figure(
         y=[actual for _, actual, _ in known],
         mode="markers",
         marker={"size": 7, "color": _COLOURS["end"], "opacity": 0.6},
+        cliponaxis=False,
         hovertemplate="promised %{x:.2f} h, took %{y:.2f} h<extra></extra>",
     )
     drawn.add_trace(leads_to(points, [address for _, _, address in known]))

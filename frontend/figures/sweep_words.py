@@ -19,10 +19,12 @@ def verdict(sweep: SweepDetail, metric: str) -> str:
     worst = max(rows, key=lambda row: row["mean"][metric])
     low, high = best["mean"][metric], worst["mean"][metric]
     so_far = "" if sweep["done"] >= sweep["total"] else "So far: "
-    title, show = METRICS[metric][0], percent if metric == "unfair_fraction" else number
+    title, axis = METRICS[metric][:2]
+    show = percent if metric == "unfair_fraction" else number
+    unit = " h" if axis.endswith("(hours)") else ""
     if low == high:
-        return f"{so_far}{title} is {show(low)} whatever the setting."
-    found = f"{title} is lowest, {show(low)}, with {_words(sweep, best)}"
+        return f"{so_far}{title} is {show(low)}{unit} whatever the setting."
+    found = f"{title} is lowest, {show(low)}{unit}, with {_words(sweep, best)}"
     less = f"{percent((high - low) / high)} less than the highest, {_words(sweep, worst)}"
     return f"{so_far}{found}: {less}. {_certainty(best, worst, metric)}"
 

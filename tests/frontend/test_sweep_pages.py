@@ -299,7 +299,7 @@ def test_a_placer_and_its_parameters_are_sent_beside_the_policys_and_told_on_the
 
 def test_a_sweep_begins_with_where_its_figure_is_lowest_and_how_sure_that_is() -> None:
     assert verdict(sweep(), "avg_jct_hours") == (
-        "So far: Mean JCT is lowest, 1, with Fairness power p -1, Round duration 60 s: "
+        "So far: Mean JCT is lowest, 1 h, with Fairness power p -1, Round duration 60 s: "
         "50 % less than the highest, Fairness power p -1, Round duration 300 s. "
         "Not certain: the spread over 2 seeds is as large."
     )

@@ -16,6 +16,7 @@ from frontend.components.cards import error_state
 from frontend.components.dialogs import dialog
 from frontend.components.names import isolated
 from frontend.components.notices import notice, refusal
+from frontend.routing import Props
 from maat.api.job_answers import JobOut, Remedy
 from maat.client import AsyncClient, calls, change_as_it_is_async
 
@@ -41,8 +42,9 @@ class Pressed(TypedDict):
 
 
 def remedy_dialog() -> html.Div:
+    first: Props = {"data-autofocus": True}  # the answer that changes nothing
     buttons = [
-        dmc.Button("Leave it", id="job-remedy-no", variant="default"),
+        dmc.Button("Leave it", id="job-remedy-no", variant="default", **first),
         dmc.Button("Do it", id="job-remedy-yes"),
     ]
     content = [html.Div(id="job-remedy-text"), dmc.Group(buttons, justify="flex-end", mt=12)]
