@@ -104,7 +104,12 @@ def words(times: ForecastTimes | JobTimesOut, draws: int) -> str:
 
 
 def allocations(times: ForecastTimes) -> Component:
-    """The GPUs that the job would hold over time, in the most ordinary course."""
+    """The GPUs that the job would hold over time, in the most ordinary course.
+
+    None if that has no start: what a single draw gives then contradicts the words above it.
+    """
+    if times["start"] is not None and times["start"]["p50_at"] is None:
+        return html.Div()
     rows = [
         html.Li(
             [

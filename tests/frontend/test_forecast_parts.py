@@ -5,7 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from frontend.components.forecast import about, expected, expected_exact, slowed_lines, words
+from frontend.components.forecast import (
+    about,
+    allocations,
+    expected,
+    expected_exact,
+    slowed_lines,
+    words,
+)
 from frontend.figures.calibration import promised_figure, reliability_figure
 from frontend.pages.calibration import bins_table
 from frontend.pages.calibration import show as show_calibration
@@ -42,6 +49,11 @@ def test_a_time_names_its_day_once() -> None:
     assert about(when(EARLY, NEXT_DAY), 29) == "about 20 Nov 14:20 (by 21 Nov 01:00 at P90)"
     assert about(when(EARLY, None), 9) == "about 20 Nov 14:20 (later than in 14 days at P90)"
     assert about(when(None, None), 9) == "later than in 14 days"
+
+
+def test_what_one_draw_held_does_not_stand_below_a_start_that_is_not_in_sight() -> None:
+    assert "a100" in str(allocations(times(when(EARLY, None))))
+    assert "a100" not in str(allocations(times(when(None, None))))
 
 
 def test_a_row_has_p50_to_p90_and_names_days_that_are_not_the_forecasts() -> None:
