@@ -73,6 +73,11 @@ def definition(of: str, *, text_id: str) -> dmc.Popover:
     )
 
 
+def many_charts(graph_id: str) -> html.Div:
+    """The place of a chart that has several side by side: on a phone it scrolls sideways."""
+    return html.Div(graph(graph_id), className="side-by-side")
+
+
 def graph(graph_id: str, *, height: int | str | None = None) -> html.Div:
     """A chart's place, in pixels or as a CSS length; without a height the figure brings its own.
 

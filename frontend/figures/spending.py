@@ -120,7 +120,7 @@ def decision_time_figure(
     times = {name: run["policy_seconds"] for name, run in runs.items() if run["policy_seconds"]}
     if not times:
         return empty_figure(scheme, "No decision times yet", NO_RUN, height=height)
-    drawn = figure(scheme, x="Decision time per round (milliseconds)", y="Run", height=height)
+    drawn = figure(scheme, x="Decision time per round (ms)", y="Run", height=height)
     ink = palette(scheme).text
     for index, (name, seconds) in enumerate(times.items()):
         ms = {part: 1000 * seconds[part] for part in ("p25", "median", "p75", "p95")}

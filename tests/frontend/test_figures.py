@@ -90,7 +90,7 @@ UNITS = {
     "gpu_hours": ("GPU-hours", "Run"),
     "contention": ("Time (hours)", "Contention (jobs active)"),
     "model_hours": ("GPU-hours per job", "Run"),
-    "decision_time": ("Decision time per round (milliseconds)", "Run"),
+    "decision_time": ("Decision time per round (ms)", "Run"),
     "paired": ("JCT under sia (hours)", "JCT under fifo (hours)"),
 }
 

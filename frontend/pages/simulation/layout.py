@@ -7,7 +7,7 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from frontend.components import fairness_rule
-from frontend.components.cards import card, definition, graph, scrolls, skeleton
+from frontend.components.cards import card, definition, graph, many_charts, scrolls, skeleton
 from frontend.components.operations import cancel_stores
 from frontend.pages.simulation import contest, side_by_side
 from frontend.routing import QueryValue, cluster_store, query_value, query_values, title_store
@@ -105,7 +105,7 @@ def _hours_cards() -> list[Component]:
         ),
         card(
             "GPU-hours by model and type",
-            graph("simulation-model-hours"),
+            many_charts("simulation-model-hours"),
             aside=html.Span(says, className="caption"),
             className="span-12",
         ),

@@ -14,7 +14,7 @@ from dash.development.base_component import Component
 from frontend.addresses import address_note, quoted
 from frontend.api import Api, Failure, error_message
 from frontend.callbacks import NOTHING, Changes, answer
-from frontend.components.cards import card, graph
+from frontend.components.cards import card, graph, many_charts
 from frontend.figures.base import error_figure
 from frontend.figures.side_by_side import allocations_figure, paired_figure
 from frontend.others import is_other, told_job
@@ -74,7 +74,7 @@ def allocations_card(jobs: Sequence[str]) -> Component:
         placeholder="Jobs",
         **aria("Jobs"),
     )
-    content = [graph("compare-allocations"), dcc.Store(id="compare-in-url")]
+    content = [many_charts("compare-allocations"), dcc.Store(id="compare-in-url")]
     return card("Allocations over time", content, aside=chooser, className="span-12")
 
 
