@@ -34,8 +34,11 @@ def hours_by_row_figure(found: UsageOut, *, scheme: str | None) -> go.Figure:
         return empty_figure(scheme, *NOTHING_USED)
     drawn = figure(scheme, x="Day (UTC, cluster time)", y="GPU-hours allocated", two_lines=True)
     days = [day["day"] for day in found["days"]]
+    # By name, as the page of fairness has the colours of tenants.
+    places = {name: place for place, name in enumerate(sorted(name for name, _ in rows[:singles]))}
     for index, (name, hours) in enumerate(rows):
-        colour = gpu_colour(name) if found["by"] == "gpu_type" else SERIES[index % len(SERIES)]
+        place = places.get(name, index) % len(SERIES)
+        colour = gpu_colour(name) if found["by"] == "gpu_type" else SERIES[place]
         is_rest = index >= singles
         drawn.add_trace(
             go.Bar(

@@ -66,6 +66,19 @@ def test_the_bars_of_a_day_add_up_to_all_that_was_allocated(many: int, others: f
     assert len(looks) == len(drawn), "two rows look alike"
 
 
+def test_the_colour_of_a_tenant_does_not_follow_how_much_it_used() -> None:
+    found = use(3)
+    turned = {**found, "rows": found["rows"][::-1]}
+
+    one, other = (
+        {bar.name: bar.marker.color for bar in hours_by_row_figure(each, scheme="light").data}
+        for each in (found, turned)
+    )
+
+    assert one == other
+    assert len(set(one.values())) == 3
+
+
 def test_few_rows_are_all_drawn_and_labels_have_no_sum() -> None:
     assert len(hours_by_row_figure(use(MOST_ROWS), scheme="dark").data) == MOST_ROWS
     labels = hours_by_row_figure(use(30, by="label"), scheme="dark").data
