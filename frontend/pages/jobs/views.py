@@ -10,7 +10,7 @@ from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
 from frontend.components.dialogs import dialog
-from frontend.routing import Props, aria, in_browser, submits
+from frontend.routing import aria, in_browser, submits
 
 
 def view_fields() -> list[Component]:
@@ -30,7 +30,6 @@ def view_fields() -> list[Component]:
 
 
 def views_dialog() -> dmc.Modal:
-    first: Props = {"data-autofocus": True}
     name = dmc.Autocomplete(
         id="jobs-view-name",
         data=[],
@@ -38,7 +37,6 @@ def views_dialog() -> dmc.Modal:
         label="Name of the view",
         placeholder="my pending jobs",
         comboboxProps={"transitionProps": {"duration": 0}},
-        **first,
     )
     buttons = [
         dmc.Button("Delete", id="jobs-view-delete", variant="default", disabled=True),
