@@ -19,7 +19,7 @@ def verdict(sweep: SweepDetail, metric: str) -> str:
     worst = max(rows, key=lambda row: row["mean"][metric])
     low, high = best["mean"][metric], worst["mean"][metric]
     so_far = "" if sweep["done"] >= sweep["total"] else "So far: "
-    title, axis = METRICS[metric][:2]
+    title, axis = METRICS[metric]
     show = percent if metric == "unfair_fraction" else number
     unit = " h" if axis.endswith("(hours)") else ""
     if low == high:
