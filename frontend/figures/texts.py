@@ -15,10 +15,10 @@ _NARROW, _WIDE = frozenset("ijl.,:;'|![]() "), frozenset("mwMW@%")
 
 def text_pixels(text: str) -> int:
     """Return how wide a text of 12 pixels is about, more rather than less."""
-    capital = 9.0
+    capital = 8.5
     return round(
         sum(
-            4.2 if one in _NARROW else 12.0 if one in _WIDE else capital if one.isupper() else 7.0
+            4.0 if one in _NARROW else 11.0 if one in _WIDE else capital if one.isupper() else 6.3
             for one in text
         )
     )
