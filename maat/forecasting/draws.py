@@ -53,10 +53,14 @@ class Grounds:
 
 @dataclass(frozen=True)
 class Unknown:
-    """What is not known of a cluster's future."""
+    """What is not known of a cluster's future.
+
+    `round_delays`: seconds by which rounds came after they were due; as good as none if empty.
+    """
 
     history: History
     seed: int = 0
+    round_delays: Sequence[float] = ()
 
 
 class Drawing:
@@ -78,7 +82,15 @@ class Drawing:
     def draw(self, number: int) -> Draw:
         """Return a draw by its number; CENTRAL is the one without chance."""
         lives = {job_id: self._life(job, number) for job_id, job in self._jobs.items()}
-        return Draw(lives, self._arrivals(number))
+        return Draw(lives, self._arrivals(number), self._round_delay(number))
+
+    def _round_delay(self, number: int) -> float:
+        delays = self._unknown.round_delays
+        if not delays:
+            return 0.0
+        if number == CENTRAL:
+            return median(delays)
+        return delays[int(self._sequence(number, "rounds").random() * len(delays))]
 
     def grounds(self, job_id: JobId) -> Grounds:
         """Return what the end of a job is drawn from: the same after every draw, so found once."""

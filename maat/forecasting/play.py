@@ -55,11 +55,13 @@ class Arrival:
 class Draw:
     """One draw of what is unknown: the life of every job that has not ended, and later jobs.
 
-    `arrivals`: in order of their submission; they need not end.
+    `arrivals`: in order of their submission; they need not end. `round_delay`: seconds by which
+    rounds come after they are due.
     """
 
     lives: Mapping[JobId, Life]
     arrivals: Iterable[Arrival] = ()
+    round_delay: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -181,7 +183,8 @@ class _Player:
             self._coming = next(self._arrivals, None)
 
     def play(self, horizon_seconds: float, look: Callable[[], object]) -> Played:
-        at, end, rounds = self._present.next_round_at, self._present.now + horizon_seconds, 0
+        at = self._present.next_round_at + self._draw.round_delay
+        end, rounds = self._present.now + horizon_seconds, 0
         foreseen: Mapping[JobId, float] = {}
         while self._left and at <= end and rounds < MOST_ROUNDS:
             look()

@@ -119,6 +119,15 @@ def test_jobs_in_a_queue_start_one_after_the_other() -> None:
     assert second.p50 == pytest.approx(1030, rel=0.05)
 
 
+def test_a_start_comes_as_late_as_rounds_came() -> None:
+    delays = [1.0] * 5 + [4.0] * 15
+    found = made(present(job("a")), replace(unknown(), round_delays=delays), draws=29)
+    start = found.jobs["a"].start
+    assert start is not None
+    assert start.p50 == start.p90 == 24.0
+    assert {played.starts["a"] for played in found.draws} == {21.0, 24.0}
+
+
 def test_the_p90_is_as_wide_as_the_paces_of_jobs_that_ended() -> None:
     narrow = made(present(job("a")), unknown([1.0] * 300), draws=19).jobs["a"].end
     wide = made(present(job("a")), unknown([1.0] * 150 + [3.0] * 150), draws=19).jobs["a"].end

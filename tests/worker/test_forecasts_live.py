@@ -140,6 +140,20 @@ def test_a_forecast_is_due_after_a_round_and_kept_for_every_job(database: Databa
     assert work.due_clusters(database) == []
 
 
+def test_a_start_is_promised_as_late_as_rounds_come(database: Database) -> None:
+    cluster_id = make_fifo(database)
+    submit_rigid(database, cluster_id, gpus=2, work_scale=50.0)
+    step_at(database, cluster_id, 10.0, 75.0, 140.0, 190.0, 900.0)  # the service was away
+    waits = submit_rigid(database, cluster_id, gpus=2, submitted_seconds=900.0)
+
+    delays = sorted(reading_of(database, cluster_id).unknown.round_delays)
+    assert delays == pytest.approx([10.0, 15.0, 20.0])
+    work.work_out(database, cluster_id)
+
+    (promise,) = (one for one in promises_of(database) if one.job_id == waits)
+    assert promise.start_p90 == pytest.approx(960.0 + 20.0)
+
+
 def test_promises_are_made_at_submission_and_once_an_hour(database: Database) -> None:
     cluster_id = make_fifo(database)
     submit_rigid(database, cluster_id, work_scale=50.0)

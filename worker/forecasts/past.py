@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
 from backend.models import Cluster as ClusterRow
-from backend.models import EndedBelief, GradientSample, JobAllocation, StepSample
+from backend.models import EndedBelief, GradientSample, JobAllocation, Round, StepSample
 from backend.models import Job as JobRow
 from maat.forecasting.draws import Unknown
 from maat.forecasting.history import (
@@ -34,6 +35,7 @@ from maat.scheduling.job import JobId
 from maat.vocabulary import JobState
 from worker.executors.simulated_state import fit_once
 from worker.forecasts.specs import Specs
+from worker.live.snapshot import due_after
 from worker.training.beliefs import believed_samples
 
 DAY_SECONDS = 86_400.0
@@ -42,6 +44,7 @@ MOST_ENDED = 300
 MOST_LOOKED_AT = 2000
 """Ended jobs among which the latest of each owner and model is looked for."""
 MOST_LIVES = 300
+MOST_DELAYS = 100
 _AT_ONCE = 500  # ids: databases limit the parameters of a statement
 _SPAN = (
     JobAllocation.job_id,
@@ -90,7 +93,19 @@ def unknown_of(
     lives, curves = _lives(session, cluster, models)
     history = History(lives, (), arrivals, stand_for, running)
     went = _went(session, ended, history, curves=curves, specs=specs, shape=shape)
-    return Unknown(replace(history, ended=went), seed=0)
+    return Unknown(replace(history, ended=went), seed=0, round_delays=_round_delays(session, cluster))
+
+
+def _round_delays(session: Session, cluster: ClusterRow) -> list[float]:
+    """Return by how many seconds each of the last rounds came after it was due.
+
+    Without those that came more than an interval late: the service was away, or stood still.
+    """
+    mine = select(Round.at_seconds).where(Round.cluster_id == cluster.id)
+    latest = session.exec(mine.order_by(col(Round.number).desc()).limit(MOST_DELAYS + 1)).all()
+    interval = cluster.round_seconds
+    delays = [at - due_after(last, interval) for at, last in pairwise(latest)]
+    return [delay for delay in delays if 0.0 <= delay <= interval]
 
 
 def _recent(session: Session, cluster_id: str, now: float) -> tuple[list[JobRow], float]:

@@ -26,7 +26,7 @@ from worker.forecasts.past import unknown_of
 from worker.forecasts.specs import Specs
 from worker.jobs.pauses import without_paused
 from worker.live.cluster import FixedClock, restoration_of
-from worker.live.snapshot import Snapshot, snapshot_of
+from worker.live.snapshot import Snapshot, next_round_at, snapshot_of
 from worker.rehearsals.last_round import stored_by_rounds, unapplied_changes
 
 
@@ -60,7 +60,7 @@ class Reading:
         jobs = tuple(self._seen(job, statuses.get(job.id)) for job in seen.state.jobs)
         return Present(
             now=snapshot.now,
-            next_round_at=_next_round(snapshot),
+            next_round_at=next_round_at(snapshot),
             round_seconds=row.round_seconds,
             cluster=seen.state.cluster,
             policy=policy,
@@ -163,12 +163,3 @@ def _needs(session: Session, cluster_id: str) -> Mapping[JobId, frozenset[JobId]
     for job_id, needed in session.exec(rows):
         found[job_id].add(needed)
     return {job_id: frozenset(needed) for job_id, needed in found.items()}
-
-
-def _next_round(snapshot: Snapshot) -> float:
-    """Return when the next round is due, as `is_due` has it; not before now."""
-    interval, last = snapshot.cluster.round_seconds, snapshot.last_at
-    if last is None:
-        return snapshot.now
-    due = (last // interval + 1) * interval
-    return max(due if due - last >= interval / 2 else last + interval / 2, snapshot.now)

@@ -129,20 +129,25 @@ def is_due(session: Session, cluster: ClusterRow, moment: Moment) -> bool:
     if cluster.paused:
         return False
     last = _last_round_at(session, cluster)
-    now = cluster_seconds(cluster, moment)
-    if last is None:
-        return True
-    interval = cluster.round_seconds
-    return now // interval > last // interval and now - last >= interval / 2
+    return last is None or cluster_seconds(cluster, moment) >= due_after(
+        last, cluster.round_seconds
+    )
+
+
+def due_after(last: float, interval: float) -> float:
+    """Return when a round is due after the last one: at a multiple of the interval.
+
+    After a late one it is due no sooner than half an interval later.
+    """
+    return max((last // interval + 1) * interval, last + interval / 2)
 
 
 def next_round_at(snapshot: Snapshot) -> float:
     """Return the cluster time at which the next round is due; now, if it is due already."""
-    last, interval = snapshot.last_at, snapshot.cluster.round_seconds
+    last = snapshot.last_at
     if last is None:
         return snapshot.now
-    due = (last // interval + 1) * interval
-    return max(snapshot.now, due if due - last >= interval / 2 else due + interval)
+    return max(snapshot.now, due_after(last, snapshot.cluster.round_seconds))
 
 
 def _last_round_at(session: Session, cluster: ClusterRow) -> float | None:
