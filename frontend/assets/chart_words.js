@@ -13,6 +13,8 @@
             .replace(/&lt;/g, '<').replace(/&gt;/g, '>').replace(/&amp;/g, '&');
     }
 
+    maat.textOf = text;
+
     function listed(values) { return values ? Array.from(values) : []; }
 
     /* The first title that the figure gives an axis of this letter. Plotly's own layout has words
@@ -200,13 +202,14 @@
         if (box && !waits(plot)) { box.style.height = `${plot._fullLayout.height}px`; }
     }
 
-    /* Plotly leaves a legend where it was when a chart's width changes, over what is drawn. */
-    function placeLegend(plot) {
+    /* Plotly leaves a legend where it was when a chart's width changes, over what is drawn; names
+       keep the room that they had. */
+    function fitWidth(plot) {
         const { width } = plot._fullLayout, before = plot.maatWidth;
         plot.maatWidth = width;
-        if (before && before !== width && plot.querySelector('.legend')) {
-            window.Plotly.redraw(plot);
-        }
+        if (!before || before === width) { return; }
+        if (plot.querySelector('.legend')) { window.Plotly.redraw(plot); }
+        maat.fitNames(plot);
     }
 
     let waiting = false;
@@ -219,7 +222,7 @@
                 tell(plot);
                 nameRows(plot);
                 keepHeight(plot);
-                placeLegend(plot);
+                fitWidth(plot);
             };
             plot.on('plotly_afterplot', drawn);
             maat.leadOn(plot);

@@ -14,6 +14,7 @@
             className: props.cutInMiddle ? 'cut-in-middle' : undefined,
             title: props.cutInMiddle ? name : undefined,
             href: path,
+            'aria-current': props.data.shown ? 'true' : undefined,
             onClick(event) {
                 if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) { return; }
                 event.preventDefault();

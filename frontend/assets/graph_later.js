@@ -20,8 +20,10 @@
     function takeTurns() {
         const { react } = window.Plotly;
         let turn = Promise.resolve();
-        window.Plotly.react = (place, ...drawn) => {
-            const draw = () => (place.isConnected ? react(place, ...drawn) : place);
+        window.Plotly.react = (place, figure, ...more) => {
+            const draw = () => (
+                place.isConnected ? react(place, maat.withNames(place, figure), ...more) : place
+            );
             const task = () => new Promise((next) => { setTimeout(next, 0); });
             const done = turn.then(task).then(draw);
             turn = done.catch(() => {});

@@ -22,10 +22,10 @@ EMPTY_PIXELS = 300  # nothing else gives an empty matrix its height
 LABEL_CHARACTERS = 36  # that stand apart beside one another where the page is 1280 px wide
 # Pixels of an upright label, of a letter of one that lies, and of the words above all labels.
 UPRIGHT_PIXELS, LETTER_PIXELS, TITLE_PIXELS = 15, 8, 250
-# Pixels of the whole chart where the page is 1280 px wide, of a letter of a name beside the cells,
-# and of what stands beside the names: the axis' word, the numbers, the edge.
-CHART_PIXELS, NAME_LETTER_PIXELS, AXIS_PIXELS = 575, 6.7, 85
-LEAST_NAME, MOST_NAME = 22, 40  # characters of a name
+# Pixels of a letter of a label above the cells, and of what stands beside the names: the axis' word,
+# the numbers, the edge.
+LABEL_LETTER_PIXELS, AXIS_PIXELS = 6.7, 85
+NAME_CHARACTERS = 22  # at least; assets/chart_names.js gives names the room that a page has
 
 
 def matrix_figure(
@@ -38,8 +38,8 @@ def matrix_figure(
     grey; the chosen cell of each job has a frame. Of another tenant's job only the frame is known.
 
     Shows `MAX_JOBS` jobs from `first` of these `rows` of the record (default: all);
-    `meta.least_pixels` is the width at which every label can be read, `meta.row_names` the whole
-    names of its rows, for the pointer and the table.
+    `meta.least_pixels` is the width at which every label can be read, `meta.names_pixels` the left
+    margin of it, `meta.row_names` the whole names of its rows.
     """
     if words := _empty_words(record):
         title, remedy, height = words
@@ -53,8 +53,7 @@ def matrix_figure(
     upright = sum(map(len, labels)) > LABEL_CHARACTERS
     letters = UPRIGHT_PIXELS if upright else LETTER_PIXELS * max(map(len, labels))
     cells_pixels = max(len(labels) * letters, TITLE_PIXELS)
-    most = _name_characters(cells_pixels)
-    labelled = [f"{index + 1}. {escape(_short(names[index], most))}" for index in shown]
+    short = [_short(names[index]) for index in shown]
     drawn = figure(
         scheme,
         x="Configuration: GPU type, GPUs · nodes",
@@ -67,9 +66,9 @@ def matrix_figure(
     _frame_the_chosen(
         drawn, [(columns.index(cell), row) for cell, row in chosen if cell in columns]
     )
-    _name_rows_and_columns(drawn, labelled, labels, upright=upright)
-    beside = AXIS_PIXELS + max(text_pixels(_short(names[index], most)) for index in shown)
-    above = 28 + NAME_LETTER_PIXELS * max(map(len, labels)) if upright else 48
+    _name_rows_and_columns(drawn, _numbered(shown, short), labels, upright=upright)
+    beside = AXIS_PIXELS + max(map(text_pixels, short))
+    above = 28 + LABEL_LETTER_PIXELS * max(map(len, labels)) if upright else 48
     drawn.update_layout(
         hovermode="closest",
         margin={"l": beside - 20, "t": above, "b": 60},
@@ -77,7 +76,8 @@ def matrix_figure(
         meta={
             "chosen": sum(choice is not None for choice in record["chosen"]),
             "least_pixels": beside + cells_pixels,
-            "row_names": [f"{index + 1}. {escape(names[index])}" for index in shown],
+            "names_pixels": beside - 20,
+            "row_names": _numbered(shown, [names[index] for index in shown]),
         },
     )
     return drawn
@@ -239,15 +239,14 @@ def _label(configuration: RoundConfiguration) -> str:
     )
 
 
-def _name_characters(cells_pixels: int) -> int:
-    """Return how long a name may be: it takes the room that the cells leave."""
-    room = CHART_PIXELS - cells_pixels - AXIS_PIXELS
-    return min(MOST_NAME, max(LEAST_NAME, int(room / NAME_LETTER_PIXELS)))
-
-
-def _short(name: str, length: int) -> str:
+def _short(name: str) -> str:
     """Cut in its middle: names that begin alike differ at their ends."""
-    return name if len(name) <= length else f"{name[: length // 2 - 1]}…{name[-length // 2 :]}"
+    half = NAME_CHARACTERS // 2
+    return name if len(name) <= NAME_CHARACTERS else f"{name[: half - 1]}…{name[-half:]}"
+
+
+def _numbered(shown: Sequence[int], names: Sequence[str]) -> list[str]:
+    return [f"{index + 1}. {escape(name)}" for index, name in zip(shown, names, strict=True)]
 
 
 def _grey_the_infeasible(drawn: go.Figure, scheme: str | None, *, columns: int, rows: int) -> None:
@@ -266,12 +265,13 @@ def _grey_the_infeasible(drawn: go.Figure, scheme: str | None, *, columns: int, 
 def _frame_the_chosen(drawn: go.Figure, cells: Sequence[tuple[int, int]]) -> None:
     """A white frame inside a black one: visible on every shade of cividis, in both schemes.
 
-    One path has the frames of all cells: each shape costs Plotly milliseconds, here and there.
+    One path has the frames of all cells: each shape costs Plotly milliseconds, here and there. The
+    frames lie inside their cells, since Plotly draws nothing beyond the last ones.
     """
     if not cells:
         return
     frames = "".join(
-        f"M{column - 0.46:g},{row - 0.44:g}H{column + 0.46:g}V{row + 0.44:g}H{column - 0.46:g}Z"
+        f"M{column - 0.38:g},{row - 0.4:g}H{column + 0.38:g}V{row + 0.4:g}H{column - 0.38:g}Z"
         for column, row in cells
     )
     for colour, width in (("#000000", 4), ("#ffffff", 2)):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
-from frontend.figures.base import empty_figure, figure, label_or_legend, step_line
+from frontend.figures.base import empty_figure, figure, label_or_legend, rule, step_line
 from frontend.figures.links import leads_to, round_address, zooms
 from frontend.figures.texts import escape
 from frontend.theme import gpu_colour, gpu_order
@@ -28,8 +28,13 @@ def prices_by_type(prices: Mapping[str, float | None]) -> dict[str, float]:
     }
 
 
-def prices_figure(rounds: Sequence[RoundOut], *, scheme: str | None) -> go.Figure:
-    """Step lines: round x price (objective per GPU), one per GPU type, from rounds in any order."""
+def prices_figure(
+    rounds: Sequence[RoundOut], *, scheme: str | None, shown: str | None = None
+) -> go.Figure:
+    """Step lines: round x price (objective per GPU), one per GPU type, from rounds in any order.
+
+    `shown`: the number of the round that is marked, if it is among them.
+    """
     priced = sorted((entry["number"], prices_by_type(entry["prices"] or {})) for entry in rounds)
     priced = [(number, prices) for number, prices in priced if prices]
     types = gpu_order(name for _, prices in priced for name in prices)
@@ -60,4 +65,6 @@ def prices_figure(rounds: Sequence[RoundOut], *, scheme: str | None) -> go.Figur
     label_or_legend(
         drawn, scheme, ends, span=highest if scarce else 1.0, x=(numbers[0], numbers[-1])
     )
+    if shown is not None and shown in map(str, numbers):
+        rule(drawn, scheme, x=float(shown), text="")
     return zooms(drawn)

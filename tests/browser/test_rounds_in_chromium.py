@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from itertools import pairwise
 from typing import Any
@@ -13,6 +14,13 @@ from browser.conftest import wait_until
 from browser.pages import wait_in_page
 
 pytestmark = pytest.mark.needs_chromium
+
+LABELS = "[...document.querySelectorAll('#round-matrix .ytick text')]"
+# What is shown beside the cells, without the whole names under the pointer.
+NAMES = f"""{LABELS}.map(label => [...label.childNodes]
+    .filter(part => part.nodeName !== 'title').map(part => part.textContent).join(''))"""
+NAMES_END = f"Math.max(...{LABELS}.map(label => label.getBoundingClientRect().right))"
+CELLS_BEGIN = "document.querySelector('#round-matrix .hm').getBoundingClientRect().left"
 
 
 @pytest.mark.long
@@ -41,6 +49,8 @@ def test_a_round_has_its_own_address_with_the_chosen_cells_framed(server: Any, i
 
     expect(page.locator("#round-note")).to_contain_text(f"round {latest['number']},")
     assert f"/rounds/{latest['number']}?cluster={server.cluster_id}" in page.url
+    expect(page.locator("#rounds-grid .ag-row.shown")).to_contain_text(str(latest["number"]))
+    expect(page.locator("#rounds-prices .shapelayer path")).to_have_count(1)
     chosen = [column for column in latest["record"]["chosen"] if column is not None]
     frames = page.locator("#round-matrix .layer-above .shapelayer path")
     expect(frames).to_have_count(2)
@@ -84,6 +94,26 @@ def test_the_matrix_of_a_round_has_its_height_when_its_address_is_opened(
     page.wait_for_selector("#round-matrix .shapelayer path", state="attached")
 
     wait_in_page(page, "document.querySelector('#round-matrix').clientHeight > 200")
+
+
+def test_names_beside_the_matrix_take_the_room_that_there_is(server: Any, inside: Any) -> None:
+    name = "a-name-of-forty-letters-&-<b>bold</b>-01"
+    job = server.client.submit_job({"name": name, "model": "imagenet"})
+
+    def is_decided() -> bool:
+        record = server.client.round(server.cluster_id)["record"]
+        return record is not None and name in record["job_names"]
+
+    wait_until(is_decided, "a round with the job")
+    inside.page.set_viewport_size({"width": 1920, "height": 1080})
+    page = inside.follow(f"{server.url}/rounds")
+    whole = f"{NAMES}.some(label => label.endsWith({json.dumps(name)}))"
+    cut = f"{NAMES}.some(label => /a-name-of-.*….*bold<.b>-01$/.test(label))"
+    for width, shown in ((1920, whole), (1280, cut), (1920, whole)):
+        page.set_viewport_size({"width": width, "height": 1080})
+        wait_in_page(page, shown)
+        wait_in_page(page, f"{NAMES_END} <= {CELLS_BEGIN} + 1")
+    server.client.cancel_job(job["id"])
 
 
 def test_every_label_of_the_matrix_can_be_read_on_a_phone(server: Any, inside: Any) -> None:

@@ -99,6 +99,7 @@ def _list_side() -> html.Div:
         "rounds-grid",
         COLUMNS,
         height="max(248px, calc((100vh - 250px) * 0.56))",
+        options={"rowClassRules": {"shown": "params.data.shown"}},
         getRowId="params.data.number",
     )
     prices = graph("rounds-prices", height="max(190px, calc((100vh - 250px) * 0.44))")

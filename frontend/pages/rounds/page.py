@@ -148,8 +148,12 @@ async def show(
     drawn = by_part(
         {
             "told": lambda: None if rounds()["items"] else empty_state(*NO_ROUND, action=_health()),
-            "rows": lambda: [row_of(entry, cluster_id) for entry in rounds()["items"]],
-            "prices": lambda: prices_figure(rounds()["items"], scheme=scheme),
+            "rows": lambda: [
+                row_of(entry, cluster_id, shown=number) for entry in rounds()["items"]
+            ],
+            "prices": lambda: prices_figure(
+                rounds()["items"], scheme=scheme, shown=None if asked == LATEST else number
+            ),
         },
         failed={
             "told": error_state,

@@ -18,8 +18,10 @@ from maat.api.rounds import RoundDetailOut, RoundOut
 PROVED = 1e-9  # a gap that is a rounding: the optimum is proved
 
 
-def row_of(entry: RoundOut, cluster_id: str) -> dict[str, str]:
+def row_of(entry: RoundOut, cluster_id: str, *, shown: str) -> dict[str, object]:
+    """Return the row of a round; the one that is `shown` is marked."""
     return {
+        "shown": str(entry["number"]) == shown,
         "number": str(entry["number"]),
         "href": path_to(f"/rounds/{entry['number']}", cluster=cluster_id),
         "at": clock(entry["at"]).rsplit(" ", 1)[-1],
