@@ -30,6 +30,7 @@ def test_a_link_to_a_round_opens_that_round(server: Any, inside: Any) -> None:
     page = inside.follow(f"{server.url}/rounds/{number}")
 
     expect(page.locator("#round-note")).to_contain_text(f"round {number},")
+    expect(page.locator("#rounds-grid .ag-row.shown")).to_be_in_viewport()
     expect(page.locator("#round-facts")).to_contain_text("Policy")
     assert inside.witness.errors == []
 

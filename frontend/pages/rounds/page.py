@@ -71,6 +71,7 @@ def register(app: Dash, api: Api) -> None:
         output={
             "told": Output(placeholder_id("rounds-grid"), "children"),
             "rows": Output("rounds-grid", "rowData"),
+            "row": Output("rounds-grid", "scrollTo"),
             "prices": Output("rounds-prices", "figure"),
             "note": Output("round-note", "children"),
             "verdict": Output("round-verdict", "children"),
@@ -171,6 +172,7 @@ async def show(
     title = f"Round {number}" if asked != LATEST else None
     return {
         **drawn,
+        **({"row": {"rowId": number}} if title else {}),
         **_drawn(found.answer, scheme, page or 1, sought or "", order, follows=asked == LATEST),
         "shown": wanted,
         "title": title,
