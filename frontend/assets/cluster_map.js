@@ -266,7 +266,8 @@
             box.appendChild(make('div', 'caption', `tenant ${stretch.tenant}`));
         }
         const left = Math.min(at.left, window.innerWidth - box.offsetWidth - 8);
-        const above = at.top - box.offsetHeight - 6;
+        const node = link.closest('.gpu-node').getBoundingClientRect(); // its name stays in sight
+        const above = node.top - box.offsetHeight - 6;
         box.style.left = `${Math.max(8, left)}px`;
         box.style.top = `${above > 0 ? above : at.bottom + 6}px`;
     }

@@ -1,7 +1,7 @@
 /* Keeps the focus. A control loses it when it is drawn again: the new control that does the same
    gets it. One that is switched off while its press is answered gets it back. When a dialog
-   closes, its opener gets it; where nothing is left, or on another page, the page's content. A
-   focus that the reader moved stays moved. */
+   closes, its opener gets it; where nothing is left, or on another page, the page's content, as
+   after a link of the navigation. A focus that the reader moved stays moved. */
 (() => {
     'use strict';
 
@@ -96,6 +96,12 @@
         maat.focusField(button.dataset.focus, window.location.pathname);
     });
     document.addEventListener('pointerdown', () => { awaited = null; });
+
+    /* A link of the navigation that is pressed by a key leads into its page. */
+    document.addEventListener('click', (event) => {
+        const isByKey = event.detail === 0 && maat.around(event.target, '.nav-link');
+        if (isByKey) { setTimeout(() => document.getElementById('content').focus(), 0); }
+    });
 
     new MutationObserver(() => {
         restore();

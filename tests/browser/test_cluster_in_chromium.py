@@ -55,6 +55,11 @@ def test_the_job_under_the_pointer_stays_lit_and_is_named_whole(page: Page) -> N
         "[...document.querySelectorAll('#cluster-map .lit')].map(link => link.href)"
     )
     assert len(set(lit)) == 1
+    node = page.locator("#cluster-map .gpu-node:has(.lit) .gpu-node-name").first.bounding_box()
+    tip = page.locator("#gpu-tip").bounding_box()
+    assert node is not None
+    assert tip is not None
+    assert tip["y"] + tip["height"] <= node["y"] or node["y"] + node["height"] <= tip["y"]
     page.hover(".page-title")
     expect(page.locator("#gpu-tip")).to_be_hidden()
     expect(page.locator("#cluster-map .lit")).to_have_count(0)

@@ -95,6 +95,18 @@ def test_a_job_is_submitted_found_and_cancelled_by_keys(server: Any, tab: Any) -
     assert server.client.job(job_id)["cancel_requested"]
 
 
+def test_a_link_of_the_navigation_leads_into_its_page(server: Any, tab: Any) -> None:
+    page = tab.open(server.url)
+    page.locator("#overview-map .gpu-node").first.wait_for()
+    page.locator(".nav-link", has_text="Jobs").focus()
+
+    page.keyboard.press("Enter")
+    page.locator("#jobs-grid .ag-row a").first.wait_for()
+
+    assert page.evaluate("document.activeElement.id") == "content"
+    tab_to(page, "#content :is(a, button)")
+
+
 @pytest.mark.long
 def test_policies_are_compared_by_keys(laboratory: Any, tab: Any) -> None:
     made = laboratory.client.simulate(
