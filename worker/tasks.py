@@ -106,9 +106,9 @@ def dispatch() -> None:
         preview_round.delay(preview_id)
     for forecast_id in what_if.waiting_questions(database()):
         answer_what_if.delay(forecast_id)
-    for cluster_id in forecasts.due_clusters(database()):
-        if not demo.is_in_its_history(database(), cluster_id):
-            forecast_cluster.apply_async((cluster_id,), expires=DISPATCH_SECONDS)
+    for due in forecasts.due_clusters(database()):
+        if not demo.is_in_its_history(database(), due.cluster_id):
+            forecast_cluster.apply_async((due.cluster_id,), expires=DISPATCH_SECONDS)
 
 
 @app.task(name=PREVIEW_ROUND)  # type: ignore[untyped-decorator]

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from backend.clusters.models import Cluster
-from backend.forecasts.models import ClusterForecast, rested_at
+from backend.forecasts.models import ClusterForecast, rested_at, rested_for_new_jobs_at
 from backend.jobs.dependencies import hold_of
 from backend.jobs.models import Job
 from backend.operations.models import OperationState
@@ -47,7 +47,11 @@ def what_is_coming(
         return Coming("coming", f"{words} {_next(row, now)}")
     if row.made_seconds is not None and row.made_seconds > job.submitted_seconds:
         return Coming("not-known", _CANNOT)
-    return Coming("coming", f"Not forecast yet: the job came after the last one. {_next(row, now)}")
+    if row.started_at > job.created_at:
+        return Coming("coming", f"Not forecast yet. {_next(row, now)}")
+    soon = rested_for_new_jobs_at(row)
+    words = _at(soon, now, otherwise="It has its first one within seconds.")
+    return Coming("coming", f"Not forecast yet: the job came after the last one. {words}")
 
 
 def held_by(forerunner: Job) -> Coming:
@@ -58,9 +62,12 @@ def held_by(forerunner: Job) -> Coming:
 
 
 def _next(row: ClusterForecast, now: datetime) -> str:
-    due = rested_at(row)
+    return _at(rested_at(row), now, otherwise="The next one begins after the next round.")
+
+
+def _at(due: datetime | None, now: datetime, *, otherwise: str) -> str:
     if due is None or due <= now:
-        return "The next one begins after the next round."
+        return otherwise
     seconds = max(round((due - now) / timedelta(seconds=1)), 1)
     return f"The next one begins in about {seconds} s, at {_clock(due)}."
 

@@ -20,7 +20,8 @@ class ClusterForecast(SQLModel, table=True):
 
     `state`: queued, running, succeeded or failed; `detail`: why it failed. `round_number`: the last
     round that it follows; `made_seconds`: cluster time, `draws`: how many were played.
-    `compute_seconds`: the CPU time that it took. The moments (`*_at`) are wall time.
+    `compute_seconds`: the CPU time that it took. The moments (`*_at`) are wall time. `first_at`,
+    `first_seconds`: when the last first forecasts of new jobs were made, and their CPU time.
     """
 
     __tablename__ = "cluster_forecasts"
@@ -35,10 +36,13 @@ class ClusterForecast(SQLModel, table=True):
     started_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
     heartbeat_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
     finished_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    first_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    first_seconds: float = 0.0
 
 
 REST = 3.0
-"""After a forecast a cluster has none for so many times the CPU time that it took."""
+"""After a forecast a cluster has none for so many times the CPU time that it took; after first
+forecasts of new jobs, no others of these."""
 
 
 def rested_at(row: ClusterForecast) -> datetime | None:
@@ -46,6 +50,13 @@ def rested_at(row: ClusterForecast) -> datetime | None:
     if row.finished_at is None:
         return None
     return row.finished_at + timedelta(seconds=REST * row.compute_seconds)
+
+
+def rested_for_new_jobs_at(row: ClusterForecast) -> datetime | None:
+    """Return from when on jobs that have come since may get a first forecast; None: at once."""
+    if row.first_at is None:
+        return None
+    return row.first_at + timedelta(seconds=REST * row.first_seconds)
 
 
 class JobForecastRow(SQLModel, table=True):

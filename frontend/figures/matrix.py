@@ -22,8 +22,8 @@ EMPTY_PIXELS = 300  # nothing else gives an empty matrix its height
 LABEL_CHARACTERS = 36  # that stand apart beside one another where the page is 1280 px wide
 # Pixels of an upright label, of a letter of one that lies, and of the words above all labels.
 UPRIGHT_PIXELS, LETTER_PIXELS, TITLE_PIXELS = 15, 8, 250
-# Pixels of a letter of a label above the cells, and of what stands beside the names: the axis' word,
-# the numbers, the edge.
+# Pixels of a letter of a label above the cells, and of what stands beside the names: the word of
+# the axis, the numbers, the edge.
 LABEL_LETTER_PIXELS, AXIS_PIXELS = 6.7, 85
 NAME_CHARACTERS = 22  # at least; assets/chart_names.js gives names the room that a page has
 

@@ -176,8 +176,13 @@ def test_a_job_without_a_forecast_says_what_is_under_way_and_since_when(
     early = told(started_at=now - timedelta(hours=1))
     assert "from before the job; the one after it has the job" in early["sentence"]
 
-    resting = told(state="succeeded", finished_at=now + timedelta(seconds=600), made_seconds=-1.0)
-    assert "the job came after the last one. The next one begins in about 6" in resting["sentence"]
+    rests = {"finished_at": now + timedelta(seconds=600), "first_at": now + timedelta(seconds=300)}
+    resting = told(state="succeeded", made_seconds=-1.0, **rests)
+    assert "the job came after the last one. The next one begins in about 3" in resting["sentence"]
+    rested = told(first_at=now - timedelta(seconds=1))
+    assert "It has its first one within seconds." in rested["sentence"]
+    missed = told(started_at=utc_now() + timedelta(seconds=1))
+    assert "Not forecast yet. The next one begins in about 6" in missed["sentence"]
     assert "begins after the next round" in told(finished_at=now - timedelta(hours=1))["sentence"]
     failed = told(state="failed", detail="It took longer than 60 CPU s, or was put off.")
     assert "the last one failed. It took longer than 60 CPU s" in failed["sentence"]

@@ -121,7 +121,7 @@ def test_a_forecast_is_due_after_a_round_and_kept_for_every_job(database: Databa
     first = submit_rigid(database, cluster_id)
     second = submit_rigid(database, cluster_id, submitted_seconds=1.0)
     step_at(database, cluster_id, 30.0)
-    assert work.due_clusters(database) == [cluster_id]
+    assert work.due_clusters(database) == [work.Due(cluster_id, of_all=True)]
 
     found = work.work_out(database, cluster_id)
 
@@ -401,6 +401,35 @@ def test_jobs_without_a_forecast_have_a_first_one_of_few_draws_that_promises_not
     assert rows[second].draws == work.FIRST_DRAWS
 
 
+def test_a_job_that_comes_while_forecasts_rest_has_a_first_one_soon(database: Database) -> None:
+    cluster_id = make_fifo(database)
+    first = submit_rigid(database, cluster_id, work_scale=50.0)
+    step_at(database, cluster_id, 30.0)
+    work.work_out(database, cluster_id)
+    with database.session_scope() as session:
+        session.get_one(ClusterForecast, cluster_id).compute_seconds = 100.0
+    step_at(database, cluster_id, 90.0)
+    assert work.due_clusters(database) == []
+    made = forecasts_of(database)[first]
+
+    second = submit_rigid(database, cluster_id, submitted_seconds=80.0)
+    with database.session_scope() as session:
+        session.get_one(ClusterForecast, cluster_id).first_seconds = 100.0
+    assert work.due_clusters(database) == []
+    with database.session_scope() as session:
+        session.get_one(ClusterForecast, cluster_id).first_seconds = 0.0
+    assert work.due_clusters(database) == [work.Due(cluster_id, of_all=False)]
+    assert work.work_out_if_due(database, cluster_id) is None
+
+    rows, row = forecasts_of(database), row_of(database, cluster_id)
+    assert rows[second].draws == work.FIRST_DRAWS
+    assert rows[first].made_seconds == made.made_seconds
+    assert {one.job_id for one in promises_of(database)} == {first}
+    assert (row.round_number, row.compute_seconds) == (1, 100.0)
+    assert row.first_seconds > 0
+    assert work.due_clusters(database) == []
+
+
 def test_a_large_cluster_has_a_first_forecast_of_as_many_draws_as_there_is_time_for(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -470,7 +499,7 @@ def test_it_rests_three_times_as_long_as_it_worked(database: Database) -> None:
         row = session.get_one(ClusterForecast, cluster_id)
         row.finished_at = utc_now() - timedelta(seconds=301)
         session.add(row)
-    assert work.due_clusters(database) == [cluster_id]
+    assert work.due_clusters(database) == [work.Due(cluster_id, of_all=True)]
 
 
 def test_a_policy_that_fails_costs_the_forecast_and_no_more(

@@ -93,7 +93,9 @@ def unknown_of(
     lives, curves = _lives(session, cluster, models)
     history = History(lives, (), arrivals, stand_for, running)
     went = _went(session, ended, history, curves=curves, specs=specs, shape=shape)
-    return Unknown(replace(history, ended=went), seed=0, round_delays=_round_delays(session, cluster))
+    return Unknown(
+        replace(history, ended=went), seed=0, round_delays=_round_delays(session, cluster)
+    )
 
 
 def _round_delays(session: Session, cluster: ClusterRow) -> list[float]:

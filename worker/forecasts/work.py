@@ -1,10 +1,11 @@
 """Works out the forecast of a cluster after its rounds, and stores it. Knows no broker.
 
 A row of ClusterForecast is the queue: one worker has it at a time, and what a worker that died had
-claimed another one claims after a while. Then it rests three times as long as it worked, so that
-those of a cluster take a quarter of a core at most, and all of them never more than one. The
-clusters of a process take turns of some CPU seconds, so that a large one keeps none waiting for
-long; all stand still while the process answers a question.
+claimed another one claims after a while. Then it rests three times as long as it worked; jobs that
+come meanwhile get first forecasts, which rest three times as long too. So those of a cluster take
+half a core at most, and all of them never more than one. The clusters of a process take turns of
+some CPU seconds, so that a large one keeps none waiting for long; all stand still while the process
+answers a question.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import datetime
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
@@ -22,10 +24,11 @@ from sqlmodel import Session, col
 from backend.clocktime import utc_now
 from backend.database import Database
 from backend.forecasts.models import REST
-from backend.models import Cluster, ClusterForecast, OperationState
+from backend.models import Cluster, ClusterForecast, JobForecastRow, OperationState
 from backend.models import Job as JobRow
 from maat.forecasting.forecast import Forecast, OutOfTime, forecast
 from maat.forecasting.present import Present
+from maat.scheduling.job import JobId
 from worker.executors.simulated_state import fit_once
 from worker.forecasts.keeping import jobs_without, keep, keep_first
 from worker.forecasts.pacing import pacing_of, quick_pacing_of
@@ -52,10 +55,19 @@ _LOCK = threading.Lock()  # of _UNDER_WAY
 ROWS = WorkQueue(ClusterForecast, key=col(ClusterForecast.cluster_id))
 
 
-def due_clusters(database: Database) -> list[str]:
-    """Return the clusters with a round after their last forecast, and a job that has not ended.
+@dataclass(frozen=True)
+class Due:
+    """A cluster whose forecast is due: of all its jobs, or a first one of those that have come."""
 
-    The one that has waited longest comes first.
+    cluster_id: str
+    of_all: bool
+
+
+def due_clusters(database: Database) -> list[Due]:
+    """Return the clusters with a job that has not ended, and a round after their last forecast.
+
+    While they rest after it: those with a job that came since then. The one that has waited longest
+    comes first.
     """
     now = utc_now()
     latest = col(Cluster.next_round_number) - 1
@@ -63,25 +75,35 @@ def due_clusters(database: Database) -> list[str]:
     active = sa.exists().where(
         col(JobRow.cluster_id) == col(Cluster.id), col(JobRow.finished_seconds).is_(None)
     )
-    columns = (col(ClusterForecast.finished_at), col(ClusterForecast.compute_seconds))
+    came = active.where(
+        col(JobRow.created_at) >= col(ClusterForecast.started_at),
+        ~sa.exists().where(col(JobForecastRow.job_id) == col(JobRow.id)),
+    )
+    rests = (
+        (col(ClusterForecast.finished_at), col(ClusterForecast.compute_seconds)),
+        (col(ClusterForecast.first_at), col(ClusterForecast.first_seconds)),
+    )
     statement = (
-        sa.select(col(Cluster.id), *columns)
+        sa.select(col(Cluster.id), latest > made, came, *rests[0], *rests[1])
         .outerjoin(ClusterForecast, col(ClusterForecast.cluster_id) == col(Cluster.id))
-        .where(~col(Cluster.paused), latest > made, active)
+        .where(~col(Cluster.paused), active, sa.or_(latest > made, came))
         .order_by(col(ClusterForecast.finished_at).nulls_first(), col(Cluster.id))
     )
     with database.session_scope(writes=False) as session:
         rows = session.execute(statement).all()
-    return [
-        cluster_id
-        for cluster_id, finished_at, seconds in rows
-        if finished_at is None or _has_rested(now - finished_at, seconds)
-    ]
+    found = []
+    for cluster_id, has_round, has_new, *rested in rows:
+        of_all = has_round and _has_rested(now, *rested[:2])
+        if of_all or (has_new and _has_rested(now, *rested[2:])):
+            found.append(Due(cluster_id, of_all))
+    return found
 
 
-def _has_rested(since: timedelta, seconds: float) -> bool:
+def _has_rested(now: datetime, since: datetime | None, seconds: float) -> bool:
     """Whether enough time has passed; an end of the future is from before a clock was set back."""
-    passed = since.total_seconds()
+    if since is None:
+        return True
+    passed = (now - since).total_seconds()
     return passed < 0 or passed >= REST * seconds
 
 
@@ -113,7 +135,13 @@ def begin(database: Database, cluster_id: str) -> threading.Thread:
 
 def work_out_if_due(database: Database, cluster_id: str) -> Forecast | None:
     """Work it out unless another message did since this one was sent."""
-    return work_out(database, cluster_id) if cluster_id in due_clusters(database) else None
+    due = next((one for one in due_clusters(database) if one.cluster_id == cluster_id), None)
+    if due is None:
+        return None
+    if due.of_all:
+        return work_out(database, cluster_id)
+    _of_new_jobs(database, due)
+    return None
 
 
 def work_out(database: Database, cluster_id: str, *, turns: Turns = TURNS) -> Forecast | None:
@@ -131,14 +159,11 @@ def work_out(database: Database, cluster_id: str, *, turns: Turns = TURNS) -> Fo
     look = _looking(begun, turns)
     try:
         with ROWS.working_on(database, claim), turns.forecast():
-            with database.session_scope(writes=False) as session:
-                reading = read(session, session.get_one(Cluster, cluster_id))
-                without = jobs_without(session, cluster_id)
+            reading, without = _read(database, cluster_id)
             if reading is not None:
                 values["round_number"] = reading.round_number
                 present = reading.present()
-                if without & set(present.job_ids):
-                    _store_first(database, claim, first_forecast(reading, present, look), reading)
+                _make_first(database, claim, reading, present, without, look)
                 found = worked_out(reading, present, look)
     except OutOfTime:
         values["detail"] = _too_long(present)
@@ -150,6 +175,34 @@ def work_out(database: Database, cluster_id: str, *, turns: Turns = TURNS) -> Fo
         database, claim, found, reading, values | {"compute_seconds": time.thread_time() - begun}
     )
     return found
+
+
+def _of_new_jobs(database: Database, due: Due, *, turns: Turns = TURNS) -> None:
+    """Make first forecasts of the jobs that have none; the others keep theirs."""
+    claim = _claim(database, due.cluster_id)
+    if claim is None:
+        return
+    begun = time.thread_time()
+    try:
+        with ROWS.working_on(database, claim), turns.forecast():
+            reading, without = _read(database, due.cluster_id)
+            if reading is not None:
+                look = _looking(begun, turns)
+                _make_first(database, claim, reading, reading.present(), without, look)
+    except OutOfTime:
+        log.info("the new jobs of cluster %s have no first forecast in time", due.cluster_id)
+    except Exception:
+        log.exception("the new jobs of cluster %s have no first forecast", due.cluster_id)
+    finally:
+        with database.session_scope() as session:
+            ROWS.give_back(session, claim)
+
+
+def _read(database: Database, cluster_id: str) -> tuple[Reading | None, set[JobId]]:
+    """Return the cluster as it is, and its jobs that have no forecast."""
+    with database.session_scope(writes=False) as session:
+        reading = read(session, session.get_one(Cluster, cluster_id))
+        return reading, jobs_without(session, cluster_id)
 
 
 def first_forecast(reading: Reading, present: Present, look: Callable[[], object]) -> Forecast:
@@ -224,7 +277,27 @@ def _too_long(present: Present | None) -> str:
     return f"To play {jobs} took longer than {MOST_SECONDS:g} CPU s."
 
 
-def _store_first(database: Database, claim: Claim, found: Forecast, reading: Reading) -> None:
+def _make_first(
+    database: Database,
+    claim: Claim,
+    reading: Reading,
+    present: Present,
+    without: set[JobId],
+    look: Callable[[], object],
+) -> None:
+    """Make and store first forecasts of these jobs. Raises OutOfTime, and what a policy raises."""
+    if not without & set(present.job_ids):
+        return
+    begun = time.thread_time()
+    try:
+        found = first_forecast(reading, present, look)
+    except Exception:
+        begun -= FAULT_SECONDS
+        raise
+    finally:
+        rest = {"first_at": utc_now(), "first_seconds": time.thread_time() - begun}
+        with database.session_scope() as session:
+            ROWS.beat(session, claim, **rest)
     with database.session_scope() as session:
         if ROWS.beat(session, claim):
             keep_first(session, claim.key, found, round_number=reading.round_number)
