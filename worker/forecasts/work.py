@@ -93,7 +93,7 @@ def due_clusters(database: Database) -> list[Due]:
         rows = session.execute(statement).all()
     found = []
     for cluster_id, has_round, has_new, *rested in rows:
-        of_all = has_round and _has_rested(now, *rested[:2])
+        of_all = bool(has_round) and _has_rested(now, *rested[:2])
         if of_all or (has_new and _has_rested(now, *rested[2:])):
             found.append(Due(cluster_id, of_all))
     return found
@@ -163,7 +163,7 @@ def work_out(database: Database, cluster_id: str, *, turns: Turns = TURNS) -> Fo
             if reading is not None:
                 values["round_number"] = reading.round_number
                 present = reading.present()
-                _make_first(database, claim, reading, present, without, look)
+                _make_first(database, claim, reading, present, without, look, begun=begun)
                 found = worked_out(reading, present, look)
     except OutOfTime:
         values["detail"] = _too_long(present)
@@ -187,8 +187,8 @@ def _of_new_jobs(database: Database, due: Due, *, turns: Turns = TURNS) -> None:
         with ROWS.working_on(database, claim), turns.forecast():
             reading, without = _read(database, due.cluster_id)
             if reading is not None:
-                look = _looking(begun, turns)
-                _make_first(database, claim, reading, reading.present(), without, look)
+                look, present = _looking(begun, turns), reading.present()
+                _make_first(database, claim, reading, present, without, look, begun=begun)
     except OutOfTime:
         log.info("the new jobs of cluster %s have no first forecast in time", due.cluster_id)
     except Exception:
@@ -284,11 +284,15 @@ def _make_first(
     present: Present,
     without: set[JobId],
     look: Callable[[], object],
+    *,
+    begun: float,
 ) -> None:
-    """Make and store first forecasts of these jobs. Raises OutOfTime, and what a policy raises."""
+    """Make and store first forecasts of these jobs. Raises OutOfTime, and what a policy raises.
+
+    `begun`: the CPU time at which the work on the claim began.
+    """
     if not without & set(present.job_ids):
         return
-    begun = time.thread_time()
     try:
         found = first_forecast(reading, present, look)
     except Exception:
