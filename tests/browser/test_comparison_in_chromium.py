@@ -95,7 +95,7 @@ def test_gpu_hours_stand_by_model_and_type_and_decisions_by_policy(comparison: P
         "sia + whole-node",
         "fifo + packed-sticky",
     }
-    assert "milliseconds" in axes(comparison, "simulation-decisions")[0]
+    assert axes(comparison, "simulation-decisions")[0] == "Decision time per round (ms)"
 
 
 def test_failures_stand_in_the_comparison_and_every_figure_says_what_it_means(

@@ -162,6 +162,7 @@ def test_gpus_are_reserved_and_the_reservation_removed(server: Any, inside: Any)
     remove = page.get_by_role("button", name="Remove the reservation of")
     expect(remove).to_have_count(1)
     press_while_redrawn(page, "[aria-label^='Remove the reservation']", "cluster-reserved.children")
+    page.get_by_role("dialog").get_by_role("button", name="Remove").click()
 
     expect(remove).to_have_count(0)
 
