@@ -241,6 +241,32 @@ def test_what_another_page_shows_is_asked_for_once_and_before_that_page_is_drawn
     assert tab.witness.errors == []
 
 
+def test_a_page_is_asked_for_once_while_the_pointer_rests_on_its_link(
+    server: Any, tab: Any
+) -> None:
+    without_beats(tab.page)
+    page = tab.open(server.url)
+    page.locator("#overview-map .gpu-node").first.wait_for()
+    link = page.locator(".nav-link", has_text="Jobs")
+    asked = list[str]()
+    page.on("request", lambda request: asked.append(call_of(request)))
+
+    def count(output: str) -> int:
+        return sum(output in one for one in asked)
+
+    with page.expect_request(lambda request: "_pages_content" in call_of(request)):
+        link.hover()
+    assert count("jobs-grid.getRowsResponse") == 0
+    with page.expect_request(lambda request: "jobs-grid.getRowsResponse" in call_of(request)):
+        page.mouse.down()
+    assert page.locator("#jobs-grid").count() == 0
+    page.mouse.up()
+    page.locator("#jobs-grid .ag-row a").first.wait_for()
+
+    assert count("_pages_content") == 1
+    assert count("jobs-grid.getRowsResponse") == 1
+
+
 def test_a_page_asks_nothing_of_its_buttons_before_somebody_presses_one(
     server: Any, tab: Any
 ) -> None:
