@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, CDPSession, Page
 
 PATIENCE_SECONDS = 120.0
 QUIET_MILLISECONDS = 1500
+REST_MILLISECONDS, PRESS_MILLISECONDS = 100, 80
 _OBSERVED = """
 window.longTasks = [];
 new PerformanceObserver(seen => seen.getEntries().forEach(
@@ -70,13 +71,30 @@ class Visitor:
         return self._awaited(wanted, before)
 
     def follow(self, path: str, wanted: Wanted) -> Shown:
-        """Go to another page of Maat as a link leads to it."""
+        """Go to another page of Maat by its link: the time counts from the release of the button.
+
+        The pointer has rested on the link before, and presses the button for a while. A page
+        without a link in the navigation is gone to at once.
+        """
         self.page.wait_for_timeout(QUIET_MILLISECONDS)
         before = _cpu_seconds(self.session)
+        link = self.page.locator(f".nav-link[href='{path}']")
+        if not link.count():
+            self.page.evaluate(
+                "([path, wanted]) => { maat.go(path); window.await(wanted); }",
+                [path, [list(one) for one in wanted]],
+            )
+            return self._awaited(wanted, before)
         self.page.evaluate(
-            "([path, wanted]) => { maat.go(path); window.await(wanted); }",
-            [path, [list(one) for one in wanted]],
+            "wanted => document.addEventListener('click', () => window.await(wanted),"
+            " { capture: true, once: true })",
+            [list(one) for one in wanted],
         )
+        link.hover()
+        self.page.wait_for_timeout(REST_MILLISECONDS)
+        self.page.mouse.down()
+        self.page.wait_for_timeout(PRESS_MILLISECONDS)
+        self.page.mouse.up()
         return self._awaited(wanted, before)
 
     def stay(self, seconds: float) -> tuple[list[float], list[float]]:

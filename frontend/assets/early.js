@@ -13,6 +13,7 @@
     const SETTLED = ['scheme.data', 'cluster-select.value', 'here.pathname'];
     const REST_MILLISECONDS = 40; // a pointer that passes over a link asks for nothing
     const PRESS_MILLISECONDS = 1000;
+    const PAGE_LINK = '.nav-link[id]'; // others leave the pages
     const answers = new Map(); // what a call says: its answer, and when it was asked for
     let callbacks = [];
 
@@ -122,12 +123,12 @@
 
     let rests = null;
     document.addEventListener('pointerover', (event) => {
-        const link = maat.around(event.target, '.nav-link');
+        const link = maat.around(event.target, PAGE_LINK);
         clearTimeout(rests);
         if (link) { rests = setTimeout(() => layoutBehind(link), REST_MILLISECONDS); }
     });
     document.addEventListener('pointerdown', (event) => {
-        const link = event.button === 0 && maat.around(event.target, '.nav-link');
+        const link = event.button === 0 && maat.around(event.target, PAGE_LINK);
         if (link) { pageBehind(link).catch(() => {}); } // a call that fails is made again
     });
 })();
