@@ -50,7 +50,10 @@ def record_seen(record: Record, sight: Sight) -> dict[str, Any]:
 
 
 def _beside(record: Record, others: frozenset[int]) -> dict[str, Any]:
-    """Return what each row could have had instead, and what its reasons say of that, by row."""
+    """Return what each row could have had instead, and why it has what it has, by row.
+
+    The evidence of a job that waits names GPUs too: those that it waits for.
+    """
     columns = {
         (one["gpu_type"], one["gpu_count"]): column
         for column, one in enumerate(record["configurations"])
@@ -60,7 +63,11 @@ def _beside(record: Record, others: frozenset[int]) -> dict[str, Any]:
         {} if row in others else reasons.get(job_id, {}).get("evidence", {})
         for row, job_id in enumerate(record["job_ids"])
     ]
-    choices = [choice_of(one) for one in evidence]
+    granted = record.get("grants", {})
+    choices = [
+        choice_of(one) if job_id in granted else None
+        for job_id, one in zip(record["job_ids"], evidence, strict=True)
+    ]
     return {
         **{
             name: [

@@ -25,6 +25,20 @@
         return call;
     }
 
+    /* The answer to a call that is lost. Dash frees the button that was pressed after an answer of
+       an error, not where there is none. */
+    function lost(body) {
+        if (maat.isPress(body)) {
+            const title = '⚠ This press did not arrive: Maat does not answer';
+            const closeButtonProps = { 'aria-label': 'Close this notice' };
+            maat.setProps('notices', { sendNotifications: [{
+                action: 'show', title, message: 'Press again once it answers.', color: 'red',
+                autoClose: 10000, closeButtonProps,
+            }] });
+        }
+        return new Response(null, { status: 503 });
+    }
+
     /* The page sends every call through this (index.py). */
     maat.answerTo = async (body, post) => {
         if (maat.isNoPress(body)) { return maat.nothingChanges(); }
@@ -38,7 +52,7 @@
             } catch (unreachable) {
                 early = null;
                 call.isLost = true;
-                if (!isRepeated(call)) { throw unreachable; }
+                if (!isRepeated(call)) { return lost(body); }
                 await new Promise((answered) => { waiting.push(answered); });
                 if (!calls.has(call)) { throw unreachable; }
             }

@@ -15,6 +15,8 @@
             (name) => PRESS.test(name) && values.has(name) && !values.get(name));
     };
 
+    maat.isPress = (body) => JSON.parse(body).changedPropIds.some((name) => PRESS.test(name));
+
     /* As Dash's service says that nothing changes. */
     maat.nothingChanges = () => new Response(null, { status: 204 });
 })();

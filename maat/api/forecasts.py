@@ -184,7 +184,8 @@ class SlowedOut(TypedDict):
 class SideOut(TypedDict):
     """All jobs that have not ended, by P50. `later`: how many have no end within 14 days.
 
-    Means are of those that have one.
+    Means are of the jobs that have such a time before and after. `last_end_seconds`: null if a job
+    has no end within 14 days, or there is none.
     """
 
     jobs: int

@@ -245,8 +245,9 @@ def _slowed_row(row: Any) -> tuple[str, ...]:
 
 
 def _side_row(name: str, side: SideOut) -> tuple[str, ...]:
-    times = (side["mean_start_seconds"], side["mean_end_seconds"], side["last_end_seconds"])
-    return (name, str(side["jobs"]), *map(_mean, times), str(side["later"]))
+    means = map(_mean, (side["mean_start_seconds"], side["mean_end_seconds"]))
+    last = _duration(side["last_end_seconds"]) if side["jobs"] else "-"
+    return (name, str(side["jobs"]), *means, last, str(side["later"]))
 
 
 def _mean(seconds: float | None) -> str:

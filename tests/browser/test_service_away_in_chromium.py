@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -118,6 +119,13 @@ def test_who_is_far_down_a_page_sees_that_the_service_is_away(lone: Server, tab:
         assert page.evaluate("scrollY") > 0
         expect(page.locator("#submit-button")).to_be_in_viewport()
         expect(page.locator("#away .state-title")).to_be_in_viewport()
+        expect(page.get_by_text("This press did not arrive")).to_be_visible()
+        expect(page.locator("#submit-button")).to_be_enabled()
+
+    expect(page.locator("#away")).to_be_hidden()
+    page.locator("#submit-button").click()
+    expect(page).to_have_url(re.compile(r"/jobs/job_\w+"))
+    assert [job["name"] for job in lone.client.jobs()["items"]].count("unheard") == 1
 
 
 @pytest.mark.long

@@ -14,6 +14,10 @@ from backend.models import (
     OperationState,
     WhatIf,
 )
+from maat.forecasting.draws import Grounds
+from maat.forecasting.forecast import Forecast, JobForecast, Quantiles
+from maat.forecasting.play import Played
+from maat.vocabulary import ForecastBasis
 from worker.forecasts import what_if
 
 
@@ -38,6 +42,25 @@ def test_a_drained_node_puts_off_what_ran_on_it(database: Database) -> None:
     before, after = result["times"][job_id]
     assert after["end_p50"] - before["end_p50"] > 60
     assert (before["holds_gpus"], before["start_p50"]) == (True, None)
+
+
+def test_a_job_that_ends_within_the_horizon_in_one_state_alone_counts_in_no_mean() -> None:
+    def found(**ends: float | None) -> Forecast:
+        jobs = {
+            job_id: JobForecast(
+                job_id, None, Quantiles(end, end), (), Grounds(ForecastBasis.WORK, 0)
+            )
+            for job_id, end in ends.items()
+        }
+        return Forecast(0.0, jobs, Played({}, {}, {}, 0), ())
+
+    before, after = found(a=10.0, b=None), found(a=8.0, b=900.0)
+
+    sides = [what_if._side(before, after), what_if._side(after, before)]
+
+    assert [side["mean_end_seconds"] for side in sides] == [10.0, 8.0]
+    assert [side["last_end_seconds"] for side in sides] == [None, 900.0]
+    assert [side["later"] for side in sides] == [1, 0]
 
 
 def test_another_policy_and_more_nodes_are_played_side_by_side(database: Database) -> None:

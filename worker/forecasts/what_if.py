@@ -195,8 +195,8 @@ def _result(
             one.job_id: [latest_of(side.jobs[one.job_id], side.now) for side in (before, after)]
             for one in _ends_of(named, MOST_TIMED)
         },
-        "before": _side(before),
-        "after": _side(after),
+        "before": _side(before, after),
+        "after": _side(after, before),
         "notes": list(notes),
     }
 
@@ -212,17 +212,28 @@ def _finite(seconds: float) -> float:
     return min(max(seconds, -most), most)
 
 
-def _side(found: Forecast) -> dict[str, Any]:
-    starts = [one.start.p50 for one in found.jobs.values() if one.start is not None]
-    known = [start for start in starts if start is not None]
-    ends = [one.end.p50 for one in found.jobs.values() if one.end.p50 is not None]
+def _side(found: Forecast, other: Forecast) -> dict[str, Any]:
+    """Sum up a side. Its means are of the jobs that have such a time on both sides."""
+    ends = _ends(found)
+    common = [end for job_id, end in ends.items() if job_id in _ends(other)]
+    starts = [start for job_id, start in _starts(found).items() if job_id in _starts(other)]
     return {
         "jobs": len(found.jobs),
         "later": len(found.jobs) - len(ends),
-        "mean_start_seconds": sum(known) / len(known) if known else None,
-        "mean_end_seconds": sum(ends) / len(ends) if ends else None,
-        "last_end_seconds": max(ends, default=None),
+        "mean_start_seconds": sum(starts) / len(starts) if starts else None,
+        "mean_end_seconds": sum(common) / len(common) if common else None,
+        "last_end_seconds": max(ends.values()) if len(ends) == len(found.jobs) > 0 else None,
     }
+
+
+def _ends(found: Forecast) -> dict[JobId, float]:
+    return {i: one.end.p50 for i, one in found.jobs.items() if one.end.p50 is not None}
+
+
+def _starts(found: Forecast) -> dict[JobId, float]:
+    """When jobs start that hold no GPUs."""
+    starts = {i: one.start for i, one in found.jobs.items() if one.start is not None}
+    return {job_id: start.p50 for job_id, start in starts.items() if start.p50 is not None}
 
 
 def _looking(database: Database, asked: WhatIf) -> Callable[[], None]:

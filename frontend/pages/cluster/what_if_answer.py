@@ -31,9 +31,15 @@ _SIDES: dict[str, Callable[[SideOut], str]] = {
     "Jobs": lambda side: count(side["jobs"]),
     "Start after, on average": lambda side: duration(side["mean_start_seconds"]),
     "End after, on average": lambda side: duration(side["mean_end_seconds"]),
-    "Last end after": lambda side: duration(side["last_end_seconds"]),
+    "Last end after": lambda side: _last_end(side),
     "End later than in 14 days": lambda side: count(side["later"]),
 }
+
+_OF_BOTH = "Averages are of the jobs that start, or end, within 14 days in both."
+
+
+def _last_end(side: SideOut) -> str:
+    return LATER_BRIEFLY if side["later"] else duration(side["last_end_seconds"])
 
 
 def parts_of(found: ForecastOut) -> list[Component]:
@@ -47,6 +53,7 @@ def parts_of(found: ForecastOut) -> list[Component]:
         *(html.Div(note, className="hint") for note in found["notes"] or ()),
         *_jobs(slowed, draws, found["made_at"]),
         scrolls("what-if-sides", _sides(before, after), label="All jobs, before and after"),
+        *([html.Div(_OF_BOTH, className="hint")] if before["later"] or after["later"] else []),
         html.Div(f"{rests_on(draws)}, as of now.", className="hint"),
     ]
 
