@@ -20,3 +20,9 @@ def forecasts_of(session: Session, job_ids: Sequence[str]) -> dict[str, JobForec
         return {}
     found = session.scalars(_OF_JOBS, {"job_ids": list(job_ids)})
     return {row.job_id: row for row in found}
+
+
+def starts_late(session: Session, job_id: str) -> bool:
+    """Whether the latest forecast of a job has no start within its horizon."""
+    row = session.get(JobForecastRow, job_id)
+    return row is not None and not row.holds_gpus and row.start_p50 is None

@@ -28,6 +28,12 @@ from maat.vocabulary import JobState
 _WAIT = plain_remedy(
     "wait", "wait", "Nothing needs to be done: every round considers the job again."
 )
+_ASK_FOR_LESS = plain_remedy(
+    "wait",
+    "wait",
+    "As things go it does not start within 14 days, and no single change starts it now. Let it use "
+    "fewer GPUs and more types at once, or wait: every round considers it again.",
+)
 _MOST_NEEDS_TOLD = 5
 _RESUME = plain_remedy(
     "resume", "resume", "Resume it: it goes back into the queue, as of its submission."
@@ -61,6 +67,7 @@ def explain(
     needs: Sequence[Job] = (),
     held: Sequence[Job] = (),
     paused: bool = False,
+    starts_late: bool = False,
     queue: QueueOut | None = None,
 ) -> ExplanationOut:
     """Explain a job's allocation.
@@ -70,7 +77,8 @@ def explain(
     event of a command's failure, with its last attempt; `setback`: of an attempt's, after which the
     job is tried again. `needs`: the jobs that it waits for; `held`: those that keep it waiting,
     also through others, until a person acts. `paused`: whether its cluster makes no rounds.
-    `queue`: its place among the jobs that wait.
+    `starts_late`: whether its forecast has no start within the horizon. `queue`: its place among
+    the jobs that wait.
     """
     reason = show_reason(job, sight) if failure is None else _failed(job, failure)
     if reason["code"] == ReasonCode.NOT_YET_CONSIDERED and _open(needs):
@@ -78,7 +86,8 @@ def explain(
     stored, has_ended = job.reason_evidence, job.finished_seconds is not None
     waits = not has_ended and not job.cancel_requested and job.reason_code in _PASSING
     told = failure or setback
-    offered = list(remedies) or ([_WAIT] if waits else [])
+    wait = _ASK_FOR_LESS if starts_late else _WAIT
+    offered = list(remedies) or ([wait] if waits else [])
     if job.pause_requested and not has_ended:
         offered = [_RESUME]
     elif reason["code"] == ReasonCode.DEPENDENCY_FAILED:
@@ -86,7 +95,7 @@ def explain(
     elif reason["code"] == ReasonCode.WAITING_DEPENDENCY:
         offered = [remedy_of_forerunner(one) for one in held]
     if paused and not has_ended and job.reason_code not in _HAS_GPUS:
-        offered = [_PAUSED, *(one for one in offered if one is not _WAIT)]
+        offered = [_PAUSED, *(one for one in offered if one is not wait)]
     if needs and reason["code"] == ReasonCode.WAITING_DEPENDENCY:
         reason = ReasonOut({**reason, "sentence": _waits_for(needs)})
     last = reason_out(job.reason_code, evidence_of(stored), sight, as_of_round=job.as_of_round)

@@ -13,6 +13,7 @@ from backend.clusters.models import Cluster
 from backend.clusters.repository import all_clusters, get_cluster, nodes_of
 from backend.clusters.topology import capacity_by_type
 from backend.commands.service import show_command, without_secrets
+from backend.forecasts.repository import starts_late
 from backend.idempotency import Answer, KeyHeader, Once, answer_prepared
 from backend.jobs.candidates import Candidate
 from backend.jobs.demo import demo_bodies
@@ -371,6 +372,7 @@ def read_explanation(
         needs=open_needs(session, job.id) if follows else (),
         held=held,
         paused=cluster.paused,
+        starts_late=starts_late(session, job.id),
         queue=place_if_waiting(session, job),
     )
     may = permitted(principal, job, explained["remedies"], others=held)

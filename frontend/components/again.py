@@ -24,8 +24,10 @@ _OF_A_RUN = ("policy", "placer", "seed")
 def simulation_again(request: StoredRequest) -> str | None:
     """Return the address of the form that asks for the same simulation; None if it cannot."""
     traces, runs = request["traces"], request["runs"]
-    first, shared = traces[0], conditions.asked_by(request)
-    parameters = _parameters_of(runs)
+    first = traces[0]
+    if first["kind"] == "cluster":
+        return _replay_again(request, first) if len(traces) == 1 else None
+    shared, parameters = conditions.asked_by(request), _parameters_of(runs)
     if first["kind"] != "generated" or shared is None or parameters is None:
         return None
     drawn = [{**first, "seed": first["seed"] + place} for place in range(len(traces))]
@@ -45,6 +47,17 @@ def simulation_again(request: StoredRequest) -> str | None:
         placers=[placer for placer in placers if placer is not None],
         **shared,
         **parameters,
+    )
+
+
+def _replay_again(request: StoredRequest, trace: StoredRequest) -> str | None:
+    """Return the address of the form that replays as many hours up to now, by these policies."""
+    hours = (trace.get("since_seconds_ago") or 0.0) / 3600.0
+    if trace.get("until_seconds_ago") or not 1 <= hours == int(hours):
+        return None
+    policies = _once(run["policy"] for run in request["runs"])
+    return path_to(
+        "/simulate", replay=str(int(hours)), policies=policies, cluster=trace["cluster_id"]
     )
 
 

@@ -195,6 +195,24 @@ def test_a_job_without_a_forecast_says_what_is_under_way_and_since_when(
     assert "how much work it has is not known" in unknown["sentence"]
 
 
+def test_a_job_that_starts_late_if_at_all_is_not_told_that_nothing_needs_to_be_done(
+    client: TestClient, database: Database
+) -> None:
+    job = submit(client)
+    with database.session_scope() as session:
+        session.get_one(Job, job["id"]).reason_code = "WAITING_CAPACITY"
+
+    def told() -> str:
+        (only,) = client.get(f"/api/v1/jobs/{job['id']}/explanation").json()["remedies"]
+        return str(only["sentence"])
+
+    assert "Nothing needs to be done" in told()
+    late = {"round_number": 1, "made_seconds": 0.0, "draws": 9, "holds_gpus": False}
+    with database.session_scope() as session:
+        session.add(JobForecastRow(job_id=job["id"], cluster_id=job["cluster_id"], **late))
+    assert "does not start within 14 days" in told()
+
+
 def test_a_list_has_the_forecasts_of_its_jobs_in_one_query(
     client: TestClient, database: Database
 ) -> None:

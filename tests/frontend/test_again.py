@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -111,6 +111,19 @@ def test_the_form_asks_for_the_same_simulation(changed: dict[str, Any]) -> None:
     assert address is not None
     body = simulate.body_of(form_at(simulate, address), texts=None, cluster_id=None)
     assert SimulationBody.model_validate(body).model_dump(mode="json") == request
+
+
+def test_a_replay_leads_to_the_form_that_replays_as_many_hours_by_the_same_policies() -> None:
+    trace = {"kind": "cluster", "cluster_id": "clu_1", "since_seconds_ago": 86_400.0}
+    request = {"traces": [trace], "runs": RUNS}
+
+    address = simulation_again(request)
+
+    assert address is not None
+    policies = list(dict.fromkeys(run["policy"] for run in RUNS))
+    asked = parse_qs(urlsplit(address).query)
+    assert asked == {"replay": ["24"], "policies": policies, "cluster": ["clu_1"]}
+    assert simulation_again({**request, "traces": [{**trace, "until_seconds_ago": 60.0}]}) is None
 
 
 @pytest.mark.parametrize(

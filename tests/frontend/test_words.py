@@ -332,6 +332,11 @@ def test_a_stored_trace_is_told_in_words() -> None:
     asked = {"kind": "philly", "jobs": 40, "arrive_hours": 4.0, "seed": None}
     assert trace_words(asked) == "philly: jobs 40, arrive hours 4.0"
     assert trace_words({"kind": "philly", "seed": None}) == "philly"
+    window = {"start": "2026-11-26T10:00:00Z", "end": "2026-11-27T10:00:00Z", "submitted": 3}
+    replayed = {"kind": "cluster", "cluster_id": "clu_1", "window": {**window, "cut_short": 0}}
+    assert trace_words(replayed) == (
+        "what a cluster did from 26 Nov 10:00:00 to 27 Nov 10:00:00; jobs: 3 came in it"
+    )
 
 
 def test_shared_gpus_and_tuned_jobs_are_told_in_words() -> None:

@@ -6,12 +6,21 @@ from collections.abc import Mapping, Sequence
 
 from frontend.components.conditions.values import Reservation
 from frontend.components.reservation_fields import held_for
-from frontend.formatting import duration, number, plural
+from frontend.formatting import clock, count, duration, number, plural
 from frontend.runs import StoredRequest
 from maat.api.measurements import UsedOut
 
 _BOUND = (("rigid", "rigid"), ("strong_scaling", "strong-scaling"))
 _DRAWN = {"medians": ", each the median of a measured GPU", "rows": ", each a single measurement"}
+
+_HISTORY = {
+    "begun_before": "had begun before",
+    "waiting_before": "had waited before",
+    "submitted": "came in it",
+    "cut_short": "of them were cancelled or failed",
+    "as_recorded": "of them are commands",
+    "without_work": "left out, since nothing is known of their work",
+}
 
 
 def describe(request: StoredRequest, measurements: Sequence[UsedOut] = ()) -> list[tuple[str, str]]:
@@ -28,7 +37,7 @@ def describe(request: StoredRequest, measurements: Sequence[UsedOut] = ()) -> li
     return [*_about_jobs(request, named), *_about_gpus(request, named), *_about_nodes(request)]
 
 
-def trace_words(trace: Mapping[str, object]) -> str:
+def trace_words(trace: StoredRequest) -> str:
     """A stored trace in words: its kind, then what else was asked of it.
 
     `CSV file of 135 bytes`, `philly: jobs 40, hours 4`; what is None is left out.
@@ -36,12 +45,26 @@ def trace_words(trace: Mapping[str, object]) -> str:
     if trace["kind"] == "csv":
         size = trace.get("text_bytes")
         return "CSV file" if size is None else f"CSV file of {size} bytes"
+    if trace["kind"] == "cluster":
+        return _history_words(trace)
     asked = [
         f"{name.replace('_', ' ')} {value}"
         for name, value in trace.items()
         if name != "kind" and value is not None
     ]
     return ": ".join([str(trace["kind"]), *([", ".join(asked)] if asked else [])])
+
+
+def _history_words(trace: StoredRequest) -> str:
+    """`what a cluster did from 26 Nov 10:00 to ...: 3 jobs had begun before, ...`."""
+    window = trace.get("window")
+    if window is None:
+        return "all jobs that a cluster has had"
+    counts = ", ".join(
+        f"{count(window[name])} {words}" for name, words in _HISTORY.items() if window.get(name)
+    )
+    told = f"what a cluster did from {clock(window['start'])} to {clock(window['end'])}"
+    return f"{told}; jobs: {counts}" if counts else told
 
 
 def _about_jobs(request: StoredRequest, named: Mapping[str, str]) -> list[tuple[str, str]]:

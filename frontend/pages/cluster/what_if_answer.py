@@ -27,19 +27,20 @@ from maat.api.forecasts import (
 _LEAST_SECONDS = 1.0  # by which a job ends earlier or later
 _MOST_SPANS = 4
 _ANONYMOUS = "another tenant's job"
-_SIDES: dict[str, Callable[[SideOut], str]] = {
-    "Jobs": lambda side: count(side["jobs"]),
-    "Start after, on average": lambda side: duration(side["mean_start_seconds"]),
-    "End after, on average": lambda side: duration(side["mean_end_seconds"]),
-    "Last end after": lambda side: _last_end(side),
-    "End later than in 14 days": lambda side: count(side["later"]),
-}
-
 _OF_BOTH = "Averages are of the jobs that start, or end, within 14 days in both."
 
 
 def _last_end(side: SideOut) -> str:
     return LATER_BRIEFLY if side["later"] else duration(side["last_end_seconds"])
+
+
+_SIDES: dict[str, Callable[[SideOut], str]] = {
+    "Jobs": lambda side: count(side["jobs"]),
+    "Start after, on average": lambda side: duration(side["mean_start_seconds"]),
+    "End after, on average": lambda side: duration(side["mean_end_seconds"]),
+    "Last end after": _last_end,
+    "End later than in 14 days": lambda side: count(side["later"]),
+}
 
 
 def parts_of(found: ForecastOut) -> list[Component]:
