@@ -248,7 +248,9 @@
                 const isDrawn = ids.some(id => id.of.startsWith(`${kind}:`));
                 if (!name || isDrawn) { written[`${kind}_parameter`] = given; }
             });
-            return setQuery({drain: drain || [], add: add || null, policy, placer, ...written});
+            const asked = {drain: drain || [], add: add || null, policy, placer, ...written};
+            maat.noteForm(asked);
+            return setQuery(asked);
         },
 
         metricInUrl(metric) { return setQuery({metric}); },

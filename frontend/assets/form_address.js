@@ -1,5 +1,6 @@
 /* What was typed into a form stands in its address, so that a reload keeps it and a link shows
-   others the same form. Values that the form has by itself are left out. */
+   others the same form. Values that the form has by itself are left out. An answer that the form
+   was asked for is marked once the form holds something else. */
 (() => {
     'use strict';
 
@@ -32,12 +33,36 @@
         return (label ? label.textContent : nameOf(id)).replace(/\s*\*$/, '');
     }
 
+    const asked = new WeakMap(); // of the mark of an answer: what the form held when it was asked
+    let held = null;
+
+    function mark() {
+        const place = document.querySelector('.changed-since');
+        if (!place || !asked.has(place)) { return; }
+        maat.setProps(place.id, { hidden: asked.get(place) === held });
+    }
+
+    /* Notes what the form of the page holds. */
+    maat.noteForm = (values) => {
+        held = JSON.stringify(values);
+        mark();
+    };
+    document.addEventListener('click', (event) => {
+        if (!maat.around(event.target, '[data-asks]')) { return; }
+        setTimeout(() => { // what was typed just before is known by then
+            const place = document.querySelector('.changed-since');
+            if (place) { asked.set(place, held); }
+            mark();
+        }, WAIT);
+    });
+
     /* Writes the form of the page at `path` into its address; returns what is too long for it.
        `inputs`: all its fields. `shown`: those that count. `usual`: what they hold of
        themselves. */
     maat.formInUrl = (path, nameOf, { inputs, shown, usual }) => {
         const { found, tooLong } = differing(shown, usual, nameOf);
         const absent = Object.fromEntries(inputs.map(({ id }) => [nameOf(id), null]));
+        maat.noteForm(found);
         clearTimeout(writing);
         writing = setTimeout(() => {
             if (window.location.pathname === path) { maat.setQuery({ ...absent, ...found }); }

@@ -18,11 +18,13 @@ from frontend.api import Api, Failure
 from frontend.callbacks import Changes, answer
 from frontend.components.cards import refused_state
 from frontend.components.operations import progress
+from frontend.routing import Props
 from maat.api.forecasts import ForecastOut
 from maat.client import calls
 
 BEAT_MILLISECONDS = 400
 CANCELLED = "The forecast was cancelled."
+CANCELLED_EARLY = "It was cancelled: this is what was known until then."
 HIDDEN = {"display": "none"}
 Show: TypeAlias = Callable[[ForecastOut], Sequence[Component]]
 
@@ -35,8 +37,9 @@ class Asked(TypedDict):
 
 
 def question_buttons(prefix: str, *, ask: str) -> Component:
+    asks: Props = {"data-asks": ""}
     buttons = [
-        dmc.Button(ask, id=f"{prefix}-ask", variant="default"),
+        dmc.Button(ask, id=f"{prefix}-ask", variant="default", **asks),
         dmc.Button("Cancel", id=f"{prefix}-cancel", variant="subtle", style=HIDDEN),
     ]
     row: Component = dmc.Group(buttons, gap=8, mt=12)
@@ -47,6 +50,12 @@ def question_answer(prefix: str, *, hint: str) -> html.Div:
     """The place of the answer, and what follows the question. `hint`: before it is asked."""
     return html.Div(
         [
+            html.Div(
+                "The form has changed since this was asked: ask again.",
+                id=f"{prefix}-changed",
+                className="sentence changed-since",
+                hidden=True,
+            ),
             html.Div(html.Div(hint, className="hint"), id=prefix, role="status"),
             dcc.Store(id=f"{prefix}-asked"),
             dcc.Interval(id=f"{prefix}-beat", interval=BEAT_MILLISECONDS, disabled=True),
@@ -103,7 +112,9 @@ async def follow(
         return over(refused_state(error))
     if operation["state"] in ("queued", "running"):
         return {"told": html.Div([how_far, *(show(found) if found["draws"] else ())])}
-    return over(html.Div([*show(found)]))
+    early = operation["state"] == "cancelled" and found["draws"]
+    note = [html.Div(CANCELLED_EARLY, className="hint")] if early else []
+    return over(html.Div([*note, *show(found)]))
 
 
 def begun(asked: ForecastOut) -> Changes:

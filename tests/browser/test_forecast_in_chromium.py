@@ -27,6 +27,12 @@ def test_a_job_is_forecast_before_it_is_submitted_and_then_on_its_page(
     expect(shown).to_contain_text(re.compile(r"Ends about .* at P\d\d"), timeout=60_000)
     expect(shown).to_contain_text("Who ends later or earlier")
     expect(page.locator("#submit-forecast-cancel")).to_be_hidden()
+    changed = page.get_by_text("The form has changed since this was asked")
+    expect(changed).to_be_hidden()
+    page.locator("#submit-max-gpus").fill("4")
+    expect(changed).to_be_visible()
+    page.locator("#submit-max-gpus").fill("8")
+    expect(changed).to_be_hidden()
 
     job_id = laboratory.client.submit_job({"name": "foretold", "model": "imagenet"})["id"]
 

@@ -147,6 +147,27 @@ def test_a_cancelled_question_stops_and_has_no_answer(
     assert (operation.state, result) == (OperationState.CANCELLED, None)
 
 
+def test_a_question_that_is_cancelled_after_a_first_answer_keeps_it(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forecast_id = ask(database, one_runs(database), changes={"policy": "srtf"})
+    monkeypatch.setattr(what_if, "LOOK_SECONDS", 0.0)
+    store = what_if._store_so_far
+
+    def store_and_cancel(*arguments: Any) -> None:
+        store(*arguments)
+        with database.session_scope() as session:
+            operation = session.get_one(Operation, answered(database, forecast_id)[0].id)
+            operation.cancel_requested = True
+
+    monkeypatch.setattr(what_if, "_store_so_far", store_and_cancel)
+    what_if.answer(database, forecast_id)
+
+    operation, result = answered(database, forecast_id)
+    assert operation.state == OperationState.CANCELLED
+    assert result["draws"] == 1
+
+
 def test_a_question_without_a_worker_is_sent_again_and_answered_once(database: Database) -> None:
     cluster_id = one_runs(database)
     forecast_id = ask(database, cluster_id, changes={"policy": "srtf"})

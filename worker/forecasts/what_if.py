@@ -275,7 +275,8 @@ def _store(
     error: dict[str, Any] | None,
 ) -> None:
     with database.session_scope() as session:
-        _keep(session, asked.id, result)
+        if state is not OperationState.CANCELLED:  # that keeps what was told until then
+            _keep(session, asked.id, result)
         finish(session, asked.operation_id, state, message=message, error=error)
 
 
