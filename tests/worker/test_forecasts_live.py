@@ -400,6 +400,16 @@ def test_jobs_without_a_forecast_have_a_first_one_of_few_draws_that_promises_not
     assert rows[first].draws >= LEAST_DRAWS
     assert rows[second].draws == work.FIRST_DRAWS
 
+    for at in (210.0, 4000.0):  # one of few draws is renewed each time, a whole one once it is old
+        step_at(database, cluster_id, at)
+        with monkeypatch.context() as patch:
+            patch.setattr(work, "worked_out", out_of_time)
+            work.work_out(database, cluster_id)
+        rows = forecasts_of(database)
+        assert rows[second].made_seconds == pytest.approx(at)
+        assert (rows[first].draws >= LEAST_DRAWS) == (at < 3600.0)
+    assert rows[first].made_seconds == pytest.approx(4000.0)
+
 
 def test_a_job_that_comes_while_forecasts_rest_has_a_first_one_soon(database: Database) -> None:
     cluster_id = make_fifo(database)

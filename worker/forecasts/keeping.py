@@ -44,8 +44,18 @@ def keep(session: Session, cluster_id: str, found: Forecast, *, round_number: in
     _insert(session, ForecastPromise, promises)
 
 
-def keep_first(session: Session, cluster_id: str, found: Forecast, *, round_number: int) -> None:
-    """Keep a first forecast of the jobs that have none; promise nothing."""
+def keep_first(
+    session: Session, cluster_id: str, found: Forecast, *, round_number: int, renews: bool = False
+) -> None:
+    """Keep a first forecast of the jobs that have none; promise nothing.
+
+    `renews`: also of those whose forecast has no P90, or is older than an hour of cluster time.
+    """
+    if renews:
+        few = col(JobForecastRow.draws) < LEAST_DRAWS
+        old = col(JobForecastRow.made_seconds) < found.now - HOUR_SECONDS
+        mine = col(JobForecastRow.cluster_id) == cluster_id
+        session.execute(sa.delete(JobForecastRow).where(mine, few | old))
     missing = jobs_without(session, cluster_id)
     jobs = [one for one in found.jobs.values() if one.job_id in missing]
     _insert_latest(session, cluster_id, found, jobs, round_number)

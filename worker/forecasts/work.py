@@ -164,7 +164,7 @@ def work_out(database: Database, cluster_id: str, *, turns: Turns = TURNS) -> Fo
                 values["round_number"] = reading.round_number
                 present = reading.present()
                 _make_first(database, claim, reading, present, without, look, begun=begun)
-                found = worked_out(reading, present, look)
+                found = _worked_out_or_renewed(database, claim, reading, present, look, turns)
     except OutOfTime:
         values["detail"] = _too_long(present)
     except Exception as error:
@@ -175,6 +175,29 @@ def work_out(database: Database, cluster_id: str, *, turns: Turns = TURNS) -> Fo
         database, claim, found, reading, values | {"compute_seconds": time.thread_time() - begun}
     )
     return found
+
+
+def _worked_out_or_renewed(
+    database: Database,
+    claim: Claim,
+    reading: Reading,
+    present: Present,
+    look: Callable[[], object],
+    turns: Turns,
+) -> Forecast:
+    """Play the draws; where they take too long, play a few quickly, so that none grows old.
+
+    Raises OutOfTime, and what a policy raises.
+    """
+    try:
+        return worked_out(reading, present, look)
+    except OutOfTime:
+        found = first_forecast(reading, present, _looking(time.thread_time(), turns))
+        with database.session_scope() as session:
+            if ROWS.beat(session, claim):
+                number = reading.round_number
+                keep_first(session, claim.key, found, round_number=number, renews=True)
+        raise
 
 
 def _of_new_jobs(database: Database, due: Due, *, turns: Turns = TURNS) -> None:
