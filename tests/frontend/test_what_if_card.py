@@ -215,3 +215,18 @@ def test_what_a_job_holds_over_time_is_cut_after_the_first_changes() -> None:
 def test_a_cancelled_question_says_so() -> None:
     none = dict.fromkeys(("draws", "slowed", "before", "after", "notes"))
     assert "was cancelled" in str(parts_of(answered(**{**none, "state": "cancelled"})))
+
+
+def test_an_end_and_a_difference_that_point_different_ways_are_called_unclear() -> None:
+    def ends_in(seconds: float) -> Any:
+        ends = {"p50_at": DAY, "p90_at": DAY, "p50_seconds": seconds, "p90_seconds": seconds}
+        return {**times(start=None, end=DAY), "end": ends}
+
+    sides = {"before": ends_in(600.0), "after": ends_in(300.0)}
+    contrary, plain = moved("contrary", 250.0, **sides), moved("plain", -250.0, **sides)
+
+    assert verdict([contrary], side(jobs=2), 9) == "Of 2 jobs, none usually ends earlier or later."
+    shown = str(parts_of(answered(contrary, plain)))
+    assert "unclear" in shown
+    assert "4 min 10 s earlier" in shown
+    assert "4 min 10 s later" not in shown

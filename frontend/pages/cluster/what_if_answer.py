@@ -61,8 +61,9 @@ def parts_of(found: ForecastOut) -> list[Component]:
 
 def verdict(slowed: list[SlowedOut], before: SideOut, draws: int) -> str:
     """`Of 12 jobs, 3 end earlier and 1 later. Most slowed: train-7, 12 min later.`"""
-    later = [one for one in slowed if one["p50_seconds"] >= _LEAST_SECONDS]
-    earlier = [one for one in slowed if one["p50_seconds"] <= -_LEAST_SECONDS]
+    clear = [one for one in slowed if _is_clear(one)]
+    later = [one for one in clear if one["p50_seconds"] >= _LEAST_SECONDS]
+    earlier = [one for one in clear if one["p50_seconds"] <= -_LEAST_SECONDS]
     jobs = plural(before["jobs"], "job")
     few = draws < FEW_DRAWS
     sure = "" if few else "usually "
@@ -73,6 +74,14 @@ def verdict(slowed: list[SlowedOut], before: SideOut, draws: int) -> str:
     if later:
         return f"{told} Most slowed: {_most(later[0])}."
     return f"{told} Most hastened: {_most(earlier[-1])}."
+
+
+def _is_clear(one: SlowedOut) -> bool:
+    """Whether the ends and their difference, each a P50 of its own, point the same way."""
+    before, after = (
+        times and times["end"]["p50_seconds"] for times in (one["before"], one["after"])
+    )
+    return before is None or after is None or (after - before) * one["p50_seconds"] >= 0
 
 
 def _many(some: list[SlowedOut]) -> str:
@@ -99,7 +108,7 @@ def _jobs(slowed: list[SlowedOut], draws: int, now: str | None) -> list[Componen
     words = (
         "Jobs that end earlier or later, the most slowed first. As it is → if so; P50, cluster "
         "time. Difference: of the two ends in one draw, its P50 over the draws; the ends of two "
-        "different draws may lie further apart."
+        "different draws may lie further apart. Unclear: the two point different ways."
     )
     rows = [_job(one, now, heads) for one in shown]
     table = html.Table(
@@ -118,7 +127,8 @@ def _job(one: SlowedOut, now: str | None, heads: Sequence[str]) -> html.Tr:
     cells = (
         _then(_start(before, now), _start(after, now)),
         _then(_end_of(before, now), _end_of(after, now)),
-        *(moved(one["p50_seconds"]), moved(one["p90_seconds"]), percent(one["share"])),
+        moved(one["p50_seconds"]) if _is_clear(one) else "unclear",
+        *(moved(one["p90_seconds"]), percent(one["share"])),
         _then(held_words(before, now), held_words(after, now)),
     )
     named = zip(heads[1:], cells, strict=True)
