@@ -65,7 +65,7 @@ def _brief_times(times: JobTimesOut) -> str:
     verb = "ends" if times["start"] is None else "starts"
     early, late = parse_time(when["p50_at"]), parse_time(when["p90_at"])
     if early is None:
-        return f"{verb} {LATER_BRIEFLY}"
+        return f"{verb} in > 14 d"
     if late is None:
         return f"{verb} {_brief(early, times)} or later"
     first, last = _brief(early, times), _brief(late, times)

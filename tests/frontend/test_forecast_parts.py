@@ -65,7 +65,7 @@ def test_a_row_has_p50_to_p90_and_names_days_that_are_not_the_forecasts() -> Non
     assert brief(when(LATE, NEXT_DAY)) == "ends 15:05–21 Nov"
     assert brief(when(EARLY, EARLY)) == "ends 14:20"
     assert brief(when(LATE, None)) == "ends 15:05 or later"
-    assert brief(when(None, None)) == "ends in over 14 days"
+    assert brief(when(None, None)) == "ends in > 14 d"
     assert brief(when(NEXT_DAY, None), when(EARLY, LATE)) == "starts 14:20–15:05"
     assert expected(None) == "–"
     made: Any = {"made_at": EARLY, "draws": 9, "start": None, "end": when(LATE, NEXT_DAY)}

@@ -254,7 +254,7 @@ def _looking(database: Database, asked: WhatIf) -> Callable[[], None]:
 
 def _tell(database: Database, asked: WhatIf, done: int) -> None:
     with database.session_scope() as session:
-        message = f"{done} of {PLAYED} futures played at most."
+        message = f"Futures are being played, {PLAYED} at most."
         OPERATIONS.beat(session, Claim(asked.operation_id), done=float(done), message=message)
 
 
