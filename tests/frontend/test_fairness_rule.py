@@ -53,3 +53,15 @@ def test_a_rule_that_an_earlier_version_did_not_compute_is_said_to_be_missing() 
     told = empty.layout.annotations[0].text.replace("<br>", " ")
     assert "No rho (share-of-type)" in told
     assert "simulate again" in told
+
+
+def test_a_job_of_a_clusters_history_that_fared_worst_leads_to_its_page() -> None:
+    (run,) = drawn("share-of-type").values()
+    live = f"job_{'0' * 26}"
+    run |= {"worst_off": [{"name": live, "rho": 3.0}, {"name": "of a trace", "rho": 2.0}]}
+
+    shown = str(least_fair({"sia": run}))
+
+    assert f"href='/jobs/{live}'" in shown
+    assert "of a trace" in shown
+    assert shown.count("Link(") == 1

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
-from dash import html
+from dash import dcc, html
 from dash.development.base_component import Component
 
 from frontend.components import fairness_rule
@@ -39,6 +40,7 @@ OF_FAILURES = (
     ("interruptions", "Interruptions", 3),
     ("lost_gpu_hours", "GPU-hours lost", 3),
 )
+_LIVE_JOB = re.compile("job_[0-9a-z]{26}")  # an id, which names the jobs of a cluster's history
 OF_FINISHED_JOBS = frozenset({"avg_jct_hours", "median_jct_hours", "p99_jct_hours"})
 
 
@@ -148,6 +150,17 @@ def fairness_words(rule: FairnessRule) -> str:
     return f"{fairness_rule.meaning(rule)} Right of rho = 1: worse off than alone."
 
 
+def _worst_off(run: DrawnRun) -> list[Component | str]:
+    """Name the jobs that fared worst; one of a cluster's history leads to its page."""
+    told: list[Component | str] = []
+    for job in run["worst_off"]:
+        name = told_job(job["name"])
+        leads = _LIVE_JOB.fullmatch(job["name"])
+        part = dcc.Link(name, href=f"/jobs/{name}") if leads else name
+        told += [*([", "] if told else []), part, f" ({number(job['rho'])})"]
+    return told
+
+
 def least_fair(runs: Mapping[str, DrawnRun]) -> Component:
     """Runs x worst rho, share of unfair jobs, and the jobs that fared worst."""
     worst = column([run["worst_rho"] for run in runs.values()])
@@ -157,14 +170,7 @@ def least_fair(runs: Mapping[str, DrawnRun]) -> Component:
                 html.Td(name),
                 html.Td(rho, className="number"),
                 html.Td(percent(run["unfair_fraction"]), className="number"),
-                html.Td(
-                    ", ".join(
-                        f"{told_job(job['name'])} ({number(job['rho'])})"
-                        for job in run["worst_off"]
-                    )
-                    or ABSENT,
-                    className="wraps",
-                ),
+                html.Td(_worst_off(run) or ABSENT, className="wraps"),
             ]
         )
         for (name, run), rho in zip(runs.items(), worst, strict=True)
