@@ -32,7 +32,7 @@ MAX_PREVIEW_GPUS = 64
 FIELDS = {
     **{
         name: (field_id(name), "value")
-        for name in ("model", "gpu_types", "max_gpus", "gpu_count", "batch_size")
+        for name in ("model", "gpu_types", "min_gpus", "max_gpus", "gpu_count", "batch_size")
     },
     "adaptivity": ("submit-adaptivity", "value"),
     "kind": ("submit-workload-kind", "value"),
@@ -80,6 +80,7 @@ async def preview(
     *,
     model: str | None,
     gpu_types: list[str] | None,
+    min_gpus: object,
     max_gpus: object,
     gpu_count: object,
     batch_size: object,
@@ -99,12 +100,13 @@ async def preview(
         figure = empty_figure(scheme, *words, height=HEIGHT)
         return {"figure": figure, "expected": "", "facts": ""}
     known = named_model(models, model)
-    wanted = _whole(gpu_count) if adaptivity == "rigid" else _whole(max_gpus)
+    rigid = adaptivity == "rigid"
+    wanted, least = _whole(gpu_count if rigid else max_gpus), 1 if rigid else _whole(min_gpus) or 1
     most = most_gpus(known, gpu_types, capacity)
     query = calls.goodput(
         model,
         gpu_types=gpu_types or [entry["value"] for entry in offered] or None,
-        max_gpus=min(wanted or PREVIEW_GPUS, most or PREVIEW_GPUS, MAX_PREVIEW_GPUS),
+        max_gpus=min(wanted or max(PREVIEW_GPUS, least), most or PREVIEW_GPUS, MAX_PREVIEW_GPUS),
         batch_size=None if "batch_size" in meaningless(adaptivity, kind) else _whole(batch_size),
         workload_kind=kind,
     )
@@ -118,7 +120,7 @@ async def preview(
     series = there(found["series"], capacity)
     return {
         "figure": goodput_figure(series, scheme=scheme, height=HEIGHT, learns=kind == "training"),
-        "expected": _promises(series, promised) if kind == LATENCY else _expectation(series),
+        "expected": _promises(series, promised) if kind == LATENCY else expectation(series, least),
         "facts": facts_now,
     }
 
@@ -142,12 +144,12 @@ def there(series: list[GoodputSeries], capacity: Capacity | None) -> list[Goodpu
     ]
 
 
-def _expectation(series: list[GoodputSeries]) -> list[html.Span]:
-    """The best point of each GPU type, in words."""
+def expectation(series: list[GoodputSeries], least: int) -> list[html.Span]:
+    """The best point of each GPU type, of those with at least so many GPUs, in words."""
     best = [
-        (line["gpu_type"], max(line["points"], key=lambda point: point["goodput"]))
+        (line["gpu_type"], max(points, key=lambda point: point["goodput"]))
         for line in series
-        if line["points"]
+        if (points := [point for point in line["points"] if point["gpu_count"] >= least])
     ]
     return [
         html.Span(
