@@ -43,7 +43,8 @@ COLUMNS: list[Column] = [
     },
     {
         "field": "gpus",
-        "headerName": "GPUs used",
+        "headerName": "GPUs",
+        "headerTooltip": "GPUs in use",
         "flex": 1.2,
         "minWidth": 72,
         "tooltipField": "gpus_exact",
