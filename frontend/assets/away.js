@@ -25,8 +25,8 @@
         return call;
     }
 
-    /* The answer to a call that is lost. Dash frees the button that was pressed after an answer of
-       an error, not where there is none. */
+    /* The answer to a call that is lost: an error. Dash frees the pressed button when an answer
+       comes, also one of an error; without an answer the button stays disabled. */
     function lost(body) {
         if (maat.isPress(body)) {
             const title = '⚠ This press did not arrive: Maat does not answer';

@@ -4,7 +4,7 @@
     'use strict';
 
     const { maat } = window;
-    const LEAST = 22, MOST = 60; // characters of a name
+    const LEAST = 22, MOST = 60; // characters of a name; the least as in figures/matrix.py
     const pen = document.createElement('canvas').getContext('2d');
 
     function cut(name, most) {

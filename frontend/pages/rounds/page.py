@@ -172,7 +172,7 @@ async def show(
     title = f"Round {number}" if asked != LATEST else None
     return {
         **drawn,
-        **({"row": {"rowId": number}} if title else {}),
+        **({"row": {"rowId": number}} if title and wanted[:2] != (shown or [])[:2] else {}),
         **_drawn(found.answer, scheme, page or 1, sought or "", order, follows=asked == LATEST),
         "shown": wanted,
         "title": title,
