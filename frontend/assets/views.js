@@ -32,6 +32,11 @@
 
     const here = () => ordered(window.location.search);
 
+    /* The name of the view that the address is, if it is one. */
+    function opened(views) {
+        return Object.keys(views).sort().filter((name) => views[name] === here())[0] || null;
+    }
+
     function named(text) { return String(text || '').trim(); }
 
     maat.callbacks({
@@ -43,7 +48,7 @@
             if (chosen !== null && chosen !== settled) {
                 return [names, maat.noUpdate(), style, names];
             }
-            settled = names.filter((name) => views[name] === here())[0] || null;
+            settled = opened(views);
             return [names, settled, style, names];
         },
 
@@ -54,8 +59,10 @@
             return maat.noUpdate();
         },
 
-        askView(clicks, chosen) {
-            return clicks ? [true, chosen || ''] : [maat.noUpdate(), maat.noUpdate()];
+        /* The address tells: a view that opens is named by the chooser only once it is drawn. */
+        askView(clicks) {
+            const asked = [true, opened(kept()) || ''];
+            return clicks ? asked : [maat.noUpdate(), maat.noUpdate()];
         },
 
         knownView: (name) => [!(named(name) in kept()), !named(name)],

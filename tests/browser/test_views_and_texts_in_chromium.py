@@ -52,6 +52,29 @@ def test_a_view_is_in_the_address_and_kept_by_name(server: Any, tab: Any) -> Non
     assert tab.witness.errors == []
 
 
+PRESSED_AS_SOON_AS_IT_IS_THERE = """() => {
+    const old = document.querySelector('#jobs-view-ask');
+    new MutationObserver((changes, observer) => {
+        const button = document.querySelector('#jobs-view-ask');
+        if (button && button !== old) { observer.disconnect(); button.click(); }
+    }).observe(document.body, {childList: true, subtree: true}); }"""
+
+
+def test_a_view_that_has_just_opened_is_kept_under_its_own_name(server: Any, tab: Any) -> None:
+    page = tab.open(f"{server.url}/jobs?sort=name")
+    page.locator("#jobs-view-ask").click()
+    page.locator("#jobs-view-name").fill("by name")
+    page.locator("#jobs-view-keep").click()
+    expect(page.locator("#jobs-view")).to_have_value("by name")
+    page = tab.open(f"{server.url}/jobs")
+    expect(page.locator("#jobs-view")).to_be_visible()
+    page.evaluate(PRESSED_AS_SOON_AS_IT_IS_THERE)
+    page.locator("#jobs-view").click()
+    page.get_by_role("option", name="by name").click()
+    expect(page.locator("#jobs-view-name")).to_have_value("by name")
+    assert tab.witness.errors == []
+
+
 HEADS = "#jobs-grid .ag-header-cell:visible .ag-header-cell-text"
 # No column is out of sight.
 FITS = """() => { const view = document.querySelector('#jobs-grid .ag-center-cols-viewport');

@@ -82,7 +82,6 @@ def register(app: Dash) -> None:
         Output("jobs-view-dialog", "opened"),
         Output("jobs-view-name", "value"),
         Input("jobs-view-ask", "n_clicks"),
-        State("jobs-view", "value"),
         prevent_initial_call=True,
     )
     in_browser(
