@@ -34,7 +34,7 @@
     }
 
     const asked = new WeakMap(); // of the mark of an answer: what the form held when it was asked
-    let held = null;
+    let held = null, touched = true; // since a question was asked
 
     function mark() {
         const place = document.querySelector('.changed-since');
@@ -42,18 +42,27 @@
         maat.setProps(place.id, { hidden: asked.get(place) === held });
     }
 
-    /* Notes what the form of the page holds. */
+    /* Notes what the form of the page holds. What comes before the visitor does something else was
+       typed before the question was asked: a busy browser tells it late. */
     maat.noteForm = (values) => {
         held = JSON.stringify(values);
+        if (!touched) { noteAsked(); }
         mark();
     };
+
+    function noteAsked() {
+        const place = document.querySelector('.changed-since');
+        if (place) { asked.set(place, held); }
+    }
+
     document.addEventListener('click', (event) => {
         if (!maat.around(event.target, '[data-asks]')) { return; }
-        setTimeout(() => { // what was typed just before is known by then
-            const place = document.querySelector('.changed-since');
-            if (place) { asked.set(place, held); }
-            mark();
-        }, WAIT);
+        touched = false;
+        noteAsked();
+        mark();
+    });
+    ['pointerdown', 'keydown', 'input'].forEach((kind) => {
+        document.addEventListener(kind, () => { touched = true; }, true);
     });
 
     /* Writes the form of the page at `path` into its address; returns what is too long for it.

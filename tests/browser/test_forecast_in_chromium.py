@@ -14,6 +14,26 @@ from maat.client import calls
 pytestmark = pytest.mark.needs_chromium
 
 
+TOLD_LATE = """() => { const told = maat.noteForm;
+    maat.noteForm = (values) => setTimeout(() => told(values), 600); }"""
+
+
+def test_what_was_typed_just_before_a_question_is_part_of_it_however_late_it_is_told(
+    laboratory: Any, tab: Any
+) -> None:
+    page = tab.open(f"{laboratory.url}/submit")
+    page.wait_for_selector("#submit-preview .scatterlayer .trace", state="attached")
+    page.evaluate(TOLD_LATE)
+    page.locator("#submit-max-gpus").fill("8")
+    page.locator("#submit-max-gpus").press("Tab")
+    page.locator("#submit-forecast-ask").click()
+    ends = re.compile(r"Ends about .* at P\d\d")
+    expect(page.locator("#submit-forecast")).to_contain_text(ends, timeout=60_000)
+    expect(page).to_have_url(re.compile("max_gpus=8"))
+    page.wait_for_timeout(1000)
+    expect(page.locator("#submit-forecast-changed")).to_be_hidden()
+
+
 def test_a_job_is_forecast_before_it_is_submitted_and_then_on_its_page(
     laboratory: Any, tab: Any
 ) -> None:
