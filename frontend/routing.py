@@ -25,6 +25,10 @@ def aria(label: str) -> Props:
     return {"aria-label": label}
 
 
+UNHEARD: Props = {"aria-hidden": "true"}
+"""Makes a screen reader pass over a part that only shows."""
+
+
 def submits(button_id: str) -> Props:
     """Makes a box of fields a form: Enter in one of them presses this button."""
     return {"data-submit": button_id}

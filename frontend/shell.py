@@ -14,6 +14,7 @@ from frontend.api import Api, Failure
 from frontend.callbacks import Changes, answer
 from frontend.components.cards import error_state, link_button
 from frontend.components.dialogs import dialog
+from frontend.components.samples import samples
 from frontend.routing import aria, in_browser
 from frontend.theme import MANTINE_THEME
 from frontend.visitors import (
@@ -128,6 +129,7 @@ def shell_layout(
                 ],
             ),
             _help(),
+            *samples(),
         ],
     )
 

@@ -36,28 +36,8 @@
         return comes;
     }
 
-    /* The first drawing takes twice as long as the next, since browsers compile what runs. This one
-       is out of sight, and gone at once. */
-    async function drawOnce() {
-        if (document.querySelector('.js-plotly-plot')) { return; }
-        const place = document.createElement('div');
-        place.className = 'out-of-sight';
-        place.setAttribute('aria-hidden', 'true');
-        document.body.append(place);
-        const x = ['2026-01-01T00:00:00', '2026-01-01T01:00:00', '2026-01-01T02:00:00'];
-        const line = { type: 'scatter', mode: 'lines', stackgroup: 'one', line: { shape: 'hv' } };
-        const kinds = [line, line, { type: 'bar' }];
-        const data = kinds.map((kind, at) => ({ ...kind, x, y: [1, 3, 2], name: `${at}` }));
-        const axis = { title: { text: 'time' } };
-        const layout = { xaxis: axis, yaxis: axis, hovermode: 'x unified', showlegend: true };
-        await window.Plotly.newPlot(place, data, layout, { displayModeBar: false });
-        window.Plotly.purge(place);
-        place.remove();
-    }
-
     maat.inIdleTime(() => maat.fetchScript(src));
     maat.inIdleTime(asked);
-    maat.inIdleTime(drawOnce);
 
     function GraphLater(props) {
         const [there, tell] = React.useState(window.Plotly !== undefined);

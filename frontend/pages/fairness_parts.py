@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import dash_mantine_components as dmc
 from dash import dcc, html
@@ -15,7 +14,7 @@ from frontend.components.next_step import goes_to
 from frontend.figures.fairness import SYMBOLS, Look, name_of
 from frontend.formatting import ABSENT, clock, column, count, duration, number, percent, plural
 from frontend.loading import Loaded
-from frontend.routing import aria
+from frontend.routing import UNHEARD, aria
 from maat.api.fairness import FairnessOut, JobFairnessOut, SharesOut, TenantRhoOut, WhyOut
 from maat.api.reason_words import reason_words
 from maat.vocabulary import FairnessState
@@ -110,7 +109,6 @@ def legend(
     held = [] if shares is None or shares["whole"] is None else shares["whole"]["tenants"]
     shown = {one["tenant"] for one in (*tenants, *held)}
     named = sorted(name for name in looks if name is not None and name in shown)
-    hidden: Any = {"aria-hidden": "true"}
     others = [None] if None in shown or shown - looks.keys() else []
     return html.Div(
         [
@@ -119,7 +117,7 @@ def legend(
                     html.Span(
                         SYMBOLS[looks[name].symbol],
                         style={"color": looks[name].colour},
-                        **hidden,
+                        **UNHEARD,
                     ),
                     " ",
                     cut_name(name_of(name)),

@@ -222,6 +222,24 @@ def test_scripts_that_other_pages_need_come_in_idle_time_also_if_a_page_makes_no
     wait_in_page(page, "window.dash_ag_grid.getApi !== undefined")
 
 
+WATCHES_SAMPLES = """() => { window.drawn = new Set();
+    const kinds = ['input[type=checkbox]', '.mantine-MultiSelect-input', '.ag-row', '.main-svg'];
+    const look = () => kinds.filter((kind) => document.querySelector(`#sample ${kind}`))
+        .forEach((kind) => window.drawn.add(kind));
+    new MutationObserver(look).observe(document, {childList: true, subtree: true}); }"""
+
+
+def test_one_of_each_kind_is_drawn_out_of_sight_in_idle_time_and_is_gone(
+    server: Any, tab: Any
+) -> None:
+    tab.page.add_init_script(f"({WATCHES_SAMPLES})()")
+    page = tab.open(f"{server.url}/account")
+    wait_in_page(page, "() => window.drawn.size === 4")
+    expect(page.locator("#sample")).to_be_empty()
+    expect(page.locator("#sample")).to_be_hidden()
+    assert tab.witness.errors == []
+
+
 def test_what_another_page_shows_is_asked_for_once_and_before_that_page_is_drawn(
     server: Any, tab: Any
 ) -> None:
