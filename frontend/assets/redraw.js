@@ -9,7 +9,10 @@
 
     /* The path of the page that is shown, null before the first has come. */
     maat.shownPath = () => shownPath;
-    maat.noteShown = (path) => { shownPath = path; };
+    maat.noteShown = (path) => {
+        shownPath = path;
+        document.documentElement.dataset.page = path; // for the styles
+    };
 
     /* A part of a layout as text, without the counts of presses, which draw nothing. */
     const drawn = (part) => JSON.stringify(part, (name, value) => (

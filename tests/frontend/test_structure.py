@@ -56,6 +56,12 @@ def names_in_scripts() -> set[str]:
     }
 
 
+def test_no_style_depends_on_what_stands_elsewhere_in_the_page() -> None:
+    """`a:has(b) c`: a browser that meets one styles the whole page anew with each change of it."""
+    elsewhere = re.compile(r":has\((?:[^()]|\([^()]*\))*\)[^\s,{]*\s+[^\s,{][^,{]*")
+    assert [found for path in STYLES for found in elsewhere.findall(path.read_text())] == []
+
+
 def test_no_function_is_longer_than_a_screen() -> None:
     long = [
         f"{path.relative_to(FRONTEND)}: {node.name}"

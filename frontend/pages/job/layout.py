@@ -57,7 +57,7 @@ def _cards() -> html.Div:
     events = scrolls("job-events", skeleton(120), label="Events")
     return html.Div(
         [
-            html.Div(left, className="span-8 form-stack level"),
+            html.Div(left, className="span-8 form-stack filled"),
             html.Div(right, className="span-4 form-stack level"),
             html.Div(
                 card("Restarts: what they cost, and whether they paid", restarts),

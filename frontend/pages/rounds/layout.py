@@ -106,7 +106,7 @@ def _list_side() -> html.Div:
     prices = graph("rounds-prices", height="max(190px, calc((100vh - 250px) * 0.44))")
     return html.Div(
         [card("All rounds", rounds, className="fills"), card("Price of each GPU type", prices)],
-        className="span-5 form-stack level",
+        className="span-5 form-stack filled",
     )
 
 
