@@ -57,7 +57,7 @@ def test_the_cards_of_a_job_that_has_ended_leave_no_hole(server: Any, inside: An
 
     def ends() -> list[float]:
         found = page.evaluate(
-            "() => [...document.querySelectorAll('.level')].map((stack) => Math.max("
+            "() => [...document.querySelectorAll('.level, .filled')].map((stack) => Math.max("
             "...[...stack.children].map((card) => card.getBoundingClientRect().bottom)))"
         )
         assert len(found) == 2
