@@ -22,6 +22,17 @@ Answer = TypeVar("Answer")
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 TIMEOUT_SECONDS = 30.0
+KEPT_SECONDS = 3.0
+"""A client lets go of an idle connection before the service does (uvicorn: after 5 s).
+
+A call on a connection that is being closed would be lost.
+"""
+
+
+def _limits() -> httpx.Limits:
+    return httpx.Limits(
+        max_connections=100, max_keepalive_connections=20, keepalive_expiry=KEPT_SECONDS
+    )
 
 
 def _headers(token: str | None, headers: Mapping[str, str] | None) -> dict[str, str]:
@@ -74,6 +85,7 @@ class Client(Methods):
             headers=_headers(token, headers),
             transport=transport,
             timeout=timeout_seconds,
+            limits=_limits(),
         )
 
     def __enter__(self) -> Self:
@@ -161,6 +173,7 @@ class AsyncClient(Methods):
             headers=_headers(token, headers),
             transport=transport,
             timeout=timeout_seconds,
+            limits=_limits(),
         )
 
     async def __aenter__(self) -> Self:
