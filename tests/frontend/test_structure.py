@@ -57,7 +57,7 @@ def names_in_scripts() -> set[str]:
 
 
 def test_no_style_depends_on_what_stands_elsewhere_in_the_page() -> None:
-    """`a:has(b) c`: a browser that meets one styles the whole page anew with each change of it."""
+    """With a rule such as `.card:has(.chart) .title` each change of a page styles it all anew."""
     elsewhere = re.compile(r":has\((?:[^()]|\([^()]*\))*\)[^\s,{]*\s+[^\s,{][^,{]*")
     assert [found for path in STYLES for found in elsewhere.findall(path.read_text())] == []
 
