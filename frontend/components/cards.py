@@ -10,6 +10,7 @@ from dash import dcc, html
 from dash.development.base_component import Component, ComponentType
 
 from frontend.api import error_message
+from frontend.components.once_seen import OnceSeen
 from frontend.routing import aria
 from maat.client import ApiError
 
@@ -171,9 +172,9 @@ def empty_state(title: str, remedy: ComponentType, *, action: Component | None =
 def folded(
     title: str, content: ComponentType, *, box_id: str, is_open: bool = False
 ) -> html.Details:
-    """A folded part of a form; its fields exist, and can be filled, while it is folded."""
+    """A folded part of a form; its fields can be filled while it is folded."""
     return html.Details(
-        [html.Summary(title), html.Div(content, className="form-stack")],
+        [html.Summary(title), html.Div(OnceSeen(content), className="form-stack")],
         id=box_id,
         className="folded",
         open=is_open,

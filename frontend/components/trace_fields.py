@@ -16,6 +16,7 @@ from frontend.api import Api
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.files import NoText, file_box, texts_in
 from frontend.components.kept_traces import kept_trace_field, register_kept_traces
+from frontend.components.once_seen import OnceSeen
 from frontend.components.replay import wrong_hours
 from frontend.components.trace_import import HIDDEN, MARK, import_fields, register_import
 from frontend.formatting import count
@@ -84,14 +85,17 @@ def trace_fields(
             id=f"{prefix}-generated",
             className="form-row",
         ),
-        html.Div(
-            _upload(prefix, several=several), id=f"{prefix}-csv", style=HIDDEN, className="spaced"
-        ),
-        html.Div(import_fields(prefix), id=f"{prefix}-import", style=HIDDEN, className="spaced"),
-        html.Div(replay, id=f"{prefix}-replay", style=HIDDEN, className="spaced"),
+        _hidden(_upload(prefix, several=several), f"{prefix}-csv"),
+        _hidden(import_fields(prefix), f"{prefix}-import"),
+        _hidden(replay, f"{prefix}-replay"),
         dcc.Store(id=f"{prefix}-text"),
         dcc.Store(id=f"{prefix}-files", data=[]),
     ]
+
+
+def _hidden(fields: list[Component], fields_id: str) -> html.Div:
+    """The fields of a kind of trace that is not chosen yet."""
+    return html.Div(OnceSeen(fields), id=fields_id, style=HIDDEN, className="spaced")
 
 
 def _generated_fields(

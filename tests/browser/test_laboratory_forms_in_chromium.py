@@ -61,6 +61,26 @@ def test_a_simulation_is_asked_for_by_the_form_with_its_conditions(
     assert [error for error in inside.witness.errors if "422" not in error] == []
 
 
+def test_a_part_of_the_form_is_drawn_once_it_is_unfolded_with_what_came_before(
+    laboratory: Any, inside: Any
+) -> None:
+    page = inside.follow(f"{laboratory.url}/simulate")
+    group = page.locator(".parameter-group", has_text="FIFO (policy)")
+    wait_in_page(page, "maat.layoutOf('simulate-parameters').props.children.length >= 3")
+    assert group.count() == 0
+    assert page.locator("#simulate-rigid_share, #simulate-import-format").count() == 0
+
+    page.get_by_text("Parameters of policies and placers").click()
+    rounds = group.locator(".mantine-NumberInput-root", has_text="round seconds").locator("input")
+    rounds.fill("90")
+    page.get_by_text("Parameters of policies and placers").click()
+    expect(rounds).to_be_hidden()
+    page.get_by_text("Parameters of policies and placers").click()
+
+    expect(rounds).to_have_value("90")
+    assert inside.witness.errors == []
+
+
 @pytest.mark.long
 def test_parameters_of_a_policy_are_set_in_the_form_and_refused_beside_their_field(
     laboratory: Any, inside: Any

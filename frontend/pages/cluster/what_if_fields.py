@@ -11,6 +11,7 @@ from dash.development.base_component import Component
 
 from frontend.addresses import Check, anything
 from frontend.components.cards import card
+from frontend.components.once_seen import OnceSeen
 from frontend.components.parameter_fields import (
     Chosen,
     Typed,
@@ -79,7 +80,7 @@ def what_if_card(
         dcc.Store(id=f"{PREFIX}-in-url"),
         dcc.Store(id=f"{PREFIX}-written", data=written),
     ]
-    box = html.Div(content, className="form-stack")
+    box = html.Div(OnceSeen(content), className="form-stack")
     folds = html.Details([summary, box], className="folded", open=is_asked)
     return card("What if", folds, className="span-12")
 
