@@ -6,16 +6,16 @@ A page's `register` binds what a function needs with `partial` and gives its out
 
 The function takes its inputs and state by name and returns the outputs that change, by name. Every
 output that it does not name keeps its value. Callbacks that need no data run in the browser:
-`frontend.routing.in_browser`.
+`in_browser`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
-from typing import Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
-from dash import Dash, Input, Output, State, ctx, no_update
+from dash import ClientsideFunction, Dash, Input, Output, State, ctx, no_update
 from dash.exceptions import PreventUpdate
 
 Changes: TypeAlias = Mapping[str, object]
@@ -87,3 +87,8 @@ def all_of(output: Outputs, changes: Changes) -> dict[str, object]:
 def is_press_of(button_id: str) -> bool:
     """Return whether the running callback was triggered by a press of this button."""
     return ctx.triggered_id == button_id and bool(ctx.triggered[0]["value"])
+
+
+def in_browser(app: Dash, function: str, *dependencies: Any, **more: Any) -> None:
+    """A callback that runs in the browser: `function` of one of the scripts in assets/."""
+    app.clientside_callback(ClientsideFunction("maat", function), *dependencies, **more)  # type: ignore[no-untyped-call]

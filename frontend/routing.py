@@ -1,50 +1,17 @@
-"""Functions that run in the browser, addresses, and the cluster to which a page belongs."""
+"""Addresses of pages, and the cluster and the title to which a page belongs."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 from urllib.parse import urlencode
 
-from dash import ClientsideFunction, Dash, Input, Output, dcc
+from dash import Dash, Input, Output, dcc
+
+from frontend.callbacks import in_browser
 
 QueryValue: TypeAlias = "str | Sequence[str] | None"
 """What an address gives for a parameter: a list where it stands several times."""
-Props: TypeAlias = dict[str, Any]
-"""Attributes of a component that its class does not name."""
-
-
-def in_browser(app: Dash, function: str, *dependencies: Any, **more: Any) -> None:
-    """A callback that runs in the browser: `function` of one of the scripts in assets/."""
-    app.clientside_callback(ClientsideFunction("maat", function), *dependencies, **more)  # type: ignore[no-untyped-call]
-
-
-def aria(label: str) -> Props:
-    """The name of a control that shows none."""
-    return {"aria-label": label}
-
-
-UNHEARD: Props = {"aria-hidden": "true"}
-"""Makes a screen reader pass over a part that only shows."""
-
-
-def submits(button_id: str) -> Props:
-    """Makes a box of fields a form: Enter in one of them presses this button."""
-    return {"data-submit": button_id}
-
-
-READS: Props = {"data-reads": ""}
-"""Makes a press of a button of a form wait until the form knows what was typed just before."""
-
-
-def click_target(store_id: str, **what: str) -> Props:
-    """Makes a button put `what` it stands for, and when, into a store of its page.
-
-    For buttons in a part that is drawn again: a drawn-again button has lost its n_clicks, and with
-    them every press whose callback has not begun.
-    """
-    return {"data-press": store_id, "data-what": json.dumps(what)}
 
 
 def cluster_store(page: str) -> dcc.Store:

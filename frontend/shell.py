@@ -11,11 +11,11 @@ from dash import ALL, Dash, Input, Output, State, dcc, html, page_container
 from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
-from frontend.callbacks import Changes, answer
+from frontend.attributes import aria
+from frontend.callbacks import Changes, answer, in_browser
 from frontend.components.cards import error_state, link_button
 from frontend.components.dialogs import dialog
 from frontend.components.samples import samples
-from frontend.routing import aria, in_browser
 from frontend.theme import MANTINE_THEME
 from frontend.visitors import (
     HIDDEN,

@@ -12,8 +12,7 @@ from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
-from frontend.callbacks import Changes, answer
-from frontend.routing import in_browser
+from frontend.callbacks import Changes, answer, in_browser
 from maat.api.service import MeOut
 from maat.client import ApiError
 

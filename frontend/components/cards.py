@@ -10,8 +10,8 @@ from dash import dcc, html
 from dash.development.base_component import Component, ComponentType
 
 from frontend.api import error_message
+from frontend.attributes import aria
 from frontend.components.once_seen import OnceSeen
-from frontend.routing import aria
 from maat.client import ApiError
 
 FORBIDDEN = 403

@@ -8,9 +8,10 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
+from frontend.attributes import aria
+from frontend.callbacks import in_browser
 from frontend.components.grid import RIGHT, Column, grid
 from frontend.figures.cluster_map import Faults, Known, map_changes, message
-from frontend.routing import aria, in_browser
 from maat.api.clusters import GpuOut
 
 NODE_COLUMNS: list[Column] = [

@@ -10,6 +10,7 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import ComponentType
 
+from frontend.attributes import Props
 from frontend.callbacks import (
     NOTHING,
     NOTICES,
@@ -19,7 +20,6 @@ from frontend.callbacks import (
     answer,
     is_press_of,
 )
-from frontend.routing import Props
 
 
 def question(prefix: str, title: str, *, keeps: str, does: str) -> dmc.Modal:

@@ -11,7 +11,9 @@ from typing import Any
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output
 
-from frontend.routing import aria, in_browser, query_value
+from frontend.attributes import aria
+from frontend.callbacks import in_browser
+from frontend.routing import query_value
 from maat.vocabulary import FairnessRule
 
 RULES = tuple(FairnessRule)

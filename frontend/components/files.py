@@ -12,7 +12,7 @@ from typing import Any
 
 from dash import dcc, html
 
-from frontend.routing import aria
+from frontend.attributes import aria
 
 MAX_FILE_BYTES = 8_000_000  # in base64 it still fits into what the service takes of a page
 

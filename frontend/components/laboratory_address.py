@@ -10,6 +10,7 @@ from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
 from frontend.addresses import Check, among, quoted
+from frontend.callbacks import in_browser
 from frontend.components import conditions
 from frontend.components.form_address import EMPTY, asked_values, number_in, too_long
 from frontend.components.laboratory_form import SEEDS_WRONG
@@ -18,7 +19,7 @@ from frontend.components.replay import wrong_hours
 from frontend.components.trace_fields import FAMILIES, KINDS, MAX_TRACES
 from frontend.components.trace_import import FORMATS, RULES
 from frontend.forms import FormValues, parse_seeds, wrong_number
-from frontend.routing import QueryValue, in_browser, query_values
+from frontend.routing import QueryValue, query_values
 from maat.api.simulations import GeneratedTrace
 
 _OF_TRACE = ("jobs", "hours", "seed")

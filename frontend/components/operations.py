@@ -11,12 +11,12 @@ from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
+from frontend.attributes import aria, click_target
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import card, link_button
 from frontend.components.notices import notice, refusal
 from frontend.components.states import FINAL_STATES
 from frontend.formatting import number
-from frontend.routing import aria, click_target
 from maat.api.operations import OperationOut
 from maat.api.simulation_answers import SimulationOut
 from maat.api.sweeps import SweepDetail

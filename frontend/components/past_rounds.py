@@ -12,8 +12,9 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
 
 from frontend.addresses import address_note
+from frontend.attributes import aria
+from frontend.callbacks import in_browser
 from frontend.formatting import clock, count
-from frontend.routing import aria, in_browser
 from maat.api.clusters import ClusterOut, ClusterStateOut
 from maat.client import ApiError, AsyncClient, calls
 

@@ -14,7 +14,9 @@ from dash import Dash, Input, Output
 from dash.development.base_component import Component
 
 from frontend.addresses import Check, among, quoted
-from frontend.routing import QueryValue, aria, in_browser, query_value
+from frontend.attributes import aria
+from frontend.callbacks import in_browser
+from frontend.routing import QueryValue, query_value
 from maat.api.periods import PeriodName
 from maat.client.calls import PeriodAsked
 

@@ -15,10 +15,10 @@ from dash import Dash, Input, Output, State, ctx, dcc, html
 from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
+from frontend.attributes import Props
 from frontend.callbacks import Changes, answer
 from frontend.components.cards import refused_state
 from frontend.components.operations import progress
-from frontend.routing import Props
 from maat.api.forecasts import ForecastOut
 from maat.client import calls
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from dash import html
 
-from frontend.routing import aria
+from frontend.attributes import aria
 from frontend.theme import gpu_colour
 from maat.api.quotas import QuotaOut
 

@@ -6,10 +6,10 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
+from frontend.attributes import Props
 from frontend.callbacks import Changes, answer, as_inputs
 from frontend.formatting import duration
 from frontend.forms import FormValues, Told, still_wrong
-from frontend.routing import Props
 
 FIELDS = ("type", "gpus", "for", "holder", "from", "until")
 

@@ -12,8 +12,8 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 from dash.development.base_component import Component
 
+from frontend.attributes import UNHEARD
 from frontend.components.grid import RIGHT, Column, grid
-from frontend.routing import UNHEARD
 
 NO_NAME = "–"  # nobody reads it, and nobody who looks for a field by its name finds it
 _DATA = [{"value": "a", "label": NO_NAME}, {"value": "b", "label": NO_NAME}]

@@ -9,11 +9,11 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 from dash.development.base_component import Component
 
+from frontend.attributes import aria, click_target, submits
 from frontend.components.cards import empty_state
 from frontend.components.names import cut_name
 from frontend.formatting import clock
 from frontend.forms import FormValues
-from frontend.routing import aria, click_target, submits
 from maat.api.accounts import TokenMadeOut, TokenOut
 from maat.client.calls import RawBody
 

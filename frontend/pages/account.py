@@ -12,7 +12,8 @@ from dash.development.base_component import Component
 
 from frontend.addresses import add_page
 from frontend.api import Api, Failure
-from frontend.callbacks import NOTHING, NOTICES, Changes, answer
+from frontend.attributes import aria, click_target, submits
+from frontend.callbacks import NOTHING, NOTICES, Changes, answer, in_browser
 from frontend.components.cards import (
     card,
     error_state,
@@ -29,7 +30,6 @@ from frontend.components.own_quota import own_quota_card, register_own_quota
 from frontend.components.tokens import made_token, token_body, token_form, token_table
 from frontend.formatting import clock
 from frontend.forms import FormValues
-from frontend.routing import aria, click_target, in_browser, submits
 from maat.api.accounts import SessionOut
 from maat.api.service import MeOut
 from maat.client import calls

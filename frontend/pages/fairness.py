@@ -13,6 +13,7 @@ from dash.development.base_component import Component
 
 from frontend.addresses import add_page
 from frontend.api import Api, Failure
+from frontend.attributes import aria, click_target
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import (
     card,
@@ -37,7 +38,7 @@ from frontend.figures.fairness import important, jain_figure, looks_of, rho_figu
 from frontend.formatting import clock
 from frontend.loading import by_part, failed_figure, loaded, may, nothing
 from frontend.pages import fairness_parts as parts
-from frontend.routing import QueryValue, aria, click_target
+from frontend.routing import QueryValue
 from frontend.shell import NO_CLUSTER
 from maat.api.fairness import FairnessOut
 from maat.client import calls

@@ -8,13 +8,13 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 from dash.development.base_component import Component
 
+from frontend.attributes import UNHEARD, aria
 from frontend.components.cards import card, empty_state, failed_tile, tile
 from frontend.components.names import cut_name
 from frontend.components.next_step import goes_to
 from frontend.figures.fairness import SYMBOLS, Look, name_of
 from frontend.formatting import ABSENT, clock, column, count, duration, number, percent, plural
 from frontend.loading import Loaded
-from frontend.routing import UNHEARD, aria
 from maat.api.fairness import FairnessOut, JobFairnessOut, SharesOut, TenantRhoOut, WhyOut
 from maat.api.reason_words import reason_words
 from maat.vocabulary import FairnessState

@@ -13,6 +13,7 @@ from dash.development.base_component import Component
 
 from frontend.addresses import add_page
 from frontend.api import Api, Failure
+from frontend.attributes import aria, click_target, submits
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import (
     card,
@@ -29,7 +30,6 @@ from frontend.components.names import isolated
 from frontend.components.notices import notice, refusal
 from frontend.formatting import clock, plural
 from frontend.forms import errors_by_field
-from frontend.routing import aria, click_target, submits
 from maat.api.measurements import MeasurementOut
 from maat.client import calls
 from maat.client.calls import RawBody

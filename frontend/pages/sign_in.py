@@ -10,9 +10,10 @@ from dash import Dash, Input, Output, State, html
 
 from frontend.addresses import add_page
 from frontend.api import Api, Failure
-from frontend.callbacks import Changes, answer
+from frontend.attributes import submits
+from frontend.callbacks import Changes, answer, in_browser
 from frontend.components.cards import error_state, page_title
-from frontend.routing import QueryValue, in_browser, query_value, submits
+from frontend.routing import QueryValue, query_value
 from frontend.visitors import HIDDEN, SHOWN
 from maat.client import calls
 

@@ -12,6 +12,7 @@ from dash.development.base_component import Component
 
 from frontend.addresses import add_page, counting
 from frontend.api import Api, Failure
+from frontend.attributes import submits
 from frontend.callbacks import Changes, answer
 from frontend.components import conditions
 from frontend.components.cards import card, empty_state, error_state, page_title, scrolls, skeleton
@@ -45,7 +46,7 @@ from frontend.components.trace_fields import (
 )
 from frontend.formatting import clock, plural
 from frontend.forms import FormValues, parse_seeds
-from frontend.routing import QueryValue, query_value, submits
+from frontend.routing import QueryValue, query_value
 from maat.api.simulation_answers import SimulationOut
 from maat.client import calls
 from maat.client.calls import RawBody

@@ -10,7 +10,8 @@ from dash.development.base_component import Component
 
 from frontend.addresses import add_page, among
 from frontend.api import Api, Failure, error_message
-from frontend.callbacks import NOTHING, Changes, answer
+from frontend.attributes import aria
+from frontend.callbacks import NOTHING, Changes, answer, in_browser
 from frontend.components import conditions, fairness_rule
 from frontend.components.again import sweep_again
 from frontend.components.cards import (
@@ -41,10 +42,8 @@ from frontend.figures.sweep_words import verdict
 from frontend.formatting import number, percent
 from frontend.routing import (
     QueryValue,
-    aria,
     cluster_output,
     cluster_store,
-    in_browser,
     query_value,
     register_cluster,
     register_title,

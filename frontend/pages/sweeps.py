@@ -12,6 +12,7 @@ from dash.development.base_component import Component
 
 from frontend.addresses import add_page, among
 from frontend.api import Api, Failure
+from frontend.attributes import submits
 from frontend.callbacks import Changes, answer
 from frontend.components import conditions
 from frontend.components.cards import (
@@ -59,7 +60,7 @@ from frontend.pages.sweeps_varied import (
     row_of,
     varied_fields,
 )
-from frontend.routing import QueryValue, submits
+from frontend.routing import QueryValue
 from maat.api.sweeps import SweepDetail, SweepOut
 from maat.client import calls
 from maat.client.calls import RawBody

@@ -10,9 +10,8 @@ from dash import Dash, Input, Output, State, html
 from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
-from frontend.callbacks import Changes, answer
+from frontend.callbacks import Changes, answer, in_browser
 from frontend.forms import FormValues
-from frontend.routing import in_browser
 from maat.api.policies import DescribedOut
 from maat.client import calls
 

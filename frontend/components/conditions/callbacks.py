@@ -11,6 +11,7 @@ from dash import ALL, Dash, Input, Output, State, ctx, html, no_update
 
 from frontend.addresses import address_note, quoted
 from frontend.api import Api
+from frontend.attributes import aria
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import error_state
 from frontend.components.conditions.fields import INTERFERENCE, VARIABILITY
@@ -24,7 +25,6 @@ from frontend.components.reservation_fields import (
 from frontend.formatting import plural
 from frontend.forms import FormValues, Told
 from frontend.loading import loaded
-from frontend.routing import aria
 from maat.api.measurements import MeasurementOut
 from maat.api.policies import DescribedOut, FidelityOut
 from maat.client import calls

@@ -10,12 +10,13 @@ from dash import Dash, Input, Output, html
 from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
+from frontend.attributes import aria
 from frontend.callbacks import Changes, answer
 from frontend.components.cards import card, empty_state, error_state, scrolls, skeleton
 from frontend.components.names import cut_name
 from frontend.components.next_step import leads
 from frontend.formatting import clock
-from frontend.routing import aria, path_to
+from frontend.routing import path_to
 from maat.api.audit import AuditRecordOut
 from maat.client.audit_words import change_words
 from maat.client.calls import PREFIX, AuditFilters

@@ -8,12 +8,13 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 from dash.development.base_component import Component
 
+from frontend.attributes import aria, click_target
 from frontend.components.cards import empty_state
 from frontend.components.names import LONGEST_SHOWN, cut_name
 from frontend.components.next_step import goes_to
 from frontend.components.states import gpu_chip
 from frontend.formatting import ABSENT, count, number, plural
-from frontend.routing import aria, click_target, path_to
+from frontend.routing import path_to
 from maat.api.clusters import ClusterOut, ClusterStateOut, NodeOut
 
 SHOWN_NODES = 100

@@ -11,7 +11,8 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
 
 from frontend.api import Api, Failure
-from frontend.callbacks import NOTHING, NOTICES, Changes, answer, is_press_of
+from frontend.attributes import submits
+from frontend.callbacks import NOTHING, NOTICES, Changes, answer, in_browser, is_press_of
 from frontend.components.cards import card, error_state, scrolls, skeleton
 from frontend.components.dialogs import dialog
 from frontend.components.notices import notice
@@ -19,7 +20,6 @@ from frontend.components.states import FINAL_STATES
 from frontend.forms import FormValues, errors_by_field, wrong_number
 from frontend.loading import loaded, may
 from frontend.pages.admin.cluster_rows import cluster_table
-from frontend.routing import in_browser, submits
 from maat.api.clusters import ClusterChanges
 from maat.client import AsyncClient, calls
 from maat.client.calls import RawBody

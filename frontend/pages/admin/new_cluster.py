@@ -11,6 +11,7 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
 
 from frontend.api import Api, Failure
+from frontend.attributes import submits
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import card, error_state
 from frontend.components.names import isolated
@@ -25,7 +26,6 @@ from frontend.pages.admin.pasted_nodes import (
     register_nodes,
     takes_nodes,
 )
-from frontend.routing import submits
 from maat.api.clusters import ClusterBody
 from maat.client import calls
 from maat.client.calls import RawBody

@@ -11,6 +11,7 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
 
 from frontend.api import Api, Failure
+from frontend.attributes import aria, submits
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import card, empty_state, error_state, scrolls, skeleton
 from frontend.components.names import isolated
@@ -20,7 +21,6 @@ from frontend.forms import FormValues, errors_by_field, wrong_number
 from frontend.pages.admin.cluster_rows import SHOWN_NODES, node_table
 from frontend.pages.admin.clusters import MAY_CHANGE
 from frontend.pages.admin.node_dialog import node_dialog, register_dialog
-from frontend.routing import aria, submits
 from frontend.shell import NO_CLUSTER
 from maat.api.clusters import NodeBody, NodeOut
 from maat.client import AsyncClient

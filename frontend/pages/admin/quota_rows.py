@@ -8,11 +8,11 @@ import dash_mantine_components as dmc
 from dash import html
 from dash.development.base_component import Component
 
+from frontend.attributes import aria, click_target
 from frontend.components.cards import empty_state
 from frontend.components.quota_bar import quota_bar
 from frontend.components.states import gpu_chip
 from frontend.pages.admin.quota_dialog import pressed_for
-from frontend.routing import aria, click_target
 from maat.api.quotas import QuotaOut, QuotaPage, QuotaTypeOut
 
 _COLUMNS = (

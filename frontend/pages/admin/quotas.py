@@ -9,7 +9,8 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
 
 from frontend.api import Api, Failure
-from frontend.callbacks import NOTHING, NOTICES, Changes, answer, is_press_of
+from frontend.attributes import click_target
+from frontend.callbacks import NOTHING, NOTICES, Changes, answer, in_browser, is_press_of
 from frontend.components.cards import card, error_state, scrolls, skeleton
 from frontend.components.names import isolated
 from frontend.components.next_step import without_cluster
@@ -27,7 +28,6 @@ from frontend.pages.admin.quota_dialog import (
     unfinished,
 )
 from frontend.pages.admin.quota_rows import quota_table, type_table
-from frontend.routing import click_target, in_browser
 from frontend.shell import NO_CLUSTER
 from maat.client import ApiError
 

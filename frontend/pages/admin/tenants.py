@@ -11,12 +11,12 @@ from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
+from frontend.attributes import aria, click_target, submits
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import card, error_state, refused_state, scrolls, skeleton
 from frontend.components.names import cut_name, isolated
 from frontend.components.notices import notice, refusal
 from frontend.formatting import clock
-from frontend.routing import aria, click_target, submits
 from maat.api.accounts import TenantOut
 
 MAY_CHANGE = "tenants:manage"

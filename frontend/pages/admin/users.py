@@ -11,7 +11,8 @@ from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
-from frontend.callbacks import NOTHING, NOTICES, Changes, answer, is_press_of
+from frontend.attributes import aria, click_target, submits
+from frontend.callbacks import NOTHING, NOTICES, Changes, answer, in_browser, is_press_of
 from frontend.components.cards import (
     card,
     empty_state,
@@ -26,7 +27,6 @@ from frontend.components.next_step import leads
 from frontend.components.notices import notice
 from frontend.formatting import clock
 from frontend.forms import FormValues
-from frontend.routing import aria, click_target, in_browser, submits
 from maat.api.accounts import UserOut
 from maat.client import calls
 from maat.client.calls import RawBody

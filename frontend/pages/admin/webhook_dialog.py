@@ -7,9 +7,9 @@ from typing import TypedDict
 import dash_mantine_components as dmc
 from dash import html
 
+from frontend.attributes import submits
 from frontend.components.dialogs import dialog
 from frontend.forms import FormValues
-from frontend.routing import submits
 from maat.api.webhooks import WebhookOut
 from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem

@@ -8,12 +8,12 @@ import dash_mantine_components as dmc
 from dash import html
 from dash.development.base_component import Component
 
+from frontend.attributes import aria, click_target
 from frontend.components.cards import empty_state
 from frontend.components.names import cut_name
 from frontend.components.states import state_chip
 from frontend.formatting import clock, plural
 from frontend.pages.admin.webhook_dialog import EVENT_WORDS, pressed_for
-from frontend.routing import aria, click_target
 from maat.api.webhooks import WebhookDeliveryOut, WebhookMadeOut, WebhookOut
 
 PRESSED = "admin-webhook-pressed"

@@ -9,6 +9,7 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
 
 from frontend.api import Api, Failure
+from frontend.attributes import click_target
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import card, error_state, refused_state, scrolls, skeleton
 from frontend.components.notices import notice, refusal
@@ -25,7 +26,6 @@ from frontend.pages.admin.webhook_dialog import (
     webhook_dialog,
 )
 from frontend.pages.admin.webhook_rows import PRESSED, made_secret, message_table, webhook_table
-from frontend.routing import click_target
 from maat.client import AsyncClient
 
 MAY_READ, MAY_MANAGE = "webhooks:read", "webhooks:manage"

@@ -8,12 +8,12 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
 
 from frontend.api import Api, Failure
+from frontend.attributes import submits
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import card
 from frontend.components.names import isolated
 from frontend.components.notices import notice
 from frontend.forms import FormValues, errors_by_field, wrong_number
-from frontend.routing import submits
 from maat.api.accounts import TenantChanges
 from maat.client.errors import FieldProblem
 from maat.vocabulary import LEAST_WEIGHT, MOST_WEIGHT

@@ -13,7 +13,8 @@ from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
-from frontend.callbacks import NOTHING, NOTICES, Changes, answer, as_inputs
+from frontend.attributes import aria, click_target, submits
+from frontend.callbacks import NOTHING, NOTICES, Changes, answer, as_inputs, in_browser
 from frontend.components.cards import card, scrolls, skeleton
 from frontend.components.dialogs import dialog, question, register_question
 from frontend.components.names import isolated
@@ -30,7 +31,6 @@ from frontend.formatting import clock, count, gpus, parse_time
 from frontend.forms import FormValues, Told, errors_by_field
 from frontend.loading import loaded
 from frontend.others import OTHER_JOB, is_other
-from frontend.routing import aria, click_target, in_browser, submits
 from frontend.theme import gpu_order
 from maat.api.clusters import ClusterStateOut
 from maat.api.reservations import ReservationOut

@@ -12,7 +12,7 @@ from functools import partial
 from dash import Dash, Input, Output, State, ctx, html
 
 from frontend.api import Api, Failure
-from frontend.callbacks import NOTHING, Changes, answer
+from frontend.callbacks import NOTHING, Changes, answer, in_browser
 from frontend.components.cards import error_state
 from frontend.components.next_step import without_cluster
 from frontend.components.parameter_fields import (
@@ -46,7 +46,6 @@ from frontend.pages.cluster.what_if_fields import (
     parameters_written,
     place_of,
 )
-from frontend.routing import in_browser
 from frontend.shell import NO_CLUSTER
 from maat.api.clusters import ClusterOut, ClusterStateOut
 from maat.api.policies import DescribedOut

@@ -10,6 +10,7 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from frontend.addresses import Check, anything
+from frontend.attributes import submits
 from frontend.components.cards import card
 from frontend.components.once_seen import OnceSeen
 from frontend.components.parameter_fields import (
@@ -21,7 +22,7 @@ from frontend.components.parameter_fields import (
 )
 from frontend.components.parameter_fields import place_of as place_of_parameter
 from frontend.components.question import question_answer, question_buttons
-from frontend.routing import QueryValue, query_value, query_values, submits
+from frontend.routing import QueryValue, query_value, query_values
 from maat.api.policies import DescribedOut
 from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem

@@ -8,11 +8,12 @@ from dash.development.base_component import Component
 
 from frontend.addresses import add_page, anything, quoted
 from frontend.api import Api
-from frontend.callbacks import Changes, answer
+from frontend.attributes import aria
+from frontend.callbacks import Changes, answer, in_browser
 from frontend.components.cards import card, empty_state, link_button, page_title
 from frontend.pages.help.term import Formula, Seen, Term, pieces
 from frontend.pages.help.terms import GROUPS
-from frontend.routing import QueryValue, aria, in_browser, query_value
+from frontend.routing import QueryValue, query_value
 
 _MARKS = {"_": html.Sub, "^": html.Sup}
 

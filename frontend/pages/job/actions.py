@@ -10,12 +10,13 @@ from dash import Dash, Input, Output, State, html
 from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
-from frontend.callbacks import NOTHING, NOTICES, Changes, answer, is_press_of
+from frontend.attributes import click_target
+from frontend.callbacks import NOTHING, NOTICES, Changes, answer, in_browser, is_press_of
 from frontend.components.cards import link_button
 from frontend.components.next_round import next_round
 from frontend.components.notices import notice, refusal
 from frontend.components.states import FINAL_STATES
-from frontend.routing import click_target, in_browser, path_to
+from frontend.routing import path_to
 from maat.api.job_answers import JobOut
 
 

@@ -10,6 +10,7 @@ from dash import Dash, Input, Output, State, html
 from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
+from frontend.attributes import submits
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import refused_state
 from frontend.components.deadline import deadline_body, deadline_field, wrong_deadline
@@ -43,7 +44,6 @@ from frontend.pages.job.request_fields import (
     wrong_request,
 )
 from frontend.pages.submit.model import capacity_of, model_of, named_model
-from frontend.routing import submits
 from maat.api.job_answers import JobOut
 from maat.api.jobs import JobBody
 from maat.client import calls, change_as_it_is_async

@@ -8,6 +8,7 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 from dash.development.base_component import Component, ComponentType
 
+from frontend.attributes import aria
 from frontend.components.cards import facts
 from frontend.components.events import details, event_words, with_state_before
 from frontend.components.labels import label_texts
@@ -24,7 +25,7 @@ from frontend.formatting import (
     plural,
 )
 from frontend.pages.jobs.rows import is_unmeasured, wanted
-from frontend.routing import aria, path_to
+from frontend.routing import path_to
 from maat.api.job_answers import (
     AllocationOut,
     BatchPlanOut,

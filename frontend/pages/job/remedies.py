@@ -11,12 +11,12 @@ from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
+from frontend.attributes import Props
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer, is_press_of
 from frontend.components.cards import error_state
 from frontend.components.dialogs import dialog
 from frontend.components.names import isolated
 from frontend.components.notices import notice, refusal
-from frontend.routing import Props
 from maat.api.job_answers import JobOut, Remedy
 from maat.client import AsyncClient, calls, change_as_it_is_async
 

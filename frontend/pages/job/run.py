@@ -13,7 +13,8 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, ctx, dcc, html
 
 from frontend.api import Api, Failure
-from frontend.callbacks import NOTHING, Changes, answer
+from frontend.attributes import aria
+from frontend.callbacks import NOTHING, Changes, answer, in_browser
 from frontend.components.cards import card, error_state, scrolls, skeleton
 from frontend.loading import by_part, loaded
 from frontend.pages.job.belief import RUN_OVER, RUNS, belief_card
@@ -24,7 +25,6 @@ from frontend.pages.job.run_parts import (
     samples_table,
     state_words,
 )
-from frontend.routing import aria, in_browser
 from maat.api.attempts import AttemptOut
 from maat.client import ApiError, AsyncClient
 

@@ -9,10 +9,11 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 from dash.development.base_component import Component
 
+from frontend.attributes import click_target
 from frontend.components.cards import card
 from frontend.components.states import FINAL_STATES
 from frontend.formatting import ABSENT, duration, number, parse_time
-from frontend.routing import click_target, path_to
+from frontend.routing import path_to
 from maat.api.job_answers import (
     ChoiceOut,
     ConfigurationOut,

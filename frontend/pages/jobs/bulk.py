@@ -11,6 +11,7 @@ from dash import Dash, Input, Output, State, ctx, dcc, html
 from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
+from frontend.attributes import aria
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer, is_press_of
 from frontend.components.cards import refused_state
 from frontend.components.dialogs import dialog
@@ -23,7 +24,6 @@ from frontend.components.states import FINAL_STATES, JOB_STATES, state_chip
 from frontend.components.weight import wrong_weight
 from frontend.formatting import plural
 from frontend.pages.jobs.filters import Filters, asked
-from frontend.routing import aria
 from frontend.shell import NO_CLUSTER
 from maat.api.bulk import BulkOut
 from maat.api.jobs import JobBody

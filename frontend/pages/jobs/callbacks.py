@@ -9,7 +9,7 @@ from functools import partial
 from dash import Dash, Input, Output, State, dcc, html
 
 from frontend.api import Api, Failure
-from frontend.callbacks import NOTHING, NOTICES, Changes, answer
+from frontend.callbacks import NOTHING, NOTICES, Changes, answer, in_browser
 from frontend.components.cards import empty_state, error_state
 from frontend.components.grid import placeholder_id
 from frontend.components.next_step import leads, without_cluster
@@ -21,7 +21,7 @@ from frontend.pages.jobs.filters import Filters, in_address, used_words
 from frontend.pages.jobs.rows import Row, row_of
 from frontend.pages.jobs.told import oldest_wait, verdict
 from frontend.pages.overview import add_demo_jobs
-from frontend.routing import QueryValue, in_browser, path_to
+from frontend.routing import QueryValue, path_to
 from frontend.shell import NO_CLUSTER
 from maat.api.job_answers import JobPage
 from maat.client import calls

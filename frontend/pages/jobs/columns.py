@@ -9,9 +9,9 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
+from frontend.callbacks import in_browser
 from frontend.components.grid import Column
 from frontend.pages.jobs.rows import COLUMNS, column_id, columns_sorted
-from frontend.routing import in_browser
 
 NAME = "name"  # always there; in the address it says that no other column is
 CHOICES = tuple(column_id(column) for column in COLUMNS)

@@ -14,9 +14,10 @@ from dash import html
 from dash.development.base_component import Component
 
 from frontend.addresses import Check, among, anything, quoted
+from frontend.attributes import aria
 from frontend.components.labels import wrong_labels
 from frontend.components.states import JOB_STATES, state_text
-from frontend.routing import QueryValue, aria, query_value, query_values
+from frontend.routing import QueryValue, query_value, query_values
 
 
 class Filters(TypedDict):

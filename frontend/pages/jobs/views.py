@@ -9,8 +9,9 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
+from frontend.attributes import aria, submits
+from frontend.callbacks import in_browser
 from frontend.components.dialogs import dialog
-from frontend.routing import aria, in_browser, submits
 
 
 def view_fields() -> list[Component]:

@@ -12,7 +12,7 @@ from dash.development.base_component import Component
 
 from frontend.addresses import add_page, among
 from frontend.api import Api, Failure
-from frontend.callbacks import NOTHING, NOTICES, Changes, answer
+from frontend.callbacks import NOTHING, NOTICES, Changes, answer, in_browser
 from frontend.components.cards import (
     card,
     error_state,
@@ -40,7 +40,7 @@ from frontend.pages.overview.told import (
     verdict,
     waiting_table,
 )
-from frontend.routing import QueryValue, in_browser, query_value
+from frontend.routing import QueryValue, query_value
 from frontend.shell import NO_CLUSTER
 from maat.api.clusters import ClusterChangesOut, ClusterOut, ClusterStateOut
 from maat.api.rounds import TimelineOut

@@ -11,6 +11,7 @@ from dash import Dash, Input, Output, State, html
 from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
+from frontend.attributes import aria, click_target
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import empty_state, error_state, refused_state
 from frontend.components.names import isolated
@@ -19,7 +20,6 @@ from frontend.components.notices import notice
 from frontend.formatting import clock
 from frontend.pages.reports.layout import asked_of
 from frontend.pages.reports.shown import FORMS, MAY_MANAGE
-from frontend.routing import aria, click_target
 from frontend.shell import NO_CLUSTER
 from maat.api.reports import KeptReportOut
 from maat.client import calls

@@ -8,8 +8,8 @@ from uuid import uuid4
 import dash_mantine_components as dmc
 from dash import dcc, html
 
+from frontend.attributes import aria, submits
 from frontend.components.dialogs import dialog
-from frontend.routing import aria, submits
 
 EVERY = (("week", "Each Monday"), ("month", "Each first of a month"))
 CHANNELS = (("webhook", "Webhook"), ("folder", "Folder"))

@@ -11,6 +11,7 @@ from dash import Dash, Input, Output, State, html
 from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
+from frontend.attributes import aria, click_target
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import empty_state, error_state
 from frontend.components.next_step import without_cluster
@@ -21,7 +22,6 @@ from frontend.forms import FormValues, errors_by_field
 from frontend.pages.reports.deleting import Pressed
 from frontend.pages.reports.schedule_form import EVERY, FIELDS
 from frontend.pages.reports.shown import MAY_MANAGE
-from frontend.routing import aria, click_target
 from frontend.shell import NO_CLUSTER
 from maat.api.reports import DeliveryOut, ScheduleOut
 from maat.client import AsyncClient, calls

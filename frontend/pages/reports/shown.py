@@ -14,7 +14,8 @@ from dash import ALL, Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
 from frontend.api import Api
-from frontend.callbacks import NOTHING, Changes, answer
+from frontend.attributes import aria
+from frontend.callbacks import NOTHING, Changes, answer, in_browser
 from frontend.components.cards import (
     GRAPH_CONFIG,
     card,
@@ -27,7 +28,7 @@ from frontend.figures.report import left_out, report_figure, shares_figure
 from frontend.formatting import clock
 from frontend.loading import Loaded, by_part, loaded, may, nothing
 from frontend.pages.reports.layout import HIDDEN, PAGE, asked_of
-from frontend.routing import aria, in_browser, path_to
+from frontend.routing import path_to
 from frontend.shell import NO_CLUSTER
 from maat.api.report_rows import single_rows
 from maat.api.reports import FigureOut, HeadlineOut, ReportOut

@@ -6,6 +6,7 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 
 from frontend.addresses import counting
+from frontend.attributes import aria
 from frontend.components.cards import (
     card,
     folded,
@@ -18,7 +19,7 @@ from frontend.components.cards import (
 from frontend.components.grid import RIGHT, Column, grid
 from frontend.components.replay import replay_link
 from frontend.figures.matrix_rows import DECIDED, ORDERS
-from frontend.routing import QueryValue, aria, query_value, title_store
+from frontend.routing import QueryValue, query_value, title_store
 
 LATEST = "latest"
 MOST_PAGES = 99_999

@@ -11,7 +11,7 @@ from dash.development.base_component import Component
 
 from frontend.addresses import add_page, among, anything, counting
 from frontend.api import Api
-from frontend.callbacks import NOTHING, Changes, answer
+from frontend.callbacks import NOTHING, Changes, answer, in_browser
 from frontend.components.cards import (
     empty_state,
     error_state,
@@ -26,12 +26,7 @@ from frontend.formatting import clock, count, plural
 from frontend.loading import Loaded, by_part, failed_figure, loaded
 from frontend.pages.rounds.layout import HIDDEN, LATEST, MOST_PAGES, layout, the_rounds
 from frontend.pages.rounds.told import facts_of, row_of, verdict_parts
-from frontend.routing import (
-    in_browser,
-    path_to,
-    register_title,
-    title_output,
-)
+from frontend.routing import path_to, register_title, title_output
 from frontend.shell import NO_CLUSTER
 from maat.api.rounds import RoundDetailOut
 from maat.client import ApiError, AsyncClient, calls

@@ -10,6 +10,7 @@ from dash import Dash, Input, Output, State, html
 from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
+from frontend.attributes import aria
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components import fairness_rule
 from frontend.components.cards import (
@@ -25,7 +26,6 @@ from frontend.figures.base import empty_figure, error_figure
 from frontend.figures.contest import ratio_figure, row_id
 from frontend.formatting import ABSENT, number, percent, plural, rho_by
 from frontend.pages.simulation.verdict import sentences
-from frontend.routing import aria
 from maat.api.simulation_answers import (
     ComparedContestant,
     Comparison,

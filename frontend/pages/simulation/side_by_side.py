@@ -13,12 +13,12 @@ from dash.development.base_component import Component
 
 from frontend.addresses import address_note, quoted
 from frontend.api import Api, Failure, error_message
-from frontend.callbacks import NOTHING, Changes, answer
+from frontend.attributes import aria
+from frontend.callbacks import NOTHING, Changes, answer, in_browser
 from frontend.components.cards import card, graph, many_charts
 from frontend.figures.base import error_figure
 from frontend.figures.side_by_side import allocations_figure, paired_figure
 from frontend.others import is_other, told_job
-from frontend.routing import aria, in_browser
 from frontend.runs import run_names
 from maat.api.simulation_answers import RunOut, RunResult
 from maat.client import AsyncClient, calls

@@ -11,6 +11,7 @@ from dash import Dash, Input, Output, dcc, html
 
 from frontend.addresses import add_page, anything
 from frontend.api import Api
+from frontend.callbacks import in_browser
 from frontend.components.cards import card, page_title
 from frontend.pages.submit import (
     address,
@@ -25,7 +26,7 @@ from frontend.pages.submit import (
 )
 from frontend.pages.submit.fields import job_fields, one_form
 from frontend.pages.submit.run_fields import run_beside, run_form
-from frontend.routing import QueryValue, in_browser, query_value
+from frontend.routing import QueryValue, query_value
 
 
 def layout(

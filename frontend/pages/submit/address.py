@@ -11,7 +11,7 @@ from dash import Dash, Input, Output, State, dcc
 from dash.development.base_component import Component
 
 from frontend.addresses import Check, address_note, among, quoted
-from frontend.callbacks import NOTHING, Changes, answer
+from frontend.callbacks import NOTHING, Changes, answer, in_browser
 from frontend.components.form_address import EMPTY, asked_values, number_in, too_long
 from frontend.components.labels import wrong_labels
 from frontend.components.priority import priority_choices
@@ -20,7 +20,7 @@ from frontend.pages.submit import from_text, model, run_model
 from frontend.pages.submit.fields import field_id
 from frontend.pages.submit.later import LATER, later_id, later_sources, unfinished_later
 from frontend.pages.submit.run_fields import run_id
-from frontend.routing import QueryValue, in_browser
+from frontend.routing import QueryValue
 from maat.api.commands import CommandBody, UtilisationBody
 from maat.api.fields import Body
 from maat.api.jobs import JobBody, priority_of

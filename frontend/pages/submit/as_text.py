@@ -16,7 +16,8 @@ from pydantic import ValidationError
 
 from frontend.addresses import Check, among
 from frontend.api import Api, Failure
-from frontend.callbacks import NOTHING, Changes, answer
+from frontend.attributes import aria
+from frontend.callbacks import NOTHING, Changes, answer, in_browser
 from frontend.components.cards import card, error_state, refused_state
 from frontend.pages.submit import from_text
 from frontend.pages.submit.fields import HIDDEN, SHOWN, field_id
@@ -30,7 +31,6 @@ from frontend.pages.submit.run_model import SWITCHES
 from frontend.pages.submit.run_secrets import ROWS, secret_rows
 from frontend.pages.submit.snippets import in_python, on_command_line, with_curl
 from frontend.pages.submit.trying import tried
-from frontend.routing import aria, in_browser
 from maat.client import ApiError
 from maat.client.calls import RawBody
 from maat.client.job_file import JobFile, JobFileError, job_file_text, parse_job_file

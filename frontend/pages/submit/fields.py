@@ -6,12 +6,12 @@ import dash_mantine_components as dmc
 from dash import html
 from dash.development.base_component import Component
 
+from frontend.attributes import READS, submits
 from frontend.components.labels import labels_field
 from frontend.components.numbers import number_field
 from frontend.components.priority import priority_field
 from frontend.pages.submit.later import later_fields
 from frontend.pages.submit.model import ADAPTIVITY, KINDS, LABELS, NUMBERS, meaningless
-from frontend.routing import READS, submits
 from maat.api.jobs import JobBody
 
 HIDDEN, SHOWN = {"display": "none"}, {"display": "block"}

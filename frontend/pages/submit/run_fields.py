@@ -8,6 +8,7 @@ import dash_mantine_components as dmc
 from dash import html
 from dash.development.base_component import Component
 
+from frontend.attributes import READS, submits
 from frontend.components.cards import card, folded
 from frontend.components.labels import labels_field
 from frontend.components.numbers import number_field
@@ -24,7 +25,6 @@ from frontend.pages.submit.run_model import (
     meaningless,
 )
 from frontend.pages.submit.run_secrets import secret_fields
-from frontend.routing import READS, submits
 from maat.api.commands import CommandBody
 from maat.api.jobs import JobBody
 

@@ -9,8 +9,8 @@ from uuid import uuid4
 import dash_mantine_components as dmc
 from dash import ALL, Dash, Input, Output, Patch, State, html
 
+from frontend.attributes import aria
 from frontend.callbacks import NOTHING, Changes, answer
-from frontend.routing import aria
 from maat.api.commands import CommandBody
 
 ROWS = "submit-run-secrets"

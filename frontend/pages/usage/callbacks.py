@@ -9,7 +9,7 @@ from functools import partial
 from dash import Dash, Input, Output, State, html
 
 from frontend.api import Api, Failure
-from frontend.callbacks import NOTHING, NOTICES, Changes, answer, is_press_of
+from frontend.callbacks import NOTHING, NOTICES, Changes, answer, in_browser, is_press_of
 from frontend.components.cards import card, empty_state, error_state
 from frontend.components.next_step import goes_to, without_cluster
 from frontend.components.notices import refusal
@@ -21,7 +21,6 @@ from frontend.loading import by_part, failed_figure, loaded, may
 from frontend.pages.usage.layout import PAGE
 from frontend.pages.usage.parts import rows_table, tiles, types_table, verdict
 from frontend.pages.usage.prices import MAY_PRICE, add_button, prices_table
-from frontend.routing import in_browser
 from frontend.shell import NO_CLUSTER
 from maat.api.periods import days_named
 from maat.api.usage import UsageOut

@@ -6,10 +6,11 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 from dash.development.base_component import Component
 
+from frontend.attributes import aria
 from frontend.components.cards import card, graph, page_title, scrolls, skeleton
 from frontend.components.period import period_choice
 from frontend.pages.usage.prices import price_dialog, remove_dialog
-from frontend.routing import QueryValue, aria, query_value
+from frontend.routing import QueryValue, query_value
 from maat.api.usage import FORMULAS
 
 PAGE = "usage"

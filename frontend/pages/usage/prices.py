@@ -12,12 +12,12 @@ from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
-from frontend.callbacks import NOTHING, NOTICES, Changes, answer
+from frontend.attributes import aria, click_target, submits
+from frontend.callbacks import NOTHING, NOTICES, Changes, answer, in_browser
 from frontend.components.dialogs import dialog, question, register_question
 from frontend.components.notices import notice, refusal
 from frontend.components.states import gpu_chip
 from frontend.forms import FormValues, errors_by_field
-from frontend.routing import aria, click_target, in_browser, submits
 from maat.api.usage import PriceOut
 from maat.client import calls
 from maat.client.errors import FieldProblem
