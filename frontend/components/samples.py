@@ -6,6 +6,7 @@ the next. assets/samples.js has them drawn before a page needs them.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TypedDict
 
 import dash_mantine_components as dmc
@@ -30,6 +31,7 @@ class Sample(TypedDict):
     drawn: str
 
 
+@cache
 def samples() -> list[Component]:
     """The samples, each of which is drawn in a task of its own, and the place for one."""
     kinds: list[Sample] = [
