@@ -16,6 +16,7 @@ from slurm_cluster import NoSlurm, SlurmCluster
 from small_disk import SmallDisk
 
 BROWSER = "tests/browser/"
+BROWSER_HALVES = f"{BROWSER}test_l"  # the second half of its tests begins here
 SLOW = (
     BROWSER,
     "tests/faults/",
@@ -116,7 +117,7 @@ def _done_by_the_other_database(items: list[pytest.Item]) -> Iterator[pytest.Ite
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """All browser tests go to one worker, for they share a service and a Chromium."""
+    """Half of the browser tests go to one worker, for they share a service and a Chromium."""
     if config.getoption("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling
@@ -126,7 +127,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class Scheduling(LoadFileScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             file: str = super()._split_scope(nodeid)
-            return BROWSER if file.startswith(BROWSER) else file
+            return f"{BROWSER}{file < BROWSER_HALVES}" if file.startswith(BROWSER) else file
 
     return Scheduling(config, log)
 

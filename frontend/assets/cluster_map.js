@@ -188,16 +188,18 @@
         return {size, named: few};
     }
 
-    function fit(map) {
+    function placeOf(map) { return {width: map.offsetWidth, height: map.clientHeight}; }
+
+    function fit(map, place = placeOf(map)) {
         const state = map.maat;
-        if (!state || !map.offsetWidth) { return; }
+        if (!state || !place.width) { return; }
         const shown = state.nodes.filter((_, at) => !state.elements[at].hidden), byType = {};
         const few = shown.length <= FEW_NODES;
         shown.forEach(node => {
             (byType[node.gpu_type] = byType[node.gpu_type] || []).push(node);
         });
-        const width = map.offsetWidth - 12, smallest = Number(map.dataset.smallest);
-        const chosen = largest(byType, width, map.clientHeight, few, smallest);
+        const width = place.width - 12, smallest = Number(map.dataset.smallest);
+        const chosen = largest(byType, width, place.height, few, smallest);
         const size = chosen.size, named = chosen.named;
         map.style.setProperty('--square', `${size}px`);
         map.style.setProperty('--apart', `${apart(size).y}px ${apart(size).x}px`);
@@ -381,7 +383,13 @@
         const taken = take(map, drawing);
         map.classList.remove('loading');
         paint(map, drawing.looks);
-        if (taken.others) { drawAll(map); maat.seek(map); fit(map); sizes.observe(map); } else {
+        if (taken.others) {
+            const place = placeOf(map); // before what would have to be laid out for it
+            drawAll(map);
+            maat.seek(map);
+            fit(map, place);
+            sizes.observe(map);
+        } else {
             drawChanged(map, taken.places);
             if (map.dataset.sought && taken.places.length) { maat.seek(map); fit(map); }
             const { elements, size } = map.maat;

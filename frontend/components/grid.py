@@ -13,6 +13,7 @@ import dash_ag_grid as dag
 from dash import html
 
 ROW_PIXELS = 32
+ROWS_OUT_OF_SIGHT = 4  # drawn above and below those in sight
 THEME = {"function": "maatTheme(themeQuartz)"}
 
 Column: TypeAlias = dict[str, object]
@@ -48,6 +49,7 @@ def grid(
         dashGridOptions={
             "theme": THEME,
             "rowHeight": ROW_PIXELS,
+            "rowBuffer": ROWS_OUT_OF_SIGHT,
             "headerHeight": ROW_PIXELS,
             "suppressCellFocus": False,
             "enableCellTextSelection": True,
