@@ -172,13 +172,20 @@ def empty_state(title: str, remedy: ComponentType, *, action: Component | None =
 def folded(
     title: str, content: ComponentType, *, box_id: str, is_open: bool = False
 ) -> html.Details:
-    """A folded part of a form; its fields can be filled while it is folded."""
+    """A folded part of a page; a search of the browser finds its text."""
     return html.Details(
-        [html.Summary(title), html.Div(OnceSeen(content), className="form-stack")],
+        [html.Summary(title), html.Div(content, className="form-stack")],
         id=box_id,
         className="folded",
         open=is_open,
     )
+
+
+def folded_fields(
+    title: str, fields: ComponentType, *, box_id: str, is_open: bool = False
+) -> html.Details:
+    """A folded part of a form; callbacks read and fill its fields while it is folded."""
+    return folded(title, OnceSeen(fields), box_id=box_id, is_open=is_open)
 
 
 def missing(title: str, remedy: str, words: str, href: str) -> Component:

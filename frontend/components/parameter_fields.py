@@ -18,7 +18,7 @@ from dash.development.base_component import Component
 from frontend.addresses import quoted
 from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, Changes, answer
-from frontend.components.cards import folded
+from frontend.components.cards import folded_fields
 from frontend.components.form_address import too_long
 from frontend.formatting import as_typed
 from frontend.forms import FormValues
@@ -68,7 +68,7 @@ def parameter_fields(
         className="form-stack",
     )
     title, box_id = "Parameters of policies and placers", f"{prefix}-parameters-box"
-    return folded(title, fields, box_id=box_id, is_open=is_open)
+    return folded_fields(title, fields, box_id=box_id, is_open=is_open)
 
 
 def register_parameters(app: Dash, api: Api, prefix: str, *, policies: str, placers: str) -> None:

@@ -42,6 +42,8 @@ WIDE: ViewportSize = {"width": 1280, "height": 800}
 ColorScheme = Literal["light", "dark"]
 # The guided tour opens by itself for those who have not seen it, over what tests press.
 TOUR_SEEN = "try { localStorage.setItem('maat-tour', 'seen'); } catch (none) { /* no page yet */ }"
+# Most tests end before a page has done in idle time what other pages need, and need none of it.
+SAVES_DATA = "Object.defineProperty(navigator.connection, 'saveData', { get: () => true });"
 # The two lists of suggestions under the address bar are pages in a process of their own, one for
 # each window. The others are what Playwright turns off: its own list no longer counts.
 NO_FEATURES = (
@@ -310,16 +312,19 @@ class Visitors:
     chromium: Browser
     profiles: list[tuple[dict[str, Any], Page]] = field(default_factory=list)
 
-    def page(self, taken: list[Page], **options: Any) -> Page:
+    def page(self, taken: list[Page], *, saves_data: bool = True, **options: Any) -> Page:
         """Return the page of a visitor who is not among `taken`."""
+        asked = {"saves_data": saves_data, **options}
         for given, page in self.profiles:
-            if given == options and page not in taken:
+            if given == asked and page not in taken:
                 return page
         context = self.chromium.new_context(viewport=WIDE, reduced_motion="reduce", **options)
         context.set_default_timeout(PATIENCE_MILLISECONDS)
         context.add_init_script(TOUR_SEEN)
+        if saves_data:
+            context.add_init_script(SAVES_DATA)
         page = context.new_page()
-        self.profiles.append((options, page))
+        self.profiles.append((asked, page))
         return page
 
 
@@ -346,6 +351,12 @@ def tab(open_tab: Callable[..., Tab]) -> Tab:
     return open_tab()
 
 
+@pytest.fixture
+def idle_tab(open_tab: Callable[..., Tab]) -> Tab:
+    """A tab whose pages do in idle time what other pages will need."""
+    return open_tab(saves_data=False)
+
+
 NOWHERE = "/no/such/page"  # the least of all pages
 REST = """() => {
     const [first] = dash_component_api.getLayout('cluster-select').props.data;
@@ -359,7 +370,7 @@ REST = """() => {
 @pytest.fixture(scope="package")
 def _loaded_page(visitors: Visitors) -> Page:
     """A page of a visitor of its own, in which Maat stays loaded."""
-    return visitors.page([], locale="en-GB")
+    return visitors.page([], saves_data=False, locale="en-GB")
 
 
 @pytest.fixture

@@ -213,10 +213,10 @@ def test_a_key_that_comes_before_the_libraries_waits_for_them(server: Any, tab: 
 
 @pytest.mark.parametrize("path", ["/account", "/no/such/page"])
 def test_scripts_that_other_pages_need_come_in_idle_time_also_if_a_page_makes_no_call(
-    path: str, server: Any, tab: Any
+    path: str, server: Any, idle_tab: Any
 ) -> None:
-    without_beats(tab.page)
-    page = tab.open(server.url + path)
+    without_beats(idle_tab.page)
+    page = idle_tab.open(server.url + path)
 
     wait_in_page(page, "window.Plotly !== undefined")
     wait_in_page(page, "window.dash_ag_grid.getApi !== undefined")
@@ -230,14 +230,14 @@ WATCHES_SAMPLES = """() => { window.drawn = new Set();
 
 
 def test_one_of_each_kind_is_drawn_out_of_sight_in_idle_time_and_is_gone(
-    server: Any, tab: Any
+    server: Any, idle_tab: Any
 ) -> None:
-    tab.page.add_init_script(f"({WATCHES_SAMPLES})()")
-    page = tab.open(f"{server.url}/account")
+    idle_tab.page.add_init_script(f"({WATCHES_SAMPLES})()")
+    page = idle_tab.open(f"{server.url}/account")
     wait_in_page(page, "() => window.drawn.size === 4")
     expect(page.locator("#sample")).to_be_empty()
     expect(page.locator("#sample")).to_be_hidden()
-    assert tab.witness.errors == []
+    assert idle_tab.witness.errors == []
 
 
 def test_what_another_page_shows_is_asked_for_once_and_before_that_page_is_drawn(

@@ -8,7 +8,7 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from frontend.components.cards import folded
+from frontend.components.cards import folded_fields
 from frontend.components.conditions.values import USUAL
 from frontend.components.reservation_fields import reservation_fields
 
@@ -76,7 +76,7 @@ def conditions_fields(prefix: str) -> list[Component]:
         _failure_fields(prefix),
         *_reserved_fields(prefix),
     ]
-    box = folded(
+    box = folded_fields(
         "Profiling, bound jobs, shared and unequal GPUs, failures, reservations",
         fields,
         box_id=f"{prefix}-conditions",

@@ -13,7 +13,7 @@ from dash import Dash, Input, Output, State, dcc, html
 from frontend.api import Api, Failure
 from frontend.attributes import submits
 from frontend.callbacks import NOTHING, Changes, Sources, answer
-from frontend.components.cards import card, error_state, folded
+from frontend.components.cards import card, error_state, folded_fields
 from frontend.components.parameter_fields import (
     ROUND,
     Chosen,
@@ -49,7 +49,7 @@ def cards() -> html.Div:
         [
             html.Div(id=f"{PREFIX}-problem"),
             html.Div(row, className="form-row wide"),
-            folded(
+            folded_fields(
                 "Parameters, and the interval of rounds",
                 html.Div(id=f"{PREFIX}-parameters", className="form-stack"),
                 box_id=f"{PREFIX}-parameters-box",

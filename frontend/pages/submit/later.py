@@ -15,7 +15,7 @@ from dash import Dash, Input, Output, State
 from dash.development.base_component import Component
 
 from frontend.callbacks import Changes, answer
-from frontend.components.cards import folded
+from frontend.components.cards import folded_fields
 from frontend.components.deadline import deadline_body, deadline_field, wrong_deadline
 from frontend.components.names import isolated
 from frontend.formatting import count, plural
@@ -58,7 +58,7 @@ def later_fields(prefix: str) -> Component:
         inputWrapperOrder=["label", "input", "description", "error"],
     )
     fields = [after, deadline_field(later_id(prefix, "deadline")), array]
-    return folded("After others, deadline, array", fields, box_id=f"{prefix}-later")
+    return folded_fields("After others, deadline, array", fields, box_id=f"{prefix}-later")
 
 
 def later_sources(prefix: str, kind: type[Input] | type[State]) -> dict[str, Any]:

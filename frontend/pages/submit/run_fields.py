@@ -9,7 +9,7 @@ from dash import html
 from dash.development.base_component import Component
 
 from frontend.attributes import READS, submits
-from frontend.components.cards import card, folded
+from frontend.components.cards import card, folded_fields
 from frontend.components.labels import labels_field
 from frontend.components.numbers import number_field
 from frontend.components.priority import priority_field
@@ -89,7 +89,7 @@ def _fields() -> html.Div:
             _adaptivity(),
             numbers,
             html.Div(_profile(), id=run_id("profile") + "-box"),
-            folded("More", _more(), box_id="submit-run-more"),
+            folded_fields("More", _more(), box_id="submit-run-more"),
             later_fields("submit-run"),
             dmc.Group(button, gap=12, mt=4),
             html.Div(id="submit-run-tried"),
