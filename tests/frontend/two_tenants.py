@@ -136,8 +136,8 @@ def _made(answer: Any) -> dict[str, Any]:
 def _submit(client: TestClient, word: str, model: str, *, count: int) -> list[str]:
     shapes: list[dict[str, Any]] = [
         {"max_gpus": 8, "work_scale": 0.02},
-        {"min_gpus": 2},
-        {"gpu_types": ["a100"], "min_gpus": 16},
+        {"min_gpus": 2, "work_scale": 0.4},
+        {"gpu_types": ["a100"], "min_gpus": 16, "work_scale": 0.4},
     ]
     made = []
     for number in range(count):
