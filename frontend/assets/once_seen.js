@@ -1,6 +1,6 @@
 /* Draws a part of the page once its place is shown: unfolded, or no longer hidden
-   (components/once_seen.py). `seen` is a prop: what changes it has Dash make the children anew, of
-   what its store holds by then. */
+   (components/once_seen.py). `seen` is in Dash's store: a change of it has Dash create the children
+   again, from what the store holds by then. Those created with the page may be out of date. */
 (() => {
     'use strict';
 
