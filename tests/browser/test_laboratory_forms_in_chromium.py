@@ -81,6 +81,23 @@ def test_a_part_of_the_form_is_drawn_once_it_is_unfolded_with_what_came_before(
     assert inside.witness.errors == []
 
 
+def test_a_part_that_was_folded_again_is_unfolded_by_each_error_in_it(
+    laboratory: Any, inside: Any
+) -> None:
+    shares = "rigid_share=0.8&strong_scaling_share=0.8"
+    page = inside.follow(f"{laboratory.url}/simulate?{shares}")
+    wrong = page.locator("#simulate-strong_scaling_share")
+    title = page.get_by_text("Profiling, bound jobs")
+    expect(wrong).to_be_visible()
+
+    for _ in range(2):
+        title.click()
+        expect(wrong).to_be_hidden()
+        page.click("#simulate-button")
+        expect(wrong).to_be_visible()
+        expect(wrong).to_be_focused()
+
+
 @pytest.mark.long
 def test_parameters_of_a_policy_are_set_in_the_form_and_refused_beside_their_field(
     laboratory: Any, inside: Any
