@@ -1,5 +1,5 @@
-/* Tells Dash what the reader folds and unfolds: a part that an answer is to unfold would stay folded
-   if Dash had it for open. */
+/* Tells Dash what the reader folds and unfolds: a part that an answer is to unfold would stay
+   folded if Dash had it for open. */
 (() => {
     'use strict';
 

@@ -118,7 +118,7 @@ async def offer_parameters(
     asked, lost = asked_parameters(written, described)
     begins = {owner: values for owner, values in asked.items() if owner not in shown}
     fields = groups(prefix, described, preset, {**begins, **parameters_of(given)})
-    return {"fields": [*fields, *(html.Div(words, className="hint") for words in lost)]}
+    return {"fields": [*(html.Div(words, className="hint") for words in lost), *fields]}
 
 
 def is_parameter(text: str) -> str | None:

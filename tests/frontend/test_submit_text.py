@@ -100,6 +100,15 @@ def test_a_text_that_says_the_same_is_left_as_it_was_typed() -> None:
     assert changed["text"].startswith("name: night\nmodel: bert\ncluster_id: demo\n")
 
 
+def test_beside_a_text_stands_what_makes_an_array_of_its_job() -> None:
+    import asyncio
+
+    given = filled(PLAYED)
+    assert "--array" not in asyncio.run(written("", given))["hint"]
+    given["later"] = {**given["later"], "array": "0-2, 7"}
+    assert "maat submit FILE --array 0-2,7" in asyncio.run(written("", given))["hint"]
+
+
 def test_what_is_wrong_with_a_text_stands_by_its_line() -> None:
     def told(text: str, *, runs: bool = False) -> list[tuple[int, str]]:
         return from_text.wrong_lines(parse_job_file(text), runs=runs)

@@ -196,12 +196,23 @@ async def write(
         "code_box": HIDDEN if kind == YAML else SHOWN,
         "hint": _HINT[kind],
     }
+    if kind == YAML and job.indices:
+        changes["hint"] = _of_an_array(given["run_later" if job.runs else "later"]["array"])
     if kind != YAML:
         return {**changes, "code": _to_paste(job, body, kind, origin or "")}
     known = _parsed(text)
     if isinstance(known, JobFile) and _same(known.body, job.body, clusters):
         return {**changes, "wrong": None}
     return {**changes, "text": job_file_text(body), "wrong": None}
+
+
+def _of_an_array(indices: str) -> str:
+    """Say how the text becomes an array; `indices`: as they were typed."""
+    joined = ",".join(indices.replace(",", " ").split())
+    return (
+        f"{_HINT[YAML]} It describes one job of the array; all of them: "
+        f"maat submit FILE --array {joined}"
+    )
 
 
 async def read(
