@@ -5,6 +5,8 @@
     const dagcomponents = (window.dashAgGridComponentFunctions =
         window.dashAgGridComponentFunctions || {});
     const END_KEPT = 10;
+    // Letters of scripts that run from right to left, and marks of direction.
+    const RUNS_LEFT = /[\u0590-\u08ff\u200f\u202a-\u202e\u2066-\u2069\ufb1d-\ufdff\ufe70-\ufefc]/;
 
     dagcomponents.MaatLink = props => {
         if (!props.data) { return loadingCell(); }
@@ -23,12 +25,15 @@
         }, props.cutInMiddle ? cutInMiddle(name) : name);
     };
 
-    /* Two parts, of which the first gives way: names mostly differ at their ends. */
+    /* Two parts, of which the first gives way: names mostly differ at their ends. A name that also
+       runs from right to left stays in one: its marks of direction turn what follows them. */
     function cutInMiddle(name) {
-        const end = Math.max(0, name.length - END_KEPT);
+        const letters = Array.from(name);
+        const end = RUNS_LEFT.test(name) ? letters.length : Math.max(0, letters.length - END_KEPT);
+        const part = (of, className) => (
+            React.createElement('span', {key: className, className}, of.join('')));
         return [
-            React.createElement('span', {key: 'begin', className: 'cut-begin'}, name.slice(0, end)),
-            React.createElement('span', {key: 'end'}, name.slice(end)),
+            part(letters.slice(0, end), 'cut-begin'), part(letters.slice(end), 'cut-end'),
         ];
     }
 

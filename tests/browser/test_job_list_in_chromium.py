@@ -156,3 +156,24 @@ def test_columns_stand_apart_on_a_wide_screen_and_close_up_again(server: Any, in
     await_width(125, 260)
     page.set_viewport_size({"width": 1280, "height": 900})
     await_width(60, 120)
+
+
+@pytest.mark.parametrize(
+    ("name", "begin"),
+    [
+        ("a" * 20 + "\N{ROCKET}" + "b" * 9, "a" * 20),
+        ("\u202eevil-name-of-a-job-0001", "\u202eevil-name-of-a-job-0001"),
+        ("\u05d0\u05d1\u05d2-training-of-a-model", "\u05d0\u05d1\u05d2-training-of-a-model"),
+    ],
+    ids=["a letter of two units", "a mark of direction", "a script from right to left"],
+)
+def test_a_name_is_cut_between_letters_and_not_where_its_parts_would_turn(
+    name: str, begin: str, server: Any, inside: Any
+) -> None:
+    job = server.client.submit_job({"name": name, "model": "bert"})
+    page = inside.follow(f"{server.url}/jobs?q={job['id']}")
+
+    link = page.locator(f".ag-row a[href='/jobs/{job['id']}']")
+    expect(link.locator(".cut-begin")).to_be_visible()
+    assert link.locator(".cut-begin").text_content() == begin
+    assert link.text_content() == name
