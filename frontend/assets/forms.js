@@ -88,14 +88,21 @@
         pressOnceReady(button.id);
     }, true);
 
+    /* What can have the focus of a refused field, or of a file that an error is told of. */
+    function firstRefused(form) {
+        const told = [...form.querySelectorAll('[aria-invalid="true"], .form-error:not(:empty)')];
+        return told.filter((each) => each.offsetHeight).map((each) => (
+            each.matches('.form-error') ? each.parentElement.querySelector('.choose') : each
+        )).find(Boolean);
+    }
+
     /* Once a press is answered, the first field that was refused gets the focus, and is in sight;
        if none was, the button has it. A focus that the reader moved meanwhile stays moved. */
     function leadToRefused(form, button, looks = MOST_LOOKS) {
         const again = (left) => setTimeout(() => leadToRefused(form, button, left), AGAIN_AFTER);
         if (!form.isConnected) { return; }
         if (maat.busy()) { again(looks); return; }
-        const refused = [...form.querySelectorAll('[aria-invalid="true"]')]
-            .find((each) => each.offsetHeight);
+        const refused = firstRefused(form);
         if (!refused && looks) { again(looks - 1); return; } // one answer leads to the next call
         if (![document.body, button].includes(document.activeElement)) { return; }
         if (!refused) { button.focus({ preventScroll: true }); return; }

@@ -98,6 +98,21 @@ def test_a_part_that_was_folded_again_is_unfolded_by_each_error_in_it(
         expect(wrong).to_be_focused()
 
 
+@pytest.mark.parametrize("kind", ["csv", "import"])
+def test_a_file_that_is_missing_leads_to_its_chooser(
+    kind: str, laboratory: Any, inside: Any
+) -> None:
+    page = inside.follow(f"{laboratory.url}/simulate?kind={kind}")
+    chooser = page.locator(f"#simulate-{kind} .choose")
+    expect(chooser).to_be_visible()
+    page.wait_for_selector("#simulate-list .state-title, #simulate-list table")
+
+    page.locator("#simulate-button").press("Enter")
+
+    expect(page.locator(f"#simulate-{kind}-refused")).to_contain_text("first")
+    expect(chooser).to_be_focused()
+
+
 @pytest.mark.long
 def test_parameters_of_a_policy_are_set_in_the_form_and_refused_beside_their_field(
     laboratory: Any, inside: Any
