@@ -32,8 +32,8 @@ NOW = 10_000.0
 
 
 def sampled(examples: int) -> int:
-    """All of them in `make test-long`, a third of them in `make test`."""
-    return examples if os.environ.get("MAAT_TESTS_LONG") else examples // 3
+    """All of them in `make test-long`, half of them in `make test`."""
+    return examples if os.environ.get("MAAT_TESTS_LONG") else examples // 2
 
 
 def _one_in(number: int) -> SearchStrategy[bool]:

@@ -58,7 +58,7 @@ def names_in_scripts() -> set[str]:
 
 
 def test_no_style_depends_on_what_stands_elsewhere_in_the_page() -> None:
-    """With a rule such as `.card:has(.chart) .title` each change of a page styles it all anew."""
+    """With `.card:has(.chart) .title`, browsers compute all styles again after each change."""
     elsewhere = re.compile(r":has\((?:[^()]|\([^()]*\))*\)[^\s,{]*\s+[^\s,{][^,{]*")
     assert [found for path in STYLES for found in elsewhere.findall(path.read_text())] == []
 
