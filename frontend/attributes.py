@@ -1,4 +1,4 @@
-"""Attributes of elements that no class of Dash names: for readers of the screen, for scripts."""
+"""Attributes of elements: names for readers of the screen, marks for scripts, hidden or not."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ def aria(label: str) -> Props:
     """The name of a control that shows none."""
     return {"aria-label": label}
 
+
+HIDDEN, SHOWN = {"display": "none"}, {"display": ""}
+"""Styles of a part that is not shown now, and of one that is shown as its class says."""
 
 UNHEARD: Props = {"aria-hidden": "true"}
 """Makes a screen reader pass over a part that only shows."""

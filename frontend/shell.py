@@ -11,14 +11,13 @@ from dash import ALL, Dash, Input, Output, State, dcc, html, page_container
 from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
-from frontend.attributes import aria
+from frontend.attributes import HIDDEN, aria
 from frontend.callbacks import Changes, answer, in_browser
 from frontend.components.cards import error_state, link_button
 from frontend.components.dialogs import dialog
 from frontend.components.samples import samples
 from frontend.theme import MANTINE_THEME
 from frontend.visitors import (
-    HIDDEN,
     MAY_ADMINISTER,
     is_signed_out,
     register_visitor,
@@ -206,7 +205,7 @@ def _header_left(offered: Choices) -> list[Component]:
         size="xs",
         className="cluster-select",
         allowDeselect=False,
-        style={"display": "none"},
+        style=HIDDEN,
         **aria("Cluster"),
     )
     return [toggle, dcc.Link(brand, href="/", className="brand"), clusters]

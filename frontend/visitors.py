@@ -12,12 +12,12 @@ from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
+from frontend.attributes import HIDDEN, SHOWN
 from frontend.callbacks import Changes, answer, in_browser
 from maat.api.service import MeOut
 from maat.client import ApiError
 
 MAY_ADMINISTER = "users:read"
-HIDDEN, SHOWN = {"display": "none"}, {"display": ""}
 SIGNED_OUT = 401
 SIGN_IN = "/sign-in"
 

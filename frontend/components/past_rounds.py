@@ -12,7 +12,7 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
 
 from frontend.addresses import address_note
-from frontend.attributes import aria
+from frontend.attributes import HIDDEN, aria
 from frontend.callbacks import in_browser
 from frontend.formatting import clock, count
 from maat.api.clusters import ClusterOut, ClusterStateOut
@@ -21,7 +21,6 @@ from maat.client import ApiError, AsyncClient, calls
 CHOSEN = Input("past-round", "data")
 BOUNDS = Output("past-bounds", "data")
 WHEN = Output("past-when", "children")
-HIDDEN = {"display": "none"}
 
 
 class Bounds(TypedDict):

@@ -14,7 +14,7 @@ from dash import Dash, Input, Output
 from dash.development.base_component import Component
 
 from frontend.addresses import Check, among, quoted
-from frontend.attributes import aria
+from frontend.attributes import HIDDEN, aria
 from frontend.callbacks import in_browser
 from frontend.routing import QueryValue, query_value
 from maat.api.periods import PeriodName
@@ -53,7 +53,7 @@ def period_choice(page: str, query: Mapping[str, QueryValue]) -> list[Component]
         placeholder="first and last day",
         size="xs",
         w=200,
-        style={} if value == DAYS else {"display": "none"},
+        style={} if value == DAYS else HIDDEN,
         **aria("First and last day, in cluster time"),
     )
     return [select, calendar]

@@ -15,7 +15,7 @@ from dash import Dash, Input, Output, State, ctx, dcc, html
 from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
-from frontend.attributes import Props
+from frontend.attributes import HIDDEN, Props
 from frontend.callbacks import Changes, answer
 from frontend.components.cards import refused_state
 from frontend.components.operations import progress
@@ -25,7 +25,6 @@ from maat.client import calls
 BEAT_MILLISECONDS = 400
 CANCELLED = "The forecast was cancelled."
 CANCELLED_EARLY = "It was cancelled: this is what was known until then."
-HIDDEN = {"display": "none"}
 Show: TypeAlias = Callable[[ForecastOut], Sequence[Component]]
 
 

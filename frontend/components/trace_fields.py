@@ -13,12 +13,13 @@ from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
 from frontend.api import Api
+from frontend.attributes import HIDDEN
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.files import NoText, file_box, texts_in
 from frontend.components.kept_traces import kept_trace_field, register_kept_traces
 from frontend.components.once_seen import OnceSeen
 from frontend.components.replay import wrong_hours
-from frontend.components.trace_import import HIDDEN, MARK, import_fields, register_import
+from frontend.components.trace_import import MARK, import_fields, register_import
 from frontend.formatting import count
 from frontend.forms import FormValues
 from frontend.shell import NO_CLUSTER

@@ -14,6 +14,7 @@ from dash import Dash, Input, Output, State, ctx, dcc, html
 from dash.development.base_component import Component
 
 from frontend.api import Api, Failure, error_message
+from frontend.attributes import HIDDEN
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import scrolls
 from frontend.components.files import NoText, file_box, texts_in
@@ -42,7 +43,6 @@ MEANINGS = {
     "tenant": "Tenant",
     "state": "State",
 }
-HIDDEN = {"display": "none"}
 MARK = "import-"  # what the digest of an imported trace begins with
 SAYS = (
     "Slurm: sacct -a -X -P -o JobIDRaw,User,Account,Submit,Start,End,State,AllocTRES > jobs.txt. "

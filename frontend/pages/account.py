@@ -12,7 +12,7 @@ from dash.development.base_component import Component
 
 from frontend.addresses import add_page
 from frontend.api import Api, Failure
-from frontend.attributes import aria, click_target, submits
+from frontend.attributes import HIDDEN, aria, click_target, submits
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer, in_browser
 from frontend.components.cards import (
     card,
@@ -73,7 +73,7 @@ def layout(**_query: object) -> html.Div:
                     id="account-sign-out",
                     variant="default",
                     n_clicks=0,
-                    style={"display": "none"},
+                    style=HIDDEN,
                 ),
             ),
             html.Div(
@@ -116,7 +116,7 @@ def _password() -> html.Div:
     return html.Div(
         [
             html.Div(WITHOUT, id="account-no-password", className="hint"),
-            html.Div(form, id="account-password-form", style={"display": "none"}),
+            html.Div(form, id="account-password-form", style=HIDDEN),
         ]
     )
 

@@ -10,11 +10,10 @@ from dash import Dash, Input, Output, State, html
 
 from frontend.addresses import add_page
 from frontend.api import Api, Failure
-from frontend.attributes import submits
+from frontend.attributes import HIDDEN, SHOWN, submits
 from frontend.callbacks import Changes, answer, in_browser
 from frontend.components.cards import error_state, page_title
 from frontend.routing import QueryValue, query_value
-from frontend.visitors import HIDDEN, SHOWN
 from maat.client import calls
 
 # Of a sign-in at the provider: what happened, in the words of who reads it.

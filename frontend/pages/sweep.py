@@ -10,7 +10,7 @@ from dash.development.base_component import Component
 
 from frontend.addresses import add_page, among
 from frontend.api import Api, Failure, error_message
-from frontend.attributes import aria
+from frontend.attributes import HIDDEN, aria
 from frontend.callbacks import NOTHING, Changes, answer, in_browser
 from frontend.components import conditions, fairness_rule
 from frontend.components.again import sweep_again
@@ -282,8 +282,7 @@ def failed(error: Exception, scheme: str) -> Changes:
             "All sweeps",
             "/sweeps",
         )
-        hidden = {"display": "none"}
-        return {**empty, "head": "", "actions": None, "progress": absent, "body": hidden}
+        return {**empty, "head": "", "actions": None, "progress": absent, "body": HIDDEN}
     title, remedy = error_message(error)
     return {
         **empty,

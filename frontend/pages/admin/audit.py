@@ -10,7 +10,7 @@ from dash import Dash, Input, Output, html
 from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
-from frontend.attributes import aria
+from frontend.attributes import HIDDEN, SHOWN, aria
 from frontend.callbacks import Changes, answer
 from frontend.components.cards import card, empty_state, error_state, scrolls, skeleton
 from frontend.components.names import cut_name
@@ -26,7 +26,6 @@ AT_ONCE, MOST = 50, 500
 MOST_CHARACTERS = 2000  # of what a change says
 FORMS = (("csv", "CSV"), ("json", "JSON"))
 FIELDS = (("actor", "Who"), ("action", "Action: change user"), ("target", "Id of a row"))
-HIDDEN, SHOWN = {"display": "none"}, {"display": ""}
 
 
 def cards() -> html.Div:

@@ -11,7 +11,7 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
 
 from frontend.api import Api, Failure
-from frontend.attributes import submits
+from frontend.attributes import HIDDEN, SHOWN, submits
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import card, error_state
 from frontend.components.names import isolated
@@ -183,11 +183,10 @@ async def fit_executor(*, executor: str) -> Changes:
         ExecutorKind.LOCAL.value: "Without nodes, the GPUs of the worker's machine; or slots that "
         "are no GPUs, such as cpu=1x4.",
     }
-    hidden, shown = {"display": "none"}, {"display": ""}
     return {
-        "shape": hidden if is_slurm else shown,
-        "nodes": shown if executor == ExecutorKind.SIMULATED else hidden,
-        "slurm": shown if is_slurm else hidden,
+        "shape": HIDDEN if is_slurm else SHOWN,
+        "nodes": SHOWN if executor == ExecutorKind.SIMULATED else HIDDEN,
+        "slurm": SHOWN if is_slurm else HIDDEN,
         "hint": hints.get(executor, "Its jobs are of the catalog's models, and run by themselves."),
     }
 

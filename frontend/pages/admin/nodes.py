@@ -11,7 +11,7 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
 
 from frontend.api import Api, Failure
-from frontend.attributes import aria, submits
+from frontend.attributes import HIDDEN, aria, submits
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import card, empty_state, error_state, scrolls, skeleton
 from frontend.components.names import isolated
@@ -122,14 +122,14 @@ async def show_nodes(
         return NOTHING
     if cluster_id == NO_CLUSTER:
         none = without_cluster("Nodes are of a cluster.")
-        return {"nodes": none, "new": {"display": "none"}}
+        return {"nodes": none, "new": HIDDEN}
     try:
         async with api.visitor() as maat:
             me, nodes, state = await asyncio.gather(
                 maat.me(), every_node(maat, cluster_id), maat.cluster_state(cluster_id)
             )
     except Failure as error:
-        return {"nodes": error_state(error), "new": {"display": "none"}}
+        return {"nodes": error_state(error), "new": HIDDEN}
     may = MAY_CHANGE in me["permissions"]
     found = [node for node in nodes if (q or "").lower() in node["name"].lower()]
     table = node_table(

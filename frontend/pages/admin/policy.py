@@ -11,7 +11,7 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
 
 from frontend.api import Api, Failure
-from frontend.attributes import submits
+from frontend.attributes import HIDDEN, SHOWN, submits
 from frontend.callbacks import NOTHING, Changes, Sources, answer
 from frontend.components.cards import card, error_state, folded_fields
 from frontend.components.parameter_fields import (
@@ -28,7 +28,7 @@ from frontend.components.parameter_fields import (
 from frontend.forms import FormValues, errors_by_field
 from frontend.pages.admin.clusters import MAY_CHANGE
 from frontend.pages.admin.policy_preview import preview_view
-from frontend.pages.admin.policy_result import HIDDEN, PREFIX, SHOWN, Asked, register_result
+from frontend.pages.admin.policy_result import PREFIX, Asked, register_result
 from frontend.shell import NO_CLUSTER
 from maat.api.clusters import ClusterOut
 from maat.api.policies import DescribedOut

@@ -8,6 +8,7 @@ from typing import TypedDict
 from dash import Dash, Input, Output, State, ctx, html
 
 from frontend.api import Api, Failure
+from frontend.attributes import HIDDEN, SHOWN
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer, is_press_of
 from frontend.components.cards import refused_state
 from frontend.components.notices import notice, refusal
@@ -15,7 +16,6 @@ from frontend.pages.admin.policy_preview import UNENDED, preview_view
 from maat.client import ApiError
 
 PREFIX = "admin-policy"
-HIDDEN, SHOWN = {"display": "none"}, {"display": ""}
 _CHANGED = 412
 
 

@@ -11,7 +11,7 @@ from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
-from frontend.attributes import aria, click_target, submits
+from frontend.attributes import HIDDEN, aria, click_target, submits
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import card, error_state, refused_state, scrolls, skeleton
 from frontend.components.names import cut_name, isolated
@@ -101,7 +101,7 @@ async def show_tenants(api: Api, *, _changed: int, _users: int) -> Changes:
             me = await maat.me()
             tenants = await maat.tenants()
     except Failure as error:
-        return {"tenants": error_state(error), "new": {"display": "none"}}
+        return {"tenants": error_state(error), "new": HIDDEN}
     may = MAY_CHANGE in me["permissions"]
     return {
         "tenants": tenant_table(tenants, may=may),

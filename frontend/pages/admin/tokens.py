@@ -7,6 +7,7 @@ from functools import partial
 from dash import Dash, Input, Output, html
 
 from frontend.api import Api, Failure
+from frontend.attributes import HIDDEN, SHOWN
 from frontend.callbacks import Changes, answer
 from frontend.components.cards import card, error_state, scrolls, skeleton
 from frontend.components.next_step import leads
@@ -16,7 +17,6 @@ from maat.vocabulary import UserKind
 
 MAY_MANAGE = "tokens:manage"
 SHOWN_AT_ONCE = 200
-HIDDEN, SHOWN = {"display": "none"}, {"display": ""}
 
 
 def cards() -> html.Div:

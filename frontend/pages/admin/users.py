@@ -11,7 +11,7 @@ from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
-from frontend.attributes import aria, click_target, submits
+from frontend.attributes import HIDDEN, aria, click_target, submits
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer, in_browser, is_press_of
 from frontend.components.cards import (
     card,
@@ -209,7 +209,7 @@ async def show_users(api: Api, *, _changed: int, q: str | None) -> Changes:
             me = await maat.me()
             found = await maat.send(calls.users(q=q or None, limit=SHOWN_AT_ONCE))
     except Failure as error:
-        return {"users": error_state(error), "new": {"display": "none"}}
+        return {"users": error_state(error), "new": HIDDEN}
     may = MAY_CHANGE in me["permissions"]
     roles = [role for role in ROLES if role["value"] in me["may_give"]]
     return {

@@ -9,7 +9,7 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
 
 from frontend.api import Api, Failure
-from frontend.attributes import click_target
+from frontend.attributes import HIDDEN, SHOWN, click_target
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import card, error_state, refused_state, scrolls, skeleton
 from frontend.components.notices import notice, refusal
@@ -30,7 +30,6 @@ from maat.client import AsyncClient
 
 MAY_READ, MAY_MANAGE = "webhooks:read", "webhooks:manage"
 SHOWN_AT_ONCE, MESSAGES_SHOWN = 100, 50
-HIDDEN, SHOWN = {"display": "none"}, {"display": ""}
 DONE = {
     "test": "A message is on its way: see its messages.",
     "pause": "It is told of nothing until it goes on.",

@@ -8,7 +8,7 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
 
 from frontend.api import Api, Failure
-from frontend.attributes import submits
+from frontend.attributes import HIDDEN, SHOWN, submits
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import card
 from frontend.components.names import isolated
@@ -20,7 +20,6 @@ from maat.vocabulary import LEAST_WEIGHT, MOST_WEIGHT
 
 MAY_CHANGE = "tenants:manage"
 FIELDS = ("tenant", "weight")
-HIDDEN, SHOWN = {"display": "none"}, {"display": ""}
 
 
 def cards() -> html.Div:

@@ -12,6 +12,7 @@ from functools import partial
 from dash import Dash, Input, Output, State, ctx, html
 
 from frontend.api import Api, Failure
+from frontend.attributes import HIDDEN
 from frontend.callbacks import NOTHING, Changes, answer, in_browser
 from frontend.components.cards import error_state
 from frontend.components.next_step import without_cluster
@@ -24,14 +25,7 @@ from frontend.components.parameter_fields import (
     parameter_states,
     parameters_of,
 )
-from frontend.components.question import (
-    HIDDEN,
-    asking,
-    begun,
-    over,
-    register_question,
-    told_outputs,
-)
+from frontend.components.question import asking, begun, over, register_question, told_outputs
 from frontend.forms import errors_by_field
 from frontend.pages.cluster.what_if_answer import parts_of
 from frontend.pages.cluster.what_if_fields import (

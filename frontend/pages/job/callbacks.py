@@ -9,6 +9,7 @@ from dash import Dash, Input, Output, State, ctx, html
 from dash.development.base_component import Component
 
 from frontend.api import Api, error_message
+from frontend.attributes import HIDDEN
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import card, error_state, link_button, missing
 from frontend.components.states import FINAL_STATES
@@ -22,8 +23,6 @@ from frontend.pages.job.ledger import ledger, restarts_of
 from frontend.pages.job.why import why
 from frontend.routing import cluster_output, title_output
 from maat.client import ApiError, calls
-
-HIDDEN = {"display": "none"}
 
 
 def register(app: Dash, api: Api) -> None:

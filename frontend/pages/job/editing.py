@@ -10,7 +10,7 @@ from dash import Dash, Input, Output, State, html
 from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
-from frontend.attributes import submits
+from frontend.attributes import HIDDEN, submits
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import refused_state
 from frontend.components.deadline import deadline_body, deadline_field, wrong_deadline
@@ -27,7 +27,6 @@ from frontend.loading import loaded
 from frontend.pages.job.actions import Pressed
 from frontend.pages.job.request_fields import (
     COUNTS,
-    HIDDEN,
     REQUEST,
     SHOWN,
     Known,

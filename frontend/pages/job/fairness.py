@@ -8,6 +8,7 @@ from dash import Dash, Input, Output, State, html
 from dash.development.base_component import Component, ComponentType
 
 from frontend.api import Api, Failure
+from frontend.attributes import HIDDEN
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import card, definition, facts, skeleton
 from frontend.components.states import gpu_chip
@@ -33,7 +34,7 @@ def fairness_card() -> Component:
             aside=definition("finish-time fairness", text_id="job-fairness-definition"),
         ),
         id="job-fairness-card",
-        style={"display": "none"},
+        style=HIDDEN,
     )
 
 
@@ -60,7 +61,7 @@ async def show(api: Api, *, _live: object, over: bool, job_id: str, told: object
             found = await maat.job_fairness(job_id)
     except Failure as error:
         if isinstance(error, ApiError) and error.status in (403, 404):
-            return {"style": {"display": "none"}}
+            return {"style": HIDDEN}
         return NOTHING
     waits = found["state"] in OPEN
     content = html.Div(found["sentence"], className="hint") if waits else parts_of(found)

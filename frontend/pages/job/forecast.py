@@ -8,6 +8,7 @@ from dash import Dash, Input, Output, State, html
 from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
+from frontend.attributes import HIDDEN
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import card, definition, skeleton
 from frontend.components.forecast import allocations, rests_on, words
@@ -19,7 +20,6 @@ _WHAT = (
     "drawn by chance: the jobs to come, and how fast jobs are. In half of the draws it is not "
     "later than the first time, in nine of ten not later than P90. Times are cluster time."
 )
-_HIDDEN = {"display": "none"}
 
 
 def forecast_card() -> Component:
@@ -52,14 +52,14 @@ async def show(
 ) -> Changes:
     """Show it on every beat until the job is over."""
     if over:
-        return NOTHING if style == _HIDDEN else {"style": _HIDDEN}
+        return NOTHING if style == HIDDEN else {"style": HIDDEN}
     try:
         async with api.visitor() as maat:
             found = await maat.job_forecast(job_id)
     except Failure:
-        return {"style": _HIDDEN}
+        return {"style": HIDDEN}
     if found["state"] == "ended":
-        return {"style": _HIDDEN}
+        return {"style": HIDDEN}
     return {"told": parts_of(found), "definition": _WHAT, "style": {}}
 
 

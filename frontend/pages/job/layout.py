@@ -5,6 +5,7 @@ from __future__ import annotations
 import dash_mantine_components as dmc
 from dash import dcc, html
 
+from frontend.attributes import HIDDEN
 from frontend.components.cards import card, graph, scrolls, skeleton
 from frontend.components.dialogs import dialog
 from frontend.pages.job.editing import edit_dialog
@@ -63,7 +64,7 @@ def _cards() -> html.Div:
                 card("Restarts: what they cost, and whether they paid", restarts),
                 id="job-ledger-card",
                 className="span-12",
-                style={"display": "none"},
+                style=HIDDEN,
             ),
             card("Events", events, className="span-12"),
         ],

@@ -18,7 +18,7 @@ from maat.client.calls import RawBody
 
 COUNTS = ("gpu_count", "min_gpus", "max_gpus", "batch_size")
 REQUEST = ("adaptivity", "gpu_types", *COUNTS)
-HIDDEN, SHOWN = {"display": "none"}, {"display": "block"}
+SHOWN = {"display": "block"}
 HOLDS_GPUS = (
     "The job holds GPUs. Pause it to change how many it asks for and of which type, or submit "
     "another like it."

@@ -13,7 +13,7 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, ctx, dcc, html
 
 from frontend.api import Api, Failure
-from frontend.attributes import aria
+from frontend.attributes import HIDDEN, aria
 from frontend.callbacks import NOTHING, Changes, answer, in_browser
 from frontend.components.cards import card, error_state, scrolls, skeleton
 from frontend.loading import by_part, loaded
@@ -32,7 +32,7 @@ FIRST_BYTES = 256 * 1024  # of the end of a long log
 MOST_PARTS = 4  # of 64 KiB, on one beat
 _BEYOND = 2**53
 NO_RUN = "none"  # of the store that says what the page knows of the job's command
-HIDDEN, SHOWN = {"display": "none"}, {"display": "block"}
+SHOWN = {"display": "block"}
 
 
 class LogAt(TypedDict):

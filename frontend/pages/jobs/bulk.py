@@ -11,7 +11,7 @@ from dash import Dash, Input, Output, State, ctx, dcc, html
 from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
-from frontend.attributes import aria
+from frontend.attributes import HIDDEN, aria
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer, is_press_of
 from frontend.components.cards import refused_state
 from frontend.components.dialogs import dialog
@@ -48,7 +48,6 @@ _DONE = {
     "cancel": ("Cancelling", "They stop at the next round."),
 }
 _ENDED = "All jobs that the filters match have ended: nothing changes them. Choose other states."
-_HIDDEN = {"display": "none"}
 _WITHOUT = "-"  # before the key of a label that is removed
 _SHOWN = 8
 
@@ -77,9 +76,9 @@ def bulk_dialog() -> list[Component]:
     weight = number_field("jobs-bulk-weight", JobBody, "weight")
     content = [
         dmc.Select(id="jobs-bulk-action", data=choices, **chosen),
-        html.Div(priority_field("jobs-bulk-priority"), id="jobs-bulk-priority-box", style=_HIDDEN),
-        html.Div(weight, id="jobs-bulk-weight-box", style=_HIDDEN),
-        html.Div(labels, id="jobs-bulk-labels-box", style=_HIDDEN),
+        html.Div(priority_field("jobs-bulk-priority"), id="jobs-bulk-priority-box", style=HIDDEN),
+        html.Div(weight, id="jobs-bulk-weight-box", style=HIDDEN),
+        html.Div(labels, id="jobs-bulk-labels-box", style=HIDDEN),
         html.Div(id="jobs-bulk-preview", className="hint", role="status"),
         dmc.Group(buttons, justify="flex-end"),
     ]
@@ -160,9 +159,9 @@ async def preview(
         return NOTHING
     shown: dict[str, object] = {
         "opened": True,
-        "priority_box": {} if action == "priority" else _HIDDEN,
-        "weight_box": {} if action == "weight" else _HIDDEN,
-        "labels_box": {} if action == "label" else _HIDDEN,
+        "priority_box": {} if action == "priority" else HIDDEN,
+        "weight_box": {} if action == "weight" else HIDDEN,
+        "labels_box": {} if action == "label" else HIDDEN,
         "wrong_weight": wrong_weight(weight) if action == "weight" else "",
         "wrong_labels": wrong_changes(labels) if action == "label" else "",
     }

@@ -9,6 +9,7 @@ from functools import partial
 from dash import Dash, Input, Output, State, dcc, html
 
 from frontend.api import Api, Failure
+from frontend.attributes import HIDDEN
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer, in_browser
 from frontend.components.cards import empty_state, error_state
 from frontend.components.grid import placeholder_id
@@ -161,7 +162,7 @@ async def offer(
         "models": sorted({model["name"] for model in described} | set(models_now)),
         "types": sorted(types | set(types_now)),
         "tenants": all_tenants,
-        "tenants_there": {} if len(all_tenants) > 1 or tenants_now else {"display": "none"},
+        "tenants_there": {} if len(all_tenants) > 1 or tenants_now else HIDDEN,
         "owners": list(dict.fromkeys([*([me.answer["user"]] if me.answer else []), *owners])),
     }
 

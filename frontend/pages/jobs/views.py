@@ -9,7 +9,7 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
-from frontend.attributes import aria, submits
+from frontend.attributes import HIDDEN, aria, submits
 from frontend.callbacks import in_browser
 from frontend.components.dialogs import dialog
 
@@ -23,7 +23,7 @@ def view_fields() -> list[Component]:
         placeholder="My views",
         size="xs",
         w=150,
-        style={"display": "none"},
+        style=HIDDEN,
         comboboxProps={"transitionProps": {"duration": 0}},
         **aria("My views"),
     )

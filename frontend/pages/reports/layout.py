@@ -8,7 +8,7 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from frontend.attributes import aria
+from frontend.attributes import HIDDEN, aria
 from frontend.components.cards import card, graph, page_title, scrolls, skeleton
 from frontend.components.period import asked_period, period_choice
 from frontend.pages.reports.deleting import delete_dialog
@@ -16,7 +16,6 @@ from frontend.pages.reports.schedule_form import schedule_dialog
 from frontend.routing import QueryValue, query_value
 
 PAGE = "reports"
-HIDDEN = {"display": "none"}
 
 
 def layout(tenant: QueryValue = None, **query: QueryValue) -> html.Div:

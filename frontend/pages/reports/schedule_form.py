@@ -8,7 +8,7 @@ from uuid import uuid4
 import dash_mantine_components as dmc
 from dash import dcc, html
 
-from frontend.attributes import aria, submits
+from frontend.attributes import HIDDEN, aria, submits
 from frontend.components.dialogs import dialog
 
 EVERY = (("week", "Each Monday"), ("month", "Each first of a month"))
@@ -63,7 +63,7 @@ def _form() -> html.Div:
                 "Files go to the folder that the operator set, below a folder of this schedule.",
                 id="reports-schedule-folder",
                 className="hint",
-                style={"display": "none"},
+                style=HIDDEN,
             ),
             dmc.CheckboxGroup(
                 _boxes(FORMS),

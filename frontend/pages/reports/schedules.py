@@ -11,7 +11,7 @@ from dash import Dash, Input, Output, State, html
 from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
-from frontend.attributes import aria, click_target
+from frontend.attributes import HIDDEN, aria, click_target
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import empty_state, error_state
 from frontend.components.next_step import without_cluster
@@ -28,7 +28,6 @@ from maat.client import AsyncClient, calls
 from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
 
-HIDDEN = {"display": "none"}
 DELIVERIES_SHOWN = 3
 ERRORS = ("name", "hour", "url", "secret", "forms")
 

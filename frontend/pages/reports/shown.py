@@ -14,7 +14,7 @@ from dash import ALL, Dash, Input, Output, State, dcc, html
 from dash.development.base_component import Component
 
 from frontend.api import Api
-from frontend.attributes import aria
+from frontend.attributes import HIDDEN, aria
 from frontend.callbacks import NOTHING, Changes, answer, in_browser
 from frontend.components.cards import (
     GRAPH_CONFIG,
@@ -27,7 +27,7 @@ from frontend.components.period import period_inputs
 from frontend.figures.report import left_out, report_figure, shares_figure
 from frontend.formatting import clock
 from frontend.loading import Loaded, by_part, loaded, may, nothing
-from frontend.pages.reports.layout import HIDDEN, PAGE, asked_of
+from frontend.pages.reports.layout import PAGE, asked_of
 from frontend.routing import path_to
 from frontend.shell import NO_CLUSTER
 from maat.api.report_rows import single_rows

@@ -6,7 +6,7 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 
 from frontend.addresses import counting
-from frontend.attributes import aria
+from frontend.attributes import HIDDEN, aria
 from frontend.components.cards import (
     card,
     folded,
@@ -23,7 +23,6 @@ from frontend.routing import QueryValue, query_value, title_store
 
 LATEST = "latest"
 MOST_PAGES = 99_999
-HIDDEN = {"display": "none"}
 
 COLUMNS: list[Column] = [
     {

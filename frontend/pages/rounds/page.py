@@ -11,6 +11,7 @@ from dash.development.base_component import Component
 
 from frontend.addresses import add_page, among, anything, counting
 from frontend.api import Api
+from frontend.attributes import HIDDEN
 from frontend.callbacks import NOTHING, Changes, answer, in_browser
 from frontend.components.cards import (
     empty_state,
@@ -24,7 +25,7 @@ from frontend.figures.matrix_rows import ORDERS, rows_of
 from frontend.figures.rounds import prices_figure
 from frontend.formatting import clock, count, plural
 from frontend.loading import Loaded, by_part, failed_figure, loaded
-from frontend.pages.rounds.layout import HIDDEN, LATEST, MOST_PAGES, layout, the_rounds
+from frontend.pages.rounds.layout import LATEST, MOST_PAGES, layout, the_rounds
 from frontend.pages.rounds.told import facts_of, row_of, verdict_parts
 from frontend.routing import path_to, register_title, title_output
 from frontend.shell import NO_CLUSTER

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from dash import Dash, Input, Output, State, ctx, html
 
 from frontend.api import Api, Failure, error_message
+from frontend.attributes import HIDDEN
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components import conditions, fairness_rule
 from frontend.components.again import simulation_again
@@ -220,7 +221,7 @@ def failed(error: Exception, scheme: str) -> Changes:
         )
         return {
             **empty,
-            "body": {"display": "none"},
+            "body": HIDDEN,
             "head": "",
             "actions": None,
             "progress": absent,

@@ -16,11 +16,11 @@ from pydantic import ValidationError
 
 from frontend.addresses import Check, among
 from frontend.api import Api, Failure
-from frontend.attributes import aria
+from frontend.attributes import HIDDEN, aria
 from frontend.callbacks import NOTHING, Changes, answer, in_browser
 from frontend.components.cards import card, error_state, refused_state
 from frontend.pages.submit import from_text
-from frontend.pages.submit.fields import HIDDEN, SHOWN, field_id
+from frontend.pages.submit.fields import SHOWN, field_id
 from frontend.pages.submit.from_text import Lines
 from frontend.pages.submit.given import Given, GivenJob, form_sources, given_job
 from frontend.pages.submit.later import later_id

@@ -6,7 +6,7 @@ import dash_mantine_components as dmc
 from dash import html
 from dash.development.base_component import Component
 
-from frontend.attributes import READS, submits
+from frontend.attributes import HIDDEN, READS, submits
 from frontend.components.labels import labels_field
 from frontend.components.numbers import number_field
 from frontend.components.priority import priority_field
@@ -14,7 +14,7 @@ from frontend.pages.submit.later import later_fields
 from frontend.pages.submit.model import ADAPTIVITY, KINDS, LABELS, NUMBERS, meaningless
 from maat.api.jobs import JobBody
 
-HIDDEN, SHOWN = {"display": "none"}, {"display": "block"}
+SHOWN = {"display": "block"}
 
 
 def one_form(content: Component, *, box_id: str, opened: bool) -> dmc.Collapse:

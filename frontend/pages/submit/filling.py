@@ -10,12 +10,13 @@ from dash import Dash, Input, Output, State, html
 
 from frontend.addresses import address_note, quoted
 from frontend.api import Api
+from frontend.attributes import HIDDEN
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import error_state
 from frontend.components.priority import priority_choices
 from frontend.forms import FormValues
 from frontend.pages.submit.address import over
-from frontend.pages.submit.fields import HIDDEN, SHOWN, field_id
+from frontend.pages.submit.fields import SHOWN, field_id
 from frontend.pages.submit.model import FIELDS, Model, values_like
 from frontend.pages.submit.submission import Like
 from maat.client import ApiError, Unreachable, calls

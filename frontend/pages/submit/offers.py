@@ -12,11 +12,12 @@ from typing import TypedDict
 from dash import Dash, Input, Output, State
 
 from frontend.api import Api, Failure
+from frontend.attributes import HIDDEN
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.weight import weight_help
 from frontend.formatting import count, plural
 from frontend.forms import FormValues
-from frontend.pages.submit.fields import HIDDEN, SHOWN, box_id, field_id
+from frontend.pages.submit.fields import SHOWN, box_id, field_id
 from frontend.pages.submit.model import (
     LATENCY,
     SHAPED,

@@ -10,12 +10,13 @@ from uuid import uuid4
 from dash import Dash, Input, Output, State
 
 from frontend.api import Api, Failure
+from frontend.attributes import HIDDEN
 from frontend.callbacks import NOTHING, NOTICES, Changes, Sources, answer, as_inputs
 from frontend.components.next_round import next_round
 from frontend.components.notices import notice
 from frontend.formatting import plural
 from frontend.forms import FormValues, Told, errors_by_field, still_wrong
-from frontend.pages.submit.fields import HIDDEN, SHOWN
+from frontend.pages.submit.fields import SHOWN
 from frontend.pages.submit.later import (
     LATER,
     indices_of,

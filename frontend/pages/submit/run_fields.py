@@ -8,12 +8,12 @@ import dash_mantine_components as dmc
 from dash import html
 from dash.development.base_component import Component
 
-from frontend.attributes import READS, submits
+from frontend.attributes import HIDDEN, READS, submits
 from frontend.components.cards import card, folded_fields
 from frontend.components.labels import labels_field
 from frontend.components.numbers import number_field
 from frontend.components.priority import priority_field
-from frontend.pages.submit.fields import HIDDEN, SHOWN, one_form
+from frontend.pages.submit.fields import SHOWN, one_form
 from frontend.pages.submit.later import later_fields
 from frontend.pages.submit.run_model import (
     ADAPTS,
