@@ -89,6 +89,7 @@ def test_a_part_that_was_folded_again_is_unfolded_by_each_error_in_it(
     wrong = page.locator("#simulate-strong_scaling_share")
     title = page.get_by_text("Profiling, bound jobs")
     expect(wrong).to_be_visible()
+    page.wait_for_selector("#simulate-list .state-title, #simulate-list table")
 
     for _ in range(2):
         title.click()
