@@ -5,10 +5,11 @@ sacct -a -X -P -S 2026-01-01 -o JobIDRaw,User,Account,Submit,Start,End,State,All
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
+from maat.slurm.gres import gpus_by_type, resources
 from maat.workloads.formats.foreign.records import (
     Cells,
     ForeignFormat,
@@ -17,6 +18,7 @@ from maat.workloads.formats.foreign.records import (
     Unusable,
     gpus,
     is_absent,
+    number_in,
     ran,
     seconds_cell,
 )
@@ -25,15 +27,15 @@ from maat.workloads.formats.foreign.times import Times
 
 _IDS = ("JobIDRaw", "JobID")
 _RAN = ("ElapsedRaw", "Elapsed", "End")
-_GPUS = ("AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES")
+_PER_NODE = "ReqGRES"  # it repeats --gres
+_GPUS = ("AllocTRES", "ReqTRES", "AllocGRES", _PER_NODE)
+_NODES = ("NNodes", "AllocNodes")
 _NEEDS = (_IDS, ("Submit",), ("State",), _RAN, _GPUS)
 _COMMAND = "sacct -a -X -P -o JobIDRaw,User,Account,Submit,Start,End,State,AllocTRES"
 _ENDED = {
     *("COMPLETED", "FAILED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED"),
     *("CANCELLED", "DEADLINE", "BOOT_FAIL", "REVOKED"),
 }
-# gres/gpu=4, gres/gpu:a100=4; and of older versions gpu:4, gpu:a100:4
-_TRES = re.compile(r"(?:gres/)?gpu(?::([^=:,]+))?[=:](\d{1,9})(?=,|$|\()")
 
 
 def read(source: Path | str) -> Found:
@@ -96,20 +98,46 @@ def _ran_seconds(times: Times, cells: Cells) -> float:
 
 
 def _gpus(cells: Cells) -> tuple[str | None, int]:
-    """Return GPU type and count. A total stands beside the counts by type, or alone."""
-    column = next((name for name in _GPUS if not is_absent(cells.get(name, ""))), "")
-    found = _TRES.findall(cells.get(column, ""))
-    typed = {name: int(count) for name, count in found if name and int(count)}
-    if len(typed) > 1:
+    """Return GPU type and count, by the first column that names GPUs."""
+    columns = [name for name in _GPUS if not is_absent(cells.get(name, ""))]
+    for column in columns:
+        found = resources(cells[column])
+        counts = gpus_by_type(found, without_count=1)
+        if counts:
+            return _of_one_type(counts, "TRES" in column, cells, column)
+    where = next(iter(columns), next(name for name in _GPUS if name in cells))
+    return None, gpus(0, where, cells[where])
+
+
+def _of_one_type(
+    counts: Mapping[str, int], is_tres: bool, cells: Cells, column: str
+) -> tuple[str | None, int]:
+    """Return GPU type and count. In TRES a total stands beside the counts by type, or alone."""
+    typed = {name: count for name, count in counts.items() if name}
+    total = max(counts.get("", 0), sum(typed.values())) if is_tres else sum(counts.values())
+    if len(typed) > 1 or (typed and total > sum(typed.values())):
         raise Unusable(
             "it had GPUs of several types",
             column=column,
             value=cells[column],
             remedy="Nothing: a job of Maat has GPUs of one type.",
         )
-    total = max([int(count) for _, count in found], default=0)
-    where = column or next(name for name in _GPUS if name in cells)
-    return next(iter(typed), None), gpus(total, where, cells.get(where, ""))
+    nodes = _node_count(cells, column) if column == _PER_NODE else 1
+    return next(iter(typed), None), gpus(total * nodes, column, cells[column])
+
+
+def _node_count(cells: Cells, column: str) -> int:
+    """Return how many nodes a job had: what was asked of each of them is not its total."""
+    for name in _NODES:
+        found = number_in(cells.get(name, ""))
+        if found is not None and found >= 1 and found.is_integer():
+            return int(found)
+    raise Unusable(
+        f"{column} counts the GPUs of each node, and nothing says how many nodes it had",
+        column=column,
+        value=cells[column],
+        remedy="Ask sacct for AllocTRES, or for NNodes.",
+    )
 
 
 SACCT = ForeignFormat(

@@ -1,0 +1,75 @@
+"""How many GPUs, and of which type, a record of Slurm's accounting says that a job had."""
+
+from __future__ import annotations
+
+import pytest
+
+from maat.scheduling.errors import TraceError
+from maat.workloads.importing import Imported, ImportSettings, import_workload
+
+TIMES = "2026-03-02T08:00:00|2026-03-02T08:01:00|2026-03-02T09:01:00|COMPLETED"
+ONE = "9|cpu=4,gres/gpu=1,node=1|||4|"
+
+
+def imported(*rows: str) -> Imported:
+    """Each row: id, AllocTRES, ReqTRES, AllocGRES, NNodes, ReqGRES."""
+    header = "JobIDRaw|AllocTRES|ReqTRES|AllocGRES|NNodes|ReqGRES|Submit|Start|End|State"
+    text = "\n".join([header, *(f"{row}|{TIMES}" for row in (*rows, ONE))])
+    return import_workload(text, ImportSettings("sacct"))
+
+
+def gpus(row: str) -> tuple[int, str | None] | str:
+    """Return count and type of a job, or why it was dropped."""
+    found = imported(f"1|{row}")
+    for job in found.workload.jobs:
+        if job.name == "1":
+            return job.gpu_count, job.gpu_types[0] if job.gpu_types else None
+    return found.dropped[0].cause
+
+
+@pytest.mark.parametrize(
+    ("row", "found"),
+    [
+        ("billing=8,cpu=8,gres/gpu=4,gres/gpu:a100=4,node=2|||2|", (4, "a100")),
+        ("gres/gpu:a100=4|||2|", (4, "a100")),
+        ("gres/gpu=2,gres/shard=8|||1|", (2, None)),
+        ("|gres/gpu=2||2|", (2, None)),
+        ("||gpu:a100:8|4|gpu:a100:2", (8, "a100")),
+        ("|||4|gpu:2", (8, None)),
+        ("|||4|gres:gpu:a100:2", (8, "a100")),
+        ("|||4|gpu", (4, None)),
+        ("|||3|7696487:2", (6, None)),
+        ("cpu=4,mem=8G,node=4|||4|gpu:2", (8, None)),  # the site counts no GPUs in TRES
+    ],
+)
+def test_a_total_counts_once_and_what_each_node_had_counts_for_all(
+    row: str, found: tuple[int, str | None]
+) -> None:
+    assert gpus(row) == found
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        *("cpu=4,gres/vgpu=3|||1|", "gres/gpumem=1G,gres/gpuutil=55|||1|", "gres/shard=2|||1|"),
+        *("|||1|mps:100", "cpu=4|||1|"),
+    ],
+)
+def test_other_resources_are_no_gpus(row: str) -> None:
+    assert gpus(row) == "it had no GPUs"
+
+
+@pytest.mark.parametrize("tres", ["gres/gpu:a100=2,gres/gpu:h100=2", "gres/gpu=4,gres/gpu:a100=2"])
+def test_types_that_do_not_make_up_the_total_are_several(tres: str) -> None:
+    assert gpus(f"{tres}|||1|") == "it had GPUs of several types"
+
+
+@pytest.mark.parametrize("slice_", ["1g.5gb", "a100_3g.20gb"])
+def test_a_slice_is_dropped_and_named(slice_: str) -> None:
+    assert gpus(f"gres/gpu=1,gres/gpu:{slice_}=1|||1|") == f"its GPU type {slice_} is not known"
+
+
+def test_what_each_node_had_is_no_total_without_the_number_of_nodes() -> None:
+    text = f"JobIDRaw|ReqGRES|Submit|Start|End|State\n1|gpu:2|{TIMES}\n"
+    with pytest.raises(TraceError, match="Ask sacct for AllocTRES, or for NNodes"):
+        import_workload(text, ImportSettings("sacct"))
