@@ -33,7 +33,7 @@ def adapt(
     trainer: Trainer,
     *,
     max_batch_size: int | None = None,
-    rule: str | Rule = "adascale",
+    rule: str | Rule = "auto",
 ) -> str | None:
     """Have a Trainer run as an adaptive job; return what to resume from, None for the start.
 

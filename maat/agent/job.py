@@ -128,7 +128,7 @@ class Job:
         loader: Any,
         scheduler: Any = None,
         max_batch_size: int | None = None,
-        rule: str | Rule = "adascale",
+        rule: str | Rule = "auto",
     ) -> tuple[Any, Any, Any]:
         """Return model, optimiser and loader for any number of replicas; go on from a checkpoint.
 
@@ -138,8 +138,8 @@ class Job:
             scheduler: Of the learning rate, made for `optimiser`: it is saved with the job.
             max_batch_size: The largest batch size of a step that the script allows; None leaves it
                 at the loader's.
-            rule: How the learning rate follows the batch size: adascale, sqrt, linear, legw, none,
-                or a function of a Batch (maat/agent/rates.py).
+            rule: How the learning rate follows the batch size: auto, adascale, sqrt, linear, legw,
+                none, or a function of a Batch (maat/agent/rates.py).
         """
         check_loader(loader)
         check_model(model)

@@ -86,7 +86,7 @@ class Adapt(Callback):
         *,
         accumulate_grad_batches: int = 1,
         max_batch_size: int | None = None,
-        rule: str | Rule = "adascale",
+        rule: str | Rule = "auto",
     ) -> None:
         """Take over a loader, whose batches are those of all replicas together.
 

@@ -46,8 +46,13 @@ def square_root(batch: Batch) -> float:
 
 
 def adascale(batch: Batch) -> float:
-    """Johnson et al. 2020; of its square root for Adam and its like, as Pollux does."""
+    """Johnson et al. 2020, for SGD; for Adam and its like, the square root of the gain."""
     return math.sqrt(batch.gain) if batch.adaptive else batch.gain
+
+
+def by_optimiser(batch: Batch) -> float:
+    """AdaScale for SGD, the square root of k for Adam and its like: as Pollux and Sia train."""
+    return square_root(batch) if batch.adaptive else adascale(batch)
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,7 @@ class Legw:
 
 
 _BY_NAME: Mapping[str, Rule] = {
+    "auto": by_optimiser,
     "none": none,
     "linear": linear,
     "sqrt": square_root,

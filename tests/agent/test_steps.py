@@ -131,7 +131,14 @@ def test_the_rate_follows_the_rule_and_the_scheduler_sees_only_its_own() -> None
 
 @pytest.mark.parametrize(
     ("rule", "factor"),
-    [("none", 1.0), ("linear", 4.0), ("sqrt", 2.0), ("adascale", 3.0), ("legw", 1.0)],
+    [
+        ("none", 1.0),
+        ("linear", 4.0),
+        ("sqrt", 2.0),
+        ("adascale", 3.0),
+        ("legw", 1.0),
+        ("auto", 3.0),
+    ],
 )
 def test_rules(rule: str, factor: float) -> None:
     batch = Batch(scale=4.0, gain=3.0, epochs=2.0, adaptive=False)
@@ -140,9 +147,32 @@ def test_rules(rule: str, factor: float) -> None:
     assert Legw(0.0)(batch) == Legw(0.5)(batch) == 2.0
 
 
+@pytest.mark.parametrize(
+    ("kind", "rule", "factor"),
+    [
+        (torch.optim.AdamW, {}, 2.0),
+        (torch.optim.NAdam, {}, 2.0),
+        (torch.optim.SGD, {}, 1.0),
+        (torch.optim.AdamW, {"rule": "adascale"}, 1.0),
+        (torch.optim.AdamW, {"rule": "linear"}, 4.0),
+    ],
+)
+def test_adam_takes_the_square_root_of_the_batch_size_and_sgd_the_gain(
+    kind: Any, rule: dict[str, str], factor: float
+) -> None:
+    model, _, loader = _task()
+    optimiser = kind(model.parameters(), lr=0.25)
+    rates: list[float] = []
+    optimiser.register_step_pre_hook(lambda *_: rates.append(optimiser.param_groups[0]["lr"]))
+    # Nothing is known of the noise: the gain is 1.
+    job = _job(plan=BatchPlan(1, 32, 32, 0))
+    _train(job, (model, optimiser, loader), max_batch_size=32, **rule)
+    assert set(rates) == {0.25 * factor}
+
+
 def test_a_rule_of_ones_own_and_an_unknown_one() -> None:
     assert rule_of(lambda batch: batch.scale / 2)(Batch(4.0, 1.0, 0.0, False)) == 2.0
-    with pytest.raises(ValueError, match=r"rule is 'cubic': give one of none, linear, sqrt"):
+    with pytest.raises(ValueError, match=r"rule is 'cubic': give one of auto, none, linear, sqrt"):
         rule_of("cubic")
 
 
