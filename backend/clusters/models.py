@@ -12,6 +12,7 @@ from sqlmodel import Field, SQLModel
 from backend.clocktime import utc_now
 from backend.columns import CompressedJson, Json, UtcDateTime
 from backend.ids import new_id
+from maat.scheduling.parts import Parts
 from maat.vocabulary import ExecutorKind
 
 DEFAULT_KEEP_ROUNDS = 10_000
@@ -52,6 +53,11 @@ class Cluster(SQLModel, table=True):
     fencing: int = 0
     version: int = 1
     created_at: datetime = Field(default_factory=utc_now, sa_type=UtcDateTime)
+
+    @property
+    def parts(self) -> Parts:
+        """The policy that decides and the placer that places, with their parameters."""
+        return Parts(self.policy, self.placer, self.policy_parameters, self.placer_parameters)
 
     @property
     def runs_commands(self) -> bool:

@@ -33,13 +33,16 @@ from maat.api.clusters import (
     NodeBody,
 )
 from maat.scheduling import cluster as engine
-from maat.scheduling.errors import ClusterError, InputError, ParameterError
+from maat.scheduling.errors import ClusterError, InputError, ParameterError, UnknownNameError
 from maat.scheduling.placement import PLACERS
-from maat.scheduling.policies import POLICIES
+from maat.scheduling.policies import POLICIES, suiting_placer
 from maat.scheduling.registry import Registry
 from maat.vocabulary import ExecutorKind
 
 T = TypeVar("T")
+
+PARTS = ("policy", "policy_parameters", "placer", "placer_parameters")
+"""The fields of a cluster, and of a change of one, that say what decides and what places."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +58,12 @@ def prepare_cluster(body: ClusterBody) -> PreparedCluster:
     policy_seconds = check_parts(
         body.policy, body.policy_parameters, body.placer, body.placer_parameters
     )
+    placer = body.placer or suiting_placer(body.policy)
     executor_parameters = checked_executor(body)
     _check_speed(body.executor.value, body.speed)
     given = body.model_dump(exclude={"nodes", "shape", "round_seconds"})
     given |= {"executor": body.executor.value, "executor_parameters": executor_parameters}
+    given["placer"] = placer
     seconds = policy_seconds if body.round_seconds is None else body.round_seconds
     cluster = Cluster(**given, round_seconds=seconds)
     return PreparedCluster(cluster, [] if cluster.finds_nodes else _declared_nodes(body))
@@ -120,17 +125,12 @@ def change_cluster(
 
 
 def wanted_parts(cluster: Cluster, given: dict[str, Any]) -> dict[str, Any]:
-    """Return policy and placer after the change, checked. Raises Invalid.
-
-    A new policy or placer starts with its own default parameters.
-    """
-    wanted = {
-        name: given.get(name, getattr(cluster, name))
-        for name in ("policy", "policy_parameters", "placer", "placer_parameters")
-    }
-    for part in ("policy", "placer"):
-        if wanted[part] != getattr(cluster, part) and f"{part}_parameters" not in given:
-            wanted[f"{part}_parameters"] = {}
+    """Return policy and placer after the change, checked: see `Parts.changed`. Raises Invalid."""
+    named = {name: given[name] for name in PARTS if name in given}
+    try:
+        wanted = vars(cluster.parts.changed(**named))
+    except UnknownNameError as error:
+        raise invalid_input(error, "/policy") from None
     check_parts(**wanted)
     return wanted
 
@@ -182,8 +182,7 @@ def check_parts(
 ) -> float:
     """Check that policy and placer exist and accept their parameters.
 
-    Returns the policy's default interval of rounds. Placer None: the default of the policy. Raises
-    Invalid.
+    Returns the policy's default interval of rounds. Placer None: the policy's own. Raises Invalid.
     """
     if "round_seconds" in policy_parameters:
         error = ParameterError(
@@ -194,8 +193,7 @@ def check_parts(
         )
         raise invalid_input(error, "/policy_parameters/round_seconds")
     built = _build(POLICIES, policy, policy_parameters, pointer="/policy")
-    if placer is not None:
-        _build(PLACERS, placer, placer_parameters, pointer="/placer")
+    _build(PLACERS, placer or suiting_placer(policy), placer_parameters, pointer="/placer")
     return built.default_round_seconds
 
 

@@ -11,7 +11,6 @@ DEMO_CLUSTER = ClusterBody(
     name="demo",
     shape="t4=6x4,rtx=3x8,a100=2x8",
     policy="sia",
-    placer="whole-node",
     round_seconds=60.0,
     speed=30.0,
 )

@@ -189,6 +189,10 @@ def show_question(
 
 def _side(values: Mapping[str, Any]) -> SideOut:
     return SideOut(
+        policy=values.get("policy"),
+        policy_parameters=values.get("policy_parameters"),
+        placer=values.get("placer"),
+        placer_parameters=values.get("placer_parameters"),
         jobs=values["jobs"],
         later=values["later"],
         mean_start_seconds=values["mean_start_seconds"],

@@ -16,7 +16,7 @@ from backend.accounts.identity import Principal
 from backend.clocktime import cluster_seconds
 from backend.clusters.models import Cluster, Node
 from backend.clusters.repository import get_cluster, nodes_of
-from backend.clusters.service import check_parts, check_size
+from backend.clusters.service import check_size, wanted_parts
 from backend.database import after_commit
 from backend.forecasts.models import WhatIf
 from backend.jobs.service import checked_job, first_cluster, row_of
@@ -171,10 +171,8 @@ def _check_changes(
     ]
     if errors:
         raise Invalid(errors[0].message, errors=errors)
-    policy = changes.policy or cluster.policy
-    parameters = cluster.policy_parameters if changes.policy is None else changes.policy_parameters
     try:
-        check_parts(policy, parameters, changes.placer, changes.placer_parameters)
+        wanted_parts(cluster, changes.parts)
     except Invalid as problem:
         errors = [_below("/changes", error) for error in problem.errors]
         raise Invalid(problem.detail, errors=errors) from None

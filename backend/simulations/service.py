@@ -263,13 +263,7 @@ def chosen_result(result: Mapping[str, Any], jobs: Sequence[str]) -> dict[str, A
 
 def _check_run(run: RunBody, index: int) -> None:
     try:
-        check_parts(run.policy, run.policy_parameters, None, {})
-        check_parts(
-            run.policy,
-            run.policy_parameters,
-            run.placer or suiting_placer(run.policy),
-            run.placer_parameters,
-        )
+        check_parts(run.policy, run.policy_parameters, run.placer, run.placer_parameters)
     except Invalid as problem:
         errors = [
             FieldError(f"/runs/{index}{e.pointer}", e.code, e.message, e.remedy, e.value, e.row)

@@ -71,7 +71,8 @@ def prepare_sweep(session: Session, principal: Principal, body: SweepBody) -> Pr
     check_conditions(body, found)
     varied = [vary.name for vary in body.vary]
     refuse(chain(idle_conditions(body), fixed_and_varied(_fixed(body), varied)))
-    check_parts(body.policy, body.policy_parameters, body.placer, body.placer_parameters)
+    placer_parameters = {} if body.placer is None else body.placer_parameters
+    check_parts(body.policy, body.policy_parameters, body.placer, placer_parameters)
     if isinstance(body.trace, ClusterTrace):
         request, members = _of_history(session, principal, body, body.trace, found)
     else:

@@ -82,7 +82,9 @@ class ClusterBody(Body):
     shape: Annotated[str, Field(min_length=1, max_length=10_000)] | None = None
     policy: RegisteredName = "sia"
     policy_parameters: Parameters = Field(default_factory=dict)
-    placer: RegisteredName = "whole-node"
+    placer: RegisteredName | None = Field(
+        default=None, description="Default: the policy's own placer."
+    )
     placer_parameters: Parameters = Field(default_factory=dict)
     round_seconds: RoundSeconds | None = Field(
         default=None, description="Default: the policy's own interval."
@@ -109,7 +111,11 @@ class ClusterBody(Body):
 
 
 class ClusterChanges(Body):
-    """Changes of a cluster. Fields left out stay unchanged."""
+    """Changes of a cluster. Fields left out stay unchanged.
+
+    Another policy brings its own placer unless one is named. A new policy or placer begins with its
+    default parameters.
+    """
 
     name: Annotated[NameInAddresses | None, NEVER_NULL] = None
     policy: Annotated[RegisteredName | None, NEVER_NULL] = None

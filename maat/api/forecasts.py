@@ -66,9 +66,17 @@ class ClusterChangesBody(Body):
     policy: NamedPart | None = Field(default=None, title="Policy")
     policy_parameters: Parameters = Field(default_factory=dict)
     placer: NamedPart | None = Field(
-        default=None, title="Placer", description="Default: the cluster's, or the policy's own."
+        default=None,
+        title="Placer",
+        description="Default: the cluster's, or another policy's own, as in a change of it.",
     )
     placer_parameters: Parameters = Field(default_factory=dict)
+
+    @property
+    def parts(self) -> dict[str, Any]:
+        """What is said of policy and placer, by field."""
+        named = {"policy", "policy_parameters", "placer", "placer_parameters"}
+        return self.model_dump(include=named, exclude_unset=True, exclude_none=True)
 
     @model_validator(mode="after")
     def _changes_something(self) -> ClusterChangesBody:
@@ -185,8 +193,14 @@ class SideOut(TypedDict):
     """All jobs that have not ended, by P50. `later`: how many have no end within 14 days.
 
     Means are of the jobs that have such a time before and after. `last_end_seconds`: null if a job
-    has no end within 14 days, or there is none.
+    has no end within 14 days, or there is none. `policy`, `placer` and their parameters: what
+    decides and places; null in an answer of an earlier version of Maat.
     """
+
+    policy: str | None
+    policy_parameters: dict[str, Any] | None
+    placer: str | None
+    placer_parameters: dict[str, Any] | None
 
     jobs: int
     later: int

@@ -19,7 +19,8 @@ Fate = Literal["start", "resume", "rescale", "migrate", "preempt", "keep", "wait
 class RoundPreviewBody(Body):
     """What to change, as a PATCH of the cluster would. Fields left out stay as they are.
 
-    A new policy or placer begins with its own default parameters.
+    Another policy brings its own placer unless one is named. A new policy or placer begins with its
+    default parameters.
     """
 
     policy: Annotated[str, Field(max_length=100)] | None = None

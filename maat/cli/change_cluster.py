@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -69,12 +69,14 @@ def change_cluster(
     """Change a cluster; with --dry-run, only say what the next round would do then."""
     with client_of(url) as maat:
         now = maat.cluster(cluster)
+        is_set = set_ or set_placer
+        policy_kept, placer_kept = _kept(now, policy, placer) if is_set else ({}, {})
         given: dict[str, Any] = {
             "name": name,
             "policy": policy,
-            "policy_parameters": _parameters(now, "policy", policy, set_),
+            "policy_parameters": _parameters(set_, policy_kept),
             "placer": placer,
-            "placer_parameters": _parameters(now, "placer", placer, set_placer),
+            "placer_parameters": _parameters(set_placer, placer_kept),
             "round_seconds": round_seconds,
         }
         given = {key: value for key, value in given.items() if value is not None}
@@ -92,18 +94,28 @@ def change_cluster(
     show(changed, as_json, done)
 
 
+def _kept(
+    now: ClusterOut, policy: str | None, placer: str | None
+) -> tuple[Mapping[str, object], Mapping[str, object]]:
+    """Return the parameters that policy and placer keep: those of another begin anew."""
+    from maat.scheduling.parts import Parts
+
+    present = Parts(
+        now["policy"], now["placer"], now["policy_parameters"], now["placer_parameters"]
+    )
+    after = present.changed(policy, placer)
+    return after.policy_parameters, after.placer_parameters
+
+
 def _parameters(
-    now: ClusterOut, part: str, chosen: str | None, given: Sequence[str] | None
+    given: Sequence[str] | None, kept: Mapping[str, object]
 ) -> dict[str, object] | None:
-    """Return the part's parameters; None if they stay. Those of the same one are kept."""
+    """Return a part's parameters, those given beside those kept; None if they stay."""
     if not given:
         return None
     from maat.cli.policy_options import read_settings
 
-    of_same: dict[str, object] = {}
-    if chosen in (None, now[part]):  # type: ignore[literal-required]
-        of_same = now[f"{part}_parameters"]  # type: ignore[literal-required]
-    return of_same | read_settings(given)
+    return {**kept, **read_settings(given)}
 
 
 def awaited(maat: Client, preview: RoundPreviewOut) -> RoundPreviewOut:

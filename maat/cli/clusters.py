@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +12,13 @@ from maat.cli.numbers import number_option
 from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, show, table_of
 from maat.scheduling.errors import ParameterError
 from maat.vocabulary import LEAST_ROUND_SECONDS, MOST_ROUND_SECONDS, ExecutorKind
+
+if TYPE_CHECKING:
+    from maat.api.clusters import ClusterOut
+
+PlacerOption = Annotated[
+    str | None, typer.Option(help="Its placer; default: the one that suits the policy.")
+]
 
 
 def clusters(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
@@ -53,6 +60,7 @@ def create_cluster(
         typer.Option(help="For slurm, such as shared_dir=/shared/maat or partition=gpu."),
     ] = None,
     policy: Annotated[str | None, typer.Option(help="Its policy; default: sia.")] = None,
+    placer: PlacerOption = None,
     round_seconds: Annotated[
         float | None,
         number_option(
@@ -69,6 +77,7 @@ def create_cluster(
     given = {
         "shape": shape,
         "policy": policy,
+        "placer": placer,
         "executor": executor.value,
         "round_seconds": round_seconds,
     }
@@ -84,7 +93,12 @@ def create_cluster(
         body["executor_parameters"] = _parameters(executor_parameter)
     with client_of(url) as maat:
         made = maat.create_cluster(body)
-    show(made, as_json, f"{made['id']}  {made['name']} is created")
+    show(made, as_json, created_line(made))
+
+
+def created_line(made: ClusterOut) -> str:
+    """Say that a cluster is created, and by what it decides and places."""
+    return f"{made['id']}  {made['name']} is created: {made['policy']} with {made['placer']}"
 
 
 def _parameters(given: Sequence[str]) -> dict[str, object]:

@@ -186,7 +186,7 @@ def answer_lines(found: ForecastOut) -> list[str]:
         lines.append(f"and {len(slowed) - MOST_SLOWED} other jobs: --json has all.")
     if found["before"] is not None and found["after"] is not None:
         rows = [_side_row("as it is", found["before"]), _side_row("as asked", found["after"])]
-        lines += ["", table_of(_SIDES, rows)]
+        lines += ["", *_decided_by(found["before"], found["after"]), table_of(_SIDES, rows)]
     return [*lines, f"From {draws} draw{'' if draws == 1 else 's'} of each, by P50."]
 
 
@@ -242,6 +242,12 @@ def _slowed_row(row: Any) -> tuple[str, ...]:
         _duration(row["p90_seconds"]),
         f"{100 * row['share']:.0f} %",
     )
+
+
+def _decided_by(before: SideOut, after: SideOut) -> list[str]:
+    """Name what decides and places, before and after, if it is not the same."""
+    parts = [f"{side['policy']} with {side['placer']}" for side in (before, after)]
+    return [] if parts[0] == parts[1] else [f"As it is: {parts[0]}. As asked: {parts[1]}."]
 
 
 def _side_row(name: str, side: SideOut) -> tuple[str, ...]:

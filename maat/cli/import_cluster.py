@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from maat.cli.clusters import PlacerOption, created_line
 from maat.cli.import_trace import pairs_of
 from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, show, table_of
 from maat.scheduling.errors import ClusterError
 from maat.vocabulary import ExecutorKind
 from maat.workloads.cluster_text import MOST_CHARACTERS, FoundCluster, read_cluster
-
-if TYPE_CHECKING:
-    from maat.api.clusters import ClusterOut
 
 _MOST_SHOWN = 10
 
@@ -29,6 +27,7 @@ def import_cluster(
         typer.Option(metavar="THEIRS=OURS", help="What a GPU type counts as. May be repeated."),
     ] = None,
     policy: Annotated[str | None, typer.Option(help="Its policy; default: sia.")] = None,
+    placer: PlacerOption = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say which nodes it would have. No service.")
     ] = False,
@@ -51,9 +50,10 @@ def import_cluster(
             for node in found.nodes
         ],
     }
+    parts = {"policy": policy, "placer": placer}
     with client_of(url) as maat:
-        made: ClusterOut = maat.create_cluster(body | ({"policy": policy} if policy else {}))
-    show(made, as_json, "\n".join([*lines, f"{made['id']}  {made['name']} is created"]))
+        made = maat.create_cluster(body | {name: part for name, part in parts.items() if part})
+    show(made, as_json, "\n".join([*lines, created_line(made)]))
 
 
 def node_lines(found: FoundCluster) -> list[str]:

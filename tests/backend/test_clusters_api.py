@@ -57,6 +57,31 @@ def test_a_cluster_may_be_made_by_shape_or_node_by_node(client: TestClient) -> N
     assert client.get(listed.headers["Location"]).json()["speed"] == 2.5
 
 
+def test_a_cluster_has_the_placer_of_its_policy_unless_one_is_named(client: TestClient) -> None:
+    def made(**given: object) -> str:
+        name = f"c{len(client.get(CLUSTERS).json()['items'])}"
+        body = {"name": name, "shape": "t4=1x4", **given}
+        return str(client.post(CLUSTERS, json=body).json()["placer"])
+
+    assert made(policy="pollux") == "as-decided"
+    assert made(policy="fifo") == "packed-sticky"
+    assert made() == "whole-node"
+    assert made(policy="pollux", placer="whole-node") == "whole-node"
+    assert made(policy="gavel", placer=None) == "lowest-numbered"
+
+
+def test_another_policy_brings_its_placer_and_the_answer_and_the_audit_name_it(
+    client: TestClient,
+) -> None:
+    headers = {"If-Match": "*"}
+    changed = client.patch(DEMO, json={"policy": "pollux"}, headers=headers).json()
+    assert (changed["policy"], changed["placer"]) == ("pollux", "as-decided")
+    record = client.get("/api/v1/audit").json()["items"][0]
+    assert (record["before"]["placer"], record["after"]["placer"]) == ("whole-node", "as-decided")
+    named = {"policy": "fifo", "placer": "pal"}
+    assert client.patch(DEMO, json=named, headers=headers).json()["placer"] == "pal"
+
+
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"shape": "t4=0x4"}, "/shape"),
     ({"shape": "t4=1x0"}, "/shape"),
@@ -80,6 +105,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"shape": "t4=1x4", "policy_parameters": {"p": 1e6}}, "/policy_parameters/p"),
     ({"shape": "t4=1x4", "policy_parameters": {"luck": 1}}, "/policy_parameters/luck"),
     ({"shape": "t4=1x4", "placer": "anywhere"}, "/placer"),
+    ({"shape": "t4=1x4", "placer_parameters": {"luck": 1}}, "/placer_parameters/luck"),
     ({"shape": "t4=1x4", "executor": "magic"}, "/executor"),
     ({"shape": "t4=1x4", "round_seconds": 0}, "/round_seconds"),
     (

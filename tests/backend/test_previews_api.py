@@ -32,7 +32,7 @@ def test_a_preview_is_stored_with_what_it_tries_and_sent_to_a_worker(
     assert wanted == {
         "policy": "fifo",
         "policy_parameters": {},
-        "placer": "whole-node",
+        "placer": "packed-sticky",
         "placer_parameters": {},
         "round_seconds": 60.0,
         "drained_nodes": ["t4-1"],

@@ -96,6 +96,20 @@ def test_a_cluster_is_changed_and_parameters_of_the_same_policy_are_kept(
         run("change-cluster", "lab")
 
 
+def test_a_cluster_is_made_with_the_placer_named_or_else_that_of_its_policy(
+    run: Run, maat: Client
+) -> None:
+    said = run("create-cluster", "lab", "--shape", "t4=1x4", "--policy", "las", "--placer", "pal")
+    assert said.endswith("  lab is created: las with pal\n")
+    said = run("create-cluster", "own", "--shape", "t4=1x4", "--policy", "pollux")
+    assert said.endswith("  own is created: pollux with as-decided\n")
+
+    run("change-cluster", "lab", "--set-placer", "binning=two")
+    run("change-cluster", "lab", "--policy", "sia", "--set-placer", "spread=true")
+    changed = maat.cluster("lab")
+    assert (changed["placer"], changed["placer_parameters"]) == ("whole-node", {"spread": True})
+
+
 def test_a_dry_run_shows_both_rounds_and_changes_nothing(
     run: Run, maat: Client, app: FastAPI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,7 +126,7 @@ def test_a_dry_run_shows_both_rounds_and_changes_nothing(
     said = run("change-cluster", "demo", "--policy", "fifo", "--dry-run")
     assert said.splitlines()[0] == "Now 0 of 64 GPUs are in use."
     assert "sia with whole-node" in said
-    assert "fifo with whole-node" in said
+    assert "fifo with packed-sticky" in said
     assert "Both rounds treat every job alike." in said  # it is being profiled
     assert maat.cluster("demo")["policy"] == "sia"
 

@@ -52,7 +52,7 @@ def test_a_cluster_of_slurm_is_created_by_line(run: Run, here: Client, tmp_path:
     parameters = [word for each in given for word in ("--executor-parameter", each)]
     said = run("create-cluster", "site", "--executor", "slurm", *parameters, "--policy", "fifo")
     made = here.cluster("site")
-    assert said == f"{made['id']}  site is created\n"
+    assert said == f"{made['id']}  site is created: fifo with packed-sticky\n"
     assert made["executor_parameters"] == {
         "shared_dir": str(tmp_path),
         "partition": "17",

@@ -113,6 +113,8 @@ def test_changes_of_the_cluster_are_shown_side_by_side(
     shown = run("forecast", "--drain", "a100-0", "--policy", "srtf")
     for words in ("ends later by", "as it is", "as asked", "later than 14 days", "first"):
         assert words in shown
+    for words in ("As it is: sia with whole-node. As asked: srtf with packed-sticky.",):
+        assert words in shown
 
 
 def test_what_cannot_be_asked_ends_with_its_remedy(run: Run) -> None:

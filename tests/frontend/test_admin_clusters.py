@@ -34,11 +34,11 @@ EMPTY = {
 }
 
 
-def test_a_new_cluster_sends_what_was_filled_in_and_the_placer_that_suits() -> None:
-    body = ClusterBody.model_validate(new_cluster.body_of(EMPTY, "packed-sticky"))
-    assert (body.shape, body.placer, body.round_seconds) == ("t4=1x4", "packed-sticky", None)
+def test_a_new_cluster_sends_what_was_filled_in_and_leaves_the_placer_to_the_service() -> None:
+    body = ClusterBody.model_validate(new_cluster.body_of(EMPTY))
+    assert (body.shape, body.placer, body.round_seconds) == ("t4=1x4", None, None)
     slurm = EMPTY | {"executor": "slurm", "shared_dir": "/tmp", "partition": "gpu"}
-    sent = ClusterBody.model_validate(new_cluster.body_of(slurm, None))
+    sent = ClusterBody.model_validate(new_cluster.body_of(slurm))
     assert sent.shape is None
     assert sent.executor_parameters is not None
     assert sent.executor_parameters.partition == "gpu"

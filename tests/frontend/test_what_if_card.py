@@ -58,7 +58,8 @@ def moved(name: str | None, seconds: float, **more: Any) -> Any:
 
 def side(**more: Any) -> Any:
     means = dict.fromkeys(("mean_start_seconds", "mean_end_seconds", "last_end_seconds"), 3600.0)
-    return {"jobs": 12, "later": 0, **means, **more}
+    parts = {"policy": "sia", "placer": "whole-node"}
+    return {"jobs": 12, "later": 0, **parts, **means, **more}
 
 
 def answered(*slowed: Any, **more: Any) -> Any:

@@ -6,14 +6,21 @@ from typing import Any
 
 import pytest
 from forecast_samples import MORE_NODES, answered, ask, make_fifo, one_runs, submit_rigid
-from live_samples import step_at
+from live_samples import make_cluster, step_at
+from sqlmodel import select
 
+from backend.audit.models import AuditRecord
+from backend.clusters.service import change_cluster
 from backend.database import Database
 from backend.models import (
+    Cluster,
     Operation,
     OperationState,
     WhatIf,
 )
+from backend.previews.service import prepare_preview
+from maat.api.clusters import ClusterChanges
+from maat.api.previews import RoundPreviewBody
 from maat.forecasting.draws import Grounds
 from maat.forecasting.forecast import Forecast, JobForecast, Quantiles
 from maat.forecasting.play import Played
@@ -83,6 +90,49 @@ def test_another_policy_and_more_nodes_are_played_side_by_side(database: Databas
     assert after["start_p50"] < before["start_p50"]
     assert ["a100", 8] in [span[1:] for span in before["spans"]]
     assert ["a100", 8] in [span[1:] for span in after["spans"]]
+
+
+PARTS = ("policy", "policy_parameters", "placer", "placer_parameters")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"policy": "pollux"},
+        {"policy": "sia"},
+        {"policy": "sia", "policy_parameters": {"p": -1.0}},
+        {"placer": "pal"},
+        {"policy": "las", "placer": "pal"},
+        {"policy": "fifo", "policy_parameters": {}},
+    ],
+    ids=str,
+)
+def test_what_is_asked_is_what_the_same_change_would_make(
+    database: Database, changes: dict[str, Any]
+) -> None:
+    own = {"policy_parameters": {"p": -2.0}, "placer_parameters": {"spread": True}}
+    cluster_id = make_cluster(database, policy="sia", placer="whole-node", **own)
+    submit_rigid(database, cluster_id, gpus=1, work_scale=0.1)
+    step_at(database, cluster_id, 30.0)
+    with database.session_scope(writes=False) as session:
+        tried = prepare_preview(session, cluster_id, RoundPreviewBody(**changes)).wanted
+
+    forecast_id = ask(database, cluster_id, changes=changes)
+    what_if.answer(database, forecast_id)
+    _, result = answered(database, forecast_id)
+    with database.session_scope() as session:
+        change_cluster(session, cluster_id, ClusterChanges(**changes), "*")
+    with database.session_scope(writes=False) as session:
+        cluster = session.get_one(Cluster, cluster_id)
+        written = session.exec(select(AuditRecord).order_by(AuditRecord.id)).all()[-1:]
+
+    made = {name: getattr(cluster, name) for name in PARTS}
+    assert {name: result["after"][name] for name in PARTS} == made
+    assert {name: tried[name] for name in PARTS} == made
+    assert result["before"]["policy_parameters"] == {"p": -2.0}
+    for record in written:
+        assert {name: record.after[name] for name in PARTS} == made
+    assert len(written) == (changes != {"policy": "sia"})
 
 
 def added(kind: str, gpus: int = 8) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from maat.forecasting.present import Present, PresentJob, WaitingJob
 from maat.scheduling.explain import ReasonCode
 from maat.scheduling.job import Job, JobId
 from maat.scheduling.rounds import Changes, StoredState
-from worker.cluster_parts import cluster_parts
 from worker.executors import EXECUTORS
 from worker.executors.numbering import renumbered_changes
 from worker.executors.protocol import JobStatus, Observation
@@ -54,7 +53,7 @@ class Reading:
     def present(self) -> Present:
         """Return the state as a round would see it now."""
         snapshot, row = self.snapshot, self.snapshot.cluster
-        policy, placer = cluster_parts(row)
+        policy, placer = row.parts.built()
         seen = self._observed()
         statuses = {status.job_id: status for status in seen.statuses}
         jobs = tuple(self._seen(job, statuses.get(job.id)) for job in seen.state.jobs)

@@ -23,8 +23,7 @@ from maat.forecasting.present import Present
 from maat.scheduling.cluster import Node
 from maat.scheduling.errors import InputError
 from maat.scheduling.job import JobId
-from maat.scheduling.placement import PLACERS
-from maat.scheduling.policies import POLICIES, parameters_beside, suiting_placer
+from maat.scheduling.parts import Parts
 from worker.executors.simulated_state import fit_once
 from worker.forecasts.keeping import latest_of
 from worker.forecasts.pacing import quick_pacing_of
@@ -104,9 +103,16 @@ def _worked_out(database: Database, asked: WhatIf) -> dict[str, Any]:
         )
     present = reading.present()
     changed, job_id = _changed(reading, present, asked.request)
+    wanted = asked.request.get("changes")
+    changes = None if wanted is None else ClusterChangesBody(**wanted)
+    parts = (reading.snapshot.cluster.parts, _parts_after(reading, changes))
     look = _looking(database, asked)
-    added = (asked.request.get("changes") or {}).get("add_nodes", ())
-    notes = unused_type_notes(changed, (node["gpu_type"] for node in added))
+    added = () if changes is None else changes.add_nodes
+    notes = unused_type_notes(changed, (node.gpu_type for node in added))
+
+    def stored(before: Forecast, after: Forecast) -> dict[str, Any]:
+        return _result(before, after, job_id, parts=parts, notes=notes)
+
     before, after = side_by_side(
         present,
         changed,
@@ -117,12 +123,10 @@ def _worked_out(database: Database, asked: WhatIf) -> dict[str, Any]:
         pacing=quick_pacing_of(present),
         look=look,
         progress=lambda played: _tell(database, asked, played),
-        so_far=lambda one, other: _store_so_far(
-            database, asked, _result(one, other, job_id, notes)
-        ),
+        so_far=lambda one, other: _store_so_far(database, asked, stored(one, other)),
         has_time=lambda: time.monotonic() - begun < ANSWER_SECONDS,
     )
-    return _result(before, after, job_id, notes)
+    return stored(before, after)
 
 
 def _changed(
@@ -150,18 +154,16 @@ def _with_changes(reading: Reading, present: Present, changes: ClusterChangesBod
     added = list(_nodes(changes.add_nodes, taken))
     if changes.drain_nodes or added:
         present = with_nodes(present, drained=changes.drain_nodes, added=added)
-    if changes.policy is None and changes.placer is None:
-        return present
-    row = reading.snapshot.cluster
-    policy = changes.policy or row.policy
-    parameters = row.policy_parameters if changes.policy is None else changes.policy_parameters
-    placer = changes.placer or (row.placer if changes.policy is None else suiting_placer(policy))
-    beside = parameters_beside(PLACERS.entry(placer), policy)
-    return with_policy(
-        present,
-        POLICIES.build(policy, {**beside, **parameters}),
-        PLACERS.build(placer, changes.placer_parameters),
+    parts = _parts_after(reading, changes)
+    return (
+        present if parts == reading.snapshot.cluster.parts else with_policy(present, *parts.built())
     )
+
+
+def _parts_after(reading: Reading, changes: ClusterChangesBody | None) -> Parts:
+    """Return what would decide and place, as a change of the cluster itself would have it."""
+    parts = reading.snapshot.cluster.parts
+    return parts if changes is None else parts.changed(**changes.parts)
 
 
 def _nodes(bodies: list[NodeBody], taken: set[str]) -> list[Node]:
@@ -178,7 +180,12 @@ def _nodes(bodies: list[NodeBody], taken: set[str]) -> list[Node]:
 
 
 def _result(
-    before: Forecast, after: Forecast, job_id: JobId | None, notes: Sequence[str]
+    before: Forecast,
+    after: Forecast,
+    job_id: JobId | None,
+    *,
+    parts: tuple[Parts, Parts],
+    notes: Sequence[str],
 ) -> dict[str, Any]:
     """Return the answer as it is kept: cluster seconds, jobs by id."""
     job = None
@@ -195,8 +202,8 @@ def _result(
             one.job_id: [latest_of(side.jobs[one.job_id], side.now) for side in (before, after)]
             for one in _ends_of(named, MOST_TIMED)
         },
-        "before": _side(before, after),
-        "after": _side(after, before),
+        "before": _side(before, after) | vars(parts[0]),
+        "after": _side(after, before) | vars(parts[1]),
         "notes": list(notes),
     }
 

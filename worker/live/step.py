@@ -29,7 +29,6 @@ from maat.scheduling.protocols import Executor
 from maat.scheduling.quotas import TenantQuota
 from maat.scheduling.reservations import Reservation
 from maat.scheduling.rounds import Changes, ClusterState
-from worker.cluster_parts import cluster_parts
 from worker.executors import EXECUTORS
 from worker.live.cluster import LiveCluster
 from worker.live.lease import extend, leased
@@ -211,7 +210,7 @@ class _MeasuredExecutor:
 
 def _store(database: Database, step: _Step, fencing: int, seconds: StepSeconds) -> SqlRoundStore:
     row = step.cluster
-    policy, _ = cluster_parts(row)
+    policy, _ = row.parts.built()
     return SqlRoundStore(
         database,
         row.id,
@@ -227,7 +226,7 @@ def _store(database: Database, step: _Step, fencing: int, seconds: StepSeconds) 
 def _round_loop(step: _Step, store: SqlRoundStore, seconds: StepSeconds) -> RoundLoop:
     """Return the round loop of a live cluster, in the state after its last round."""
     row = step.cluster
-    policy, placer = cluster_parts(row)
+    policy, placer = row.parts.built()
     return RoundLoop(
         policy=policy,
         placer=placer,

@@ -30,7 +30,6 @@ from maat.scheduling.quotas import TenantQuota
 from maat.scheduling.rounds import Changes, ClusterState, RoundResult, StoredState
 from maat.scheduling.weights import weighs_jobs
 from maat.vocabulary import JobState
-from worker.cluster_parts import cluster_parts
 from worker.executors import EXECUTORS
 from worker.executors.protocol import LiveExecutor, News, Restoration
 from worker.live.cluster import FixedClock, restoration_of
@@ -102,7 +101,7 @@ class LiveStage:
 
     @property
     def weighs_jobs(self) -> bool:
-        policy, _ = cluster_parts(self.snapshot.cluster)
+        policy, _ = self.snapshot.cluster.parts.built()
         return weighs_jobs(policy)
 
     def room(self) -> Room:

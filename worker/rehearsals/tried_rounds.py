@@ -14,7 +14,6 @@ from maat.scheduling.loop import RoundLoop
 from maat.scheduling.quotas import TenantQuota
 from maat.scheduling.reservations import Reservation
 from maat.scheduling.rounds import Changes, ClusterState, RoundResult, StoredState
-from worker.cluster_parts import cluster_parts
 from worker.executors.numbering import renumbered_changes
 from worker.executors.protocol import LiveExecutor, Restoration
 from worker.jobs.pauses import without_paused
@@ -34,7 +33,7 @@ class Rules:
 def played(row: ClusterRow, state: ClusterState, rules: Rules, *, at: float) -> RoundResult:
     """Return the round that policy and placer of `row` would make of this state."""
     store = _Unwritten(rules.stored)
-    policy, placer = cluster_parts(row)
+    policy, placer = row.parts.built()
     RoundLoop(
         policy=policy,
         placer=placer,

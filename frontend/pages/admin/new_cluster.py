@@ -26,7 +26,7 @@ from frontend.pages.admin.pasted_nodes import (
     register_nodes,
     takes_nodes,
 )
-from maat.api.clusters import ClusterBody
+from maat.api.clusters import ClusterBody, ClusterOut
 from maat.client import calls
 from maat.client.calls import RawBody
 from maat.vocabulary import ExecutorKind
@@ -202,9 +202,7 @@ async def make_cluster(
         return {"errors": _beside(wrong), "problem": None}
     try:
         async with api.visitor() as maat:
-            policies = (await maat.send(calls.policies()))["items"]
-            suiting = {one["name"]: one["placer"] for one in policies}
-            body = body_of(values, suiting.get(values["policy"]))
+            body = body_of(values)
             if takes_nodes(values):
                 found = await maat.send(calls.import_cluster(nodes_body(values, types)))
                 body = {name: each for name, each in body.items() if name != "shape"}
@@ -222,8 +220,13 @@ async def make_cluster(
         "nodes_text": "",
         "key": uuid4().hex,
         "changed": clicks,
-        "notices": notice("Cluster made", f"{isolated(made['name'])} makes its first round now."),
+        "notices": notice("Cluster made", _made(made)),
     }
+
+
+def _made(cluster: ClusterOut) -> str:
+    name = isolated(cluster["name"])
+    return f"{name} makes its first round now, by {cluster['policy']} with {cluster['placer']}."
 
 
 def unfinished(values: FormValues) -> dict[str, str]:
@@ -239,17 +242,16 @@ def unfinished(values: FormValues) -> dict[str, str]:
     return {name: words for name, words in found.items() if words}
 
 
-def body_of(values: FormValues, suiting: str | None) -> RawBody:
-    """The form as the API's body. `suiting`: the placer where none is chosen."""
+def body_of(values: FormValues) -> RawBody:
+    """The form as the API's body."""
     is_slurm = values["executor"] == ExecutorKind.SLURM
-    placer = values["placer"] or suiting
     body: RawBody = {
         "name": values["name"],
         "executor": values["executor"],
         "policy": values["policy"],
         "shape": "" if is_slurm else values["shape"],
         "round_seconds": values["round_seconds"],
-        "placer": placer,
+        "placer": values["placer"],
     }
     body = {name: value for name, value in body.items() if value not in ("", None)}
     parameters = {name: values[name] for name in OF_SLURM if values[name]}

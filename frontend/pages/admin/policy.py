@@ -109,6 +109,14 @@ def register(app: Dash, api: Api) -> None:
     )
     answer(
         app,
+        partial(follow_policy, api),
+        output={"placer": Output(f"{PREFIX}-placer", "value", allow_duplicate=True)},
+        inputs={"policy": fields["policy"]},
+        state={"cluster_id": State("cluster-select", "value")},
+        prevent_initial_call=True,
+    )
+    answer(
+        app,
         partial(offer_parameters, api),
         output={"fields": Output(f"{PREFIX}-parameters", "children")},
         inputs={"values": fields},
@@ -169,6 +177,21 @@ async def _described(maat: AsyncClient) -> tuple[list[DescribedOut], list[Descri
         maat.send(calls.policies()), maat.send(calls.placers())
     )
     return policies["items"], placers["items"]
+
+
+async def follow_policy(api: Api, *, policy: str | None, cluster_id: str | None) -> Changes:
+    """Choose the placer that a change of the policy alone would bring."""
+    if not policy or not cluster_id or cluster_id == NO_CLUSTER:
+        return NOTHING
+    try:
+        async with api.visitor() as maat:
+            cluster, policies = await asyncio.gather(
+                maat.cluster(cluster_id), maat.send(calls.policies())
+            )
+    except Failure:
+        return NOTHING  # offer_parameters tells it
+    own = {one["name"]: one["placer"] for one in policies["items"]}
+    return {"placer": cluster["placer"] if policy == cluster["policy"] else own.get(policy)}
 
 
 async def offer_parameters(api: Api, *, values: FormValues, cluster_id: str | None) -> Changes:

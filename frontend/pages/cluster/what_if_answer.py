@@ -35,6 +35,8 @@ def _last_end(side: SideOut) -> str:
 
 
 _SIDES: dict[str, Callable[[SideOut], str]] = {
+    "Policy": lambda side: side["policy"] or ABSENT,
+    "Placer": lambda side: side["placer"] or ABSENT,
     "Jobs": lambda side: count(side["jobs"]),
     "Start after, on average": lambda side: duration(side["mean_start_seconds"]),
     "End after, on average": lambda side: duration(side["mean_end_seconds"]),
