@@ -28,6 +28,7 @@ _HASTY_MILLISECONDS = 50
 _MOST_TRIES, _SECONDS_BETWEEN_TRIES = 100, 0.05
 _POSTGRES_DISK_FULL = "53100"
 _AFTER_COMMIT = "maat_after_commit"
+_DATABASE = "maat_database"
 _WAITS = "maat_waits"
 
 
@@ -91,7 +92,7 @@ class Database:
     def session(self, *, writes: bool = True, hasty: bool = False) -> Session:
         """Return a session whose transaction `whole` ends: what `session_scope` opens."""
         engine = self._hasty if hasty else self._writer if writes else self.engine
-        return Session(engine, expire_on_commit=False)
+        return Session(engine, expire_on_commit=False, info={_DATABASE: self})
 
     @contextmanager
     def migration(self) -> Iterator[Connection]:
@@ -125,6 +126,12 @@ def after_commit(session: Session, callback: Callable[[], object]) -> None:
     After a rollback it never runs.
     """
     session.info.setdefault(_AFTER_COMMIT, []).append(callback)
+
+
+def database_of(session: Session) -> Database:
+    """Return the database that opened a session: for a transaction beside its own."""
+    database: Database = session.info[_DATABASE]
+    return database
 
 
 @contextmanager

@@ -30,6 +30,7 @@ from backend.fairness.models import (
 )
 from backend.forecasts.models import (
     ClusterForecast,
+    ForecastInterest,
     ForecastPromise,
     JobForecastRow,
     WhatIf,
@@ -75,6 +76,7 @@ __all__ = [
     "EndedDay",
     "ExecutorJob",
     "ExecutorSamples",
+    "ForecastInterest",
     "ForecastPromise",
     "GpuHold",
     "GpuPrice",

@@ -59,6 +59,15 @@ def rested_for_new_jobs_at(row: ClusterForecast) -> datetime | None:
     return row.first_at + timedelta(seconds=REST * row.first_seconds)
 
 
+class ForecastInterest(SQLModel, table=True):
+    """When somebody last read forecasts of a cluster, wall time (interest.py)."""
+
+    __tablename__ = "forecast_interest"
+
+    cluster_id: str = Field(foreign_key="clusters.id", primary_key=True, max_length=40)
+    at: datetime = Field(sa_type=UtcDateTime)
+
+
 class JobForecastRow(SQLModel, table=True):
     """The latest forecast of a job that has not ended. `*_p50`, `*_p90` are cluster seconds.
 

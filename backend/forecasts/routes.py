@@ -14,6 +14,7 @@ from backend.clusters.models import Cluster
 from backend.clusters.repository import get_cluster
 from backend.forecasts.calibration import calibration_of
 from backend.forecasts.coming import held_by, what_is_coming
+from backend.forecasts.interest import record_interest
 from backend.forecasts.models import ClusterForecast, JobForecastRow, WhatIf
 from backend.forecasts.resources import show_job_forecast, show_question
 from backend.forecasts.service import (
@@ -51,6 +52,8 @@ def read_job_forecast(session: SessionDep, principal: JobReader, job_id: str) ->
     """When the job starts and ends, as of the last round that was forecast."""
     job = get_job(session, principal, job_id)
     cluster = session.get_one(Cluster, job.cluster_id)
+    if job.finished_seconds is None:
+        record_interest(session, [cluster.id])
     held = held_forerunners(session, job.id) if job.after else []
     if held:
         return show_job_forecast(job, None, cluster, held_by(held[0]))
@@ -124,6 +127,7 @@ def read_calibration(
 ) -> CalibrationOut:
     """What promises were worth: promised starts and ends beside actual ones."""
     found = first_cluster(session) if cluster is None else get_cluster(session, cluster)
+    record_interest(session, [found.id])
     return calibration_of(session, principal, found, kind)
 
 

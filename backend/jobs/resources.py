@@ -19,6 +19,7 @@ from backend.clocktime import cluster_seconds, shown_at
 from backend.clusters.models import Cluster
 from backend.clusters.repository import nodes_of
 from backend.clusters.topology import count_nodes, node_of_gpu
+from backend.forecasts.interest import record_interest
 from backend.forecasts.repository import forecasts_of
 from backend.forecasts.resources import times_of
 from backend.jobs.deadlines import outlook_of
@@ -68,7 +69,11 @@ class _ClusterFacts:
 def show_jobs(
     session: Session, principal: Principal, jobs: Sequence[Job], *, are_new: bool = False
 ) -> list[JobOut]:
-    """Show jobs. `are_new`: this transaction has made them, so that nothing is forecast of them."""
+    """Show jobs. Who is shown one that has not ended reads its forecast.
+
+    `are_new`: this transaction has made them, so that nothing is forecast of them yet.
+    """
+    record_interest(session, {job.cluster_id for job in jobs if job.finished_seconds is None})
     owners, tenants = names_of(session, jobs, asking=principal)
     facts = _facts(session, dict.fromkeys(job.cluster_id for job in jobs))
     active = [] if are_new else [job.id for job in jobs if job.finished_seconds is None]

@@ -22,6 +22,7 @@ from backend.forecasts.service import KIND
 from backend.models import (
     Cluster,
     ClusterForecast,
+    ForecastInterest,
     Job,
     JobForecastRow,
     Operation,
@@ -185,8 +186,9 @@ def _is_under_way(database: Database, cluster_id: str) -> bool:
 
 
 def _make_due(database: Database, cluster_id: str) -> None:
-    """Let the cluster have no forecast again, so that one is due."""
+    """Let the cluster have no forecast again, and somebody read them, so that one is due."""
     with database.session_scope() as session:
+        session.merge(ForecastInterest(cluster_id=cluster_id, at=utc_now()))
         session.delete(session.get_one(ClusterForecast, cluster_id))
 
 

@@ -6,15 +6,16 @@ import hashlib
 import math
 import pickle
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import maat
+from benchmarks.forecasting.backfill import Guess, backfill_guesses, longest_runs, mean_runs
 from benchmarks.forecasting.past import Past
 from maat.forecasting.draws import Unknown
-from maat.forecasting.forecast import Forecast, forecast
+from maat.forecasting.forecast import JobForecast, forecast
 from maat.forecasting.history import PastArrival
 from maat.forecasting.play import present_jobs
 from maat.forecasting.present import Present, WaitingJob
@@ -56,8 +57,16 @@ class Promise:
     end: tuple[float, float]
 
 
+LIMITS = {"mean run": mean_runs, "longest run": longest_runs}
+"""Where the time limits of the guesses of a backfilling scheduler come from."""
+
+
 class Week:
-    """A played cluster, and the forecasts made of it. `cpu`: seconds of each forecast."""
+    """A played cluster, and the forecasts made of it.
+
+    `cpu`: seconds of each forecast. `guesses`: what a backfilling scheduler would say at the same
+    moments, by where its limits come from; of P90 nothing.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -91,6 +100,7 @@ class Week:
         self._past = Past(self.world.cluster, self._fitter)
         self._rounds = 0
         self.promises: list[Promise] = []
+        self.guesses: dict[str, list[Promise]] = {name: [] for name in LIMITS}
         self._promised: set[JobId] = set()
         self.cpu: list[float] = []
 
@@ -127,8 +137,16 @@ class Week:
             if present.now - DAY < job.spec.submitted_at <= present.now
         ]
         history = self._past.history(self.executor, arrivals)
-        self._keep(forecast(present, Unknown(history), fitter=self._fitter), present)
+        found = forecast(present, Unknown(history), fitter=self._fitter)
         self.cpu.append(time.process_time() - begun)
+        firsts = found.jobs.keys() - self._promised
+        self._promised |= firsts
+        self.promises += [_promise(one, found.now, firsts) for one in found.jobs.values()]
+        for name, limits in LIMITS.items():
+            guesses = backfill_guesses(present, limits(self.executor.finished.values()))
+            self.guesses[name] += [
+                _guess(job_id, one, found.now, firsts) for job_id, one in guesses.items()
+            ]
 
     def _present(self) -> Present:
         """Return the state as a scheduler knows it, after the changes of the last round."""
@@ -151,16 +169,18 @@ class Week:
             state=self._store.load(),
         )
 
-    def _keep(self, found: Forecast, present: Present) -> None:
-        for job_id, one in found.jobs.items():
-            first = job_id not in self._promised
-            self._promised.add(job_id)
-            start = (math.inf, math.inf)
-            if one.start is not None:
-                start = (_at(one.start.p50, found.now), _at(one.start.p90, found.now))
-            end = (_at(one.end.p50, found.now), _at(one.end.p90, found.now))
-            held = one.start is None
-            self.promises.append(Promise(job_id, first, held, found.now, start, end))
+
+def _promise(one: JobForecast, now: float, firsts: Collection[JobId]) -> Promise:
+    start = (math.inf, math.inf)
+    if one.start is not None:
+        start = (_at(one.start.p50, now), _at(one.start.p90, now))
+    end = (_at(one.end.p50, now), _at(one.end.p90, now))
+    return Promise(one.job_id, one.job_id in firsts, one.start is None, now, start, end)
+
+
+def _guess(job_id: JobId, one: Guess, now: float, firsts: Collection[JobId]) -> Promise:
+    held = one.start < now
+    return Promise(job_id, job_id in firsts, held, now, (one.start, math.inf), (one.end, math.inf))
 
 
 def _at(seconds: float | None, now: float) -> float:

@@ -30,12 +30,17 @@ COLUMNS = {
     "rate": "jobs an hour",
     "every": "hours between forecasts",
     "jobs": "jobs",
+    "source": "by",
     "kind": "promise",
     "quantity": "of",
     "promises": "come due",
     "p50": "P50 held",
     "p90": "P90 held",
     "p90_to_a_minute": "to a minute",
+    "width": "median P90 - P50, min",
+    "within_1": "within 1 min",
+    "within_10": "within 10 min",
+    "off": "median |error|, min",
     "late": "median |error| of P50",
     "cpu": "CPU s per forecast",
 }
@@ -44,6 +49,10 @@ NOTES = [
     "counted. A promise counts once its time has come, whether the job has ended.",
     "days: that were played; fewer than asked for if --week-cpu-seconds ended the run.",
     "to a minute: as the pages write times, so a P90 that is missed by less counts as held.",
+    "within 1 min, 10 min: of all whose time or whose P50 has come, how many came so near to their "
+    "P50, before or after. Later than the draws go is none of them.",
+    "backfill: what a backfilling scheduler says at the same moments by time limits: the mean, or "
+    "the longest, run of ended jobs of the model (benchmarks/forecasting/backfill.py).",
     "submission: the first forecast of a job. later: all others. error: of the P50 of the "
     "time left, relative. A forecast knows neither the jobs to come nor by how much",
     "training is slower than its steps; step times of a model are as published until a job of it "
@@ -105,44 +114,77 @@ def _tell(week: Week) -> None:
 
 def rows_of(week: Week) -> list[dict[str, Cell]]:
     return [
-        _row(week, first=first, quantity=quantity)
+        _row(week, source, promises, first=first, quantity=quantity)
+        for source, promises in _promises_of(week).items()
         for first in (True, False)
         for quantity in ("start", "end")
     ]
 
 
-def _row(week: Week, *, first: bool, quantity: str) -> dict[str, Cell]:
-    came: dict[float, list[bool]] = {0.5: [], 0.9: []}
-    nearly: list[bool] = []
-    errors: list[float] = []
-    for one in week.promises:
-        if one.first != first or one.made < DAY or not _concerns(week, one, quantity):
-            continue
-        actual = _actual(week, one.job_id, quantity)
-        promised = one.start if quantity == "start" else one.end
-        for share, at in zip(came, promised, strict=True):
-            if at <= week.seconds:
-                came[share].append(actual <= at)
-        if promised[1] <= week.seconds:
-            nearly.append(actual <= promised[1] + MINUTE)
-        if actual < math.inf and promised[0] < math.inf and quantity == "end":
-            errors.append(abs(promised[0] - actual) / max(actual - one.made, 60.0))
+def _promises_of(week: Week) -> dict[str, list[Promise]]:
+    return {"maat": week.promises} | {
+        f"backfill, {name}": found for name, found in week.guesses.items()
+    }
+
+
+def _row(
+    week: Week, source: str, promises: Sequence[Promise], *, first: bool, quantity: str
+) -> dict[str, Cell]:
+    mine = [
+        (one, one.start if quantity == "start" else one.end, _actual(week, one.job_id, quantity))
+        for one in promises
+        if one.first == first and one.made >= DAY and _concerns(week, one, quantity)
+    ]
+    now = week.seconds
+    came = {
+        share: [actual <= promised[share] for _, promised, actual in mine if promised[share] <= now]
+        for share in (0, 1)
+    }
+    nearly = [actual <= at[1] + MINUTE for _, at, actual in mine if at[1] <= now]
+    widths = [at[1] - at[0] for _, at, _ in mine if at[1] < math.inf]
+    errors = [
+        (abs(at[0] - actual), max(actual - one.made, 60.0))
+        for one, at, actual in mine
+        if max(at[0], actual) < math.inf
+    ]
     return {
         "policy": week.settings.policy,
         "seed": week.settings.seed,
-        "days": week.seconds / DAY,
+        "days": now / DAY,
         "rate": week.settings.jobs_per_hour,
         "every": week.settings.every_hours,
         "jobs": len(week.executor.finished),
+        "source": source,
         "kind": "submission" if first else "later",
         "quantity": quantity,
-        "promises": len(came[0.9]),
-        "p50": float(np.mean(came[0.5])) if came[0.5] else None,
-        "p90": float(np.mean(came[0.9])) if came[0.9] else None,
-        "p90_to_a_minute": float(np.mean(nearly)) if nearly else None,
-        "late": float(np.median(errors)) if errors else None,
-        "cpu": float(np.mean(week.cpu)) if week.cpu else None,
+        "promises": len(came[1]) if source == "maat" else len(came[0]),
+        "p50": _mean(came[0]),
+        "p90": _mean(came[1]),
+        "p90_to_a_minute": _mean(nearly),
+        "width": _median([one / MINUTE for one in widths]),
+        "within_1": _mean(list(_near(mine, MINUTE, now))),
+        "within_10": _mean(list(_near(mine, 10 * MINUTE, now))),
+        "off": _median([error / MINUTE for error, _ in errors]),
+        "late": _median([error / left for error, left in errors]) if quantity == "end" else None,
+        "cpu": _mean(week.cpu) if source == "maat" else None,
     }
+
+
+def _near(
+    mine: Sequence[tuple[Promise, tuple[float, float], float]], seconds: float, now: float
+) -> Iterator[bool]:
+    """Yield of every promise of which it is known by now whether its P50 was so near."""
+    for _, promised, actual in mine:
+        if actual < math.inf or promised[0] + seconds <= now:
+            yield abs(promised[0] - actual) <= seconds if actual < math.inf else False
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return float(np.mean(values)) if values else None
+
+
+def _median(values: Sequence[float]) -> float | None:
+    return float(np.median(values)) if values else None
 
 
 def _concerns(week: Week, one: Promise, quantity: str) -> bool:

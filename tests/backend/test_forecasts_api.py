@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,10 +13,12 @@ from sqlmodel import Session, select
 from backend.accounts.permissions import Role
 from backend.clocktime import utc_now
 from backend.database import Database
+from backend.forecasts import interest
 from backend.forecasts.calibration import Kept, held
 from backend.models import (
     Cluster,
     ClusterForecast,
+    ForecastInterest,
     ForecastPromise,
     Job,
     JobForecastRow,
@@ -57,6 +59,61 @@ def end(session: Session, job_id: str, *, started: float, finished: float) -> No
     job.state = JobState.SUCCEEDED.value
     job.started_seconds, job.finished_seconds = started, finished
     session.add(job)
+
+
+def last_read(database: Database) -> dict[str, datetime]:
+    with database.session_scope(writes=False) as session:
+        return {row.cluster_id: row.at for row in session.exec(select(ForecastInterest))}
+
+
+# ---- who reads them
+
+
+@pytest.mark.parametrize(
+    "address", ["/jobs/{job}", "/jobs", "/jobs/{job}/forecast", "/calibration"]
+)
+def test_who_reads_forecasts_of_a_cluster_has_them_made(
+    client: TestClient, database: Database, address: str
+) -> None:
+    job = submit(client)
+    cluster_id = job["cluster_id"]
+    assert last_read(database).keys() == {cluster_id}  # who submits a job waits for its forecast
+    _forget_interest(database)
+
+    assert client.get(f"/api/v1{address.format(job=job['id'])}").is_success
+
+    assert last_read(database).keys() == {cluster_id}
+
+
+def test_who_reads_jobs_that_have_ended_has_no_forecast_made(
+    client: TestClient, database: Database
+) -> None:
+    job = submit(client)
+    with database.session_scope() as session:
+        end(session, job["id"], started=10.0, finished=20.0)
+    _forget_interest(database)
+
+    for address in ("/jobs", f"/jobs/{job['id']}", f"/jobs/{job['id']}/forecast"):
+        assert client.get(f"/api/v1{address}").is_success
+
+    assert last_read(database) == {}
+
+
+def test_reading_forecasts_again_soon_writes_nothing(
+    client: TestClient, database: Database
+) -> None:
+    submit(client)
+    first = last_read(database)
+
+    client.get("/api/v1/jobs")
+
+    assert last_read(database) == first
+
+
+def _forget_interest(database: Database) -> None:
+    interest._RECORDED.clear()
+    with database.session_scope() as session:
+        session.execute(sa.delete(ForecastInterest))
 
 
 # ---- of a job

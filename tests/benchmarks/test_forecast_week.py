@@ -59,7 +59,9 @@ def test_a_promise_counts_once_its_time_has_come_and_not_before(
     monkeypatch.setattr(Week, "seconds", seconds)
 
     (row,) = [
-        one for one in rows_of(week) if (one["kind"], one["quantity"]) == ("submission", "end")
+        one
+        for one in rows_of(week)
+        if (one["source"], one["kind"], one["quantity"]) == ("maat", "submission", "end")
     ]
 
     assert (row["p50"], row["p90"], row["promises"]) == (p50_held, p90_held, due)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from live_samples import make_cluster, make_owner, step_at, submit
 
+from backend.clocktime import utc_now
 from backend.database import Database
-from backend.models import Operation, WhatIf
+from backend.models import ForecastInterest, Operation, WhatIf
 from maat.vocabulary import Adaptivity
 from worker.forecasts import what_if
 
@@ -15,7 +17,17 @@ MORE_NODES = {"add_nodes": [{"gpu_type": "a100", "gpu_count": 8, "count": 2}]}
 
 
 def make_fifo(database: Database, **fields: Any) -> str:
-    return make_cluster(database, policy="fifo", placer="packed-sticky", **fields)
+    """Make a cluster of which somebody reads forecasts."""
+    cluster_id = make_cluster(database, policy="fifo", placer="packed-sticky", **fields)
+    set_read_seconds_ago(database, cluster_id, 0.0)
+    return cluster_id
+
+
+def set_read_seconds_ago(database: Database, cluster_id: str, seconds: float) -> None:
+    """Let the forecasts of a cluster have been read last so long ago."""
+    with database.session_scope() as session:
+        at = utc_now() - timedelta(seconds=seconds)
+        session.merge(ForecastInterest(cluster_id=cluster_id, at=at))
 
 
 def submit_rigid(database: Database, cluster_id: str, *, gpus: int = 8, **fields: Any) -> str:

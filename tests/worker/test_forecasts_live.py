@@ -10,12 +10,21 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from forecast_samples import MORE_NODES, answered, ask, make_fifo, one_runs, submit_rigid
+from forecast_samples import (
+    MORE_NODES,
+    answered,
+    ask,
+    make_fifo,
+    one_runs,
+    set_read_seconds_ago,
+    submit_rigid,
+)
 from live_samples import job, jobs_of, set_time, step_at
 from sqlmodel import col, select
 
 from backend.clocktime import utc_now
 from backend.database import Database
+from backend.forecasts.interest import INTEREST_SECONDS
 from backend.models import (
     Cluster,
     ClusterForecast,
@@ -138,6 +147,17 @@ def test_a_forecast_is_due_after_a_round_and_kept_for_every_job(database: Databa
     assert late.spans[0][1:] == ["a100", 8]
     assert (row.state, row.round_number) == (OperationState.SUCCEEDED, 1)
     assert work.due_clusters(database) == []
+
+
+def test_a_cluster_of_which_nobody_reads_forecasts_is_not_forecast(database: Database) -> None:
+    cluster_id = one_runs(database)
+    set_read_seconds_ago(database, cluster_id, INTEREST_SECONDS + 1.0)
+    assert work.due_clusters(database) == []
+    assert work.work_out_if_due(database, cluster_id) is None
+    assert forecasts_of(database) == {}
+
+    set_read_seconds_ago(database, cluster_id, INTEREST_SECONDS - 60.0)
+    assert work.due_clusters(database) == [work.Due(cluster_id, of_all=True)]
 
 
 def test_a_start_is_promised_as_late_as_rounds_come(database: Database) -> None:

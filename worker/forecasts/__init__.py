@@ -1,1 +1,1 @@
-"""Works out forecasts, beside rounds: at most once a round, at most one core."""
+"""Works out forecasts beside rounds, of clusters of which somebody reads them: at most a core."""

@@ -23,6 +23,7 @@ from sqlmodel import Session, col
 
 from backend.clocktime import utc_now
 from backend.database import Database
+from backend.forecasts.interest import is_of_interest
 from backend.forecasts.models import REST
 from backend.models import Cluster, ClusterForecast, JobForecastRow, OperationState
 from backend.models import Job as JobRow
@@ -87,6 +88,7 @@ def due_clusters(database: Database) -> list[Due]:
         sa.select(col(Cluster.id), latest > made, came, *rests[0], *rests[1])
         .outerjoin(ClusterForecast, col(ClusterForecast.cluster_id) == col(Cluster.id))
         .where(~col(Cluster.paused), active, sa.or_(latest > made, came))
+        .where(is_of_interest(col(Cluster.id), now))
         .order_by(col(ClusterForecast.finished_at).nulls_first(), col(Cluster.id))
     )
     with database.session_scope(writes=False) as session:
