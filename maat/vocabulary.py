@@ -26,6 +26,8 @@ LEAST_SPEED, MOST_SPEED = 0.001, 100_000.0
 """Cluster seconds per wall second. At the least a round of a minute takes most of a day."""
 MAX_GPUS_PER_NODE = 64
 MAX_JOBS_PER_GPU = 8
+MAX_LIVE_JOBS_PER_GPU = 2
+"""On live clusters: sharing policies pair jobs."""
 MAX_SECONDS = 1e10
 """Largest time in a trace."""
 MAX_HOURS = 8784.0

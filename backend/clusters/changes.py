@@ -19,6 +19,7 @@ _OF_CLUSTER = (
     "executor",
     "executor_parameters",
     "keep_rounds",
+    "jobs_per_gpu",
 )
 _OF_NODE = ("name", "gpu_type", "gpu_count", "memory_gib", "drained_gpus")
 

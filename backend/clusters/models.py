@@ -47,6 +47,7 @@ class Cluster(SQLModel, table=True):
     executor_parameters: dict[str, Any] = Field(default_factory=dict, sa_type=Json)
     fault: str | None = Field(default=None, max_length=1000)
     keep_rounds: int = DEFAULT_KEEP_ROUNDS
+    jobs_per_gpu: int = 1
     next_round_number: int = 1
     lease_holder: str | None = Field(default=None, max_length=200)
     lease_until: datetime | None = Field(default=None, sa_type=UtcDateTime)

@@ -21,6 +21,7 @@ from backend.clusters.changes import (
 from backend.clusters.executor_checks import checked_executor
 from backend.clusters.models import Cluster, Node
 from backend.clusters.repository import get_cluster, name_is_taken, nodes_of
+from backend.clusters.sharing import check_executor_shares, check_nothing_shared
 from backend.clusters.topology import engine_cluster
 from backend.moments import moment_of
 from backend.problems import Conflict, FieldError, Invalid, invalid_input
@@ -61,6 +62,7 @@ def prepare_cluster(body: ClusterBody) -> PreparedCluster:
     placer = body.placer or suiting_placer(body.policy)
     executor_parameters = checked_executor(body)
     _check_speed(body.executor.value, body.speed)
+    check_executor_shares(body.executor.value, body.jobs_per_gpu)
     given = body.model_dump(exclude={"nodes", "shape", "round_seconds"})
     given |= {"executor": body.executor.value, "executor_parameters": executor_parameters}
     given["placer"] = placer
@@ -116,6 +118,10 @@ def change_cluster(
     if not changed:
         return cluster
     before = shown_cluster(cluster)
+    if "jobs_per_gpu" in changed:
+        check_executor_shares(cluster.executor, changed["jobs_per_gpu"])
+    if changed.get("jobs_per_gpu") == 1:
+        check_nothing_shared(session, cluster)
     if "speed" in changed:
         _check_speed(cluster.executor, changed["speed"])
         reanchor(cluster, moment_of(session), speed=changed.pop("speed"))
@@ -293,7 +299,7 @@ def check_size(nodes: int, gpus: int, pointer: str) -> None:
 def check_whole(nodes: Sequence[Node]) -> None:
     """Raise Invalid if the engine rejects these nodes as a cluster."""
     try:
-        engine_cluster(nodes)
+        engine_cluster(nodes, jobs_per_gpu=1)
     except ClusterError as error:
         raise invalid_input(error, "/nodes") from None
 

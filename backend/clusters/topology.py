@@ -15,13 +15,15 @@ def engine_node(node: Node) -> engine.Node:
     return engine.Node(node.name, node.gpu_type, node.gpu_count, frozenset(node.drained_gpus))
 
 
-def engine_cluster(nodes: Sequence[Node]) -> engine.Cluster:
+def engine_cluster(nodes: Sequence[Node], *, jobs_per_gpu: int) -> engine.Cluster:
     """Return the engine's cluster of these nodes, given in order of `position`.
 
     Raises ClusterError.
     """
     memory = {node.gpu_type: node.memory_gib for node in nodes if node.memory_gib is not None}
-    return engine.Cluster.of([engine_node(node) for node in nodes], memory_gib=memory)
+    return engine.Cluster.of(
+        [engine_node(node) for node in nodes], memory_gib=memory, jobs_per_gpu=jobs_per_gpu
+    )
 
 
 def first_gpus(nodes: Sequence[Node]) -> list[int]:

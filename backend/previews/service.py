@@ -10,6 +10,7 @@ from sqlmodel import Session
 from backend.accounts.identity import Principal
 from backend.clusters.repository import get_cluster, nodes_of
 from backend.clusters.service import wanted_parts
+from backend.clusters.sharing import check_executor_shares, check_nothing_shared
 from backend.database import after_commit
 from backend.operations.models import Operation
 from backend.operations.service import begin_operation
@@ -41,6 +42,10 @@ def prepare_preview(session: Session, cluster_id: str, body: RoundPreviewBody) -
     given = body.model_dump(exclude_unset=True, exclude_none=True, exclude={"drained_nodes"})
     parts = wanted_parts(cluster, given)
     rounds = given.get("round_seconds", cluster.round_seconds)
+    places = given.get("jobs_per_gpu", cluster.jobs_per_gpu)
+    check_executor_shares(cluster.executor, places)
+    if places < cluster.jobs_per_gpu:
+        check_nothing_shared(session, cluster)
     nodes = nodes_of(session, cluster.id)
     if not nodes:
         raise Conflict(f"The cluster {cluster.name!r} has no node yet, and makes no rounds.")
@@ -52,7 +57,11 @@ def prepare_preview(session: Session, cluster_id: str, body: RoundPreviewBody) -
             error = FieldError(pointer, "no_such_node", message, remedy, name)
             raise Invalid(message, errors=[error])
     drained = sorted({named[name] for name in body.drained_nodes})
-    wanted = parts | {"round_seconds": rounds, "drained_nodes": drained}
+    wanted = parts | {
+        "round_seconds": rounds,
+        "jobs_per_gpu": places,
+        "drained_nodes": drained,
+    }
     request = body.model_dump(exclude_unset=True)
     return PreparedPreview(cluster.id, cluster.version, request, wanted)
 

@@ -197,7 +197,8 @@ def _check_all(session: Session, cluster: Cluster, row: ClusterReservation, now:
     ]
     try:
         check_reservations(
-            engine_reservations(session, rows), engine_cluster(nodes_of(session, cluster.id))
+            engine_reservations(session, rows),
+            engine_cluster(nodes_of(session, cluster.id), jobs_per_gpu=cluster.jobs_per_gpu),
         )
     except InputError as error:
         raise invalid_input(error, "/gpu_type") from None

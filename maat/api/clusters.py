@@ -16,13 +16,20 @@ from maat.api.fields import (
     RoundSeconds,
     Timestamp,
 )
-from maat.vocabulary import LEAST_SPEED, MAX_GPUS_PER_NODE, MOST_SPEED, ExecutorKind
+from maat.vocabulary import (
+    LEAST_SPEED,
+    MAX_GPUS_PER_NODE,
+    MAX_LIVE_JOBS_PER_GPU,
+    MOST_SPEED,
+    ExecutorKind,
+)
 
 MAX_NODES = 5_000
 MAX_CLUSTER_GPUS = 20_000  # the cluster's page and every answer about its state show each one
 
 Speed = Annotated[float, Field(ge=LEAST_SPEED, le=MOST_SPEED)]
 NodeGpus = Annotated[int, Field(ge=1, le=MAX_GPUS_PER_NODE)]
+JobsPerGpu = Annotated[int, Field(ge=1, le=MAX_LIVE_JOBS_PER_GPU)]
 KeptRounds = Annotated[int, Field(ge=1, le=10_000_000)]
 RegisteredName = Annotated[str, Field(max_length=100)]
 """Of a policy or a placer; whether there is one is checked where they are registered."""
@@ -97,6 +104,9 @@ class ClusterBody(Body):
         default=None, description="For the executor slurm, and for no other."
     )
     keep_rounds: KeptRounds = 10_000
+    jobs_per_gpu: JobsPerGpu = Field(
+        default=1, description="How many jobs may share a GPU; 2 for policies that share."
+    )
 
     @field_validator("executor_parameters", mode="before")
     @classmethod
@@ -125,6 +135,7 @@ class ClusterChanges(Body):
     round_seconds: Annotated[RoundSeconds | None, NEVER_NULL] = None
     speed: Annotated[Speed | None, NEVER_NULL] = None
     keep_rounds: Annotated[KeptRounds | None, NEVER_NULL] = None
+    jobs_per_gpu: Annotated[JobsPerGpu | None, NEVER_NULL] = None
 
 
 class NodeChanges(Body):
@@ -221,6 +232,7 @@ class ClusterOut(TypedDict):
         str | None, Field(description="Why its engine does not answer; null while it does.")
     ]
     keep_rounds: int
+    jobs_per_gpu: Annotated[int, Field(description="How many jobs may share a GPU.")]
     node_count: int
     gpu_count: Annotated[int, Field(description="All GPUs, drained ones included.")]
     latest_round: int | None

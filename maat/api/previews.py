@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from maat.api.clusters import MAX_NODES
+from maat.api.clusters import MAX_NODES, JobsPerGpu
 from maat.api.fields import Body, Name, Parameters, RoundSeconds, Timestamp
 from maat.api.operations import OperationState
 
@@ -28,6 +28,7 @@ class RoundPreviewBody(Body):
     placer: Annotated[str, Field(max_length=100)] | None = None
     placer_parameters: Parameters | None = None
     round_seconds: RoundSeconds | None = None
+    jobs_per_gpu: JobsPerGpu | None = None
     drained_nodes: Annotated[list[Name], Field(max_length=MAX_NODES)] = Field(
         default_factory=list, description="Ids or names of nodes that would be drained as well."
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from maat.cli.clusters import JobsPerGpu
 from maat.cli.following import followed
 from maat.cli.numbers import number_option
 from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, show, table_of
@@ -60,6 +61,7 @@ def change_cluster(
             help="Time between two rounds.",
         ),
     ] = None,
+    jobs_per_gpu: JobsPerGpu = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what the next round would do then.")
     ] = False,
@@ -78,10 +80,14 @@ def change_cluster(
             "placer": placer,
             "placer_parameters": _parameters(set_placer, placer_kept),
             "round_seconds": round_seconds,
+            "jobs_per_gpu": jobs_per_gpu,
         }
         given = {key: value for key, value in given.items() if value is not None}
         if not given:
-            remedy = "Give --policy, --placer, --set, --set-placer, --round-seconds or --name."
+            remedy = (
+                "Give --policy, --placer, --set, --set-placer, --round-seconds, --jobs-per-gpu "
+                "or --name."
+            )
             raise ParameterError("is missing", field="change", remedy=remedy)
         if dry_run:
             given.pop("name", None)
@@ -91,6 +97,7 @@ def change_cluster(
         changed = maat.change_cluster(now["id"], given, version=now["version"])
     pace = f"a round every {changed['round_seconds']:g} s"
     done = f"{changed['name']} has {changed['policy']} with {changed['placer']}, {pace}"
+    done += ", two jobs per GPU" if changed["jobs_per_gpu"] > 1 else ""
     show(changed, as_json, done)
 
 

@@ -11,7 +11,21 @@ import typer
 from maat.cli.numbers import number_option
 from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, show, table_of
 from maat.scheduling.errors import ParameterError
-from maat.vocabulary import LEAST_ROUND_SECONDS, MOST_ROUND_SECONDS, ExecutorKind
+from maat.vocabulary import (
+    LEAST_ROUND_SECONDS,
+    MAX_LIVE_JOBS_PER_GPU,
+    MOST_ROUND_SECONDS,
+    ExecutorKind,
+)
+
+JobsPerGpu = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=MAX_LIVE_JOBS_PER_GPU,
+        help="How many jobs may share a GPU: 1, or 2 for policies that share.",
+    ),
+]
 
 if TYPE_CHECKING:
     from maat.api.clusters import ClusterOut
@@ -34,6 +48,7 @@ def clusters(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
         "node_count",
         "gpu_count",
         "round_seconds",
+        "jobs_per_gpu",
         "speed",
         "paused",
         "fault",
@@ -70,6 +85,7 @@ def create_cluster(
             help="Time between two rounds; default: the policy's own.",
         ),
     ] = None,
+    jobs_per_gpu: JobsPerGpu = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
@@ -80,6 +96,7 @@ def create_cluster(
         "placer": placer,
         "executor": executor.value,
         "round_seconds": round_seconds,
+        "jobs_per_gpu": jobs_per_gpu,
     }
     body: dict[str, Any] = {"name": name, **{k: v for k, v in given.items() if v is not None}}
     if executor_parameter and executor is not ExecutorKind.SLURM:

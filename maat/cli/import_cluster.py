@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from maat.cli.clusters import PlacerOption, created_line
+from maat.cli.clusters import JobsPerGpu, PlacerOption, created_line
 from maat.cli.import_trace import pairs_of
 from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, show, table_of
 from maat.scheduling.errors import ClusterError
@@ -28,6 +28,7 @@ def import_cluster(
     ] = None,
     policy: Annotated[str | None, typer.Option(help="Its policy; default: sia.")] = None,
     placer: PlacerOption = None,
+    jobs_per_gpu: JobsPerGpu = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say which nodes it would have. No service.")
     ] = False,
@@ -50,9 +51,10 @@ def import_cluster(
             for node in found.nodes
         ],
     }
-    parts = {"policy": policy, "placer": placer}
+    given = {"policy": policy, "placer": placer, "jobs_per_gpu": jobs_per_gpu}
+    body |= {key: value for key, value in given.items() if value is not None}
     with client_of(url) as maat:
-        made = maat.create_cluster(body | {name: part for name, part in parts.items() if part})
+        made = maat.create_cluster(body)
     show(made, as_json, "\n".join([*lines, created_line(made)]))
 
 

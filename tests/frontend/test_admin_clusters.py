@@ -28,6 +28,7 @@ EMPTY = {
     "policy": "fifo",
     "placer": None,
     "round_seconds": "",
+    "jobs_per_gpu": "",
     "shared_dir": "",
     "partition": "",
     "nodes_text": "",
@@ -37,6 +38,9 @@ EMPTY = {
 def test_a_new_cluster_sends_what_was_filled_in_and_leaves_the_placer_to_the_service() -> None:
     body = ClusterBody.model_validate(new_cluster.body_of(EMPTY))
     assert (body.shape, body.placer, body.round_seconds) == ("t4=1x4", None, None)
+    assert body.jobs_per_gpu == 1
+    shared = ClusterBody.model_validate(new_cluster.body_of(EMPTY | {"jobs_per_gpu": 2}))
+    assert shared.jobs_per_gpu == 2
     slurm = EMPTY | {"executor": "slurm", "shared_dir": "/tmp", "partition": "gpu"}
     sent = ClusterBody.model_validate(new_cluster.body_of(slurm))
     assert sent.shape is None
@@ -50,6 +54,7 @@ def test_a_new_cluster_sends_what_was_filled_in_and_leaves_the_placer_to_the_ser
         ({"name": ""}, "name"),
         ({"shape": ""}, "shape"),
         ({"round_seconds": -1}, "round_seconds"),
+        ({"jobs_per_gpu": 3}, "jobs_per_gpu"),
         ({"executor": "slurm"}, "shared_dir"),
     ],
     ids=str,
@@ -64,15 +69,19 @@ def test_a_new_cluster_says_beside_the_field_what_is_missing(
 def test_a_change_of_a_cluster_sends_only_what_differs() -> None:
     pressed = clusters.Pressed(
         at=1, cluster="clu_1", name="lab", round_seconds="60.0", speed="1.0",
-        keep_rounds="100", paused="", version="3",
+        keep_rounds="100", jobs_per_gpu="1", paused="", version="3",
     )  # fmt: skip
-    values = {"name": "lab", "round_seconds": 30, "speed": 1, "keep_rounds": 100}
+    values = {
+        "name": "lab", "round_seconds": 30, "speed": 1, "keep_rounds": 100, "jobs_per_gpu": 2
+    }  # fmt: skip
     changes = clusters.changes_of(values, pressed)
     assert ClusterChanges.model_validate(changes).model_dump(exclude_unset=True) == {
-        "round_seconds": 30
+        "round_seconds": 30,
+        "jobs_per_gpu": 2,
     }
-    wrong = clusters.unfinished(values | {"name": "", "speed": "", "keep_rounds": 0})
-    assert set(wrong) == {"name", "speed", "keep_rounds"}
+    faulty = {"name": "", "speed": "", "keep_rounds": 0, "jobs_per_gpu": 3}
+    wrong = clusters.unfinished(values | faulty)
+    assert set(wrong) == {"name", "speed", "keep_rounds", "jobs_per_gpu"}
 
 
 def test_new_nodes_need_a_type_and_counts() -> None:

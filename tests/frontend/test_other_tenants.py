@@ -235,6 +235,7 @@ def walk_pages(world: World, user: str, *, press: bool) -> Iterator[Seen]:
         "round_seconds": "60.0",
         "speed": "1.0",
         "keep_rounds": "100",
+        "jobs_per_gpu": "1",
         "paused": "",
         "name": "x",
         "user": f"{SECRET} viewer",

@@ -141,6 +141,7 @@ def walk(world: World, client: TestClient) -> list[Seen]:
         "round_seconds": "60.0",
         "speed": "1.0",
         "keep_rounds": "100",
+        "jobs_per_gpu": "1",
         "paused": "",
     }
     answers: dict[str, Any] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -23,7 +24,7 @@ from backend.clocktime import utc_now
 from backend.database import Database
 from backend.models import Cluster, ClusterRuntime, OutboxMessage, Round
 from maat.scheduling.events import Event
-from maat.scheduling.rounds import Changes, ClusterState, RoundResult
+from maat.scheduling.rounds import Changes, ClusterState, Placement, RoundResult
 from worker.live.lease import take
 from worker.rounds.store import SqlRoundStore
 from worker.writes import Write
@@ -182,3 +183,17 @@ def take_over(database: Database, cluster_id: str) -> int:
     fencing = take(database, cluster_id)
     assert fencing is not None
     return fencing
+
+
+def test_a_round_that_shares_gpus_is_not_stored_once_they_may_not_be_shared(
+    database: Database, cluster_id: str, store: SqlRoundStore
+) -> None:
+    made = round_result(1)
+    (first, second) = JOB_IDS[:2]
+    gpus = made.placement.placement.by_job[first]
+    both = Placement.of({first: gpus, second: gpus})
+    shared = replace(made, placement=replace(made.placement, placement=both))
+    assert not store.commit(shared, observed_at(1))
+    with database.session_scope() as session:
+        session.get_one(Cluster, cluster_id).jobs_per_gpu = 2
+    assert store.commit(shared, observed_at(1))

@@ -137,7 +137,7 @@ def read(session: Session, cluster: ClusterRow, *, asked: str | None = None) -> 
             snapshot.now,
             specs,
             snapshot.news.jobs,
-            shape=engine_cluster(snapshot.nodes),
+            shape=engine_cluster(snapshot.nodes, jobs_per_gpu=cluster.jobs_per_gpu),
             last_at=0.0 if snapshot.last_at is None else snapshot.last_at,
             asked=asked,
         ),

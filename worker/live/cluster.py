@@ -94,12 +94,15 @@ class LiveCluster:
     def is_up_to_date(self, cluster: ClusterRow, nodes: Sequence[NodeRow]) -> bool:
         """Return whether it matches the rows.
 
-        The last round, the nodes and the executor's name must be the same, and executor and journal
-        must have the same jobs. So a job that the executor has lost is handed to it again.
+        The last round, the nodes, how many jobs may share a GPU and the executor's name must be
+        the same, and executor and journal must have the same jobs. So a job that the executor has
+        lost is handed to it again.
         """
-        same_place = (self._last_round + 1, self._nodes, self.executor_name) == (
+        mine = (self._last_round + 1, self._nodes, self.cluster.jobs_per_gpu, self.executor_name)
+        same_place = mine == (
             cluster.next_round_number,
             _as_numbered(nodes),
+            cluster.jobs_per_gpu,
             cluster.executor,
         )
         return same_place and self._journal.jobs.keys() == self.executor.known
@@ -233,7 +236,8 @@ class LiveCluster:
 
 def restoration_of(snapshot: Snapshot, clock: FixedClock) -> Restoration:
     """Return what the executor of this cluster begins from."""
-    cluster, stored = engine_cluster(snapshot.nodes), snapshot.executor_state
+    cluster = engine_cluster(snapshot.nodes, jobs_per_gpu=snapshot.cluster.jobs_per_gpu)
+    stored = snapshot.executor_state
     state, numbers = None, None
     if stored is not None:
         head = {name: value for name, value in stored.head.items() if name != _NODES}

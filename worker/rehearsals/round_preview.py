@@ -61,7 +61,9 @@ def preview_of(session: Session, preview: RoundPreview) -> PreviewResultOut | No
         EXECUTORS[cluster.executor].restore, begin, unapplied_changes(session, cluster)
     )
     changed = ClusterRow(**cluster.model_dump() | {name: wanted[name] for name in _PARTS})
-    drained = replace(state, cluster=_without(state.cluster, wanted["drained_nodes"]))
+    places = wanted.get("jobs_per_gpu", cluster.jobs_per_gpu)
+    changed_cluster = _without(state.cluster, wanted["drained_nodes"], jobs_per_gpu=places)
+    drained = replace(state, cluster=changed_cluster)
     rounds = (
         played(cluster, state, rules, at=snapshot.now),
         played(changed, drained, rules, at=snapshot.now),
@@ -69,14 +71,14 @@ def preview_of(session: Session, preview: RoundPreview) -> PreviewResultOut | No
     return _compared(state, (cluster, changed), rounds, at=shown_at(cluster, snapshot.now))
 
 
-def _without(cluster: Cluster, drained: Collection[str]) -> Cluster:
-    if not drained:
+def _without(cluster: Cluster, drained: Collection[str], *, jobs_per_gpu: int) -> Cluster:
+    if not drained and jobs_per_gpu == cluster.jobs_per_gpu:
         return cluster
     nodes = [
         replace(node, drained=frozenset(range(node.gpu_count))) if node.id in drained else node
         for node in cluster.nodes
     ]
-    return replace(cluster, nodes=tuple(nodes))
+    return replace(cluster, nodes=tuple(nodes), jobs_per_gpu=jobs_per_gpu)
 
 
 def _compared(

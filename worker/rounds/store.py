@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
@@ -106,7 +107,7 @@ class SqlRoundStore:
             writes, runtime = self._keeper.keep_round(result, observed), self._runtime(result)
         try:
             with self._seconds.part(COMMIT), self._database.session_scope() as session:
-                if not self._advance(session, result.round_number):
+                if not self._advance(session, result):
                     return False
                 self._check_declarations(session, result)
                 self._write_round(session, row, changes)
@@ -150,15 +151,18 @@ class SqlRoundStore:
             else:
                 self.has_written_all = False
 
-    def _advance(self, session: Session, number: int) -> bool:
+    def _advance(self, session: Session, result: RoundResult) -> bool:
         """Move the cluster to its next round and lock its row.
 
-        Of two workers one waits and then finds the round taken.
+        Of two workers one waits and then finds the round taken. A round that shares GPUs is not
+        stored once they may not be shared any more.
         """
+        number, gpus = result.round_number, result.placement.placement.gpus
         mine = (
             col(Cluster.id) == self._cluster_id,
             col(Cluster.fencing) == self._fencing,
             col(Cluster.next_round_number) == number,
+            col(Cluster.jobs_per_gpu) >= int(np.bincount(gpus).max(initial=1)),
         )
         statement = sa.update(Cluster).where(*mine).values(next_round_number=number + 1)
         return session.connection().execute(statement).rowcount == 1

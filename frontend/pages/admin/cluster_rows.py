@@ -63,6 +63,7 @@ def _cluster_row(cluster: ClusterOut, living: int | None, *, may: bool) -> html.
             round_seconds=repr(cluster["round_seconds"]),
             speed=repr(cluster["speed"]),
             keep_rounds=str(cluster["keep_rounds"]),
+            jobs_per_gpu=str(cluster["jobs_per_gpu"]),
             paused="yes" if cluster["paused"] else "",
             version=str(cluster["version"]),
         ),

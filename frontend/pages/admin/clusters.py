@@ -26,13 +26,15 @@ from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
 
 MAY_CHANGE = "clusters:write"
-NUMBERS = ("round_seconds", "speed", "keep_rounds")
+NUMBERS = ("round_seconds", "speed", "keep_rounds", "jobs_per_gpu")
+_WHOLE = ("keep_rounds", "jobs_per_gpu")
 FIELDS = ("name", *NUMBERS)
 _LABELS = {
     "name": "Name",
     "round_seconds": "Seconds between two rounds",
     "speed": "Cluster seconds per second",
     "keep_rounds": "Rounds to keep",
+    "jobs_per_gpu": "Jobs per GPU (1 or 2)",
 }
 
 
@@ -45,6 +47,7 @@ class Pressed(TypedDict):
     round_seconds: str
     speed: str
     keep_rounds: str
+    jobs_per_gpu: str
     paused: str
     version: str
 
@@ -70,7 +73,7 @@ def _dialog() -> dmc.Modal:
             id=field_id(name),
             label=_LABELS[name],
             value="",
-            allowDecimal=name != "keep_rounds",
+            allowDecimal=name not in _WHOLE,
             clampBehavior="none",
         )
         for name in NUMBERS
@@ -178,6 +181,7 @@ async def open_cluster(*, pressed: Pressed | None) -> Changes:
             "round_seconds": float(pressed["round_seconds"]),
             "speed": float(pressed["speed"]),
             "keep_rounds": int(pressed["keep_rounds"]),
+            "jobs_per_gpu": int(pressed["jobs_per_gpu"]),
         },
         "errors": dict.fromkeys(FIELDS, ""),
         "problem": None,

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
+from dash.development.base_component import Component
 
 from frontend.api import Api, Failure
 from frontend.attributes import HIDDEN, SHOWN, submits
@@ -32,7 +33,17 @@ from maat.client.calls import RawBody
 from maat.vocabulary import ExecutorKind
 
 OF_SLURM = ("shared_dir", "partition")
-FIELDS = ("name", "executor", "shape", "policy", "placer", "round_seconds", "nodes_text", *OF_SLURM)
+FIELDS = (
+    "name",
+    "executor",
+    "shape",
+    "policy",
+    "placer",
+    "round_seconds",
+    "jobs_per_gpu",
+    "nodes_text",
+    *OF_SLURM,
+)
 EXECUTORS = {
     ExecutorKind.SIMULATED: "simulated: jobs of the catalog",
     ExecutorKind.LOCAL: "local: commands on the worker's machine",
@@ -50,13 +61,6 @@ def cards() -> html.Div:
 
 
 def _form() -> html.Div:
-    executors = [{"value": kind.value, "label": words} for kind, words in EXECUTORS.items()]
-    shape = dmc.TextInput(
-        id=field_id("shape"),
-        label="Nodes by GPU type",
-        placeholder="t4=6x4,a100=2x8",
-        value="",
-    )
     slurm = [
         dmc.TextInput(
             id=field_id("shared_dir"),
@@ -68,7 +72,29 @@ def _form() -> html.Div:
             id=field_id("partition"), label="Partition", value="", placeholder="Slurm's default"
         ),
     ]
-    row = [
+    return html.Div(
+        [
+            html.Div(id="admin-new-cluster-problem"),
+            html.Div(_first_row(), className="form-row roomy"),
+            html.Div(slurm, id="admin-new-cluster-slurm", className="form-row wide"),
+            html.Div(nodes_fields(), id="admin-new-cluster-nodes", className="spaced"),
+            html.Div(id="admin-new-cluster-hint", className="hint"),
+            dmc.Group([dmc.Button("Make cluster", id="admin-new-cluster-make", n_clicks=0)], mt=4),
+        ],
+        className="form-stack",
+        **submits("admin-new-cluster-make"),
+    )
+
+
+def _first_row() -> list[Component]:
+    executors = [{"value": kind.value, "label": words} for kind, words in EXECUTORS.items()]
+    shape = dmc.TextInput(
+        id=field_id("shape"),
+        label="Nodes by GPU type",
+        placeholder="t4=6x4,a100=2x8",
+        value="",
+    )
+    return [
         dmc.TextInput(id=field_id("name"), label="Name", value="", withAsterisk=True),
         dmc.Select(
             id=field_id("executor"),
@@ -95,19 +121,15 @@ def _form() -> html.Div:
             placeholder="the policy's own",
             clampBehavior="none",
         ),
+        dmc.NumberInput(
+            id=field_id("jobs_per_gpu"),
+            label="Jobs per GPU",
+            value="",
+            placeholder="1; 2 to share",
+            allowDecimal=False,
+            clampBehavior="none",
+        ),
     ]
-    return html.Div(
-        [
-            html.Div(id="admin-new-cluster-problem"),
-            html.Div(row, className="form-row roomy"),
-            html.Div(slurm, id="admin-new-cluster-slurm", className="form-row wide"),
-            html.Div(nodes_fields(), id="admin-new-cluster-nodes", className="spaced"),
-            html.Div(id="admin-new-cluster-hint", className="hint"),
-            dmc.Group([dmc.Button("Make cluster", id="admin-new-cluster-make", n_clicks=0)], mt=4),
-        ],
-        className="form-stack",
-        **submits("admin-new-cluster-make"),
-    )
 
 
 def register(app: Dash, api: Api) -> None:
@@ -231,7 +253,8 @@ def _made(cluster: ClusterOut) -> str:
 
 def unfinished(values: FormValues) -> dict[str, str]:
     """Return what the fields themselves can see to be wrong, by field."""
-    found = {"round_seconds": wrong_number(ClusterBody, "round_seconds", values["round_seconds"])}
+    numbers = ("round_seconds", "jobs_per_gpu")
+    found = {name: wrong_number(ClusterBody, name, values[name]) for name in numbers}
     if not values["name"]:
         found["name"] = _EMPTY_NAME
     executor = values["executor"]
@@ -251,6 +274,7 @@ def body_of(values: FormValues) -> RawBody:
         "policy": values["policy"],
         "shape": "" if is_slurm else values["shape"],
         "round_seconds": values["round_seconds"],
+        "jobs_per_gpu": values["jobs_per_gpu"],
         "placer": values["placer"],
     }
     body = {name: value for name, value in body.items() if value not in ("", None)}

@@ -1,0 +1,114 @@
+"""How many jobs may share a GPU of a live cluster: made, changed, refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from sqlmodel import select
+
+from backend.models import AttemptRow, Cluster, GpuHold, Job, Node, OutboxMessage
+
+CLUSTERS = "/api/v1/clusters"
+
+
+def make(client: TestClient, **fields: Any) -> Any:
+    body = {"name": "lab", "shape": "t4=1x2", "policy": "sjf-bsbf", "placer": "shared", **fields}
+    return client.post(CLUSTERS, json=body)
+
+
+def change(client: TestClient, jobs_per_gpu: int) -> Any:
+    tag = client.get(f"{CLUSTERS}/lab").headers["ETag"]
+    body = {"jobs_per_gpu": jobs_per_gpu}
+    return client.patch(f"{CLUSTERS}/lab", json=body, headers={"If-Match": tag})
+
+
+def test_a_gpu_runs_one_job_unless_the_cluster_says_two(client: TestClient) -> None:
+    assert make(client, name="alone", policy="fifo").json()["jobs_per_gpu"] == 1
+    assert make(client, jobs_per_gpu=2).json()["jobs_per_gpu"] == 2
+    assert client.get(f"{CLUSTERS}/lab").json()["jobs_per_gpu"] == 2
+    assert change(client, 1).json()["jobs_per_gpu"] == 1
+    audited = client.get("/api/v1/audit").json()["items"]
+    (changed,) = [one for one in audited if one["action"] == "change cluster"]
+    assert [changed[side]["jobs_per_gpu"] for side in ("before", "after")] == [2, 1]
+
+
+@pytest.mark.parametrize("wrong", [0, 3, 1.5, "2"])
+def test_other_numbers_are_refused(client: TestClient, wrong: object) -> None:
+    refused = make(client, jobs_per_gpu=wrong)
+    assert refused.status_code == 422
+    assert [error["pointer"] for error in refused.json()["errors"]] == ["/jobs_per_gpu"]
+
+
+def test_slurm_chooses_gpus_itself_so_jobs_cannot_share_them(
+    client: TestClient, tmp_path: Path
+) -> None:
+    parameters = {"shared_dir": str(tmp_path)}
+    slurm = {"executor": "slurm", "executor_parameters": parameters, "shape": None}
+    refused = make(client, **slurm, jobs_per_gpu=2)
+    assert refused.status_code == 422
+    (error,) = refused.json()["errors"]
+    assert (error["pointer"], error["value"]) == ("/jobs_per_gpu", 2)
+    assert make(client, **slurm).status_code == 201
+    assert change(client, 2).status_code == 422
+
+
+@pytest.fixture
+def jobs(client: TestClient, app: FastAPI) -> list[str]:
+    """Two jobs on the first GPU of a cluster where two may be."""
+    assert make(client, jobs_per_gpu=2).status_code == 201
+    names = ["first", "second"]
+    body = {"model": "cifar10", "cluster_id": "lab"}
+    made = [client.post("/api/v1/jobs", json=body | {"name": n}).json()["id"] for n in names]
+    with app.state.database.session_scope() as session:
+        for job_id in made:
+            row = session.get_one(Job, job_id)
+            row.state, row.gpu_type, row.gpus = "running", "t4", [0]
+    return made
+
+
+def test_places_that_jobs_hold_are_not_taken_away(
+    client: TestClient, app: FastAPI, jobs: list[str]
+) -> None:
+    refused = change(client, 1)
+    assert refused.status_code == 409
+    assert "Jobs share GPUs now: first, second." in refused.json()["detail"]
+    preview = client.post(f"{CLUSTERS}/lab/previews", json={"jobs_per_gpu": 1})
+    assert preview.status_code == 409
+    with app.state.database.session_scope() as session:
+        session.get_one(Job, jobs[1]).gpus = [1]
+    assert change(client, 1).status_code == 200
+
+
+def test_nor_are_those_that_a_round_has_given_away_and_not_carried_out(
+    client: TestClient, app: FastAPI
+) -> None:
+    made = make(client, jobs_per_gpu=2).json()
+    with app.state.database.session_scope() as session:
+        session.add(OutboxMessage(cluster_id=made["id"], round_number=1))
+    refused = change(client, 1)
+    assert refused.status_code == 409
+    assert "is being carried out" in refused.json()["detail"]
+
+
+def test_nor_is_the_place_of_processes_that_are_ending(
+    client: TestClient, app: FastAPI, jobs: list[str]
+) -> None:
+    with app.state.database.session_scope() as session:
+        row = session.get_one(Job, jobs[1])
+        row.gpus, cluster_id = None, row.cluster_id
+        attempt = AttemptRow(
+            job_id=row.id, cluster_id=cluster_id, number=1, round_number=1, state="stopping",
+            reports=False, gpu_type="t4", gpus_by_node={"t4-0": [0]}, gpu_count=1,
+            ordered_seconds=0.0,
+        )  # fmt: skip
+        session.add(attempt)
+        session.flush()
+        node = session.exec(select(Node).where(Node.cluster_id == cluster_id)).one()
+        session.add(GpuHold(node_id=node.id, gpu_index=0, slot=1, attempt_id=attempt.id))
+    assert change(client, 1).status_code == 409
+    with app.state.database.session_scope() as session:
+        assert session.get_one(Cluster, cluster_id).jobs_per_gpu == 2
