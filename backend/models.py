@@ -39,6 +39,7 @@ from backend.health.models import WorkerHeartbeat
 from backend.idempotency_models import IdempotencyKey
 from backend.jobs.models import (
     AllocationReading,
+    BatchChange,
     Job,
     JobAllocation,
     JobCount,
@@ -63,6 +64,7 @@ metadata = SQLModel.metadata
 
 __all__ = [
     "AllocationReading",
+    "BatchChange",
     "ApiToken",
     "AttemptRow",
     "AuditRecord",

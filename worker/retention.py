@@ -16,6 +16,7 @@ from backend.clusters.repository import all_clusters
 from backend.database import Database
 from backend.models import (
     AllocationReading,
+    BatchChange,
     Cluster,
     ForecastPromise,
     Job,
@@ -35,6 +36,7 @@ _DAY = 86_400.0
 _TIME: dict[Any, Any] = {
     JobAllocation: JobAllocation.to_seconds,
     AllocationReading: AllocationReading.at_seconds,
+    BatchChange: BatchChange.at_seconds,
     JobEvent: JobEvent.cluster_seconds,
     ForecastPromise: ForecastPromise.made_seconds,
 }
@@ -53,6 +55,7 @@ def forget_jobs(database: Database, settings: Settings) -> int:
         spans = min(now - settings.keep_allocations_days * _DAY, summed)
         gone += _delete(database, JobAllocation, cluster.id, before=spans)
         gone += _delete(database, AllocationReading, cluster.id, before=spans)
+        gone += _delete(database, BatchChange, cluster.id, before=spans)
         events = now - settings.keep_events_days * _DAY
         gone += _delete(database, JobEvent, cluster.id, before=events)
         gone += _delete(database, ForecastPromise, cluster.id, before=events)

@@ -184,7 +184,8 @@ class JobAllocation(SQLModel, table=True):
 
     `to_seconds` is None while it lasts. `running_seconds`: since when the job ran on it; None while
     it starts. `for_profile`: the job was only measured. The counters of the job as they were at its
-    beginning and at its end: None where nobody read them.
+    beginning and at its end: None where nobody read them. `noise_scale`: of its gradients at the
+    beginning, in samples; None where none was measured.
     """
 
     __tablename__ = "allocations"
@@ -215,6 +216,27 @@ class JobAllocation(SQLModel, table=True):
     processed_after: float | None = None
     gained_after: float | None = None
     lost_after: float | None = None
+    noise_scale: float | None = None
+
+
+class BatchChange(SQLModel, table=True):
+    """The end of a batch size within a span of unchanged allocation.
+
+    `total_batch_size`: that ended. `processed_samples`: the job's counter at that time.
+    """
+
+    __tablename__ = "batch_changes"
+    __table_args__ = (
+        Index("ix_batch_changes_job", "job_id", "id"),
+        Index("ix_batch_changes_cluster", "cluster_id", "at_seconds"),
+    )
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=BigId)
+    job_id: str = Field(foreign_key="jobs.id", max_length=40)
+    cluster_id: str = Field(foreign_key="clusters.id", max_length=40)
+    at_seconds: float
+    total_batch_size: int
+    processed_samples: float
 
 
 class JobPause(SQLModel, table=True):

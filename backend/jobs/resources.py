@@ -24,13 +24,12 @@ from backend.forecasts.repository import forecasts_of
 from backend.forecasts.resources import times_of
 from backend.jobs.deadlines import outlook_of
 from backend.jobs.kept_reasons import evidence_of
-from backend.jobs.models import Job, JobAllocation, JobEvent
+from backend.jobs.models import Job, JobEvent
 from backend.moments import moment_of
 from backend.sight import Sight, jobs_named_in, sight_of
 from maat.api.forecasts import JobTimesOut
 from maat.api.job_answers import (
     AllocationOut,
-    AllocationSpanOut,
     BatchPlanOut,
     JobEventOut,
     JobOut,
@@ -136,34 +135,6 @@ def reason_out(
     return ReasonOut(
         code=code, sentence=sentence_of(code, seen), evidence=seen, as_of_round=as_of_round
     )
-
-
-def show_span(span: JobAllocation, job: Job, cluster: Cluster) -> AllocationSpanOut:
-    def at(seconds: float | None) -> str | None:
-        return None if seconds is None else shown_at(cluster, seconds)
-
-    lasts = span.to_seconds is None
-    return answer_of(
-        AllocationSpanOut,
-        span,
-        from_at=shown_at(cluster, span.from_seconds),
-        to_at=at(span.to_seconds),
-        running_at=at(span.running_seconds),
-        processed_samples=_within(
-            span.processed_before, job.processed_samples if lasts else span.processed_after
-        ),
-        effective_samples=_within(
-            span.gained_before, job.gained_samples if lasts else span.gained_after
-        ),
-        lost_gpu_seconds=_within(
-            span.lost_before, job.lost_gpu_seconds if lasts else span.lost_after
-        ),
-    )
-
-
-def _within(before: float | None, after: float | None) -> float | None:
-    """Return by how much a counter grew; None where it was not read."""
-    return None if before is None or after is None else max(after - before, 0.0)
 
 
 def show_event(event: JobEvent, cluster: Cluster) -> JobEventOut:

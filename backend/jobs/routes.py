@@ -34,7 +34,7 @@ from backend.jobs.repository import (
     last_failure,
     last_setback,
 )
-from backend.jobs.resources import reason_sight, show_event, show_job, show_jobs, show_span
+from backend.jobs.resources import reason_sight, show_event, show_job, show_jobs
 from backend.jobs.service import (
     checked_array,
     checked_batch,
@@ -42,6 +42,7 @@ from backend.jobs.service import (
     first_cluster,
     store_jobs,
 )
+from backend.jobs.spans import span_before, timeline_of
 from backend.pagination import PageAsked, Skip
 from backend.secret_key import secret_key
 from backend.web.bodies import BATCH_BYTES, JOB_BYTES, takes_bytes
@@ -331,8 +332,9 @@ def list_allocations(
     """The allocations of the job over time, oldest first."""
     job = get_job(session, principal, job_id)
     found = asked.linked(allocations_of(session, job.id, limit=asked.limit, cursor=asked.cursor))
-    cluster = session.get_one(Cluster, job.cluster_id)
-    return found.shown(lambda span: show_span(span, job, cluster))
+    before = span_before(session, found.items[0]) if found.items else None
+    shown = timeline_of(session, job).show(found.items, before=before)
+    return Page(items=shown, next_cursor=found.next_cursor)
 
 
 @router.get("/jobs/{job_id}/events", operation_id="listJobEvents")

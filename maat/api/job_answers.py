@@ -149,11 +149,47 @@ class BatchOut(TypedDict):
     refused: int
 
 
+class MoveWorthOut(TypedDict):
+    """What the restart that began a span cost, and what it brought. Gains of others do not count.
+
+    Both allocations are priced at the noise scale of the move: by the throughput that was measured
+    on each, and by what samples were worth at its batch size then.
+    """
+
+    outcome: Annotated[
+        Literal["paid", "pending", "no-faster", "ended-early", "unknown"],
+        Field(
+            description="paid: the job is ahead of where it would be on the GPUs before. pending: "
+            "it still may be. no-faster: it never will. ended-early: it would have been."
+        ),
+    ]
+    unknown: Annotated[
+        Literal["held-none", "not-counted", "no-noise-scale"] | None,
+        Field(
+            description="Why nobody knows: it held no GPUs before, nothing was counted, or batch "
+            "sizes differ and no noise scale was kept."
+        ),
+    ]
+    stood_seconds: Annotated[float, Field(description="Until it ran again.")]
+    ran_seconds: float
+    before_samples_per_second: float | None
+    after_samples_per_second: Annotated[
+        float | None, Field(description="In samples at the batch size before.")
+    ]
+    net_seconds: Annotated[
+        float | None, Field(description="Ahead, in seconds of the GPUs before; negative: behind.")
+    ]
+    pays_after_seconds: Annotated[
+        float | None, Field(description="Of running; null if it never pays, or nobody knows.")
+    ]
+
+
 class AllocationSpanOut(TypedDict):
     """A span of time with the same allocation; `to_at` is null while it lasts.
 
     Until `running_at` it started or restarted. Samples are those of the span, until now if it
-    lasts; null where nobody counted them.
+    lasts; null where nobody counted them. `move`: what the restart that began it was worth; null
+    if none did.
     """
 
     round_number: int
@@ -175,6 +211,11 @@ class AllocationSpanOut(TypedDict):
     total_batch_size: int | None
     per_gpu_batch_size: int | None
     accumulation_steps: int | None
+    noise_scale: Annotated[
+        float | None,
+        Field(description="Of its gradients at the beginning, in samples; null if not known."),
+    ]
+    move: MoveWorthOut | None
 
 
 class JobEventOut(TypedDict):

@@ -109,6 +109,7 @@ def _is_possible(status: JobStatus) -> bool:
         status.processed_samples,
         status.gained_samples,
         status.lost_gpu_seconds,
+        status.noise_scale or 0.0,
     )
     has_a_way_to_end = status.ended is None or status.ended in TERMINAL
     return has_a_way_to_end and all(map(math.isfinite, numbers))

@@ -36,7 +36,7 @@ class JobStatus(NamedTuple):
     `held_back`: set while the executor keeps it out of rounds: evidence of HELD_BACK.
     `processed_samples`, `gained_samples`: samples of all its steps and their effective ones, what
     failures undid included; 0 if not known. `lost_gpu_seconds`: spent on what failures undid. All
-    three only grow.
+    three only grow. `noise_scale`: the gradient noise scale in samples; None until it is measured.
     """
 
     job_id: JobId
@@ -56,6 +56,7 @@ class JobStatus(NamedTuple):
     processed_samples: float = 0.0
     gained_samples: float = 0.0
     lost_gpu_seconds: float = 0.0
+    noise_scale: float | None = None
 
 
 class Observation(NamedTuple):

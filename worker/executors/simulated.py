@@ -14,6 +14,7 @@ from backend.models import Job as JobRow
 from maat.scheduling.errors import InputError
 from maat.scheduling.events import Event, EventKind
 from maat.scheduling.job import JobId
+from maat.scheduling.matrix import NO_LOSS
 from maat.scheduling.rounds import Changes
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import FIDELITIES
@@ -177,7 +178,16 @@ def _status(job: SimulatedJob) -> JobStatus:
         processed_samples=ledger.processed_samples,
         gained_samples=done + ledger.lost_work,
         lost_gpu_seconds=ledger.lost_gpu_seconds,
+        noise_scale=_noise_scale(job),
     )
+
+
+def _noise_scale(job: SimulatedJob) -> float | None:
+    if not job.spec.learns:
+        return NO_LOSS
+    if job.agent.belief.gradient is None:
+        return None
+    return job.agent.belief.noise_scale(job.spec.initial_batch_size)
 
 
 def _model(row: JobRow) -> Model:

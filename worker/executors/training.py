@@ -312,6 +312,7 @@ class Training:
             total=self._work(job_id, attempts),
             place=self._place,
             waits_for_profile=job_id in self._before_profile,
+            gradient=self._tables.gradients.get(job_id),
             now=now,
         )
 

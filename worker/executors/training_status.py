@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from backend.models import AttemptRow
+from backend.models import AttemptRow, GradientSample
+from maat.scheduling.efficiency import noise_scale
 from maat.scheduling.job import UNKNOWN_WORK, JobId
 from maat.vocabulary import AttemptKind, AttemptState, JobState, StopReason
 from worker.executors.protocol import JobStatus
@@ -30,11 +31,13 @@ def status_of(
     total: float | None,
     place: Places,
     waits_for_profile: bool,
+    gradient: GradientSample | None = None,
     now: float,
 ) -> JobStatus:
     """Return how a job stands.
 
     `attempts`: of the job, oldest first. `total`: its work, effective samples; None if unknown.
+    `gradient`: as last reported.
     """
     live = live_attempt(attempts)
     reported = [attempt.progress for attempt in attempts if attempt.progress is not None]
@@ -61,4 +64,9 @@ def status_of(
         processed_samples=sum(each.processed_samples or 0.0 for each in attempts),
         gained_samples=sum(each.gained_samples or 0.0 for each in attempts),
         lost_gpu_seconds=sum(each.lost_gpu_seconds for each in attempts),
+        noise_scale=None if gradient is None else _noise_scale(gradient),
     )
+
+
+def _noise_scale(gradient: GradientSample) -> float:
+    return float(noise_scale(gradient.square, gradient.variance, float(gradient.batch_size)))

@@ -107,7 +107,7 @@ class JobJournal:
     ) -> None:
         """Record what happened, and how these jobs stand now."""
         for status in statuses:
-            self._record_figures(status)
+            self._record_figures(status, moment)
         for event in sorted(events, key=lambda event: event.time):
             self.record_event(event, moment)
         for status in statuses:
@@ -165,7 +165,7 @@ class JobJournal:
             }
         )
 
-    def _record_figures(self, status: JobStatus) -> None:
+    def _record_figures(self, status: JobStatus, moment: Moment) -> None:
         """Record everything but state and GPUs. A new batch plan belongs to the present span."""
         job = self.jobs.get(status.job_id)
         if job is None:
@@ -182,6 +182,7 @@ class JobJournal:
         if status.held_back is not None:
             explain(job, ReasonCode.HELD_BACK, dict(status.held_back))
         if status.allocation is None or job.holds(status.allocation):
+            self._end_batch(status, job, moment)
             self._run_plan(status.job_id, job, status.plan)
 
     def _agree(self, status: JobStatus, moment: Moment) -> None:
@@ -194,7 +195,14 @@ class JobJournal:
             self._pass_by_steps(job_id, {status.ended}, Cause.ENDED, moment)
             return
         if not job.holds(held):
-            self._hold(job_id, job, held, moment, for_profile=status.profiling)
+            self._hold(
+                job_id,
+                job,
+                held,
+                moment,
+                for_profile=status.profiling,
+                noise_scale=status.noise_scale,
+            )
             self._run_plan(job_id, job, status.plan)
         if held is not None and job.state not in _WITH_GPUS and not status.profiling:
             self._pass_by_steps(job_id, WITH_GPUS, Cause.HOLDS_GPUS, moment)
@@ -234,6 +242,7 @@ class JobJournal:
         moment: Moment,
         *,
         for_profile: bool = False,
+        noise_scale: float | None = None,
     ) -> None:
         """Record the GPUs that a job holds from `moment.at` on.
 
@@ -252,6 +261,7 @@ class JobJournal:
             readings=job.readings,
             runs=job.state == JobState.RUNNING,
             for_profile=for_profile,
+            noise_scale=noise_scale,
         )
 
     def read_counters(self, at: float) -> None:
@@ -347,6 +357,16 @@ class JobJournal:
             .where(*explained)
             .values(as_of_round=number, version=_JOBS.c.version + 1)
         )
+
+    def _end_batch(self, status: JobStatus, job: JobStanding, moment: Moment) -> None:
+        """Note that a batch size ended on GPUs that stay: what it processed is known apart."""
+        before, then = job.batch, status.plan
+        if before is None or then is None or job.gpus is None:
+            return
+        if before["total_batch_size"] != then.total_batch_size:
+            self._timeline.end_batch(
+                status.job_id, before["total_batch_size"], at=moment.at, readings=job.readings
+            )
 
     def _run_plan(self, job_id: JobId, job: JobStanding, plan: BatchPlan | None) -> None:
         """Record the batch of the present span.

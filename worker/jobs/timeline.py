@@ -8,13 +8,14 @@ from typing import Any
 import sqlalchemy as sa
 
 from backend.columns import json_text
-from backend.models import AllocationReading, JobAllocation
+from backend.models import AllocationReading, BatchChange, JobAllocation
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.job import Allocation, JobId
 from worker.jobs.standing import Readings
 from worker.writes import Write
 
 _SPANS: sa.Table = JobAllocation.__table__  # type: ignore[attr-defined]
+_BATCHES: sa.Table = BatchChange.__table__  # type: ignore[attr-defined]
 _READINGS: sa.Table = AllocationReading.__table__  # type: ignore[attr-defined]
 _NO_BATCH = {"total_batch_size": None, "per_gpu_batch_size": None, "accumulation_steps": None}
 
@@ -29,6 +30,7 @@ class Timeline:
         self._begun: list[dict[str, Any]] = []
         self._ran: list[dict[str, Any]] = []
         self._read: list[dict[str, Any]] = []
+        self._batches: list[dict[str, Any]] = []
         self._present: dict[JobId, dict[str, Any]] = {}  # of those begun, by job
 
     def begin(
@@ -42,8 +44,12 @@ class Timeline:
         readings: Readings,
         runs: bool = False,
         for_profile: bool = False,
+        noise_scale: float | None = None,
     ) -> None:
-        """Begin a span. `runs`: the job runs on it at once, without a start."""
+        """Begin a span. `runs`: the job runs on it at once, without a start.
+
+        `noise_scale`: of its gradients now, in samples.
+        """
         gpus = list(allocation.gpus)
         self._present[job_id] = {
             "job_id": job_id,
@@ -57,6 +63,7 @@ class Timeline:
             "gpus": json_text(gpus),
             "running_seconds": at if runs else None,
             "for_profile": for_profile,
+            "noise_scale": noise_scale,
             **_read("before", readings),
             **_read("after", None),
             **_NO_BATCH,
@@ -73,6 +80,20 @@ class Timeline:
             begun.update(batch)
         else:
             self._planned.append({"of_job": job_id, **batch})
+
+    def end_batch(
+        self, job_id: JobId, total_batch_size: int, *, at: float, readings: Readings
+    ) -> None:
+        """Note until when the present span ran a batch size, and what was counted by then."""
+        self._batches.append(
+            {
+                "job_id": job_id,
+                "cluster_id": self._cluster_id,
+                "at_seconds": at,
+                "total_batch_size": total_batch_size,
+                "processed_samples": readings.processed_samples,
+            }
+        )
 
     def run(self, job_id: JobId, at: float) -> None:
         """Note that the job runs on its present span, which is stored or began in this step."""
@@ -114,9 +135,10 @@ class Timeline:
             Write(sa.update(_SPANS).where(still_open).values(to_seconds=end), self._ended),
             Write(sa.insert(_SPANS), self._begun),
             Write(sa.insert(_READINGS), self._read),
+            Write(sa.insert(_BATCHES), self._batches),
         ]
         self._planned, self._ended, self._begun, self._present = [], [], [], {}
-        self._ran, self._read = [], []
+        self._ran, self._read, self._batches = [], [], []
         return writes
 
 

@@ -95,10 +95,8 @@ async def show(
                 finished_at=job()["finished_at"],
                 scheme=scheme,
             ),
-            "ledger": lambda: ledger(restarts_of(spans()["items"], now=state()["now"]), cluster_id),
-            "ledger_style": lambda: (
-                {} if restarts_of(spans()["items"], now=state()["now"]) else HIDDEN
-            ),
+            "ledger": lambda: ledger(restarts_of(spans()["items"]), cluster_id),
+            "ledger_style": lambda: {} if restarts_of(spans()["items"]) else HIDDEN,
             "now": lambda: parts.now(job()),
             "spec": lambda: parts.spec(job()),
             "events": lambda: parts.events_table(events()["items"], cluster_id),

@@ -1,4 +1,4 @@
-"""What each restart of a job cost, and whether it has paid: by samples that were counted.
+"""What each restart of a job cost, and whether it has paid, as the service judged it.
 
 A restart stands still for a while. It pays once the work that the new GPUs do more than those
 before has made up for the work of that while. What other jobs gained by it is not counted.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import pairwise
 
 from dash import dcc, html
@@ -16,57 +15,42 @@ from dash.development.base_component import Component
 
 from frontend.formatting import ABSENT, clock, column, duration, gpu_hours, gpus, number, plural
 from frontend.routing import path_to
-from maat.api.job_answers import AllocationSpanOut
+from maat.api.job_answers import AllocationSpanOut, MoveWorthOut
 
 MOST_SHOWN = 30
 HOW = (
-    "Samples are effective ones, counted on the GPUs before and after. A restart has paid once the "
-    "job is ahead of where it would be on the GPUs it had before. Gains of others do not count."
+    "Samples were counted on the GPUs before and after, and are worth what they were at the noise "
+    "scale of the move: that a job learns more per sample as it trains is no gain of a move. A "
+    "restart has paid once the job is ahead of where it would be on the GPUs it had before. Gains "
+    "of others do not count."
 )
+_UNKNOWN = {
+    "held-none": "had no GPUs before",
+    "not-counted": "not counted yet",
+    "no-noise-scale": "not known: another batch size, and no noise scale was kept",
+}
 
 
 @dataclass(frozen=True)
 class Restart:
-    """A restart: seconds of cluster time, effective samples/s before and after it.
+    """A restart: the spans before and after it, and what the service says that it was worth."""
 
-    `stood`: until it ran again. `ran`: on the new GPUs. `rate_before` is None where the job held no
-    GPUs before, `rate_after` where nothing was counted since. `lasts`: it still holds these GPUs.
-    """
-
-    at: str
-    round_number: int
     before: AllocationSpanOut
     after: AllocationSpanOut
-    stood: float
-    ran: float
-    rate_before: float | None
-    rate_after: float | None
-    lasts: bool
+    worth: MoveWorthOut
 
     @property
     def gpu_seconds(self) -> float:
         """What was held while it stood still."""
-        return self.stood * self.after["gpu_count"]
-
-    @property
-    def break_even_seconds(self) -> float | None:
-        """How long it must run on the new GPUs to pay; None if it never does, or nobody knows."""
-        if not self.rate_before or self.rate_after is None or self.rate_after <= self.rate_before:
-            return None
-        return self.rate_before * self.stood / (self.rate_after - self.rate_before)
-
-    @property
-    def net_seconds(self) -> float | None:
-        """By how much it is ahead of the GPUs before, in their seconds; negative: behind."""
-        if not self.rate_before or self.rate_after is None:
-            return None
-        return self.rate_after / self.rate_before * self.ran - self.stood - self.ran
+        return self.worth["stood_seconds"] * self.after["gpu_count"]
 
 
-def restarts_of(spans: Sequence[AllocationSpanOut], *, now: str) -> list[Restart]:
+def restarts_of(spans: Sequence[AllocationSpanOut]) -> list[Restart]:
     """Return the restarts between spans of training, oldest first. `spans` are in order."""
     lived = [span for span in spans if not span["for_profile"]]
-    return [_restart(one, two, now) for one, two in pairwise(lived) if _stands_still(two)]
+    return [
+        Restart(one, two, two["move"]) for one, two in pairwise(lived) if two["move"] is not None
+    ]
 
 
 def ledger(restarts: Sequence[Restart], cluster_id: str) -> list[Component]:
@@ -100,9 +84,10 @@ def ledger(restarts: Sequence[Restart], cluster_id: str) -> list[Component]:
 
 def verdict(restarts: Sequence[Restart]) -> str:
     """What all restarts cost, and how many have paid."""
-    stood = sum(one.stood for one in restarts)
-    hours = sum(one.gpu_seconds for one in restarts) / 3600
-    known = [one.net_seconds for one in restarts if one.net_seconds is not None]
+    stood = sum(restart.worth["stood_seconds"] for restart in restarts)
+    hours = sum(restart.gpu_seconds for restart in restarts) / 3600
+    nets = [restart.worth["net_seconds"] for restart in restarts]
+    known = [net for net in nets if net is not None]
     many = plural(len(restarts), "restart")
     words = f"{many}: it stood still for {duration(stood)} ({gpu_hours(hours)} GPU-hours)."
     if not known:
@@ -115,36 +100,38 @@ def verdict(restarts: Sequence[Restart]) -> str:
     return f"{words} {have}; those that have not cost {duration(lost)} of progress."
 
 
-def words_of(one: Restart) -> str:
-    """Whether a restart has paid, and by how much."""
-    net, needed = one.net_seconds, one.break_even_seconds
+def words_of(worth: MoveWorthOut) -> str:
+    """Whether a restart has paid, and by how much; or why nobody knows."""
+    net, needed = worth["net_seconds"], worth["pays_after_seconds"]
     if net is None:
-        return "had no GPUs before" if one.rate_before is None else "not counted yet"
-    if net >= 0:
+        return _UNKNOWN[worth["unknown"] or "not-counted"]
+    if worth["outcome"] == "paid":
         return f"✓ paid: {duration(net)} ahead"
     if needed is None:
-        return f"✕ slower than before: {duration(-net)} behind"
-    if one.lasts:
-        return f"◌ not yet: pays in {duration(needed - one.ran)}"
+        return f"✕ no faster than before: {duration(-net)} behind"
+    if worth["outcome"] == "pending":
+        return f"◌ not yet: pays in {duration(needed - worth['ran_seconds'])}"
     return f"✕ ended too early: {duration(-net)} behind"
 
 
-def _row(one: Restart, held_hours: str, cluster_id: str) -> html.Tr:
-    way = path_to(f"/rounds/{one.round_number}", cluster=cluster_id)
-    before = "none" if one.rate_before is None else _held(one.before)
+def _row(restart: Restart, held_hours: str, cluster_id: str) -> html.Tr:
+    after, worth = restart.after, restart.worth
+    way = path_to(f"/rounds/{after['round_number']}", cluster=cluster_id)
+    before = "none" if worth["unknown"] == "held-none" else _held(restart.before)
+    rates = (worth["before_samples_per_second"], worth["after_samples_per_second"])
     numbers = (
-        duration(one.stood),
+        duration(worth["stood_seconds"]),
         held_hours,
-        f"{number(one.rate_before)} → {number(one.rate_after)}",
-        duration(one.break_even_seconds) if one.net_seconds is not None else ABSENT,
-        duration(one.ran),
+        f"{number(rates[0])} → {number(rates[1])}",
+        duration(worth["pays_after_seconds"]) if worth["net_seconds"] is not None else ABSENT,
+        duration(worth["ran_seconds"]),
     )
     return html.Tr(
         [
-            html.Td(clock(one.at)),
-            html.Td(dcc.Link(str(one.round_number), href=way)),
-            html.Td(f"{before} → {_held(one.after)}"),
-            html.Td(words_of(one)),
+            html.Td(clock(after["from_at"])),
+            html.Td(dcc.Link(str(after["round_number"]), href=way)),
+            html.Td(f"{before} → {_held(after)}"),
+            html.Td(words_of(worth)),
             *(html.Td(text, className="number") for text in numbers),
         ]
     )
@@ -152,37 +139,3 @@ def _row(one: Restart, held_hours: str, cluster_id: str) -> html.Tr:
 
 def _held(span: AllocationSpanOut) -> str:
     return gpus(span["gpu_count"], span["gpu_type"])
-
-
-def _restart(before: AllocationSpanOut, after: AllocationSpanOut, now: str) -> Restart:
-    end, began = _at(after["to_at"] or now), _at(after["from_at"])
-    ran_from = end if after["running_at"] is None else _at(after["running_at"])
-    held_until_then = before["to_at"] == after["from_at"]
-    return Restart(
-        at=after["from_at"],
-        round_number=after["round_number"],
-        before=before,
-        after=after,
-        stood=max((ran_from - began).total_seconds(), 0.0),
-        ran=max((end - ran_from).total_seconds(), 0.0),
-        rate_before=_rate(before, now) if held_until_then else None,
-        rate_after=_rate(after, now),
-        lasts=after["to_at"] is None,
-    )
-
-
-def _stands_still(span: AllocationSpanOut) -> bool:
-    """Return whether a span begins with a restart: another batch size alone needs none."""
-    return span["running_at"] is None or span["running_at"] > span["from_at"]
-
-
-def _rate(span: AllocationSpanOut, now: str) -> float | None:
-    """Return effective samples per second of running; None where none was counted."""
-    if span["running_at"] is None or span["effective_samples"] is None:
-        return None
-    ran = (_at(span["to_at"] or now) - _at(span["running_at"])).total_seconds()
-    return span["effective_samples"] / ran if ran > 0 and span["effective_samples"] > 0 else None
-
-
-def _at(text: str) -> datetime:
-    return datetime.fromisoformat(text)
