@@ -96,6 +96,12 @@ def check_shared_gpus(scenario: Scenario) -> None:
         requested.check_shared_gpus(scenario)
 
 
+def check_gpu_types(scenario: Scenario) -> None:
+    """Raise Invalid for a GPU type that neither catalog nor trace know."""
+    with pointing_at("/cluster"):
+        requested.check_gpu_types(scenario)
+
+
 def check_scores(scenario: Scenario) -> None:
     """Raise Invalid if the measurements lack a GPU type or enough GPUs of it."""
     with pointing_at("/variability"):

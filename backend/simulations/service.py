@@ -25,6 +25,7 @@ from backend.problems import FieldError, Invalid, NotFound, Problem, invalid_inp
 from backend.queue import RUN_SIMULATION, Queue
 from backend.simulations.conditions import (
     check_conditions,
+    check_gpu_types,
     check_reserved_jobs,
     check_scores,
     check_shared_gpus,
@@ -191,6 +192,7 @@ def _checked_scenario(workload: Workload, request: StoredSimulation, found: Meas
         conditions=conditions_of(request, found),
         seed=request.runs[0].seed,
     )
+    check_gpu_types(scenario)
     check_shared_gpus(scenario)
     check_scores(scenario)
     return scenario

@@ -17,6 +17,7 @@ from maat.simulation.interference import Interference, synthetic
 from maat.simulation.iteration_models import shipped_models
 from maat.simulation.scenario import Scenario
 from maat.simulation.tuned_jobs import TunedJobs
+from maat.simulation.usable_types import check_gpu_types
 from maat.simulation.variability import Variability
 from maat.simulation.world import World
 from maat.vocabulary import SYNTHETIC, ProfilingMode, ScoreDraw, TuningRule
@@ -28,6 +29,7 @@ __all__ = [
     "Interference",
     "Scenario",
     "Variability",
+    "check_gpu_types",
     "check_interference",
     "check_scores",
     "check_shared_gpus",

@@ -14,6 +14,7 @@ from maat.scheduling.reservations import check_reservations
 from maat.simulation.adaptivity_shares import check_shares
 from maat.simulation.conditions import Conditions
 from maat.simulation.scenario import Scenario
+from maat.simulation.usable_types import check_gpu_types
 from maat.simulation.world_models import Model
 from maat.workloads.generators import FAMILIES, generate
 from maat.workloads.workloads import Workload
@@ -111,7 +112,8 @@ class Setup:
     def scenario(self) -> Scenario:
         """Return the scenario.
 
-        Raises InputError if trace, cluster, shares, reservations or quotas cannot be used.
+        Raises InputError if trace, cluster, shares, reservations or quotas cannot be used, and for
+        a GPU type that nobody knows.
         """
         check_shares(self.conditions.rigid_share, self.conditions.strong_scaling_share)
         cluster = grown(self.cluster, self.cluster_size)
@@ -122,7 +124,7 @@ class Setup:
             self.conditions.reservations, cluster, job_ids={job.name for job in drawn.jobs}
         )
         check_quotas(self.conditions.quotas, cluster)
-        return Scenario(
+        scenario = Scenario(
             workload=sped_up(drawn, self.arrival_rate),
             models=self.models,
             cluster=cluster,
@@ -134,6 +136,8 @@ class Setup:
             seed=self.seed,
             round_seconds=self.round_seconds,
         )
+        check_gpu_types(scenario)
+        return scenario
 
 
 def sped_up(workload: Workload, rate: float) -> Workload:

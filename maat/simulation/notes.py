@@ -9,10 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from maat.scheduling.lacking import what_is_lacking
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.registry import Needs
 from maat.simulation.scenario import Scenario
+from maat.simulation.usable_types import idle_type_notes
 from maat.workloads.workloads import Workload
 
 MANY_ROUNDS = 100_000
@@ -46,9 +48,15 @@ def notes_on(scenario: Scenario) -> tuple[str, ...]:
     return tuple(
         chain(
             _declared(scenario),
-            _lacking(scenario),
+            what_is_lacking(
+                scenario.policy,
+                scenario.placer,
+                jobs_per_gpu=scenario.cluster.jobs_per_gpu,
+                has_scores=_unequal(scenario),
+            ),
             _ignored_scores(scenario),
             _unused_penalties(scenario),
+            idle_type_notes(scenario),
         )
     )
 
@@ -136,23 +144,6 @@ def _declared(scenario: Scenario) -> Iterator[str]:
             f"Jobs are tuned by the rule {tuned.rule.value}, drawn by the seed: "
             "not the trace's own GPU counts and batch sizes."
         )
-
-
-def _lacking(scenario: Scenario) -> Iterator[str]:
-    for kind, entry in (
-        ("policy", POLICIES.entry(scenario.policy)),
-        ("placer", PLACERS.entry(scenario.placer)),
-    ):
-        if entry.needs is Needs.SHARED_GPUS and scenario.cluster.jobs_per_gpu == 1:
-            yield (
-                f"The {kind} {entry.name} shares GPUs; "
-                "here a GPU holds one job (jobs_per_gpu 1), so it only orders."
-            )
-        if entry.needs is Needs.GPU_SCORES and not _unequal(scenario):
-            yield (
-                f"The {kind} {entry.name} weighs how slow GPUs are; "
-                "here all of a type are alike (no variability given)."
-            )
 
 
 def _ignored_scores(scenario: Scenario) -> Iterator[str]:

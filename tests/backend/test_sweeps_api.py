@@ -231,6 +231,7 @@ def test_the_jobs_of_a_cluster_are_taken_as_they_are_now(client: TestClient) -> 
         ({"seeds": [1, 1]}, "/seeds"),
         ({"cluster": "t4=0x4"}, "/cluster"),
         ({"cluster": "h100=2x8"}, "/cluster"),
+        ({"cluster": "foo=6x4,t4=1x4"}, "/cluster"),
         ({"policy": "luck"}, "/policy"),
         ({"policy_parameters": {"power": 1}}, "/policy_parameters/power"),
         ({"placer": "luck"}, "/placer"),

@@ -135,11 +135,9 @@ def test_a_trace_that_is_not_there_is_refused(tmp_path: Path, refused: Refused) 
 def test_a_job_that_no_type_of_the_cluster_runs_is_refused_by_row(
     trace: Path, refused: Refused
 ) -> None:
-    said = refused("simulate", str(trace), "--cluster", "abacus=1x4")
+    said = refused("simulate", str(trace), "--cluster", "h100=1x4")
     assert "row 2" in said
-    assert (
-        "application: cannot run on any GPU type of this cluster (abacus) (got 'cifar10')" in said
-    )
+    assert "application: cannot run on any GPU type of this cluster (h100) (got 'cifar10')" in said
     assert "Measured are: t4" in said
 
 
@@ -329,3 +327,12 @@ def test_a_number_that_cannot_be_used_is_refused_by_name(
     refused: Refused, option: str, value: str, says: str
 ) -> None:
     assert says in refused("simulate", "--generate", "philly", option, value)
+
+
+def test_a_gpu_type_that_nobody_knows_is_refused_with_the_one_that_is_meant(
+    trace: Path, refused: Refused
+) -> None:
+    for command in ("simulate", "compare", "sweep --vary p=-1,1"):
+        said = refused(*command.split(), str(trace), "--cluster", "t4=1x4,dgx-ext=2x8")
+        assert "cluster: is a GPU type that neither" in said
+        assert "(got 'dgx-ext'). Did you mean a100?" in said

@@ -195,8 +195,8 @@ def test_csv_has_one_line_per_point(trace: Path, tmp_path: Path) -> None:
         ),
         (("--vary", "p=1", "--cluster", "t4=0x4"), "cluster: has zero GPUs"),
         (
-            ("--vary", "p=1", "--cluster", "abacus=1x4"),
-            "application: cannot run on any GPU type of this cluster (abacus)",
+            ("--vary", "p=1", "--cluster", "h100=1x4"),
+            "application: cannot run on any GPU type of this cluster (h100)",
         ),
         (("--vary", "p=1", "--cache", "/dev/null"), "cache: cannot be written"),
         (("--vary", "p=1", "--csv", "/nowhere/at/all.csv"), "csv: cannot be written"),

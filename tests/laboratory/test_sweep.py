@@ -354,7 +354,7 @@ def test_several_processes_give_the_same_points_in_the_same_order(tmp_path: Path
 def test_a_point_that_cannot_run_is_refused_by_name_from_another_process_too(
     tmp_path: Path,
 ) -> None:
-    points = sweep_of(replace(BASE, cluster=Cluster.parse("abacus=1x4")), p=[-1, 1]).points()
+    points = sweep_of(replace(BASE, cluster=Cluster.parse("h100=1x4")), p=[-1, 1]).points()
     with pytest.raises(TraceError, match="cannot run on any GPU type of this cluster"):
         run_sweep(points, workers=2)
 

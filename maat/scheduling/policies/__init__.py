@@ -89,6 +89,7 @@ POLICIES: Registry[Policy] = Registry(
         "them.",
         "maat.scheduling.policies.gandiva:Gandiva",
         "together",
+        Needs.SHARED_GPUS,
     ),
     Entry(
         "sjf-ffs",

@@ -98,6 +98,7 @@ def test_a_trace_that_cannot_be_used_is_refused_with_its_row(
         ({"cluster": "nonsense"}, "/cluster"),
         ({"cluster": "t4=20000x64"}, "/cluster"),
         ({"cluster": "h100=2x8"}, "/cluster"),
+        ({"cluster": "foo=6x4,t4=1x4"}, "/cluster"),
         ({"fidelity": "exact"}, "/fidelity"),
         ({"runs": []}, "/runs"),
         ({"runs": [{}, {"policy": "luck"}]}, "/runs/1/policy"),

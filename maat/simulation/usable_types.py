@@ -1,0 +1,84 @@
+"""Which GPU types of a cluster the jobs of a trace can use: the others are refused or told."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from difflib import get_close_matches
+from itertools import islice
+
+from maat.models.catalog import shipped_catalog
+from maat.models.gpu_types import GPU_TYPES, known_gpu_type
+from maat.models.profiles import GPU_TYPE_BY_SUFFIX
+from maat.scheduling.errors import ClusterError
+from maat.simulation.scenario import Scenario
+from maat.simulation.world_models import Model
+from maat.vocabulary import Adaptivity
+from maat.workloads.workloads import TraceJob
+
+_MOST_NAMED = 12
+
+
+def check_gpu_types(scenario: Scenario) -> None:
+    """Refuse a GPU type that nobody knows: catalog, models, trace, nor Maat by its name.
+
+    Raises ClusterError, which names the type that may have been meant.
+    """
+    catalog, of_trace = shipped_catalog().gpu_types, _of_trace(scenario)
+    known = {*GPU_TYPES, *catalog, *of_trace}
+    for model in scenario.models.values():
+        known.update(model.memory)
+    names = scenario.cluster.type_names
+    refuse_unknown_types(names, known, offered=dict.fromkeys([*of_trace, *catalog]))
+
+
+def refuse_unknown_types(
+    names: Sequence[str], known: Collection[str], *, offered: Iterable[str], field: str = "cluster"
+) -> None:
+    """Raise ClusterError for the first name that is no known GPU type.
+
+    `offered`: the types to name instead, of which the first few are shown.
+    """
+    unknown = next((name for name in names if name not in known), None)
+    if unknown is None:
+        return
+    meant = _meant(unknown, known)
+    hint = "" if meant is None else f"Did you mean {meant}? "
+    raise ClusterError(
+        "is a GPU type that neither the catalog, the profiles nor the trace know",
+        field=field,
+        value=unknown,
+        remedy=f"{hint}Known are: {', '.join(islice(offered, _MOST_NAMED))}.",
+    )
+
+
+def _meant(name: str, known: Collection[str]) -> str | None:
+    """Return the type that a name of another system, or a slip, stands for."""
+    other = GPU_TYPE_BY_SUFFIX.get(name, known_gpu_type(name))
+    if other is not None:
+        return other if other in known else None
+    return next(iter(get_close_matches(name, sorted(known), n=1)), None)
+
+
+def _of_trace(scenario: Scenario) -> list[str]:
+    """Return the types on which the trace's jobs can run, and those that it binds jobs to."""
+    jobs = scenario.workload.jobs
+    models = dict.fromkeys(job.model for job in jobs)
+    bound = [name for job in jobs for name in job.gpu_types or ()]
+    return [*(name for model in models for name in scenario.models[model].memory), *bound]
+
+
+def idle_type_notes(scenario: Scenario) -> Iterator[str]:
+    """Yield a sentence for each GPU type of the cluster that no job of the trace can ever use."""
+    cluster, jobs = scenario.cluster, scenario.workload.jobs
+    for name, gpus in zip(cluster.type_names, cluster.usable_gpus.tolist(), strict=True):
+        if jobs and not any(_can_use(job, scenario.models[job.model], name, gpus) for job in jobs):
+            stay = "1 GPU stays" if gpus == 1 else f"{gpus} GPUs stay"
+            yield f"No job of the trace can run on {name}: its {stay} idle."
+
+
+def _can_use(job: TraceJob, model: Model, gpu_type: str, gpus: int) -> bool:
+    """Whether that many GPUs of the type are enough for the least that the job runs on."""
+    if gpu_type not in model.memory or (job.gpu_types and gpu_type not in job.gpu_types):
+        return False
+    least = job.gpu_count if job.adaptivity is Adaptivity.RIGID else job.min_gpus
+    return max(least, model.gpus_per_replica.get(gpu_type, 1)) <= gpus
