@@ -26,7 +26,12 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ),
     ("gh200", r"gh200"),
 )
-_MIG = re.compile(r"(?<![a-z0-9])[1-7]g[._-]\d+gb|(?<![a-z])mig(?![a-z])")
+# A part of a GPU: MIG (a100_3g.20gb, 1g5gb), a vGPU (H100L-2-24C, GRID T4-8Q), one that is shared.
+_SLICE = re.compile(
+    r"(?<![a-z0-9])[1-7]g[._-]?\d{1,3}(?:gb)?(?![a-z0-9])"
+    r"|-(?:\d{1,2}-)?\d{1,3}(?:q|a|b\d?|c|cme)$"
+    r"|(?<![a-z])(?:mig|grid|v-?gpu|slice|shared)(?![a-z])"
+)
 GPU_TYPES: tuple[str, ...] = tuple(name for name, _ in _PATTERNS)
 """Every type that has a name here."""
 
@@ -37,9 +42,14 @@ def known_gpu_type(name: str) -> str | None:
     A slice of a GPU (`1g.5gb`) is none of them: it is not as fast as the whole.
     """
     text = name.strip().lower()
-    if _MIG.search(text):
+    if is_slice(text):
         return None
     return next((known for known, pattern in _PATTERNS if re.search(pattern, text)), None)
+
+
+def is_slice(name: str) -> bool:
+    """Return whether a name stands for a part of a GPU, by MIG or as a vGPU."""
+    return _SLICE.search(name.strip().lower()) is not None
 
 
 def renamed(pairs: Mapping[str, str]) -> Mapping[str, str]:
