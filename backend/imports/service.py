@@ -125,6 +125,8 @@ def _shown_cluster(found: FoundCluster) -> ClusterImportOut:
         out_of_service={
             node.name: node.out_of_service for node in found.nodes if node.out_of_service
         },
+        asleep=[node.name for node in found.nodes if node.is_asleep],
+        unknown_types=list(found.unknown_types),
     )
 
 

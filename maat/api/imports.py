@@ -117,7 +117,7 @@ class ColumnsOut(TypedDict):
 
 
 class ClusterImportBody(Body):
-    """Nodes as `scontrol show node`, `sinfo` or YAML write them. Nothing is stored."""
+    """Nodes as `scontrol show node`, `sinfo`, slurm.conf or YAML name them. Nothing is stored."""
 
     text: Annotated[str, Field(min_length=1)]
     gpu_types: GpuTypes = Field(
@@ -142,7 +142,9 @@ class LeftOutNode(TypedDict):
 class ClusterImportOut(TypedDict):
     """`nodes`: give them to a new cluster. `renamed`: GPU types, by their names in the text.
 
-    `out_of_service`: by node, its state in the text; in the new cluster it is in service.
+    `out_of_service`: by node, its state in the text; in the new cluster it is in service, as are
+    those that are `asleep` in the text to save power. `unknown_types`: GPU types in the text for
+    which nodes were left out; say what they are like in `gpu_types`.
     """
 
     format: str
@@ -152,3 +154,5 @@ class ClusterImportOut(TypedDict):
     left_out: list[LeftOutNode]
     renamed: dict[str, str]
     out_of_service: dict[str, str]
+    asleep: list[str]
+    unknown_types: list[str]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,15 +11,24 @@ import typer
 from maat.cli.clusters import JobsPerGpu, PlacerOption, created_line
 from maat.cli.import_trace import pairs_of
 from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, show, table_of
+from maat.models.gpu_types import GPU_TYPES
 from maat.scheduling.errors import ClusterError
 from maat.vocabulary import ExecutorKind
-from maat.workloads.cluster_text import MOST_CHARACTERS, FoundCluster, read_cluster
+from maat.workloads.cluster_text import (
+    MOST_CHARACTERS,
+    FoundCluster,
+    LeftOut,
+    read_cluster,
+)
 
 _MOST_SHOWN = 10
+_MOST_REASONS = 20
 
 
 def import_cluster(
-    file: Annotated[Path, typer.Argument(help="What scontrol or sinfo wrote, or YAML.")],
+    file: Annotated[
+        Path, typer.Argument(help="What scontrol or sinfo wrote, slurm.conf, or YAML.")
+    ],
     name: Annotated[
         str | None, typer.Option(help="The cluster's name; default: the file's.")
     ] = None,
@@ -35,7 +45,10 @@ def import_cluster(
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
-    """Create a cluster of the nodes that scontrol, sinfo or YAML name; its jobs are simulated."""
+    """Create a cluster of the nodes that scontrol, sinfo, slurm.conf or YAML name.
+
+    Its jobs are simulated.
+    """
     found = read_cluster(
         _text(file), gpu_types=pairs_of(gpu_type or [], field="gpu_type", example="titan=v100")
     )
@@ -69,15 +82,42 @@ def node_lines(found: FoundCluster) -> list[str]:
         table_of(("GPU type", "nodes", "GPUs per node", "GPUs"), rows),
         *(f"{given} counts as {known}" for given, known in found.renamed.items()),
     ]
-    out = [node for node in found.nodes if node.out_of_service]
+    out = [f"{node.name} ({node.out_of_service})" for node in found.nodes if node.out_of_service]
     if out:
-        named = ", ".join(f"{node.name} ({node.out_of_service})" for node in out[:_MOST_SHOWN])
-        lines.append(f"{len(out)} are out of service there, and in service here: {named}")
-    for each in found.left_out[:_MOST_SHOWN]:
-        lines.append(f"left out, line {each.row}: {each.name} {each.why}")
-    if len(found.left_out) > _MOST_SHOWN:
-        lines.append(f"left out: {len(found.left_out) - _MOST_SHOWN} more")
+        lines.append(f"{len(out)} out of service there, and in service here: {_named(out)}")
+    asleep = [node.name for node in found.nodes if node.is_asleep]
+    if asleep:
+        said = "asleep there to save power, and in service here"
+        lines.append(f"{len(asleep)} {said}: {_named(asleep)}")
+    lines += _left_out_lines(found)
+    if types := found.unknown_types:
+        like = f"say what each is like, such as --gpu-type {types[0]}=a100"
+        lines.append(f"GPU types that are not known: {', '.join(types)}; {like}")
+        lines.append(f"known are {', '.join(GPU_TYPES)}")
     return lines
+
+
+def _left_out_lines(found: FoundCluster) -> list[str]:
+    """Return what was left out, by the reason for it: hundreds of nodes may have the same."""
+    by_reason: dict[str, list[LeftOut]] = {}
+    for each in found.left_out:
+        by_reason.setdefault(each.why, []).append(each)
+    lines = []
+    for why, nodes in list(by_reason.items())[:_MOST_REASONS]:
+        first, named = nodes[0], _named([node.name for node in nodes])
+        if len(nodes) == 1:
+            lines.append(f"left out, line {first.row}: {first.name} {why}")
+        else:
+            said = f"{len(nodes)} nodes, of which each {why}: {named}"
+            lines.append(f"left out, from line {first.row}: {said}")
+    if more := len(by_reason) - _MOST_REASONS:
+        lines += [f"left out for {more} more reasons; --json names all"] if more > 0 else []
+    return lines
+
+
+def _named(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_SHOWN
+    return ", ".join(names[:_MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def _as_json(found: FoundCluster) -> dict[str, Any]:
@@ -93,6 +133,9 @@ def _as_json(found: FoundCluster) -> dict[str, Any]:
         ],
         "left_out": [{"row": e.row, "name": e.name, "why": e.why} for e in found.left_out],
         "renamed": dict(found.renamed),
+        "out_of_service": {n.name: n.out_of_service for n in found.nodes if n.out_of_service},
+        "asleep": [node.name for node in found.nodes if node.is_asleep],
+        "unknown_types": list(found.unknown_types),
     }
 
 

@@ -15,7 +15,7 @@ IMPORT_NOUNS = {
             ),
             Command(
                 "cluster",
-                "Create a cluster of the nodes that scontrol, sinfo or YAML name.",
+                "Create a cluster of the nodes that scontrol, sinfo, slurm.conf or YAML name.",
                 "maat.cli.import_cluster:import_cluster",
             ),
         ),

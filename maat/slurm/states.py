@@ -80,7 +80,7 @@ class NodeState:
         return "FUTURE" in self.words
 
     def __str__(self) -> str:
-        return " ".join(self.words)
+        return "+".join(self.words)
 
 
 def node_state(value: object, flags: object = None) -> NodeState:

@@ -1,50 +1,62 @@
 """The nodes of a cluster as other programs write them.
 
-`scontrol show node` (also with -o), `sinfo -N -o "%N %G %T"` or any -o with a header that has
-NODELIST and GRES, `sinfo --json`, or YAML: `nodes`, each with `gpu_type`, `gpu_count` and, where
-wanted, `name` and `count`; or `shape: t4=6x4,a100=2x8`.
+`scontrol show node` (also with -o, or --json), slurm.conf, `sinfo -N -o "%N %G %T"` or any -o with
+a header that has NODELIST and GRES, `sinfo --json`, or YAML: `nodes`, each with `gpu_type`,
+`gpu_count` and, where wanted, `name` and `count`; or `shape: t4=6x4,a100=2x8`.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from maat.models.gpu_types import GPU_TYPES, known_gpu_type, renamed
+from maat.models.gpu_types import GPU_TYPES, is_slice, known_gpu_type, renamed
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ClusterError
+from maat.slurm.answers import UnreadableAnswer, answer_in
+from maat.slurm.gres import GPU, Gres, gpus_by_type, resources
+from maat.slurm.hosts import MOST_HOSTS
+from maat.slurm.node_text import (
+    is_node_list,
+    is_of_scontrol,
+    is_of_sinfo,
+    nodes_of_list,
+    nodes_of_sinfo,
+)
+from maat.slurm.nodes import NodeRecord, has_nodes, nodes_in
 from maat.vocabulary import MAX_GPUS_PER_NODE
 
-MOST_CHARACTERS = 8 * 2**20
-MOST_NODES = 20_000
-_GRES = re.compile(r"gpu(?::([^:(,]+))?:(\d{1,6})(?:\([^)]*\))?(?=,|$)")
-_FIELD = re.compile(r"([A-Za-z]+)=(\S+)")
-_RANGES = re.compile(r"([^\[\],\s]*)\[([\d,-]{1,2000})\]([^\[\],\s]*)")
+MOST_CHARACTERS = 32 * 2**20
+MOST_NODES = MOST_HOSTS
+_UNTYPED = "gpu"  # the GPU type of nodes whose GPUs have no type in Slurm
 _REMEDY = 'Give what scontrol show node or sinfo -N -o "%N %G %T" writes, or YAML with nodes.'
-_OUT = re.compile(r"drain|down|fail|maint|not_responding|inval|\*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class FoundNode:
-    """A node. `row`: of the text; `out_of_service`: its state there, if it is not in service."""
+    """A node. `row`: of the text; `gpu_type`: by Maat's name.
+
+    `out_of_service`: its state there, if it is not in service. `is_asleep`: it is off there to save
+    power, and woken when it gets a job.
+    """
 
     row: int
     name: str
     gpu_type: str
     gpu_count: int
     out_of_service: str | None = None
+    is_asleep: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A node that is left out, and why."""
+    """A node that is left out, or a part of one, and why. `gpu_type`: one that is not known."""
 
     row: int
     name: str
     why: str
+    gpu_type: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,96 +77,136 @@ class FoundCluster:
             found[key] = found.get(key, 0) + 1
         return found
 
+    @property
+    def unknown_types(self) -> tuple[str, ...]:
+        """The GPU types for which nodes were left out, as the text writes them, each once."""
+        return _unknown_types(self.left_out)
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """What GPU types are called: `given` by the person who imports, and `seen` in the text."""
+
+    given: Mapping[str, str]
+    seen: dict[str, str]
+
+    def known(self, name: str) -> str | None:
+        """Return the name that Maat has for a type, and remember it."""
+        known = self.given.get(name.strip().lower()) or known_gpu_type(name)
+        if known is not None:
+            self.seen[name] = known
+        return known
+
+    def is_slice(self, name: str) -> bool:
+        return is_slice(name) and name.strip().lower() not in self.given
+
 
 def read_cluster(text: str, *, gpu_types: Mapping[str, str] | None = None) -> FoundCluster:
     """Read the nodes; the format is recognised by the text.
 
     `gpu_types`: what a type's name in the text stands for, besides the names that are known.
-    Raises ClusterError or InputError naming line, field, value and remedy.
+    Nodes that cannot be used are left out and named. Raises ClusterError or InputError naming line,
+    field, value and remedy; if no node is left, with every GPU type that is not known.
     """
-    names = renamed(gpu_types or {})
+    names = _Names(renamed(gpu_types or {}), {})
     if len(text) > MOST_CHARACTERS or "\0" in text:
         raise _wrong("is no text of nodes, or too long", value=text[:40])
-    kind, found = _recognised(text.removeprefix("\ufeff"))
+    kind, found = _recognised(text.removeprefix("\ufeff"), names)
     nodes: dict[str, FoundNode] = {}
     left_out: list[LeftOut] = []
-    types: dict[str, str] = {}
     for each in found:
         if isinstance(each, LeftOut):
             left_out.append(each)
-        elif each.name not in nodes:  # sinfo names a node once for each partition
-            nodes[each.name] = replace(each, gpu_type=_known(each, names, types))
+        elif each.name in nodes:
+            left_out.append(LeftOut(each.row, each.name, "has the name of another node"))
+        else:
+            nodes[each.name] = each
         if len(nodes) + len(left_out) > MOST_NODES:
             raise _wrong(f"has more than {MOST_NODES} nodes", value=each.name, row=each.row)
     if not nodes:
-        why = f": {left_out[0].name} {left_out[0].why}" if left_out else ""
-        raise _wrong(f"names no node with GPUs{why}", value=text[:40])
-    return FoundCluster(
-        kind,
-        tuple(nodes.values()),
-        tuple(left_out),
-        {given: known for given, known in types.items() if given != known},
-    )
+        raise _no_node(text, left_out)
+    given = {name: known for name, known in names.seen.items() if name != known}
+    return FoundCluster(kind, tuple(nodes.values()), tuple(left_out), given)
 
 
-def _recognised(text: str) -> tuple[str, Iterable[FoundNode | LeftOut]]:
-    start = text.lstrip()
-    if re.match(r"NodeName=", start):
-        return "scontrol", list(_of_scontrol(text))
-    if start.startswith("{"):
-        return "sinfo --json", list(_of_json(text))
-    first = start.partition("\n")[0].upper().split()
-    if "NODELIST" in first and "GRES" in first:
-        return "sinfo", list(_of_sinfo(text))
-    return "yaml", list(_of_yaml(text))
+def _recognised(text: str, names: _Names) -> tuple[str, Iterable[FoundNode | LeftOut]]:
+    if is_node_list(text):
+        kind = "scontrol" if is_of_scontrol(text) else "slurm.conf"
+        return kind, _of_records(nodes_of_list(text), names)
+    if text.lstrip().startswith("{"):
+        return _of_json(text, names)
+    if is_of_sinfo(text):
+        return "sinfo", _of_records(nodes_of_sinfo(text), names)
+    return _of_yaml(text, names)
 
 
-def _of_scontrol(text: str) -> Iterator[FoundNode | LeftOut]:
-    node: dict[str, str] = {}
-    begun = 1
-    for number, line in enumerate(text.splitlines(), start=1):
-        fields = dict(_FIELD.findall(line))
-        if "NodeName" in fields:
-            if node:
-                yield _of_fields(node, begun)
-            node, begun = {}, number
-        node |= fields
-    if node:
-        yield _of_fields(node, begun)
+def _of_records(found: Iterable[NodeRecord], names: _Names) -> Iterator[FoundNode | LeftOut]:
+    """Yield what becomes of Slurm's nodes."""
+    for node in found:
+        if node.state.is_future:
+            yield LeftOut(node.row, node.name, "is planned for the future, and not there yet")
+        else:
+            yield from _of_record(node, resources(node.gres), names)
 
 
-def _of_fields(fields: Mapping[str, str], row: int) -> FoundNode | LeftOut:
-    return _node(fields.get("NodeName", ""), fields.get("Gres", ""), fields.get("State", ""), row)
+def _of_record(
+    node: NodeRecord, found: Sequence[Gres], names: _Names
+) -> Iterator[FoundNode | LeftOut]:
+    if any(each.name == GPU and each.count is None for each in found):
+        why = f"has GPUs without a count: {node.gres[:80]} is cut off, or lacks it"
+        yield LeftOut(node.row, node.name, why)
+        return
+    gpus = {name or _UNTYPED: count for name, count in gpus_by_type(found).items()}
+    slices = {name: count for name, count in gpus.items() if names.is_slice(name)}
+    whole = {name: count for name, count in gpus.items() if name not in slices}
+    if slices:
+        parts = ", ".join(f"{count} {name}" for name, count in slices.items())
+        beside = " beside whole GPUs, which are taken" if whole else " and no whole GPUs"
+        yield LeftOut(node.row, node.name, f"has slices of GPUs ({parts}){beside}")
+    if whole or not slices:
+        state = str(node.state) if node.state.is_out else None
+        yield _of_gpus(node.row, node.name, whole, names, state, node.state.is_asleep)
 
 
-def _of_sinfo(text: str) -> Iterator[FoundNode | LeftOut]:
-    lines = [(n, line.split()) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
-    header = [word.upper() for word in lines[0][1]]
-    for number, cells in lines[1:]:
-        if len(cells) != len(header):
-            raise _wrong(
-                f"has {len(cells)} cells where the header has {len(header)}",
-                value=" ".join(cells)[:80],
-                row=number,
-                remedy='Write the nodes with sinfo -N -o "%N %G %T".',
-            )
-        row = dict(zip(header, cells, strict=True))
-        for name in _expanded(row["NODELIST"], number):
-            yield _node(name, row["GRES"], row.get("STATE", ""), number)
+def _of_gpus(
+    row: int,
+    name: str,
+    gpus: Mapping[str, int],
+    names: _Names,
+    out_of_service: str | None = None,
+    is_asleep: bool = False,
+) -> FoundNode | LeftOut:
+    """Return a node by its GPUs, if they are all of one known type."""
+    known: dict[str, int] = {}
+    for given, count in gpus.items():
+        gpu_type = names.known(given)
+        if gpu_type is None:
+            of_type = "without a type" if given == _UNTYPED else f"of unknown type {given[:80]}"
+            return LeftOut(row, name, f"has GPUs {of_type}", given)
+        known[gpu_type] = known.get(gpu_type, 0) + count
+    if not known:
+        return LeftOut(row, name, "has no GPUs")
+    if len(known) > 1:
+        return LeftOut(row, name, f"has GPUs of several types: {', '.join(known)}")
+    ((gpu_type, count),) = known.items()
+    if count > MAX_GPUS_PER_NODE:
+        return LeftOut(row, name, f"has {count} GPUs, more than {MAX_GPUS_PER_NODE}")
+    return FoundNode(row, name, gpu_type, count, out_of_service, is_asleep)
 
 
-def _of_json(text: str) -> Iterator[FoundNode | LeftOut]:
+def _of_json(text: str, names: _Names) -> tuple[str, Iterable[FoundNode | LeftOut]]:
     try:
-        entries = json.loads(text)["nodes"]
-        rows = [(str(e["name"]), str(e.get("gres") or ""), e.get("state")) for e in entries]
-    except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
-        raise _wrong("is no answer of sinfo --json with nodes", value=text[:40]) from None
-    for number, (name, gres, state) in enumerate(rows, start=1):
-        words = "+".join(map(str, state)) if isinstance(state, list) else str(state or "")
-        yield _node(name, gres, words, number)
+        data = answer_in(text)
+        if has_nodes(data):
+            return "Slurm's JSON", _of_records(nodes_in(data), names)
+    except UnreadableAnswer as wrong:
+        raise _unreadable(wrong, text) from None
+    if not isinstance(data.get("nodes"), list):
+        raise _wrong("is no answer of sinfo --json with nodes", value=text[:40])
+    return "JSON", list(_of_own(data, text, names))
 
 
-def _of_yaml(text: str) -> Iterator[FoundNode | LeftOut]:
+def _of_yaml(text: str, names: _Names) -> tuple[str, Iterable[FoundNode | LeftOut]]:
     import yaml
 
     try:
@@ -166,18 +218,28 @@ def _of_yaml(text: str) -> Iterator[FoundNode | LeftOut]:
             value=text[:40],
             row=None if mark is None else mark.line + 1,
         ) from None
+    if isinstance(given, dict) and has_nodes(given):
+        try:
+            return "Slurm's YAML", _of_records(nodes_in(given), names)
+        except UnreadableAnswer as wrong:
+            raise _unreadable(wrong, text) from None
+    return "yaml", list(_of_own(given, text, names))
+
+
+def _of_own(given: Any, text: str, names: _Names) -> Iterator[FoundNode | LeftOut]:
+    """Yield the nodes of Maat's own form."""
     if isinstance(given, dict) and isinstance(given.get("shape"), str):
         for place, node in enumerate(Cluster.parse(given["shape"]).nodes, start=1):
-            yield FoundNode(place, node.id, node.gpu_type, node.gpu_count)
+            yield _of_gpus(place, node.id, {node.gpu_type: node.gpu_count}, names)
         return
     entries = given.get("nodes") if isinstance(given, dict) else None
     if not isinstance(entries, list):
         raise _wrong("has neither nodes nor a shape", value=text[:40])
     for number, entry in enumerate(entries, start=1):
-        yield from _of_entry(entry, number)
+        yield from _of_entry(entry, number, names)
 
 
-def _of_entry(entry: Any, number: int) -> Iterator[FoundNode]:
+def _of_entry(entry: Any, number: int, names: _Names) -> Iterator[FoundNode | LeftOut]:
     if not isinstance(entry, dict):
         raise _wrong("is no node with gpu_type and gpu_count", value=entry, row=number)
     unknown = sorted(map(str, entry.keys() - {"name", "gpu_type", "gpu_count", "count"}))
@@ -197,7 +259,7 @@ def _of_entry(entry: Any, number: int) -> Iterator[FoundNode]:
     stem = str(entry.get("name") or f"{gpu_type}-{number}")
     for place in range(count):
         name = stem if count == 1 else f"{stem}-{place}"
-        yield FoundNode(number, name, gpu_type, gpus)
+        yield _of_gpus(number, name, {gpu_type: gpus}, names)
 
 
 def _whole(value: object, name: str, *, most: int, row: int) -> int:
@@ -212,62 +274,34 @@ def _whole(value: object, name: str, *, most: int, row: int) -> int:
     return value
 
 
-def _node(name: str, gres: str, state: str, row: int) -> FoundNode | LeftOut:
-    gpus: dict[str, int] = {}
-    for kind, count in _GRES.findall(gres):
-        gpus[kind] = gpus.get(kind, 0) + int(count)
-    gpus = {kind: count for kind, count in gpus.items() if count}
-    if not gpus:
-        return LeftOut(row, name, "has no GPUs")
-    if len(gpus) > 1:
-        return LeftOut(row, name, f"has GPUs of several types: {', '.join(gpus)}")
-    gpu_type, count = next(iter(gpus.items()))
-    if count > MAX_GPUS_PER_NODE:
-        return LeftOut(row, name, f"has {count} GPUs, more than {MAX_GPUS_PER_NODE}")
-    out = state if _OUT.search(state) else None
-    return FoundNode(row, name, gpu_type or "gpu", count, out)
+def _unknown_types(left_out: Iterable[LeftOut]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(each.gpu_type for each in left_out if each.gpu_type is not None))
 
 
-def _expanded(text: str, row: int) -> Iterator[str]:
-    """Yield the names of a list such as `node[01-03,7]`."""
-    found = _RANGES.fullmatch(text)
-    if found is None:
-        if "[" in text or "," in text:
-            raise _wrong(
-                "is no list of nodes that is read",
-                field="NODELIST",
-                value=text[:80],
-                row=row,
-                remedy="Let sinfo write a line per node: sinfo -N.",
-            )
-        yield text
-        return
-    for part in found[2].split(","):
-        first, _, last = part.partition("-")
-        if not first.isdecimal() or (last and not last.isdecimal()):
-            raise _wrong("is no range of nodes", field="NODELIST", value=text[:80], row=row)
-        end = int(last or first)
-        if end - int(first) > MOST_NODES:
-            raise _wrong("has too many nodes", field="NODELIST", value=text[:80], row=row)
-        for number in range(int(first), end + 1):
-            yield f"{found[1]}{number:0{len(first)}d}{found[3]}"
+def _no_node(text: str, left_out: Sequence[LeftOut]) -> ClusterError:
+    """Return why no node is left, with all GPU types that are not known."""
+    types = _unknown_types(left_out)
+    if not types:
+        why = f": {left_out[0].name[:80]} {left_out[0].why}" if left_out else ""
+        return _wrong(f"names no node with GPUs{why}", value=text[:40])
+    first = next(each for each in left_out if each.gpu_type is not None)
+    problem = "is no known GPU type"
+    if types == (_UNTYPED,):
+        problem = f"of node {first.name[:80]} has no type"
+    elif len(types) > 1:
+        problem = f"are {len(types)} that are not known: {', '.join(types)}"
+    like = f"Say what {'it is' if len(types) == 1 else 'each is'} like, such as {types[0]}=a100."
+    return _wrong(
+        problem,
+        field="gpu_type",
+        value=types[0] if len(types) == 1 else None,
+        row=first.row,
+        remedy=f"{like} Known are {', '.join(GPU_TYPES)}.",
+    )
 
 
-def _known(node: FoundNode, names: Mapping[str, str], types: dict[str, str]) -> str:
-    """Return the GPU type by the name that Maat has for it, and remember it in `types`."""
-    given = node.gpu_type
-    known = names.get(given.strip().lower()) or known_gpu_type(given)
-    if known is None:
-        untyped = given == "gpu"
-        raise ClusterError(
-            f"of node {node.name[:80]} has no type" if untyped else "is no known GPU type",
-            field="gpu_type",
-            value=given,
-            row=node.row,
-            remedy=f"Say what it is like, such as {given}=a100. Known are {', '.join(GPU_TYPES)}.",
-        )
-    types[given] = known
-    return known
+def _unreadable(wrong: UnreadableAnswer, text: str) -> ClusterError:
+    return _wrong(f"is no answer of Slurm with nodes: {str(wrong)[:200]}", value=text[:40])
 
 
 def _wrong(

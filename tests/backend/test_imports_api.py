@@ -68,6 +68,16 @@ def test_nodes_of_another_system_become_a_cluster(client: TestClient) -> None:
     assert [(node["name"], node["gpu_type"]) for node in nodes] == [("n1", "a100"), ("n2", "t4")]
 
 
+def test_nodes_that_sleep_are_taken_and_types_that_are_not_known_are_named(
+    client: TestClient,
+) -> None:
+    text = "NODELIST GRES STATE\nn1 gpu:a100:4 idle~\nn2 gpu:titan:2 idle\nn3 gpu:mi250:8 idle\n"
+    found = client.post(CLUSTER, json={"text": text}).json()
+    assert (found["asleep"], found["out_of_service"]) == (["n1"], {})
+    assert (found["unknown_types"], found["gpu_count"]) == (["titan", "mi250"], 4)
+    assert [each["name"] for each in found["left_out"]] == ["n2", "n3"]
+
+
 @pytest.mark.parametrize(
     ("address", "body", "pointer", "row"),
     [
@@ -81,7 +91,7 @@ def test_nodes_of_another_system_become_a_cluster(client: TestClient) -> None:
         (TRACE, {"format": "sacct", "text": SACCT, "gpu_types": {"x": "y"}}, "/gpu_types", None),
         (TRACE, {"format": "pbs", "text": "x"}, "/format", None),
         (TRACE, {"format": "philly", "text": '[{"jobid": "\ud800"}]'}, "/text", None),
-        (CLUSTER, {"text": NODES}, "/text", 2),
+        (CLUSTER, {"text": NODES.replace("a100", "fast")}, "/text", 1),
         (CLUSTER, {"text": "NodeName=a/b Gres=gpu:t4:2 State=IDLE"}, "/text", 1),
     ],
 )

@@ -59,3 +59,22 @@ def test_the_nodes_of_a_cluster_are_shown_before_it_is_made(tmp_path: Path) -> N
     given.write_bytes(b"\xff\xfe")
     with pytest.raises(ClusterError, match="UTF-8"):
         run("cluster", given, "--dry-run")
+
+
+def test_what_hundreds_of_nodes_lack_is_said_once_and_types_to_name_at_the_end(
+    tmp_path: Path,
+) -> None:
+    given = tmp_path / "nodes.conf"
+    given.write_text(
+        "NodeName=g[1-2] Gres=gpu:a100:8 State=CLOUD\nNodeName=c[001-300] CPUs=4\n"
+        "NodeName=x1 Gres=gpu:titan:2\nNodeName=y1 Gres=gpu:mi250:2\n"
+    )
+    said = run("cluster", given, "--dry-run")
+    assert "300 nodes, of which each has no GPUs: c001, c002" in said
+    assert "and 290 more" in said
+    assert "types that are not known: titan, mi250; say what each is like" in said
+    assert len(said.splitlines()) < 12
+    given.write_text("NODELIST GRES STATE\nn1 gpu:t4:2 idle~\n")
+    assert "1 asleep there to save power, and in service here: n1" in run(
+        "cluster", given, "--dry-run"
+    )

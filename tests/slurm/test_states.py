@@ -50,7 +50,7 @@ def test_a_state_that_says_nothing_speaks_neither_for_nor_against_a_node(value: 
 
 def test_flags_of_older_versions_stand_beside_the_state() -> None:
     assert node_state("idle", ["DRAIN"]).is_out
-    assert str(node_state("idle", ["DRAIN", "IDLE"])) == "IDLE DRAIN"
+    assert str(node_state("idle", ["DRAIN", "IDLE"])) == "IDLE+DRAIN"
 
 
 def test_a_node_of_the_future_does_not_exist() -> None:

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maat.models.gpu_types import known_gpu_type
 from maat.scheduling.errors import ClusterError, InputError
 from maat.workloads.cluster_text import read_cluster
 
@@ -67,6 +66,11 @@ def test_sinfo_its_json_and_yaml_name_the_same_nodes(text: str) -> None:
         ("NodeName=a Gres=gpu:4 State=IDLE", "of node a has no type"),
         ("NodeName=a Gres=(null) State=IDLE", "names no node with GPUs: a has no GPUs"),
         ("NODELIST GRES\nn1 gpu:t4:4 idle\n", "row 2: text: has 3 cells where the header has 2"),
+        ("NODELIST STATE REASON\nn1 idle none\n", "row 1: text: has no column GRES"),
+        ("NODELIST GRES\nn[1- gpu:t4:4\n", "row 2: NODELIST: is no list of nodes"),
+        ("NodeName=n[1-2] Name=gpu Type=a100 File=/dev/nvidia0", "is a line of gres.conf"),
+        ('{"errors": [{"description": "no controller"}]}', "Slurm says: no controller"),
+        ('{"sinfo": [{"gres": 1}]}', "is no answer of Slurm with nodes"),
         ("nodes:\n- {gpu_type: t4, gpu_count: 0}", "nodes.gpu_count: is no whole number"),
         ("nodes:\n- {gpu_type: t4, gpus: 2}", "nodes.gpus: is no field of a node"),
         ("- [", "is neither scontrol's"),
@@ -85,15 +89,129 @@ def test_an_unknown_type_can_be_named() -> None:
     assert groups("NodeName=a Gres=gpu:titan:2 State=IDLE", titan="rtx") == {("rtx", 2): 1}
 
 
-def test_a_slice_of_a_gpu_is_no_known_type() -> None:
-    assert known_gpu_type("a100_1g.5gb") is None
-    assert known_gpu_type("NVIDIA A100-SXM4-80GB") == "a100"
-    assert known_gpu_type("geforce_rtx_2080_ti") == "rtx"
+CONF = """\
+# SlurmctldHost=head, NodeName=old[1-9] Gres=gpu:k80:8
+ClusterName=site  # NodeName=commented Gres=gpu:t4:1
+NodeName=DEFAULT CPUs=64 \\
+    RealMemory=512000 State=UNKNOWN
+nodename = gpu[01-03],gpu10 Gres=gpu:a100:8  # bought in 2023
+NodeName=r[0-1]n[1-2]-ib Gres=gpu:v100:2,gpu:v100:2 \\
+    Feature=ib State=DRAIN
+NodeName=cloud[1-4] Gres="gpu:t4:1" State=CLOUD
+NodeName=later[1-9] Gres=gpu:h100:8 State=FUTURE
+NodeName=head State=IDLE
+DownNodes=gpu[02-03] State=DOWN Reason="no power"
+PartitionName=gpu Nodes=ALL Default=YES State=UP
+"""
+
+
+def test_slurm_conf_is_read_with_its_ranges_defaults_and_comments() -> None:
+    found = read_cluster(CONF)
+    assert found.format == "slurm.conf"
+    assert found.groups == {("a100", 8): 4, ("v100", 4): 4, ("t4", 1): 4}
+    assert [node.name for node in found.nodes][:6] == [
+        *("gpu01", "gpu02", "gpu03", "gpu10", "r0n1-ib", "r0n2-ib"),
+    ]
+    out = {node.name: node.out_of_service for node in found.nodes if node.out_of_service}
+    assert out == {"gpu02": "DOWN", "gpu03": "DOWN"} | {
+        f"r{rack}n{number}-ib": "DRAIN" for rack in (0, 1) for number in (1, 2)
+    }
+    left = {each.name: each.why for each in found.left_out}
+    assert len(left) == 10
+    assert left["head"] == "has no GPUs"
+    assert "not there yet" in left["later1"]
+
+
+def test_what_stands_behind_the_nodes_of_slurm_conf_changes_none_of_them() -> None:
+    text = "NodeName=n1 Gres=gpu:t4:2\nPartitionName=p Nodes=ALL State=DOWN Gres=gpu:k80:1\n"
+    (node,) = read_cluster(text).nodes
+    assert (node.gpu_type, node.gpu_count, node.out_of_service) == ("t4", 2, None)
+
+
+def test_words_in_a_reason_are_no_fields() -> None:
+    text = (
+        "NodeName=n1 CPUAlloc=0 Gres=gpu:t4:2 OS=Linux 6.1.0 #1 SMP State=DOWN "
+        "Reason=was State=IDLE with Gres=gpu:t4:4 [root@2026-01-01]\n"
+    )
+    (node,) = read_cluster(text).nodes
+    assert (node.gpu_count, node.out_of_service) == (2, "DOWN")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "NODELIST GRES STATE REASON\nn1 gpu:t4:2 drained bad disk, swap it\nn2 gpu:t4:2 idle none",
+        "NODELIST REASON GRES STATE\nn1 bad disk, swap it gpu:t4:2 drain*\nn2 none gpu:t4:2 idle",
+        "REASON|NODELIST|GRES|STATE\nbad disk, swap it|n1|gpu:t4:2|drng\nnone|n2|gpu:t4:2|idle~",
+        "Mon Jan 05 10:00:00 2026\nHOSTNAMES STATE GRES COMMENT\nn1 down gpu:t4:2 of 2019\n"
+        "n2 mix- gpu:t4:2 none\n",
+    ],
+)
+def test_a_reason_may_hold_spaces_wherever_its_column_stands(text: str) -> None:
+    found = read_cluster(text)
+    assert [(node.name, bool(node.out_of_service)) for node in found.nodes] == [
+        ("n1", True),
+        ("n2", False),
+    ]
+    assert found.groups == {("t4", 2): 2}
+
+
+def test_all_types_that_are_not_known_are_named_in_one_answer() -> None:
+    lines = [f"n{place} gpu:{name}:4 idle" for place, name in enumerate(("mi250", "titan"))]
+    text = "\n".join(["NODELIST GRES STATE", *lines, "n9 gpu:8 idle"])
+    with pytest.raises(ClusterError) as refused:
+        read_cluster(text)
+    assert "3 that are not known: mi250, titan, gpu" in str(refused.value)
+    found = read_cluster(f"{text}\nn10 gpu:a100:8 idle")
+    assert (found.unknown_types, found.groups) == (("mi250", "titan", "gpu"), {("a100", 8): 1})
+    assert [each.name for each in found.left_out] == ["n0", "n1", "n9"]
+    named = read_cluster(text, gpu_types={"MI250": "a100", "titan": "rtx", "gpu": "t4"})
+    assert named.groups == {("a100", 4): 1, ("rtx", 4): 1, ("t4", 8): 1}
+
+
+def test_slices_are_left_out_and_named_and_whole_gpus_beside_them_are_taken() -> None:
+    found = read_cluster(
+        "NODELIST GRES\nn1 gpu:a100:4,gpu:a100_1g.5gb:14\nn2 gpu:1g.5gb:7\nn3 vgpu:t4:8\n"
+    )
+    assert found.groups == {("a100", 4): 1}
+    assert [(each.name, each.why) for each in found.left_out] == [
+        ("n1", "has slices of GPUs (14 a100_1g.5gb) beside whole GPUs, which are taken"),
+        ("n2", "has slices of GPUs (7 1g.5gb) and no whole GPUs"),
+        ("n3", "has no GPUs"),
+    ]
+
+
+def test_two_spellings_of_a_type_are_one_type() -> None:
+    assert groups("NODELIST GRES\nn1 gpu:a100:4,gpu:nvidia_a100-sxm4-80gb:4\n") == {("a100", 8): 1}
+
+
+def test_a_cell_that_was_cut_off_is_no_count() -> None:
+    found = read_cluster("NODELIST GRES\nn1 gpu:nvidia_a100-sxm4\nn2 gpu:a100:8\n")
+    assert found.groups == {("a100", 8): 1}
+    assert "without a count: gpu:nvidia_a100-sxm4" in found.left_out[0].why
+
+
+def test_equal_nodes_that_newer_sinfo_groups_are_all_found() -> None:
+    group = {
+        "node": {"state": ["IDLE"]},
+        "nodes": {"total": 3, "nodes": ["n[1-2]", "n7"]},
+        "gres": {"total": "gpu:t4:4(S:0)", "used": "gpu:t4:0"},
+        "partition": {"name": "gpu"},
+    }
+    empty = group | {"nodes": {"total": 0, "nodes": []}}
+    found = read_cluster(json.dumps({"sinfo": [group, empty], "errors": []}))
+    assert [node.name for node in found.nodes] == ["n1", "n2", "n7"]
+
+
+def test_slurms_yaml_and_ones_own_json_are_read_too() -> None:
+    assert groups("nodes:\n- name: a\n  gres: gpu:t4:2\n  state: [IDLE]\n") == {("t4", 2): 1}
+    assert groups('{"nodes": [{"gpu_type": "t4", "gpu_count": 2, "count": 3}]}') == {("t4", 2): 3}
 
 
 PIECES = st.sampled_from(
     [
         *("NodeName=", "a", " Gres=gpu:", "t4", ":4", "\n", "NODELIST GRES\n", "n[1-", "9]"),
+        *("NodeName=DEFAULT", "DownNodes=", " \\", "#", '{"sinfo"', "|", "REASON "),
         *("{", '"nodes"', ": ", "[", "- ", "shape: t4=", "&a ", "*a", "\0", "1x1"),
         "!!python/object:os.system ",
     ]

@@ -35,7 +35,7 @@ def nodes_fields() -> list[Component]:
     """The field to paste nodes into, a box for a file of them, and their preview."""
     pasted = dmc.Textarea(
         id=field_id("nodes_text"),
-        label="Or its nodes, as scontrol, sinfo or YAML name them",
+        label="Or its nodes, as scontrol, sinfo, slurm.conf or YAML name them",
         placeholder="scontrol show node, sinfo -N -o '%N %G %T', or YAML",
         value="",
         debounce=400,
@@ -54,7 +54,7 @@ def nodes_fields() -> list[Component]:
         UPLOAD,
         words="Drop a file of nodes here, or ",
         choose="choose it",
-        accept=".txt,.yaml,.yml,.json,text/plain",
+        accept=".txt,.yaml,.yml,.json,.conf,text/plain",
         several=False,
         label="Choose a file of nodes",
     )
@@ -143,9 +143,16 @@ def nodes_preview(found: ClusterImportOut) -> html.Div:
         named = list(found["out_of_service"].items())
         first = ", ".join(f"{name} ({state})" for name, state in named[:_MOST_NAMED])
         notes.append(f"Out of service there, and in service here: {_more(first, len(named))}.")
-    if found["left_out"]:
-        left = [f"{each['name']} {each['why']}" for each in found["left_out"][:_MOST_NAMED]]
-        notes.append(f"Left out: {_more('; '.join(left), len(found['left_out']))}.")
+    if found["asleep"]:
+        first = ", ".join(found["asleep"][:_MOST_NAMED])
+        said = _more(first, len(found["asleep"]))
+        notes.append(f"Asleep there to save power, and in service here: {said}.")
+    notes += _left_out_notes(found)
+    if types := found["unknown_types"]:
+        notes.append(
+            f"GPU types that are not known: {', '.join(types)}. Say above what they count as, such "
+            f"as {types[0]}=v100."
+        )
     said = f"{plural(len(found['nodes']), 'node')} with {plural(found['gpu_count'], 'GPU')}:"
     return html.Div(
         [
@@ -155,6 +162,24 @@ def nodes_preview(found: ClusterImportOut) -> html.Div:
         ],
         className="form-stack",
     )
+
+
+def _left_out_notes(found: ClusterImportOut) -> list[str]:
+    """Say what was left out, by the reason for it: hundreds of nodes may have the same."""
+    by_reason: dict[str, list[str]] = {}
+    for each in found["left_out"]:
+        by_reason.setdefault(each["why"], []).append(each["name"])
+    reasons = list(by_reason.items())
+    notes = [_left_out_note(why, names) for why, names in reasons[:_MOST_NAMED]]
+    more = len(reasons) - _MOST_NAMED
+    return notes + ([f"Nodes are left out for {plural(more, 'more reason')}."] if more > 0 else [])
+
+
+def _left_out_note(why: str, names: list[str]) -> str:
+    if len(names) == 1:
+        return f"Left out: {names[0]} {why}."
+    named = _more(", ".join(names[:_MOST_NAMED]), len(names))
+    return f"Left out: {len(names)} nodes, of which each {why}: {named}."
 
 
 def _more(first: str, count: int) -> str:

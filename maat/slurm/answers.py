@@ -1,0 +1,70 @@
+"""Slurm's JSON: what an answer holds, and the forms in which versions write one value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from maat.scheduling.errors import InputError, MaatError
+
+
+class UnreadableAnswer(MaatError):
+    """An answer of Slurm is not what it should be. The text says how."""
+
+
+class SlurmSays(UnreadableAnswer):
+    """An answer of Slurm is an error, told in its words."""
+
+
+def answer_in(text: str) -> Mapping[str, Any]:
+    """Return an answer. Raises UnreadableAnswer, and SlurmSays if it is an error."""
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableAnswer(f"is no JSON: {error}") from None
+    if not isinstance(data, Mapping):
+        raise UnreadableAnswer("is no answer in JSON")
+    if data.get("errors"):
+        words = _words(data["errors"])
+        raise SlurmSays(f"Slurm says: {words}. See whether slurmctld runs: `scontrol ping`.")
+    return data
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Turn what goes wrong while an answer is read into UnreadableAnswer."""
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
+        raise UnreadableAnswer(repr(error)) from None
+    except InputError as error:
+        raise UnreadableAnswer(str(error)) from None
+
+
+def number(value: object) -> int:
+    """Return a number, which versions since 23.02 wrap; 0 if it is not set, or infinite."""
+    if isinstance(value, Mapping):
+        is_finite = value.get("set", True) and not value.get("infinite", False)
+        value = value.get("number") if is_finite else 0
+    return int(value) if isinstance(value, int | float) else 0
+
+
+def text_of(value: object) -> str:
+    """Return a text, which some versions wrap with who wrote it; empty if there is none."""
+    if isinstance(value, Mapping):
+        value = value.get("description")
+    return "" if value is None else str(value)
+
+
+def _words(errors: object) -> str:
+    """`Unspecified error`: what a list of errors says, each once."""
+    listed = errors if isinstance(errors, list) else [errors]
+    texts = [
+        str(each.get("description") or each.get("error") or each)
+        if isinstance(each, Mapping)
+        else str(each)
+        for each in listed
+    ]
+    return "; ".join(dict.fromkeys(texts))[:300]

@@ -1,0 +1,96 @@
+"""Nodes in JSON, of every version since 21.08.
+
+`sinfo --json` had a list of nodes until 22.05; since 23.02 it has groups of equal nodes for each
+partition, and `scontrol show node --json` has the list. It names no GPU type of Maat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from maat.slurm.answers import reading, text_of
+from maat.slurm.hosts import host_names
+from maat.slurm.states import NodeState, node_state
+
+_SLURMS = frozenset({"gres", "state", "partitions"})
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRecord:
+    """A node as Slurm describes it.
+
+    `gres`: its generic resources, as text. `row`: where it stands: a line, or the place in a list.
+    `reason`: why it is out of service, in the words of whoever took it out.
+    """
+
+    row: int
+    name: str
+    gres: str
+    state: NodeState
+    reason: str = ""
+    partitions: frozenset[str] = field(default_factory=frozenset)
+
+
+def has_nodes(data: Mapping[str, Any]) -> bool:
+    """Return whether an answer is one about nodes."""
+    nodes = data.get("nodes")
+    return "sinfo" in data or (isinstance(nodes, list) and any(map(_is_slurms, nodes)))
+
+
+def nodes_in(data: Mapping[str, Any]) -> list[NodeRecord]:
+    """Return the nodes of an answer in its order, each once with all its partitions.
+
+    Raises UnreadableAnswer.
+    """
+    with reading():
+        found: dict[str, NodeRecord] = {}
+        entries = data["sinfo"] if "sinfo" in data else data["nodes"]
+        read = _of_group if "sinfo" in data else _of_node
+        for row, entry in enumerate(entries, start=1):
+            for node in read(entry, row):
+                known = found.setdefault(node.name, node)
+                partitions = known.partitions | node.partitions
+                found[node.name] = replace(known, partitions=partitions)
+        return list(found.values())
+
+
+def _is_slurms(entry: object) -> bool:
+    return isinstance(entry, Mapping) and "name" in entry and not _SLURMS.isdisjoint(entry)
+
+
+def _of_node(entry: Mapping[str, Any], row: int) -> Iterator[NodeRecord]:
+    yield NodeRecord(
+        row,
+        str(entry["name"]),
+        text_of(entry.get("gres")),
+        node_state(entry.get("state"), entry.get("state_flags")),
+        text_of(entry.get("reason")),
+        frozenset(_names(entry.get("partitions"))),
+    )
+
+
+def _of_group(entry: Mapping[str, Any], row: int) -> Iterator[NodeRecord]:
+    """Yield the nodes of a group. A partition without nodes has one too, of none."""
+    gres = entry.get("gres")
+    node = entry.get("node") or {}
+    for name in _names(entry["nodes"].get("nodes")):
+        yield NodeRecord(
+            row,
+            name,
+            text_of(gres.get("total") if isinstance(gres, Mapping) else gres),
+            node_state(node.get("state"), node.get("state_flags")),
+            text_of(entry.get("reason")),
+            frozenset(_partition(entry.get("partition"))),
+        )
+
+
+def _partition(value: object) -> list[str]:
+    return _names(value.get("name") if isinstance(value, Mapping) else value)
+
+
+def _names(value: object) -> list[str]:
+    """Return names that are a list, or text with commas and ranges."""
+    listed = value if isinstance(value, list) else [value]
+    return [name for each in listed if each for name in host_names(str(each))]
