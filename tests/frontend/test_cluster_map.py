@@ -116,7 +116,7 @@ def test_a_cluster_without_a_node_says_so_and_what_to_do() -> None:
         ("simulated", {}, "as soon as it has some"),
         ("local", {}, "as soon as it has some"),
         ("local", {"gpus": "found"}, "nvidia-smi -L"),
-        ("slurm", {"shared_dir": "/shared"}, "sinfo"),
+        ("slurm", {"shared_dir": "/shared"}, "scontrol show node"),
     ],
 )
 def test_why_a_cluster_may_have_no_node_depends_on_what_runs_its_jobs(

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from slurm_cluster import SlurmCluster
+from slurm_versions import ANSWERS, VERSIONS, WITH_SINFO_GROUPS
 
 from maat.launch.processes import marked
 from worker.engines import slurm_commands
@@ -270,11 +271,21 @@ def test_without_slurms_commands_the_engine_is_unreachable_and_says_why(
             ask()
 
 
+OLD_SCONTROL = "echo \"scontrol: unrecognized option '--json'\" >&2; exit 1"
+
+
+def fake(folder: Path, name: str, command: str) -> None:
+    """Write a command that only does this."""
+    (folder / name).write_text(f"#!/bin/sh\n{command}\n")
+    (folder / name).chmod(0o755)
+
+
+@pytest.mark.parametrize("name", ["scontrol", "sinfo"])
 @pytest.mark.parametrize(
     ("command", "reason"),
     [
         ("sleep 60", "took more than 0 s"),
-        ("echo 'sinfo: error: munge is down' >&2; exit 1", "^sinfo: munge is down$"),
+        ("echo 'NAME: error: munge is down' >&2; exit 1", "^NAME: munge is down$"),
         ("echo 'no JSON'", "cannot be read"),
         ("echo '{}'", "cannot be read"),
         ("""echo '{"nodes": [1]}'""", "cannot be read"),
@@ -282,13 +293,31 @@ def test_without_slurms_commands_the_engine_is_unreachable_and_says_why(
     ],
 )
 def test_a_command_that_answers_nothing_useful_makes_slurm_unreachable(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, reason: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, command: str, reason: str
 ) -> None:
-    (tmp_path / "sinfo").write_text(f"#!/bin/sh\n{command}\n")
-    (tmp_path / "sinfo").chmod(0o755)
+    fake(tmp_path, "scontrol", OLD_SCONTROL)
+    fake(tmp_path, name, command.replace("NAME", name))
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     monkeypatch.setattr(slurm_commands, "TIMEOUT_SECONDS", 0.3)
     began = time.monotonic()
-    with pytest.raises(Unreachable, match=reason):
+    with pytest.raises(Unreachable, match=reason.replace("NAME", name)):
         Site(SlurmCluster(tmp_path), tmp_path).engine.nodes()
     assert time.monotonic() - began < 30
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_nodes_of_every_version_are_found_by_the_commands_that_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    shown = ANSWERS / version / "scontrol-show-node.json"
+    fake(tmp_path, "scontrol", f"cat {shown}" if version in WITH_SINFO_GROUPS else OLD_SCONTROL)
+    fake(tmp_path, "sinfo", f"cat {ANSWERS / version / 'sinfo.json'}")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    nodes = Site(SlurmCluster(tmp_path), tmp_path).engine.nodes()
+    assert [(node.name, node.gpu_count, node.up) for node in nodes] == [
+        ("gpu01", 4, True),
+        ("gpu02", 4, True),
+        ("gpu03", 4, False),
+        ("gpu04", 4, True),
+        ("mig01", 8, True),
+    ]

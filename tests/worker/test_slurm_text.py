@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from maat.api.clusters import SlurmParameters
+from maat.slurm.answers import UnreadableAnswer
 from worker.engines.protocol import EngineNode, Order, Phase
-from worker.engines.slurm_answers import SlurmJob, SlurmNode, UnreadableAnswer, jobs_of, nodes_of
+from worker.engines.slurm_answers import SlurmJob, SlurmNode, jobs_of, nodes_of
 from worker.engines.slurm_batch import batch_arguments, batch_script
 
 FOLDER = "/shared/attempts"
@@ -90,7 +91,9 @@ def test_a_node_of_two_types_cannot_be_used_and_says_why() -> None:
         ("down", [], False),
         ("down", ["NOT_RESPONDING"], False),
         ("unknown", [], False),
-        ("idle", ["POWERED_DOWN"], False),
+        ("idle", ["POWERED_DOWN"], True),
+        ("idle", ["DRAIN", "POWERED_DOWN"], False),
+        ("idle", ["CLOUD", "NOT_RESPONDING", "POWERING_UP"], True),
         (["IDLE"], None, True),
         (["IDLE", "DRAIN"], None, False),
         (["MIXED", "PLANNED"], None, True),

@@ -17,6 +17,7 @@ from pathlib import Path
 from backend.attempts.folders import attempt_folder, attempts_folder
 from maat.api.clusters import SlurmParameters
 from maat.launch.attempt_dir import AttemptDir, Limits
+from maat.slurm.answers import UnreadableAnswer
 from worker.engines.in_folders import (
     SPOILT,
     check,
@@ -39,7 +40,6 @@ from worker.engines.slurm_answers import (
     ENDED_BY_SLURM,
     SlurmJob,
     SlurmNode,
-    UnreadableAnswer,
     jobs_of,
     nodes_of,
 )
@@ -153,7 +153,7 @@ class SlurmEngine:
 
     def _nodes(self) -> list[SlurmNode]:
         try:
-            return nodes_of(self._slurm.sinfo(), partition=self._parameters.partition)
+            return nodes_of(self._slurm.nodes(), partition=self._parameters.partition)
         except UnreadableAnswer as error:
             raise Unreachable(str(error)) from error
 

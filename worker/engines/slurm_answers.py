@@ -1,19 +1,21 @@
-"""What Slurm answers, as text: the JSON of sinfo and squeue. Pure.
+"""What Slurm answers means for Maat: its nodes as the engine's, its jobs as attempts. Pure.
 
-The JSON is that of Slurm 22.05 (data parser 0.0.38); later versions give states as lists and
-numbers as objects, which are read too.
+maat.slurm reads the JSON of every version.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from maat.slurm.answers import SlurmSays, UnreadableAnswer, answer_in
+from maat.slurm.gres import SHARD, count_of, gpus_by_type, resources
+from maat.slurm.jobs import JobRecord, jobs_in
+from maat.slurm.nodes import NodeRecord, nodes_in
 from worker.engines.protocol import EngineNode, Phase
 
 Gpus: TypeAlias = Mapping[str, tuple[int, ...]]
@@ -22,7 +24,8 @@ MARK = "maat-"
 """What the names of Maat's jobs begin with; the attempt's id follows."""
 
 _UNTYPED = "gpu"  # the GPU type of nodes whose GPUs have no type in Slurm
-_WAITS = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"}
+_BOOTS = "CONFIGURING"  # it has its nodes, and they wake
+_WAITS = {"PENDING", _BOOTS, "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT"}
 _RUNS = {"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"}
 ENDED_BY_SLURM = {
     "CANCELLED": "It was cancelled in Slurm, not by Maat.",
@@ -34,26 +37,7 @@ ENDED_BY_SLURM = {
     "REVOKED": "Slurm handed it to another cluster.",
 }
 _ENDED = {"COMPLETED", "FAILED", "OUT_OF_MEMORY", *ENDED_BY_SLURM}
-_SERVES = {"IDLE", "ALLOCATED", "MIXED", "COMPLETING"}
-_OUT_OF_SERVICE = {
-    "DRAIN",
-    "FAIL",
-    "INVALID",
-    "INVALID_REG",
-    "MAINTENANCE",
-    "NOT_RESPONDING",
-    "POWERED_DOWN",
-    "POWERING_DOWN",
-    "REBOOT_ISSUED",
-    "REBOOT_REQUESTED",
-}
 _NOT_IN_A_TYPE = re.compile(r"[^a-z0-9_.-]")
-_DETAIL = re.compile(r"(gpu|shard)(?::[^:(]+)?:\d+\((?:IDX:)?([\d,/-]*)\)")
-_AVAILABLE = re.compile(r"(gpu|shard)(?::([^:(,]+))?:(\d+)(?:\([^)]*\))?")
-
-
-class UnreadableAnswer(Exception):
-    """An answer of Slurm is not what it should be. The text says how."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +76,14 @@ class SlurmJob:
 
 
 def nodes_of(text: str, *, partition: str | None) -> list[SlurmNode]:
-    """Return the nodes that have GPUs, by name, from `sinfo --json`.
+    """Return the nodes that have GPUs, by name, from the JSON of scontrol or sinfo.
 
     Raises UnreadableAnswer.
     """
-    with _reading("sinfo"):
-        entries = _entries(text, "nodes")
-        found = [_node(entry) for entry in entries if _is_in(entry, partition)]
-        return sorted((each for each in found if each), key=lambda each: each.node.name)
+    with _answered("Slurm"):
+        records = nodes_in(answer_in(text))
+    found = [_node(each) for each in records if partition is None or partition in each.partitions]
+    return sorted((each for each in found if each), key=lambda each: each.node.name)
 
 
 def jobs_of(text: str, *, folder: str) -> dict[str, SlurmJob]:
@@ -108,18 +92,17 @@ def jobs_of(text: str, *, folder: str) -> dict[str, SlurmJob]:
     Each job runs in a folder of its attempt's name in `folder`. Of two jobs of one attempt the
     living one counts, and else the newest.
     """
-    with _reading("squeue"):
-        components: dict[int, list[Mapping[str, Any]]] = {}
-        for entry in _entries(text, "jobs"):
-            name = str(entry.get("name", ""))
-            where = os.path.join(folder, name.removeprefix(MARK))
-            if name.startswith(MARK) and entry.get("current_working_directory") == where:
-                leader = _number(entry.get("het_job_id")) or _number(entry["job_id"])
-                components.setdefault(leader, []).append(entry)
-        return _by_attempt(components)
+    with _answered("squeue"):
+        records = jobs_in(answer_in(text), prefix=MARK)
+    components: dict[int, list[JobRecord]] = {}
+    for each in records:
+        where = os.path.join(folder, each.name.removeprefix(MARK))
+        if each.folder == where:
+            components.setdefault(each.leader_id, []).append(each)
+    return _by_attempt(components)
 
 
-def _by_attempt(components: Mapping[int, Sequence[Mapping[str, Any]]]) -> dict[str, SlurmJob]:
+def _by_attempt(components: Mapping[int, Sequence[JobRecord]]) -> dict[str, SlurmJob]:
     found: dict[str, SlurmJob] = {}
     for job_id in sorted(components):
         job = _job(job_id, components[job_id])
@@ -130,89 +113,56 @@ def _by_attempt(components: Mapping[int, Sequence[Mapping[str, Any]]]) -> dict[s
 
 
 @contextmanager
-def _reading(command: str) -> Iterator[None]:
+def _answered(command: str) -> Iterator[None]:
     try:
         yield
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise UnreadableAnswer(f"{command} answered what cannot be read: {error!r}") from None
+    except SlurmSays:
+        raise
+    except UnreadableAnswer as error:
+        raise UnreadableAnswer(f"{command} answered what cannot be read: {error}") from None
 
 
-def _entries(text: str, name: str) -> list[Mapping[str, Any]]:
-    data = json.loads(text)
-    if data.get("errors"):
-        said = _said(data["errors"])
-        raise UnreadableAnswer(f"Slurm says: {said}. See whether slurmctld runs: `scontrol ping`.")
-    return list(data[name])
-
-
-def _said(errors: Any) -> str:
-    """`Unspecified error`: what a list of errors says, each once."""
-    listed = errors if isinstance(errors, list) else [errors]
-    texts = [
-        str(one.get("description") or one.get("error") or one) if isinstance(one, dict) else one
-        for one in listed
-    ]
-    return "; ".join(dict.fromkeys(map(str, texts)))[:300]
-
-
-def _is_in(entry: Mapping[str, Any], partition: str | None) -> bool:
-    return partition is None or partition in entry.get("partitions", ())
-
-
-def _node(entry: Mapping[str, Any]) -> SlurmNode | None:
-    """Return a node; None if it has no GPU."""
-    gpus: dict[str, int] = {}
-    shards = 0
-    for kind, gpu_type, count in _AVAILABLE.findall(str(entry.get("gres", ""))):
-        if kind == "shard":
-            shards += int(count)
-        elif int(count):
-            gpus[gpu_type] = gpus.get(gpu_type, 0) + int(count)
-    if not gpus:
+def _node(record: NodeRecord) -> SlurmNode | None:
+    """Return a node; None if it has no GPU, or is not there yet."""
+    found = resources(record.gres)
+    gpus = gpus_by_type(found)
+    if not gpus or record.state.is_future:
         return None
-    reason = _why_out_of_service(entry)
+    reason = _why_out_of_service(record)
     if len(gpus) > 1:
         reason = f"It has GPUs of several types: {', '.join(gpus)}. A node of Maat has one."
     slurm_type, count = next(iter(gpus.items()))
     gpu_type = _NOT_IN_A_TYPE.sub("-", slurm_type.lower()).strip("-._") or _UNTYPED
-    node = EngineNode(str(entry["name"]), gpu_type, count, up=not reason, reason=reason)
-    return SlurmNode(node, slurm_type or None, shards // count)
+    node = EngineNode(record.name, gpu_type, count, up=not reason, reason=reason)
+    return SlurmNode(node, slurm_type or None, count_of(found, SHARD) // count)
 
 
-def _why_out_of_service(entry: Mapping[str, Any]) -> str:
-    """Return why Slurm starts nothing there; nothing if it does."""
-    words = [word.rstrip("*") for word in (*_words(entry.get("state")), *_flags(entry))]
-    wrong = [word for word in words if word in _OUT_OF_SERVICE]
-    if not wrong and any(word in _SERVES for word in words):
+def _why_out_of_service(record: NodeRecord) -> str:
+    """Return why Slurm starts nothing there; nothing if it does, or wakes the node for it."""
+    if record.state.serves:
         return ""
-    state = " ".join(dict.fromkeys(words))
-    reason = str(entry.get("reason") or "")
-    return f"Slurm has it as {state}: {reason}" if reason else f"Slurm has it as {state}."
+    said = f"Slurm has it as {record.state}"
+    return f"{said}: {record.reason}" if record.reason else f"{said}."
 
 
-def _flags(entry: Mapping[str, Any]) -> list[str]:
-    return _words(entry.get("state_flags"))
-
-
-def _job(job_id: int, entries: Sequence[Mapping[str, Any]]) -> SlurmJob:
-    states = [_words(entry.get("job_state")) for entry in entries]
-    phases = [_phase(words) for words in states]
+def _job(job_id: int, records: Sequence[JobRecord]) -> SlurmJob:
+    phases = [_phase(each.states) for each in records]
     phase = next(
         (each for each in (Phase.UNKNOWN, Phase.RUNNING, Phase.QUEUED) if each in phases),
         Phase.ENDED,
     )
-    words = [word for state in states for word in state]
+    words = [word for each in records for word in each.states]
     worst = next((word for word in words if word in ENDED_BY_SLURM), None)
     bad = next((word for word in words if word != "COMPLETED"), "COMPLETED")
     return SlurmJob(
         job_id,
-        str(entries[0]["name"]).removeprefix(MARK),
+        records[0].name.removeprefix(MARK),
         phase,
         worst or bad,
-        str(entries[0].get("state_reason") or "None"),
-        _gpus(entries) if phase is Phase.RUNNING else None,
-        max(_exit_code(entry.get("exit_code")) for entry in entries),
-        max(float(_number(entry.get("end_time"))) for entry in entries),
+        records[0].reason,
+        _gpus(records) if phase is Phase.RUNNING else None,
+        max(each.exit_code for each in records),
+        max(each.ended_at for each in records),
     )
 
 
@@ -223,53 +173,12 @@ def _phase(words: Sequence[str]) -> Phase:
     return Phase.UNKNOWN
 
 
-def _gpus(entries: Sequence[Mapping[str, Any]]) -> Gpus | None:
-    """Return the indices by node; None if Slurm does not name them all."""
+def _gpus(records: Iterable[JobRecord]) -> Gpus | None:
+    """Return the indices by node of all components; None if Slurm does not name them all."""
     found: dict[str, tuple[int, ...]] = {}
-    for entry in entries:
-        details = entry.get("gres_detail") or ()
-        nodes = [
-            str(node.get("nodename"))
-            for node in (entry.get("job_resources") or {}).get("allocated_nodes") or ()
-        ]
-        if not nodes or len(details) != len(nodes):
+    for record in records:
+        if record.gpus_by_node is None:
             return None
-        for node, detail in zip(nodes, details, strict=True):
-            indices = [
-                index for _, text in _DETAIL.findall(str(detail)) for index in _indices(text)
-            ]
-            if not indices:
-                return None
-            found[node] = tuple(sorted(set(indices)))
+        for node, devices in record.gpus_by_node.items():
+            found[node] = tuple(sorted({*found.get(node, ()), *devices}))
     return found
-
-
-def _indices(text: str) -> Iterator[int]:
-    """Yield the numbers of `0-2,5`; of a shard's `0(1/2)` only the first part is asked."""
-    for part in text.split(","):
-        first, _, last = part.partition("-")
-        if first.isdecimal():
-            yield from range(int(first), int(last or first) + 1)
-
-
-def _words(value: object) -> list[str]:
-    """Return a state, which is one word or several, in capitals."""
-    if value is None:
-        return []
-    values = value if isinstance(value, list) else str(value).split("+")
-    return [str(each).upper() for each in values]
-
-
-def _number(value: object) -> int:
-    """Return a number, which later versions wrap; 0 if there is none."""
-    if isinstance(value, Mapping):
-        value = value.get("number") if value.get("set", True) else 0
-    return int(value) if isinstance(value, int | float) else 0
-
-
-def _exit_code(value: object) -> int:
-    """Return the code of a job script: 128 and more for a signal."""
-    if isinstance(value, Mapping) and "return_code" in value:
-        return _number(value["return_code"])
-    status = _number(value)
-    return status >> 8 if status >> 8 else status and 128 + (status & 127)

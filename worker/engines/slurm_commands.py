@@ -28,6 +28,8 @@ _AWAY = (
     "munge",
 )
 _NOT_HERE = "The worker has no command {}: install Slurm's client commands."
+_NO_OPTION = "unrecognized option"
+_without_json: set[str] = set()  # where scontrol is one of before 23.02
 _GONE = ("invalid job id", "already completing or completed", "no jobs", "job has already")
 
 
@@ -52,7 +54,19 @@ class SlurmCommands:
             raise Unreachable(_NOT_HERE.format("sbatch"))
         return os.path.dirname(found)
 
-    def sinfo(self) -> str:
+    def nodes(self) -> str:
+        """Return the nodes as JSON, each by itself.
+
+        Since 23.02 scontrol writes it, and sinfo groups of nodes; before, sinfo wrote the nodes.
+        """
+        scontrol = shutil.which("scontrol", path=self._environment.get("PATH")) or ""
+        if scontrol not in _without_json:
+            done = self._run(["scontrol", "show", "node", "--json"])
+            if done.returncode == 0:
+                return done.stdout
+            if _NO_OPTION not in done.stderr:
+                raise Unreachable(_last_words(done))
+            _without_json.add(scontrol)
         return self._output(["sinfo", "--json"])
 
     def squeue(self) -> str:

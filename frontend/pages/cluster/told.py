@@ -13,7 +13,7 @@ NO_NODE = "No node yet"
 _ADD_NODES = "Jobs get GPUs as soon as it has some."
 _WAITS_FOR_SLURM = (
     "Slurm's nodes appear within seconds. If none does, see whether the worker runs, and whether "
-    "sinfo lists nodes with GPUs there; the worker's log says what it was answered."
+    "scontrol show node lists GPUs there; the worker's log says what it was answered."
 )
 _WAITS_FOR_GPUS = (
     "This machine's GPUs appear within seconds. If none does, see whether the worker runs, and "
