@@ -83,16 +83,24 @@ def forecast(
     pacing: Pacing = PACING,
     look: Callable[[], object] = lambda: None,
     progress: Callable[[int], object] = lambda _: None,
+    guess: Callable[[Forecast], object] = lambda _: None,
     has_time: Callable[[], bool] = lambda: True,
 ) -> Forecast:
     """Play the central draw and up to `draws` others; without `central`, the first stands for it.
 
     `look` is called before every round, and may end the forecast by raising; after OutOfTime, the
     draws that are played count, if there are at least `least`. `progress`: with the number of draws
-    played, the central one included. `has_time`: asked once `enough` are. Raises OutOfTime.
+    played, the central one included. `guess` is given what the first one says: with `least` and
+    `enough` of 0 the central one may stay alone, and then stands for the others. `has_time`: asked
+    once `enough` are. Raises OutOfTime.
     """
     drawing = Drawing(present, unknown, fitter)
     played: list[Played] = []
+
+    def summary() -> Forecast:
+        others = played[1:] if central and len(played) > 1 else played
+        return summed_up(present, drawing, played[0], others)
+
     begin = CENTRAL if central else CENTRAL + 1
     for number in range(begin, draws + 1):
         if number > enough and not has_time():
@@ -106,7 +114,9 @@ def forecast(
                 raise
             break
         progress(len(played))
-    return summed_up(present, drawing, played[0], played[1:] if central else played)
+        if len(played) == 1:
+            guess(summary())
+    return summary()
 
 
 def side_by_side(

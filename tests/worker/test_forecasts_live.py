@@ -20,7 +20,7 @@ from forecast_samples import (
     submit_rigid,
 )
 from live_samples import job, jobs_of, set_time, step_at
-from sqlmodel import col, select
+from sqlmodel import Session, col, select
 
 from backend.clocktime import utc_now
 from backend.database import Database
@@ -41,7 +41,9 @@ from maat.forecasting.present import Present
 from maat.models.catalog import load_catalog
 from maat.scheduling.belief import MemoisingFitter
 from maat.vocabulary import JobState, PromiseKind
+from worker.forecasts import first as first_forecasts
 from worker.forecasts import past, what_if, work
+from worker.forecasts.first import FIRST_DRAWS
 from worker.forecasts.past import unknown_of
 from worker.forecasts.reading import Reading, read
 from worker.forecasts.turns import LOW_PRIORITY, TURNS, Turns
@@ -404,7 +406,7 @@ def test_jobs_without_a_forecast_have_a_first_one_of_few_draws_that_promises_not
         patch.setattr(work, "worked_out", out_of_time)
         assert work.work_out(database, cluster_id) is None
     assert {job_id: row.draws for job_id, row in forecasts_of(database).items()} == {
-        first: work.FIRST_DRAWS
+        first: FIRST_DRAWS
     }
     assert promises_of(database) == []
 
@@ -418,7 +420,7 @@ def test_jobs_without_a_forecast_have_a_first_one_of_few_draws_that_promises_not
         work.work_out(database, cluster_id)
     rows = forecasts_of(database)
     assert rows[first].draws >= LEAST_DRAWS
-    assert rows[second].draws == work.FIRST_DRAWS
+    assert rows[second].draws == FIRST_DRAWS
 
     for at in (210.0, 4000.0):  # one of few draws is renewed each time, a whole one once it is old
         step_at(database, cluster_id, at)
@@ -452,7 +454,7 @@ def test_a_job_that_comes_while_forecasts_rest_has_a_first_one_soon(database: Da
     assert work.work_out_if_due(database, cluster_id) is None
 
     rows, row = forecasts_of(database), row_of(database, cluster_id)
-    assert rows[second].draws == work.FIRST_DRAWS
+    assert rows[second].draws == FIRST_DRAWS
     assert rows[first].made_seconds == made.made_seconds
     assert {one.job_id for one in promises_of(database)} == {first}
     assert (row.round_number, row.compute_seconds) == (1, 100.0)
@@ -460,14 +462,85 @@ def test_a_job_that_comes_while_forecasts_rest_has_a_first_one_soon(database: Da
     assert work.due_clusters(database) == []
 
 
+def test_a_first_guess_of_one_draw_is_kept_before_the_other_draws_are_played(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster_id = make_fifo(database)
+    job_id = submit_rigid(database, cluster_id, work_scale=50.0)
+    step_at(database, cluster_id, 30.0)
+    kept: list[int] = []
+    keep_first = first_forecasts.keep_first
+
+    def noted(session: Session, *arguments: Any, **more: Any) -> None:
+        keep_first(session, *arguments, **more)
+        kept.append(session.get_one(JobForecastRow, job_id, populate_existing=True).draws)
+
+    monkeypatch.setattr(first_forecasts, "keep_first", noted)
+    work.work_out(database, cluster_id)
+
+    assert kept == [1, FIRST_DRAWS]
+    assert forecasts_of(database)[job_id].draws >= LEAST_DRAWS
+
+
+def test_a_job_that_comes_during_a_forecast_has_a_guess_between_two_rounds_of_it(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster_id = make_fifo(database)
+    first = submit_rigid(database, cluster_id, work_scale=50.0)
+    step_at(database, cluster_id, 30.0)
+    monkeypatch.setattr(first_forecasts, "LOOK_SECONDS", 0.0)
+    meanwhile: list[JobForecastRow | None] = []
+    worked = work.worked_out
+
+    def with_a_newcomer(reading: Reading, present: Present, look: Callable[[], object]) -> Forecast:
+        set_time(database, cluster_id, 40.0)
+        second = submit_rigid(database, cluster_id, submitted_seconds=40.0)
+        look()
+        meanwhile.append(forecasts_of(database).get(second))
+        return worked(reading, present, look)
+
+    monkeypatch.setattr(work, "worked_out", with_a_newcomer)
+    found = work.work_out(database, cluster_id)
+
+    (guess,) = meanwhile
+    assert guess is not None
+    assert (guess.draws, guess.start_p50 is not None) == (1, True)
+    assert found is not None
+    assert found.jobs.keys() == {first}
+    rows = forecasts_of(database)
+    assert rows[guess.job_id].draws == 1  # the forecast of the others leaves it
+    assert rows[first].draws >= LEAST_DRAWS
+    assert work.due_clusters(database) == []
+
+
+def test_who_comes_back_after_hours_has_new_guesses_first(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster_id = make_fifo(database)
+    job_id = submit_rigid(database, cluster_id, work_scale=50.0)
+    step_at(database, cluster_id, 30.0)
+    work.work_out(database, cluster_id)
+    step_at(database, cluster_id, 7230.0)
+
+    def out_of_time(*_: object) -> Forecast:
+        row = forecasts_of(database)[job_id]
+        assert (row.draws, row.made_seconds) == (FIRST_DRAWS, pytest.approx(7230.0))
+        raise OutOfTime
+
+    monkeypatch.setattr(work, "worked_out", out_of_time)
+    work.work_out(database, cluster_id)
+
+    assert forecasts_of(database)[job_id].made_seconds == pytest.approx(7230.0)
+
+
 def test_a_large_cluster_has_a_first_forecast_of_as_many_draws_as_there_is_time_for(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster_id = one_runs(database)
-    monkeypatch.setattr(work, "RUN_SECONDS", 0.0)
+    monkeypatch.setattr(first_forecasts, "RUN_SECONDS", 0.0)
 
     reading = reading_of(database, cluster_id)
-    found = work.first_forecast(reading, reading.present(), lambda: None)
+    found = first_forecasts.first_forecast(reading, reading.present(), lambda: None)
 
     assert len(found.draws) == 1
     assert found.jobs.keys() == set(reading.present().job_ids)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from typing import Any
 
 import sqlalchemy as sa
@@ -24,9 +24,10 @@ _AT_ONCE = 500  # rows: databases limit the parameters of a statement
 def keep(session: Session, cluster_id: str, found: Forecast, *, round_number: int) -> None:
     """Replace the forecasts of a cluster's jobs, and keep the promises that are due.
 
-    Of fewer than LEAST_DRAWS nothing is promised: they have no P90.
+    Of fewer than LEAST_DRAWS nothing is promised: they have no P90. What was found meanwhile of
+    jobs that came later stays.
     """
-    _forget(session, cluster_id)
+    _forget(session, cluster_id, until=found.now)
     still = _unfinished(session, cluster_id)
     jobs = [one for one in found.jobs.values() if one.job_id in still]
     _insert_latest(session, cluster_id, found, jobs, round_number)
@@ -45,20 +46,21 @@ def keep(session: Session, cluster_id: str, found: Forecast, *, round_number: in
 
 
 def keep_first(
-    session: Session, cluster_id: str, found: Forecast, *, round_number: int, renews: bool = False
+    session: Session,
+    cluster_id: str,
+    found: Forecast,
+    jobs: Set[JobId],
+    *,
+    round_number: int,
 ) -> None:
-    """Keep a first forecast of the jobs that have none; promise nothing.
-
-    `renews`: also of those whose forecast has no P90, or is older than an hour of cluster time.
-    """
-    if renews:
-        few = col(JobForecastRow.draws) < LEAST_DRAWS
-        old = col(JobForecastRow.made_seconds) < found.now - HOUR_SECONDS
-        mine = col(JobForecastRow.cluster_id) == cluster_id
-        session.execute(sa.delete(JobForecastRow).where(mine, few | old))
-    missing = jobs_without(session, cluster_id)
-    jobs = [one for one in found.jobs.values() if one.job_id in missing]
-    _insert_latest(session, cluster_id, found, jobs, round_number)
+    """Keep a first forecast of these jobs, in place of what they have; promise nothing."""
+    still = _unfinished(session, cluster_id) & jobs
+    made = [one for one in found.jobs.values() if one.job_id in still]
+    ids = [one.job_id for one in made]
+    for first in range(0, len(ids), _AT_ONCE):
+        some = col(JobForecastRow.job_id).in_(ids[first : first + _AT_ONCE])
+        session.execute(sa.delete(JobForecastRow).where(some))
+    _insert_latest(session, cluster_id, found, made, round_number)
 
 
 def jobs_without(session: Session, cluster_id: str) -> set[JobId]:
@@ -66,6 +68,25 @@ def jobs_without(session: Session, cluster_id: str) -> set[JobId]:
     mine = col(JobForecastRow.cluster_id) == cluster_id
     known = set(session.execute(sa.select(col(JobForecastRow.job_id)).where(mine)).scalars())
     return _unfinished(session, cluster_id) - known
+
+
+def jobs_without_recent(session: Session, cluster_id: str, now: float) -> set[JobId]:
+    """Return the jobs that have not ended, and no forecast of the last hour of cluster time."""
+    recent = (
+        col(JobForecastRow.cluster_id) == cluster_id,
+        col(JobForecastRow.made_seconds) >= now - HOUR_SECONDS,
+    )
+    known = set(session.execute(sa.select(col(JobForecastRow.job_id)).where(*recent)).scalars())
+    return _unfinished(session, cluster_id) - known
+
+
+def jobs_of_few_draws(session: Session, cluster_id: str) -> set[JobId]:
+    """Return the jobs whose forecast is of too few draws for a P90."""
+    few = (
+        col(JobForecastRow.cluster_id) == cluster_id,
+        col(JobForecastRow.draws) < LEAST_DRAWS,
+    )
+    return set(session.execute(sa.select(col(JobForecastRow.job_id)).where(*few)).scalars())
 
 
 def _insert_latest(
@@ -144,8 +165,12 @@ def _unfinished(session: Session, cluster_id: str) -> set[JobId]:
     return set(session.execute(rows).scalars())
 
 
-def _forget(session: Session, cluster_id: str) -> None:
-    session.execute(sa.delete(JobForecastRow).where(col(JobForecastRow.cluster_id) == cluster_id))
+def _forget(session: Session, cluster_id: str, *, until: float) -> None:
+    mine = (
+        col(JobForecastRow.cluster_id) == cluster_id,
+        col(JobForecastRow.made_seconds) <= until,
+    )
+    session.execute(sa.delete(JobForecastRow).where(*mine))
 
 
 def _insert(session: Session, table: Any, rows: list[dict[str, Any]]) -> None:

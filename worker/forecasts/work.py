@@ -31,8 +31,15 @@ from maat.forecasting.forecast import Forecast, OutOfTime, forecast
 from maat.forecasting.present import Present
 from maat.scheduling.job import JobId
 from worker.executors.simulated_state import fit_once
-from worker.forecasts.keeping import jobs_without, keep, keep_first
-from worker.forecasts.pacing import pacing_of, quick_pacing_of
+from worker.forecasts.first import FAULT_SECONDS, FIRST_DRAWS, FirstForecasts, first_forecast
+from worker.forecasts.keeping import (
+    jobs_of_few_draws,
+    jobs_without,
+    jobs_without_recent,
+    keep,
+    keep_first,
+)
+from worker.forecasts.pacing import pacing_of
 from worker.forecasts.reading import Reading, read
 from worker.forecasts.turns import TURNS, Turns, lower_priority
 from worker.work_queue import Claim, WorkQueue
@@ -41,14 +48,10 @@ log = logging.getLogger(__name__)
 
 DRAWS = 29
 """The 27th of 29 values is a P90: another one exceeds it with probability 1 / 10."""
-FIRST_DRAWS = 3
-"""Of jobs that have no forecast yet, a first one rests on so many, played as for a question."""
 RUN_SECONDS = 10.0
-"""No other draw begins after so many CPU seconds, once there are enough for a P90; of a first
-forecast, once there is one."""
+"""No other draw begins after so many CPU seconds, once there are enough for a P90."""
 MOST_SECONDS = 60.0
 """CPU seconds after which a forecast ends without a result: a busy machine ends none."""
-FAULT_SECONDS = 20.0
 MOST_UNDER_WAY = 8
 """Of so many clusters a process keeps the state at a time."""
 _UNDER_WAY: set[str] = set()
@@ -149,8 +152,8 @@ def work_out_if_due(database: Database, cluster_id: str) -> Forecast | None:
 def work_out(database: Database, cluster_id: str, *, turns: Turns = TURNS) -> Forecast | None:
     """Work out the forecast of a cluster once; return None if there is nothing to do.
 
-    Jobs that have none get a first one from FIRST_DRAWS. `turns`: whom it waits for before every
-    round of a draw.
+    Jobs that have none, or none of the last hour, get a first one before; those that come meanwhile
+    get theirs between two rounds of a draw. `turns`: whom it waits for before every round.
     """
     claim = _claim(database, cluster_id)
     if claim is None:
@@ -158,14 +161,15 @@ def work_out(database: Database, cluster_id: str, *, turns: Turns = TURNS) -> Fo
     begun = time.thread_time()
     values: dict[str, object] = {"detail": None}
     found, reading, present = None, None, None
-    look = _looking(begun, turns)
+    first = FirstForecasts(database, ROWS, claim, _looking(begun, turns))
     try:
         with ROWS.working_on(database, claim), turns.forecast():
-            reading, without = _read(database, cluster_id)
+            reading, wanted = _read(database, cluster_id)
             if reading is not None:
                 values["round_number"] = reading.round_number
                 present = reading.present()
-                _make_first(database, claim, reading, present, without, look, begun=begun)
+                first.make(reading, present, wanted, begun=begun)
+                look = _looking(begun, turns, first)
                 found = _worked_out_or_renewed(database, claim, reading, present, look, turns)
     except OutOfTime:
         values["detail"] = _too_long(present)
@@ -197,8 +201,9 @@ def _worked_out_or_renewed(
         found = first_forecast(reading, present, _looking(time.thread_time(), turns))
         with database.session_scope() as session:
             if ROWS.beat(session, claim):
-                number = reading.round_number
-                keep_first(session, claim.key, found, round_number=number, renews=True)
+                old = jobs_without_recent(session, claim.key, found.now)
+                jobs = old | jobs_of_few_draws(session, claim.key)
+                keep_first(session, claim.key, found, jobs, round_number=reading.round_number)
         raise
 
 
@@ -210,10 +215,10 @@ def _of_new_jobs(database: Database, due: Due, *, turns: Turns = TURNS) -> None:
     begun = time.thread_time()
     try:
         with ROWS.working_on(database, claim), turns.forecast():
-            reading, without = _read(database, due.cluster_id)
+            reading, wanted = _read(database, due.cluster_id, renews=False)
             if reading is not None:
-                look, present = _looking(begun, turns), reading.present()
-                _make_first(database, claim, reading, present, without, look, begun=begun)
+                first = FirstForecasts(database, ROWS, claim, _looking(begun, turns))
+                first.make(reading, reading.present(), wanted, begun=begun)
     except OutOfTime:
         log.info("the new jobs of cluster %s have no first forecast in time", due.cluster_id)
     except Exception:
@@ -223,27 +228,18 @@ def _of_new_jobs(database: Database, due: Due, *, turns: Turns = TURNS) -> None:
             ROWS.give_back(session, claim)
 
 
-def _read(database: Database, cluster_id: str) -> tuple[Reading | None, set[JobId]]:
-    """Return the cluster as it is, and its jobs that have no forecast."""
+def _read(
+    database: Database, cluster_id: str, *, renews: bool = True
+) -> tuple[Reading | None, set[JobId]]:
+    """Return the cluster as it is, and its jobs that have no forecast.
+
+    `renews`: or none of the last hour.
+    """
     with database.session_scope(writes=False) as session:
         reading = read(session, session.get_one(Cluster, cluster_id))
-        return reading, jobs_without(session, cluster_id)
-
-
-def first_forecast(reading: Reading, present: Present, look: Callable[[], object]) -> Forecast:
-    """Play a few draws quickly. Raises OutOfTime, and what a policy raises."""
-    begun = time.thread_time()
-    return forecast(
-        present,
-        reading.unknown,
-        fitter=fit_once,
-        draws=FIRST_DRAWS,
-        enough=1,
-        central=False,
-        pacing=quick_pacing_of(present),
-        look=look,
-        has_time=lambda: time.thread_time() - begun < RUN_SECONDS,
-    )
+        if reading is None or not renews:
+            return reading, jobs_without(session, cluster_id)
+        return reading, jobs_without_recent(session, cluster_id, reading.snapshot.now)
 
 
 def worked_out(reading: Reading, present: Present, look: Callable[[], object]) -> Forecast:
@@ -288,11 +284,16 @@ def _queue_again(session: Session, cluster_id: str) -> None:
     )
 
 
-def _looking(begun: float, turns: Turns) -> Callable[[], None]:
+def _looking(begun: float, turns: Turns, first: FirstForecasts | None = None) -> Callable[[], None]:
+    """Return what a draw calls before every round. `first`: attends to jobs that come meanwhile."""
+
     def look() -> None:
         turns.wait()
-        if time.thread_time() - begun > MOST_SECONDS:
+        beside = 0.0 if first is None else first.seconds
+        if time.thread_time() - begun - beside > MOST_SECONDS:
             raise OutOfTime
+        if first is not None:
+            first.attend_to_new_jobs()
 
     return look
 
@@ -300,36 +301,6 @@ def _looking(begun: float, turns: Turns) -> Callable[[], None]:
 def _too_long(present: Present | None) -> str:
     jobs = "its jobs" if present is None else f"its {len(present.job_ids)} jobs"
     return f"To play {jobs} took longer than {MOST_SECONDS:g} CPU s."
-
-
-def _make_first(
-    database: Database,
-    claim: Claim,
-    reading: Reading,
-    present: Present,
-    without: set[JobId],
-    look: Callable[[], object],
-    *,
-    begun: float,
-) -> None:
-    """Make and store first forecasts of these jobs. Raises OutOfTime, and what a policy raises.
-
-    `begun`: the CPU time at which the work on the claim began.
-    """
-    if not without & set(present.job_ids):
-        return
-    try:
-        found = first_forecast(reading, present, look)
-    except Exception:
-        begun -= FAULT_SECONDS
-        raise
-    finally:
-        rest = {"first_at": utc_now(), "first_seconds": time.thread_time() - begun}
-        with database.session_scope() as session:
-            ROWS.beat(session, claim, **rest)
-    with database.session_scope() as session:
-        if ROWS.beat(session, claim):
-            keep_first(session, claim.key, found, round_number=reading.round_number)
 
 
 def _store(
