@@ -1,4 +1,4 @@
-"""What promises were worth: how often what was promised came in time.
+"""What promises were worth: how often what was promised came in time, and how near.
 
 A promise of a quantile counts once that time has come. Then it is decided for every job, whether
 it has ended or not, so that slow jobs count as much as fast ones.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from sqlmodel import Session, col, select
 
@@ -15,11 +16,14 @@ from backend.accounts.identity import Principal
 from backend.clocktime import cluster_seconds, shown_at
 from backend.clusters.models import Cluster
 from backend.forecasts.models import ForecastPromise
+from backend.forecasts.sharpness import Aimed, sharpness_of
 from backend.jobs.models import Job
 from backend.moments import moment_of
 from maat.api.forecasts import CalibrationBinOut, CalibrationOut, PromiseOut
 from maat.vocabulary import JobState, PromiseKind
 
+Quantity = Literal["start", "end"]
+QUANTITIES: tuple[Quantity, ...] = ("start", "end")
 MOST_PROMISES = 2000
 MOST_SHOWN = 500
 _LEFT_OUT = frozenset({JobState.FAILED.value, JobState.CANCELLED.value})
@@ -43,14 +47,13 @@ def calibration_of(
     return CalibrationOut(
         cluster_id=cluster.id,
         jobs=len({one.promise.job_id for one in kept}),
-        bins=[
-            _bin(kept, what, quantile, now) for what in ("start", "end") for quantile in (0.5, 0.9)
-        ],
+        bins=[_bin(kept, what, quantile, now) for what in QUANTITIES for quantile in (0.5, 0.9)],
+        sharpness=[sharpness_of(what, _aimed(kept, what), now) for what in QUANTITIES],
         promises=[_shown(one, cluster) for one in kept if one.end is not None][:MOST_SHOWN],
     )
 
 
-def held(kept: Sequence[Kept], what: str, quantile: float, now: float) -> list[bool]:
+def held(kept: Sequence[Kept], what: Quantity, quantile: float, now: float) -> list[bool]:
     """Return of every promise whose time has come whether it was held."""
     found = []
     for one in kept:
@@ -61,6 +64,16 @@ def held(kept: Sequence[Kept], what: str, quantile: float, now: float) -> list[b
     return found
 
 
+def _aimed(kept: Sequence[Kept], what: Quantity) -> list[Aimed]:
+    return [
+        Aimed(one.promise.start_p50, one.promise.start_p90, one.start)
+        if what == "start"
+        else Aimed(one.promise.end_p50, one.promise.end_p90, one.end)
+        for one in kept
+        if _concerns(one, what)
+    ]
+
+
 def _concerns(one: Kept, what: str) -> bool:
     """Whether a promise tells of a start: not if the job had begun, whether it held GPUs or not."""
     if what == "end":
@@ -69,10 +82,10 @@ def _concerns(one: Kept, what: str) -> bool:
     return not one.promise.holds_gpus and not began_before
 
 
-def _bin(kept: Sequence[Kept], what: str, quantile: float, now: float) -> CalibrationBinOut:
+def _bin(kept: Sequence[Kept], what: Quantity, quantile: float, now: float) -> CalibrationBinOut:
     found = held(kept, what, quantile, now)
     return CalibrationBinOut(
-        quantity="start" if what == "start" else "end",
+        quantity=what,
         quantile=quantile,
         promises=len(found),
         held=sum(found) / len(found) if found else None,

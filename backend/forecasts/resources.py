@@ -22,6 +22,7 @@ from maat.api.forecasts import (
     QuantilesOut,
     SideOut,
     SlowedOut,
+    is_first_guess,
     late_quantile,
 )
 from maat.scheduling.explain import ReasonCode
@@ -129,14 +130,16 @@ def _quantiles(
 
 def sentence_of(times: ForecastTimes, draws: int) -> str:
     """Return start and end in words."""
-    late = late_quantile(draws)
-    end = _about("Ends" if times["start"] is None else "It ends", times["end"], late)
-    return end if times["start"] is None else f"{_about('Starts', times['start'], late)} {end}"
+    end = _about("Ends" if times["start"] is None else "It ends", times["end"], draws)
+    return end if times["start"] is None else f"{_about('Starts', times['start'], draws)} {end}"
 
 
-def _about(verb: str, when: QuantilesOut, late_name: str) -> str:
+def _about(verb: str, when: QuantilesOut, draws: int) -> str:
     if when["p50_at"] is None:
         return f"{verb} later than in 14 days, or never."
+    if is_first_guess(draws):
+        return f"{verb} about {_clock(when['p50_at'])} (a first guess, of one draw)."
+    late_name = late_quantile(draws)
     late = (
         f"no {late_name} within 14 days"
         if when["p90_at"] is None

@@ -15,6 +15,7 @@ from maat.api.forecasts import (
     QuantilesOut,
     SlowedOut,
     grounds_in_words,
+    is_first_guess,
     late_quantile,
 )
 from maat.vocabulary import ForecastBasis
@@ -29,11 +30,14 @@ P90 = "P90"
 def about(times: QuantilesOut, draws: int) -> str:
     """`about 20 Nov 14:20 (by 15:05 at P90)`: the day once, if it is the same.
 
-    Of fewer than nine draws, the second time is less than a P90, and named what it is.
+    Of fewer than nine draws, the second time is less than a P90, and named what it is; one draw is
+    a first guess.
     """
     early, late = parse_time(times["p50_at"]), parse_time(times["p90_at"])
     if early is None:
         return LATER
+    if is_first_guess(draws):
+        return f"about {short_time(times['p50_at'])} (a first guess)"
     by = LATER if late is None else f"by {short_time(times['p90_at'], beside=times['p50_at'])}"
     return f"about {short_time(times['p50_at'])} ({by} at {late_quantile(draws)})"
 

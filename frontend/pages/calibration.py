@@ -30,11 +30,11 @@ from frontend.figures.calibration import (
     promised_figure,
     reliability_figure,
 )
-from frontend.formatting import percent, plural
+from frontend.formatting import duration, percent, plural
 from frontend.loading import failed_figure
 from frontend.routing import QueryValue
 from frontend.shell import NO_CLUSTER
-from maat.api.forecasts import CalibrationBinOut, CalibrationOut
+from maat.api.forecasts import CalibrationBinOut, CalibrationOut, SharpnessOut
 
 REFRESH_MILLISECONDS = 15_000
 HEIGHT = 340
@@ -63,7 +63,12 @@ def layout(**_query: QueryValue) -> html.Div:
         card(
             "By quantile",
             scrolls("calibration-bins", skeleton(120), label="Promises by quantile"),
-            className="span-12",
+            className="span-6",
+        ),
+        card(
+            "How near they came",
+            scrolls("calibration-near", skeleton(120), label="How near promises came"),
+            className="span-6",
         ),
     ]
     return html.Div(
@@ -95,6 +100,7 @@ def register(app: Dash, api: Api) -> None:
             "held": Output("calibration-held", "figure"),
             "ends": Output("calibration-ends", "figure"),
             "bins": Output("calibration-bins", "children"),
+            "near": Output("calibration-near", "children"),
         },
         inputs={
             "_often": Input("calibration-refresh", "n_intervals"),
@@ -114,19 +120,27 @@ async def show(api: Api, *, _often: object, cluster_id: str | None, scheme: str 
             found = await maat.calibration(cluster=cluster_id)
     except Failure as error:
         failed = failed_figure(scheme, height=HEIGHT)(error)
-        return {"verdict": "", "held": failed, "ends": failed, "bins": error_state(error)}
+        return {
+            "verdict": "",
+            "held": failed,
+            "ends": failed,
+            "bins": error_state(error),
+            "near": error_state(error),
+        }
     return {
         "verdict": verdict(found["bins"]),
         "held": reliability_figure(found["bins"], scheme=scheme, height=HEIGHT),
         "ends": promised_figure(found["promises"], scheme=scheme, height=HEIGHT),
         "bins": bins_table(found),
+        "near": near_table(found["sharpness"]),
     }
 
 
 def _nothing(scheme: str) -> Changes:
     words = "Its promises show here."
     drawn = empty_figure(scheme, NO_CLUSTER_YET, words, height=HEIGHT)
-    return {"verdict": "", "held": drawn, "ends": drawn, "bins": without_cluster(words)}
+    bins = without_cluster(words)
+    return {"verdict": "", "held": drawn, "ends": drawn, "bins": bins, "near": ""}
 
 
 def verdict(bins: Sequence[CalibrationBinOut]) -> str:
@@ -154,6 +168,38 @@ def bins_table(found: CalibrationOut) -> Component:
             html.Table([html.Thead(head), html.Tbody(rows)], className="plain-table"),
             html.Div(note, className="hint"),
         ]
+    )
+
+
+def near_table(sharpness: Sequence[SharpnessOut]) -> Component:
+    """How near the P50 came, before or after, and how far P90 is from it."""
+    if not any(one["promises"] for one in sharpness):
+        return html.Div(NONE_DUE, className="hint")
+    names = ("P50 of", "Known", "Within 1 min", "Within 10 min", "Median error", "P50 to P90")
+    sides = ("", *("number" for _ in names[1:]))
+    head = html.Tr([html.Th(name, className=side) for name, side in zip(names, sides, strict=True)])
+    rows = [
+        html.Tr(
+            [html.Td(cell, className=side) for cell, side in zip(_near(one), sides, strict=True)]
+        )
+        for one in sharpness
+    ]
+    return html.Div(
+        [
+            html.Table([html.Thead(head), html.Tbody(rows)], className="plain-table"),
+            html.Div("Minutes of cluster time. P50 to P90: the median width.", className="hint"),
+        ]
+    )
+
+
+def _near(one: SharpnessOut) -> tuple[str, ...]:
+    return (
+        f"{one['quantity']} of a job",
+        str(one["promises"]),
+        percent(one["within_1_minute"]),
+        percent(one["within_10_minutes"]),
+        duration(one["median_error_seconds"]),
+        duration(one["median_width_seconds"]),
     )
 
 

@@ -34,6 +34,11 @@ def late_quantile(draws: int) -> str:
     return f"P{100 * p90_probability(draws):.0f}"
 
 
+def is_first_guess(draws: int) -> bool:
+    """Return whether a time is that of one draw: it says nothing of how late it may get."""
+    return draws == 1
+
+
 def grounds_in_words(basis: ForecastBasis, precedents: int) -> str:
     """Return a sentence that says what the end of a job rests on."""
     jobs = "1 job" if precedents == 1 else f"{precedents} jobs"
@@ -143,7 +148,8 @@ class ForecastTimes(TypedDict):
 class JobTimesOut(TypedDict):
     """When a job starts and ends, as of the last forecast that has it. `start`, `basis`: as above.
 
-    `draws`: on how many it rests; of fewer than nine, P90 is held less often.
+    `draws`: on how many it rests; of fewer than nine, P90 is held less often. Of one it is a first
+    guess, and P90 says no more than P50.
     """
 
     made_at: Timestamp
@@ -159,7 +165,8 @@ class JobForecastOut(TypedDict):
 
     `state`: `made`, or why there is none: the job has `ended`, is `paused`, its end is `not-known`,
     or the forecast is `coming`. `sentence` says the same, and what is under way; `since`: since
-    when, in wall time. `draws`: of fewer than nine, P90 is held with probability n / (n + 1).
+    when, in wall time. `draws`: of n < 9, P90 is held with probability n / (n + 1); one is a first
+    guess.
     """
 
     job_id: str
@@ -244,6 +251,22 @@ class CalibrationBinOut(TypedDict):
     held: float | None
 
 
+class SharpnessOut(TypedDict):
+    """How near promises of one quantity came to what happened, before or after it, in cluster time.
+
+    `promises`: of which that is known by now. `within_1_minute`, `within_10_minutes`: the shares
+    whose P50 was so near. `median_error_seconds`: of the P50, of those that happened.
+    `median_width_seconds`: from P50 to P90. Null: of no promise.
+    """
+
+    quantity: Literal["start", "end"]
+    promises: int
+    within_1_minute: float | None
+    within_10_minutes: float | None
+    median_error_seconds: float | None
+    median_width_seconds: float | None
+
+
 class PromiseOut(TypedDict):
     """A promise beside what happened. Seconds count from the promise; null: not known."""
 
@@ -259,9 +282,13 @@ class PromiseOut(TypedDict):
 
 
 class CalibrationOut(TypedDict):
-    """What promises were worth: of the jobs that ended last, and that the reader may see."""
+    """What promises were worth: of the jobs that ended last, and that the reader may see.
+
+    `bins`: whether they were held as often as they said; `sharpness`: how near they were.
+    """
 
     cluster_id: str
     jobs: int
     bins: list[CalibrationBinOut]
+    sharpness: list[SharpnessOut]
     promises: list[PromiseOut]

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 MOST_SLOWED = 10
 _SIDES = ("", "jobs", "mean start", "mean end", "last end", "later than 14 days")
+_NEAR = ("P50 of", "known", "within 1 min", "within 10 min", "median error", "median P90 - P50")
 _SLOWED = ("job", "ends later by", "at {}", "in draws")
 
 
@@ -90,7 +91,7 @@ def calibration(
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
-    """Show what forecasts were worth: how often what was promised came in time."""
+    """Show what forecasts were worth: how often what was promised came in time, and how near."""
     with client_of(url) as maat:
         found = maat.calibration(cluster=cluster, kind=None if kind is None else kind.value)
     show(found, as_json, "\n".join(calibration_lines(found)))
@@ -164,7 +165,7 @@ def job_lines(found: JobForecastOut) -> list[str]:
         lines += [
             _grounds(found["times"]),
             *_allocations(found["times"]),
-            f"From {found['draws']} draws, {found['made_at']}.",
+            f"From {found['draws']} draw{'' if found['draws'] == 1 else 's'}, {found['made_at']}.",
         ]
     return lines
 
@@ -191,17 +192,36 @@ def answer_lines(found: ForecastOut) -> list[str]:
 
 
 def calibration_lines(found: CalibrationOut) -> list[str]:
-    """Return the shares of promises that were held, as a table."""
+    """Return the shares of promises that were held, and how near they came, as tables."""
     rows = [
         (
             one["quantity"],
             f"P{one['quantile'] * 100:.0f}",
             str(one["promises"]),
-            "-" if one["held"] is None else f"{100 * one['held']:.0f} %",
+            _share(one["held"]),
         )
         for one in found["bins"]
     ]
-    return [table_of(("promise", "quantile", "come due", "held"), rows)]
+    near = [
+        (
+            one["quantity"],
+            str(one["promises"]),
+            _share(one["within_1_minute"]),
+            _share(one["within_10_minutes"]),
+            _mean(one["median_error_seconds"]),
+            _mean(one["median_width_seconds"]),
+        )
+        for one in found["sharpness"]
+    ]
+    return [
+        table_of(("promise", "quantile", "come due", "held"), rows),
+        "",
+        table_of(_NEAR, near),
+    ]
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.0f} %"
 
 
 def _times_lines(times: ForecastTimes, draws: int) -> list[str]:
@@ -220,9 +240,11 @@ def _grounds(times: ForecastTimes) -> str:
 
 
 def _when(quantiles: QuantilesOut, draws: int) -> str:
-    from maat.api.forecasts import p90_probability
+    from maat.api.forecasts import is_first_guess, p90_probability
 
     p50, p90 = (_duration(quantiles["p50_seconds"]), _duration(quantiles["p90_seconds"]))
+    if is_first_guess(draws):
+        return f"in about {p50} (a first guess)"
     return f"in about {p50}, with probability {p90_probability(draws):.2g} in at most {p90}"
 
 

@@ -15,6 +15,7 @@ from backend.clocktime import utc_now
 from backend.database import Database
 from backend.forecasts import interest
 from backend.forecasts.calibration import Kept, held
+from backend.forecasts.sharpness import Aimed, sharpness_of
 from backend.models import (
     Cluster,
     ClusterForecast,
@@ -509,5 +510,45 @@ def test_the_calibration_counts_the_jobs_that_one_may_see(
         ("end", 0.9): 1.0,
     }
     assert [one["end_seconds"] for one in found["promises"]] == [450.0]
+    near = {one.pop("quantity"): one for one in found["sharpness"]}
+    assert near["end"]["promises"] == 1
+    assert near["end"]["within_10_minutes"] == 1.0
     assert visitor.get("/api/v1/calibration").json()["jobs"] == 0
     assert client.get("/api/v1/calibration?kind=hourly").json()["jobs"] == 0
+
+
+def test_how_near_a_promise_came_is_known_once_it_cannot_get_nearer() -> None:
+    aimed = [
+        Aimed(p50=1000.0, p90=2200.0, actual=1050.0),
+        Aimed(p50=1000.0, p90=1600.0, actual=500.0),
+        Aimed(p50=1000.0, p90=None, actual=None),  # over by more than a minute
+        Aimed(p50=2000.0, p90=None, actual=None),
+        Aimed(p50=None, p90=None, actual=1500.0),
+        Aimed(p50=None, p90=None, actual=None),
+    ]
+
+    found = sharpness_of("end", aimed, now=1100.0)
+
+    assert found == {
+        "quantity": "end",
+        "promises": 3,
+        "within_1_minute": 0.25,
+        "within_10_minutes": pytest.approx(2 / 3),
+        "median_error_seconds": 275.0,
+        "median_width_seconds": 900.0,
+    }
+    assert sharpness_of("start", [], now=0.0)["within_1_minute"] is None
+
+
+def test_a_forecast_of_one_draw_is_called_a_first_guess(
+    client: TestClient, database: Database
+) -> None:
+    job = submit(client)
+    with database.session_scope() as session:
+        keep_forecast(session, job["id"], draws=1, start_p90=700.0, end_p90=4300.0)
+
+    found = client.get(f"/api/v1/jobs/{job['id']}/forecast").json()
+
+    assert found["draws"] == 1
+    assert found["sentence"].count("(a first guess, of one draw)") == 2
+    assert "P50" not in found["sentence"]

@@ -145,3 +145,10 @@ def test_the_calibration_is_a_table(run: Run, maat: Client, app: FastAPI) -> Non
     assert "come due" in shown
     (row,) = [line for line in shown.splitlines() if line.startswith("end") and "P90" in line]
     assert row.split()[2] == "1"
+    (near,) = [
+        line
+        for line in shown.splitlines()
+        if line.startswith("end") and "P90" not in line and "P50" not in line
+    ]
+    assert near.split()[1] == "1"
+    assert "within 10 min" in shown

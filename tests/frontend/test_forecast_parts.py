@@ -14,7 +14,7 @@ from frontend.components.forecast import (
     words,
 )
 from frontend.figures.calibration import promised_figure, reliability_figure
-from frontend.pages.calibration import bins_table
+from frontend.pages.calibration import bins_table, near_table
 from frontend.pages.calibration import show as show_calibration
 from frontend.pages.calibration import verdict as calibration_verdict
 from frontend.pages.job.forecast import parts_of as job_parts
@@ -46,6 +46,7 @@ def times(start: Any = None) -> Any:
 def test_a_time_names_its_day_once() -> None:
     assert about(when(EARLY, LATE), 9) == "about 20 Nov 14:20 (by 15:05 at P90)"
     assert about(when(EARLY, LATE), 3) == "about 20 Nov 14:20 (by 15:05 at P75)"
+    assert about(when(EARLY, EARLY), 1) == "about 20 Nov 14:20 (a first guess)"
     assert about(when(EARLY, NEXT_DAY), 29) == "about 20 Nov 14:20 (by 21 Nov 01:00 at P90)"
     assert about(when(EARLY, None), 9) == "about 20 Nov 14:20 (later than in 14 days at P90)"
     assert about(when(None, None), 9) == "later than in 14 days"
@@ -154,6 +155,22 @@ def test_calibration_without_a_promise_that_has_come_due_says_when_and_leads_to_
     assert "href='/jobs'" in shown
     found = {"bins": [none, due]}
     assert "90 %" in str(bins_table(found))
+
+
+def test_how_near_promises_came_is_a_table() -> None:
+    near: Any = {
+        "quantity": "start",
+        "promises": 40,
+        "within_1_minute": 0.25,
+        "within_10_minutes": 0.8,
+        "median_error_seconds": 240.0,
+        "median_width_seconds": None,
+    }
+    shown = str(near_table([near]))
+
+    for cell in ("start of a job", "'40'", "25 %", "80 %", "4 min", "–"):
+        assert cell in shown
+    assert "No forecast has come due yet" in str(near_table([{**near, "promises": 0}]))
 
 
 def test_figures_of_calibration_have_an_empty_state_and_draw_what_is_known() -> None:
