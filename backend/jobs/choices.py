@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from maat.api.job_answers import ChoiceOut, ConfigurationOut, MoveOut
-from maat.scheduling.choice import Choice, Option, choice_of
+from maat.scheduling.choice import Choice, Measured, Option, choice_of
 
 
-def choice_out(evidence: Mapping[str, Any]) -> ChoiceOut | None:
-    """Return what the evidence of a grant says; None if it names no GPUs."""
-    choice = choice_of(evidence)
+def choice_out(evidence: Mapping[str, Any], measured: Measured | None = None) -> ChoiceOut | None:
+    """Return what the evidence of a grant says; None if it names no GPUs.
+
+    `measured`: of the job, beside what the round believed.
+    """
+    choice = choice_of(evidence, measured)
     if choice is None:
         return None
     return ChoiceOut(
@@ -33,6 +36,7 @@ def _configuration(choice: Choice, option: Option, *, move: bool) -> Configurati
         gpu_type=option.gpu_type,
         gpu_count=option.gpu_count,
         goodput=option.goodput,
+        measured_goodput=option.measured,
         value=option.value,
         price=option.price,
         limit=option.limit,
@@ -42,12 +46,13 @@ def _configuration(choice: Choice, option: Option, *, move: bool) -> Configurati
 
 
 def _move(choice: Choice, option: Option) -> MoveOut | None:
-    seconds, goodput = choice.restart_seconds, choice.chosen.goodput
+    seconds = choice.restart_seconds
+    goodput = choice.chosen.goodput if choice.now is None else choice.now
     if seconds is None:
         return None
     return MoveOut(
         restart_seconds=seconds,
         samples_not_trained=None if goodput is None else goodput * seconds,
-        pays_after_seconds=option.pays_after_seconds,
+        pays_after_seconds=choice.pays_after_seconds(option),
         remaining_seconds=choice.remaining_seconds,
     )

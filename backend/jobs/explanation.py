@@ -22,6 +22,7 @@ from backend.rounds.repository import round_before
 from backend.sight import Sight, jobs_named_in, sight_of
 from maat.api.job_answers import ExplanationOut, QueueOut, ReasonOut, Remedy
 from maat.api.job_words import FOLLOWS
+from maat.scheduling.choice import Measured
 from maat.scheduling.explain import ReasonCode, sentence_of
 from maat.vocabulary import JobState
 
@@ -69,6 +70,7 @@ def explain(
     paused: bool = False,
     starts_late: bool = False,
     queue: QueueOut | None = None,
+    measured: Measured | None = None,
 ) -> ExplanationOut:
     """Explain a job's allocation.
 
@@ -78,7 +80,7 @@ def explain(
     job is tried again. `needs`: the jobs that it waits for; `held`: those that keep it waiting,
     also through others, until a person acts. `paused`: whether its cluster makes no rounds.
     `starts_late`: whether its forecast has no start within the horizon. `queue`: its place among
-    the jobs that wait.
+    the jobs that wait. `measured`: what it has shown, beside what rounds believed of it.
     """
     reason = show_reason(job, sight) if failure is None else _failed(job, failure)
     if reason["code"] == ReasonCode.NOT_YET_CONSIDERED and _open(needs):
@@ -105,7 +107,7 @@ def explain(
         reasons=[reason, *([] if has_ended else _also(job, sight, reason, needs))],
         waited=last if has_ended and not has_gpus else _kept_wait(job, sight) or waited_for,
         ran=last if has_ended and has_gpus else None,
-        choice=choice_out(last["evidence"]) if has_gpus else None,
+        choice=choice_out(last["evidence"], measured) if has_gpus else None,
         queue=queue,
         remedies=offered,
         as_of_round=job.as_of_round,

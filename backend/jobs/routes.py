@@ -42,7 +42,7 @@ from backend.jobs.service import (
     first_cluster,
     store_jobs,
 )
-from backend.jobs.spans import span_before, timeline_of
+from backend.jobs.spans import measured_of, span_before, timeline_of
 from backend.pagination import PageAsked, Skip
 from backend.secret_key import secret_key
 from backend.web.bodies import BATCH_BYTES, JOB_BYTES, takes_bytes
@@ -376,6 +376,7 @@ def read_explanation(
         paused=cluster.paused,
         starts_late=starts_late(session, job.id),
         queue=place_if_waiting(session, job),
+        measured=measured_of(session, job),
     )
     may = permitted(principal, job, explained["remedies"], others=held)
     return ExplanationOut({**explained, "remedies": may})

@@ -15,11 +15,10 @@ from backend.clusters.models import Cluster
 from backend.jobs.models import BatchChange, Job, JobAllocation
 from backend.rounds.models import Round
 from maat.api.job_answers import AllocationSpanOut, MoveWorthOut
+from maat.scheduling.choice import Measured, Place
 from maat.scheduling.move_worth import BatchPace, MoveWorth, move_worth
 
 MOST_COMPARED = 200  # newest spans of a job that say what was measured where
-Place = tuple[str, int]
-"""A GPU type, and how many GPUs of it."""
 
 
 @dataclass(frozen=True)
@@ -145,10 +144,15 @@ def span_before(session: Session, span: JobAllocation) -> JobAllocation | None:
     return session.exec(mine.order_by(col(JobAllocation.id).desc()).limit(1)).first()
 
 
-def newest_spans(session: Session, job_id: str) -> Sequence[JobAllocation]:
-    """Return the newest spans of a job, at most MOST_COMPARED."""
-    mine = select(JobAllocation).where(JobAllocation.job_id == job_id)
-    return session.exec(mine.order_by(col(JobAllocation.id).desc()).limit(MOST_COMPARED)).all()
+def measured_of(session: Session, job: Job) -> Measured:
+    """Return what was measured of a job on the GPUs that it had, and what it does now."""
+    mine = select(JobAllocation).where(JobAllocation.job_id == job.id)
+    newest = session.exec(mine.order_by(col(JobAllocation.id).desc()).limit(MOST_COMPARED)).all()
+    return Measured(
+        timeline_of(session, job).measured(newest),
+        job.goodput,
+        None if job.batch is None else job.batch["total_batch_size"],
+    )
 
 
 def _move_out(move: MoveWorth) -> MoveWorthOut:

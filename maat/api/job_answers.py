@@ -313,7 +313,15 @@ class ConfigurationOut(TypedDict):
 
     gpu_type: str
     gpu_count: int
-    goodput: Annotated[float | None, Field(description="Effective samples per second.")]
+    goodput: Annotated[
+        float | None, Field(description="Effective samples per second, as the round believed.")
+    ]
+    measured_goodput: Annotated[
+        float | None,
+        Field(
+            description="As measured on such GPUs, at the same noise scale; null where none was."
+        ),
+    ]
     value: float | None
     price: float | None
     limit: str | None
@@ -332,7 +340,11 @@ class MoveOut(TypedDict):
         float | None, Field(description="Effective samples that the restart costs, now.")
     ]
     pays_after_seconds: Annotated[
-        float | None, Field(description="From its begin; null if it never pays.")
+        float | None,
+        Field(
+            description="From its begin; null if it never pays. By what was measured on both, if "
+            "it was; else as the round believed."
+        ),
     ]
     remaining_seconds: Annotated[
         float | None, Field(description="Of the job, without the move; null if not known.")

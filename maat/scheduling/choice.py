@@ -6,9 +6,30 @@ goodput.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
+
+from maat.scheduling.move_worth import BatchPace, measured_goodput
+from maat.scheduling.moving import pays_after
+
+NOTABLE = 0.1
+"""Relative difference between a believed and a measured goodput from which both are told."""
+
+Place = tuple[str, int]
+"""A GPU type, and how many GPUs of it."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured of a job: `paces` by place, and what it does now on the GPUs it holds.
+
+    `goodput`: effective samples/s; `batch_size`: in all, samples. None where nothing is known.
+    """
+
+    paces: Mapping[Place, Sequence[BatchPace]] = field(default_factory=dict)
+    goodput: float | None = None
+    batch_size: int | None = None
 
 
 @dataclass(frozen=True)
@@ -17,7 +38,8 @@ class Option:
 
     `value`, `price`: in the policy's objective, of the job and of the GPUs. `limit`: what kept the
     job from it. `free_gpus`: of its type after the round. `pays_after_seconds`: of a move to it
-    from what the job has; None if it never pays, or nothing is known of its pace (`compared`).
+    from what the job has, as believed; None if it never pays, or nothing is known of its pace
+    (`compared`). `measured`: goodput that was measured there, at the noise scale of the round.
     """
 
     gpu_type: str
@@ -29,17 +51,25 @@ class Option:
     free_gpus: int | None
     pays_after_seconds: float | None
     compared: bool
+    measured: float | None = None
 
     @property
     def name(self) -> str:
         return f"{self.gpu_count} {self.gpu_type}"
+
+    @property
+    def differs(self) -> bool:
+        """Whether what was measured there is notably more or less than what is believed."""
+        return _differ(self.goodput, self.measured)
 
 
 @dataclass(frozen=True)
 class Choice:
     """What a job has, the next best, and the best if it were alone; None where not known.
 
-    `restart_seconds`: of one move. `remaining_seconds`: at the present goodput. `by_request`: the
+    `restart_seconds`: of one move. `remaining_seconds`: at the goodput `now`, or else as believed.
+    `now`: what it does, in effective samples/s; `batch_size`: with which it does that, and
+    `best_batch_size`: for which the round believed its goodput, in samples. `by_request`: the
     policy gives jobs the counts that they ask for. `weight`: of the job, where the policy weighed
     it and it is not 1.
     """
@@ -51,11 +81,14 @@ class Choice:
     remaining_seconds: float | None
     by_request: bool
     weight: float | None
+    now: float | None = None
+    batch_size: int | None = None
+    best_batch_size: int | None = None
 
     @property
     def sentences(self) -> list[str]:
-        """Say why it has this, what came second, and what a move would bring."""
-        told = [self._why(), self._weighed(), self._second(), self._by_itself()]
+        """Say why it has this, what it does there, what came second, what a move would bring."""
+        told = [self._why(), self._does(), self._weighed(), self._second(), self._by_itself()]
         targets = {option.name: option for option in (self.runner_up, self.alone) if option}
         told += [self._move(option) for option in targets.values() if option.name != self.name]
         return [sentence for sentence in told if sentence]
@@ -73,6 +106,43 @@ class Choice:
         if self.by_request:
             return f"It has {self.name}: the policy gives jobs as many GPUs as they ask for."
         return f"It has {self.name}."
+
+    def pays_after_seconds(self, other: Option) -> float | None:
+        """Return when a move to another configuration would have paid; None if never.
+
+        By what was measured on both, if it was; what is believed of one and measured on the other
+        cannot be compared.
+        """
+        here, there = self.chosen.measured, other.measured
+        if here and there is not None and self.restart_seconds is not None:
+            return pays_after(here, there, self.restart_seconds)
+        return other.pays_after_seconds
+
+    def is_measured(self, other: Option) -> bool:
+        """Whether a move to another configuration is told by what was measured on both."""
+        return bool(self.chosen.measured) and other.measured is not None
+
+    def _does(self) -> str:
+        """Say by how much what it does differs from what the round believed, and why."""
+        believed, now = self.chosen.goodput, self.now
+        if believed is None or now is None or not _differ(believed, now):
+            return ""
+        return (
+            f"It does {_rate(now)} effective samples/s there now; the round believed "
+            f"{_rate(believed)}{self._why_it_differs()}."
+        )
+
+    def _why_it_differs(self) -> str:
+        runs, best = self.batch_size, self.best_batch_size
+        if _differ(best, runs):
+            return (
+                f", at its best batch size of {_count(best)} samples: it runs {_count(runs)} until "
+                "its agent chooses again"
+            )
+        return (
+            ": what is believed counts steps alone, by a model of their times, and not what comes "
+            "between them (data, checkpoints, other jobs on its nodes)"
+        )
 
     def _weighed(self) -> str:
         return "" if self.weight is None else f"By its weight it counts as {self.weight:g} jobs."
@@ -121,33 +191,58 @@ class Choice:
         if not other.compared or self.restart_seconds is None:
             return ""
         cost = f"Moving to {other.name} would cost a restart of {_time(self.restart_seconds)}"
-        if other.pays_after_seconds is None:
-            return f"{cost} and never pay: it would be no faster there."
-        pays = f"would pay after {_time(other.pays_after_seconds)}"
+        after, how = self.pays_after_seconds(other), self._by_what(other)
+        if after is None:
+            return f"{cost} and never pay: it would be no faster there{how}."
+        pays = f"would pay after {_time(after)}"
         if self.remaining_seconds is None:
-            return f"{cost}; it {pays}."
-        left = f"by its model it has {_time(self.remaining_seconds)} left"
-        joint = "but " if other.pays_after_seconds > self.remaining_seconds else ""
-        return f"{cost}; it {pays}, {joint}{left}."
+            return f"{cost}; it {pays}{how}."
+        source = "by its model" if self.now is None else "at its present pace"
+        left = f"{source} it has {_time(self.remaining_seconds)} left"
+        joint = "but " if after > self.remaining_seconds else ""
+        return f"{cost}; it {pays}{how}, {joint}{left}."
+
+    def _by_what(self, other: Option) -> str:
+        """`(measured: 9 684 there, 4 842 here; the round believed 4 439 there)`."""
+        if not self.is_measured(other):
+            return ""
+        figures = f"{_rate(other.measured)} there, {_rate(self.chosen.measured)} here"
+        beliefs = f"; the round believed {_rate(other.goodput)} there" if other.differs else ""
+        return f" (measured, in effective samples/s: {figures}{beliefs})"
 
 
-def choice_of(evidence: Mapping[str, Any]) -> Choice | None:
-    """Return what the evidence of a grant says of the choice; None if it names no GPUs."""
-    chosen = _option(evidence, "")
+def choice_of(evidence: Mapping[str, Any], measured: Measured | None = None) -> Choice | None:
+    """Return what the evidence of a grant says of the choice; None if it names no GPUs.
+
+    `measured`: of the job, beside what the round believed.
+    """
+    known = Measured() if measured is None else measured
+    chosen = _option(evidence, "", known)
     if chosen is None:
         return None
     return Choice(
         chosen,
-        _option(evidence, "runner_up_"),
-        _option(evidence, "alone_"),
+        _option(evidence, "runner_up_", known),
+        _option(evidence, "alone_", known),
         evidence.get("restart_seconds"),
-        evidence.get("remaining_seconds"),
+        _remaining_seconds(evidence, known),
         bool(evidence.get("by_request")),
         evidence.get("weight"),
+        known.goodput,
+        known.batch_size,
+        evidence.get("best_batch_size"),
     )
 
 
-def _option(evidence: Mapping[str, Any], prefix: str) -> Option | None:
+def _remaining_seconds(evidence: Mapping[str, Any], known: Measured) -> float | None:
+    """Return the seconds left at what the job does now, or else as the round believed."""
+    left, believed = evidence.get("remaining_seconds"), evidence.get("goodput_samples_per_second")
+    if left is None or not believed or not known.goodput:
+        return left
+    return float(left * believed / known.goodput)
+
+
+def _option(evidence: Mapping[str, Any], prefix: str, known: Measured) -> Option | None:
     gpu_type, gpu_count = evidence.get(f"{prefix}gpu_type"), evidence.get(f"{prefix}gpu_count")
     if not isinstance(gpu_type, str) or not isinstance(gpu_count, int):
         return None
@@ -161,7 +256,22 @@ def _option(evidence: Mapping[str, Any], prefix: str) -> Option | None:
         evidence.get(f"{prefix}free_gpus"),
         evidence.get(f"{prefix}pays_after_seconds"),
         f"{prefix}pays_after_seconds" in evidence,
+        _measured(evidence, known.paces.get((gpu_type, gpu_count), ())),
     )
+
+
+def _measured(evidence: Mapping[str, Any], paces: Sequence[BatchPace]) -> float | None:
+    """Return the goodput of these paces at the noise scale of the round that gave the evidence."""
+    phi, initial = evidence.get("noise_scale"), evidence.get("initial_batch_size")
+    if phi is None or initial is None:
+        return None
+    return measured_goodput(paces, noise_scale=phi, initial_batch_size=initial)
+
+
+def _differ(believed: float | None, measured: float | None) -> bool:
+    if not believed or measured is None:
+        return False
+    return abs(measured / believed - 1.0) > NOTABLE
 
 
 def _costs(option: Option) -> float:
@@ -182,3 +292,13 @@ def _time(seconds: float) -> str:
     if seconds < 172_800:
         return f"{seconds / 3600:.1f} h"
     return f"{seconds / 86_400:,.0f} days".replace(",", " ")
+
+
+def _rate(value: float | None) -> str:
+    if value is None:
+        return "unknown"
+    return _count(round(value)) if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _count(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:,.0f}".replace(",", " ")

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from maat.scheduling.job import Job
+from maat.scheduling.matrix import NO_LOSS
 
 Evidence = Mapping[str, float | int | str | None]
 
@@ -23,11 +24,18 @@ of those that it could have if it were alone."""
 def with_moves(job: Job, evidence: Evidence) -> dict[str, float | int | str | None]:
     """Return the evidence of a grant, with what moves to its other configurations cost and bring.
 
-    Adds the restart's seconds and, where paces are known, the seconds left at the present pace, and
-    for each other configuration the seconds after which the move has paid: None if never. A pace is
-    the goodput, or steps per second at one batch size.
+    Adds what measured samples are priced by, phi and M0 of Pollux eq. 6, both in samples (a job
+    with a promised latency has no goodput of samples). Adds the restart's seconds and, where paces
+    are known, the seconds left at the present pace, and for each other configuration the seconds
+    after which the move has paid: None if never. A pace is the goodput, or steps per second at one
+    batch size.
     """
     found = dict(evidence)
+    if job.spec.promised_seconds is None:
+        found |= {
+            "noise_scale": _noise_scale(job),
+            "initial_batch_size": job.spec.initial_batch_size,
+        }
     if not any(f"{other}gpu_type" in evidence for other in OTHERS):
         return found
     found["restart_seconds"] = job.spec.restart_seconds
@@ -43,6 +51,10 @@ def with_moves(job: Job, evidence: Evidence) -> dict[str, float | int | str | No
         if pace and then is not None:
             found[f"{other}pays_after_seconds"] = pays_after(pace, then, job.spec.restart_seconds)
     return found
+
+
+def _noise_scale(job: Job) -> float:
+    return job.belief.noise_scale(job.spec.initial_batch_size) if job.spec.learns else NO_LOSS
 
 
 def pays_after(pace: float, other: float, restart_seconds: float) -> float | None:

@@ -6,11 +6,14 @@ import re
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scheduling.examples import belief, job, round_of, spec
 
-from maat.scheduling.choice import Choice, choice_of
+from maat.scheduling.choice import Choice, Measured, choice_of
 from maat.scheduling.job import UNKNOWN_WORK
 from maat.scheduling.loop import plan_round
+from maat.scheduling.move_worth import BatchPace, move_worth
 from maat.scheduling.moving import pays_after, with_moves
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
@@ -102,3 +105,81 @@ def test_optimus_compares_steps_and_pollux_only_what_one_job_could_have() -> Non
 
 def test_evidence_without_gpus_is_no_choice() -> None:
     assert choice_of({"restarting": 1, "preemptible": 1}) is None
+
+
+EVIDENCE = {
+    "gpu_type": "a100",
+    "gpu_count": 1,
+    "goodput_samples_per_second": 4800.0,
+    "noise_scale": 1000.0,
+    "initial_batch_size": 128,
+    "best_batch_size": 2048,
+    "alone_gpu_type": "a100",
+    "alone_gpu_count": 2,
+    "alone_goodput_samples_per_second": 2400.0,
+    "alone_pays_after_seconds": None,
+    "restart_seconds": 50.0,
+    "remaining_seconds": 1000.0,
+}
+
+
+def one_batch(throughput: float) -> list[BatchPace]:
+    return [BatchPace(2048, throughput * 600, 600.0)]
+
+
+def test_what_was_measured_on_both_counts_before_what_is_believed() -> None:
+    """A belief that two GPUs are slower than one, and the samples that say the opposite."""
+    measured = Measured({("a100", 1): one_batch(4842.0), ("a100", 2): one_batch(9684.0)})
+    found = choice_of(EVIDENCE, measured)
+    assert found is not None
+    assert found.alone is not None
+    assert found.pays_after_seconds(found.alone) == pytest.approx(100.0)
+    move = found.sentences[-1]
+    assert "it would pay after 2 min (measured, in effective samples/s: 3 584 there, 1 792" in move
+    assert "the round believed 2 400 there" in move
+    assert "never pay" not in " ".join(found.sentences)
+
+
+@given(st.floats(1.0, 1e5), st.floats(1.0, 1e5), st.floats(0.0, 1e9))
+def test_explanation_and_ledger_give_one_answer(here: float, there: float, phi: float) -> None:
+    """The ledger calls a move to these GPUs no faster, and the explanation that it never pays."""
+    old, new = one_batch(here), one_batch(there)
+    found = choice_of(
+        {**EVIDENCE, "noise_scale": phi}, Measured({("a100", 1): old, ("a100", 2): new})
+    )
+    moved = move_worth(old, new, noise_scale=phi, stood_seconds=50.0, ran_seconds=600.0, lasts=True)
+    assert found is not None
+    assert found.alone is not None
+    explained, needed = found.pays_after_seconds(found.alone), moved.pays_after_seconds
+    if abs(there / here - 1) > 1e-9:
+        assert (explained is None) is (needed is None)
+    if explained is not None and needed is not None:
+        assert explained == pytest.approx(needed + 50.0, rel=1e-3)
+
+
+def test_what_is_measured_of_one_alone_is_not_compared_with_what_is_believed_of_the_other() -> None:
+    found = choice_of(EVIDENCE, Measured({("a100", 2): one_batch(99_999.0)}))
+    assert found is not None
+    assert found.sentences[-1].endswith("and never pay: it would be no faster there.")
+
+
+def test_a_job_that_does_less_than_was_believed_says_both_and_why() -> None:
+    def told(goodput: float, batch: int) -> str:
+        found = choice_of(EVIDENCE, Measured({}, goodput, batch))
+        assert found is not None
+        return " ".join(found.sentences)
+
+    assert "It does 4 000 effective samples/s there now; the round believed 4 800: what is" in told(
+        4000.0, 2048
+    )
+    other = told(2000.0, 128)
+    assert "at its best batch size of 2 048 samples: it runs 128 until its agent chooses" in other
+    assert "believed" not in told(4700.0, 2048)
+
+
+def test_the_time_left_is_told_at_the_pace_that_it_has() -> None:
+    evidence = {**EVIDENCE, "alone_pays_after_seconds": 100.0}
+    found = choice_of(evidence, Measured({}, 2400.0, 2048))
+    assert found is not None
+    assert found.remaining_seconds == 2000.0
+    assert found.sentences[-1].endswith("at its present pace it has 33 min left.")

@@ -7,7 +7,7 @@ from live_samples import make_cluster, spans_of, step_at, submit
 from sqlmodel import select
 
 from backend.database import Database
-from backend.jobs.spans import newest_spans, timeline_of
+from backend.jobs.spans import timeline_of
 from backend.models import BatchChange, Job
 
 
@@ -26,7 +26,7 @@ def test_a_span_keeps_the_noise_scale_of_its_beginning_and_its_batch_sizes(
         job = session.get_one(Job, job_id)
         changes = session.exec(select(BatchChange).where(BatchChange.job_id == job_id)).all()
         timeline = timeline_of(session, job)
-        paces = [timeline.paces(one) for one in reversed(newest_spans(session, job_id))]
+        paces = [timeline.paces(one) for one in spans]
     assert changes
     processed = sum(pace.samples for of_span in paces for pace in of_span)
     assert processed == pytest.approx(job.processed_samples)

@@ -129,7 +129,10 @@ def _choice_table(choice: ChoiceOut) -> Component:
         ("next best", choice["runner_up"]),
         ("if it were alone", choice["alone"]),
     ]
-    heads = ("", "GPUs", "Goodput (effective samples/s)", "Worth", "Price", "A move pays after")
+    heads = (
+        *("", "GPUs", "Believed (effective samples/s)", "Measured", "Worth", "Price"),
+        "A move pays after",
+    )
     return html.Table(
         [
             html.Thead(html.Tr([html.Th(head) for head in heads])),
@@ -154,8 +157,8 @@ def _choice_row(name: str, one: ConfigurationOut) -> html.Tr:
     )
 
 
-_Figure = Literal["goodput", "value", "price"]
-_FIGURES: tuple[_Figure, ...] = ("goodput", "value", "price")
+_Figure = Literal["goodput", "measured_goodput", "value", "price"]
+_FIGURES: tuple[_Figure, ...] = ("goodput", "measured_goodput", "value", "price")
 
 
 def _figure(value: float | None) -> str:

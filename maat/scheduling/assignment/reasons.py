@@ -103,6 +103,7 @@ class AssignmentReasons(Mapping[JobId, Reasons]):
         runner_up = start + max(others, key=lambda i: net[i]) if others else None
         evidence = {
             **self._described(mine, ""),
+            "best_batch_size": int(pairs.plans.total_batch_size[mine]),
             **({} if runner_up is None else self._beside(runner_up, "runner_up_")),
             **self._beside(self._alone(start, end), "alone_"),
         }
