@@ -22,11 +22,13 @@ from maat.api.beliefs import (
     FitOut,
     GradientOut,
     MemoryOut,
+    MissedPointOut,
     ParametersOut,
     PointOut,
     ProfileOut,
     RestartPartOut,
 )
+from maat.scheduling.choice import NOTABLE
 from maat.scheduling.efficiency import noise_scale
 from maat.scheduling.throughput import ThroughputParameters, step_seconds
 from maat.vocabulary import AttemptKind
@@ -70,7 +72,28 @@ def _fit(fit: JobFit, samples: Sequence[StepSample], cluster: Cluster) -> FitOut
         fitted_at=shown_at(cluster, fit.fitted_seconds),
         parameters=answer_of(ParametersOut, ThroughputParameters(*fit.parameters)),
         curves=_curves(fit),
+        missed=_missed(fit),
     )
+
+
+def _missed(fit: JobFit) -> list[MissedPointOut]:
+    """Return the measured points that the model is off from by more than NOTABLE, worst first."""
+    nodes, replicas, batch, measured = np.array([each[:4] for each in fit.samples]).T
+    modelled = step_seconds(
+        np.array(fit.parameters), batch, node_count=nodes, replica_count=replicas
+    )
+    off = np.abs(modelled / measured - 1.0)
+    return [
+        MissedPointOut(
+            node_count=int(nodes[i]),
+            replica_count=int(replicas[i]),
+            per_gpu_batch_size=int(batch[i]),
+            measured_seconds=float(measured[i]),
+            modelled_seconds=float(modelled[i]),
+        )
+        for i in np.argsort(-off, kind="stable").tolist()
+        if off[i] > NOTABLE
+    ]
 
 
 def _curves(fit: JobFit) -> list[CurveOut]:

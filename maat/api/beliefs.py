@@ -44,6 +44,16 @@ class ParametersOut(TypedDict):
     gamma: float
 
 
+class MissedPointOut(TypedDict):
+    """A measured configuration from which the model is off by more than a tenth."""
+
+    node_count: int
+    replica_count: int
+    per_gpu_batch_size: int
+    measured_seconds: float
+    modelled_seconds: float
+
+
 class FitOut(TypedDict):
     """What is believed of the job on one GPU type."""
 
@@ -61,6 +71,10 @@ class FitOut(TypedDict):
     fitted_at: Timestamp
     parameters: ParametersOut
     curves: list[CurveOut]
+    missed: Annotated[
+        list[MissedPointOut],
+        Field(description="Measured configurations that it is off from by over 10 %, worst first."),
+    ]
 
 
 class RestartPartOut(TypedDict):

@@ -17,7 +17,8 @@ from maat.cli.service import (
 )
 
 if TYPE_CHECKING:
-    from maat.api.beliefs import BeliefOut
+    from maat.api.belief_words import missed_words
+from maat.api.beliefs import BeliefOut
 
 _FITS = ("gpu_type", "configurations", "steps", "error", "forecast_error", "fitted_at")
 _PARTS = ("part", "seconds", "deviation", "measured", "assumed")
@@ -69,6 +70,11 @@ def _lines(found: BeliefOut) -> list[str]:
         for one in found["profiles"]
     ]
     lines = [table_of(_FITS, fits)] if fits else ["No step time was measured yet."]
+    lines += [
+        f"{fit['gpu_type']}: {missed_words(fit)}".rstrip()
+        for fit in found["types"]
+        if fit["missed"]
+    ]
     gradient = found["gradient"]
     if gradient is not None:
         lines.append(f"Gradient noise scale: {gradient['noise_scale']:.4g} samples.")

@@ -249,6 +249,7 @@ def belief() -> BeliefOut:
             "gamma": 1.0,
         },
         "curves": [{"node_count": 1, "replica_count": 1, "points": points}],
+        "missed": [],
     }
     part: RestartPartOut = {
         "name": "stop",

@@ -131,6 +131,22 @@ def test_what_was_learnt_is_told_in_words_with_its_error() -> None:
     )
 
 
+def test_a_measured_point_that_the_model_misses_is_named() -> None:
+    point = {
+        "node_count": 1,
+        "replica_count": 2,
+        "per_gpu_batch_size": 64,
+        "measured_seconds": 0.1,
+        "modelled_seconds": 0.4,
+    }
+    missing: Any = {**belief()["types"][0], "missed": [point]}
+    assert (
+        "Its model misses 1 of them by more than 10 %: on 2 replicas on 1 node, at 64 samples per "
+        "GPU, a step took 0.1 s and is believed to take 0.4 s, 300 % off."
+    ) in text_of(belief_words({**belief(), "types": [missing]}))
+    assert "misses" not in text_of(belief_words(belief()))
+
+
 def test_a_restart_is_told_in_parts_and_where_they_come_from() -> None:
     said = text_of(restart_table(belief()))
     assert "costs about 28 s, by 2 measurements." in said

@@ -90,6 +90,12 @@ def test_a_fit_is_stored_shown_and_made_again_only_when_samples_move(
     assert second.fitted_seconds > first.fitted_seconds
     assert second.forecast_error == pytest.approx(1.0, rel=0.05)
     assert second.error < 0.5
+    (after,) = belief_shown(cluster, job_id)["types"]
+    assert shown["missed"] == []
+    off = [abs(one["modelled_seconds"] / one["measured_seconds"] - 1) for one in after["missed"]]
+    assert off == sorted(off, reverse=True)
+    assert min(off) > 0.1
+    assert {one["measured_seconds"] for one in after["missed"]} <= {0.20, 0.36, 0.34}
 
 
 def test_restarts_are_believed_by_what_they_took_and_reach_the_policies(

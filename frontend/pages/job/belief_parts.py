@@ -8,6 +8,7 @@ from dash.development.base_component import Component
 from frontend.components.cards import empty_state, scrolls
 from frontend.components.states import gpu_chip
 from frontend.formatting import ABSENT, column, duration, number, percent, plural
+from maat.api.belief_words import missed_words
 from maat.api.beliefs import BeliefOut, FitOut, ProfileOut, RestartPartOut
 
 _PARTS = {
@@ -40,7 +41,8 @@ def belief_words(belief: BeliefOut) -> Component:
 def _fit_words(fit: FitOut) -> str:
     known = (
         f"{plural(fit['sample_count'], 'configuration')} measured in "
-        f"{plural(fit['step_count'], 'step')}. The model is off by {percent(fit['error'])} there"
+        f"{plural(fit['step_count'], 'step')}. {missed_words(fit)}"
+        f"The model is off by {percent(fit['error'])} there"
     )
     if fit["forecast_error"] is None:
         return f"{known}; no new configuration has tested it yet."

@@ -1,0 +1,26 @@
+"""What is believed of a job in words, the same on its page and in the terminal."""
+
+from __future__ import annotations
+
+from maat.api.beliefs import FitOut
+from maat.api.shown_numbers import number, percent
+
+
+def missed_words(fit: FitOut) -> str:
+    """Say that a model misses measured points by over a tenth, with the worst; or nothing.
+
+    A sentence and a space after it.
+    """
+    missed = fit["missed"]
+    if not missed:
+        return ""
+    worst = missed[0]
+    off = abs(worst["modelled_seconds"] / worst["measured_seconds"] - 1.0)
+    replicas, nodes = worst["replica_count"], worst["node_count"]
+    where = f"{replicas} replica{'s' * (replicas > 1)} on {nodes} node{'s' * (nodes > 1)}"
+    return (
+        f"Its model misses {len(missed)} of them by more than 10 %: on {where}, at "
+        f"{worst['per_gpu_batch_size']} samples per GPU, a step took "
+        f"{number(worst['measured_seconds'])} s and is believed to take "
+        f"{number(worst['modelled_seconds'])} s, {percent(off)} off. "
+    )
