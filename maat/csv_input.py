@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import io
 import math
-import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -22,8 +21,6 @@ from maat.scheduling.errors import InputError
 
 MAX_LINE_CHARACTERS = 10_000
 _SNIFFED_BYTES = 8192
-# The line before the header that tells spreadsheets what separates cells.
-_SEPARATOR = re.compile(r'\s*"?sep=(.)"?[\s,;|]*', re.IGNORECASE)
 
 Chosen = TypeVar("Chosen", bound=StrEnum)
 
@@ -179,42 +176,6 @@ def read_csv(
     _, header = next(cells, (1, []))
     columns = _columns(header, blame)
     return CsvInput(columns, _rows(cells, columns, blame), blame)
-
-
-@dataclass(frozen=True, slots=True)
-class TableInput:
-    """An opened table of another program: its header, and (line number, cells) of every line.
-
-    Lines may have fewer or more cells than the header has columns.
-    """
-
-    header: tuple[str, ...]
-    lines: Iterator[tuple[int, list[str]]]
-    blame: Blame
-
-
-def read_table(
-    source: Path | str, *, error: type[InputError], name: str | None = None, quoted: bool = True
-) -> TableInput:
-    """Return the table in a file (Path) or in a text (str).
-
-    Cells are separated by what the header has most of: commas, semicolons, tabs or bars; or by
-    what a line `sep=` before it says. `quoted`: whether a cell may stand in quotes. Raises `error`
-    for anything that is no table with a header.
-    """
-    blame = Blame(
-        error, name if name is not None else (str(source) if isinstance(source, Path) else None)
-    )
-    lines = source_lines(source, blame)
-    first = next(lines, "")
-    told = _SEPARATOR.fullmatch(first)
-    delimiter = told[1] if told else max(",;\t|", key=first.count)
-    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
-    cells = _cells(chain((first,), lines), blame, delimiter=delimiter, quoting=quoting)
-    if told:
-        next(cells)
-    _, header = next(cells, (1, []))
-    return TableInput(_columns(header, blame), cells, blame)
 
 
 def source_lines(source: Path | str, blame: Blame) -> Iterator[str]:

@@ -12,6 +12,7 @@ from maat.api.imports import (
     SHOWN_LINES,
     ClusterImportBody,
     ClusterImportOut,
+    ColumnQuestion,
     ColumnsOut,
     DroppedRowsOut,
     ImportedJob,
@@ -24,18 +25,18 @@ from maat.api.imports import (
 )
 from maat.scheduling.errors import InputError
 from maat.workloads.cluster_text import FoundCluster, read_cluster
-from maat.workloads.formats.foreign.mapped import columns_of, first_lines, guessed
+from maat.workloads.formats.foreign.dates import DayOrder
+from maat.workloads.formats.foreign.guesses import guessed_columns
+from maat.workloads.formats.foreign.mapped import columns_of, first_lines
+from maat.workloads.formats.foreign.numbers import Decimal
+from maat.workloads.formats.foreign.questions import ReadingOptions, TraceQuestion
+from maat.workloads.formats.foreign.units import Unit
 from maat.workloads.formats.sia import write_workload
-from maat.workloads.importing import (
-    Imported,
-    ImportSettings,
-    MappingRule,
-    PreviewedRow,
-    import_workload,
-)
+from maat.workloads.import_report import Imported, PreviewedRow
+from maat.workloads.importing import ImportSettings, MappingRule, import_workload
 from maat.workloads.workloads import TraceJob
 
-_OWN_FIELDS = ("format", "mapping", "gpu_types")
+_OWN_FIELDS = ("format", "mapping", "gpu_types", "units", "zone", "dates", "decimal")
 
 
 def import_trace(body: TraceImportBody) -> TraceImportOut:
@@ -48,22 +49,45 @@ def import_trace(body: TraceImportBody) -> TraceImportOut:
         any_gpu_type=body.any_gpu_type,
         max_jobs=body.max_jobs,
         previewed=body.preview_rows,
+        reading=_reading(body),
     )
     try:
         found = import_workload(body.text, settings)
     except InputError as error:
-        pointer = error.field if error.field in _OWN_FIELDS and error.row is None else "text"
-        raise invalid_input(error, f"/{pointer}") from None
+        raise invalid_input(error, _pointer(error)) from None
     return _shown(found)
 
 
+def _reading(body: TraceImportBody) -> ReadingOptions:
+    return ReadingOptions(
+        zone=body.zone,
+        dates=None if body.dates is None else DayOrder(body.dates),
+        decimal=None if body.decimal is None else Decimal(body.decimal),
+        units={field: Unit(name) for field, name in body.units.items()},
+    )
+
+
+def _pointer(error: InputError) -> str:
+    """Return the field of the request that is wrong, or that answers a question."""
+    if isinstance(error, TraceQuestion) and error.about:
+        return f"/{error.field}/{error.about}"
+    is_own = error.field in _OWN_FIELDS and error.row is None
+    return f"/{error.field}" if is_own else "/text"
+
+
 def _shown(found: Imported) -> TraceImportOut:
-    jobs = found.workload.jobs
     return TraceImportOut(
         trace=ImportedTrace(kind="csv", text=write_workload(found.workload)),
-        jobs=len(jobs),
+        jobs=len(found.workload),
         rows=found.rows,
-        span_seconds=jobs[-1].submit_seconds,
+        further_runs=found.further_runs,
+        span_seconds=found.span_seconds,
+        gpu_hours=found.gpu_hours,
+        longest_hours=found.longest_hours,
+        most_gpus=found.most_gpus,
+        dropped_gpu_hours=found.dropped_gpu_hours,
+        totals=found.totals,
+        losses=found.losses,
         rules=list(found.rules),
         dropped=[DroppedRowsOut(**asdict(each)) for each in found.dropped],  # type: ignore[typeddict-item]
         preview=[_row(each) for each in found.preview],
@@ -72,7 +96,9 @@ def _shown(found: Imported) -> TraceImportOut:
 
 def _row(each: PreviewedRow) -> PreviewRow:
     job = None if each.job is None else _job(each.job)
-    return PreviewRow(row=each.row, was=each.was, job=job, why=each.why)
+    return PreviewRow(
+        row=each.row, was=each.was, job=job, why=each.why, further_run=each.further_run
+    )
 
 
 def _job(job: TraceJob) -> ImportedJob:
@@ -93,10 +119,25 @@ def columns_in(text: str) -> ColumnsOut:
     Raises Invalid.
     """
     try:
-        header, lines = columns_of(text), first_lines(text, SHOWN_LINES)
+        header, lines, guess = (
+            columns_of(text),
+            first_lines(text, SHOWN_LINES),
+            guessed_columns(text),
+        )
     except InputError as error:
         raise invalid_input(error, "/text") from None
-    return ColumnsOut(columns=list(header), mapping=guessed(header), rows=lines)
+    return ColumnsOut(
+        columns=list(header),
+        mapping=dict(guess.mapping),
+        questions=[_question(each) for each in guess.questions],
+        rows=lines,
+    )
+
+
+def _question(question: TraceQuestion) -> ColumnQuestion:
+    return ColumnQuestion(
+        meaning=question.about, problem=question.problem, choices=list(question.choices)
+    )
 
 
 def import_cluster(body: ClusterImportBody) -> ClusterImportOut:

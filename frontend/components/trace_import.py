@@ -43,9 +43,24 @@ MEANINGS = {
     "tenant": "Tenant",
     "state": "State",
 }
+ANSWER_ABOVE = "The file can be read in several ways: answer the question beside its field."
 MARK = "import-"  # what the digest of an imported trace begins with
+UNITS = (
+    ("s", "seconds"),
+    ("min", "minutes"),
+    ("h", "hours"),
+    ("d", "days"),
+    ("ms", "milliseconds"),
+    ("us", "microseconds"),
+    ("ns", "nanoseconds"),
+)
+DATES = (("day-first", "day first: 31/12/2026"), ("month-first", "month first: 12/31/2026"))
+DECIMALS = (("point", "point: 1,234.5"), ("comma", "comma: 1.234,5"))
+# fields that answer a question about a file
+ANSWERS = ("zone", "unit-duration", "unit-submit", "dates", "decimal")
 SAYS = (
-    "Slurm: sacct -a -X -P -o JobIDRaw,User,Account,Submit,Start,End,State,AllocTRES > jobs.txt. "
+    "Slurm: SLURM_TIME_FORMAT=%s sacct -a -X -D -P -o "
+    "JobIDRaw,User,Account,Submit,Start,End,ElapsedRaw,State,AllocTRES > jobs.txt. "
     "Larger files: maat import trace FILE --format sacct -o trace.csv. What has been "
     "simulated once can be chosen again under CSV file."
 )
@@ -84,12 +99,42 @@ def import_fields(prefix: str) -> list[Component]:
         html.Div(SAYS, id=f"{part}-file", className="hint"),
         html.Div(id=f"{part}-first"),
         html.Div(columns, id=f"{part}-map", className="form-row", style=HIDDEN),
+        html.Div(_answer_fields(part), className="form-row"),
         html.Div([types, free], className="form-row"),
         html.Div(id=f"{part}-csv-error", className="form-error", role="alert"),
         html.Div(id=f"{part}-refused", className="form-error", role="alert"),
         html.Div(id=f"{part}-report"),
         dcc.Store(id=f"{part}-text"),
     ]
+
+
+def _answer_fields(part: str) -> list[Component]:
+    """The fields of what a file may leave open; one that is empty is read off the file."""
+    zone = dmc.TextInput(
+        id=f"{part}-zone",
+        label="Zone of times without one",
+        placeholder="UTC, or Europe/Berlin",
+        value="",
+        debounce=True,
+    )
+    choices = (
+        ("unit-duration", "Unit of Ran for", UNITS),
+        ("unit-submit", "Unit of Submitted at", UNITS),
+        ("dates", "Order of dates", DATES),
+        ("decimal", "Decimals after a", DECIMALS),
+    )
+    selects = [
+        dmc.Select(
+            id=f"{part}-{name}",
+            label=label,
+            data=[{"value": value, "label": words} for value, words in values],
+            placeholder="as the file shows",
+            value=None,
+            clearable=True,
+        )
+        for name, label, values in choices
+    ]
+    return [zone, *selects]
 
 
 def _select(field_id: str, label: str, choices: Sequence[tuple[str, str]]) -> dmc.Select:
@@ -124,6 +169,7 @@ def register_import(app: Dash, api: Api, prefix: str) -> None:
             "shown": Output(f"{part}-map", "style"),
             "data": {name: Output(f"{part}-map-{name}", "data") for name in MEANINGS},
             "values": {name: Output(f"{part}-map-{name}", "value") for name in MEANINGS},
+            "asked": {name: Output(f"{part}-map-{name}", "description") for name in MEANINGS},
         },
         inputs={
             "text": Input(f"{part}-text", "data"),
@@ -138,6 +184,7 @@ def register_import(app: Dash, api: Api, prefix: str) -> None:
             "texts": Output(f"{prefix}-text", "data", allow_duplicate=True),
             "digests": Output(f"{prefix}-files", "data", allow_duplicate=True),
             "report": Output(f"{part}-report", "children"),
+            "questions": {name: Output(f"{part}-{name}", "error") for name in ANSWERS},
         },
         inputs={
             "text": Input(f"{part}-text", "data"),
@@ -146,6 +193,7 @@ def register_import(app: Dash, api: Api, prefix: str) -> None:
             "types": Input(f"{part}-types", "value"),
             "any_type": Input(f"{part}-any", "checked"),
             "mapping": {name: Input(f"{part}-map-{name}", "value") for name in MEANINGS},
+            "answers": {name: Input(f"{part}-{name}", "value") for name in ANSWERS},
         },
         prevent_initial_call=True,
     )
@@ -163,7 +211,7 @@ async def take_file(*, contents: str | None, name: str | None) -> Changes:
 
 
 async def offer_columns(api: Api, *, text: str | None, trace_format: str) -> Changes:
-    """Offer the columns of a CSV, with what their names say they are, above its first lines."""
+    """Offer the columns of a CSV, with what they seem to be, above its first lines."""
     if trace_format != "csv" or not text:
         return {"first": None, "shown": HIDDEN}
     try:
@@ -176,6 +224,11 @@ async def offer_columns(api: Api, *, text: str | None, trace_format: str) -> Cha
         "shown": {},
         "data": dict.fromkeys(MEANINGS, found["columns"]),
         "values": {name: found["mapping"].get(name) for name in MEANINGS},
+        "asked": dict.fromkeys(MEANINGS)
+        | {
+            each["meaning"]: f"Choose: {each['problem']}. Perhaps {' or '.join(each['choices'])}."
+            for each in found["questions"]
+        },
     }
 
 
@@ -188,14 +241,16 @@ async def read(
     types: str,
     any_type: bool,
     mapping: Mapping[str, str | None],
+    answers: Mapping[str, str | None],
 ) -> Changes:
-    """Have the file read, and show what became of its rows; or what is wrong."""
+    """Have the file read, and show what became of its rows; or what is wrong, or to be answered."""
+    clear = {"questions": dict.fromkeys(ANSWERS)}
     if not text:  # the other fields leave a trace alone that was chosen elsewhere
         is_gone = str(ctx.triggered_id).endswith("-import-text")
-        return {"texts": None, "digests": [], "report": None} if is_gone else NOTHING
+        return {"texts": None, "digests": [], "report": None, **clear} if is_gone else NOTHING
     if trace_format == "csv" and (lacking := unmapped(mapping)):
-        words = f"Choose which column is: {', '.join(lacking)}."
-        return {"texts": None, "digests": [], "report": html.Div(words, className="hint")}
+        words = html.Div(f"Choose which column is: {', '.join(lacking)}.", className="hint")
+        return {"texts": None, "digests": [], "report": words, **clear}
     body = {
         "format": trace_format,
         "text": text,
@@ -203,15 +258,39 @@ async def read(
         "any_gpu_type": bool(any_type),
         "gpu_types": types_of(types),
         "mapping": {k: v for k, v in mapping.items() if v} if trace_format == "csv" else {},
+        **_answers(answers),
     }
     try:
         async with api.visitor() as maat:
             found = await maat.send(calls.import_trace(body))
     except Failure as error:
-        return {"texts": None, "digests": [], "report": _refusal(error)}
+        asked = questions_of(error)
+        shown = {"questions": dict.fromkeys(ANSWERS) | asked}
+        words = html.Div(ANSWER_ABOVE, className="hint") if asked else _refusal(error)
+        return {"texts": None, "digests": [], "report": words, **shown}
     trace = found["trace"]["text"]
     digest = f"{MARK}{sha256(trace.encode()).hexdigest()}"
-    return {"texts": [trace], "digests": [digest], "report": report(found)}
+    return {"texts": [trace], "digests": [digest], "report": report(found), **clear}
+
+
+def _answers(given: Mapping[str, str | None]) -> dict[str, object]:
+    """Return the fields of a request that say how a file is read, but for empty ones."""
+    filled = {name: value.strip() for name, value in given.items() if value and value.strip()}
+    units = {
+        name.removeprefix("unit-"): filled.pop(name) for name in ANSWERS[1:3] if name in filled
+    }
+    return {**filled, "units": units}
+
+
+def questions_of(error: Exception) -> dict[str, str]:
+    """Return what the service asks before it can read a file, by the field that answers it."""
+    if not isinstance(error, ApiError):
+        return {}
+    by_field = {
+        each.pointer.strip("/").replace("units/", "unit-"): f"{each.message} {each.remedy or ''}"
+        for each in error.errors
+    }
+    return {name: words for name, words in by_field.items() if name in ANSWERS}
 
 
 def unmapped(mapping: Mapping[str, str | None]) -> list[str]:
@@ -242,11 +321,11 @@ def _refusal(error: Exception) -> html.Div:
 
 def report(found: TraceImportOut) -> html.Div:
     """Return what was read: the rules, the first rows, and what was dropped and why."""
-    dropped = found["rows"] - found["jobs"]
-    hours = found["span_seconds"] / 3600.0
-    first = f"{plural(found['jobs'], 'job')} of {plural(found['rows'], 'row')}, submitted within "
+    counts = f"{plural(found['jobs'], 'job')} of {plural(found['rows'], 'row')}"
+    further = found["further_runs"]
+    runs = f", {plural(further, 'row')} more runs of them" if further else ""
     parts: list[Component] = [
-        html.Div(f"{first}{hours:.1f} h. {plural(dropped, 'row')} dropped.", role="status"),
+        html.Div(f"{counts}{runs}. {found['totals']} {found['losses']}".strip(), role="status"),
         *(html.Div(rule, className="hint") for rule in found["rules"]),
         _table(
             ("Row", "Was", "Becomes"),
@@ -255,16 +334,16 @@ def report(found: TraceImportOut) -> html.Div:
         ),
     ]
     if found["dropped"]:
-        columns = ("Dropped", "Because", "Rows", "Such as", "Remedy")
+        columns = ("Dropped", "GPU-hours", "Because", "Rows", "Such as", "Remedy")
         rows = [_dropped_cells(each) for each in found["dropped"]]
         parts.append(_table(columns, rows, label="Rows that were dropped, and why"))
     return html.Div(parts, className="form-stack")
 
 
 def _preview_cells(each: PreviewRow) -> tuple[str, ...]:
-    job = each["job"]
+    job, dropped = each["job"], f"dropped: {each['why']}"
     if job is None:
-        return str(each["row"]), each["was"], f"dropped: {each['why']}"
+        return str(each["row"]), each["was"], each["why"] if each["further_run"] else dropped
     where = "" if job["gpu_types"] is None else f" on {' '.join(job['gpu_types'])}"
     seconds = f" for {job['work_scale']:g} s" if job["model"] == "as-recorded" else ""
     becomes = f"{job['model']}, {plural(job['gpu_count'], 'GPU')}{where}{seconds}"
@@ -275,7 +354,9 @@ def _dropped_cells(each: DroppedRowsOut) -> tuple[str, ...]:
     more = ", …" if each["count"] > len(each["rows"]) else ""
     rows = ", ".join(map(str, each["rows"])) + more
     example = f"{each['column']}: {each['example']}"
-    return str(each["count"]), each["cause"], rows, example, each["remedy"]
+    some = f"{each['gpu_hours']:,.1f}" if each["without_hours"] < each["count"] else "unknown"
+    hours = f"{some}, and unknown" if 0 < each["without_hours"] < each["count"] else some
+    return str(each["count"]), hours, each["cause"], rows, example, each["remedy"]
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, label: str) -> Component:

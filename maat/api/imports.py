@@ -19,6 +19,7 @@ TraceSourceFormat = Literal["sacct", "philly", "helios", "csv"]
 Rule = Literal["recorded", "size-class"]
 ForeignName = Annotated[str, Field(min_length=1, max_length=100)]
 GpuTypes = Annotated[dict[ForeignName, GpuTypeName], Field(max_length=MAX_RENAMED)]
+UnitName = Literal["ns", "us", "ms", "s", "min", "h", "d"]
 ColumnName = Annotated[str, Field(min_length=1, max_length=1000)]
 Mapping = Annotated[dict[ForeignName, ColumnName], Field(max_length=20)]
 
@@ -31,7 +32,20 @@ class TraceImportBody(Body):
     mapping: Mapping = Field(
         default_factory=dict,
         description="For csv: which column is submit, gpus, duration (or start and end), name, "
-        "gpu_type, tenant, state.",
+        "gpu_type, tenant, state. Without it, they are guessed by names and values.",
+    )
+    units: dict[Literal["duration", "submit", "start", "end"], UnitName] = Field(
+        default_factory=dict, description="For csv: the unit of the numbers of these columns."
+    )
+    zone: ForeignName | None = Field(
+        default=None,
+        description="Of times without a zone, such as `Europe/Berlin` or `+01:00`; else UTC.",
+    )
+    dates: Literal["day-first", "month-first"] | None = Field(
+        default=None, description="Which number of 02/03/2026 is the day."
+    )
+    decimal: Literal["point", "comma"] | None = Field(
+        default=None, description="What stands before the decimals of a number."
     )
     rule: Rule = Field(
         default="recorded",
@@ -68,16 +82,23 @@ class ImportedJob(TypedDict):
 
 
 class PreviewRow(TypedDict):
-    """One record; `job` null: it is dropped, as `why` says. `row`: its line or entry."""
+    """One record; `job` null: it becomes none, as `why` says. `row`: its line or entry.
+
+    `further_run`: its work counts with the job's first record; else one without job is dropped.
+    """
 
     row: int
     was: str
     job: ImportedJob | None
     why: str
+    further_run: bool
 
 
 class DroppedRowsOut(TypedDict):
-    """The records dropped for one cause: how many, and the first of them."""
+    """The records dropped for one cause: how many, and the first of them.
+
+    `gpu_hours`: what they held, of those that say it; `without_hours`: how many do not.
+    """
 
     cause: str
     remedy: str
@@ -85,15 +106,28 @@ class DroppedRowsOut(TypedDict):
     example: str
     count: int
     rows: list[int]
+    gpu_hours: float
+    without_hours: int
 
 
 class TraceImportOut(TypedDict):
-    """`trace`: give it to a simulation. `rows`: records read. `rules`: what became of them."""
+    """`trace`: give it to a simulation. `rows`: records read. `rules`: what became of them.
+
+    A record is a job, a further run of one (`further_runs`), or dropped. `gpu_hours`: of the jobs;
+    `dropped_gpu_hours`: of the dropped records that say it; `totals`, `losses`: the same in words.
+    """
 
     trace: ImportedTrace
     jobs: int
     rows: int
+    further_runs: int
     span_seconds: float
+    gpu_hours: float
+    longest_hours: float
+    most_gpus: int
+    dropped_gpu_hours: float
+    totals: str
+    losses: str
     rules: list[str]
     dropped: list[DroppedRowsOut]
     preview: list[PreviewRow]
@@ -105,14 +139,24 @@ class ColumnsBody(Body):
     text: Annotated[str, Field(min_length=1)]
 
 
-class ColumnsOut(TypedDict):
-    """`columns`: the header. `mapping`: what their names say they are; check it.
+class ColumnQuestion(TypedDict):
+    """What a column means is not clear: `choices` may be `meaning`."""
 
-    `rows`: the cells of the first lines below the header.
+    meaning: str
+    problem: str
+    choices: list[str]
+
+
+class ColumnsOut(TypedDict):
+    """`columns`: the header. `mapping`: what they are by their names and values; check it.
+
+    `questions`: what cannot be said without asking. `rows`: the cells of the first lines below the
+    header.
     """
 
     columns: list[str]
     mapping: dict[str, str]
+    questions: list[ColumnQuestion]
     rows: list[list[str]]
 
 

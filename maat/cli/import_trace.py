@@ -14,14 +14,18 @@ from maat.cli.numbers import whole_option
 from maat.cli.output import check_writable, print_json, say
 from maat.cli.service import table_of
 from maat.scheduling.errors import MaatError, ParameterError
-from maat.workloads.formats.foreign.mapped import FIELDS, columns_of, guessed
+from maat.workloads.formats.foreign.dates import DayOrder
+from maat.workloads.formats.foreign.guesses import complete_columns
+from maat.workloads.formats.foreign.mapped import FIELDS, TIMES
+from maat.workloads.formats.foreign.numbers import Decimal
+from maat.workloads.formats.foreign.questions import ReadingOptions
+from maat.workloads.formats.foreign.units import Unit
 from maat.workloads.formats.sia import write_workload
+from maat.workloads.import_report import DroppedRows, Imported, PreviewedRow, shown_seconds
 from maat.workloads.importing import (
     MOST_PREVIEWED,
-    Imported,
     ImportSettings,
     MappingRule,
-    PreviewedRow,
     import_workload,
 )
 from maat.workloads.reading import MAX_JOBS
@@ -48,8 +52,30 @@ def import_trace(
         typer.Option(
             "--map",
             metavar="MEANING=COLUMN",
-            help=f"For csv: which column is {', '.join(FIELDS)}. May be repeated.",
+            help=f"For csv: which column is {', '.join(FIELDS)}; the others are guessed by names "
+            "and values. May be repeated.",
         ),
+    ] = None,
+    unit: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="MEANING=UNIT",
+            help="For csv: the unit of numbers of duration, submit, start or end: "
+            f"{', '.join(Unit)}. May be repeated.",
+        ),
+    ] = None,
+    zone: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ZONE",
+            help="Of times without a zone, such as Europe/Berlin or +01:00; else they are UTC.",
+        ),
+    ] = None,
+    dates: Annotated[
+        DayOrder | None, typer.Option(help="Which number of 02/03/2026 is the day.")
+    ] = None,
+    decimal: Annotated[
+        Decimal | None, typer.Option(help="What stands before the decimals of a number.")
     ] = None,
     rule: Annotated[
         MappingRule,
@@ -74,15 +100,16 @@ def import_trace(
     """Read Slurm's, Philly's, Helios's or any CSV's jobs as a trace, and say what was dropped."""
     if output is not None:
         check_writable(output, inputs=[file])
-    columns = pairs_of(map_ or [], field="map", example="submit=SubmitTime")
+    given = pairs_of(map_ or [], field="map", example="submit=SubmitTime")
     settings = ImportSettings(
         format_.value,
-        columns=columns or _seeming(file) if format_ is Format.CSV else columns,
+        columns=complete_columns(file, given) if format_ is Format.CSV else given,
         rule=rule,
         gpu_types=pairs_of(gpu_type or [], field="gpu_type", example="titan=v100"),
         any_gpu_type=any_gpu_type,
         max_jobs=max_jobs,
         previewed=preview,
+        reading=ReadingOptions(zone, dates, decimal, units_of(unit or [])),
     )
     found = import_workload(file, settings)
     if output is not None:
@@ -109,9 +136,19 @@ def pairs_of(given: Sequence[str], *, field: str, example: str) -> dict[str, str
     return found
 
 
-def _seeming(file: Path) -> dict[str, str]:
-    """Return what the columns seem to be by their names; the report says what was taken."""
-    return guessed(columns_of(file))
+def units_of(given: Sequence[str]) -> dict[str, Unit]:
+    """Return units by the meaning of a column. Raises ParameterError."""
+    found: dict[str, Unit] = {}
+    for field, name in pairs_of(given, field="unit", example="duration=min").items():
+        if field not in ("duration", *TIMES) or name not in list(Unit):
+            raise ParameterError(
+                "is no column of times with a unit",
+                field="unit",
+                value=f"{field}={name}",
+                remedy=f"Give duration, {', '.join(TIMES)}, and one of {', '.join(Unit)}.",
+            )
+        found[field] = Unit(name)
+    return found
 
 
 def _write(path: Path, text: str) -> None:
@@ -126,37 +163,47 @@ def _write(path: Path, text: str) -> None:
 
 def report_lines(found: Imported, output: Path | None = None) -> list[str]:
     """Return what became of the rows, the rules, the first rows, and what was dropped and why."""
-    jobs = found.workload.jobs
-    hours = jobs[-1].submit_seconds / 3600.0
-    lines = [f"{len(jobs)} jobs of {found.rows} rows, submitted within {hours:.1f} h."]
+    lines = [
+        f"{len(found.workload)} jobs of {found.rows} rows{_further(found)}.",
+        found.totals,
+    ]
+    lines += [found.losses] if found.losses else []
     lines += found.rules
     if found.preview:
         rows = [_preview_cells(each) for each in found.preview]
         lines += ["", table_of(("row", "was", "becomes"), rows)]
     if found.dropped:
-        rows = [
-            [
-                str(each.count),
-                each.cause,
-                ", ".join(map(str, each.rows)) + (", ..." if each.count > len(each.rows) else ""),
-                f"{each.column} = {each.example!r}",
-                each.remedy,
-            ]
-            for each in found.dropped
-        ]
-        columns = ("dropped", "because", "rows", "such as", "remedy")
+        columns = ("dropped", "GPU-hours", "because", "rows", "such as", "remedy")
+        rows = [_dropped_cells(each) for each in found.dropped]
         lines += ["", table_of(columns, rows)]
     if output is not None:
         lines += ["", f"Written to {output}. Next: maat simulate {output} --cluster SHAPE."]
     return lines
 
 
+def _further(found: Imported) -> str:
+    """Return how many rows are further runs of a job."""
+    return f", {found.further_runs} of them further runs of a job" if found.further_runs else ""
+
+
+def _dropped_cells(each: DroppedRows) -> list[str]:
+    known = f"{each.gpu_hours:,.1f}" if each.without_hours < each.count else "unknown"
+    return [
+        str(each.count),
+        f"{known}, and unknown" if 0 < each.without_hours < each.count else known,
+        each.cause,
+        ", ".join(map(str, each.rows)) + (", ..." if each.count > len(each.rows) else ""),
+        f"{each.column} = {each.example!r}",
+        each.remedy,
+    ]
+
+
 def _preview_cells(each: PreviewedRow) -> list[str]:
     job = each.job
     if job is None:
-        return [str(each.row), each.was, f"dropped: {each.why}"]
+        return [str(each.row), each.was, each.outcome]
     where = "" if job.gpu_types is None else f" on {' '.join(job.gpu_types)}"
-    work = f", {job.work_scale:g} s" if job.model == "as-recorded" else ""
+    work = f", {shown_seconds(job.work_scale)} s" if job.model == "as-recorded" else ""
     at = f"at {job.submit_seconds:g} s"
     return [str(each.row), each.was, f"{job.model}, {job.gpu_count} GPUs{where}{work}, {at}"]
 
@@ -165,6 +212,13 @@ def _as_json(found: Imported) -> dict[str, Any]:
     return {
         "jobs": len(found.workload),
         "rows": found.rows,
+        "further_runs": found.further_runs,
+        "gpu_hours": found.gpu_hours,
+        "longest_hours": found.longest_hours,
+        "most_gpus": found.most_gpus,
+        "span_seconds": found.span_seconds,
+        "dropped_gpu_hours": found.dropped_gpu_hours,
+        "dropped_without_hours": found.without_hours,
         "rules": list(found.rules),
         "dropped": [asdict(each) for each in found.dropped],
         "preview": [asdict(each) for each in found.preview],

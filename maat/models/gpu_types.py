@@ -37,14 +37,15 @@ GPU_TYPES: tuple[str, ...] = tuple(name for name, _ in _PATTERNS)
 
 
 def known_gpu_type(name: str) -> str | None:
-    """Return the type that a name stands for; None if it is not known.
+    """Return the type that a name stands for; None if it is not known, or names several.
 
     A slice of a GPU (`1g.5gb`) is none of them: it is not as fast as the whole.
     """
     text = name.strip().lower()
     if is_slice(text):
         return None
-    return next((known for known, pattern in _PATTERNS if re.search(pattern, text)), None)
+    named = [known for known, pattern in _PATTERNS if re.search(pattern, text)]
+    return named[0] if len(named) == 1 else None
 
 
 def is_slice(name: str) -> bool:
@@ -52,14 +53,23 @@ def is_slice(name: str) -> bool:
     return _SLICE.search(name.strip().lower()) is not None
 
 
+def own_name(name: str) -> str:
+    """Return a name of another system as the name of a GPU type here."""
+    return re.sub(r"[^a-z0-9._-]+", "-", name.strip().lower()).strip("-._")[:40] or "gpu"
+
+
 def renamed(pairs: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the names that somebody says stand for a type, in lower case. Raises InputError."""
+    """Return the names that somebody says stand for a type, in lower case.
+
+    A type that has no name here may keep its own: `rtx3090=rtx3090`. Raises InputError.
+    """
     for name, known in pairs.items():
-        if known not in GPU_TYPES:
+        if known not in GPU_TYPES and known != own_name(name) and pairs.get(known) != known:
             raise InputError(
                 "is no known GPU type",
                 field="gpu_types",
                 value=f"{name}={known}",
-                remedy=f"Use one of: {', '.join(GPU_TYPES)}.",
+                remedy=f"Use one of: {', '.join(GPU_TYPES)}; or keep its own name: "
+                f"{name}={own_name(name)}.",
             )
     return {name.strip().lower(): known for name, known in pairs.items()}

@@ -15,18 +15,28 @@ import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 
 from maat.csv_output import defused
-from maat.models.gpu_types import GPU_TYPES, known_gpu_type, renamed
+from maat.models.gpu_types import GPU_TYPES, known_gpu_type, own_name, renamed
 from maat.scheduling.errors import TraceError
 from maat.shown_text import is_shown
 from maat.vocabulary import MAX_TEXT, Adaptivity
 from maat.workloads.formats.foreign import FOREIGN
+from maat.workloads.formats.foreign.guesses import complete_columns
 from maat.workloads.formats.foreign.mapped import mapped
-from maat.workloads.formats.foreign.records import Dropped, ForeignFormat, ForeignJob, Unusable
+from maat.workloads.formats.foreign.questions import ReadingOptions
+from maat.workloads.formats.foreign.records import (
+    Dropped,
+    ForeignFormat,
+    ForeignJob,
+    FurtherRun,
+    Note,
+    Unusable,
+)
 from maat.workloads.generators import SizeClass
+from maat.workloads.import_report import DroppedRows, Imported, PreviewedRow, shown_seconds
 from maat.workloads.reading import MAX_JOBS
 from maat.workloads.recorded import MOST_RECORDED_GPUS, RECORDED
 from maat.workloads.workloads import TraceJob, Workload
@@ -36,6 +46,7 @@ _ROWS_TOLD = 10
 _SNIFFED_RECORDS = 1000
 _MOST_CAUSES, _OTHER = 100, "it has a fault that is not listed"
 _DEFAULT_TENANT = "default"
+_COUNTED = "its work counts with the job's first record"
 
 
 class MappingRule(StrEnum):
@@ -66,6 +77,7 @@ class ImportSettings:
         any_gpu_type: Whether a job may run on any type, whatever its record says.
         max_jobs: Records beyond are dropped.
         previewed: How many of the first records the report shows one by one.
+        reading: How numbers and times are read, where a file does not show it.
     """
 
     format: str
@@ -75,39 +87,7 @@ class ImportSettings:
     any_gpu_type: bool = False
     max_jobs: int = MAX_JOBS
     previewed: int = 20
-
-
-@dataclass(frozen=True, slots=True)
-class PreviewedRow:
-    """One record: what it was, and what it becomes; `job` None: it is dropped, as `why` says."""
-
-    row: int
-    was: str
-    job: TraceJob | None
-    why: str
-
-
-@dataclass(slots=True)
-class DroppedRows:
-    """The records dropped for one cause: how many, and the first of them."""
-
-    cause: str
-    remedy: str
-    column: str
-    example: str
-    count: int = 0
-    rows: list[int] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class Imported:
-    """A workload, and the report of how it came about. `rules`: sentences."""
-
-    workload: Workload
-    rows: int
-    rules: tuple[str, ...]
-    dropped: tuple[DroppedRows, ...]
-    preview: tuple[PreviewedRow, ...]
+    reading: ReadingOptions = field(default_factory=ReadingOptions)
 
 
 def import_workload(
@@ -136,11 +116,11 @@ def import_workload(
 
 def seeming_format(source: Path | str, *, but: str) -> str | None:
     """Return the format, other than `but`, in which the first records give a job; None if none."""
-    for name, one in FOREIGN.items():
+    for name, each in FOREIGN.items():
         if name == but:
             continue
         try:
-            first = list(islice(one.read(source), _SNIFFED_RECORDS))
+            first = list(islice(each.read(source, ReadingOptions()), _SNIFFED_RECORDS))
         except TraceError:
             continue
         if any(isinstance(found, ForeignJob) for found in first):
@@ -148,42 +128,113 @@ def seeming_format(source: Path | str, *, but: str) -> str | None:
     return None
 
 
+class _Import:
+    """What has been read of a file so far."""
+
+    def __init__(self, settings: ImportSettings) -> None:
+        self.settings, self.names = settings, renamed(settings.gpu_types)
+        self.kept: dict[str, TraceJob] = {}
+        self.dropped: dict[str, DroppedRows] = {}
+        self.preview: list[PreviewedRow] = []
+        self.notes: list[str] = []
+        self.rows = self.further_runs = self.renumbered = 0
+        self.gpu_seconds = self.longest_seconds = 0.0
+        self.left_out_types: set[str] = set()
+
+    def take(self, found: ForeignJob | Dropped | FurtherRun | Note) -> None:
+        if isinstance(found, Note):
+            self.notes.append(found.text)
+            return
+        self.rows += 1
+        match found:
+            case FurtherRun():
+                self.further_runs += 1
+                was = f"{_shown(found.name)}: a further run"
+                self._show(PreviewedRow(found.row, was, None, _COUNTED, further_run=True))
+            case Dropped():
+                self._drop(found)
+                was = f"{found.column}: {_shown(found.value)}"
+                self._show(PreviewedRow(found.row, was, None, _shown(found.cause)))
+            case ForeignJob():
+                self._take_job(found)
+
+    def _take_job(self, found: ForeignJob) -> None:
+        try:
+            if len(self.kept) >= self.settings.max_jobs:
+                raise _beyond(self.settings.max_jobs, found.row)
+            job = self._job(found)
+        except Unusable as wrong:
+            self._drop(wrong.at(found.row, found.gpu_seconds))
+            self._show(PreviewedRow(found.row, _record(found), None, _shown(wrong.cause)))
+            return
+        self.kept[job.name] = job
+        self.gpu_seconds += found.gpu_seconds
+        self.longest_seconds = max(self.longest_seconds, found.ran_seconds)
+        self._show(PreviewedRow(found.row, _record(found), job, ""))
+
+    def _job(self, found: ForeignJob) -> TraceJob:
+        job = _job(found, self.settings, self.names)
+        if job.gpu_types is not None:
+            self.left_out_types.update(_unknown_types(found, self.names))
+        if job.name in self.kept:
+            self.renumbered += 1
+            return replace(job, name=_numbered(job.name, self.kept))
+        return job
+
+    def _drop(self, lost: Dropped) -> None:
+        _count(lost, self.dropped)
+
+    def _show(self, row: PreviewedRow) -> None:
+        if len(self.preview) < min(self.settings.previewed, MOST_PREVIEWED):
+            self.preview.append(row)
+
+    def rules(self, about: str) -> tuple[str, ...]:
+        rules = [about, *_rules(self.settings, self.names), *self.notes]
+        if self.renumbered:
+            rules.append(
+                f"{self.renumbered} jobs have a name that stood already: a number follows it."
+            )
+        if self.left_out_types:
+            names = ", ".join(sorted(self.left_out_types)[:_ROWS_TOLD])
+            rules.append(
+                f"Of several types that a job may use, unknown ones do not count: {names}."
+            )
+        return tuple(map(_shown, rules))
+
+
 def _imported(source: Path | str, settings: ImportSettings, name: str) -> Imported:
-    trace_format = _format_of(settings)
-    names = renamed(settings.gpu_types)
-    kept: dict[str, TraceJob] = {}
-    dropped: dict[str, DroppedRows] = {}
-    preview: list[PreviewedRow] = []
-    rows = 0
-    for rows, found in enumerate(trace_format.read(source), start=1):
-        job, lost = _become(found, settings, names, kept)
-        if job is not None:
-            kept[job.name] = job
-        if lost is not None:
-            _count(lost, dropped)
-        if rows <= min(settings.previewed, MOST_PREVIEWED):
-            preview.append(_previewed(found, job, lost))
-    if not kept:
-        raise _nothing(source, rows, dropped)
-    first = min(job.submit_seconds for job in kept.values())
-    ordered = sorted(
-        (_moved(job, first) for job in kept.values()), key=lambda job: job.submit_seconds
-    )
-    shown = tuple(
-        each if each.job is None else replace(each, job=_moved(each.job, first)) for each in preview
-    )
+    settings, trace_format = _format_of(source, settings)
+    settings.reading.tzinfo()
+    known = _Import(settings)
+    for found in trace_format.read(source, settings.reading):
+        known.take(found)
+    if not known.kept:
+        raise _nothing(source, known.rows, known.dropped)
+    first = min(job.submit_seconds for job in known.kept.values())
+    moved = (_moved(job, first) for job in known.kept.values())
+    ordered = sorted(moved, key=lambda job: job.submit_seconds)
     return Imported(
         Workload(name, tuple(ordered), settings.format),
-        rows,
-        (trace_format.about, *_rules(settings, names)),
-        tuple(sorted(dropped.values(), key=lambda each: -each.count)),
-        shown,
+        known.rows,
+        known.further_runs,
+        known.rules(trace_format.about),
+        tuple(sorted(known.dropped.values(), key=lambda each: -each.count)),
+        tuple(
+            each if each.job is None else replace(each, job=_moved(each.job, first))
+            for each in known.preview
+        ),
+        known.gpu_seconds / 3600.0,
+        known.longest_seconds / 3600.0,
     )
 
 
-def _format_of(settings: ImportSettings) -> ForeignFormat:
+def _format_of(
+    source: Path | str, settings: ImportSettings
+) -> tuple[ImportSettings, ForeignFormat]:
+    """Return the format, and the settings with the columns of a CSV. Raises TraceError."""
     if settings.format == "csv":
-        return mapped(settings.columns)
+        columns = settings.columns or complete_columns(source, {})
+        return replace(settings, columns=columns), mapped(columns)
     if settings.format not in FOREIGN:
         raise TraceError(
             "is no format that is read",
@@ -198,36 +249,22 @@ def _format_of(settings: ImportSettings) -> ForeignFormat:
             value=settings.format,
             remedy="Leave it out: the columns of this format have names.",
         )
-    return FOREIGN[settings.format]
+    return settings, FOREIGN[settings.format]
 
 
-def _become(
-    found: ForeignJob | Dropped,
-    settings: ImportSettings,
-    names: Mapping[str, str],
-    kept: Mapping[str, TraceJob],
-) -> tuple[TraceJob | None, Dropped | None]:
-    if isinstance(found, Dropped):
-        return None, found
-    try:
-        if len(kept) >= settings.max_jobs:
-            raise Unusable(
-                f"there are {settings.max_jobs} jobs before it",
-                column="rows",
-                value=found.row,
-                remedy="Import a part of the file at a time.",
-            )
-        job = _job(found, settings, names)
-        if job.name in kept:
-            raise Unusable(
-                "its name stood already",
-                column="name",
-                value=job.name,
-                remedy="Give every job a name of its own.",
-            )
-    except Unusable as wrong:
-        return None, wrong.at(found.row)
-    return job, None
+def _beyond(max_jobs: int, row: int) -> Unusable:
+    return Unusable(
+        f"there are {max_jobs} jobs before it",
+        column="rows",
+        value=row,
+        remedy="Import a part of the file at a time.",
+    )
+
+
+def _numbered(name: str, kept: Mapping[str, TraceJob]) -> str:
+    """Return a name that is free: the name with a number. Names end before the limit of texts."""
+    stem = name[: MAX_TEXT - 10]
+    return next(each for k in count(2) if (each := f"{stem}-{k}") not in kept)
 
 
 def _job(found: ForeignJob, settings: ImportSettings, names: Mapping[str, str]) -> TraceJob:
@@ -267,18 +304,27 @@ def _model_of(found: ForeignJob) -> str:
 
 
 def _gpu_types(found: ForeignJob, names: Mapping[str, str]) -> tuple[str, ...] | None:
-    if found.gpu_type is None:
-        return None
-    known = names.get(found.gpu_type.strip().lower()) or known_gpu_type(found.gpu_type)
-    if known is None:
+    """Return the types that it may use; None for any. Unknown ones count if all are unknown."""
+    known = [_known(name, names) for name in found.gpu_types]
+    types = tuple(dict.fromkeys(each for each in known if each is not None))
+    if found.gpu_types and not types:
+        unknown = found.gpu_types[0]
         raise Unusable(
-            f"its GPU type {found.gpu_type[:40]} is not known",
+            f"its GPU type {unknown[:40]} is not known",
             column="gpu_type",
-            value=found.gpu_type,
-            remedy=f"Say which type it is like ({', '.join(GPU_TYPES)}), or let its jobs run on "
-            "any.",
+            value=unknown,
+            remedy=f"Say which type it is like ({', '.join(GPU_TYPES)}), give it a name of its own "
+            f"(--gpu-type {own_name(unknown)}={own_name(unknown)}), or let its jobs run on any.",
         )
-    return (known,)
+    return types or None
+
+
+def _known(name: str, names: Mapping[str, str]) -> str | None:
+    return names.get(name.strip().lower()) or known_gpu_type(name)
+
+
+def _unknown_types(found: ForeignJob, names: Mapping[str, str]) -> set[str]:
+    return {name[:40] for name in found.gpu_types if _known(name, names) is None}
 
 
 def _text(text: str, column: str) -> str:
@@ -299,6 +345,8 @@ def _count(lost: Dropped, dropped: dict[str, DroppedRows]) -> None:
         cause, DroppedRows(cause, lost.remedy, lost.column, _shown(lost.value))
     )
     known.count += 1
+    known.gpu_hours += (lost.gpu_seconds or 0.0) / 3600.0
+    known.without_hours += lost.gpu_seconds is None
     if len(known.rows) < _ROWS_TOLD:
         known.rows.append(lost.row)
 
@@ -310,16 +358,10 @@ def _shown(text: str) -> str:
     return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
 
 
-def _previewed(
-    found: ForeignJob | Dropped, job: TraceJob | None, lost: Dropped | None
-) -> PreviewedRow:
-    why = "" if lost is None else _shown(lost.cause)
-    if isinstance(found, Dropped):
-        return PreviewedRow(found.row, f"{found.column}: {_shown(found.value)}", job, why)
-    kind = "" if found.gpu_type is None else f" {found.gpu_type}"
-    was = f"{found.name}: {found.gpu_count}{kind} GPUs for {found.ran_seconds:g} s"
-    state = f", {found.state}" if found.state else ""
-    return PreviewedRow(found.row, _shown(f"{was}{state}"), job, why)
+def _record(found: ForeignJob) -> str:
+    kind = f" {' or '.join(found.gpu_types)}" if found.gpu_types else ""
+    was = f"{found.name}: {found.gpu_count}{kind} GPUs for {shown_seconds(found.ran_seconds)} s"
+    return _shown(f"{was}, {found.state}" if found.state else was)
 
 
 def _moved(job: TraceJob, first: float) -> TraceJob:
@@ -346,8 +388,8 @@ def _rules(settings: ImportSettings, names: Mapping[str, str]) -> Iterator[str]:
         yield "It may run on any GPU type, and takes as long on each."
     else:
         yield (
-            "It is bound to its GPU type where the record names one; else any type takes it, and "
-            "it takes as long on each."
+            "It is bound to the GPU types that its record names; else any type takes it, and it "
+            "takes as long on each."
         )
     for name, known in names.items():
         yield f"{name} counts as {known}."

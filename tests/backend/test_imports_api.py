@@ -15,6 +15,7 @@ JobIDRaw|Account|Submit|Start|End|State|AllocTRES
 2|nlp|2026-01-05T10:05:00|Unknown|Unknown|CANCELLED by 7|gres/gpu=1
 3|nlp|2026-01-05T10:06:00|2026-01-05T10:07:00|2026-01-05T10:17:00|FAILED|gres/gpu:titan=1
 """
+TWO_ENDS = "submit,gpus,start,end,finished\n0,1,5,65,70\n"
 NODES = "NodeName=n1 Gres=gpu:a100:4 State=IDLE\nNodeName=n2 Gres=gpu:titan:2 State=DOWN\n"
 
 
@@ -49,9 +50,19 @@ def test_the_columns_of_a_csv_are_offered_to_be_mapped(client: TestClient) -> No
     assert found["columns"] == ["arrival", "gpu count", "runtime", "who"]
     assert found["rows"] == [["0", "2", "60", "a"]]
     mapping = {"submit": "arrival", "gpus": "gpu count", "duration": "runtime"}
-    assert found["mapping"] == mapping
+    assert (found["mapping"], found["questions"]) == (mapping, [])
     read = imported(client, format="csv", text=text, mapping=mapping)
     assert [row["job"]["work_scale"] for row in read["preview"]] == [60.0]
+
+
+def test_a_column_that_may_be_another_is_a_question(client: TestClient) -> None:
+    found = client.post("/api/v1/imports/columns", json={"text": TWO_ENDS}).json()
+    assert [(each["meaning"], each["choices"]) for each in found["questions"]] == [
+        ("end", ["end", "finished"])
+    ]
+    answered = found["mapping"] | {"end": "finished"}
+    read = imported(client, format="csv", text=TWO_ENDS, mapping=answered)
+    assert [row["job"]["work_scale"] for row in read["preview"]] == [65.0]
 
 
 def test_nodes_of_another_system_become_a_cluster(client: TestClient) -> None:
@@ -88,6 +99,9 @@ def test_nodes_that_sleep_are_taken_and_types_that_are_not_known_are_named(
             "/mapping",
             None,
         ),
+        (TRACE, {"format": "csv", "text": TWO_ENDS}, "/mapping/end", None),
+        (TRACE, {"format": "csv", "text": "submit,gpus,duration\n0,1,1.800\n"}, "/decimal", None),
+        (TRACE, {"format": "sacct", "text": SACCT, "zone": "Berlin"}, "/zone", None),
         (TRACE, {"format": "sacct", "text": SACCT, "gpu_types": {"x": "y"}}, "/gpu_types", None),
         (TRACE, {"format": "pbs", "text": "x"}, "/format", None),
         (TRACE, {"format": "philly", "text": '[{"jobid": "\ud800"}]'}, "/text", None),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+from maat.workloads.formats.foreign.questions import ReadingOptions
 from maat.workloads.formats.foreign.records import (
     Cells,
     ForeignFormat,
@@ -13,19 +14,21 @@ from maat.workloads.formats.foreign.records import (
     count_cell,
     seconds_cell,
 )
-from maat.workloads.formats.foreign.tables import jobs_of_table
+from maat.workloads.formats.foreign.tables import header_of, jobs_of_table
 from maat.workloads.formats.foreign.times import Times
 
 COLUMNS = ("job_id", "user", "gpu_num", "state", "submit_time", "duration")
 
 
-def read(source: Path | str) -> Found:
-    return jobs_of_table(
+def read(source: Path | str, options: ReadingOptions) -> Found:
+    needs = [(name,) for name in COLUMNS]
+    header_of(
         source,
-        partial(_job, Times()),
-        needs=[(name,) for name in COLUMNS],
+        needs=needs,
         remedy="Give cluster_log.csv of Earth, Saturn, Uranus or Venus as published.",
     )
+    times = Times({}, options.tzinfo())
+    yield from jobs_of_table(source, partial(_job, times), held=_held)
 
 
 def _job(times: Times, cells: Cells, row: int) -> ForeignJob:
@@ -35,10 +38,14 @@ def _job(times: Times, cells: Cells, row: int) -> ForeignJob:
         gpu_count=count_cell(cells, "gpu_num"),
         submitted=times.cell(cells, "submit_time"),
         ran_seconds=seconds_cell(cells, "duration"),
-        gpu_type=None,
+        gpu_types=(),
         tenant=cells.get("vc") or cells["user"],
         state=cells["state"],
     )
+
+
+def _held(cells: Cells) -> float:
+    return count_cell(cells, "gpu_num") * seconds_cell(cells, "duration")
 
 
 HELIOS = ForeignFormat(

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from maat.csv_input import read_table
 from maat.scheduling.errors import TraceError
+from maat.workloads.formats.foreign.duration_column import DurationColumn, duration_column
+from maat.workloads.formats.foreign.gpu_cells import types_in
+from maat.workloads.formats.foreign.numbers import number_by
+from maat.workloads.formats.foreign.questions import ReadingOptions, TraceQuestion
+from maat.workloads.formats.foreign.record_table import read_records
 from maat.workloads.formats.foreign.records import (
     Cells,
     ForeignFormat,
     ForeignJob,
     Found,
-    count_cell,
+    Note,
     is_absent,
     ran,
-    seconds_cell,
+    whole_count,
 )
-from maat.workloads.formats.foreign.tables import jobs_of_table
-from maat.workloads.formats.foreign.times import Times
+from maat.workloads.formats.foreign.scans import TableScan, cells_of, scan_table
+from maat.workloads.formats.foreign.tables import header_of, jobs_of_table
+from maat.workloads.formats.foreign.times import Times, time_column
+from maat.workloads.formats.foreign.units import Unit, unit_in
 
 FIELDS: Mapping[str, str] = {
     "submit": "when it was submitted: a date, or seconds",
@@ -29,44 +36,23 @@ FIELDS: Mapping[str, str] = {
     "end": "when it ended, where there is no duration",
     "gpus": "how many GPUs it had",
     "name": "its name; else its line",
-    "gpu_type": "the type of its GPUs",
+    "gpu_type": "the type of its GPUs, or several that it may have",
     "tenant": "whose it is",
     "state": "how it ended",
 }
+TIMES = ("submit", "start", "end")
 _EXAMPLE = "submit=SubmitTime, gpus=GPUs, duration=Seconds"
 
 
 def columns_of(source: Path | str) -> tuple[str, ...]:
     """Return the header of a CSV. Raises TraceError."""
-    return read_table(source, error=TraceError).header
+    return read_records(source, error=TraceError).header
 
 
 def first_lines(source: Path | str, most: int) -> list[list[str]]:
     """Return the cells of the first lines below the header of a CSV. Raises TraceError."""
-    table = read_table(source, error=TraceError)
-    return [cells for _, cells in islice(table.lines, most)]
-
-
-def guessed(header: tuple[str, ...]) -> dict[str, str]:
-    """Return the columns whose names say what they are, by field."""
-    found: dict[str, str] = {}
-    words = {
-        "submit": ("submit", "arriv", "queued"),
-        "start": ("start",),
-        "end": ("end", "finish"),
-        "duration": ("duration", "elapsed", "runtime", "run_time"),
-        "gpu_type": ("gpu_type", "gputype", "gpu type", "device"),
-        "gpus": ("gpu",),
-        "name": ("job_id", "jobid", "job_name", "name", "id"),
-        "tenant": ("tenant", "account", "team", "group", "vc", "user"),
-        "state": ("state", "status"),
-    }
-    for field, parts in words.items():
-        free = [column for column in header if column not in found.values()]
-        named = [column for part in parts for column in free if part in column.lower()]
-        if named:
-            found[field] = named[0]
-    return found
+    table = read_records(source, error=TraceError)
+    return [list(record.cells) for record in islice(table.records, most)]
 
 
 def mapped(columns: Mapping[str, str]) -> ForeignFormat:
@@ -88,44 +74,114 @@ def mapped(columns: Mapping[str, str]) -> ForeignFormat:
             field="mapping",
             remedy=f"Say which columns they are, such as {_EXAMPLE}.",
         )
-    told = ", ".join(f"{field} = {column}" for field, column in columns.items())
+    pairs = ", ".join(f"{field} = {column}" for field, column in columns.items())
     return ForeignFormat(
         title="CSV",
         read=partial(_read, columns),
-        about=f"Each line, read as {told}.",
+        about=f"Each line, read as {pairs}.",
     )
 
 
-def _read(columns: Mapping[str, str], source: Path | str) -> Found:
-    return jobs_of_table(
-        source,
-        partial(_job, columns, Times()),
-        needs=[(column,) for column in columns.values()],
-        remedy="Map a column that the header has.",
+@dataclass(frozen=True)
+class _Reading:
+    """How the cells of one file are read. `duration` None: from `start` and `end`."""
+
+    columns: Mapping[str, str]
+    times: Times
+    duration: DurationColumn | None
+
+
+def _read(columns: Mapping[str, str], source: Path | str, options: ReadingOptions) -> Found:
+    needs = [(column,) for column in columns.values()]
+    header_of(source, needs=needs, remedy="Map a column that the header has.")
+    moments = [columns[field] for field in TIMES if field in columns]
+    numbers = [columns[field] for field in ("duration", "gpus") if field in columns]
+    scan = scan_table(source, times=moments, numbers=numbers)
+    reading = _reading(columns, scan, options)
+    yield from jobs_of_table(source, partial(_job, reading), held=partial(_held, reading))
+    yield from _notes(reading, scan, options)
+
+
+def _reading(columns: Mapping[str, str], scan: TableScan, options: ReadingOptions) -> _Reading:
+    zone, order, decimal = options.tzinfo(), scan.order(options), scan.decimal(options)
+    moments = {
+        columns[field]: time_column(
+            columns[field],
+            cells_of(scan.sample, columns[field]),
+            zone=zone,
+            order=order,
+            decimal=decimal,
+            unit=options.units.get(field),
+        )
+        for field in TIMES
+        if field in columns
+    }
+    times = Times(moments, zone, order, decimal)
+    duration = None
+    if "duration" in columns:
+        duration = duration_column(columns, scan.sample, times, options.units)
+        _check_units(columns, times, duration, options)
+    return _Reading(columns, times, duration)
+
+
+def _check_units(
+    columns: Mapping[str, str], times: Times, duration: DurationColumn, options: ReadingOptions
+) -> None:
+    """Raise TraceQuestion where durations have a unit, and submissions only numbers."""
+    name = columns["submit"]
+    is_known = "submit" in options.units or unit_in(name) is not None
+    if is_known or not times.columns[name].is_relative or duration.unit is Unit.SECONDS:
+        return
+    raise TraceQuestion(
+        f"{name} names no unit, and {duration.name} is in {duration.unit.name.lower()}",
+        field="units",
+        about="submit",
+        choices=[Unit.SECONDS, duration.unit],
     )
 
 
-def _job(columns: Mapping[str, str], times: Times, cells: Cells, row: int) -> ForeignJob:
+def _job(reading: _Reading, cells: Cells, row: int) -> ForeignJob:
     def text(field: str) -> str:
-        return cells[columns[field]] if field in columns else ""
+        return cells[reading.columns[field]] if field in reading.columns else ""
 
-    gpu_type = text("gpu_type")
     return ForeignJob(
         row=row,
         name=text("name") or f"line-{row}",
-        submitted=times.cell(cells, columns["submit"]),
-        ran_seconds=_ran_seconds(columns, times, cells),
-        gpu_count=count_cell(cells, columns["gpus"]),
-        gpu_type=None if is_absent(gpu_type) else gpu_type,
+        submitted=reading.times.cell(cells, reading.columns["submit"]),
+        ran_seconds=_ran_seconds(reading, cells),
+        gpu_count=_gpu_count(reading, cells),
+        gpu_types=types_in(text("gpu_type")),
         tenant=text("tenant"),
         state=text("state"),
     )
 
 
-def _ran_seconds(columns: Mapping[str, str], times: Times, cells: Cells) -> float:
-    if "duration" in columns:
-        return seconds_cell(cells, columns["duration"])
-    start, end = columns["start"], columns["end"]
+def _held(reading: _Reading, cells: Cells) -> float:
+    return _ran_seconds(reading, cells) * _gpu_count(reading, cells)
+
+
+def _gpu_count(reading: _Reading, cells: Cells) -> int:
+    column = reading.columns["gpus"]
+    return whole_count(number_by(reading.times.decimal, cells[column]), column, cells[column])
+
+
+def _ran_seconds(reading: _Reading, cells: Cells) -> float:
+    if reading.duration is not None:
+        return reading.duration.seconds(cells)
+    start, end = reading.columns["start"], reading.columns["end"]
     if is_absent(cells[start]):
         return ran(0.0, start, cells[start])
-    return ran(times.cell(cells, end) - times.cell(cells, start), end, cells[end])
+    return reading.times.elapsed(cells, start, end)
+
+
+def _notes(reading: _Reading, scan: TableScan, options: ReadingOptions) -> Found:
+    for name, column in reading.times.columns.items():
+        if column.is_number:
+            yield Note(f"Numbers of {name} count as {column.unit.name.lower()}.")
+    if reading.duration is not None and reading.duration.note:
+        yield Note(reading.duration.note)
+    if scan.dates_without_zone and options.zone is None:
+        yield Note(
+            f"Times without a zone count as UTC ({scan.dates_without_zone} cells); for local times "
+            "give their zone (--zone Europe/Berlin)."
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 from maat.csv_input import Blame
 from maat.scheduling.errors import TraceError
+from maat.workloads.formats.foreign.questions import ReadingOptions
 from maat.workloads.formats.foreign.records import (
     ForeignFormat,
     ForeignJob,
@@ -23,14 +25,18 @@ from maat.workloads.formats.foreign.times import Times
 
 _CHUNK = 1 << 20
 _MOST_CHARACTERS = 4 << 20  # of one entry
+# Where an entry begins after a broken one: keys of a job, not of an attempt.
+_NEXT_ENTRY = re.compile(r'\{\s*"(?:status|vc|jobid|submitted_time|user|attempts)"')
 _REMEDY = "Give cluster_job_log as published: a JSON array of jobs."
 
 
-def read(source: Path | str) -> Found:
+def read(source: Path | str, options: ReadingOptions) -> Found:
     blame = Blame(TraceError, str(source) if isinstance(source, Path) else None)
-    times = Times()
+    times = Times({}, options.tzinfo())
     for number, entry in enumerate(_entries(source, blame), start=1):
         try:
+            if isinstance(entry, Unusable):
+                raise entry
             yield _job(times, entry, number)
         except Unusable as found:
             yield found.at(number)
@@ -57,7 +63,7 @@ def _job(times: Times, entry: object, row: int) -> ForeignJob:
         submitted=times.cell(cells, "submitted_time"),
         ran_seconds=ran(sum(by_count.values()) / held, "attempts", "0 s"),
         gpu_count=held,
-        gpu_type=None,
+        gpu_types=(),
         tenant=cells["vc"] or cells["user"],
         state=cells["status"],
     )
@@ -79,41 +85,48 @@ def _attempt(times: Times, attempt: Any) -> tuple[int, float]:
             value=cells,
             remedy="Nothing: how long it ran is not known.",
         )
-    seconds = times.cell(cells, "end_time") - times.cell(cells, "start_time")
-    if seconds < 0:
-        ran(seconds, "end_time", cells["end_time"])
-    return count, seconds
+    try:
+        return count, times.elapsed(cells, "start_time", "end_time")
+    except Unusable as wrong:
+        if wrong.gpu_seconds == 0.0:  # an attempt of no seconds
+            return count, 0.0
+        raise
 
 
 def _entries(source: Path | str, blame: Blame) -> Iterator[object]:
-    """Yield the entries of a JSON array, holding one entry and a part of the file at a time."""
+    """Yield the entries of a JSON array, holding one entry and a part of the file at a time.
+
+    An entry that is no JSON, or ends too early, is yielded as Unusable.
+    """
     parts = _parts(source, blame)
     text = next(parts, "").lstrip("\ufeff \t\r\n")
     if not text.startswith("["):
         raise blame("is no JSON array", field="file", value=text[:40], remedy=_REMEDY)
-    decoder, at, number = json.JSONDecoder(), 1, 0
+    decoder, at = json.JSONDecoder(), 1
     while True:
         while at < len(text) and text[at] in ", \t\r\n":
             at += 1
         if at < len(text) and text[at] == "]":
             return
         try:
-            entry, end = decoder.raw_decode(text, at)
+            entry, at = decoder.raw_decode(text, at)
         except (ValueError, RecursionError) as wrong:
             more = next(parts, "")
-            if isinstance(wrong, RecursionError) or not more or len(text) - at > _MOST_CHARACTERS:
-                raise blame(
-                    "is no JSON, or ends too early",
-                    field="entry",
-                    value=text[at : at + 40],
-                    row=number + 1,
-                    remedy=_REMEDY,
-                ) from None
-            text, at = text[at:] + more, 0
+            if more and isinstance(wrong, ValueError) and len(text) - at <= _MOST_CHARACTERS:
+                text, at = text[at:] + more, 0
+                continue
+            yield Unusable(
+                "it is no JSON, or ends too early",
+                column="entry",
+                value=text[at : at + 40],
+                remedy=_REMEDY,
+            )
+            following = _NEXT_ENTRY.search(text := text[at:] + more, 1)
+            if following is None:
+                return
+            at = following.start()
             continue
-        number += 1
         yield entry
-        at = end
 
 
 def _parts(source: Path | str, blame: Blame) -> Iterator[str]:
@@ -121,11 +134,9 @@ def _parts(source: Path | str, blame: Blame) -> Iterator[str]:
         yield source
         return
     try:
-        with source.open(encoding="utf-8") as file:
+        with source.open(encoding="utf-8", errors="replace") as file:
             while part := file.read(_CHUNK):
                 yield part
-    except UnicodeDecodeError:
-        raise blame("is not UTF-8", field="file", remedy="Save it as UTF-8 text.") from None
     except OSError as problem:
         raise blame(
             f"cannot be read: {problem.strerror}",

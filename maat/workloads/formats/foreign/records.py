@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from maat.workloads.formats.foreign.numbers import is_unclear, plain_number
+from maat.workloads.formats.foreign.questions import ReadingOptions
+
 _ABSENT = {"", "none", "unknown", "n/a", "null", "nan", "invalid"}
-_ELAPSED = re.compile(r"(?:(\d{1,6})-)?(\d{1,4}):(\d{2}):(\d{2})(?:\.\d+)?")
+_ELAPSED = re.compile(r"(?:(\d{1,6})-)?(\d{1,4}):(\d{2}):(\d{2}(?:\.\d+)?)")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """When a record's run began and ended, where it says so, and whether its job ran again.
+
+    `owner`: whose job it is; "" if the record does not say.
+    """
+
+    begins: float | None
+    ends: float | None
+    goes_on: bool
+    owner: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +32,9 @@ class ForeignJob:
     """A job as another system recorded it.
 
     `submitted`: seconds since 1970; only differences matter. `ran_seconds`: on its GPUs, all its
-    runs together. `gpu_type`: as the record writes it; None if it does not. `state`: its word for
-    how the job ended.
+    runs together. `gpu_types`: those that it may use, as the record writes them; empty if it names
+    none. `state`: its word for how the job ended. `run`: of formats in which a job may have several
+    records.
     """
 
     row: int
@@ -26,34 +42,71 @@ class ForeignJob:
     submitted: float
     ran_seconds: float
     gpu_count: int
-    gpu_type: str | None
+    gpu_types: tuple[str, ...]
     tenant: str
     state: str
+    run: Run | None = None
+
+    @property
+    def gpu_seconds(self) -> float:
+        return self.gpu_count * self.ran_seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A record that becomes no job. `cause` is the same for all records dropped for it."""
+    """A record that becomes no job. `cause` is the same for all records dropped for it.
+
+    `gpu_seconds`: what the job held by its record; None if the record does not say.
+    """
 
     row: int
     cause: str
     column: str
     value: str
     remedy: str
+    gpu_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class FurtherRun:
+    """A record of another run of a job that has a record already: its work is counted there."""
+
+    row: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A sentence on how the file was read, for the report."""
+
+    text: str
 
 
 class Unusable(Exception):
-    """A record cannot become a job; the reader of the format turns this into Dropped."""
+    """A record cannot become a job; the reader of the format turns this into Dropped.
 
-    def __init__(self, cause: str, *, column: str, value: object, remedy: str) -> None:
+    `gpu_seconds`: what is lost, where the cause itself says it.
+    """
+
+    def __init__(
+        self,
+        cause: str,
+        *,
+        column: str,
+        value: object,
+        remedy: str,
+        gpu_seconds: float | None = None,
+    ) -> None:
         super().__init__(cause)
         self.cause, self.column, self.value, self.remedy = cause, column, str(value)[:80], remedy
+        self.gpu_seconds = gpu_seconds
 
-    def at(self, row: int) -> Dropped:
-        return Dropped(row, self.cause, self.column, self.value, self.remedy)
+    def at(self, row: int, gpu_seconds: float | None = None) -> Dropped:
+        lost = gpu_seconds if self.gpu_seconds is None else self.gpu_seconds
+        return Dropped(row, self.cause, self.column, self.value, self.remedy, lost)
 
 
-Found = Iterator[ForeignJob | Dropped]
+Found = Iterator[ForeignJob | Dropped | FurtherRun | Note]
 Cells = Mapping[str, str]
 
 
@@ -62,11 +115,12 @@ class ForeignFormat:
     """A format of another system.
 
     `read`: yields what is read of a file (Path) or its text (str), in its order; raises TraceError
-    if it is not of the format. `about`: in a sentence, what becomes of a record.
+    if it is not of the format, TraceQuestion if it can be read in several ways. `about`: in a
+    sentence, what becomes of a record.
     """
 
     title: str
-    read: Callable[[Path | str], Found]
+    read: Callable[[Path | str, ReadingOptions], Found]
     about: str
 
 
@@ -74,32 +128,35 @@ def is_absent(text: str) -> bool:
     return text.lower() in _ABSENT
 
 
-def number_in(text: str) -> float | None:
-    """Return the number that a cell holds; None if it holds none."""
-    try:
-        found = float(text)
-    except ValueError:
-        return None
-    return found if math.isfinite(found) and "_" not in text else None
-
-
 def seconds_cell(cells: Cells, column: str) -> float:
     """Return a duration above zero: seconds, or [days-]HH:MM:SS."""
     text = cells[column]
     parts = _ELAPSED.fullmatch(text)
-    found = (
-        number_in(text)
+    seconds = (
+        plain_number(text)
         if parts is None
-        else ((int(parts[1] or 0) * 24 + int(parts[2])) * 60 + int(parts[3])) * 60.0 + int(parts[4])
+        else ((int(parts[1] or 0) * 24 + int(parts[2])) * 60 + int(parts[3])) * 60.0
+        + float(parts[4])
     )
-    if found is None:
-        raise Unusable(
-            f"{column} is no duration",
+    if seconds is None:
+        raise no_duration(column, text)
+    return ran(seconds, column, text)
+
+
+def no_duration(column: str, text: str) -> Unusable:
+    if is_unclear(text):
+        return Unusable(
+            f"{column} may be read in two ways: by a decimal point or comma",
             column=column,
             value=text,
-            remedy="Write seconds, or [days-]HH:MM:SS.",
+            remedy="Say which stands before the decimals (--decimal point).",
         )
-    return ran(found, column, text)
+    return Unusable(
+        f"{column} is no duration",
+        column=column,
+        value=text,
+        remedy="Write seconds, or [days-]HH:MM:SS.",
+    )
 
 
 def ran(seconds: float, column: str, value: object) -> float:
@@ -109,7 +166,8 @@ def ran(seconds: float, column: str, value: object) -> float:
             f"by its {column} it ends before it starts",
             column=column,
             value=value,
-            remedy="Correct the record.",
+            remedy="Give the zone of local times (--zone Europe/Berlin), for clocks that are set "
+            "back; or correct the record.",
         )
     if seconds == 0:
         raise Unusable(
@@ -117,13 +175,14 @@ def ran(seconds: float, column: str, value: object) -> float:
             column=column,
             value=value,
             remedy="Nothing: a job that held no GPUs says not how long it would.",
+            gpu_seconds=0.0,
         )
     if seconds > 1e8:
         raise Unusable(
             f"{column} is longer than three years",
             column=column,
             value=value,
-            remedy="Correct the record.",
+            remedy="Correct the record, or its unit.",
         )
     return seconds
 
@@ -131,15 +190,19 @@ def ran(seconds: float, column: str, value: object) -> float:
 def count_cell(cells: Cells, column: str) -> int:
     """Return a number of GPUs, at least one."""
     text = cells[column]
-    found = number_in(text)
-    if found is None or not found.is_integer() or found < 0:
+    return whole_count(plain_number(text), column, text)
+
+
+def whole_count(number: float | None, column: str, text: str) -> int:
+    """Return a number as one of GPUs, at least one."""
+    if number is None or not number.is_integer() or number < 0:
         raise Unusable(
             f"{column} is no number of GPUs",
             column=column,
             value=text,
             remedy="Write a whole number.",
         )
-    return gpus(int(found), column, text)
+    return gpus(int(number), column, text)
 
 
 def gpus(count: int, column: str, value: object) -> int:
@@ -149,5 +212,6 @@ def gpus(count: int, column: str, value: object) -> int:
             column=column,
             value=value,
             remedy="Nothing: a job without GPUs is none for Maat.",
+            gpu_seconds=0.0,
         )
     return count

@@ -1,29 +1,36 @@
 """Slurm's accounting: the text of `sacct --parsable2` with its header.
 
-sacct -a -X -P -S 2026-01-01 -o JobIDRaw,User,Account,Submit,Start,End,State,AllocTRES
+SLURM_TIME_FORMAT=%s sacct -a -X -D -P -S 2026-01-01 \
+  -o JobIDRaw,User,Account,Submit,Start,End,ElapsedRaw,State,AllocTRES
+
+Without SLURM_TIME_FORMAT=%s it prints local times without a zone. -D: the runs of requeued jobs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from maat.slurm.gres import gpus_by_type, resources
+from maat.workloads.formats.foreign.numbers import Decimal, plain_number
+from maat.workloads.formats.foreign.questions import ReadingOptions
 from maat.workloads.formats.foreign.records import (
     Cells,
     ForeignFormat,
     ForeignJob,
     Found,
+    Run,
     Unusable,
     gpus,
     is_absent,
-    number_in,
     ran,
     seconds_cell,
 )
-from maat.workloads.formats.foreign.tables import jobs_of_table
-from maat.workloads.formats.foreign.times import Times
+from maat.workloads.formats.foreign.runs import joined
+from maat.workloads.formats.foreign.scans import cells_of, scan_table
+from maat.workloads.formats.foreign.tables import header_of, jobs_of_table
+from maat.workloads.formats.foreign.times import Times, time_column
 
 _IDS = ("JobIDRaw", "JobID")
 _RAN = ("ElapsedRaw", "Elapsed", "End")
@@ -31,21 +38,40 @@ _PER_NODE = "ReqGRES"  # it repeats --gres
 _GPUS = ("AllocTRES", "ReqTRES", "AllocGRES", _PER_NODE)
 _NODES = ("NNodes", "AllocNodes")
 _NEEDS = (_IDS, ("Submit",), ("State",), _RAN, _GPUS)
-_COMMAND = "sacct -a -X -P -o JobIDRaw,User,Account,Submit,Start,End,State,AllocTRES"
-_ENDED = {
-    *("COMPLETED", "FAILED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED"),
-    *("CANCELLED", "DEADLINE", "BOOT_FAIL", "REVOKED"),
+_COMMAND = (
+    "SLURM_TIME_FORMAT=%s sacct -a -X -D -P -o "
+    "JobIDRaw,User,Account,Submit,Start,End,ElapsedRaw,State,AllocTRES"
+)
+_TIMES = ("Submit", "Start", "End")
+_RAN_AGAIN = {"REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT", "NODE_FAIL", "PREEMPTED", "RESIZING"}
+_ENDED = _RAN_AGAIN | {
+    *("COMPLETED", "FAILED", "TIMEOUT", "OUT_OF_MEMORY", "CANCELLED", "DEADLINE"),
+    *("BOOT_FAIL", "REVOKED"),
 }
 
 
-def read(source: Path | str) -> Found:
-    return jobs_of_table(
-        source,
-        partial(_job, Times()),
-        needs=_NEEDS,
-        remedy=f"Write the file with: {_COMMAND}.",
-        quoted=False,
+def read(source: Path | str, options: ReadingOptions) -> Found:
+    header = header_of(
+        source, needs=_NEEDS, remedy=f"Write the file with: {_COMMAND}.", quoted=False
     )
+    times = _times(source, options, [name for name in _TIMES if name in header])
+    jobs = jobs_of_table(source, partial(_job, times), held=partial(_held, times), quoted=False)
+    yield from joined(jobs)
+
+
+def _times(source: Path | str, options: ReadingOptions, names: Sequence[str]) -> Times:
+    scan, zone = scan_table(source, times=names, quoted=False), options.tzinfo()
+    columns = {
+        name: time_column(
+            name,
+            cells_of(scan.sample, name),
+            zone=zone,
+            order=options.dates,
+            decimal=Decimal.POINT,
+        )
+        for name in names
+    }
+    return Times(columns, zone, options.dates)
 
 
 def _job(times: Times, cells: Cells, row: int) -> ForeignJob:
@@ -56,6 +82,7 @@ def _job(times: Times, cells: Cells, row: int) -> ForeignJob:
             column="JobID",
             value=job_id,
             remedy="Nothing; or leave steps out with sacct -X.",
+            gpu_seconds=0.0,
         )
     state = cells["State"].split(" ")[0].rstrip("+").upper()
     if state not in _ENDED:
@@ -73,10 +100,28 @@ def _job(times: Times, cells: Cells, row: int) -> ForeignJob:
         submitted=times.cell(cells, "Submit"),
         ran_seconds=seconds,
         gpu_count=count,
-        gpu_type=gpu_type,
+        gpu_types=() if gpu_type is None else (gpu_type,),
         tenant=cells.get("Account") or cells.get("User") or "",
         state=state,
+        run=_run(times, cells, goes_on=state in _RAN_AGAIN),
     )
+
+
+def _run(times: Times, cells: Cells, *, goes_on: bool) -> Run:
+    begins, ends = (
+        None if is_absent(cells.get(name, "")) else times.cell(cells, name)
+        for name in ("Start", "End")
+    )
+    owner = "/".join(cells.get(name, "") for name in ("Cluster", "User")).strip("/")
+    return Run(begins, ends, goes_on, owner)
+
+
+def _held(times: Times, cells: Cells) -> float:
+    try:
+        count = _gpus(cells)[1]
+    except _SeveralTypes as several:
+        count = several.gpu_count
+    return _ran_seconds(times, cells) * count
 
 
 def _ran_seconds(times: Times, cells: Cells) -> float:
@@ -94,7 +139,7 @@ def _ran_seconds(times: Times, cells: Cells) -> float:
                 value="",
                 remedy="Ask sacct for Start and End, or for ElapsedRaw.",
             )
-    return ran(times.cell(cells, "End") - times.cell(cells, "Start"), "End", cells["End"])
+    return times.elapsed(cells, "Start", "End")
 
 
 def _gpus(cells: Cells) -> tuple[str | None, int]:
@@ -116,20 +161,24 @@ def _of_one_type(
     typed = {name: count for name, count in counts.items() if name}
     total = max(counts.get("", 0), sum(typed.values())) if is_tres else sum(counts.values())
     if len(typed) > 1 or (typed and total > sum(typed.values())):
-        raise Unusable(
-            "it had GPUs of several types",
-            column=column,
-            value=cells[column],
-            remedy="Nothing: a job of Maat has GPUs of one type.",
-        )
+        raise _SeveralTypes(total, column, cells[column])
     nodes = _node_count(cells, column) if column == _PER_NODE else 1
     return next(iter(typed), None), gpus(total * nodes, column, cells[column])
+
+
+class _SeveralTypes(Unusable):
+    """A job that had GPUs of several types at a time."""
+
+    def __init__(self, gpu_count: int, column: str, value: str) -> None:
+        remedy = "Nothing: a job of Maat has GPUs of one type."
+        super().__init__("it had GPUs of several types", column=column, value=value, remedy=remedy)
+        self.gpu_count = gpu_count
 
 
 def _node_count(cells: Cells, column: str) -> int:
     """Return how many nodes a job had: what was asked of each of them is not its total."""
     for name in _NODES:
-        found = number_in(cells.get(name, ""))
+        found = plain_number(cells.get(name, ""))
         if found is not None and found >= 1 and found.is_integer():
             return int(found)
     raise Unusable(
@@ -143,6 +192,6 @@ def _node_count(cells: Cells, column: str) -> int:
 SACCT = ForeignFormat(
     title="Slurm accounting (sacct -P)",
     read=read,
-    about="Each job, and each element of an array, that ended and held GPUs; steps belong to their "
-    "job. Its tenant is its account.",
+    about="Each job, and each element of an array, that ended and held GPUs, with the GPU-seconds "
+    "of all its runs; steps belong to their job. Its tenant is its account.",
 )

@@ -5,24 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from maat.csv_input import read_table
 from maat.scheduling.errors import TraceError
-from maat.workloads.formats.foreign.records import Cells, Dropped, ForeignJob, Found, Unusable
+from maat.workloads.formats.foreign.record_table import RecordTable, read_records
+from maat.workloads.formats.foreign.records import (
+    Cells,
+    Dropped,
+    ForeignJob,
+    Found,
+    Note,
+    Unusable,
+)
+
+Held = Callable[[Cells], float]
+"""GPU-seconds of a record by its cells; raises Unusable if they do not say."""
 
 
-def jobs_of_table(
+def header_of(
     source: Path | str,
-    job_of: Callable[[Cells, int], ForeignJob],
     *,
     needs: Collection[Collection[str]],
     remedy: str,
     quoted: bool = True,
-) -> Found:
-    """Yield what each line becomes. `needs`: of each group of columns, one must be there.
+) -> tuple[str, ...]:
+    """Return the header. `needs`: of each group of columns, one must be there.
 
     Raises TraceError naming the columns that are missing, with `remedy`.
     """
-    table = read_table(source, error=TraceError, quoted=quoted)
+    table = read_records(source, error=TraceError, quoted=quoted)
     for names in needs:
         if not set(names) & set(table.header):
             raise table.blame(
@@ -32,19 +41,48 @@ def jobs_of_table(
                 row=1,
                 remedy=remedy,
             )
-    width = len(table.header)
-    for line, cells in table.lines:
-        if len(cells) != width:
-            yield Dropped(
-                line,
-                f"it has not {width} cells, as the header has",
-                "line",
-                f"{len(cells)} cells",
-                "Separate cells by a sign that stands in none of them.",
-            )
+    return table.header
+
+
+def jobs_of_table(
+    source: Path | str,
+    job_of: Callable[[Cells, int], ForeignJob],
+    *,
+    held: Held,
+    quoted: bool = True,
+) -> Found:
+    """Yield what each record becomes. `held`: what is lost with one that is dropped."""
+    table = read_records(source, error=TraceError, quoted=quoted)
+    for line, cells, problem in table.records:
+        if problem:
+            yield _unreadable(line, cells, problem)
             continue
-        row = dict(zip(table.header, map(str.strip, cells), strict=True))
+        row = dict(zip(table.header, cells, strict=True))
         try:
             yield job_of(row, line)
-        except Unusable as found:
-            yield found.at(line)
+        except Unusable as wrong:
+            yield wrong.at(line, _gpu_seconds(held, row))
+    yield from _notes(table)
+
+
+def _unreadable(line: int, cells: tuple[str, ...], problem: str) -> Dropped:
+    remedy = "Separate cells by a sign that stands in none of them, and close quotes."
+    return Dropped(line, problem, "line", f"{len(cells)} cells", remedy, None)
+
+
+def _gpu_seconds(held: Held, row: Cells) -> float | None:
+    try:
+        return held(row)
+    except Unusable as wrong:
+        return wrong.gpu_seconds
+
+
+def _notes(table: RecordTable) -> Found:
+    count = len(table.not_utf8)
+    if count:
+        lines = "Line" if count == 1 else f"{count} lines, the first of them line"
+        verb = "is" if count == 1 else "are"
+        yield Note(
+            f"{lines} {table.not_utf8[0]} {verb} not UTF-8, read as Windows-1252: letters beyond "
+            "ASCII may be others."
+        )

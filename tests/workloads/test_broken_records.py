@@ -1,0 +1,208 @@
+"""A record that cannot be read costs no other record, and what is lost is told in GPU-hours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from maat.scheduling.errors import TraceError
+from maat.workloads.import_report import Imported
+from maat.workloads.importing import ImportSettings, import_workload
+from maat.workloads.workloads import TraceJob
+
+SACCT = "JobIDRaw|JobName|User|Submit|Start|End|ElapsedRaw|State|AllocTRES"
+CSV = "job_id,note,submit,gpus,duration"
+
+
+def slurm(
+    job: str, *, at: int = 8, state: str = "COMPLETED", seconds: int = 3600, name: str = "x"
+) -> str:
+    times = [f"2026-03-02T{hour:02}:00:00" for hour in (at, at, at + seconds // 3600)]
+    return f"{job}|{name}|u|{'|'.join(times)}|{seconds}|{state}|gres/gpu=2"
+
+
+def of_bytes(folder: Path, lines: list[bytes], kind: str) -> Imported:
+    file = folder / "jobs"
+    file.write_bytes(b"\n".join(lines) + b"\n")
+    return import_workload(file, ImportSettings(kind))
+
+
+BROKEN = st.one_of(
+    st.binary(max_size=60).filter(lambda line: b"\n" not in line and b"\r" not in line),
+    st.builds(
+        lambda name: b"9,%s,2026-03-02 09:30:00,1,60" % name,
+        st.binary(max_size=20).filter(lambda text: not set(text) & set(b"\n\r")),
+    ),
+    st.sampled_from(
+        [
+            b"9," + b"x" * 5_000_000 + b",2026-03-02 09:30:00,1,60",
+            b'9,"' + b"x" * 5_000_000 + b'",2026-03-02 09:30:00,1,60',
+            b'9,"never closed,2026-03-02 09:30:00,1,60',
+            b'9,"a"b,2026-03-02 09:30:00,1,60',
+            b"9,n,02/03/2026,1,60",
+            b"9,n,0,1,60",
+            b"9,n,1970-01-01 00:00:00,1,60",
+            b"9,n,2026-03-02 09:30:00,87,60",
+            b"9,n,2026-03-02 09:30:00,1,1.800",
+            b'9,n,2026-03-02 09:30:00,1,"1.800,5"',
+            b"9,n,2026-03-02 09:30:00,1,90:00",
+            b"9,\0\0,2026-03-02 09:30:00,1,60",
+            b"\0",
+        ]
+    ),
+)
+SECONDS = ("3600.5", "60", "1-00:00:00", "7200", "5", "0.25", "12.5", "9.75", "1.5", "2.5", "30")
+WHOLE = [
+    f"whole-{job},ok,2026-03-02 {job + 8:02}:00:00,{job % 4 + 1},{seconds}".encode()
+    for job, seconds in enumerate(SECONDS)
+]
+
+
+@given(broken=BROKEN, place=st.integers(0, len(WHOLE)))
+def test_a_file_with_a_broken_record_gives_the_other_records_unchanged(
+    tmp_path_factory: pytest.TempPathFactory, broken: bytes, place: int
+) -> None:
+    folder = tmp_path_factory.mktemp("broken")
+    whole = of_bytes(folder, [CSV.encode(), *WHOLE], "csv")
+    lines = [CSV.encode(), *WHOLE[:place], broken, *WHOLE[place:]]
+    found = of_bytes(folder, lines, "csv")
+    names = {job.name for job in whole.workload.jobs}
+    others = [job for job in found.workload.jobs if job.name in names]
+    assert _from_their_own_first(others) == _from_their_own_first(whole.workload.jobs)
+
+
+def _from_their_own_first(jobs: Sequence[TraceJob]) -> list[TraceJob]:
+    """Return the jobs by their own first one: a broken record may be a job before all others."""
+    first = jobs[0].submit_seconds
+    return [replace(job, submit_seconds=job.submit_seconds - first) for job in jobs]
+
+
+def test_a_letter_of_another_encoding_costs_no_job_and_is_told(tmp_path: Path) -> None:
+    lines = [SACCT, slurm("1"), slurm("2", name="m\u00e9thode"), slurm("3")]
+    found = of_bytes(tmp_path, [line.encode("latin-1") for line in lines], "sacct")
+    assert [job.name for job in found.workload.jobs] == ["1", "2", "3"]
+    assert any("Line 3 is not UTF-8" in rule for rule in found.rules)
+
+
+@pytest.mark.parametrize("length", [12_000, 5_000_000])
+def test_a_long_cell_that_is_not_needed_costs_no_job(tmp_path: Path, length: int) -> None:
+    lines = [SACCT, slurm("1"), slurm("2", name="x" * length), slurm("3")]
+    found = of_bytes(tmp_path, [line.encode() for line in lines], "sacct")
+    assert [job.name for job in found.workload.jobs] == ["1", "2", "3"]
+
+
+def test_a_line_without_end_is_dropped_alone(tmp_path: Path) -> None:
+    lines = [SACCT.encode(), slurm("1").encode(), b"x" * (40 << 20), slurm("3").encode()]
+    found = of_bytes(tmp_path, lines, "sacct")
+    assert [job.name for job in found.workload.jobs] == ["1", "3"]
+    assert [(each.cause, each.rows) for each in found.dropped] == [
+        ("it is longer than 16 MiB", [3])
+    ]
+
+
+def test_quoted_cells_may_go_over_lines() -> None:
+    text = f'{CSV}\n1,"two\nlines, of ""text""",0,1,60\n2,ok,5,1,60\n'
+    found = import_workload(text, ImportSettings("csv"))
+    assert [job.name for job in found.workload.jobs] == ["1", "2"]
+    assert [each.row for each in found.preview] == [2, 4]
+
+
+def test_columns_without_a_name_do_not_matter() -> None:
+    text = ",job,,submit,gpus,duration,\n0,1,,2026-03-02 08:00:00,4,5400,\n"
+    (job,) = import_workload(text, ImportSettings("csv")).workload.jobs
+    assert (job.name, job.gpu_count, job.work_scale) == ("1", 4, 5400.0)
+    trailing = "job,submit,gpus,duration\n1,0,4,5400,\n2,0,4,60,\n"
+    assert len(import_workload(trailing, ImportSettings("csv")).workload) == 2
+
+
+def test_a_needed_column_that_stands_twice_is_refused_by_its_name() -> None:
+    text = "job_id,user,vc,gpu_num,state,submit_time,duration,duration\n1,u,v,1,C,0,5,6\n"
+    with pytest.raises(TraceError, match=r"duration: column is missing.*duration .column 7."):
+        import_workload(text, ImportSettings("helios"))
+
+
+def test_what_is_dropped_is_told_with_its_gpu_hours() -> None:
+    rows = [
+        slurm("1"),
+        slurm("2").replace("gres/gpu=2", "gres/gpu:titan=4"),
+        slurm("3", state="RUNNING"),
+    ]
+    broken = slurm("4").replace("3600", "long")
+    found = import_workload("\n".join([SACCT, *rows, broken]) + "\n", ImportSettings("sacct"))
+    hours = {each.cause: (each.gpu_hours, each.without_hours) for each in found.dropped}
+    assert hours == {
+        "its GPU type titan is not known": (4.0, 0),
+        "it had not ended": (2.0, 0),
+        "ElapsedRaw is no duration": (0.0, 1),
+    }
+    assert found.gpu_hours == 2.0
+    assert "6 of 8 GPU-hours (75.0%); 1 of them does not say" in found.losses
+
+
+REQUEUED = [
+    "901|x|u|2026-03-02T08:00:00|2026-03-02T08:01:00|2026-03-02T09:01:00|3600|REQUEUED|gres/gpu=4",
+    "901|x|u|2026-03-02T09:01:00|2026-03-02T09:10:00|2026-03-02T10:10:00|3600|NODE_FAIL|gres/gpu=4",
+    "901|x|u|2026-03-02T10:10:00|2026-03-02T10:30:00|2026-03-02T18:30:00|28800|COMPLETED|gres/gpu=4",
+]
+OTHER = "902|x|w|2026-03-02T08:00:00|2026-03-02T08:01:00|2026-03-02T09:01:00|3600|FAILED|gres/gpu=1"
+
+
+@pytest.mark.parametrize("order", list(permutations([*REQUEUED, OTHER])))
+def test_a_requeued_job_keeps_the_work_of_all_its_runs_in_any_order(order: tuple[str, ...]) -> None:
+    found = import_workload("\n".join([SACCT, *order]) + "\n", ImportSettings("sacct"))
+    jobs = {
+        job.name: (job.submit_seconds, job.gpu_count, job.work_scale) for job in found.workload.jobs
+    }
+    assert jobs == {"901": (0.0, 4, 36_000.0), "902": (0.0, 1, 3600.0)}
+    assert (found.further_runs, found.dropped, found.gpu_hours) == (2, (), 41.0)
+
+
+def test_an_id_that_is_used_again_is_another_job() -> None:
+    later = REQUEUED[0].replace("2026-03", "2026-09").replace("REQUEUED", "COMPLETED")
+    ended = REQUEUED[0].replace("REQUEUED", "COMPLETED")
+    foreign = REQUEUED[1].replace("|u|", "|w|")  # another owner: no run of it
+    rows = [ended, foreign, later, ended]
+    found = import_workload("\n".join([SACCT, *rows]) + "\n", ImportSettings("sacct"))
+    assert sorted(job.name for job in found.workload.jobs) == ["901", "901-2", "901-3"]
+    assert [(each.cause, each.rows) for each in found.dropped] == [("its run stood already", [5])]
+    assert found.gpu_hours == 12.0
+    assert any("2 jobs have a name that stood already" in rule for rule in found.rules)
+
+
+def test_runs_on_other_counts_keep_the_gpu_seconds_and_may_use_every_type() -> None:
+    rows = [
+        REQUEUED[0].replace("gres/gpu=4", "gres/gpu:a100=4"),
+        REQUEUED[1].replace("gres/gpu=4", "gres/gpu:v100=1"),
+        REQUEUED[2].replace("COMPLETED", "PENDING"),
+    ]
+    found = import_workload("\n".join([SACCT, *rows]) + "\n", ImportSettings("sacct"))
+    (job,) = found.workload.jobs
+    assert (job.gpu_count, job.work_scale, job.gpu_types) == (4, 4500.0, ("a100", "v100"))
+    assert [each.cause for each in found.dropped] == ["it had not ended"]
+
+
+@pytest.mark.parametrize("cell", ["P100|T4|V100M16", "['P100', 'T4', 'V100']", "P100/T4/V100"])
+def test_a_job_may_have_a_set_of_types(cell: str) -> None:
+    text = f'submit,gpus,duration,gpu_type\n0,1,60,"{cell}"\n'
+    (job,) = import_workload(text, ImportSettings("csv")).workload.jobs
+    assert job.gpu_types == ("p100", "t4", "v100")
+
+
+def test_a_broken_entry_of_philly_costs_no_other() -> None:
+    hour = '"start_time": "2017-10-07 01:00:00", "end_time": "2017-10-07 02:00:00"'
+    attempt = f'{{{hour}, "detail": [{{"ip": "m", "gpus": ["g"]}}]}}'
+    ids = '"vc": "v", "user": "u", "submitted_time": "2017-10-07 00:59:00", "status": "Pass"'
+    entry = f'{{{ids}, "jobid": "%s", "attempts": [%s]}}'
+    broken = entry % ("b", attempt.replace('"m"', "m"))
+    text = f'[{entry % ("a", attempt)}, {broken}, {entry % ("c", attempt)}, {{"status"'
+    found = import_workload(text, ImportSettings("philly"))
+    assert [job.name for job in found.workload.jobs] == ["a", "c"]
+    assert [(each.cause, each.rows) for each in found.dropped] == [
+        ("it is no JSON, or ends too early", [2, 4])
+    ]
