@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import sqlalchemy as sa
 from sqlmodel import Session, col
@@ -10,6 +11,7 @@ from sqlmodel import Session, col
 from backend.answers import answer_of
 from backend.clocktime import cluster_seconds, shown_at, this_moment
 from backend.clusters.models import Cluster, Node
+from backend.clusters.notes import cluster_notes
 from maat.api.clusters import ClusterOut, NodeOut
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.weights import weighs_jobs
@@ -21,18 +23,27 @@ def show_node(node: Node) -> NodeOut:
 
 def show_clusters(session: Session, clusters: Sequence[Cluster]) -> list[ClusterOut]:
     """Return the clusters, each with how many nodes and GPUs it has."""
-    columns = (col(Node.cluster_id), sa.func.count(), sa.func.sum(Node.gpu_count))
+    by = (col(Node.cluster_id), col(Node.gpu_type))
     wanted = col(Node.cluster_id).in_([cluster.id for cluster in clusters])
-    counted = sa.select(*columns).where(wanted).group_by(col(Node.cluster_id))
-    sizes = {found: (nodes, gpus) for found, nodes, gpus in session.execute(counted)}
-    return [_shown(cluster, *sizes.get(cluster.id, (0, 0))) for cluster in clusters]
+    counted = sa.select(*by, sa.func.count(), sa.func.sum(Node.gpu_count)).where(wanted)
+    sizes: dict[str, dict[str, _Size]] = {}
+    for found, kind, nodes, gpus in session.execute(counted.group_by(*by).order_by(*by)):
+        sizes.setdefault(found, {})[kind] = _Size(nodes, int(gpus))
+    return [_shown(cluster, sizes.get(cluster.id, {})) for cluster in clusters]
+
+
+class _Size(NamedTuple):
+    """The nodes of one GPU type, and their GPUs."""
+
+    nodes: int
+    gpus: int
 
 
 def show_cluster(session: Session, cluster: Cluster) -> ClusterOut:
     return show_clusters(session, [cluster])[0]
 
 
-def _shown(cluster: Cluster, nodes: int, gpus: int) -> ClusterOut:
+def _shown(cluster: Cluster, by_type: Mapping[str, _Size]) -> ClusterOut:
     now = shown_at(cluster, cluster_seconds(cluster, this_moment()))
     policy = POLICIES.build(cluster.policy, cluster.policy_parameters)
     return answer_of(
@@ -40,6 +51,7 @@ def _shown(cluster: Cluster, nodes: int, gpus: int) -> ClusterOut:
         cluster,
         now=now,
         weighs_jobs=weighs_jobs(policy),
-        node_count=nodes,
-        gpu_count=int(gpus),
+        node_count=sum(size.nodes for size in by_type.values()),
+        gpu_count=sum(size.gpus for size in by_type.values()),
+        notes=cluster_notes(cluster, {name: size.gpus for name, size in by_type.items()}),
     )

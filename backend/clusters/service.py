@@ -20,6 +20,7 @@ from backend.clusters.changes import (
 )
 from backend.clusters.executor_checks import checked_executor
 from backend.clusters.models import Cluster, Node
+from backend.clusters.notes import check_types
 from backend.clusters.repository import get_cluster, name_is_taken, nodes_of
 from backend.clusters.sharing import check_executor_shares, check_nothing_shared
 from backend.clusters.topology import engine_cluster
@@ -68,7 +69,9 @@ def prepare_cluster(body: ClusterBody) -> PreparedCluster:
     given["placer"] = placer
     seconds = policy_seconds if body.round_seconds is None else body.round_seconds
     cluster = Cluster(**given, round_seconds=seconds)
-    return PreparedCluster(cluster, [] if cluster.finds_nodes else _declared_nodes(body))
+    nodes = [] if cluster.finds_nodes else _declared_nodes(body)
+    _check_types(cluster, nodes, "/nodes" if body.shape is None else "/shape")
+    return PreparedCluster(cluster, nodes)
 
 
 def store_cluster(session: Session, prepared: PreparedCluster) -> Cluster:
@@ -173,6 +176,7 @@ def add_found_nodes(session: Session, cluster_id: str, bodies: Sequence[NodeBody
 def _add_nodes(session: Session, cluster: Cluster, bodies: Sequence[NodeBody]) -> list[Node]:
     present = nodes_of(session, cluster.id)
     nodes = _expanded(bodies, present=present)
+    _check_types(cluster, nodes, "/nodes")
     check_whole([*present, *nodes])
     _add(session, cluster, nodes, first_position=len(present))
     save_changed(session, cluster)
@@ -212,6 +216,16 @@ def _build(registry: Registry[T], name: str, parameters: dict[str, object], *, p
         return registry.build(name, parameters)
     except InputError as error:
         raise invalid_input(error, f"{pointer}_parameters/{error.field}") from None
+
+
+def _check_types(cluster: Cluster, nodes: Sequence[Node], pointer: str) -> None:
+    """Raise Invalid for a GPU type on which no job of a simulated cluster could ever run."""
+    if cluster.runs_commands:
+        return
+    try:
+        check_types(dict.fromkeys(node.gpu_type for node in nodes))
+    except ClusterError as error:
+        raise invalid_input(error, pointer) from None
 
 
 def _check_speed(executor: str, speed: float) -> None:

@@ -236,6 +236,13 @@ class ClusterOut(TypedDict):
     node_count: int
     gpu_count: Annotated[int, Field(description="All GPUs, drained ones included.")]
     latest_round: int | None
+    notes: Annotated[
+        list[str],
+        Field(
+            description="What the policy or placer needs and the cluster lacks, with the remedy; "
+            "and GPUs that no job can use."
+        ),
+    ]
     now: Timestamp
     created_at: Timestamp
     version: int

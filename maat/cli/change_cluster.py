@@ -98,7 +98,7 @@ def change_cluster(
     pace = f"a round every {changed['round_seconds']:g} s"
     done = f"{changed['name']} has {changed['policy']} with {changed['placer']}, {pace}"
     done += ", two jobs per GPU" if changed["jobs_per_gpu"] > 1 else ""
-    show(changed, as_json, done)
+    show(changed, as_json, "\n".join([done, *changed["notes"]]))
 
 
 def _kept(

@@ -110,12 +110,13 @@ def create_cluster(
         body["executor_parameters"] = _parameters(executor_parameter)
     with client_of(url) as maat:
         made = maat.create_cluster(body)
-    show(made, as_json, created_line(made))
+    show(made, as_json, created_lines(made))
 
 
-def created_line(made: ClusterOut) -> str:
-    """Say that a cluster is created, and by what it decides and places."""
-    return f"{made['id']}  {made['name']} is created: {made['policy']} with {made['placer']}"
+def created_lines(made: ClusterOut) -> str:
+    """Say that a cluster is created, by what it decides and places, and what it lacks."""
+    created = f"{made['id']}  {made['name']} is created: {made['policy']} with {made['placer']}"
+    return "\n".join([created, *made["notes"]])
 
 
 def _parameters(given: Sequence[str]) -> dict[str, object]:

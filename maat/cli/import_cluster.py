@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from maat.cli.clusters import JobsPerGpu, PlacerOption, created_line
+from maat.cli.clusters import JobsPerGpu, PlacerOption, created_lines
 from maat.cli.import_trace import pairs_of
 from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, show, table_of
 from maat.models.gpu_types import GPU_TYPES
@@ -68,7 +68,7 @@ def import_cluster(
     body |= {key: value for key, value in given.items() if value is not None}
     with client_of(url) as maat:
         made = maat.create_cluster(body)
-    show(made, as_json, "\n".join([*lines, created_line(made)]))
+    show(made, as_json, "\n".join([*lines, created_lines(made)]))
 
 
 def node_lines(found: FoundCluster) -> list[str]:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from difflib import get_close_matches
-from itertools import islice
+from collections.abc import Iterator
 
 from maat.models.catalog import shipped_catalog
-from maat.models.gpu_types import GPU_TYPES, known_gpu_type
-from maat.models.profiles import GPU_TYPE_BY_SUFFIX
-from maat.scheduling.errors import ClusterError
+from maat.models.gpu_types import GPU_TYPES
+from maat.models.known_types import check_known_types
 from maat.simulation.scenario import Scenario
 from maat.simulation.world_models import Model
 from maat.vocabulary import Adaptivity
 from maat.workloads.workloads import TraceJob
-
-_MOST_NAMED = 12
 
 
 def check_gpu_types(scenario: Scenario) -> None:
@@ -27,36 +22,12 @@ def check_gpu_types(scenario: Scenario) -> None:
     known = {*GPU_TYPES, *catalog, *of_trace}
     for model in scenario.models.values():
         known.update(model.memory)
-    names = scenario.cluster.type_names
-    refuse_unknown_types(names, known, offered=dict.fromkeys([*of_trace, *catalog]))
-
-
-def refuse_unknown_types(
-    names: Sequence[str], known: Collection[str], *, offered: Iterable[str], field: str = "cluster"
-) -> None:
-    """Raise ClusterError for the first name that is no known GPU type.
-
-    `offered`: the types to name instead, of which the first few are shown.
-    """
-    unknown = next((name for name in names if name not in known), None)
-    if unknown is None:
-        return
-    meant = _meant(unknown, known)
-    hint = "" if meant is None else f"Did you mean {meant}? "
-    raise ClusterError(
-        "is a GPU type that neither the catalog, the profiles nor the trace know",
-        field=field,
-        value=unknown,
-        remedy=f"{hint}Known are: {', '.join(islice(offered, _MOST_NAMED))}.",
+    check_known_types(
+        scenario.cluster.type_names,
+        known,
+        offered=dict.fromkeys([*of_trace, *catalog]),
+        by="neither the catalog, the profiles nor the trace know",
     )
-
-
-def _meant(name: str, known: Collection[str]) -> str | None:
-    """Return the type that a name of another system, or a slip, stands for."""
-    other = GPU_TYPE_BY_SUFFIX.get(name, known_gpu_type(name))
-    if other is not None:
-        return other if other in known else None
-    return next(iter(get_close_matches(name, sorted(known), n=1)), None)
 
 
 def _of_trace(scenario: Scenario) -> list[str]:

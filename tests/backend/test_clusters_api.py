@@ -70,6 +70,31 @@ def test_a_cluster_has_the_placer_of_its_policy_unless_one_is_named(client: Test
     assert made(policy="gavel", placer=None) == "lowest-numbered"
 
 
+def test_what_a_cluster_lacks_is_told_where_it_is_made_changed_and_shown(
+    client: TestClient,
+) -> None:
+    def made(name: str, **given: object) -> list[str]:
+        body = {"name": name, "shape": "t4=1x4", **given}
+        notes = client.post(CLUSTERS, json=body).json()["notes"]
+        assert client.get(f"{CLUSTERS}/{name}").json()["notes"] == notes
+        return list(notes)
+
+    assert made("plain") == []
+    for policy in ("sjf-bsbf", "sjf-ffs", "gandiva"):
+        (note,) = made(policy, policy=policy)
+        assert note.startswith(f"The policy {policy} lets jobs share GPUs; here a GPU holds one")
+        assert "give jobs_per_gpu 2" in note
+    (note,) = made("scored", placer="pal")
+    assert note.startswith("The placer pal weighs how slow GPUs are")
+    assert made("wide", shape="t4=1x4,p100=1x8,k80=1x1") == [
+        "No model of the catalog runs on k80: its 1 GPU stays idle.",
+        "No model of the catalog runs on p100: its 8 GPUs stay idle.",
+    ]
+    assert made("here", shape="slots=1x4", executor="local") == []
+    changed = client.patch(DEMO, json={"policy": "sjf-bsbf"}, headers={"If-Match": "*"}).json()
+    assert "lets jobs share GPUs" in changed["notes"][0]
+
+
 def test_another_policy_brings_its_placer_and_the_answer_and_the_audit_name_it(
     client: TestClient,
 ) -> None:
@@ -104,6 +129,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"shape": "t4=1x4", "policy": "magic"}, "/policy"),
     ({"shape": "t4=1x4", "policy_parameters": {"p": 1e6}}, "/policy_parameters/p"),
     ({"shape": "t4=1x4", "policy_parameters": {"luck": 1}}, "/policy_parameters/luck"),
+    ({"shape": "t4=1x4,foo=6x4"}, "/shape"),
+    ({"nodes": [{"gpu_type": "dgx-ext", "gpu_count": 4}]}, "/nodes"),
     ({"shape": "t4=1x4", "placer": "anywhere"}, "/placer"),
     ({"shape": "t4=1x4", "placer_parameters": {"luck": 1}}, "/placer_parameters/luck"),
     ({"shape": "t4=1x4", "executor": "magic"}, "/executor"),
@@ -395,6 +422,9 @@ def test_nodes_are_added_behind_the_others(client: TestClient) -> None:
         f"{DEMO}/nodes", json={"nodes": [{"gpu_type": "t4", "gpu_count": 4, "count": 2}]}
     )
     assert [node["name"] for node in added.json()["items"]] == ["t4-6", "t4-7"]
+    unknown = client.post(f"{DEMO}/nodes", json={"nodes": [{"gpu_type": "aws", "gpu_count": 4}]})
+    assert unknown.status_code == 422
+    assert "Did you mean t4?" in unknown.json()["errors"][0]["remedy"]
     gpus = client.get(f"{DEMO}/state").json()["gpus"]
     assert [gpu["gpu"] for gpu in gpus] == list(range(72))
     assert gpus[64]["node"] == "t4-6"

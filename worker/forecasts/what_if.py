@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlmodel import Session, col, select
 
+from backend.clusters.notes import notes_on_parts
 from backend.database import Database
 from backend.forecasts.service import KIND, PLAYED
 from backend.models import Cluster, OperationState, WhatIf
@@ -109,6 +110,8 @@ def _worked_out(database: Database, asked: WhatIf) -> dict[str, Any]:
     look = _looking(database, asked)
     added = () if changes is None else changes.add_nodes
     notes = unused_type_notes(changed, (node.gpu_type for node in added))
+    if parts[1] != parts[0]:
+        notes += notes_on_parts(reading.snapshot.cluster, parts[1])
 
     def stored(before: Forecast, after: Forecast) -> dict[str, Any]:
         return _result(before, after, job_id, parts=parts, notes=notes)

@@ -248,7 +248,8 @@ async def make_cluster(
 
 def _made(cluster: ClusterOut) -> str:
     name = isolated(cluster["name"])
-    return f"{name} makes its first round now, by {cluster['policy']} with {cluster['placer']}."
+    made = f"{name} makes its first round now, by {cluster['policy']} with {cluster['placer']}."
+    return " ".join([made, *cluster["notes"]])
 
 
 def unfinished(values: FormValues) -> dict[str, str]:

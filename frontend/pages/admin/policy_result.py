@@ -98,7 +98,8 @@ async def apply_change(api: Api, *, clicks: int | None, asked: Asked | None) -> 
             words = "Somebody has changed the cluster since this preview: preview again."
             return {"problem": html.P(["⚠ ", words], role="alert"), "apply": HIDDEN}
         return {"problem": refused_state(error)}
-    words = f"{changed['name']}: {changed['policy']} with {changed['placer']} decides from now on."
+    decides = f"{changed['policy']} with {changed['placer']} decides from now on."
+    words = " ".join([f"{changed['name']}: {decides}", *changed["notes"]])
     return {
         "result": None,
         "apply": HIDDEN,
