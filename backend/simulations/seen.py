@@ -20,6 +20,7 @@ from backend.sight import OTHER_MODEL, WHOLE, Sight, jobs_named_in, sight_of
 from backend.simulations.models import Simulation, SimulationRun
 from backend.simulations.stored import StoredConditions, why_unreadable
 from maat.api.simulations import ClusterTrace, ConditionsBody, TraceReservationBody
+from maat.laboratory.figures import RunFigures, never_run
 from maat.laboratory.requested import shipped_models
 
 Result = Mapping[str, Any]
@@ -118,10 +119,14 @@ def summary_seen(summary: Mapping[str, Any], sight: Sight) -> dict[str, Any]:
         sight.job(name): _why(why, sight) if sight.may_see(name) else _HIDDEN
         for name, why in waiting.items()
     }
+    notes = list(summary.get("notes") or ())
+    never = never_run([RunFigures(summary.get("policy", ""), summary.get("placer", ""), summary)])
+    if never:
+        notes = notes[1:]  # the first says why, which may be another tenant's quota
     return {
         **summary,
         "unfinished_because": seen,
-        "notes": [note for note in summary.get("notes") or () if not _names_a_model(note)],
+        "notes": [*never, *(note for note in notes if not _names_a_model(note))],
     }
 
 

@@ -14,8 +14,15 @@ from backend.simulations.stored import why_unreadable
 from backend.sweeps.models import Sweep, SweepMember, SweepPoint
 from maat.api.measurements import UsedOut
 from maat.api.sweeps import AxisOut, PointOut, RowOut, SweepDetail, SweepOut, VaryBody
-from maat.laboratory.figures import DEFAULT_RULE, by_rule
+from maat.laboratory.figures import (
+    DEFAULT_RULE,
+    RunFigures,
+    by_rule,
+    never_run,
+    notes_on_runs,
+)
 from maat.laboratory.sweep import Varied, rows_of
+from maat.scheduling.parts import Parts
 from maat.vocabulary import FairnessRule
 
 
@@ -63,7 +70,23 @@ def show_whole_sweep(whole: Whole, rule: FairnessRule = DEFAULT_RULE) -> SweepDe
             for member, point in whole.points
         ],
         rows=rows,
+        notes=_notes(whole, figures),
     )
+
+
+def _notes(whole: Whole, figures: Mapping[str, Mapping[str, Any] | None]) -> list[str]:
+    """Return what holds of the points that have ended; none for a request that cannot be read."""
+    if why_unreadable(whole.sweep.request) is not None:
+        return []
+    request = whole.sweep.request
+    played = {}
+    for member, point in whole.points:
+        policy = str(member.settings.get("policy", request.policy))
+        parts = Parts.chosen(policy, request.placer)
+        if (found := figures[point.key]) is not None:
+            played[point.key] = RunFigures(parts.policy, parts.placer, found)
+    runs = list(played.values())
+    return [*never_run(runs), *notes_on_runs(runs)]
 
 
 def error_of_point(error: Mapping[str, Any], operation: Operation) -> dict[str, Any]:

@@ -30,6 +30,7 @@ METRICS: Mapping[str, tuple[str, str]] = {
     "unfair_fraction": ("Unfair fraction", "Share of jobs with {rho} > 1"),
     "worst_rho": ("Worst rho", "Largest finish-time fairness {rho}"),
     "unfinished": ("Unfinished", "Jobs not finished"),
+    "cannot_run": ("Cannot run", "Jobs that can never run"),
 }
 
 

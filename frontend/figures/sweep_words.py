@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from frontend.figures.sweep import METRICS, value_text
 from frontend.formatting import number, percent
 from maat.api.sweeps import RowOut, SweepDetail
@@ -10,11 +12,33 @@ from maat.api.sweeps import RowOut, SweepDetail
 def verdict(sweep: SweepDetail, metric: str) -> str:
     """Say with which settings a figure is lowest, how far from the highest, and how sure that is.
 
-    Less is better of every figure of merit. Nothing is said of fewer than two combinations.
+    Less is better of every figure of merit. Nothing is said of fewer than two combinations. First
+    stands where jobs can never run: of such settings none is called the lowest.
     """
     rows = [row for row in sweep["rows"] if metric in row["mean"]]
-    if len(rows) < 2:
+    never = _never(sweep, rows)
+    fewest = min((_cannot_run(row) for row in rows), default=0.0)
+    rows = [row for row in rows if _cannot_run(row) == fewest]
+    found = "" if len(rows) < 2 else _lowest(sweep, rows, metric)
+    return f"{never} {found}".strip()
+
+
+def _cannot_run(row: RowOut) -> float:
+    return row["mean"].get("cannot_run", 0.0)
+
+
+def _never(sweep: SweepDetail, rows: Sequence[RowOut]) -> str:
+    """`14 of 30 jobs cannot run with Policy fifo.`: the settings under which most cannot."""
+    most = max(rows, key=_cannot_run, default=None)
+    if most is None or not _cannot_run(most):
         return ""
+    where = f"with {_words(sweep, most)}"
+    if all(_cannot_run(row) == _cannot_run(most) for row in rows):
+        where = "whatever the setting"
+    return f"{number(_cannot_run(most))} of {number(most['mean']['jobs'])} jobs cannot run {where}."
+
+
+def _lowest(sweep: SweepDetail, rows: Sequence[RowOut], metric: str) -> str:
     best = min(rows, key=lambda row: row["mean"][metric])
     worst = max(rows, key=lambda row: row["mean"][metric])
     low, high = best["mean"][metric], worst["mean"][metric]

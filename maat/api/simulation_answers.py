@@ -152,8 +152,10 @@ class ComparedContestant(TypedDict):
 class PairedDifference(TypedDict):
     """A contestant (by number) compared with the baseline, job by job.
 
-    `basis`: what the intervals are over. `note`: why mean difference and ratio are both true
-    although they seem to contradict each other, else null.
+    `basis`: what the intervals are over. `cannot_run`, `baseline_cannot_run`: jobs that never run
+    under the contestant, and under the baseline; if they are not as many, the verdict says so.
+    `note`: why mean difference and ratio are both true although they seem to contradict each other,
+    else null.
     """
 
     contestant: int
@@ -164,7 +166,9 @@ class PairedDifference(TypedDict):
     difference_hours: Interval
     ratio: Interval
     sooner: float
-    verdict: Literal["faster", "slower", "not told apart"]
+    cannot_run: int
+    baseline_cannot_run: int
+    verdict: Literal["faster", "slower", "not told apart", "not all jobs can run"]
     note: NotRequired[str | None]
 
 

@@ -105,7 +105,8 @@ class SweepDetail(SweepOut):
     """A sweep with its points and their means.
 
     `request`: as sent; a CSV trace is replaced by its length. `fairness_rule`: how `worst_rho` and
-    `unfair_fraction` are computed.
+    `unfair_fraction` are computed. `notes`: what a reader of the figures should know, such as that
+    jobs can never run under a policy.
     """
 
     fairness_rule: FairnessRule
@@ -113,3 +114,4 @@ class SweepDetail(SweepOut):
     measurements: list[UsedOut]
     points: list[PointOut]
     rows: list[RowOut]
+    notes: list[str]

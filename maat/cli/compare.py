@@ -41,7 +41,7 @@ from maat.laboratory.comparison import (
     spreads,
 )
 from maat.laboratory.comparison_run import ComparisonPlan, ComparisonProgress, run_comparison
-from maat.laboratory.figures import FIGURES, RunFigures, notes_on_runs
+from maat.laboratory.figures import FIGURES, RunFigures, never_run, notes_on_runs
 from maat.laboratory.setup import GeneratedTrace
 from maat.scheduling.errors import InputError
 from maat.simulation.notes import notes_before
@@ -189,16 +189,19 @@ def _as_json(
             {**as_data(o.contestant), "trace": o.trace, "seed": o.seed, "figures": o.figures}
             for o in outcomes
         ],
-        "notes": _notes(plan, outcomes),
+        "notes": (*never_run(_played(outcomes)), *_notes(plan, outcomes)),
     }
 
 
 def _notes(plan: ComparisonPlan, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
-    played = [
+    return (*plan.notes(), *notes_on_runs(_played(outcomes)))
+
+
+def _played(outcomes: Sequence[Outcome]) -> list[RunFigures]:
+    return [
         RunFigures(outcome.contestant.policy, outcome.contestant.placer, outcome.figures)
         for outcome in outcomes
     ]
-    return (*plan.notes(), *notes_on_runs(played))
 
 
 def _write_csv(outcomes: Sequence[Outcome], path: Path) -> None:
@@ -229,6 +232,8 @@ def _print(plan: ComparisonPlan, outcomes: Sequence[Outcome], against: Contestan
         f"{_trace_names(plan)} on {plan.cluster.describe()}, "
         f"fidelity {plan.conditions.fidelity.name}"
     )
+    for line in never_run(_played(outcomes)):
+        say(line)
     _print_means(found)
     differences = paired(outcomes, against)
     if differences:

@@ -172,6 +172,7 @@ def _lines(
     ]
     return [
         *_about(window),
+        *_never(found),
         "",
         table_of(("policy + placer", "average JCT, h", "99th percentile, h"), means),
         "",
@@ -197,6 +198,19 @@ def _about(window: dict[str, Any]) -> list[str]:
         "without_work": "are left out: nothing is known of their work in the window",
     }
     return [*lines, *(f"{window[key]} {words}." for key, words in notes.items() if window[key])]
+
+
+def _never(found: Comparison) -> list[str]:
+    """Say first which jobs can never run: the means are of the others."""
+    from maat.laboratory.figures import RunFigures, never_run
+
+    contestants = found["contestants"]
+    means = [{name: one["mean"] for name, one in each["figures"].items()} for each in contestants]
+    return [
+        note
+        for each, figures in zip(contestants, means, strict=True)
+        for note in never_run([RunFigures(each["policy"], each["placer"], figures)])
+    ]
 
 
 def _mean(figures: Any, key: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -230,6 +230,8 @@ def _print_table(summaries: Sequence[dict[str, Any]]) -> None:
     failed = FAILURES_TABLE if any(summary["failures"] for summary in summaries) else ()
     shown = (*TABLE, *failed, *(FAIRNESS_TABLE if "rho_mean" in first else ()))
     labels = [f"{summary['policy']} + {summary['placer']}" for summary in summaries]
+    for note in dict.fromkeys(note for summary in summaries for note in _never(summary)):
+        say(note)
     rows = [
         (title, *(_cell(summary, key, form) for summary in summaries)) for key, title, form in shown
     ]
@@ -239,19 +241,29 @@ def _print_table(summaries: Sequence[dict[str, Any]]) -> None:
 
 def _print_notes(labels: Sequence[str], summaries: Sequence[dict[str, Any]]) -> None:
     """Print notes on all policies once, the others with their policy."""
+    said = {note for summary in summaries for note in _never(summary)}
     of_all = [
         note
         for note in summaries[0]["notes"]
         if all(note in summary["notes"] for summary in summaries)
     ]
-    for line in of_all:
+    for line in (note for note in of_all if note not in said):
         say(line)
     for label, summary in zip(labels, summaries, strict=True):
         unfinished = (
-            f"{name} did not finish. {why}" for name, why in summary["unfinished_because"].items()
+            f"{name} did not finish. {why}"
+            for name, why in summary["unfinished_because"].items()
+            if not any(why in note for note in said)
         )
-        for line in (*(note for note in summary["notes"] if note not in of_all), *unfinished):
+        own = (note for note in summary["notes"] if note not in of_all and note not in said)
+        for line in (*own, *unfinished):
             say(f"{label}: {line}")
+
+
+def _never(summary: Mapping[str, Any]) -> Sequence[str]:
+    """Return the note on jobs that can never run, which comes first: it stands above the table."""
+    notes: Sequence[str] = summary["notes"]
+    return notes[:1] if summary["cannot_run"] else ()
 
 
 def _cell(summary: dict[str, Any], key: str, form: str) -> str:

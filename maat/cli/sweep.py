@@ -28,7 +28,7 @@ from maat.cli.policy_options import PlacerName, Setting, read_settings
 from maat.cli.round_options import RoundSeconds
 from maat.cli.run_options import RunOptions
 from maat.cli.workload_options import ClusterOptions, WorkloadOptions
-from maat.laboratory.figures import FIGURES, RunFigures, notes_on_runs
+from maat.laboratory.figures import FIGURES, RunFigures, never_run, notes_on_runs
 from maat.laboratory.setup import Setup
 from maat.laboratory.sweep import Point, Row, Sweep, Varied
 from maat.laboratory.sweep_runner import Origin, ResultCache, SweepPosition, SweepResult, run_sweep
@@ -175,18 +175,22 @@ def _as_json(sweep: Sweep, points: Sequence[Point], result: SweepResult) -> dict
         "seeds": sweep.seeds,
         "points": [asdict(point) for point in result.points],
         "rows": [asdict(row) for row in result.rows()],
-        "notes": _notes(points, result),
+        "notes": (*never_run(_played(points, result)), *_notes(points, result)),
     }
 
 
 def _notes(points: Sequence[Point], result: SweepResult) -> tuple[str, ...]:
+    scenarios = {point.key: point.scenario for point in points}
+    return (*notes_on_all(scenarios.values()), *notes_on_runs(_played(points, result)))
+
+
+def _played(points: Sequence[Point], result: SweepResult) -> list[RunFigures]:
     figures = {point.key: point.figures for point in result.points}
     scenarios = {point.key: point.scenario for point in points}
-    played = [
+    return [
         RunFigures(scenarios[key].policy, scenarios[key].placer, found)
         for key, found in figures.items()
     ]
-    return (*notes_on_all(scenarios.values()), *notes_on_runs(played))
 
 
 def _write_csv(result: SweepResult, path: Path) -> None:
@@ -212,6 +216,8 @@ def _print_table(sweep: Sweep, points: Sequence[Point], result: SweepResult) -> 
         f"{scheduler_names(sweep)} on {sweep.base.cluster.describe()}, "
         f"fidelity {sweep.base.conditions.fidelity.name}"
     )
+    for line in never_run(_played(points, result)):
+        say(line)
     rows = [
         (
             *(_value(value) for value in row.settings.values()),

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from maat.laboratory.figures import Figures, common
+from maat.laboratory.figures import CANNOT_RUN, Figures, common
 from maat.scheduling.arrays import FloatArray
 
 CONFIDENCE = 0.95
@@ -119,11 +119,16 @@ class Interval:
 
 
 class Verdict(StrEnum):
-    """What the interval says of a contestant against the baseline."""
+    """What the interval says of a contestant against the baseline.
+
+    NOT_ALL_RUN: jobs that run under one of the two can never run under the other, and a mean over
+    the rest would hide it.
+    """
 
     FASTER = "faster"
     SLOWER = "slower"
     NOT_TOLD_APART = "not told apart"
+    NOT_ALL_RUN = "not all jobs can run"
 
 
 @dataclass(frozen=True)
@@ -133,6 +138,7 @@ class PairedDifference:
     Compares the jobs that finished under both. `difference_hours`: mean of JCT minus the
     baseline's. `ratio`: geometric mean of JCT over the baseline's. `sooner`: share of the jobs that
     finished sooner. `left_out`: jobs that finished under only one of the two, or under none.
+    `cannot_run`, `baseline_cannot_run`: jobs that never run under the one and the other.
     """
 
     contestant: Contestant
@@ -144,9 +150,13 @@ class PairedDifference:
     difference_hours: Interval
     ratio: Interval
     sooner: float
+    cannot_run: int = 0
+    baseline_cannot_run: int = 0
 
     @property
     def verdict(self) -> Verdict:
+        if self.cannot_run != self.baseline_cannot_run:
+            return Verdict.NOT_ALL_RUN
         if self.basis is Basis.JOBS and self.jobs < LEAST_JOBS:
             return Verdict.NOT_TOLD_APART
         low, high = self.difference_hours.low, self.difference_hours.high
@@ -291,6 +301,8 @@ def _against(
         difference_hours=interval,
         ratio=Interval(math.exp(ratio.estimate), _exp(ratio.low), _exp(ratio.high)),
         sooner=float((every < 0).mean()) if len(every) else 0.0,
+        cannot_run=sum(int(ours.figures.get(CANNOT_RUN, 0)) for ours, _ in pairs),
+        baseline_cannot_run=sum(int(theirs.figures.get(CANNOT_RUN, 0)) for _, theirs in pairs),
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from maat.laboratory.fairness import Fairness, fairness_by_rule
-from maat.simulation.notes import PlacerMoves, notes_on_clock, notes_on_moves
+from maat.simulation.notes import PlacerMoves, notes_on_clock, notes_on_moves, notes_on_never
 from maat.simulation.record import SimulationResult
 from maat.vocabulary import FairnessRule
 
@@ -15,6 +15,7 @@ Figures = Mapping[str, float | int | bool]
 Value = TypeVar("Value")
 OUT_OF_TIME = "rounds_out_of_time"
 BY_PLACER = "restarts_by_placer"
+CANNOT_RUN = "cannot_run"
 WORST_RHO, UNFAIR_FRACTION = "worst_rho", "unfair_fraction"
 DEFAULT_RULE = FairnessRule.MEAN_OF_RATIOS
 
@@ -50,6 +51,7 @@ FIGURES: Mapping[str, Figure] = {
     for figure in (
         Figure("jobs", "Jobs"),
         Figure("unfinished", "Unfinished"),
+        Figure(CANNOT_RUN, "Cannot run"),
         Figure("complete", "Complete"),
         Figure("rounds", "Rounds"),
         Figure(OUT_OF_TIME, "Rounds out of time"),
@@ -76,6 +78,7 @@ def figures_of(result: SimulationResult) -> Figures:
         "rounds": result.rounds,
         OUT_OF_TIME: result.rounds_out_of_time,
         BY_PLACER: result.restarts_by_placer,
+        CANNOT_RUN: len(result.cannot_run),
     }
     known = {**of_run, **vars(result.metrics), **of_fairness(fairness_by_rule(result))}
     return chosen(known, finished=result.metrics.unfinished < result.metrics.jobs)
@@ -110,6 +113,20 @@ def notes_on_runs(runs: Sequence[RunFigures]) -> tuple[str, ...]:
     """
     clock = notes_on_clock([int(run.figures.get(OUT_OF_TIME, 0)) for run in runs])
     return (*clock, *notes_on_moves(_moves(run) for run in runs))
+
+
+def never_run(runs: Sequence[RunFigures]) -> tuple[str, ...]:
+    """Return one sentence for each policy and placer under which jobs can never run."""
+    together: dict[tuple[str, str], tuple[int, int]] = {}
+    for run in runs:
+        count, jobs = together.get((run.policy, run.placer), (0, 0))
+        counted = (int(run.figures.get(CANNOT_RUN, 0)), int(run.figures.get("jobs", 0)))
+        together[run.policy, run.placer] = (count + counted[0], jobs + counted[1])
+    return tuple(
+        note
+        for (policy, placer), (count, jobs) in together.items()
+        for note in notes_on_never(policy, placer, count=count, jobs=jobs)
+    )
 
 
 def _moves(run: RunFigures) -> PlacerMoves:

@@ -45,6 +45,16 @@ OF_TURN = frozenset(
 )
 """Reasons for which it matters whose turn it is."""
 
+NEVER_RUNS = frozenset(
+    {
+        ReasonCode.NO_COMPATIBLE_GPU_TYPE,
+        ReasonCode.EXCEEDS_CLUSTER,
+        ReasonCode.NO_CONFIGURATION,
+        ReasonCode.EXCEEDS_QUOTA_LIMIT,
+    }
+)
+"""Reasons that no waiting ends: as things stand, the job never runs."""
+
 _SAME = 1e-6  # relative: as close as a solver tells two values apart
 
 _SENTENCES: Mapping[ReasonCode, str] = {

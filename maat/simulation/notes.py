@@ -88,6 +88,20 @@ def notes_before(workload: Workload, round_seconds: float | None) -> tuple[str, 
     )
 
 
+def notes_on_never(
+    policy: str, placer: str, *, count: int, jobs: int, because: Iterable[str] = ()
+) -> tuple[str, ...]:
+    """Return one sentence if jobs can never run: figures of the others say nothing of them.
+
+    `count`: of `jobs` jobs, in one run or several. `because`: why, each reason once.
+    """
+    if not count:
+        return ()
+    why = " ".join(because)
+    of = f"{count} of {jobs} {'job' if jobs == 1 else 'jobs'}"
+    return (f"{of} cannot run under {policy} + {placer}{f': {why}' if why else '.'}",)
+
+
 def notes_on_clock(rounds: Sequence[int]) -> tuple[str, ...]:
     """Return one sentence if a time limit ended a solver's search.
 

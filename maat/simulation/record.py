@@ -9,6 +9,7 @@ import numpy as np
 
 from maat.scheduling.events import Event, EventKind
 from maat.scheduling.eviction import evicted_jobs, moved_by_placer
+from maat.scheduling.explain import NEVER_RUNS, Reasons
 from maat.scheduling.metrics import JobRecord, RoundUse, ScheduleMetrics, schedule_metrics
 from maat.scheduling.rounds import (
     Change,
@@ -21,7 +22,13 @@ from maat.scheduling.rounds import (
 from maat.scheduling.standing import RoundsAhead
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import GpuTimeRule
-from maat.simulation.notes import PlacerMoves, notes_on, notes_on_clock, notes_on_moves
+from maat.simulation.notes import (
+    PlacerMoves,
+    notes_on,
+    notes_on_clock,
+    notes_on_moves,
+    notes_on_never,
+)
 from maat.simulation.scenario import Scenario
 from maat.simulation.simulated_job import SimulatedJob
 from maat.vocabulary import JobState
@@ -71,7 +78,8 @@ class SimulationResult:
     seconds of policy and placement in each round that had jobs and was not skipped; stored and
     shown as `policy_seconds`, which in a live round is the policy alone. `cpu_seconds`,
     `wall_seconds`: of the simulation in this process, without imports, reading and earlier runs.
-    `unfinished_because`: by name, why a job has no GPUs at the end. `rounds_out_of_time`: rounds in
+    `unfinished_because`: by name, why a job has no GPUs at the end; `cannot_run`: of them, those
+    that never run however long they wait. `rounds_out_of_time`: rounds in
     which a time limit ended a solver's search, so that another machine may get another result.
     `restarts_by_placer`: restarts of jobs that the policy left as they were and the placer moved.
     `stopped`: the run was stopped early, and the records are of the jobs that had arrived by then.
@@ -91,6 +99,7 @@ class SimulationResult:
     wall_seconds: float
     complete: bool
     unfinished_because: Mapping[str, str] = field(default_factory=dict)
+    cannot_run: frozenset[str] = frozenset()
     rounds_out_of_time: int = 0
     restarts_by_placer: int = 0
     stopped: bool = False
@@ -115,7 +124,15 @@ class SimulationResult:
         return [record for record in self.records if record.is_large == large]
 
     def _notes(self) -> list[str]:
-        notes = []
+        notes = list(
+            notes_on_never(
+                self.scenario.policy,
+                self.scenario.placer,
+                count=len(self.cannot_run),
+                jobs=self.metrics.jobs,
+                because=self._why_not(),
+            )
+        )
         if self.stopped:
             arrived = f"{len(self.records)} of {len(self.scenario.workload)} jobs"
             notes.append(
@@ -129,7 +146,13 @@ class SimulationResult:
             self.metrics.restarts,
             self.metrics.jobs,
         )
-        return [*notes, *notes_on_clock([self.rounds_out_of_time]), *notes_on_moves([moves])]
+        out_of_time = notes_on_clock([self.rounds_out_of_time])
+        return [*notes, *notes_on(self.scenario), *out_of_time, *notes_on_moves([moves])]
+
+    def _why_not(self) -> list[str]:
+        """Return why jobs can never run, each sentence once."""
+        because = self.unfinished_because.items()
+        return list(dict.fromkeys(why for name, why in because if name in self.cannot_run))
 
     def summary(self) -> dict[str, object]:
         """Return the figures of `maat simulate --json`, not rounded."""
@@ -150,10 +173,11 @@ class SimulationResult:
             "complete": self.complete,
             "stopped": self.stopped,
             **self._figures(),
+            "cannot_run": len(self.cannot_run),
             "unfinished_because": dict(list(self.unfinished_because.items())[:MOST_NAMED]),
             "rounds_out_of_time": self.rounds_out_of_time,
             "restarts_by_placer": self.restarts_by_placer,
-            "notes": [*notes_on(scenario), *self._notes()],
+            "notes": self._notes(),
             "policy_seconds_median": float(np.median(seconds)),
             "policy_seconds_p95": float(np.percentile(seconds, 95)),
             "cpu_seconds": self.cpu_seconds,
@@ -274,6 +298,7 @@ class Recorder:
         jobs = [every[job.name] for job in self._scenario.workload.jobs if job.name in every]
         records = tuple(_record(job) for job in jobs)
         names = self._scenario.cluster.type_names
+        waiting = self._waiting()
         return SimulationResult(
             scenario=self._scenario,
             records=records,
@@ -295,13 +320,14 @@ class Recorder:
             cpu_seconds=cpu_seconds,
             wall_seconds=wall_seconds,
             complete=not stopped and not self._executor.jobs,
-            unfinished_because=self._waiting(),
+            unfinished_because={name: why.sentence for name, why in waiting.items()},
+            cannot_run=frozenset(n for n, why in waiting.items() if why.primary in NEVER_RUNS),
             stopped=stopped,
             rounds_out_of_time=self._out_of_time,
             restarts_by_placer=self._restarts_by_placer,
         )
 
-    def _waiting(self) -> dict[str, str]:
+    def _waiting(self) -> dict[str, Reasons]:
         """Return by name why a job has no GPUs."""
         if self._last is None:
             return {}
@@ -311,7 +337,7 @@ class Recorder:
             if job.id in self._executor.jobs and self._executor.jobs[job.id].allocation is None
         )
         return {
-            job_id: reasons.sentence
+            job_id: reasons
             for job_id in left
             if (reasons := self._last.reasons.get(job_id)) is not None
         }

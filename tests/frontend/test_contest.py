@@ -8,6 +8,7 @@ import pytest
 
 from frontend.figures.contest import ratio_figure
 from frontend.pages.simulation.contest import differences, failed, means
+from frontend.pages.simulation.verdict import sentences
 from maat.client import ApiError
 
 
@@ -116,3 +117,26 @@ def test_the_axis_of_ratios_has_some_numbers_1_among_them_however_near_they_are(
     lines = axis.title.text.split("<br>")
     assert len(lines) == 4
     assert all(len(line) <= 32 for line in lines)
+
+
+def test_a_policy_under_which_jobs_cannot_run_is_not_praised_for_the_mean_of_the_others() -> None:
+    stuck = contestant("fifo", 4.0)
+    stuck["figures"]["cannot_run"] = {"mean": 4.0, "deviation": None, "runs": 1}
+    better = {"estimate": -1.0, "low": -1.5, "high": -0.5}
+    row = {"difference_hours": better, "jobs": 6, "left_out": 4, "basis": "jobs"}
+    rows = [
+        row | {"contestant": 1, "verdict": "not all jobs can run"},
+        row
+        | {"contestant": 2, "verdict": "faster", "left_out": 0}
+        | {"difference_hours": {"estimate": -0.2, "low": -0.3, "high": -0.1}},
+    ]
+    whole = compared(contestant("sia", 0.0), stuck, contestant("srtf", 0.0))
+
+    first, second, third = sentences(whole | {"paired": rows, "baseline": 0})
+
+    assert first == "4 of 10 jobs cannot run under fifo."
+    assert second == "srtf: mean JCT 10 % lower than sia, on one seed."
+    assert third == (
+        "fifo: of the 6 jobs that ended under both, mean JCT 50 % lower than sia, on one seed."
+    )
+    assert "Cannot run" in str(means(whole))

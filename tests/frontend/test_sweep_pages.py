@@ -17,6 +17,7 @@ from frontend.pages.sweep import caption, request_facts, table
 from frontend.pages.sweeps import body_of, parse_values, place, unfinished
 from frontend.pages.sweeps_varied import EXAMPLES
 from frontend.theme import DARK, LIGHT
+from maat.api.sweeps import RowOut
 from maat.client.errors import FieldProblem
 from maat.laboratory.axes import AXES
 
@@ -317,3 +318,24 @@ def test_a_sweep_begins_with_where_its_figure_is_lowest_and_how_sure_that_is() -
     ]
     assert verdict(sweep(rows=one), "avg_jct_hours").endswith("Not certain on one seed.")
     assert verdict(sweep(rows=one[:1]), "avg_jct_hours") == ""
+
+
+def test_settings_under_which_jobs_cannot_run_are_named_and_not_called_the_lowest() -> None:
+    def with_stuck(hours: float, stuck: int, **settings: float) -> RowOut:
+        found = row(hours, 0.1, **settings)
+        return {**found, "mean": {**found["mean"], "jobs": 30, "cannot_run": stuck}}
+
+    some = [
+        with_stuck(1.0, 14, p=-1, round_seconds=60),
+        with_stuck(3.0, 0, p=-1, round_seconds=300),
+        with_stuck(2.0, 0, p=1, round_seconds=60),
+    ]
+    found = verdict(sweep(rows=some), "avg_jct_hours")
+    assert found.startswith(
+        "14 of 30 jobs cannot run with Fairness power p -1, Round duration 60 s. "
+        "So far: Mean JCT is lowest, 2 h"
+    )
+    every = [with_stuck(1.0, 2, p=-1, round_seconds=60), with_stuck(3.0, 2, p=1, round_seconds=60)]
+    assert "2 of 30 jobs cannot run whatever the setting." in verdict(
+        sweep(rows=every), "avg_jct_hours"
+    )

@@ -71,6 +71,21 @@ def test_the_same_result_comes_from_two_processes_from_one_and_from_what_was_kep
     assert {len(o.jct_hours) for o in alone} == {4}
 
 
+def test_a_better_mean_over_the_jobs_that_can_run_is_no_verdict() -> None:
+    hours = {f"j{i}": 2.0 + i for i in range(16)}
+    theirs = outcome(ONE, hours)
+    ours = outcome(OTHER, {name: each / 2 for name, each in hours.items()}, jobs=30)
+    stuck = replace(ours, figures={**ours.figures, "cannot_run": 14})
+
+    (found,) = paired([theirs, stuck], ONE)
+    (free,) = paired([theirs, ours], ONE)
+    (other_way,) = paired([theirs, stuck], OTHER)
+
+    assert (found.verdict, found.cannot_run) == (Verdict.NOT_ALL_RUN, 14)
+    assert free.verdict is Verdict.FASTER
+    assert (other_way.verdict, other_way.baseline_cannot_run) == (Verdict.NOT_ALL_RUN, 14)
+
+
 def test_differences_are_taken_job_by_job_and_jobs_without_a_partner_are_counted() -> None:
     ours = outcome(ONE, {"a": 1.0, "b": 2.0, "c": 9.0})
     theirs = outcome(OTHER, {"a": 2.0, "b": 4.0}, jobs=3)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from simulation.small import under
 
+from maat.laboratory.figures import figures_of
 from maat.scheduling.cluster import Cluster
 from maat.simulation.engine import simulate
 from maat.simulation.fidelity import FIDELITIES
@@ -64,6 +65,23 @@ def test_what_is_declared_is_told() -> None:
         "Jobs are tuned by the rule any-pair, drawn by the seed: "
         "not the trace's own GPU counts and batch sizes.",
     )
+
+
+def test_jobs_that_can_never_run_are_said_first() -> None:
+    large = replace(JOBS[0], name="large", gpu_count=8)
+    scenario = replace(SCENARIO, workload=Workload("three", (*JOBS, large), "pal"))
+    scenario = replace(scenario, placer="pal")
+
+    result = simulate(scenario)
+
+    summary = result.summary()
+    assert summary["cannot_run"] == figures_of(result)["cannot_run"] == 1
+    assert summary["notes"] == [
+        "1 of 3 jobs cannot run under fifo + pal: "
+        "It needs more GPUs of one type than this cluster has in service.",
+        *notes_on(scenario),
+    ]
+    assert simulate(SCENARIO).summary()["cannot_run"] == 0
 
 
 def test_what_holds_of_several_runs_is_told_once() -> None:

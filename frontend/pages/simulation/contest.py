@@ -48,7 +48,8 @@ FIGURES = (
     ("contention_mean", "Contention", 1),
     (WORST_RHO, "Worst rho", 2),
 )
-UNFINISHED = ("unfinished", "Unfinished", 1)  # a mean over runs
+CANNOT_RUN = ("cannot_run", "Cannot run", 1)  # a mean over runs
+UNFINISHED = ("unfinished", "Unfinished", 1)
 BASES = {
     "traces": (
         "Intervals (95 %) are over the traces: what another trace like these would show. "
@@ -73,7 +74,12 @@ NOTHING_FINISHED = (
     "The simulation ended before. Runs, below, says how each ended.",
     "There is nothing to compare.",
 )
-VERDICTS = {"faster": "lower", "slower": "higher", "not told apart": "not told apart"}
+VERDICTS = {
+    "faster": "lower",
+    "slower": "higher",
+    "not told apart": "not told apart",
+    "not all jobs can run": "not all jobs can run",
+}
 
 
 def contest_cards() -> list[Component]:
@@ -182,7 +188,8 @@ def means(comparison: Comparison) -> Component:
     """Contestants x figures: mean ± sample standard deviation over runs."""
     contestants = comparison["contestants"]
     left = any(_left_jobs(contestant) for contestant in contestants)
-    offered = (UNFINISHED, *FIGURES) if left else FIGURES
+    never = any(_cannot_run(contestant) for contestant in contestants)
+    offered = (*((CANNOT_RUN,) if never else ()), *((UNFINISHED,) if left else ()), *FIGURES)
     shown = [
         (field, head, digits)
         for field, head, digits in offered
@@ -225,6 +232,11 @@ def _left_jobs(contestant: ComparedContestant) -> bool:
     """Return whether a run left jobs unfinished: its mean JCT is then of fewer jobs."""
     unfinished = contestant["figures"].get("unfinished")
     return unfinished is not None and unfinished["mean"] > 0
+
+
+def _cannot_run(contestant: ComparedContestant) -> bool:
+    never = contestant["figures"].get("cannot_run")
+    return never is not None and never["mean"] > 0
 
 
 def _figure_text(contestant: ComparedContestant, field: str, digits: int) -> str:
