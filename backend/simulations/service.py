@@ -310,22 +310,27 @@ def _checked_workload(session: Session, trace: StoredTrace, pointer: str) -> Wor
 
 
 def check_fits(workload: Workload, cluster: Cluster) -> None:
-    """Check that every job can use some GPU type of the cluster.
+    """Check that the models of the jobs can run on the cluster, and that some job may.
 
-    Otherwise it would never run.
+    A job that is bound to types that the cluster lacks only does not finish.
     """
-    models = shipped_models()
-    for name, allowed in sorted({(job.model, job.gpu_types) for job in workload.jobs}, key=repr):
-        known = tuple(models[name].memory) if name in models else ()
-        usable = [gpu_type for gpu_type in known if allowed is None or gpu_type in allowed]
-        if not set(usable) & set(cluster.type_names):
-            which = "has" if allowed is None else f"has for {', '.join(allowed)} only"
-            message = f"No GPU type of the cluster can run {name}, which the trace {which}."
-            remedy = f"It runs on {', '.join(known) or 'no known type'}."
-            raise Invalid(
-                message,
-                errors=[FieldError("/cluster", "no_compatible_gpu_type", message, remedy, name)],
-            )
+    models, names = shipped_models(), cluster.type_names
+    here = [job for job in workload.jobs if not job.is_bound_elsewhere(names)]
+    kinds = {(job.model, job.gpu_types) for job in here or workload.jobs}
+    for name, allowed in sorted(kinds, key=repr):
+        model = models.get(name)
+        usable = [kind for kind in names if model is not None and model.runs_on(kind)]
+        if not [kind for kind in usable if allowed is None or kind in allowed]:
+            raise _without_type(name, allowed, tuple(model.memory) if model is not None else ())
+
+
+def _without_type(name: str, allowed: Sequence[str] | None, known: Sequence[str]) -> Invalid:
+    which = "has" if allowed is None else f"has for {', '.join(allowed)} only"
+    message = f"No GPU type of the cluster can run {name}, which the trace {which}."
+    remedy = f"It runs on {', '.join(known) or 'no known type'}."
+    return Invalid(
+        message, errors=[FieldError("/cluster", "no_compatible_gpu_type", message, remedy, name)]
+    )
 
 
 def _store(

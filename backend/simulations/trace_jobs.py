@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from backend.jobs.declarations import declaration_of
 from backend.jobs.models import Job, JobAllocation
-from maat.models.gpu_types import GPU_TYPES
 from maat.scheduling.job import declared
 from maat.vocabulary import MAX_GPUS, Adaptivity
 from maat.workloads.recorded import RECORDED
@@ -57,7 +56,7 @@ def as_recorded(
         gpu_count=count,
         work_scale=whole / count,
         adaptivity=Adaptivity.RIGID,
-        gpu_types=(gpu_type,) if gpu_type in GPU_TYPES else None,
+        gpu_types=(gpu_type,),
         preemptible=job.preemptible,
         priority=job.priority,
         weight=job.weight,

@@ -167,6 +167,12 @@ def sentence_of(code: str, evidence: Mapping[str, object]) -> str:
     match ReasonCode(code):
         case ReasonCode.WAITING_RESERVATION as reason:
             return _reserved(_SENTENCES[reason], evidence.get("binding_limit"))
+        case ReasonCode.NO_COMPATIBLE_GPU_TYPE if isinstance(
+            types := evidence.get("asked_gpu_types"), str
+        ):
+            if ", " in types:
+                return f"None of its GPU types ({types}) is in this cluster."
+            return f"Its GPU type {types} is not in this cluster."
         case ReasonCode.PROFILE_INCOMPLETE as reason if isinstance(evidence.get("gpu_type"), str):
             return (
                 f"It is being profiled on {evidence['gpu_type']}: "

@@ -75,14 +75,21 @@ def exceeds(limits: Sequence[Limit]) -> Reasons:
     )
 
 
+def _without_type(job: Job, names: Sequence[str]) -> Reasons:
+    """Return why no type of the cluster is for a job: it is bound to others, or cannot run."""
+    evidence = {"cluster_gpu_types": ", ".join(names)}
+    asked = job.spec.gpu_types
+    if asked and not set(asked) & set(names):
+        evidence["asked_gpu_types"] = ", ".join(asked)
+    return Reasons(ReasonCode.NO_COMPATIBLE_GPU_TYPE, evidence)
+
+
 def never_fits(job: Job, round_input: RoundInput, *, needed: int) -> Reasons:
     """Return why a job that needs so many GPUs of one type has no configuration."""
     cluster = round_input.cluster
     usable = [name for name in cluster.type_names if job.spec.may_use(name)]
     if not usable:
-        return Reasons(
-            ReasonCode.NO_COMPATIBLE_GPU_TYPE, {"cluster_gpu_types": ", ".join(cluster.type_names)}
-        )
+        return _without_type(job, cluster.type_names)
     if job.spec.promised_seconds is not None:
         return Reasons(
             ReasonCode.NO_COMPATIBLE_GPU_TYPE,

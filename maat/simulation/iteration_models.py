@@ -6,7 +6,7 @@ A job is a number of iterations on a number of GPUs.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
@@ -101,17 +101,32 @@ def iteration_models() -> Mapping[str, Model]:
     }
 
 
+class RecordedModel(IterationModel):
+    """The model of jobs that are replayed as recorded, on GPUs of any type.
+
+    It takes as long on every GPU type: a trace binds its jobs to the types that they ran on, where
+    it says it. So a type needs no measurement, only a name.
+    """
+
+    def runs_on(self, gpu_type: str) -> bool:
+        return True
+
+    def on(self, gpu_types: Collection[str]) -> Model:
+        more = [name for name in gpu_types if name not in self.memory]
+        return _recorded((*self.memory, *sorted(more))) if more else self
+
+
 @cache
 def recorded_model() -> Model:
-    """Return the model of jobs that are replayed as recorded: a second of it takes a second.
+    """Return the model of jobs that are replayed as recorded: a second of it takes a second."""
+    return _recorded(GPU_TYPES)
 
-    It takes as long on every GPU type that has a name: a trace binds its jobs to the type that they
-    ran on, where it says it.
-    """
-    memory = {name: MemoryLimits(1, 1, fills_gpu=False) for name in GPU_TYPES}
-    return IterationModel(
+
+def _recorded(gpu_types: Sequence[str]) -> RecordedModel:
+    memory = {name: MemoryLimits(1, 1, fills_gpu=False) for name in gpu_types}
+    return RecordedModel(
         name=RECORDED,
-        truth=IterationTruth(1.0, GPU_TYPES),
+        truth=IterationTruth(1.0, gpu_types),
         restart_seconds=DEFAULT_RESTART_SECONDS,
         memory=memory,
         gpus_per_replica={},

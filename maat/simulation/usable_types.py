@@ -34,8 +34,8 @@ def _of_trace(scenario: Scenario) -> list[str]:
     """Return the types on which the trace's jobs can run, and those that it binds jobs to."""
     jobs = scenario.workload.jobs
     models = dict.fromkeys(job.model for job in jobs)
-    bound = [name for job in jobs for name in job.gpu_types or ()]
-    return [*(name for model in models for name in scenario.models[model].memory), *bound]
+    measured = [name for model in models for name in scenario.models[model].memory]
+    return [*measured, *sorted(scenario.workload.gpu_types)]
 
 
 def idle_type_notes(scenario: Scenario) -> Iterator[str]:
@@ -49,7 +49,7 @@ def idle_type_notes(scenario: Scenario) -> Iterator[str]:
 
 def _can_use(job: TraceJob, model: Model, gpu_type: str, gpus: int) -> bool:
     """Whether that many GPUs of the type are enough for the least that the job runs on."""
-    if gpu_type not in model.memory or (job.gpu_types and gpu_type not in job.gpu_types):
+    if not model.runs_on(gpu_type) or (job.gpu_types and gpu_type not in job.gpu_types):
         return False
     least = job.gpu_count if job.adaptivity is Adaptivity.RIGID else job.min_gpus
     return max(least, model.gpus_per_replica.get(gpu_type, 1)) <= gpus

@@ -203,8 +203,9 @@ class World:
     @cached_property
     def true_models(self) -> Mapping[str, Model]:
         """The models as the fidelity defines them."""
-        fidelity = self.scenario.conditions.fidelity
-        return {name: model.under(fidelity) for name, model in self.scenario.models.items()}
+        scenario, fidelity = self.scenario, self.scenario.conditions.fidelity
+        types = {*scenario.cluster.type_names, *scenario.workload.gpu_types}
+        return {name: model.on(types).under(fidelity) for name, model in scenario.models.items()}
 
     @cached_property
     def adaptivity(self) -> Mapping[str, Adaptivity]:
@@ -245,9 +246,24 @@ class World:
     def submissions(self) -> tuple[Submission, ...]:
         """The jobs for the simulated executor.
 
-        Raises TraceError for a job that can never run on the cluster.
+        A job that is bound to types that the cluster lacks is submitted, and never runs. Raises
+        TraceError for one whose model cannot run there, and where no job can.
         """
+        names = self.scenario.cluster.type_names
+        if self.jobs and all(job.is_bound_elsewhere(names) for job in self.jobs):
+            raise self._all_elsewhere()
         return tuple(self._submission(row, job) for row, job in enumerate(self.jobs, start=2))
+
+    def _all_elsewhere(self) -> TraceError:
+        names = ", ".join(sorted({name for job in self.jobs for name in job.gpu_types or ()}))
+        there = ", ".join(self.scenario.cluster.type_names)
+        return TraceError(
+            f"name no GPU type of this cluster ({there}), for any job",
+            field="gpu_types",
+            value=names,
+            remedy="Simulate a cluster that has some of them, or leave the column out.",
+            source=self.scenario.workload.name,
+        )
 
     def _submission(self, row: int, job: TraceJob) -> Submission:
         model = self.true_models[job.model]
@@ -258,7 +274,8 @@ class World:
             locality_penalty=self._locality_penalty(job.model),
             shares_as=self._shares_as(job),
         )
-        self._check_can_run(spec, model, row)
+        if not job.is_bound_elsewhere(self.scenario.cluster.type_names):
+            self._check_can_run(spec, model, row)
         return Submission(
             spec, model.truth, model.restart_seconds, job.work_scale, regimes=job.regimes
         )

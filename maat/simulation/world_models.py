@@ -46,6 +46,14 @@ class Model:
         """Effective samples of a whole training."""
         return self.truth.epoch_ends[-1]
 
+    def runs_on(self, gpu_type: str) -> bool:
+        """Return whether the model can run on a GPU type."""
+        return gpu_type in self.memory
+
+    def on(self, gpu_types: Collection[str]) -> Model:
+        """Return the model in a world of these GPU types: one that is measured stays as it is."""
+        return self
+
     def under(self, fidelity: Fidelity) -> Model:
         """Return the model as a fidelity defines it: restart, calibration, memory."""
         largest = {

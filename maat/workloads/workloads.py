@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from maat.scheduling.job import JobDeclaration
@@ -26,6 +27,10 @@ class TraceJob(JobDeclaration):
     tenant: str = "default"
     regimes: tuple[Regime, ...] = ()
 
+    def is_bound_elsewhere(self, gpu_types: Collection[str]) -> bool:
+        """Return whether it may only use types other than these."""
+        return bool(self.gpu_types) and not set(gpu_types) & set(self.gpu_types or ())
+
 
 @dataclass(frozen=True, slots=True)
 class Workload:
@@ -44,3 +49,8 @@ class Workload:
     @property
     def models(self) -> frozenset[str]:
         return frozenset(job.model for job in self.jobs)
+
+    @property
+    def gpu_types(self) -> frozenset[str]:
+        """The GPU types that its jobs name, whether anything is known of them or not."""
+        return frozenset(name for job in self.jobs for name in job.gpu_types or ())

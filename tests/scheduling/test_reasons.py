@@ -184,7 +184,8 @@ def test_a_round_of_an_earlier_version_names_what_may_pin_a_job() -> None:
 def test_a_job_that_no_type_can_run_learns_which_types_there_are() -> None:
     reason = why(round_of("t4=1x2,rtx=1x1", known("x", gpu_types=("a100",))), "x")
     assert reason.primary is ReasonCode.NO_COMPATIBLE_GPU_TYPE
-    assert reason.evidence == {"cluster_gpu_types": "t4, rtx"}
+    assert reason.evidence == {"cluster_gpu_types": "t4, rtx", "asked_gpu_types": "a100"}
+    assert reason.sentence == "Its GPU type a100 is not in this cluster."
 
 
 @pytest.mark.parametrize(

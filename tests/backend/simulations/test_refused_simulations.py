@@ -58,11 +58,11 @@ def assert_nothing_stored(database: Database, queue: Any) -> None:
     assert queue.sent == []
 
 
-def test_a_job_that_may_use_none_of_the_clusters_gpu_types_is_refused_before_it_is_played(
+def test_a_trace_none_of_whose_jobs_may_use_the_cluster_is_refused_before_it_is_played(
     client: TestClient,
 ) -> None:
     header = "name,time,application,num_replicas,batch_size,gpu_types\n"
-    text = f"{header}a,0,bert,1,24,t4\nb,1,bert,1,24,\n"
+    text = f"{header}a,0,bert,1,24,t4\nb,1,bert,1,24,t4\n"
     refused = client.post(
         SIMULATIONS, json=body(traces=[{"kind": "csv", "text": text}], cluster="a100=1x4")
     )
