@@ -28,10 +28,11 @@ from worker.training.attempts import (
 )
 from worker.training.haste import by_haste
 
-RULES = Rules(queue=60, start=300, silent=120, absent=10, kill=10)
+RULES = Rules(queue=60, wake=600, start=300, silent=120, absent=10, kill=10)
 S = AttemptState
 RUNS = Seen(Phase.RUNNING)
 ABSENT = Seen(Phase.ABSENT)
+WAKES = Seen(Phase.QUEUED, wakes=True)
 GPUS = 3
 
 
@@ -63,6 +64,14 @@ def _ended(*codes: int, **fields: object) -> Seen:
             _attempt(S.QUEUED, queued_at=0.0, launched=True),
             Seen(Phase.QUEUED),
             61,
+            Stop(StopReason.NOT_STARTED),
+        ),
+        (_attempt(S.QUEUED, queued_at=0.0, launched=True), WAKES, 600, Wait()),
+        (_attempt(S.QUEUED, queued_at=0.0, launched=True), None, 600, Wait()),
+        (
+            _attempt(S.QUEUED, queued_at=0.0, launched=True),
+            WAKES,
+            601,
             Stop(StopReason.NOT_STARTED),
         ),
         (_attempt(S.STARTING, alive_at=0.0), RUNS, 1, Wait()),

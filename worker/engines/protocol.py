@@ -120,6 +120,7 @@ class Seen:
         by_engine: The engine ended it, not the job: its node was lost, or a limit there reached.
         cancelled: The engine has it as cancelled, and Maat did not ask for that.
         full_folder: Where there was no room to write when it ended.
+        wakes: It waits for nodes that are its own and boot: that takes minutes.
     """
 
     phase: Phase
@@ -131,6 +132,7 @@ class Seen:
     by_engine: bool = False
     cancelled: bool = False
     full_folder: str = ""
+    wakes: bool = False
 
 
 class Engine(Protocol):

@@ -30,6 +30,7 @@ class Rules:
 
     Attributes:
         queue: From the order to the engine until the processes live.
+        wake: The same, while its nodes boot, or nobody says whether they do.
         start: From then until the first report, of jobs that report.
         silent: Between reports.
         absent: For which the engine must not know an attempt before it counts as ended.
@@ -39,6 +40,7 @@ class Rules:
     """
 
     queue: float = 60.0
+    wake: float = 1800.0
     start: float = 300.0
     silent: float = 300.0
     absent: float = 10.0
@@ -156,7 +158,7 @@ def next_move(attempt: Attempt, seen: Seen | None, rules: Rules, now: float) -> 
     runs = seen is not None and seen.phase is Phase.RUNNING
     if runs and attempt.state is AttemptState.QUEUED and attempt.stop_reason is None:
         return Mark(AttemptState.STARTING)  # it may have started long before this look
-    overdue = _overdue(attempt, rules, now)
+    overdue = _overdue(attempt, seen, rules, now)
     if overdue is not None:
         return Stop(overdue)
     if not runs:
@@ -209,7 +211,7 @@ def heard(attempt: Attempt, move: Move, now: float) -> Attempt:
 def _absent(attempt: Attempt, seen: Seen, rules: Rules, now: float) -> Move:
     """The engine does not know it: it was never told, or has forgotten, or is late."""
     if attempt.state is AttemptState.QUEUED:
-        overdue = _overdue(attempt, rules, now)
+        overdue = _overdue(attempt, seen, rules, now)
         return Launch() if overdue is None else Stop(overdue)
     if attempt.absent_since is None:
         return Miss(True)
@@ -238,7 +240,7 @@ def _stopping(attempt: Attempt, rules: Rules, now: float) -> Move:
     return Stop(reason, kill=True) if now - last > rules.kill else Wait()
 
 
-def _overdue(attempt: Attempt, rules: Rules, now: float) -> StopReason | None:
+def _overdue(attempt: Attempt, seen: Seen | None, rules: Rules, now: float) -> StopReason | None:
     """Return why a live attempt must be asked to end, if it must."""
     if attempt.stop_reason is not None:
         return attempt.stop_reason
@@ -246,7 +248,9 @@ def _overdue(attempt: Attempt, rules: Rules, now: float) -> StopReason | None:
     if running is not None and now - running > rules.profile:
         return StopReason.PROFILED
     if attempt.state is AttemptState.QUEUED:
-        since, most, reason = attempt.queued_at, rules.queue, StopReason.NOT_STARTED
+        wakes = seen is None or seen.phase is Phase.UNKNOWN or seen.wakes
+        most = rules.wake if wakes else rules.queue
+        since, reason = attempt.queued_at, StopReason.NOT_STARTED
     elif not attempt.reports:
         return None
     elif _is_mute(attempt, rules, now):
