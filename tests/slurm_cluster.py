@@ -12,7 +12,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from getpass import getuser
@@ -28,13 +28,17 @@ DAEMONS = ("munged", "slurmctld", "slurmd")
 
 @dataclass(frozen=True)
 class Machine:
-    """A node of the cluster, of one CPU per rank that it may get. `shards`: in all."""
+    """A node of the cluster, of one CPU per rank that it may get. `shards`: in all.
+
+    `sleeps`: it is off until Slurm wakes it, and a test then starts its daemon.
+    """
 
     name: str
     gpu_type: str
     gpu_count: int
     partition: str = "maat"
     shards: int = 0
+    sleeps: bool = False
 
     @property
     def gres(self) -> str:
@@ -47,7 +51,10 @@ MACHINES = (
     Machine("t4-1", "t4", 2),
     Machine("a100-0", "a100", 2),
     Machine("a100-1", "a100", 2, partition="shared", shards=4),
+    Machine("cloud-0", "t4", 1, partition="cloud", sleeps=True),
 )
+AWAKE = tuple(machine for machine in MACHINES if not machine.sleeps)
+_SLEEPERS = {machine.name for machine in MACHINES if machine.sleeps}
 
 
 class NoSlurm(Exception):
@@ -88,9 +95,9 @@ class SlurmCluster:
         )
         self.until((run / "munge.socket").exists)
         self.start_controller()
-        for machine in MACHINES:
+        for machine in AWAKE:
             self.start_node(machine.name)
-        self.until(lambda: self.states() == {machine.name: "idle" for machine in MACHINES})
+        self.until(lambda: self._are_idle(AWAKE))
 
     def stop(self) -> None:
         """End everything, whatever state it is in."""
@@ -108,7 +115,8 @@ class SlurmCluster:
 
     def start_node(self, name: str) -> None:
         (self.folder / "spool" / name).mkdir(parents=True, exist_ok=True)
-        self._start(f"slurmd {name}", "-D", "-f", str(self.conf), "-N", name)
+        has_booted = ["-b"] if name in _SLEEPERS else []  # Slurm expects it of a node that it woke
+        self._start(f"slurmd {name}", "-D", *has_booted, "-f", str(self.conf), "-N", name)
 
     def kill(self, daemon: str) -> None:
         """Kill one of munged, slurmctld and `slurmd NODE`, at once."""
@@ -130,6 +138,10 @@ class SlurmCluster:
             return {}
         return dict(line.split() for line in answer.splitlines())
 
+    def _are_idle(self, machines: Sequence[Machine]) -> bool:
+        states = self.states()
+        return all(states.get(machine.name) == "idle" for machine in machines)
+
     def set_down(self, node: str, reason: str) -> None:
         self.run("scontrol", "update", f"NodeName={node}", "State=DOWN", f"Reason={reason}")
 
@@ -147,12 +159,12 @@ class SlurmCluster:
         """Start what was killed, end all jobs, and take all nodes into service."""
         if "slurmctld" not in self.daemons:
             self.start_controller()
-        for machine in MACHINES:
+        for machine in AWAKE:
             if f"slurmd {machine.name}" not in self.daemons:
                 self.start_node(machine.name)
         self.until(lambda: bool(self.states()))
         self.run("scancel", f"--user={getuser()}")
-        for machine in MACHINES:
+        for machine in AWAKE:
             self.set_up(machine.name)
         self.until(lambda: not self.run("squeue", "-h"))
 
@@ -223,7 +235,7 @@ class SlurmCluster:
         host, user, here = socket.gethostname().partition(".")[0], getuser(), self.folder
         nodes = [
             f"NodeName={each.name} NodeHostname={host} NodeAddr=127.0.0.1 Port={self.port + 1 + i} "
-            f"CPUs=8 RealMemory=4000 Gres={each.gres}"
+            f"CPUs=8 RealMemory=4000 Gres={each.gres}{' State=CLOUD' if each.sleeps else ''}"
             for i, each in enumerate(MACHINES)
         ]
         partitions = {each.partition for each in MACHINES}
@@ -267,6 +279,11 @@ class SlurmCluster:
                 "MessageTimeout=10",
                 "TCPTimeout=2",
                 "CompleteWait=0",
+                "PrivateData=cloud",  # shows nodes of a cloud that are off
+                "ResumeProgram=/bin/true",
+                "SuspendProgram=/bin/true",
+                "SuspendTime=1000000",
+                "ResumeTimeout=300",
                 *nodes,
                 *(f"PartitionName={p} Nodes={n} MaxTime=INFINITE" for p, n in names.items()),
             ]

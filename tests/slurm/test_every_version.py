@@ -58,6 +58,8 @@ def test_the_engine_knows_what_each_job_holds_and_how_it_ended(file: Path) -> No
     assert found["att_1"].gpus_by_node == {"gpu01": (0, 1), "gpu02": (1, 2)}
     assert (found["att_3"].state, found["att_3"].exit_code) == ("FAILED", 2)
     assert found["att_2"].why == "Resources"
+    assert {name for name, each in found.items() if each.wakes} == {"att_4"}
+    assert found["att_4"].state == "CONFIGURING"
     assert all(each.ended_at > 1e9 for name, each in found.items() if name != "att_2")
 
 

@@ -215,6 +215,27 @@ def test_an_order_to_stop_reaches_a_job_that_waits(site: Site) -> None:
     assert site.seen(first).phase is Phase.RUNNING
 
 
+def test_a_node_that_sleeps_serves_and_slurm_wakes_it_for_a_gang(
+    slurm: SlurmCluster, new_site: Any
+) -> None:
+    site = new_site(partition="cloud")
+    assert slurm.states()["cloud-0"] == "idle~"
+    (node,) = site.engine.nodes()
+    assert (node.name, node.up, node.reason) == ("cloud-0", True, "")
+    order = site.order(gpus_by_node={"cloud-0": (0,)})
+    site.engine.launch(order)
+    slurm.until(lambda: site.seen(order).wakes)
+    assert site.seen(order).phase is Phase.QUEUED
+    assert "wakes its nodes" in site.seen(order).reason
+    assert site.engine.nodes()[0].up
+    slurm.start_node("cloud-0")
+    slurm.until(lambda: all("ready" in log for log in site.logs(order)))
+    seen = site.seen(order)
+    assert (seen.phase, seen.wakes, seen.gpus_by_node) == (Phase.RUNNING, False, {"cloud-0": (0,)})
+    site.engine.kill(order.attempt_id)
+    site.ended(order)
+
+
 def test_processes_that_are_signalled_by_hand_are_not_failures_of_the_job(site: Site) -> None:
     order = site.launched()
     site.slurm.run("scancel", "--signal=TERM", str(site.seen(order).engine_id))

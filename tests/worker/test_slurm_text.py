@@ -136,6 +136,13 @@ def test_a_job_is_as_far_as_slurm_says(state: Any, phase: Phase) -> None:
     assert jobs(job(state))["att_1"].phase is phase
 
 
+def test_a_job_whose_nodes_boot_has_not_begun_and_waits_for_them() -> None:
+    for state in ("CONFIGURING", ["RUNNING", "CONFIGURING"]):
+        found = jobs(job(state))["att_1"]
+        assert (found.phase, found.wakes, found.state) == (Phase.QUEUED, True, "CONFIGURING")
+    assert not jobs(job("PENDING"))["att_1"].wakes
+
+
 def test_the_gpus_of_a_job_are_those_of_each_of_its_nodes() -> None:
     two = {"job_resources": {"allocated_nodes": [{"nodename": "n1"}, {"nodename": "n2"}]}}
     details = ["gpu:t4:2(IDX:0-1)", "gpu:t4:3(IDX:0,2-3)"]

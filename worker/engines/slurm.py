@@ -64,6 +64,7 @@ from worker.engines.slurm_ends import (
 _LOCK_SECONDS = 30.0
 _SIGNALLED = "Its processes were signalled in Slurm, not by Maat."
 _OUTLIVES = "Slurm says that it is over, and a process of it shows life: it was told to end."
+_WAKES = "Slurm wakes its nodes, which were off to save power."
 _NO_LIFE = "A process of it shows no life any more, and Slurm still has it as running."
 
 
@@ -218,7 +219,8 @@ class SlurmEngine:
                     engine_id=str(job.id),
                     gpus_by_node=job.gpus_by_node,
                     exits=codes_of(attempt),
-                    reason=f"Slurm has it as {job.state}: {job.why}.",
+                    reason=_WAKES if job.wakes else f"Slurm has it as {job.state}: {job.why}.",
+                    wakes=job.wakes,
                 )
             return self._forgotten(attempt)
         except SPOILT as error:

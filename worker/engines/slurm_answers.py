@@ -63,6 +63,7 @@ class SlurmJob:
         gpus_by_node: The indices that Slurm gave it; None while it does not say.
         exit_code: Of the job script.
         ended_at: Unix seconds; of a job that has not ended, a guess.
+        wakes: It has its nodes, and they boot.
     """
 
     id: int
@@ -73,6 +74,7 @@ class SlurmJob:
     gpus_by_node: Gpus | None
     exit_code: int
     ended_at: float
+    wakes: bool = False
 
 
 def nodes_of(text: str, *, partition: str | None) -> list[SlurmNode]:
@@ -152,7 +154,8 @@ def _job(job_id: int, records: Sequence[JobRecord]) -> SlurmJob:
         Phase.ENDED,
     )
     words = [word for each in records for word in each.states]
-    worst = next((word for word in words if word in ENDED_BY_SLURM), None)
+    wakes = phase is Phase.QUEUED and _BOOTS in words
+    worst = _BOOTS if wakes else next((word for word in words if word in ENDED_BY_SLURM), None)
     bad = next((word for word in words if word != "COMPLETED"), "COMPLETED")
     return SlurmJob(
         job_id,
@@ -163,6 +166,7 @@ def _job(job_id: int, records: Sequence[JobRecord]) -> SlurmJob:
         _gpus(records) if phase is Phase.RUNNING else None,
         max(each.exit_code for each in records),
         max(each.ended_at for each in records),
+        wakes,
     )
 
 
