@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from sqlmodel import Session
 
 from backend.accounts.identity import Principal
+from backend.jobs.blockers import Blockers
 from backend.jobs.choices import choice_out
 from backend.jobs.dependencies import NEVER_SUCCEEDS, follows_others
 from backend.jobs.kept_reasons import also_of, evidence_of, waited_of
@@ -71,6 +72,7 @@ def explain(
     starts_late: bool = False,
     queue: QueueOut | None = None,
     measured: Measured | None = None,
+    blockers: Blockers | None = None,
 ) -> ExplanationOut:
     """Explain a job's allocation.
 
@@ -81,6 +83,7 @@ def explain(
     also through others, until a person acts. `paused`: whether its cluster makes no rounds.
     `starts_late`: whether its forecast has no start within the horizon. `queue`: its place among
     the jobs that wait. `measured`: what it has shown, beside what rounds believed of it.
+    `blockers`: who holds the GPUs that it waits for.
     """
     reason = show_reason(job, sight) if failure is None else _failed(job, failure)
     if reason["code"] == ReasonCode.NOT_YET_CONSIDERED and _open(needs):
@@ -100,6 +103,8 @@ def explain(
         offered = [_PAUSED, *(one for one in offered if one is not wait)]
     if needs and reason["code"] == ReasonCode.WAITING_DEPENDENCY:
         reason = ReasonOut({**reason, "sentence": _waits_for(needs)})
+    if blockers is not None and reason["code"] == job.reason_code:
+        reason = ReasonOut({**reason, "sentence": blockers.sentence})
     last = reason_out(job.reason_code, evidence_of(stored), sight, as_of_round=job.as_of_round)
     has_gpus = job.reason_code in _HAS_GPUS
     return ExplanationOut(
@@ -109,6 +114,7 @@ def explain(
         ran=last if has_ended and has_gpus else None,
         choice=choice_out(last["evidence"], measured) if has_gpus else None,
         queue=queue,
+        blockers=[] if blockers is None else list(blockers.each),
         remedies=offered,
         as_of_round=job.as_of_round,
         last_lines=[] if told is None else told.data.get("last_lines") or [],

@@ -15,6 +15,7 @@ from backend.clusters.topology import capacity_by_type
 from backend.commands.service import show_command, without_secrets
 from backend.forecasts.repository import starts_late
 from backend.idempotency import Answer, KeyHeader, Once, answer_prepared
+from backend.jobs.blockers import blockers_of
 from backend.jobs.candidates import Candidate
 from backend.jobs.demo import demo_bodies
 from backend.jobs.dependencies import held_forerunners, open_needs
@@ -377,6 +378,7 @@ def read_explanation(
         starts_late=starts_late(session, job.id),
         queue=place_if_waiting(session, job),
         measured=measured_of(session, job),
+        blockers=blockers_of(session, principal, job),
     )
     may = permitted(principal, job, explained["remedies"], others=held)
     return ExplanationOut({**explained, "remedies": may})

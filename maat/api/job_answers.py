@@ -363,6 +363,24 @@ class ChoiceOut(TypedDict):
     alone: ConfigurationOut | None
 
 
+class BlockerOut(TypedDict):
+    """A job that holds GPUs that a waiting one needs. Those of other tenants are anonymous.
+
+    `stay`: why it stays; `kept` jobs could be moved, and the policy does not.
+    """
+
+    job: str
+    name: Annotated[str | None, Field(description="Null of another tenant's job.")]
+    gpu_type: str
+    gpu_count: int
+    gpus: list[int]
+    nodes: list[str]
+    stay: Literal["not-preemptible", "starting", "restarting", "profiled", "kept"]
+    ends_p50_at: Annotated[Timestamp | None, Field(description="By its forecast, if it has one.")]
+    ends_p90_at: Timestamp | None
+    sentence: str
+
+
 class ExplanationOut(TypedDict):
     """Why a job has its allocation, and what can be done.
 
@@ -384,6 +402,10 @@ class ExplanationOut(TypedDict):
     queue: Annotated[
         QueueOut | None,
         Field(description="Its place among the jobs that wait; null if it does not."),
+    ]
+    blockers: Annotated[
+        list[BlockerOut],
+        Field(description="Jobs that hold the GPUs that it waits for, most GPUs first."),
     ]
     remedies: list[Remedy]
     as_of_round: int | None

@@ -107,6 +107,7 @@ def test_a_failure_shows_its_cause_and_last_lines_as_text() -> None:
         "ran": None,
         "choice": None,
         "queue": None,
+        "blockers": [],
         "remedies": [],
         "last_lines": ["<b>x</b>", "ValueError"],
     }

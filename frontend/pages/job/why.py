@@ -25,6 +25,7 @@ from maat.api.job_answers import (
 from maat.api.job_words import follows_others, place_words
 from maat.api.reason_words import evidence_words, reason_words
 
+MOST_BLOCKERS = 8
 PRESSES: dict[str, str] = {
     "change-job": "Change it so",
     "change-tenant": "Change it so",
@@ -48,6 +49,7 @@ def why(job: JobOut, explanation: ExplanationOut) -> Component:
         _title(job),
         [
             html.Div(sentence, className="sentence"),
+            *_blockers(job, explanation),
             *_failure(explanation),
             *(_choice_words(choice, ended=ended) if choice else []),
             *_place(explanation),
@@ -59,6 +61,20 @@ def why(job: JobOut, explanation: ExplanationOut) -> Component:
         aside=dmc.Group(_source(job, primary), gap=12),
         className="explanation",
     )
+
+
+def _blockers(job: JobOut, explanation: ExplanationOut) -> list[Component]:
+    """The ways to the jobs that hold the GPUs it waits for, of those that the visitor may see."""
+    seen = [one for one in explanation["blockers"] if one["name"] is not None]
+    if not seen:
+        return []
+    links = [
+        dcc.Link(one["name"], href=path_to(f"/jobs/{one['job']}", cluster=job["cluster_id"]))
+        for one in seen[:MOST_BLOCKERS]
+    ]
+    named = [part for link in links for part in (link, " · ")][:-1]
+    more = f" and {len(seen) - MOST_BLOCKERS} more" if len(seen) > MOST_BLOCKERS else ""
+    return [html.Div(["See ", *named, more], className="hint")]
 
 
 def _place(explanation: ExplanationOut) -> list[Component]:

@@ -1,0 +1,163 @@
+"""Who holds the GPUs that a job waits for, by name, until when: in its explanation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlmodel import Session, select
+
+from backend.accounts.permissions import Role
+from backend.database import Database
+from backend.models import Cluster, Job, JobForecastRow, Node
+
+Submit = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def a100s(client: TestClient, database: Database) -> str:
+    """The id of a cluster of 16 a100 on two nodes."""
+    with database.session_scope() as session:
+        cluster = session.exec(select(Cluster)).first()
+        assert cluster is not None
+        for node in session.exec(select(Node).where(Node.cluster_id == cluster.id)):
+            session.delete(node)
+        session.flush()
+        for position in (0, 1):
+            name = f"node-{position}"
+            session.add(
+                Node(
+                    cluster_id=cluster.id,
+                    name=name,
+                    gpu_type="a100",
+                    gpu_count=8,
+                    position=position,
+                )
+            )
+        return cluster.id
+
+
+def hold(database: Database, job: dict[str, Any], *gpus: int, **fields: Any) -> None:
+    """Let a job run on these GPUs."""
+    with database.session_scope() as session:
+        row = session.get_one(Job, job["id"])
+        row.gpu_type, row.gpus, row.state = "a100", list(gpus), "running"
+        for name, value in fields.items():
+            setattr(row, name, value)
+        session.add(row)
+
+
+def wait(database: Database, job: dict[str, Any], code: str = "WAITING_CAPACITY") -> None:
+    with database.session_scope() as session:
+        row = session.get_one(Job, job["id"])
+        row.reason_code, row.state, row.as_of_round = code, "pending", 3
+        row.reason_evidence = {"gpu_type": "a100", "gpu_count": 16, "value": 2.0, "price": 1.0}
+        session.add(row)
+
+
+def explained(client: TestClient, job: dict[str, Any]) -> Any:
+    return client.get(f"/api/v1/jobs/{job['id']}/explanation").json()
+
+
+def forecast_end(session: Session, job: dict[str, Any], end: float) -> None:
+    session.add(
+        JobForecastRow(
+            job_id=job["id"],
+            cluster_id=job["cluster_id"],
+            round_number=3,
+            made_seconds=0.0,
+            draws=9,
+            holds_gpus=True,
+            end_p50=end,
+            end_p90=2 * end,
+        )
+    )
+
+
+def test_a_job_that_needs_all_gpus_hears_who_may_not_be_preempted_and_until_when(
+    client: TestClient, submit: Submit, database: Database, a100s: str
+) -> None:
+    base, large = submit(name="baseline", preemptible=False), submit(name="large")
+    big = submit(name="big16", adaptivity="rigid", gpu_count=16, batch_size=64)
+    hold(database, base, 11)
+    hold(database, large, *range(8))
+    wait(database, big)
+    with database.session_scope() as session:
+        forecast_end(session, base, 3600.0)
+
+    told = explained(client, big)
+
+    (only,) = told["blockers"]
+    assert (only["job"], only["name"], only["gpus"]) == (base["id"], "baseline", [11])
+    assert (only["nodes"], only["stay"]) == (["node-1"], "not-preemptible")
+    assert told["primary"]["sentence"] == (
+        "It needs 16 a100 of 16 in service, and 1 of them cannot be taken now: job baseline holds "
+        "1 a100 (on node-1) and may not be preempted, by its forecast until about "
+        f"{only['ends_p50_at'][:16].replace('T', ' ')} UTC."
+    )
+    assert told["reasons"][0] == told["primary"]
+
+
+def test_jobs_that_could_be_moved_are_named_with_what_is_free(
+    client: TestClient, submit: Submit, database: Database, a100s: str
+) -> None:
+    small, large = submit(name="small"), submit(name="large")
+    big = submit(name="big", adaptivity="rigid", gpu_count=8, batch_size=64)
+    hold(database, small, 8)
+    hold(database, large, *range(8))
+    with database.session_scope() as session:
+        node = session.exec(select(Node).where(Node.name == "node-1")).one()
+        node.drained_gpus = [5, 6, 7]
+        session.add(node)
+    wait(database, big, "LOWER_GOODPUT_GAIN")
+
+    told = explained(client, big)
+
+    assert [one["stay"] for one in told["blockers"]] == ["kept", "kept"]
+    assert told["primary"]["sentence"].startswith(
+        "It needs 8 a100 of 13 in service; 4 are free: job large holds 8 a100 (on node-0) and keeps"
+    )
+    assert "its end is not forecast yet" in told["primary"]["sentence"]
+
+
+def test_another_tenants_job_stays_anonymous(
+    client: TestClient,
+    client_as: Callable[..., TestClient],
+    submit: Submit,
+    database: Database,
+    a100s: str,
+) -> None:
+    theirs = submit(name="secret-of-red", preemptible=False)
+    blue = client_as(Role.SUBMITTER, tenant="blue")
+    body = {"name": "mine", "model": "bert", "adaptivity": "rigid", "gpu_count": 16}
+    mine = blue.post("/api/v1/jobs", json={**body, "batch_size": 64}).json()
+    hold(database, theirs, 3)
+    wait(database, mine)
+
+    answer = blue.get(f"/api/v1/jobs/{mine['id']}/explanation")
+
+    (only,) = answer.json()["blockers"]
+    assert (only["job"], only["name"]) == ("other-1", None)
+    assert "another tenant's job holds 1 a100" in answer.json()["primary"]["sentence"]
+    assert "secret-of-red" not in answer.text
+    assert theirs["id"] not in answer.text
+
+
+def test_nobody_blocks_a_job_for_which_enough_gpus_are_free_or_that_may_share(
+    client: TestClient, submit: Submit, database: Database, a100s: str
+) -> None:
+    other = submit(name="other", preemptible=False)
+    one = submit(name="one", adaptivity="rigid", gpu_count=8, batch_size=64)
+    hold(database, other, 3)
+    wait(database, one, "BEHIND_IN_ORDER")
+    assert explained(client, one)["blockers"] == []
+
+    hold(database, other, *range(12))
+    assert len(explained(client, one)["blockers"]) == 1
+    with database.session_scope() as session:
+        cluster = session.get_one(Cluster, a100s)
+        cluster.jobs_per_gpu = 2
+        session.add(cluster)
+    assert explained(client, one)["blockers"] == []
