@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from maat.scheduling.errors import InputError
 
-# Type -> how its name reads elsewhere, in lower case. The first that matches counts.
+# Type -> how its name reads elsewhere, in lower case. A name that matches two is not known.
 _PATTERNS: tuple[tuple[str, str], ...] = (
     ("rtx", r"2080|^rtx$"),  # the catalog's rtx is the RTX 2080 Ti
     ("quad", r"quadro[ _-]*rtx[ _-]*6000|^quad(ro)?$"),  # the catalog's quad: Quadro RTX 6000
@@ -21,9 +21,10 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
         (name, rf"(?<![a-z0-9]){name}(?![0-9])")
         for name in (
             *("t4", "v100", "a100", "p100", "k80", "p40", "p4", "m40", "m60"),
-            *("a10", "a30", "a40", "l40s", "l40", "l4", "h100", "h200", "b200"),
+            *("a10", "a30", "a40", "l40s", "l4", "h100", "h200", "b200"),
         )
     ),
+    ("l40", r"(?<![a-z0-9])l40(?![0-9s])"),
     ("gh200", r"gh200"),
 )
 # A part of a GPU: MIG (a100_3g.20gb, 1g5gb), a vGPU (H100L-2-24C, GRID T4-8Q), one that is shared.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from maat.models.gpu_types import is_slice, known_gpu_type
+from maat.models.gpu_types import GPU_TYPES, is_slice, known_gpu_type
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,8 @@ def test_a_slice_of_a_gpu_is_no_known_type(name: str) -> None:
 def test_a_whole_gpu_is_known_by_its_name(name: str, known: str | None) -> None:
     assert not is_slice(name)
     assert known_gpu_type(name) == known
+
+
+@pytest.mark.parametrize("name", GPU_TYPES)
+def test_every_type_is_known_by_its_own_name(name: str) -> None:
+    assert known_gpu_type(name) == name
