@@ -19,6 +19,7 @@ from backend.attempts.reported import Reported
 from backend.attempts.steps import mean_alone
 from backend.clusters.models import Node
 from maat.api.attempts import PassBody
+from maat.scheduling.interference import SharingJob, nearest
 
 _MOST_REPORTS = 100  # that a ratio remembers: older ones count less and less
 
@@ -147,16 +148,27 @@ def add_sharing(
     session.flush()
 
 
-def measured_interference(
-    session: Session, cluster_id: str
-) -> Mapping[tuple[str, str, int], float]:
-    """Return what sharing was measured to cost, as `RoundInput.interference` has it.
+@dataclass(frozen=True)
+class MeasuredSlowdowns:
+    """(victim's model, partner's model) -> GPU count of the victim -> mean ratio and its count."""
 
-    (victim, partner, GPU count of the victim) -> slowdown of at least 1, over all GPU types.
-    """
-    found: dict[tuple[str, str, int], tuple[float, int]] = {}
+    pairs: Mapping[tuple[str, str], Mapping[int, tuple[float, int]]]
+
+    def of_jobs(self, victim: SharingJob, partner: SharingJob, gpu_count: int) -> float | None:
+        """Return the slowdown measured on the next smaller number of GPUs, else the smallest."""
+        by_count = self.pairs.get((victim.model, partner.model))
+        if not by_count:
+            return None
+        ratio, _ = by_count[nearest(gpu_count, list(by_count))]
+        return max(ratio, 1.0)
+
+
+def measured_slowdowns(session: Session, cluster_id: str) -> MeasuredSlowdowns:
+    """Return what sharing was measured to cost on a cluster, over all GPU types."""
+    found: dict[tuple[str, str], dict[int, tuple[float, int]]] = {}
     for one in session.exec(select(SharingSample).where(SharingSample.cluster_id == cluster_id)):
-        key = (one.victim, one.partner, one.gpu_count)
-        total, count = found.get(key, (0.0, 0))
-        found[key] = (total + one.ratio * one.count, count + one.count)
-    return {key: max(total / count, 1.0) for key, (total, count) in found.items()}
+        by_count = found.setdefault((one.victim, one.partner), {})
+        mean, count = by_count.get(one.gpu_count, (0.0, 0))
+        total = mean * count + one.ratio * one.count
+        by_count[one.gpu_count] = (total / (count + one.count), count + one.count)
+    return MeasuredSlowdowns(found)

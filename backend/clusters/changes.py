@@ -20,6 +20,7 @@ _OF_CLUSTER = (
     "executor_parameters",
     "keep_rounds",
     "jobs_per_gpu",
+    "interference",
 )
 _OF_NODE = ("name", "gpu_type", "gpu_count", "memory_gib", "drained_gpus")
 

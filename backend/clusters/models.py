@@ -25,6 +25,7 @@ class Cluster(SQLModel, table=True):
 
     `epoch`: the date shown for cluster second 0. `lease_*` and `fencing`: the worker that may
     commit rounds (wall time). `fault`: why its engine does not answer; None while it does.
+    `interference`: see backend/clusters/interference.py.
     """
 
     __tablename__ = "clusters"
@@ -48,6 +49,7 @@ class Cluster(SQLModel, table=True):
     fault: str | None = Field(default=None, max_length=1000)
     keep_rounds: int = DEFAULT_KEEP_ROUNDS
     jobs_per_gpu: int = 1
+    interference: str | None = Field(default=None, max_length=300)
     next_round_number: int = 1
     lease_holder: str | None = Field(default=None, max_length=200)
     lease_until: datetime | None = Field(default=None, sa_type=UtcDateTime)

@@ -10,6 +10,7 @@ from sqlmodel import Session, col
 
 from backend.answers import answer_of
 from backend.clocktime import cluster_seconds, shown_at, this_moment
+from backend.clusters.interference import shown_interference
 from backend.clusters.models import Cluster, Node
 from backend.clusters.notes import cluster_notes
 from maat.api.clusters import ClusterOut, NodeOut
@@ -29,7 +30,10 @@ def show_clusters(session: Session, clusters: Sequence[Cluster]) -> list[Cluster
     sizes: dict[str, dict[str, _Size]] = {}
     for found, kind, nodes, gpus in session.execute(counted.group_by(*by).order_by(*by)):
         sizes.setdefault(found, {})[kind] = _Size(nodes, int(gpus))
-    return [_shown(cluster, sizes.get(cluster.id, {})) for cluster in clusters]
+    declared = shown_interference(session, clusters)
+    return [
+        _shown(cluster, sizes.get(cluster.id, {}), declared.get(cluster.id)) for cluster in clusters
+    ]
 
 
 class _Size(NamedTuple):
@@ -43,7 +47,9 @@ def show_cluster(session: Session, cluster: Cluster) -> ClusterOut:
     return show_clusters(session, [cluster])[0]
 
 
-def _shown(cluster: Cluster, by_type: Mapping[str, _Size]) -> ClusterOut:
+def _shown(
+    cluster: Cluster, by_type: Mapping[str, _Size], interference: str | float | None
+) -> ClusterOut:
     now = shown_at(cluster, cluster_seconds(cluster, this_moment()))
     policy = POLICIES.build(cluster.policy, cluster.policy_parameters)
     return answer_of(
@@ -54,4 +60,5 @@ def _shown(cluster: Cluster, by_type: Mapping[str, _Size]) -> ClusterOut:
         node_count=sum(size.nodes for size in by_type.values()),
         gpu_count=sum(size.gpus for size in by_type.values()),
         notes=cluster_notes(cluster, {name: size.gpus for name, size in by_type.items()}),
+        interference=interference,
     )

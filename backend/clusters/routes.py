@@ -10,6 +10,7 @@ from sqlmodel import Session, col, select
 from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
 from backend.clusters import service
+from backend.clusters.interference import with_measurements
 from backend.clusters.models import Cluster, Node
 from backend.clusters.repository import get_cluster, get_node
 from backend.clusters.resources import show_cluster, show_clusters, show_node
@@ -80,7 +81,7 @@ def create_cluster(
         session,
         once,
         settings,
-        prepare=lambda _: service.prepare_cluster(body),
+        prepare=lambda before: service.prepare_cluster(with_measurements(before, principal, body)),
         answer=answer,
     )
 
@@ -95,7 +96,7 @@ def read_cluster(session: SessionDep, _: Reader, cluster_id: str, response: Resp
 def change_cluster(
     session: SessionDep,
     reading: ReadingDep,
-    _: Writer,
+    principal: Writer,
     cluster_id: str,
     body: ClusterChanges,
     response: Response,
@@ -107,7 +108,8 @@ def change_cluster(
     """
     with reading() as before:
         service.check_changes(before, cluster_id, body)
-    return _shown(session, service.change_cluster(session, cluster_id, body, if_match), response)
+        wanted = with_measurements(before, principal, body)
+    return _shown(session, service.change_cluster(session, cluster_id, wanted, if_match), response)
 
 
 @router.post("/{cluster_id}/actions/pause", operation_id="pauseCluster")

@@ -19,6 +19,7 @@ from backend.clusters.changes import (
     shown_cluster,
 )
 from backend.clusters.executor_checks import checked_executor
+from backend.clusters.interference import stored_interference
 from backend.clusters.models import Cluster, Node
 from backend.clusters.notes import check_types
 from backend.clusters.repository import get_cluster, name_is_taken, nodes_of
@@ -67,6 +68,9 @@ def prepare_cluster(body: ClusterBody) -> PreparedCluster:
     given = body.model_dump(exclude={"nodes", "shape", "round_seconds"})
     given |= {"executor": body.executor.value, "executor_parameters": executor_parameters}
     given["placer"] = placer
+    given["interference"] = stored_interference(
+        body.interference, executor=body.executor.value, jobs_per_gpu=body.jobs_per_gpu
+    )
     seconds = policy_seconds if body.round_seconds is None else body.round_seconds
     cluster = Cluster(**given, round_seconds=seconds)
     nodes = [] if cluster.finds_nodes else _declared_nodes(body)
@@ -115,6 +119,11 @@ def change_cluster(
     check_version(if_match, cluster.version, cluster.latest_round)
     given = changes.model_dump(exclude_unset=True, exclude_none=True)
     given |= wanted_parts(cluster, given)
+    given["interference"] = stored_interference(
+        given.get("interference", cluster.interference),
+        executor=cluster.executor,
+        jobs_per_gpu=given.get("jobs_per_gpu", cluster.jobs_per_gpu),
+    )
     if given.get("name", cluster.name) != cluster.name and name_is_taken(session, given["name"]):
         raise Conflict(f"There is already a cluster named {given['name']!r}.")
     changed = {name: value for name, value in given.items() if value != getattr(cluster, name)}

@@ -7,10 +7,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 
-from maat.simulation.interference import Interference, gavel_types, is_gavel, read_interference_text
+from maat.simulation.interference import (
+    Interference,
+    gavel_types,
+    is_gavel,
+    read_interference_text,
+    synthetic,
+)
 from maat.simulation.variability import Variability, read_variability_texts
-from maat.vocabulary import MeasurementKind
+from maat.vocabulary import SYNTHETIC, MeasurementKind
 
 EVERY_GPU = "every GPU"
 
@@ -29,6 +36,19 @@ def interference_of(texts: Texts, *, name: str, gpu_type: str | None = None) -> 
     """
     (text,) = texts.values()
     return read_interference_text(text, name=name, gpu_type=gpu_type)
+
+
+@lru_cache(maxsize=16)
+def declared_interference(
+    given: str, *, text: str | None = None, name: str = "", gpu_type: str | None = None
+) -> Interference:
+    """Return the shipped table, one slowdown for all pairs, or the table in a text; cached.
+
+    Raises InterferenceError.
+    """
+    if text is not None:
+        return read_interference_text(text, name=name, gpu_type=gpu_type)
+    return synthetic() if given == SYNTHETIC else Interference.constant(float(given))
 
 
 def covered(kind: MeasurementKind, texts: Texts) -> dict[str, list[str]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from sqlmodel import Session, col, select
 
 from backend.accounts.identity import Principal
+from backend.clusters.models import Cluster
 from backend.measurements.models import Measurement, MeasurementFiles, MeasurementUse
 from backend.problems import NotFound
 from backend.tenancy import find_owned
@@ -39,15 +40,13 @@ def named(session: Session, tenant_id: str, kind: MeasurementKind, name: str) ->
 
 
 def is_used(session: Session, measurement_id: str) -> bool:
-    """Return whether any operation was requested with it."""
-    return (
-        session.exec(
-            select(MeasurementUse.kind)
-            .where(MeasurementUse.measurement_id == measurement_id)
-            .limit(1)
-        ).first()
-        is not None
+    """Return whether any operation was requested with it, or a cluster declares it."""
+    of_operations = select(MeasurementUse.kind).where(
+        MeasurementUse.measurement_id == measurement_id
     )
+    of_clusters = select(Cluster.id).where(col(Cluster.interference).startswith(measurement_id))
+    found = (session.exec(statement.limit(1)).first() for statement in (of_operations, of_clusters))
+    return any(one is not None for one in found)
 
 
 def texts_of(session: Session, measurement_id: str) -> dict[str, str]:

@@ -101,8 +101,18 @@ def _use(
     session: Session, principal: Principal, kind: MeasurementKind, given: str
 ) -> MeasurementUse:
     name, _, gpu_type = given.partition("#")
-    found = _by_id(session, principal, kind, name) or named(
-        session, principal.tenant_id, kind, name
+    found = named_measurement(session, principal, kind, name)
+    return MeasurementUse(
+        operation_id="", kind=kind.value, measurement_id=found.id, gpu_type=gpu_type or None
+    )
+
+
+def named_measurement(
+    session: Session, principal: Principal, kind: MeasurementKind, given: str
+) -> Measurement:
+    """Find measurements of the requester's tenant by id or name. Raises Invalid."""
+    found = _by_id(session, principal, kind, given) or named(
+        session, principal.tenant_id, kind, given
     )
     if found is None:
         message = f"There are no measurements of {kind} of this name."
@@ -113,9 +123,7 @@ def _use(
         raise Invalid(
             message, errors=[FieldError(f"/{kind}", "unknown_measurement", message, remedy, given)]
         )
-    return MeasurementUse(
-        operation_id="", kind=kind.value, measurement_id=found.id, gpu_type=gpu_type or None
-    )
+    return found
 
 
 def _by_id(

@@ -13,12 +13,12 @@ from backend.accounts.permissions import Permission
 from backend.clusters.repository import get_cluster, nodes_of
 from backend.occupancy.changes import holding_changes
 from backend.occupancy.repository import Holding, holders, holders_at, spans_changed_since
-from backend.occupancy.state import Holder, cluster_state, gpu_types_of
+from backend.occupancy.state import cluster_state, gpu_types_of
 from backend.rounds.repository import latest_at, round_at
 from backend.sight import OTHER_JOB, sight_of
 from backend.web.dependencies import SessionDep
 from backend.web.strict_json import StrictRoute
-from maat.api.clusters import ClusterChangesOut, ClusterStateOut
+from maat.api.clusters import ClusterChangesOut, ClusterStateOut, GpuHolderOut
 
 router = APIRouter(prefix="/clusters", tags=["clusters"], route_class=StrictRoute)
 
@@ -40,7 +40,7 @@ Since = Annotated[
 def read_state(
     session: SessionDep, principal: Reader, cluster_id: str, number: AsOf = None
 ) -> ClusterStateOut:
-    """Every GPU and the job that holds it; other tenants' jobs are anonymous.
+    """Every GPU and the jobs that hold it; other tenants' jobs are anonymous.
 
     With `round`, as that round left them: its jobs on the present nodes, none of which is then
     drained or out of order. GPUs whose node has gone, or has another type since, are left out.
@@ -49,13 +49,15 @@ def read_state(
     nodes = nodes_of(session, cluster.id)
     if number is None:
         held, at = holders(session, cluster.id), latest_at(session, cluster.id)
-        return cluster_state(cluster, nodes, _holder_of(session, held, principal), as_of_seconds=at)
+        return cluster_state(
+            cluster, nodes, _holders_of(session, held, principal), as_of_seconds=at
+        )
     at = round_at(session, cluster.id, number)
     held = holders_at(session, cluster.id, at, gpu_types=gpu_types_of(nodes))
     return cluster_state(
         cluster,
         nodes,
-        _holder_of(session, held, principal),
+        _holders_of(session, held, principal),
         as_of_seconds=at,
         past_round=number,
     )
@@ -81,17 +83,19 @@ def read_changes(
     return ClusterChangesOut(since_round=since, changes=holding_changes(spans, at, sight))
 
 
-def _holder_of(
+def _holders_of(
     session: Session, held: Sequence[Holding], principal: Principal
-) -> dict[int, Holder]:
-    found: dict[int, Holder] = {}
+) -> dict[int, list[GpuHolderOut]]:
+    found: dict[int, list[GpuHolderOut]] = {}
     held = sorted(held, key=lambda holder: min(holder[3], default=0))
     sight = sight_of(session, principal, [job_id for job_id, *_ in held])
     for job_id, name, tenant, gpus in held:
-        holder: Holder = (
-            (job_id, name, tenant)
-            if sight.may_see(job_id)
-            else (sight.job(job_id), OTHER_JOB, None)
+        seen = sight.may_see(job_id)
+        holder = GpuHolderOut(
+            job_id=sight.job(job_id),
+            job_name=name if seen else OTHER_JOB,
+            tenant=tenant if seen else None,
         )
-        found.update(dict.fromkeys(gpus, holder))
+        for gpu in gpus:
+            found.setdefault(gpu, []).append(holder)
     return found

@@ -7,32 +7,32 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from backend.clocktime import cluster_seconds, shown_at, this_moment
 from backend.clusters.models import Cluster, Node
 from backend.clusters.topology import capacity_by_type
-from maat.api.clusters import ClusterStateOut, GpuOut, NodeRoom
+from maat.api.clusters import ClusterStateOut, GpuHolderOut, GpuOut, NodeRoom
 
-Holder = tuple[str | None, str | None, str | None]
-
-_NOBODY: Holder = (None, None, None)
+Holders: TypeAlias = Sequence[GpuHolderOut]
 
 
 def cluster_state(
     cluster: Cluster,
     nodes: Sequence[Node],
-    holder_of: Mapping[int, Holder],
+    holders_of: Mapping[int, Holders],
     *,
     as_of_seconds: float | None,
     past_round: int | None = None,
 ) -> ClusterStateOut:
     """Build the state.
 
-    `holder_of`: job id, job name and tenant by GPU number, as shown. `past_round`: the round of
-    which it is the state; None for the present. What was drained or out of order then is not known.
+    `holders_of`: the jobs on each GPU that any holds, as shown, by its number. `past_round`: the
+    round of which it is the state; None for the present. What was drained or out of order then is
+    not known.
     """
     is_past = past_round is not None
-    gpus = list(_gpus(nodes, holder_of, is_past=is_past))
+    gpus = list(_gpus(nodes, holders_of, is_past=is_past))
     faults = {node.name: node.fault for node in nodes if node.fault is not None and not is_past}
     free = [g for g in gpus if not g["drained"] and not g["held"] and g["node"] not in faults]
     latest = cluster.next_round_number - 1
@@ -64,23 +64,24 @@ def gpu_types_of(nodes: Iterable[Node]) -> list[str]:
 
 
 def _gpus(
-    nodes: Iterable[Node], holder_of: Mapping[int, Holder], *, is_past: bool
+    nodes: Iterable[Node], holders_of: Mapping[int, Holders], *, is_past: bool
 ) -> Iterable[GpuOut]:
     number = 0
     for node in nodes:
         drained = set() if is_past else set(node.drained_gpus)
         for index in range(node.gpu_count):
-            job_id, job_name, tenant = holder_of.get(number, _NOBODY)
+            first, *others = holders_of.get(number, ()) or (None,)
             yield GpuOut(
                 gpu=number,
                 node=node.name,
                 index=index,
                 gpu_type=node.gpu_type,
                 drained=index in drained,
-                held=number in holder_of,
-                job_id=job_id,
-                job_name=job_name,
-                tenant=tenant,
+                held=first is not None,
+                job_id=None if first is None else first["job_id"],
+                job_name=None if first is None else first["job_name"],
+                tenant=None if first is None else first["tenant"],
+                shared_with=[other for other in others if other is not None],
             )
             number += 1
 

@@ -22,6 +22,7 @@ YESTERDAY_HOURS = 24
 MOST_HOURS = 8784
 OTHERS = ("sia", "gavel", "srtf")  # two of them beside the live policy
 OF_THE_LIVE_RUN = ("policy", "policy_parameters", "placer", "placer_parameters")
+OF_THE_LIVE_CLUSTER = ("round_seconds", "jobs_per_gpu", "interference")
 
 
 def replay_link() -> dcc.Link:
@@ -50,7 +51,9 @@ async def fill(api: Api, *, hours: int | None, cluster_id: str | None, kept: Kep
     except Failure:
         return NOTHING
     others = [policy for policy in OTHERS if policy != live["policy"]][:2]
-    settings = {name: live[name] for name in (*OF_THE_LIVE_RUN, "round_seconds")}  # type: ignore[literal-required]
+    shares = live["jobs_per_gpu"] > 1
+    of_cluster = OF_THE_LIVE_CLUSTER if shares else OF_THE_LIVE_CLUSTER[:1]
+    settings = {name: live[name] for name in (*OF_THE_LIVE_RUN, *of_cluster)}  # type: ignore[literal-required]
     filled = {
         "name": f"Replay of {live['name']}, last {hours} h",
         "gpus": shape_in_service(nodes),

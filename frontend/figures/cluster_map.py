@@ -19,15 +19,17 @@ from maat.api.clusters import GpuOut
 
 SHADES = 5
 _node_of = itemgetter("node")
-_drawn_of = itemgetter("node", "gpu_type", "drained", "held", "job_id", "job_name", "tenant")
+_drawn_of = itemgetter(
+    "node", "gpu_type", "drained", "held", "job_id", "job_name", "tenant", "shared_with"
+)
 Faults: TypeAlias = Mapping[str, str]
 """By the name of a node that cannot be used, why."""
 
 
 class Stretch(TypedDict):
-    """Adjacent GPUs of one node that one job holds, or that are free, or out of service.
+    """Adjacent GPUs of one node that the same jobs hold, or that are free, or out of service.
 
-    `job` is None if the visitor may not see the job.
+    `name`: of all jobs that share them; `job`: the first, None if the visitor may not see it.
     """
 
     first: int
@@ -186,9 +188,13 @@ def _holder(gpu: GpuOut, fault: str) -> tuple[str, str, str | None]:
     if not gpu["held"]:
         return ("drained", "out of service", None) if gpu["drained"] else ("free", "free", None)
     job = str(gpu["job_id"])
-    if is_other(job):
-        return "job", told_job(job), None
-    return "job", str(gpu["job_name"] or job), job
+    names = [_job_words(job, gpu["job_name"])]
+    names += [_job_words(other["job_id"], other["job_name"]) for other in gpu["shared_with"]]
+    return "job", " and ".join(names), None if is_other(job) else job
+
+
+def _job_words(job: str, name: str | None) -> str:
+    return told_job(job) if is_other(job) else name or job
 
 
 def _digest(gpus: Sequence[GpuOut], fault: str) -> str:

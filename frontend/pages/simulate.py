@@ -35,7 +35,13 @@ from frontend.components.parameter_fields import (
     place_of,
     register_parameters,
 )
-from frontend.components.replay import MOST_HOURS, as_live, fill, live_settings
+from frontend.components.replay import (
+    MOST_HOURS,
+    OF_THE_LIVE_CLUSTER,
+    as_live,
+    fill,
+    live_settings,
+)
 from frontend.components.states import state_chip
 from frontend.components.trace_fields import (
     MAX_TRACES,
@@ -303,14 +309,14 @@ def body_of(form: FormValues, *, texts: Sequence[str] | None, cluster_id: str | 
         )
         for policy, placer, seed in islice(combined, MAX_RUNS)
     ]
-    pace = {"round_seconds": live["round_seconds"]} if live else {}
+    of_live = {name: live[name] for name in OF_THE_LIVE_CLUSTER if live.get(name)}
     return {
         "name": form["name"] or "",
         "traces": traces_of(form, texts=texts, cluster_id=cluster_id),
         "cluster": form["cluster"] or "",
         "runs": runs or [{}],
         "fidelity": form["fidelity"],
-        **pace,
+        **of_live,
         **conditions.conditions_of(form),
     }
 

@@ -16,11 +16,13 @@ from maat.api.fields import (
     RoundSeconds,
     Timestamp,
 )
+from maat.api.simulations import Interference
 from maat.vocabulary import (
     LEAST_SPEED,
     MAX_GPUS_PER_NODE,
     MAX_LIVE_JOBS_PER_GPU,
     MOST_SPEED,
+    SYNTHETIC,
     ExecutorKind,
 )
 
@@ -107,6 +109,13 @@ class ClusterBody(Body):
     jobs_per_gpu: JobsPerGpu = Field(
         default=1, description="How many jobs may share a GPU; 2 for policies that share."
     )
+    interference: Interference | None = Field(
+        default=None,
+        description="Slowdown of jobs on one GPU: of simulated jobs the truth, of commands a first "
+        f"guess, until a pair was measured. `{SYNTHETIC}`, one slowdown for all pairs, or "
+        "uploaded measurements, with `#TYPE` if they distinguish GPU types. Default where GPUs "
+        f"may be shared: `{SYNTHETIC}` for simulated jobs, 1.25 for commands.",
+    )
 
     @field_validator("executor_parameters", mode="before")
     @classmethod
@@ -136,6 +145,7 @@ class ClusterChanges(Body):
     speed: Annotated[Speed | None, NEVER_NULL] = None
     keep_rounds: Annotated[KeptRounds | None, NEVER_NULL] = None
     jobs_per_gpu: Annotated[JobsPerGpu | None, NEVER_NULL] = None
+    interference: Annotated[Interference | None, NEVER_NULL] = None
 
 
 class NodeChanges(Body):
@@ -233,6 +243,9 @@ class ClusterOut(TypedDict):
     ]
     keep_rounds: int
     jobs_per_gpu: Annotated[int, Field(description="How many jobs may share a GPU.")]
+    interference: Annotated[
+        str | float | None, Field(description="The declared slowdown of jobs on one GPU.")
+    ]
     node_count: int
     gpu_count: Annotated[int, Field(description="All GPUs, drained ones included.")]
     latest_round: int | None
@@ -246,6 +259,14 @@ class ClusterOut(TypedDict):
     now: Timestamp
     created_at: Timestamp
     version: int
+
+
+class GpuHolderOut(TypedDict):
+    """A job that holds a GPU. `job_id`: for another tenant's job, a key such as `other-1`."""
+
+    job_id: str
+    job_name: str
+    tenant: str | None
 
 
 class GpuOut(TypedDict):
@@ -263,6 +284,9 @@ class GpuOut(TypedDict):
     ]
     job_name: str | None
     tenant: str | None
+    shared_with: Annotated[
+        list[GpuHolderOut], Field(description="Jobs that hold it beside that one.")
+    ]
 
 
 class NodeRoom(TypedDict):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maat.cli.clusters import JobsPerGpu
+from maat.cli.clusters import Interference, JobsPerGpu, number_or_name
 from maat.cli.following import followed
 from maat.cli.numbers import number_option
 from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, show, table_of
@@ -62,6 +62,7 @@ def change_cluster(
         ),
     ] = None,
     jobs_per_gpu: JobsPerGpu = None,
+    interference: Interference = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what the next round would do then.")
     ] = False,
@@ -81,12 +82,13 @@ def change_cluster(
             "placer_parameters": _parameters(set_placer, placer_kept),
             "round_seconds": round_seconds,
             "jobs_per_gpu": jobs_per_gpu,
+            "interference": number_or_name(interference),
         }
         given = {key: value for key, value in given.items() if value is not None}
         if not given:
             remedy = (
-                "Give --policy, --placer, --set, --set-placer, --round-seconds, --jobs-per-gpu "
-                "or --name."
+                "Give --policy, --placer, --set, --set-placer, --round-seconds, --jobs-per-gpu, "
+                "--interference or --name."
             )
             raise ParameterError("is missing", field="change", remedy=remedy)
         if dry_run:

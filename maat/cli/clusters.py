@@ -34,6 +34,14 @@ PlacerOption = Annotated[
     str | None, typer.Option(help="Its placer; default: the one that suits the policy.")
 ]
 
+Interference = Annotated[
+    str | None,
+    typer.Option(
+        help="Slowdown of jobs on one GPU: 'synthetic', a number such as 1.25, or the name of "
+        "uploaded measurements."
+    ),
+]
+
 
 def clusters(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """List clusters with their policy."""
@@ -86,6 +94,7 @@ def create_cluster(
         ),
     ] = None,
     jobs_per_gpu: JobsPerGpu = None,
+    interference: Interference = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
@@ -97,6 +106,7 @@ def create_cluster(
         "executor": executor.value,
         "round_seconds": round_seconds,
         "jobs_per_gpu": jobs_per_gpu,
+        "interference": number_or_name(interference),
     }
     body: dict[str, Any] = {"name": name, **{k: v for k, v in given.items() if v is not None}}
     if executor_parameter and executor is not ExecutorKind.SLURM:
@@ -117,6 +127,14 @@ def created_lines(made: ClusterOut) -> str:
     """Say that a cluster is created, by what it decides and places, and what it lacks."""
     created = f"{made['id']}  {made['name']} is created: {made['policy']} with {made['placer']}"
     return "\n".join([created, *made["notes"]])
+
+
+def number_or_name(given: str | None) -> str | float | None:
+    """Return a slowdown as a number, and anything else as it is."""
+    try:
+        return None if given is None else float(given)
+    except ValueError:
+        return given
 
 
 def _parameters(given: Sequence[str]) -> dict[str, object]:

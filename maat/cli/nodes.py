@@ -189,6 +189,8 @@ def _rows(found: list[NodeOut], state: ClusterStateOut) -> list[list[str]]:
     for gpu in state["gpus"]:
         if gpu["job_name"] is not None:
             jobs.setdefault(gpu["node"], {})[gpu["job_name"]] = None
+        for other in gpu["shared_with"]:
+            jobs.setdefault(gpu["node"], {})[other["job_name"]] = None
     return [
         [
             one["name"],

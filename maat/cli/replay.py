@@ -81,6 +81,7 @@ def replay(
             "cluster": _shape(maat, live),
             "round_seconds": live["round_seconds"],
             "runs": asked,
+            **_sharing(live),
         }
         begun = maat.simulate(body)
         page = f"{maat.url}/simulations/{begun['id']}"
@@ -104,6 +105,13 @@ def _window(since: str, until: str) -> dict[str, float]:
             remedy=f"Give more than {until}, or a smaller --until.",
         )
     return {"since_seconds_ago": begins} | ({"until_seconds_ago": ends} if ends > 0 else {})
+
+
+def _sharing(live: ClusterOut) -> dict[str, Any]:
+    """Return how jobs share GPUs on the cluster; nothing where each GPU runs one."""
+    if live["jobs_per_gpu"] == 1:
+        return {}
+    return {"jobs_per_gpu": live["jobs_per_gpu"], "interference": live["interference"]}
 
 
 def _run_of_live(live: ClusterOut) -> dict[str, Any]:

@@ -141,7 +141,7 @@ class RoundLoop:
         self._extra_limits = tuple(extra_limits)
         self._reservations = tuple(reservations)
         self._quotas = tuple(quotas)
-        self._interference = interference or {}
+        self._interference = {} if interference is None else interference
         self._projection = projection
         self._seed = seed
         self._skip_rounds = skip_rounds

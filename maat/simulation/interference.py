@@ -19,6 +19,7 @@ from typing import Any
 
 from maat.csv_input import CsvInput, Row, read_csv
 from maat.scheduling.errors import InterferenceError
+from maat.scheduling.interference import SharingJob, nearest
 from maat.vocabulary import MAX_SLOWDOWN, SYNTHETIC
 
 MAX_GPUS_PER_JOB = 1_000_000
@@ -81,8 +82,7 @@ class Interference:
         sizes = self._batch_sizes.get(model)
         if not sizes or model in self._models:
             return model
-        smaller = [size for size in sizes if size <= per_gpu_batch_size]
-        return f"{model} (batch size {max(smaller) if smaller else min(sizes)})"
+        return SharingJob(model, nearest(per_gpu_batch_size, sizes)).name
 
     @cached_property
     def _models(self) -> frozenset[str]:
@@ -115,11 +115,40 @@ class Interference:
             for n in gpu_counts
         }
 
-    def _slowdown(self, pair: Pair, gpu_count: int) -> float:
+    def of_jobs(self, victim: SharingJob, partner: SharingJob, gpu_count: int) -> float | None:
+        """Return the slowdown of one job by another as a live cluster asks; None if not known."""
+        pair = (
+            self.called(victim.model, victim.per_gpu_batch_size),
+            self.called(partner.model, partner.per_gpu_batch_size),
+        )
+        return self._known(pair, gpu_count)
+
+    @property
+    def worst(self) -> float:
+        """Return the largest slowdown of two jobs that fit on one GPU."""
+        if self.everywhere is not None:
+            return self.everywhere
+        found = [xi for by_count in self.pairs.values() for xi in by_count.values()]
+        return max((xi for xi in found if math.isfinite(xi)), default=MAX_SLOWDOWN)
+
+    def bounded(self) -> Interference:
+        """Return a table in which jobs that do not fit on one GPU run at the worst slowdown."""
+        worst = self.worst
+        bounded = {
+            pair: {count: min(xi, worst) for count, xi in by_count.items()}
+            for pair, by_count in self.pairs.items()
+        }
+        return Interference(self.name, bounded, self.everywhere)
+
+    def _known(self, pair: Pair, gpu_count: int) -> float | None:
         if self.everywhere is not None:
             return self.everywhere
         by_count = self.pairs.get(pair)
-        if not by_count:
+        return by_count[nearest(gpu_count, list(by_count))] if by_count else None
+
+    def _slowdown(self, pair: Pair, gpu_count: int) -> float:
+        found = self._known(pair, gpu_count)
+        if found is None:
             known = ", ".join(sorted({victim for victim, _ in self.pairs})[:12])
             raise InterferenceError(
                 f"has no slowdown of {pair[0]} with {pair[1]}",
@@ -127,8 +156,7 @@ class Interference:
                 value=self.name,
                 remedy=f"Use a table with that pair, or a constant such as 1.25. It knows {known}.",
             )
-        smaller = [n for n in by_count if n <= gpu_count]
-        return by_count[max(smaller) if smaller else min(by_count)]
+        return found
 
 
 def interference(given: str) -> Interference:

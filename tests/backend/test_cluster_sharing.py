@@ -10,7 +10,9 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlmodel import select
 
+from backend.clusters.interference import interference_of
 from backend.models import AttemptRow, Cluster, GpuHold, Job, Node, OutboxMessage
+from maat.scheduling.interference import SharingJob
 
 CLUSTERS = "/api/v1/clusters"
 
@@ -112,3 +114,66 @@ def test_nor_is_the_place_of_processes_that_are_ending(
     assert change(client, 1).status_code == 409
     with app.state.database.session_scope() as session:
         assert session.get_one(Cluster, cluster_id).jobs_per_gpu == 2
+
+
+def test_the_state_of_the_cluster_shows_both_jobs_on_a_gpu(
+    client: TestClient, jobs: list[str]
+) -> None:
+    first, second = client.get(f"{CLUSTERS}/lab/state").json()["gpus"]
+    assert first["held"]
+    holders = [first["job_id"], *(one["job_id"] for one in first["shared_with"])]
+    assert sorted(holders) == sorted(jobs)
+    assert (second["held"], second["shared_with"]) == (False, [])
+
+
+# ---- what sharing is declared to cost
+
+TABLE = "victim,partner,gpu_count,slowdown\ncifar10,cifar10,1,1.3\n"
+
+
+def upload(client: TestClient, name: str, text: str = TABLE) -> str:
+    body = {"kind": "interference", "name": name, "files": [{"name": "x.csv", "text": text}]}
+    made = client.post("/api/v1/measurements", json=body)
+    assert made.status_code == 201, made.text
+    found: str = made.json()["id"]
+    return found
+
+
+def test_simulated_jobs_lose_what_the_shipped_table_says_and_commands_a_first_guess(
+    client: TestClient,
+) -> None:
+    assert make(client, name="alone").json()["interference"] is None
+    assert make(client, name="both", jobs_per_gpu=2).json()["interference"] == "synthetic"
+    local = {"executor": "local", "shape": "cpu=1x2", "jobs_per_gpu": 2}
+    assert make(client, name="commands", **local).json()["interference"] == 1.25
+    given = make(client, name="given", jobs_per_gpu=2, interference=1.5)
+    assert given.json()["interference"] == 1.5
+
+
+def test_an_uploaded_table_is_named_and_stays_while_a_cluster_declares_it(
+    client: TestClient, app: FastAPI
+) -> None:
+    stored = upload(client, "pairs")
+    assert make(client, jobs_per_gpu=2, interference="pairs").json()["interference"] == "pairs"
+    assert client.delete(f"/api/v1/measurements/{stored}").status_code == 204
+    assert client.get(f"{CLUSTERS}/lab").json()["interference"] == "pairs"
+    with app.state.database.session_scope() as session:
+        cluster = session.exec(select(Cluster).where(Cluster.name == "lab")).one()
+        declared = interference_of(session, cluster)
+    assert declared is not None
+    job = SharingJob("cifar10", 64)
+    assert declared.of_jobs(job, job, 1) == 1.3
+    changed = client.patch(
+        f"{CLUSTERS}/lab",
+        json={"interference": "synthetic"},
+        headers={"If-Match": client.get(f"{CLUSTERS}/lab").headers["ETag"]},
+    )
+    assert changed.json()["interference"] == "synthetic"
+
+
+@pytest.mark.parametrize("wrong", ["nothing of this name", 0.9, "pairs#v100", "1.25"])
+def test_what_is_no_interference_is_refused_at_its_field(client: TestClient, wrong: object) -> None:
+    upload(client, "pairs")
+    refused = make(client, jobs_per_gpu=2, interference=wrong)
+    assert refused.status_code == 422
+    assert [error["pointer"] for error in refused.json()["errors"]] == ["/interference"]

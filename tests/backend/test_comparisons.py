@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from reporting_agent import Agent, steps
 from sqlmodel import col, select
 
-from backend.attempts.comparisons import measured_interference
+from backend.attempts.comparisons import measured_slowdowns
 from backend.attempts.steps import settle
 from backend.database import Database
 from backend.models import AttemptRow, GpuHold, GpuScore, Job, Node, StepSample
 from backend.settings import Settings
+from maat.scheduling.interference import SharingJob
 
 
 @pytest.fixture
@@ -70,10 +71,12 @@ def test_steps_beside_another_job_are_no_samples_but_say_what_sharing_costs(agen
     with agent.database.session_scope(writes=False) as session:
         (sample,) = session.exec(select(StepSample)).all()
         cluster = session.get_one(AttemptRow, agent.attempt_id).cluster_id
-        slowed = measured_interference(session, cluster)
+        slowed = measured_slowdowns(session, cluster)
         names = {session.get_one(Job, agent.job_id).model, "neighbour"}
     assert (sample.count, sample.step_mean) == (2, pytest.approx(0.1))
-    assert slowed == {("script", "neighbour", 2): pytest.approx(2.0)}
+    script, neighbour = SharingJob("script", 1), SharingJob("neighbour", 1)
+    assert slowed.of_jobs(script, neighbour, 2) == pytest.approx(2.0)
+    assert slowed.of_jobs(neighbour, script, 2) is None
     assert names == {"script", "neighbour"}
 
 

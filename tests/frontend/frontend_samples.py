@@ -32,6 +32,7 @@ def cells() -> list[dict[str, Any]]:
             "job_id": f"job_{held[gpu]}" if gpu in held else None,
             "job_name": f"train {held[gpu]}" if gpu in held else None,
             "tenant": "default" if gpu in held else None,
+            "shared_with": [],
         }
         for gpu in range(10)
     ]

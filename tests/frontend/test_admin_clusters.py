@@ -29,6 +29,7 @@ EMPTY = {
     "placer": None,
     "round_seconds": "",
     "jobs_per_gpu": "",
+    "interference": "",
     "shared_dir": "",
     "partition": "",
     "nodes_text": "",
@@ -39,8 +40,11 @@ def test_a_new_cluster_sends_what_was_filled_in_and_leaves_the_placer_to_the_ser
     body = ClusterBody.model_validate(new_cluster.body_of(EMPTY))
     assert (body.shape, body.placer, body.round_seconds) == ("t4=1x4", None, None)
     assert body.jobs_per_gpu == 1
-    shared = ClusterBody.model_validate(new_cluster.body_of(EMPTY | {"jobs_per_gpu": 2}))
-    assert shared.jobs_per_gpu == 2
+    both = EMPTY | {"jobs_per_gpu": 2, "interference": "1.3"}
+    shared = ClusterBody.model_validate(new_cluster.body_of(both))
+    assert (shared.jobs_per_gpu, shared.interference) == (2, 1.3)
+    named = new_cluster.body_of(EMPTY | {"interference": "lab pairs"})
+    assert ClusterBody.model_validate(named).interference == "lab pairs"
     slurm = EMPTY | {"executor": "slurm", "shared_dir": "/tmp", "partition": "gpu"}
     sent = ClusterBody.model_validate(new_cluster.body_of(slurm))
     assert sent.shape is None

@@ -169,3 +169,12 @@ def test_the_page_says_what_runs_the_jobs_of_a_cluster(
     assert note_of(cluster) == f"sia with whole-node, a round every 60 s, {says}"  # type: ignore[arg-type]
     cluster["fault"] = "sinfo took more than 15 s."
     assert note_of(cluster).endswith("its engine does not answer: sinfo took more than 15 s.")  # type: ignore[arg-type]
+
+
+def test_a_gpu_that_two_jobs_share_names_both() -> None:
+    shared = [dict(cell) for cell in samples.cells()]
+    shared[0]["shared_with"] = [{"job_id": "job_c", "job_name": "train c", "tenant": "default"}]
+    first, second = node_drawings(shared)[0]["stretches"][:2]
+    assert (first["name"], first["count"], first["job"]) == ("train a and train c", 1, "job_a")
+    assert (second["name"], second["count"]) == ("train a", 1)
+    assert map_changes(shared, known_after(samples.cells()), scheme="light") is not None

@@ -231,6 +231,7 @@ def test_a_replay_leaves_what_the_address_says_of_its_cluster(
         "name": "demo",
         "policy": "fifo",
         "round_seconds": 60.0,
+        "jobs_per_gpu": 1,
     }
 
     class Visitor:

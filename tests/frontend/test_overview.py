@@ -70,7 +70,8 @@ def test_a_cluster_of_which_every_gpu_is_drained_is_in_trouble(
 
 
 def test_jobs_of_others_are_told_apart_from_the_visitors_own() -> None:
-    own, other = {"held": True, "job_id": "job_1"}, {"held": True, "job_id": "other-1"}
+    own = {"held": True, "job_id": "job_1", "shared_with": []}
+    other = {"held": True, "job_id": "other-1", "shared_with": []}
     free = {"held": False, "job_id": None}
     mixed: Any = {"gpus": [own, other, other, free]}
     foreign: Any = {"gpus": [other, free]}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -62,10 +63,10 @@ def checked_applied(
 ) -> Applied:
     """Return the answer without what cannot be.
 
-    `others`: the GPUs that all jobs but these hold.
+    `others`: the GPUs that all jobs but these hold, once for each of them.
     """
     touched = {status.job_id for status in applied.statuses}
-    taken = dict.fromkeys(others(touched), cluster.jobs_per_gpu)
+    taken = Counter(others(touched))
     statuses = _checked_statuses(applied.statuses, known, cluster, taken, is_recorded)
     return Applied(_checked_events(applied.events), statuses)
 

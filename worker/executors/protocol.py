@@ -17,6 +17,7 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.events import Event
 from maat.scheduling.explain import ReasonCode
 from maat.scheduling.goodput import BatchPlan
+from maat.scheduling.interference import DeclaredSlowdowns
 from maat.scheduling.job import Allocation, JobId
 from maat.scheduling.protocols import Clock
 from maat.scheduling.rounds import Changes, ClusterState
@@ -136,6 +137,7 @@ class Restoration:
     `clock`: cluster time, which stands still within a step. `news.jobs`: every unfinished job.
     `state`: what it left; None before the first round. `numbers`: the new number of each GPU that
     the state may name by number and that still exists; None if no GPU changed its number.
+    `interference`: as declared; None if no GPU can be shared.
     """
 
     cluster_id: str
@@ -144,6 +146,7 @@ class Restoration:
     news: News
     state: StoredState | None
     numbers: Mapping[int, int] | None = None
+    interference: DeclaredSlowdowns | None = None
 
 
 class LiveExecutor(Protocol):

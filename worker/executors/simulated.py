@@ -13,12 +13,14 @@ from typing import Any
 from backend.models import Job as JobRow
 from maat.scheduling.errors import InputError
 from maat.scheduling.events import Event, EventKind
+from maat.scheduling.interference import DeclaredSlowdowns, SlowdownsByName, named_for_sharing
 from maat.scheduling.job import JobId
 from maat.scheduling.matrix import NO_LOSS
 from maat.scheduling.rounds import Changes
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.simulated_job import SimulatedJob
+from maat.simulation.slowdowns import SharedGpus, Slowdown
 from maat.simulation.world_models import Model, catalog_models
 from maat.vocabulary import JobState
 from worker.executors.numbering import renumbered
@@ -53,7 +55,11 @@ class SimulatedLive:
     def __init__(self, restoration: Restoration) -> None:
         self._clock, state = restoration.clock, restoration.state
         self._simulated = SimulatedExecutor(
-            restoration.cluster, self._clock, LIVE_FIDELITY, fitter=fit_once
+            restoration.cluster,
+            self._clock,
+            LIVE_FIDELITY,
+            fitter=fit_once,
+            slowdowns=_slowdowns(restoration.interference),
         )
         self._unseen: list[Event] = []
         self._begun: list[Event] = []
@@ -128,6 +134,8 @@ class SimulatedLive:
         except InputError as error:
             problem = {"field": error.field, "problem": error.problem, "remedy": error.remedy}
             return Event(self._clock.now(), row.id, EventKind.STATE, JobState.FAILED, problem)
+        if self._simulated.cluster.jobs_per_gpu > 1:
+            spec = named_for_sharing(spec)
         self._simulated.submit(
             spec, model.truth, restart_seconds=model.restart_seconds, work_scale=row.work_scale
         )
@@ -158,6 +166,17 @@ class SimulatedLive:
             job.hold(None, (), None, restarts=False, now=now)
             cause = {"cause": EventKind.NODE_FAILED.value}
             yield Event(now, job.spec.id, EventKind.STATE, JobState.PREEMPTED, cause)
+
+
+def _slowdowns(declared: DeclaredSlowdowns | None) -> tuple[Slowdown, ...]:
+    """Return what slows jobs that share a GPU, as it truly is.
+
+    A round that puts two jobs on one GPU that do not fit there, or of which nothing is declared,
+    must not stop the cluster: they run at the worst slowdown of the table.
+    """
+    if declared is None:
+        return ()
+    return (SharedGpus(SlowdownsByName(declared.bounded(), otherwise=declared.worst)),)
 
 
 def _status(job: SimulatedJob) -> JobStatus:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from sqlmodel import Session, col, select
 
-from backend.attempts.comparisons import measured_interference
 from backend.clusters.topology import engine_cluster
 from backend.models import Cluster as ClusterRow
 from backend.models import Job as JobRow
@@ -25,6 +24,7 @@ from worker.forecasts.past import unknown_of
 from worker.forecasts.specs import Specs
 from worker.jobs.pauses import without_paused
 from worker.live.cluster import FixedClock, restoration_of
+from worker.live.interference import known_interference
 from worker.live.snapshot import Snapshot, next_round_at, snapshot_of
 from worker.rehearsals.last_round import stored_by_rounds, unapplied_changes
 
@@ -129,7 +129,7 @@ def read(session: Session, cluster: ClusterRow, *, asked: str | None = None) -> 
         unapplied_changes(session, cluster),
         _spans(session, cluster.id),
         _needs(session, cluster.id),
-        measured_interference(session, cluster.id),
+        known_interference(session, cluster, snapshot.interference),
         specs,
         unknown_of(
             session,

@@ -63,6 +63,8 @@ class LiveCluster:
         self.id, self.executor_name = snapshot.cluster.id, snapshot.cluster.executor
         self._last_round = snapshot.cluster.next_round_number - 1
         self._last_at = snapshot.last_at
+        self.interference = snapshot.interference
+        self._shares = _sharing(snapshot.cluster)
         self._nodes = _as_numbered(snapshot.nodes)
         self._tenants = dict(snapshot.news.tenants)
         self._begun: tuple[ClusterRow, Moment] = (snapshot.cluster, snapshot.moment)
@@ -94,15 +96,15 @@ class LiveCluster:
     def is_up_to_date(self, cluster: ClusterRow, nodes: Sequence[NodeRow]) -> bool:
         """Return whether it matches the rows.
 
-        The last round, the nodes, how many jobs may share a GPU and the executor's name must be
-        the same, and executor and journal must have the same jobs. So a job that the executor has
-        lost is handed to it again.
+        The last round, the nodes, how jobs may share GPUs and the executor's name must be the
+        same, and executor and journal must have the same jobs. So a job that the executor has lost
+        is handed to it again.
         """
-        mine = (self._last_round + 1, self._nodes, self.cluster.jobs_per_gpu, self.executor_name)
+        mine = (self._last_round + 1, self._nodes, self._shares, self.executor_name)
         same_place = mine == (
             cluster.next_round_number,
             _as_numbered(nodes),
-            cluster.jobs_per_gpu,
+            _sharing(cluster),
             cluster.executor,
         )
         return same_place and self._journal.jobs.keys() == self.executor.known
@@ -243,7 +245,20 @@ def restoration_of(snapshot: Snapshot, clock: FixedClock) -> Restoration:
         head = {name: value for name, value in stored.head.items() if name != _NODES}
         state = StoredState(head, stored.jobs)
         numbers = new_numbers(stored.head[_NODES], cluster)
-    return Restoration(snapshot.cluster.id, cluster, clock, snapshot.news, state, numbers)
+    return Restoration(
+        snapshot.cluster.id,
+        cluster,
+        clock,
+        snapshot.news,
+        state,
+        numbers,
+        interference=snapshot.interference,
+    )
+
+
+def _sharing(cluster: ClusterRow) -> tuple[int, str | None]:
+    """Return how many jobs may share a GPU, and what they are declared to lose by it."""
+    return cluster.jobs_per_gpu, cluster.interference
 
 
 def _as_numbered(nodes: Sequence[NodeRow]) -> list[tuple[Node, float | None]]:

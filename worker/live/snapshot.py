@@ -13,6 +13,7 @@ from typing import Any
 from sqlmodel import Session, col, select
 
 from backend.clocktime import Moment, cluster_seconds
+from backend.clusters.interference import interference_of
 from backend.clusters.repository import nodes_of
 from backend.models import Cluster as ClusterRow
 from backend.models import ClusterRuntime, Round
@@ -22,6 +23,7 @@ from backend.moments import moment_of
 from backend.quotas.repository import engine_quotas
 from backend.reservations.repository import engine_reservations, standing, tenant_names
 from maat.scheduling.events import TERMINAL
+from maat.scheduling.interference import DeclaredSlowdowns
 from maat.scheduling.job import JobId
 from maat.scheduling.quotas import TenantQuota
 from maat.scheduling.reservations import Reservation
@@ -38,7 +40,7 @@ class Snapshot:
 
     `news`: every unfinished job, and which of them were asked to end. `told`: the events since
     `told_since`. `last_at`: cluster time of the last round; None before the first. `now`: cluster
-    time of the step, at `moment`.
+    time of the step, at `moment`. `interference`: as declared; None if no GPU can be shared.
     """
 
     cluster: ClusterRow
@@ -49,6 +51,7 @@ class Snapshot:
     last_at: float | None
     reservations: tuple[Reservation, ...]
     quotas: tuple[TenantQuota, ...]
+    interference: DeclaredSlowdowns | None
     executor_state: StoredState | None
     moment: Moment
     now: float
@@ -71,6 +74,7 @@ def snapshot_of(session: Session, cluster: ClusterRow) -> Snapshot | None:
         last_at=last,
         reservations=reservations_at(session, cluster, moment),
         quotas=engine_quotas(session, cluster.id),
+        interference=interference_of(session, cluster),
         executor_state=stored_state(session, session.get(ClusterRuntime, cluster.id)),
         moment=moment,
         now=cluster_seconds(cluster, moment),

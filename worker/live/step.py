@@ -13,7 +13,6 @@ from typing import Any, cast
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
-from backend.attempts.comparisons import measured_interference
 from backend.clocktime import Moment, cluster_seconds, reanchor, stands_still
 from backend.clusters.repository import all_clusters, get_cluster, nodes_of
 from backend.database import Database
@@ -31,6 +30,7 @@ from maat.scheduling.reservations import Reservation
 from maat.scheduling.rounds import Changes, ClusterState
 from worker.executors import EXECUTORS
 from worker.live.cluster import LiveCluster
+from worker.live.interference import known_interference
 from worker.live.lease import extend, leased
 from worker.live.memory import MEMORY
 from worker.live.snapshot import is_due, news_of, reservations_at, snapshot_of
@@ -165,7 +165,8 @@ def _begin(
         return None
     reservations = reservations_at(session, cluster, moment)
     quotas = engine_quotas(session, cluster.id)
-    return _Step(cluster, live, reservations, quotas, measured_interference(session, cluster.id))
+    known = known_interference(session, cluster, live.interference)
+    return _Step(cluster, live, reservations, quotas, known)
 
 
 def _continued(

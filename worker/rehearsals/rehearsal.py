@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from sqlmodel import Session, select
 
-from backend.attempts.comparisons import measured_interference
 from backend.clusters.topology import capacity_by_type
 from backend.ids import new_id
 from backend.jobs.remedies import DrainedNode, Room, Stage, Start, Trial
@@ -33,6 +32,7 @@ from maat.vocabulary import JobState
 from worker.executors import EXECUTORS
 from worker.executors.protocol import LiveExecutor, News, Restoration
 from worker.live.cluster import FixedClock, restoration_of
+from worker.live.interference import known_interference
 from worker.live.snapshot import Snapshot, next_round_at, snapshot_of
 from worker.rehearsals.last_round import stored_by_rounds, unapplied_changes
 from worker.rehearsals.tried_rounds import Rules, observed, played
@@ -59,7 +59,7 @@ class LiveRehearsal:
             None if entry.seconds_until_seen is None else entry.seconds_until_seen(),
             tenant_names(session, [job.tenant_id]),
             session.get_one(Tenant, job.tenant_id).weight,
-            measured_interference(session, cluster.id),
+            known_interference(session, cluster, snapshot.interference),
         )
 
 

@@ -19,7 +19,6 @@ import numpy as np
 from celery.platforms import set_pdeathsig
 from sqlmodel import Session
 
-from backend.attempts.comparisons import measured_interference
 from backend.clocktime import shown_at
 from backend.database import Database
 from backend.models import Cluster as ClusterRow
@@ -37,6 +36,7 @@ from maat.scheduling.job import JobId
 from maat.scheduling.rounds import Change, ChangeKind, ClusterState, RoundResult
 from worker.executors import EXECUTORS
 from worker.live.cluster import FixedClock, restoration_of
+from worker.live.interference import known_interference
 from worker.live.snapshot import snapshot_of
 from worker.rehearsals.last_round import stored_by_rounds, unapplied_changes
 from worker.rehearsals.tried_rounds import Rules, observed, played
@@ -54,7 +54,7 @@ def preview_of(session: Session, preview: RoundPreview) -> PreviewResultOut | No
         stored_by_rounds(session, cluster),
         snapshot.reservations,
         snapshot.quotas,
-        measured_interference(session, cluster.id),
+        known_interference(session, cluster, snapshot.interference),
     )
     begin = restoration_of(snapshot, FixedClock(snapshot.now))
     state = observed(

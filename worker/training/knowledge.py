@@ -18,6 +18,7 @@ from backend.models import AttemptRow, JobFit
 from backend.models import Job as JobRow
 from maat.scheduling.belief import Belief
 from maat.scheduling.cluster import Cluster
+from maat.scheduling.interference import named_for_sharing
 from maat.scheduling.job import JobId, JobSpec
 from worker.training.beliefs import belief_of, believed_samples, fit_again
 from worker.training.tables import TrainingTables
@@ -72,6 +73,8 @@ class Knowledge:
             tenant=tenant,
             restart_seconds=restart_seconds(restart_parts(attempts)),
         )
+        if self._cluster.jobs_per_gpu > 1:
+            spec = named_for_sharing(spec)
         known = self._cluster.scores
         name = self._classes.get(row.model, ALL)
         return replace(spec, variability_class=name if name in known else ALL) if known else spec

@@ -114,6 +114,8 @@ def node_table(
             used[gpu["node"]] = used.get(gpu["node"], 0) + 1
         if gpu["job_id"] is not None:
             jobs.setdefault(gpu["node"], {})[gpu["job_id"]] = gpu["job_name"] or gpu["job_id"]
+        for other in gpu["shared_with"]:
+            jobs.setdefault(gpu["node"], {})[other["job_id"]] = other["job_name"]
     numbers = ("GPUs", "In use")
     names = ("Node", "GPU type", *numbers, "State", "Held by", "")
     rows = [

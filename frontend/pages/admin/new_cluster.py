@@ -41,6 +41,7 @@ FIELDS = (
     "placer",
     "round_seconds",
     "jobs_per_gpu",
+    "interference",
     "nodes_text",
     *OF_SLURM,
 )
@@ -128,6 +129,12 @@ def _first_row() -> list[Component]:
             placeholder="1; 2 to share",
             allowDecimal=False,
             clampBehavior="none",
+        ),
+        dmc.TextInput(
+            id=field_id("interference"),
+            label="Slowdown on a shared GPU",
+            placeholder="1.25, or measurements",
+            value="",
         ),
     ]
 
@@ -276,11 +283,20 @@ def body_of(values: FormValues) -> RawBody:
         "shape": "" if is_slurm else values["shape"],
         "round_seconds": values["round_seconds"],
         "jobs_per_gpu": values["jobs_per_gpu"],
+        "interference": number_or_name(values["interference"]),
         "placer": values["placer"],
     }
     body = {name: value for name, value in body.items() if value not in ("", None)}
     parameters = {name: values[name] for name in OF_SLURM if values[name]}
     return body | ({"executor_parameters": parameters} if is_slurm else {})
+
+
+def number_or_name(text: str) -> str | float:
+    """Return a slowdown as a number, and anything else as it is."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _beside(errors: Mapping[str, str]) -> dict[str, str]:

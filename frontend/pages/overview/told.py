@@ -75,8 +75,12 @@ def verdict(state: ClusterStateOut, *, running: int, waiting: int, failed: int) 
 
 
 def held_by_others(state: ClusterStateOut) -> int:
-    """Count the GPUs that jobs hold which the visitor may not see."""
-    return sum(is_other(cell["job_id"]) for cell in state["gpus"] if cell["job_id"] is not None)
+    """Count the GPUs that only jobs hold which the visitor may not see."""
+    return sum(
+        is_other(cell["job_id"]) and all(is_other(one["job_id"]) for one in cell["shared_with"])
+        for cell in state["gpus"]
+        if cell["job_id"] is not None
+    )
 
 
 def waiting_table(jobs: Sequence[JobOut], *, waiting: int, cluster_id: str) -> Component:

@@ -92,9 +92,10 @@ def _holders(state: ClusterStateOut, running: JobPage) -> list[Holder]:
     nodes: dict[str, Counter[str]] = {}
     names: dict[str, tuple[str, str | None]] = {}
     for gpu in state["gpus"]:
-        job_id = gpu["job_id"]
-        if job_id is not None:
-            names[job_id] = (gpu["job_name"] or job_id, gpu["tenant"])
+        first = [] if gpu["job_id"] is None else [(gpu["job_id"], gpu["job_name"], gpu["tenant"])]
+        others = [(one["job_id"], one["job_name"], one["tenant"]) for one in gpu["shared_with"]]
+        for job_id, name, tenant in (*first, *others):
+            names[job_id] = (name or job_id, tenant)
             types.setdefault(job_id, Counter())[gpu["gpu_type"]] += 1
             nodes.setdefault(job_id, Counter())[gpu["node"]] += 1
     found = [

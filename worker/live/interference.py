@@ -1,0 +1,23 @@
+"""What a round of a live cluster knows of the slowdown of jobs on one GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlmodel import Session
+
+from backend.attempts.comparisons import measured_slowdowns
+from backend.models import Cluster
+from maat.scheduling.interference import Slowdowns, SlowdownsByName
+
+NOTHING_SHARED: Mapping[tuple[str, str, int], float] = {}
+
+
+def known_interference(
+    session: Session, cluster: Cluster, declared: Slowdowns | None
+) -> Mapping[tuple[str, str, int], float]:
+    """Return slowdowns by the names of jobs: what was measured, else what is declared."""
+    if cluster.jobs_per_gpu == 1:
+        return NOTHING_SHARED
+    measured = measured_slowdowns(session, cluster.id)
+    return SlowdownsByName(measured, *(() if declared is None else (declared,)))
