@@ -11,8 +11,6 @@ from maat.models.known_types import check_known_types
 from maat.scheduling.lacking import what_is_lacking
 from maat.scheduling.parts import Parts
 
-JOBS_PER_GPU = 1
-
 
 def cluster_notes(cluster: Cluster, gpus_by_type: Mapping[str, int]) -> list[str]:
     """Return a sentence for each thing that the cluster lacks, and for GPUs that stay idle."""
@@ -28,7 +26,7 @@ def notes_on_parts(cluster: Cluster, parts: Parts) -> Iterator[str]:
     return what_is_lacking(
         parts.policy,
         parts.placer,
-        jobs_per_gpu=JOBS_PER_GPU,
+        jobs_per_gpu=cluster.jobs_per_gpu,
         has_scores=cluster.runs_commands,
     )
 

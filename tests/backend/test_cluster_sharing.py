@@ -177,3 +177,9 @@ def test_what_is_no_interference_is_refused_at_its_field(client: TestClient, wro
     refused = make(client, jobs_per_gpu=2, interference=wrong)
     assert refused.status_code == 422
     assert [error["pointer"] for error in refused.json()["errors"]] == ["/interference"]
+
+
+def test_a_policy_that_shares_is_told_of_a_cluster_that_does_not(client: TestClient) -> None:
+    alone = make(client, name="alone").json()["notes"]
+    assert any("sjf-bsbf" in note for note in alone)
+    assert make(client, jobs_per_gpu=2).json()["notes"] == []
