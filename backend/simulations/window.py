@@ -25,7 +25,7 @@ from backend.jobs.models import AllocationReading, Job, JobAllocation
 from backend.moments import moment_of
 from backend.simulations.trace_jobs import as_recorded, trace_job
 from maat.api.simulations import MAX_SIMULATED_JOBS, ClusterTrace, HistoryWindow
-from maat.laboratory.requested import shipped_models
+from maat.models.catalog import load_catalog
 from maat.scheduling.errors import TraceError
 from maat.vocabulary import JobState
 from maat.workloads.workloads import TraceJob
@@ -115,7 +115,7 @@ def _add(
     """Add what the job still had to do in the window, and count what it is."""
     came = job.submitted_seconds + job.unwaited_seconds
     done_before = _done_at(window.start, job, spans, readings, now)
-    if job.model not in shipped_models():
+    if job.model not in load_catalog():
         made = as_recorded(job, spans, since=window.start, now=now, tenant=tenant)
     else:
         ends_at = job.progress if job.state in _CUT_SHORT else 1.0
@@ -133,7 +133,7 @@ def _add(
     kind = "submitted" if came >= window.start else "begun_before" if began else "waiting_before"
     window.counts[kind] += 1
     window.counts["cut_short"] += job.state in _CUT_SHORT
-    window.counts["as_recorded"] += job.model not in shipped_models()
+    window.counts["as_recorded"] += job.model not in load_catalog()
 
 
 def _done_at(

@@ -12,6 +12,8 @@ from maat.csv_input import CsvInput, Row, read_csv
 from maat.scheduling.errors import TraceError
 from maat.workloads.formats import FORMATS
 from maat.workloads.formats.cells import TraceFormat
+from maat.workloads.formats.pal import PAL_COLUMNS
+from maat.workloads.recorded import RECORDED
 from maat.workloads.workloads import TraceJob, Workload
 
 MAX_JOBS = 200_000
@@ -97,11 +99,47 @@ def _recognised(table: CsvInput) -> str:
 def _check_model(
     job: TraceJob, row: Row, trace_format: TraceFormat, known_models: Collection[str]
 ) -> None:
+    written = row.cells[trace_format.model_column]
     if job.model not in known_models:
+        near = _by_other_letters(job.model, known_models)
         raise row.blame(
             "is no known model",
             field=trace_format.model_column,
-            value=job.model,
+            value=written,
             row=row.line,
-            remedy=f"Known are {', '.join(sorted(known_models))}.",
+            remedy=trace_format.model_remedy
+            or f"{near}Known are {', '.join(sorted(known_models))}.",
+        )
+    if RECORDED in known_models:  # only the models that Maat ships may be of another format
+        _check_meaning(job.model, row, trace_format, known_models)
+
+
+def _by_other_letters(model: str, known_models: Collection[str]) -> str:
+    near = [name for name in sorted(known_models) if name.lower() == model.lower()]
+    return f"Did you mean {' or '.join(near)}? " if near else ""
+
+
+def _check_meaning(
+    model: str, row: Row, trace_format: TraceFormat, known_models: Collection[str]
+) -> None:
+    """Refuse a name that means another model, or another unit of work, in this format."""
+    if model in trace_format.but:
+        near = {name for name in known_models if name.lower() == model.lower()} - {model}
+        own = f"Write {', '.join(near)}, which is another model; or give" if near else "Give"
+        raise row.blame(
+            "is a model of PAL's traces, whose jobs are numbers of iterations",
+            field=trace_format.model_column,
+            value=model,
+            row=row.line,
+            remedy=f"{own} the trace in PAL's columns: {', '.join(PAL_COLUMNS)}.",
+        )
+    if trace_format.models is not None and model not in trace_format.models:
+        near = {name for name in trace_format.models if name.lower() == model.lower()}
+        meant = f"Did you mean {', '.join(sorted(near))}? " if near else ""
+        raise row.blame(
+            "is no model of which the time of an iteration is known, which this format counts",
+            field=trace_format.model_column,
+            value=model,
+            row=row.line,
+            remedy=f"{meant}Use one of: {', '.join(sorted(trace_format.models))}.",
         )

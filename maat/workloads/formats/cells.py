@@ -20,7 +20,9 @@ class TraceFormat:
 
     `model_column`, `name_column`: the fields that errors name for an unknown model and for a
     repeated name. `header`: False if the file does not name the columns but separates them by tabs,
-    in this order.
+    in this order. `model_remedy`: what to do if a model is not known; "": to name a known one.
+    `models`: of formats whose jobs count iterations, the models of which that is known; `but`: the
+    models that mean something else in this format. Both hold for the models that Maat ships.
     """
 
     columns: tuple[str, ...]
@@ -28,6 +30,9 @@ class TraceFormat:
     name_column: str
     parse: Callable[[Row], TraceJob]
     header: bool = True
+    model_remedy: str = ""
+    models: frozenset[str] | None = None
+    but: frozenset[str] = frozenset()
 
 
 def name_cell(row: Row, column: str) -> str:

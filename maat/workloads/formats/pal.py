@@ -8,6 +8,8 @@ from maat.workloads.formats.cells import MAX_WORK_SCALE, TraceFormat, name_cell
 from maat.workloads.workloads import TraceJob
 
 PAL_COLUMNS = ("job_id", "num_gpus", "submit_time", "duration", "model")
+PAL_MODELS = frozenset(("BERT", "DCGAN", "GPT2", "PointNet", "resnet50", "vgg19"))
+"""Its models, of which the time of an iteration is known. BERT is not the catalog's bert."""
 
 
 def _pal_job(row: Row) -> TraceJob:
@@ -20,4 +22,10 @@ def _pal_job(row: Row) -> TraceJob:
     )
 
 
-PAL = TraceFormat(columns=PAL_COLUMNS, model_column="model", name_column="job_id", parse=_pal_job)
+PAL = TraceFormat(
+    columns=PAL_COLUMNS,
+    model_column="model",
+    name_column="job_id",
+    parse=_pal_job,
+    models=PAL_MODELS,
+)

@@ -1,8 +1,14 @@
-"""The trace format of the Gavel and Shockwave artifacts."""
+"""The trace formats of the Gavel and Shockwave artifacts.
+
+Both have no header and separate their columns by tabs. Gavel's 10 are Shockwave's 12 without the
+mode (its jobs keep their batch size) and the duration. Their models are known by a table of
+throughputs, which each artifact brings.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from maat.csv_input import Row
 from maat.models.throughput_table import EPOCH_SAMPLES, JobType, steps_of_an_epoch
@@ -25,6 +31,11 @@ SHOCKWAVE_COLUMNS = (
     "duration",
     "arrival_time",
 )
+GAVEL_COLUMNS = tuple(name for name in SHOCKWAVE_COLUMNS if name not in ("mode", "duration"))
+_NEEDS_TABLE = (
+    "Give the table of throughputs that the trace was made for, with --profiles: "
+    "tacc_throughputs.json of Shockwave, simulation_throughputs.json of Gavel."
+)
 
 
 def _shockwave_job(row: Row) -> TraceJob:
@@ -44,7 +55,7 @@ def _shockwave_job(row: Row) -> TraceJob:
         )
     batch = job_type.per_gpu_batch_size
     regimes = regimes_of(
-        _adaptation(row),
+        _adaptation(row) if "mode" in row.cells else Adaptation.STATIC,
         job_type.model,
         per_gpu_batch_size=batch,
         gpu_count=gpus,
@@ -96,4 +107,6 @@ SHOCKWAVE = TraceFormat(
     name_column="job_type",
     parse=_shockwave_job,
     header=False,
+    model_remedy=_NEEDS_TABLE,
 )
+GAVEL = replace(SHOCKWAVE, columns=GAVEL_COLUMNS)

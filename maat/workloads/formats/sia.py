@@ -26,6 +26,7 @@ from maat.vocabulary import (
     WorkloadKind,
 )
 from maat.workloads.formats.cells import MAX_WORK_SCALE, TraceFormat, name_cell
+from maat.workloads.formats.pal import PAL_MODELS
 from maat.workloads.workloads import TraceJob, Workload
 
 
@@ -196,5 +197,9 @@ def _cell(value: object) -> str:
 
 
 SIA = TraceFormat(
-    columns=SIA_COLUMNS, model_column="application", name_column="name", parse=_sia_job
+    columns=SIA_COLUMNS,
+    model_column="application",
+    name_column="name",
+    parse=_sia_job,
+    but=PAL_MODELS,
 )
