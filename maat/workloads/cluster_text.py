@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from maat.models.gpu_types import GPU_TYPES, is_slice, known_gpu_type, renamed
+from maat.models.gpu_types import GPU_TYPES, is_slice, known_gpu_type, own_name, renamed
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ClusterError
 from maat.slurm.answers import UnreadableAnswer, answer_in
@@ -30,7 +30,10 @@ from maat.vocabulary import MAX_GPUS_PER_NODE
 MOST_CHARACTERS = 32 * 2**20
 MOST_NODES = MOST_HOSTS
 _UNTYPED = "gpu"  # the GPU type of nodes whose GPUs have no type in Slurm
-_REMEDY = 'Give what scontrol show node or sinfo -N -o "%N %G %T" writes, or YAML with nodes.'
+_REMEDY = (
+    'Give what scontrol show node or sinfo -N -o "%N %G %T" writes, with its header, or YAML with '
+    "nodes."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +155,7 @@ def _of_records(found: Iterable[NodeRecord], names: _Names) -> Iterator[FoundNod
 def _of_record(
     node: NodeRecord, found: Sequence[Gres], names: _Names
 ) -> Iterator[FoundNode | LeftOut]:
-    if any(each.name == GPU and each.count is None for each in found):
+    if any(GPU.startswith(each.name) and each.count is None for each in found):
         why = f"has GPUs without a count: {node.gres[:80]} is cut off, or lacks it"
         yield LeftOut(node.row, node.name, why)
         return
@@ -290,7 +293,10 @@ def _no_node(text: str, left_out: Sequence[LeftOut]) -> ClusterError:
         problem = f"of node {first.name[:80]} has no type"
     elif len(types) > 1:
         problem = f"are {len(types)} that are not known: {', '.join(types)}"
-    like = f"Say what {'it is' if len(types) == 1 else 'each is'} like, such as {types[0]}=a100."
+    like = (
+        f"Say what {'it is' if len(types) == 1 else 'each is'} like, such as {types[0]}=a100, or "
+        f"that it keeps its own name: {types[0]}={own_name(types[0])}."
+    )
     return _wrong(
         problem,
         field="gpu_type",

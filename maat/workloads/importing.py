@@ -19,7 +19,7 @@ from itertools import count, islice
 from pathlib import Path
 
 from maat.csv_output import defused
-from maat.models.gpu_types import GPU_TYPES, known_gpu_type, own_name, renamed
+from maat.models.gpu_types import GPU_TYPES, is_slice, known_gpu_type, own_name, renamed
 from maat.scheduling.errors import TraceError
 from maat.shown_text import is_shown
 from maat.vocabulary import MAX_TEXT, Adaptivity
@@ -43,6 +43,7 @@ from maat.workloads.workloads import TraceJob, Workload
 
 MOST_PREVIEWED = 500
 _ROWS_TOLD = 10
+_CAUSES_TOLD = 20
 _SNIFFED_RECORDS = 1000
 _MOST_CAUSES, _OTHER = 100, "it has a fault that is not listed"
 _DEFAULT_TENANT = "default"
@@ -276,6 +277,7 @@ def _job(found: ForeignJob, settings: ImportSettings, names: Mapping[str, str]) 
             value=found.gpu_count,
             remedy="Correct the count.",
         )
+    _refuse_slices(found, names)
     if settings.rule is MappingRule.SIZE_CLASS:
         return TraceJob(
             name=name,
@@ -294,6 +296,18 @@ def _job(found: ForeignJob, settings: ImportSettings, names: Mapping[str, str]) 
         adaptivity=Adaptivity.RIGID,
         gpu_types=None if settings.any_gpu_type else _gpu_types(found, names),
     )
+
+
+def _refuse_slices(found: ForeignJob, names: Mapping[str, str]) -> None:
+    """Raise Unusable for a job that had a part of a GPU, whatever else it may run on."""
+    parts = [name for name in found.gpu_types if is_slice(name) and not _known(name, names)]
+    if parts and len(parts) == len(found.gpu_types):
+        raise Unusable(
+            f"its GPU type {parts[0][:40]} is not known: it is a slice of a GPU",
+            column="gpu_type",
+            value=parts[0],
+            remedy="Nothing: a slice is not as fast as a GPU. Or say which type it is like.",
+        )
 
 
 def _model_of(found: ForeignJob) -> str:
@@ -405,10 +419,11 @@ def _nothing(source: Path | str, rows: int, dropped: Mapping[str, DroppedRows]) 
             remedy="Give a file with at least one job.",
             source=where,
         )
-    most = max(dropped.values(), key=lambda each: each.count)
+    most, *others = sorted(dropped.values(), key=lambda each: -each.count)[:_CAUSES_TOLD]
+    also = "".join(f", {each.count} because {each.cause}" for each in others)
     return TraceError(
         f"holds no job that can be used: of {rows} rows, {most.count} were dropped because "
-        f"{most.cause}",
+        f"{most.cause}{also}",
         field=most.column,
         value=most.example,
         remedy=most.remedy,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from slurm_versions import answers, version_of
 
 from maat.workloads.cluster_text import FoundCluster, read_cluster
-from maat.workloads.importing import ImportSettings, import_workload
+from maat.workloads.importing import ImportSettings, MappingRule, import_workload
 from worker.engines.protocol import Phase
 from worker.engines.slurm_answers import jobs_of, nodes_of
 
@@ -95,6 +96,17 @@ def test_slurm_conf_names_the_site_but_not_what_became_of_it(file: Path) -> None
     assert not [node for node in found.nodes if node.out_of_service or node.is_asleep]
 
 
+@pytest.mark.parametrize(
+    "changes", [{}, {"any_gpu_type": True}, {"rule": MappingRule.SIZE_CLASS}], ids=str
+)
+def test_a_slice_counts_as_no_gpu_under_any_rule(changes: dict[str, Any]) -> None:
+    (file,) = [file for file in answers("sacct.txt") if version_of(file) == "24.11"]
+    found = import_workload(file, ImportSettings("sacct", **changes))
+    assert [job.name for job in found.workload.jobs] == ["1", "2"]
+    named_ = ImportSettings("sacct", gpu_types={"a100_3g.20gb": "a30"}, **changes)
+    assert len(import_workload(file, named_).workload.jobs) == 3
+
+
 @pytest.mark.parametrize("file", answers("sacct.txt"), ids=named)
 def test_the_import_of_jobs_finds_the_same_gpus_in_every_form(file: Path) -> None:
     found = import_workload(file, ImportSettings("sacct"))
@@ -104,5 +116,5 @@ def test_the_import_of_jobs_finds_the_same_gpus_in_every_form(file: Path) -> Non
     ]
     assert {each.rows[0]: each.cause for each in found.dropped} == {
         4: "it had no GPUs",
-        5: "its GPU type a100_3g.20gb is not known",
+        5: "its GPU type a100_3g.20gb is not known: it is a slice of a GPU",
     }

@@ -186,9 +186,13 @@ def test_two_spellings_of_a_type_are_one_type() -> None:
 
 
 def test_a_cell_that_was_cut_off_is_no_count() -> None:
-    found = read_cluster("NODELIST GRES\nn1 gpu:nvidia_a100-sxm4\nn2 gpu:a100:8\n")
-    assert found.groups == {("a100", 8): 1}
+    found = read_cluster(
+        "NODELIST GRES\nn1 gpu:nvidia_a100-sxm4\nn2 gpu:a100:8\n"
+        "n3 gpu:a100:8(S:0-1),gp\nn4 gpu:a100:8,craynetwork\n"
+    )
+    assert found.groups == {("a100", 8): 2}
     assert "without a count: gpu:nvidia_a100-sxm4" in found.left_out[0].why
+    assert [each.name for each in found.left_out] == ["n1", "n3"]
 
 
 def test_equal_nodes_that_newer_sinfo_groups_are_all_found() -> None:

@@ -66,7 +66,18 @@ def test_types_that_do_not_make_up_the_total_are_several(tres: str) -> None:
 
 @pytest.mark.parametrize("slice_", ["1g.5gb", "a100_3g.20gb"])
 def test_a_slice_is_dropped_and_named(slice_: str) -> None:
-    assert gpus(f"gres/gpu=1,gres/gpu:{slice_}=1|||1|") == f"its GPU type {slice_} is not known"
+    assert gpus(f"gres/gpu=1,gres/gpu:{slice_}=1|||1|") == (
+        f"its GPU type {slice_} is not known: it is a slice of a GPU"
+    )
+
+
+def test_all_types_that_are_not_known_are_named_in_one_answer() -> None:
+    rows = [f"{place}|gres/gpu:{name}=1|{TIMES}" for place, name in enumerate(("mi250", "titan"))]
+    text = "\n".join(["JobIDRaw|AllocTRES|Submit|Start|End|State", *rows])
+    with pytest.raises(TraceError) as refused:
+        import_workload(text, ImportSettings("sacct"))
+    for name in ("mi250", "titan"):
+        assert f"its GPU type {name} is not known" in str(refused.value)
 
 
 def test_what_each_node_had_is_no_total_without_the_number_of_nodes() -> None:
