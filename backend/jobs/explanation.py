@@ -204,7 +204,7 @@ def waited_for(session: Session, principal: Principal, job: Job) -> ReasonOut | 
         return None
     found = round_before(session, job.cluster_id, until)
     stored = (found.record or {}).get("reasons", {}).get(job.id) if found is not None else None
-    if found is None or stored is None:
-        return None
+    if found is None or stored is None or stored["code"] in _HAS_GPUS:
+        return None  # the round that gave it GPUs is no wait
     sight = sight_of(session, principal, jobs_named_in(stored["evidence"]))
     return reason_out(stored["code"], stored["evidence"], sight, as_of_round=found.number)

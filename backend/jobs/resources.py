@@ -49,6 +49,8 @@ _PAUSING = {
     False: "It is being paused: rounds leave it out from the next one on.",
 }
 _RESUMING = "It is resumed: the next round considers it again."
+_HANDED_OVER = "The last round gave it GPUs: it starts as soon as they are handed over."
+_WITHOUT_GPUS = frozenset({JobState.SUBMITTED, JobState.PENDING, JobState.PREEMPTED})
 _HELD = frozenset({ReasonCode.GRANTED, ReasonCode.PINNED})
 
 
@@ -122,9 +124,12 @@ def show_reason(job: Job, sight: Sight) -> ReasonOut:
         return ReasonOut(
             code="RESUMING", sentence=_RESUMING, evidence={}, as_of_round=job.as_of_round
         )
-    return reason_out(
+    reason = reason_out(
         job.reason_code, evidence_of(job.reason_evidence), sight, as_of_round=job.as_of_round
     )
+    if job.reason_code in _HELD and job.state in _WITHOUT_GPUS:
+        return ReasonOut({**reason, "sentence": _HANDED_OVER})
+    return reason
 
 
 def reason_out(

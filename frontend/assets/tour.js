@@ -34,7 +34,7 @@
                 + 'when it would start. The keys: ? shows them, and this tour again.',
         },
     ];
-    let step = null, box = null, ring = null, looking = null, before = null;
+    let step = null, box = null, ring = null, looking = null, before = null, arrived = false;
 
     function seen() {
         try { return localStorage.getItem(KEPT) === SEEN; } catch (forbidden) { return true; }
@@ -87,7 +87,11 @@
         return found && found.offsetHeight ? found.closest('.card') || found : null;
     }
 
+    /* Whoever leaves the page of a step by himself has seen enough: no card follows him. */
     function look() {
+        const there = window.location.pathname === STEPS[step].path;
+        if (arrived && !there) { close(); return; }
+        arrived = there;
         const found = target();
         ring.style.display = found ? 'block' : 'none';
         if (!found) { return; }
@@ -100,6 +104,7 @@
 
     function show(number, focus) {
         step = number;
+        arrived = false;
         const { path, at } = STEPS[step];
         if (window.location.pathname !== path) { maat.go(path); }
         const next = say();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -80,3 +81,20 @@ def test_the_tour_has_no_grave_barrier(server: Any, inside: Tab) -> None:
     in_scheme(page, "dark")
     assert found + colour_barriers(page) == []
     page.keyboard.press("Escape")
+
+
+def test_the_tour_leads_from_page_to_page_and_does_not_follow_who_leaves(
+    server: Any, inside: Tab
+) -> None:
+    page = inside.follow(server.url)
+    page.keyboard.press("?")
+    page.get_by_role("button", name="What am I looking at?").press("Enter")
+    tour = page.get_by_role("region", name="What am I looking at?")
+    for step in (1, 2, 3):
+        expect(tour).to_contain_text(f"{step} of 5")
+        tour.get_by_role("button", name="Next").press("Enter")
+    expect(page).to_have_url(re.compile("/rounds"))
+    expect(tour).to_contain_text("4 of 5")
+
+    page.get_by_role("link", name="Jobs", exact=True).first.click()
+    expect(tour).to_have_count(0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 
 from dash import Dash, Input, Output, State, ctx, html
@@ -20,6 +19,7 @@ from frontend.loading import by_part, failed_figure, loaded
 from frontend.others import is_other
 from frontend.pages.job import actions, parts
 from frontend.pages.job.ledger import ledger, restarts_of
+from frontend.pages.job.reading import read_parts
 from frontend.pages.job.why import why
 from frontend.routing import cluster_output, title_output
 from maat.client import ApiError, calls
@@ -69,12 +69,8 @@ async def show(
     if not scheme or (over and ctx.triggered_id == "live"):
         return NOTHING
     async with api.visitor() as maat:
-        job, spans, events, explanation = await asyncio.gather(
-            loaded(maat.job(job_id)),
-            loaded(maat.send(calls.allocations(job_id))),
-            loaded(maat.send(calls.events(job_id))),
-            loaded(maat.send(calls.explanation(job_id))),
-        )
+        read = await read_parts(maat, job_id)
+        job, spans, events, explanation = read.job, read.spans, read.events, read.explanation
         if job.failure is not None:
             return failed(job.failure, scheme, job_id)
         cluster_id = job()["cluster_id"]

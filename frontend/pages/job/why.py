@@ -26,6 +26,7 @@ from maat.api.job_words import follows_others, place_words
 from maat.api.reason_words import evidence_words, reason_words
 
 MOST_BLOCKERS = 8
+_HAS_GPUS = ("GRANTED", "PINNED")
 PRESSES: dict[str, str] = {
     "change-job": "Change it so",
     "change-tenant": "Change it so",
@@ -46,7 +47,7 @@ def why(job: JobOut, explanation: ExplanationOut) -> Component:
     choice = explanation["choice"]
     remedies = [_remedy(remedy) for remedy in explanation["remedies"]]
     return card(
-        _title(job),
+        _title(job, primary),
         [
             html.Div(sentence, className="sentence"),
             *_blockers(job, explanation),
@@ -181,12 +182,14 @@ def _figure(value: float | None) -> str:
     return ABSENT if value is None else number(value)
 
 
-def _title(job: JobOut) -> str:
+def _title(job: JobOut, primary: ReasonOut) -> str:
     if job["state"] in FINAL_STATES:
         return "How it ended"
     if job["state"] == "paused" and not follows_others(job):
         return "Why it is paused"
-    return "Why it waits" if job["allocation"] is None else "Why it has this"
+    if job["allocation"] is not None:
+        return "Why it has this"
+    return "What it gets" if primary["code"] in _HAS_GPUS else "Why it waits"
 
 
 def _source(job: JobOut, reason: ReasonOut) -> list[Component]:
