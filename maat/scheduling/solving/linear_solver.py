@@ -1,12 +1,14 @@
 """Solves linear programmes by one method, then by the other if the first fails.
 
+And checks convex programmes over the same variables that CVXPY solved.
+
 Only this module judges what the two report.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +21,7 @@ from maat.scheduling.solving.linear_programme import (
     run_clarabel,
     run_simplex,
 )
+from maat.scheduling.solving.papers.answers import StatedAnswer
 from maat.scheduling.solving.report import SolveReport, SolveStatus
 
 _SLACK = 1e-6  # of a row's right-hand side: how far an interior point may exceed it
@@ -72,6 +75,54 @@ def solve_linear(
                 message="; ".join(outcomes),
             )
     return _present_kept(programme, present, began, "; ".join(outcomes))
+
+
+def solve_stated(
+    programme: LinearProgramme,
+    state: Callable[[], StatedAnswer],
+    *,
+    worth: Callable[[FloatArray], float],
+    row_names: Sequence[str],
+) -> LinearSolution:
+    """Return the answer to a programme as a paper states it.
+
+    It is usable if its solver reports an optimum and it keeps the rows of `programme`. If it is
+    not, the report says so (`fallback`), and the variables are zero.
+
+    Args:
+        state: Solves it through CVXPY.
+        worth: The objective of an answer, (V,); more is better.
+        row_names: The limits of its prices.
+    """
+    began = time.process_time()
+    stated = state()
+    if not stated.optimal or stated.x is None or not _keeps_rows(programme, stated.x):
+        ended = f"cvxpy ended with '{stated.status}'" + (
+            " and an answer that breaks a row" if stated.optimal else ""
+        )
+        return _unusable(programme, ended, began)
+    x = np.maximum(stated.x, 0.0)
+    objective = worth(x)
+    bound = max(stated.objective, objective) + stated.lost
+    prices = np.zeros(len(row_names)) if stated.prices is None else stated.prices
+    report = SolveReport(
+        status=SolveStatus.OPTIMAL,
+        method="cvxpy",
+        objective=objective,
+        bound=bound,
+        gap=(bound - objective) / max(abs(bound), 1e-12),
+        seconds=time.process_time() - began,
+        prices=dict(zip(row_names, prices.tolist(), strict=True)),
+    )
+    return LinearSolution(x, report)
+
+
+def _unusable(programme: LinearProgramme, message: str, began: float) -> LinearSolution:
+    seconds = time.process_time() - began
+    report = SolveReport(
+        SolveStatus.KEPT_PRESENT, "cvxpy", seconds=seconds, fallback=True, message=message
+    )
+    return LinearSolution(np.zeros(len(programme.gain)), report)
 
 
 _LINEAR = {LinearMethod.INTERIOR_POINT: run_clarabel, LinearMethod.SIMPLEX: run_simplex}

@@ -1,6 +1,6 @@
 """Solves mixed programmes by HiGHS, and checks what HiGHS reports.
 
-No other module reads the status of a mixed solve.
+No other module judges the status of a mixed solve, also of one that CVXPY asked HiGHS for.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from maat.scheduling.solving.mixed_programme import (
     MixedProgramme,
     breaks,
 )
+from maat.scheduling.solving.papers.answers import StatedAnswer
 from maat.scheduling.solving.report import SolveReport, SolveStatus
 
 _EXACT = 1e-8  # relative; a smaller gap is rounding
@@ -67,6 +68,35 @@ def _checked(
     status = SolveStatus.OPTIMAL if proved else SolveStatus.WITHIN_GAP
     return MixedAnswer(
         x, SolveReport(status, "highs", objective, bound, gap, time.process_time() - began)
+    )
+
+
+def report_of_stated(
+    stated: StatedAnswer, objective: float | None, options: MixedOptions, *, began: float
+) -> SolveReport:
+    """Return the report of an answer to a programme as a paper states it, through CVXPY.
+
+    `objective`: of the answer, which keeps every row; None if it breaks one or there is none.
+    """
+    seconds = time.process_time() - began
+    if objective is None:
+        message = f"cvxpy ended with '{stated.status}'" + (
+            "" if stated.x is None else " and an answer that breaks a row"
+        )
+        return SolveReport(
+            SolveStatus.KEPT_PRESENT,
+            "cvxpy",
+            seconds=seconds,
+            fallback=True,
+            out_of_time=stated.out_of_time,
+            message=message,
+        )
+    bound = min(objective + stated.lost, float(np.finfo(np.float64).max))
+    gap = (bound - objective) / max(abs(bound), abs(objective), 1e-300)
+    proved = stated.optimal or gap <= max(options.gap, _EXACT)
+    status = SolveStatus.OPTIMAL if proved else SolveStatus.WITHIN_GAP
+    return SolveReport(
+        status, "cvxpy", objective, bound, gap, seconds, out_of_time=stated.out_of_time
     )
 
 

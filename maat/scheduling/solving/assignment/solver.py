@@ -1,8 +1,9 @@
 """Solves the assignment programme, and checks what HiGHS reports of one.
 
-price_search.py finds an answer and a bound; plain HiGHS is asked if a large gap is left. Each
-answer is checked against the limits, and against keeping the present allocation, before it is
-accepted. docs/solver.md explains the method.
+price_search.py finds an answer and a bound; plain HiGHS is asked if a large gap is left. Or CVXPY
+solves the programme as a paper states it (`solve_stated`). Each answer is checked against the
+limits, and against keeping the present allocation, before it is accepted. docs/solver.md explains
+the method.
 
 Among equally good answers the one with fewer places is preferred, then the pairs that come first;
 with `tie_seed`, chance decides. The preference is 1e-10 of the largest value per job: too little to
@@ -12,6 +13,7 @@ choose a worse answer. An answer accepted within the tolerance need not be the p
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -38,6 +40,7 @@ from maat.scheduling.solving.assignment.problem import (
     unlimited_bound,
 )
 from maat.scheduling.solving.assignment.reports import accepted, objective_of, present_kept
+from maat.scheduling.solving.papers.answers import StatedAnswer
 
 ACCEPTABLE_GAP = 2e-3  # certified; above it plain HiGHS is asked
 # With more pairs HiGHS did not end within minutes, and did not keep to its time limit.
@@ -90,18 +93,57 @@ def solve_highs(problem: AssignmentProblem, options: SolveOptions = SolveOptions
         nothing = np.zeros(0, dtype=np.int64)
         return accepted(problem, nothing, began, options, method=method, bound=0.0)
     highs_answer = highs.run_highs(problem, gap=options.tolerance, seconds=options.fallback_seconds)
-    answer = _checked(problem, highs_answer, began, options)
+    answer = _checked(problem, highs_answer, began, options, method=method)
     return replace(answer, report=replace(answer.report, out_of_time=highs_answer.out_of_time))
 
 
+def solve_stated(
+    problem: AssignmentProblem, options: SolveOptions, state: Callable[[IntArray], StatedAnswer]
+) -> Assignment:
+    """Return the answer to the programme as a paper states it, checked like one of HiGHS.
+
+    `state`: solves it through CVXPY over the pairs that it is given: those that can matter.
+    """
+    began = time.process_time()
+    bound, method = unlimited_bound(problem), "cvxpy"
+    error = _input_error(problem)
+    if error:
+        return present_kept(problem, began, method=method, message=error, bound=bound)
+    pairs = useful_pairs(problem)
+    if not len(pairs):
+        return accepted(problem, pairs, began, options, method="nothing to choose", bound=0.0)
+    stated = state(pairs)
+    answer = _checked(problem, _over_all(problem, pairs, stated), began, options, method=method)
+    prices = np.zeros(len(problem.limit_names)) if stated.prices is None else stated.prices
+    report = replace(
+        answer.report,
+        out_of_time=stated.out_of_time,
+        prices=dict(zip(problem.limit_names, prices.tolist(), strict=True)),
+    )
+    return replace(answer, report=report)
+
+
+def _over_all(problem: AssignmentProblem, pairs: IntArray, stated: StatedAnswer) -> HighsAnswer:
+    """Return an answer over `pairs` as one over all of them, with its bound in this objective."""
+    x = np.zeros(len(problem.value))
+    x[pairs] = 0.0 if stated.x is None else stated.x
+    bound = objective_of(problem, np.flatnonzero(x > 0.5)) + stated.lost
+    return HighsAnswer(stated.optimal, stated.status, x, bound, stated.out_of_time)
+
+
 def _checked(
-    problem: AssignmentProblem, highs_answer: HighsAnswer, began: float, options: SolveOptions
+    problem: AssignmentProblem,
+    highs_answer: HighsAnswer,
+    began: float,
+    options: SolveOptions,
+    *,
+    method: str,
 ) -> Assignment:
     """Return the answer of HiGHS if it is feasible and no worse than the present.
 
-    Otherwise the present allocation stays.
+    Otherwise the present allocation stays. `method`: how HiGHS was asked.
     """
-    bound, method, status = unlimited_bound(problem), "highs", highs_answer.status
+    bound, status = unlimited_bound(problem), highs_answer.status
     chosen, present = np.flatnonzero(highs_answer.x > 0.5), feasible_present(problem)
     if not is_feasible(problem, chosen):
         message = f"HiGHS ended with '{status}' and an assignment that breaks a limit"

@@ -1,0 +1,106 @@
+"""Sia's programme of one round (Jayaram Subramanya et al., SOSP 2023, section 3.4).
+
+For p > 0, over A (and B, of rigid jobs) binary:
+
+    max_A  sum_i ( sum_j A_ij (r_i G_ij)^p + lambda (1 - ||A_i||_1) )        (4)
+    max_B  sum_i ( sum_g B_ig (r_i T_ig)^p + lambda (1 - ||B_i||_1) )        (5), rigid jobs
+
+For p < 0 the sum is minimised. Two things differ from the print. Lambda is a penalty (section 3.4):
+under `max` its sign is therefore minus. And a job's terms count by its weight, which is 1 in the
+paper.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import cvxpy as cp
+import numpy as np
+from scipy.sparse import csr_array
+
+from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
+from maat.scheduling.solving.papers.answers import StatedAnswer
+from maat.scheduling.solving.papers.cvxpy_solver import (
+    MixedLimits,
+    price_of,
+    run_mixed,
+    run_relaxed,
+)
+
+
+@dataclass(frozen=True)
+class SiaRound:
+    """The data of a round: P pairs (i, j) of a job and a configuration, R limits.
+
+    `utility`: (r_i G_ij)^p, with r_i of eq. 3 and G normalised by row, (P,). `job`: i, (P,).
+    `rigid`: whether i is a rigid job, (P,). `weight`: of job i, (P,). `usage`: places that the pair
+    takes under every limit, (P, R): GPUs of each type, quotas, reservations. `capacity`: (R,).
+    `minimised`: p < 0.
+    """
+
+    utility: FloatArray
+    job: IntArray
+    rigid: BoolArray
+    weight: FloatArray
+    usage: IntArray
+    capacity: IntArray
+    idle_penalty: float
+    minimised: bool
+
+
+def solve(data: SiaRound, limits: MixedLimits) -> StatedAnswer:
+    """Return which pairs are chosen, (P,), and the price of each limit by the relaxation."""
+    chosen = Statement(data, whole=True)
+    relaxed = Statement(data, whole=False)
+    run_relaxed(relaxed.problem)
+    return replace(
+        run_mixed(chosen.problem, chosen.x, limits),
+        prices=price_of(relaxed.gpus, len(data.capacity)),
+    )
+
+
+class Statement:
+    """The programme; `whole`: A and B are binary, else in [0, 1]."""
+
+    def __init__(self, data: SiaRound, *, whole: bool) -> None:
+        pairs = len(data.utility)
+        # A_ij for adaptive jobs, B_ig for rigid ones: 1 if job i runs in configuration j.
+        self.x = cp.Variable(pairs, boolean=True) if whole else cp.Variable(pairs, bounds=[0, 1])
+        adaptive, rigid = np.flatnonzero(~data.rigid), np.flatnonzero(data.rigid)
+        total = sum(
+            _summed(data, self.x, pairs)  # Sia eq. 4, then Sia eq. 5
+            for pairs in (adaptive, rigid)
+            if len(pairs)
+        )
+        objective = cp.Minimize(total) if data.minimised else cp.Maximize(total)
+        # Sia section 3.4: at most one configuration per job, ||A_i||_1 <= 1 and ||B_i||_1 <= 1.
+        one_each = _of_jobs(data.job) @ self.x <= 1
+        # Sia section 3.4: the GPUs of each type; and quotas, reservations, what nodes can hold.
+        self.gpus = data.usage.T.astype(np.float64) @ self.x <= np.maximum(data.capacity, 0)
+        self.problem = cp.Problem(objective, [one_each, self.gpus])
+
+
+def _summed(data: SiaRound, x: cp.Variable, pairs: IntArray) -> cp.Expression:
+    """Return sum_i w_i (sum_j A_ij (r_i G_ij)^p + lambda (1 - ||A_i||_1)) over the pairs' jobs.
+
+    Lambda is taken negatively if the sum is maximised.
+    """
+    jobs = _of_jobs(data.job[pairs])
+    weight = _of_each(data.weight[pairs], data.job[pairs])
+    penalty = data.idle_penalty if data.minimised else -data.idle_penalty
+    A = x[pairs]
+    gained = jobs @ cp.multiply(data.utility[pairs], A)  # sum_j A_ij (r_i G_ij)^p
+    idle = 1 - jobs @ A  # 1 - ||A_i||_1
+    return cp.sum(cp.multiply(weight, gained + penalty * idle))
+
+
+def _of_jobs(job: IntArray) -> csr_array:
+    """Return the matrix (jobs, P) that sums pairs by job."""
+    _, row = np.unique(job, return_inverse=True)
+    return csr_array((np.ones(len(job)), (row, np.arange(len(job)))))
+
+
+def _of_each(values: FloatArray, job: IntArray) -> FloatArray:
+    """Return the value of each job, of values by pair."""
+    _, first = np.unique(job, return_index=True)
+    return values[first]
