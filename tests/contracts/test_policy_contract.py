@@ -20,10 +20,12 @@ from maat.scheduling.explain import ReasonCode
 from maat.scheduling.limits import capacity_limits
 from maat.scheduling.loop import plan_round
 from maat.scheduling.matrix import evaluate_pairs
+from maat.scheduling.parameters import parameters_of
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.protocols import Policy
 from maat.scheduling.rounds import Decision, PolicyState, RoundInput
+from maat.scheduling.solving.engines import Solver
 
 
 @pytest.fixture(params=POLICIES.names, scope="module")
@@ -222,6 +224,33 @@ def test_a_decision_keeps_every_claim_is_made_again_and_stands_as_long_as_it_say
     same_decision_again(first, policy.allocate(copy))
 
     stands_as_long_as_it_says(first, policy, round_input, ahead)
+
+
+SOLVED_BY_CVXPY = [
+    entry.name
+    for entry in POLICIES
+    if any(parameter.name == "solver" for parameter in parameters_of(entry.cls))
+]
+
+
+@pytest.mark.parametrize("name", SOLVED_BY_CVXPY)
+@settings(max_examples=sampled(24))
+@given(round_input=round_inputs())
+def test_a_decision_by_cvxpy_keeps_every_claim_and_is_made_again(
+    name: str, round_input: RoundInput
+) -> None:
+    """Fewer rounds than under Maat's own solvers: each programme is stated anew."""
+    policy = POLICIES.build(name, {"solver": Solver.CVXPY.value})
+    before = facts(round_input)
+    first = policy.allocate(round_input)
+    assert facts(round_input) == before, "the policy changed what it was given"
+    for claim in CLAIMS:
+        claim(first, round_input)
+    same_decision_again(first, policy.allocate(pickle.loads(pickle.dumps(round_input))))  # noqa: S301
+
+
+def test_every_policy_that_solves_a_programme_of_a_paper_offers_cvxpy() -> None:
+    assert set(SOLVED_BY_CVXPY) == {"sia", "gavel", "themis", "shockwave"}
 
 
 def same_decision_again(first: Decision, again: Decision) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 
 import pytest
 
@@ -39,6 +40,17 @@ from maat.scheduling.policies.sia import ScaleUpBase, Sia
             r"scale_up_base: is not one of its choices \(got 'any'\). "
             r"Use one of: current, largest.",
         ),
+        (
+            "sia",
+            {"solver": "glpk"},
+            r"solver: is not one of its choices \(got 'glpk'\). Use one of: prices, cvxpy.",
+        ),
+        (
+            "sia",
+            {"solver": "cvxpy", "random_ties": True},
+            r"solver: cannot choose among equally good answers at random \(random_ties\) "
+            r"\(got 'cvxpy'\). Set random_ties to false, or use prices.",
+        ),
         ("fifo", {"head_of_line": None}, r"head_of_line: is not one of its choices"),
         ("sia", {"name": "x"}, r"name: is no parameter of sia"),
     ],
@@ -48,6 +60,20 @@ def test_a_bad_parameter_is_refused_by_name_value_and_remedy(
 ) -> None:
     with pytest.raises(ParameterError, match=message):
         POLICIES.build(policy, values)
+
+
+@pytest.mark.parametrize("policy", ["sia", "gavel", "themis", "shockwave"])
+def test_without_cvxpy_its_engine_is_refused_with_the_extra_that_installs_it(
+    policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "cvxpy", None)  # as if it were not installed
+    message = (
+        r"solver: needs the package cvxpy, which is not installed \(got 'cvxpy'\). "
+        r"Install maat\[policies\], or use prices."
+    )
+    with pytest.raises(ParameterError, match=message):
+        POLICIES.build(policy, {"solver": "cvxpy"})
+    assert POLICIES.build(policy).name == policy
 
 
 def test_a_flag_takes_no_number() -> None:

@@ -20,6 +20,7 @@ from maat.scheduling.policies import POLICIES
 from maat.scheduling.policies.sia import RowUnit, ScaleUpBase, Sia, normalised
 from maat.scheduling.restart import restart_factor
 from maat.scheduling.rounds import Grant, RoundInput
+from maat.scheduling.solving.engines import Solver
 from maat.simulation.fidelity import FIDELITIES
 from maat.vocabulary import Adaptivity
 
@@ -51,18 +52,21 @@ def table_1_round() -> RoundInput:
     return round_of(Cluster.parse("a=1x2,b=1x4"), job(spec("J1")), job(spec("J2")))
 
 
+@pytest.mark.parametrize("solver", Solver)
 @pytest.mark.parametrize("p", [1.0, -0.5, 0.5, -1.0])
 def test_the_papers_table_1_gives_four_of_b_to_the_first_job_and_two_of_a_to_the_second(
-    p: float,
+    p: float, solver: Solver
 ) -> None:
     round_input = table_1_round()
-    decision = Sia(p=p).decide(round_input, matrix_from(round_input, TABLE_1))
+    decision = Sia(p=p, solver=solver).decide(round_input, matrix_from(round_input, TABLE_1))
     assert decision.grants == {"J1": Grant("b", 4, node_count=1), "J2": Grant("a", 2, node_count=1)}
 
 
-def test_table_1_is_worth_eight_besides_what_two_busy_jobs_are_worth() -> None:
+@pytest.mark.parametrize("solver", Solver)
+def test_table_1_is_worth_eight_besides_what_two_busy_jobs_are_worth(solver: Solver) -> None:
     round_input = table_1_round()
-    decision = Sia(p=1.0, idle_penalty=1.1).decide(round_input, matrix_from(round_input, TABLE_1))
+    policy = Sia(p=1.0, idle_penalty=1.1, solver=solver)
+    decision = policy.decide(round_input, matrix_from(round_input, TABLE_1))
     assert decision.report.objective == pytest.approx(8 + 2 * 1.1)
     assert decision.report.gap == pytest.approx(0.0, abs=1e-8)
 

@@ -1,4 +1,4 @@
-"""From a goodput matrix and a value per pair to grants.
+"""From a goodput matrix and an objective over its pairs to grants.
 
 Builds the assignment programme around what is pinned, and reads its answer.
 """
@@ -9,23 +9,26 @@ import numpy as np
 
 from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
 from maat.scheduling.assignment.by_tenant import solve_by_tenant
+from maat.scheduling.assignment.objective import Objective
 from maat.scheduling.assignment.reasons import AssignmentReasons
+from maat.scheduling.assignment.stated import solve_by_cvxpy
 from maat.scheduling.free_capacity import free_places
 from maat.scheduling.job import JobId
 from maat.scheduling.limits import membership, places_taken
 from maat.scheduling.matrix import GoodputMatrix
 from maat.scheduling.rounds import Decision, Grant, RoundInput
-from maat.scheduling.solving.assignment.problem import AssignmentProblem, SolveOptions
+from maat.scheduling.solving.assignment.problem import Assignment, AssignmentProblem, SolveOptions
 from maat.scheduling.solving.assignment.solver import solve
+from maat.scheduling.solving.engines import Solver
 
 
 def assign(
     round_input: RoundInput,
     matrix: GoodputMatrix,
-    value: FloatArray,
+    objective: Objective,
     *,
-    idle_penalty: float,
     options: SolveOptions,
+    solver: Solver = Solver.PRICES,
     with_batch: bool = True,
 ) -> Decision:
     """Return the grants that maximise the summed value of the chosen pairs.
@@ -33,21 +36,29 @@ def assign(
     Pins and limits are kept.
 
     Args:
-        value: Shape (P,), the value of each pair of the matrix above getting nothing. It includes
-            `idle_penalty` times the job's weight.
-        idle_penalty: What a job without GPUs costs the objective; only explains the answer.
+        objective: Of the P pairs of the matrix.
+        solver: What solves the programme. CVXPY breaks no ties by chance (`options.tie_seed`).
         with_batch: Whether grants carry a batch plan.
     """
-    pairs = matrix.pairs
+    pairs, value = matrix.pairs, objective.value
     open_pairs = np.flatnonzero(~_pinned_rows(round_input)[pairs.job] & (pairs.gpu_count > 0))
     present = present_pairs(round_input, matrix)[open_pairs]
     at = value[open_pairs]
-    answer = solve_by_tenant(round_input, pairs, open_pairs, at, present, options)
+    answer: Assignment | None = None
+    if solver is Solver.CVXPY:
+        problem = _problem(round_input, matrix, open_pairs, at, present)
+        answer = solve_by_cvxpy(
+            round_input, objective, problem, open_pairs=open_pairs, options=options
+        )
+    else:
+        answer = solve_by_tenant(round_input, pairs, open_pairs, at, present, options)
     if answer is None:
         answer = solve(_problem(round_input, matrix, open_pairs, at, present), options)
     chosen = _grants(round_input, matrix, open_pairs[answer.chosen], with_batch=with_batch)
     grants = {**round_input.pinned, **chosen}
-    reasons = AssignmentReasons(round_input, matrix, value, grants, answer.report, idle_penalty)
+    reasons = AssignmentReasons(
+        round_input, matrix, value, grants, answer.report, objective.idle_penalty
+    )
     return Decision(grants, answer.report, reasons, matrix=matrix, utility=value)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from maat.scheduling.arrays import FloatArray, IntArray
 from maat.scheduling.assignment.first_served import served_first
+from maat.scheduling.assignment.objective import Objective
 from maat.scheduling.assignment.programme import assign, present_pairs
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.configuration import ConfigurationTable, sia_configurations, with_counts
@@ -23,6 +24,7 @@ from maat.scheduling.placeable import unplaceable
 from maat.scheduling.restart import restart_factor
 from maat.scheduling.rounds import Decision, RoundInput
 from maat.scheduling.solving.assignment.problem import SolveOptions
+from maat.scheduling.solving.engines import SOLVER_HELP, Solver, check_installed
 from maat.scheduling.solving.report import SolveReport
 from maat.vocabulary import MAX_GPUS
 
@@ -130,9 +132,22 @@ class Sia:
     solve_seconds: float = knob(
         0.15, "CPU time that closing the gap may take.", unit="s", minimum=0.0, maximum=600.0
     )
+    solver: Solver = knob(
+        Solver.PRICES,
+        f"What solves the programme (eq. 4, 5). {SOLVER_HELP}",
+        source="Sia section 3.5: CVXPY",
+    )
     name: str = "sia"
 
     def __post_init__(self) -> None:
+        check_installed(self.solver)
+        if self.random_ties and self.solver is Solver.CVXPY:
+            raise ParameterError(
+                "cannot choose among equally good answers at random (random_ties)",
+                field="solver",
+                value=self.solver.value,
+                remedy=f"Set random_ties to false, or use {Solver.PRICES.value}.",
+            )
         if self.p == 0:
             raise ParameterError(
                 "makes all configurations equal",
@@ -151,7 +166,7 @@ class Sia:
         Each is worth more than leaving the job idle, and more than any smaller one.
         """
         matrix = self._matrix_of(round_input)
-        value, pairs = self._value(round_input, matrix), matrix.pairs
+        value, pairs = self._objective(round_input, matrix).value, matrix.pairs
         found: list[list[list[int]]] = [
             [[] for _ in round_input.cluster.type_names] for _ in round_input.jobs
         ]
@@ -191,7 +206,7 @@ class Sia:
             round_input = replace(
                 round_input, limits=round_input.limits + shape_limits(round_input.cluster)
             )
-        value = self._value(round_input, matrix)
+        objective = self._objective(round_input, matrix)
         options = SolveOptions(
             tolerance=self.tolerance,
             budget_seconds=self.solve_seconds,
@@ -199,13 +214,13 @@ class Sia:
         )
         earlier: list[SolveReport] = []
         while True:
-            first = served_first(round_input, matrix, value)
+            first = served_first(round_input, matrix, objective.value)
             decision = assign(
                 replace(round_input, pinned={**round_input.pinned, **first}),
                 matrix,
-                value,
-                idle_penalty=self.idle_penalty,
+                objective,
                 options=options,
+                solver=self.solver,
                 with_batch=False,
             )
             lacking = (
@@ -244,11 +259,8 @@ class Sia:
             return job.belief.peak_replica_count
         return held.gpu_count // job.spec.replica_gpus(held.gpu_type)
 
-    def _value(self, round_input: RoundInput, matrix: GoodputMatrix) -> FloatArray:
-        """Return the value of a pair over leaving the job idle, shape (P,).
-
-        lambda - (r G)^p for p < 0, (r G)^p + lambda for p > 0.
-        """
+    def _objective(self, round_input: RoundInput, matrix: GoodputMatrix) -> Objective:
+        """Return the objective (eq. 4) over the pairs."""
         pairs = matrix.pairs
         rows = normalised(pairs, round_input.jobs, matrix.table.type_names, self.row_unit)
         utility = rows * self._restart_factors(round_input, matrix)
@@ -260,10 +272,7 @@ class Sia:
             if len(pairs)
             else np.zeros(0)
         )
-        value: FloatArray = weight * (
-            self.idle_penalty - powered if self.p < 0 else powered + self.idle_penalty
-        )
-        return value
+        return Objective(powered, weight, self.idle_penalty, minimised=self.p < 0)
 
     def _restart_factors(self, round_input: RoundInput, matrix: GoodputMatrix) -> FloatArray:
         """Return the restart factor (eq. 3) of each pair, shape (P,).

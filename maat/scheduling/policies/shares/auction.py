@@ -15,7 +15,9 @@ from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
 from maat.scheduling.policies.shares.time_shares import Candidates
 from maat.scheduling.rounds import RoundInput
 from maat.scheduling.solving.assignment.problem import Assignment, AssignmentProblem, SolveOptions
-from maat.scheduling.solving.assignment.solver import solve
+from maat.scheduling.solving.assignment.solver import solve, solve_stated
+from maat.scheduling.solving.engines import Solver
+from maat.scheduling.solving.papers.answers import StatedAnswer
 from maat.scheduling.solving.report import SolveReport
 
 EXACT = 1e-9
@@ -41,6 +43,7 @@ def auction(
     bids: Sequence[int],
     free: IntArray,
     options: SolveOptions,
+    solver: Solver = Solver.PRICES,
 ) -> Outcome:
     """Maximise prod_j V_j over at most one bundle per job.
 
@@ -52,9 +55,16 @@ def auction(
         log_gain: log(V_j(bundle) / V_j(nothing)) of every candidate, shape (V,).
         bids: The candidates that are offered.
         free: What each limit leaves, shape (R,).
+        solver: What solves the programmes.
     """
     offered = _OfferedBids(
-        round_input, candidates, log_gain, np.array(sorted(bids), dtype=np.int64), free, options
+        round_input,
+        candidates,
+        log_gain,
+        np.array(sorted(bids), dtype=np.int64),
+        free,
+        options,
+        solver,
     )
     best = offered.best(np.ones(len(offered.bids), dtype=bool))
     won = offered.bids[best.chosen]
@@ -82,6 +92,7 @@ class _OfferedBids:
     bids: IntArray
     free: IntArray
     options: SolveOptions
+    solver: Solver
 
     def wishes(self) -> float:
         """Return the sum of log gains if each job had its best bid."""
@@ -112,6 +123,8 @@ class _OfferedBids:
             present=self._present(order),
             limit_names=tuple(limit.name for limit in self.round_input.limits),
         )
+        if self.solver is Solver.CVXPY:
+            return _solve_by_cvxpy(problem, self.options)
         return solve(problem, self.options)
 
     def _present(self, at: IntArray) -> BoolArray:
@@ -130,3 +143,20 @@ class _OfferedBids:
             ],
             dtype=bool,
         )
+
+
+def _solve_by_cvxpy(problem: AssignmentProblem, options: SolveOptions) -> Assignment:
+    """Return the best choice by the programme as Themis's paper states it."""
+    from maat.scheduling.solving.papers import themis
+    from maat.scheduling.solving.papers.cvxpy_solver import MixedLimits
+
+    def state(bids: IntArray) -> StatedAnswer:
+        stated = themis.ThemisAuction(
+            log_gain=problem.value[bids],
+            job=problem.job[bids],
+            usage=problem.usage[bids],
+            offered=problem.capacity,
+        )
+        return themis.solve(stated, MixedLimits(options.tolerance, options.fallback_seconds))
+
+    return solve_stated(problem, options, state)

@@ -11,12 +11,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from maat.scheduling.arrays import FloatArray
 from maat.scheduling.parameters import knob, parameter_hash
 from maat.scheduling.policies.isolated import IsolatedRule, IsolatedTimes, Speeds, ThroughputUnit
 from maat.scheduling.policies.ordering import grant_chosen
 from maat.scheduling.policies.requests import Requests, requests
-from maat.scheduling.policies.shares.programmes import ShareProblem, Shares
+from maat.scheduling.policies.shares.programmes import (
+    Lateness,
+    ShareProblem,
+    ShareProgrammes,
+    Shares,
+)
+from maat.scheduling.policies.shares.stated_shares import StatedShares
 from maat.scheduling.policies.shares.time_shares import (
     Chosen,
     Ledger,
@@ -25,10 +30,9 @@ from maat.scheduling.policies.shares.time_shares import (
     keys_of,
 )
 from maat.scheduling.rounds import Decision, PolicyState, RoundInput
+from maat.scheduling.solving.engines import SOLVER_HELP, Solver, check_installed
 from maat.scheduling.solving.linear_programme import LinearMethod
 from maat.scheduling.solving.report import SolveReport
-
-SHORTEST_SECONDS = 1e-6  # least time of a job alone, and least time left to end in
 
 
 class Objective(StrEnum):
@@ -108,8 +112,16 @@ class Gavel:
         "Which of several equally good answers is taken: the middle or a corner.",
         source="Gavel's published code: ECOS, an interior point",
     )
+    solver: Solver = knob(
+        Solver.PRICES,
+        f"What solves the objective's programme. {SOLVER_HELP} Its answer is the middle of all "
+        "equally good ones, whatever linear_method says.",
+    )
     default_round_seconds: ClassVar[float] = 360.0  # Gavel section 5
     name: str = "gavel"
+
+    def __post_init__(self) -> None:
+        check_installed(self.solver)
 
     @property
     def weighs_jobs(self) -> bool:
@@ -163,50 +175,30 @@ class Gavel:
         )
 
     def _best(self, problem: ShareProblem, isolated: IsolatedTimes) -> Shares:
+        def own() -> Shares:
+            return self._by(problem, problem, isolated)
+
+        if self.solver is Solver.PRICES:
+            return own()
+        return self._by(StatedShares(problem, otherwise=own), problem, isolated)
+
+    def _by(
+        self, programmes: ShareProgrammes, problem: ShareProblem, isolated: IsolatedTimes
+    ) -> Shares:
         jobs = problem.round_input.jobs
         match self.objective:
             case Objective.MAX_SUM_THROUGHPUT:
-                return problem.most_throughput()
+                return programmes.most_throughput()
             case Objective.MAX_MIN:
                 gpus = np.array([job.spec.requested_gpus for job in jobs], dtype=np.float64)
-                return problem.largest_minimum(problem.weight / gpus * isolated.equal_rate)
+                return programmes.largest_minimum(problem.weight / gpus * isolated.equal_rate)
             case Objective.MAKESPAN:
-                return problem.largest_minimum(isolated.remaining)
+                return programmes.shortest_makespan(isolated.remaining)
             case Objective.FINISH_TIME_FAIRNESS:
-                return _fairest(
+                lateness = Lateness.of(
                     problem, isolated.remaining, isolated.seconds(self.isolated_rule, jobs)
                 )
-
-
-def _fairest(problem: ShareProblem, remaining: FloatArray, alone: FloatArray) -> Shares:
-    """Minimise max_j rho_j (Gavel section 4; Themis's measure).
-
-        rho_j = (elapsed_j + remaining_j / sum_v rate_jv x_v) / alone_j
-
-    Args:
-        remaining: Effective samples left, shape (J,).
-        alone: Seconds alone, shape (J,).
-    """
-    elapsed = np.array(
-        [job.age_seconds(problem.round_input.now) for job in problem.round_input.jobs],
-        dtype=np.float64,
-    )
-    counts = (remaining > 0) & (problem.fastest() > 0) & np.isfinite(alone)
-    alone = np.maximum(alone, SHORTEST_SECONDS)
-    past = np.where(counts, elapsed / alone, 0.0)
-
-    def need_at(rho: float) -> FloatArray:
-        """Return the effective samples/s that each job needs for rho, shape (J,)."""
-        left = np.maximum(rho * np.where(counts, alone, 0.0) - elapsed, SHORTEST_SECONDS)
-        return np.where(counts, remaining / left, 0.0)
-
-    shares, rho = problem.least_ratio(need_at, above=float(past.max(initial=0.0)))
-    return replace(
-        shares,
-        report=replace(
-            shares.report, message=shares.report.message or f"least worst rho {rho:.4g}"
-        ),
-    )
+                return programmes.fairest(lateness)
 
 
 def _decision(

@@ -10,19 +10,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from maat.scheduling.arrays import FloatArray, IntArray
+from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
 from maat.scheduling.policies.shares.time_shares import Candidates
 from maat.scheduling.rounds import RoundInput
 from maat.scheduling.solving.linear_programme import LinearMethod, LinearProgramme
-from maat.scheduling.solving.linear_solver import solve_linear
+from maat.scheduling.solving.linear_solver import solve_linear, solve_stated
+from maat.scheduling.solving.papers.answers import StatedAnswer
 from maat.scheduling.solving.report import SolveReport
+
+if TYPE_CHECKING:
+    from maat.scheduling.solving.papers.gavel import GavelRound
 
 NEGLIGIBLE = 1e-9  # share of the largest need below which a solver's precision misses a constraint
 LARGEST = 1e300  # stands for infinity where a figure must be finite
 RHO_TOLERANCE = 1e-4
+SHORTEST_SECONDS = 1e-6  # least time of a job alone, and least time left to end in
 MOST_HALVINGS = 60
 
 
@@ -32,6 +38,44 @@ class Shares:
 
     x: FloatArray
     report: SolveReport
+
+
+@dataclass(frozen=True)
+class Lateness:
+    """The data of finish-time fairness: rho_j = (elapsed_j + seconds still to come) / alone_j.
+
+    `remaining`: effective samples left; `elapsed`, `alone`: seconds; `counts`: whether the job
+    can end. Shapes (J,).
+    """
+
+    remaining: FloatArray
+    elapsed: FloatArray
+    alone: FloatArray
+    counts: BoolArray
+
+    @classmethod
+    def of(cls, problem: ShareProblem, remaining: FloatArray, alone: FloatArray) -> Lateness:
+        round_input = problem.round_input
+        elapsed = np.array(
+            [job.age_seconds(round_input.now) for job in round_input.jobs], dtype=np.float64
+        )
+        counts = (remaining > 0) & (problem.fastest() > 0) & np.isfinite(alone)
+        return cls(remaining, elapsed, np.maximum(alone, SHORTEST_SECONDS), counts)
+
+    def need_at(self, rho: float) -> FloatArray:
+        """Return the effective samples/s that each job needs for rho, shape (J,)."""
+        whole = np.where(self.counts, self.alone, 0.0)
+        left = np.maximum(rho * whole - self.elapsed, SHORTEST_SECONDS)
+        return np.where(self.counts, self.remaining / left, 0.0)
+
+
+class ShareProgrammes(Protocol):
+    """The objectives of Gavel, by Maat's own programmes or as the paper states them."""
+
+    def most_throughput(self) -> Shares: ...
+    def largest_minimum(self, need: FloatArray, /) -> Shares: ...
+    def shortest_makespan(self, remaining: FloatArray, /) -> Shares: ...
+    def fairest(self, lateness: Lateness, /) -> Shares: ...
 
 
 @dataclass(frozen=True)
@@ -58,27 +102,28 @@ class ShareProblem:
 
         `need`: shape (J,), in the rate's unit. The report's objective is s.
         """
-        time = self._time(need)
+        time = self.time_needed(need)
         scale = float(time.max(initial=0.0))
         if scale == 0.0:
             return self.most_throughput()
         counted = np.where(time > NEGLIGIBLE * scale, time / scale, 0.0)
         found = self._solve(np.zeros(len(self.candidates)), time=counted)
-        with np.errstate(over="ignore"):
-            objective, bound = (
-                min(value / scale, LARGEST)
-                for value in (found.report.objective, found.report.bound)
-            )
-        return replace(found, report=replace(found.report, objective=objective, bound=bound))
+        return in_units_of(scale, found)
 
-    def least_ratio(
-        self, need_at: Callable[[float], FloatArray], *, above: float
-    ) -> tuple[Shares, float]:
-        """Return shares for the least rho > `above` that all jobs can have, and rho.
+    def shortest_makespan(self, remaining: FloatArray) -> Shares:
+        """Minimise max_j remaining_j / throughput_j. The report's objective is its inverse."""
+        return self.largest_minimum(remaining)
 
-        Found by bisection (Gavel section 4): at rho every job needs need_at(rho), shape (J,), which
-        falls with rho.
+    def fairest(self, lateness: Lateness) -> Shares:
+        """Minimise max_j rho_j (Gavel section 4; Themis's measure).
+
+        Found by bisection: at rho every job needs `lateness.need_at(rho)`, which falls with rho.
+        The report's objective is -rho, its bound minus the largest rho that was too small.
         """
+        if not lateness.counts.any():
+            return self.most_throughput()
+        past = np.where(lateness.counts, lateness.elapsed / lateness.alone, 0.0)
+        need_at, above = lateness.need_at, float(past.max(initial=0.0))
         low, high = above, max(2.0 * above, 1.0)
         best = self.largest_minimum(need_at(high))
         for _ in range(MOST_HALVINGS):
@@ -94,9 +139,65 @@ class ShareProblem:
             low, high, best = (
                 (low, middle, found) if found.report.objective >= 1 else (middle, high, best)
             )
-        return best, high
+        return replace(best, report=_of_rho(best.report, high, low))
 
-    def _time(self, need: FloatArray) -> FloatArray:
+    def stated(
+        self,
+        state: Callable[[GavelRound], StatedAnswer],
+        worth: Callable[[FloatArray], float],
+        *,
+        otherwise: Callable[[], Shares],
+    ) -> Shares:
+        """Return the shares by a programme as Gavel's paper states it, through CVXPY.
+
+        `worth`: the objective of shares, (V,); more is better. `otherwise`: gives the shares if
+        those of CVXPY cannot be used.
+        """
+        c = self.candidates
+        if not len(c):
+            return Shares(np.zeros(0), SolveReport())
+        programme, limit_rows = self._programme(np.zeros(len(c)), None)
+        limits = list(limit_rows.values())
+        names = [self.round_input.limits[r].name for r in limits]
+        stated = self._as_in_the_paper(limits)
+        found = solve_stated(programme, lambda: state(stated), worth=worth, row_names=names)
+        if not found.report.fallback:
+            return Shares(np.minimum(found.x, 1.0), found.report)
+        own = otherwise()
+        message = f"{found.report.message}; Maat's own solver answered"
+        report = replace(own.report.after(found.report), fallback=True, message=message)
+        return replace(own, report=report)
+
+    def _as_in_the_paper(self, limits: list[int]) -> GavelRound:
+        from maat.scheduling.solving.papers.gavel import GavelRound
+
+        c = self.candidates
+        entry, job, relative = self._relative_rates()
+        return GavelRound(
+            entry=entry,
+            job=job,
+            throughput=relative,
+            usage=c.usage[:, limits],
+            num_workers=c.free[limits],
+            jobs=len(self.round_input.jobs),
+        )
+
+    def speed(self, x: FloatArray) -> FloatArray:
+        """Return sum_v rate_jv x_v over each job's best rate, shape (J,). `x`: shape (V,)."""
+        entry, job, relative = self._relative_rates()
+        speed: FloatArray = np.bincount(
+            job, weights=relative * x[entry], minlength=len(self.round_input.jobs)
+        ).astype(np.float64)
+        return speed
+
+    def _relative_rates(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Return candidate, job, and rate over the job's best, of every member; shapes (K,)."""
+        c, best = self.candidates, self.fastest()
+        entry, side = np.nonzero(c.members >= 0)
+        job, rate = c.members[entry, side], c.rate[entry, side]
+        return entry, job, np.divide(rate, best[job], out=np.zeros(len(rate)), where=best[job] > 0)
+
+    def time_needed(self, need: FloatArray) -> FloatArray:
         """Return the part of the time that each job needs at its best rate, shape (J,).
 
         Zero if the job has no rate.
@@ -191,3 +292,19 @@ class ShareProblem:
                 )
                 x[v] = float(same)
         return x
+
+
+def in_units_of(scale: float, shares: Shares) -> Shares:
+    """Return shares whose objective and bound are divided by `scale`."""
+    with np.errstate(over="ignore"):
+        objective, bound = (
+            min(value / scale, LARGEST) for value in (shares.report.objective, shares.report.bound)
+        )
+    return replace(shares, report=replace(shares.report, objective=objective, bound=bound))
+
+
+def _of_rho(report: SolveReport, rho: float, too_small: float) -> SolveReport:
+    """Return the report of a bisection that ended between two values of rho."""
+    gap = (rho - too_small) / max(too_small, 1e-12)
+    message = report.message or f"least worst rho {rho:.4g}"
+    return replace(report, objective=-rho, bound=-too_small, gap=gap, message=message)

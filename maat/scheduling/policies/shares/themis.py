@@ -24,6 +24,7 @@ from maat.scheduling.policies.shares.auction import Outcome, auction
 from maat.scheduling.policies.shares.time_shares import Candidates, candidates_of
 from maat.scheduling.rounds import Decision, PolicyState, RoundInput
 from maat.scheduling.solving.assignment.problem import SolveOptions
+from maat.scheduling.solving.engines import SOLVER_HELP, Solver, check_installed
 from maat.scheduling.solving.report import SolveReport
 
 SHORTEST_SECONDS = 1e-6  # least time that a job takes
@@ -81,8 +82,15 @@ class Themis:
         minimum=0.0,
         maximum=0.1,
     )
+    solver: Solver = knob(
+        Solver.PRICES,
+        f"What solves the auction and its hidden payments. {SOLVER_HELP}",
+    )
     default_round_seconds: ClassVar[float] = 60.0  # unverified
     name: str = "themis"
+
+    def __post_init__(self) -> None:
+        check_installed(self.solver)
 
     def allocate(self, round_input: RoundInput) -> Decision:
         """Grant each job its request on one type, or nothing.
@@ -127,6 +135,7 @@ class Themis:
             bids=offered,
             free=holdings.free,
             options=options,
+            solver=self.solver,
         )
 
     def _award(self, holdings: _Holdings, outcome: Outcome, chance: np.random.Generator) -> None:

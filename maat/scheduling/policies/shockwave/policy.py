@@ -21,6 +21,7 @@ from maat.scheduling.policies.ordering import HeadOfLine, order_of, walk
 from maat.scheduling.policies.requests import requests
 from maat.scheduling.policies.shockwave.packing import earliest, share_packed
 from maat.scheduling.policies.shockwave.regime_forecast import Forecast, forecast, longest_first
+from maat.scheduling.policies.shockwave.stated_window import order_by_cvxpy, share_by_cvxpy
 from maat.scheduling.policies.shockwave.window import (
     Window,
     fair_is_possible,
@@ -28,6 +29,7 @@ from maat.scheduling.policies.shockwave.window import (
     share_rounds,
 )
 from maat.scheduling.rounds import Decision, PolicyState, RoundInput
+from maat.scheduling.solving.engines import SOLVER_HELP, Solver, check_installed
 from maat.scheduling.solving.mixed_programme import MixedOptions
 from maat.scheduling.solving.report import SolveReport
 
@@ -115,9 +117,17 @@ class Shockwave:
         minimum=0.01,
         maximum=3600.0,
     )
+    solver: Solver = knob(
+        Solver.PRICES,
+        f"What solves the programmes of a window. {SOLVER_HELP} It solves over the rounds "
+        "themselves, which takes longer.",
+    )
     default_round_seconds: ClassVar[float] = 120.0  # Shockwave artifact
     weighs_jobs: ClassVar[bool] = True
     name: str = "shockwave"
+
+    def __post_init__(self) -> None:
+        check_installed(self.solver)
 
     def allocate(self, round_input: RoundInput) -> Decision:
         expected = forecast(round_input).supposing(self.window_rounds * round_input.round_seconds)
@@ -196,11 +206,15 @@ class Shockwave:
 
         If the demands divide each other, a programme is solved; else counts are packed.
         """
+        if self.solver is Solver.CVXPY:
+            return share_by_cvxpy(window, self._options)
         return (share_rounds if window.demands_divide else share_packed)(window, self._options)
 
     def _ordered(
         self, window: Window, table: IntArray, priority: FloatArray
     ) -> tuple[IntArray, SolveReport]:
+        if self.solver is Solver.CVXPY:
+            return order_by_cvxpy(window, table, priority, self._options)
         if window.demands_divide:
             return order_rounds(window, table, priority, self._options)
         return earliest(window, table, priority), SolveReport()

@@ -19,7 +19,7 @@ from maat.scheduling.solving.report import SolveReport
 # Shares of the work, and the value that stands for 0 in the logarithm (artifact's configuration).
 BREAKPOINTS = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
 LOG_OF_NOTHING = 1e-6
-_LOG = np.log(np.maximum(BREAKPOINTS, LOG_OF_NOTHING))
+LOG = np.log(np.maximum(BREAKPOINTS, LOG_OF_NOTHING))
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Window:
         """Return weight_j U_j of every job for 0 to T rounds, shape (J, T + 1)."""
         planned = np.minimum(np.arange(self.rounds + 1)[None, :], self._most_rounds[:, None])
         reached = self.done[:, None] + planned / self.paced_rounds[:, None]
-        worth: FloatArray = self.weight[:, None] * np.interp(reached, BREAKPOINTS, _LOG)
+        worth: FloatArray = self.weight[:, None] * np.interp(reached, BREAKPOINTS, LOG)
         return worth
 
     def left_after(self, count: IntArray) -> FloatArray:
@@ -125,7 +125,7 @@ def _solve(
 ) -> tuple[IntArray | None, SolveReport]:
     """Solve the programme with rounds joined into equal slots, shape (J, slots)."""
     many, each = len(window), window.rounds // slots
-    rows, log = Rows(), _LOG
+    rows, log = Rows(), LOG
     taken = np.arange(many * slots).reshape(many, slots)
     planned = many * slots + np.arange(many)
     point = many * (slots + 1) + np.arange(many * len(log)).reshape(many, -1)
