@@ -34,6 +34,7 @@ from benchmarks.service import pages as pages_benchmark
 from benchmarks.service import scale as scale_benchmark
 from benchmarks.service import tabs as tabs_benchmark
 from benchmarks.service import usage as usage_benchmark
+from benchmarks.solver import engines as engines_benchmark
 from benchmarks.solver import solve as solve_benchmark
 from benchmarks.table import Figures, show
 from benchmarks.training import tables as training_benchmark
@@ -81,6 +82,10 @@ def _solve(options: argparse.Namespace) -> Sequence[Figures]:
         solve_benchmark.measure(settings),
         *([solve_benchmark.measure(large)] if options.large else []),
     ]
+
+
+def _engines(options: argparse.Namespace) -> Sequence[Figures]:
+    return [engines_benchmark.measure(rounds=options.recorded)]
 
 
 def _round(options: argparse.Namespace) -> Sequence[Figures]:
@@ -174,6 +179,7 @@ def _usage(_: argparse.Namespace) -> Sequence[Figures]:
 
 BENCHMARKS: dict[str, Benchmark] = {
     "solve": _solve,
+    "engines": _engines,
     "round": _round,
     "live_round": _live_round,
     "quotas": _quotas,
@@ -231,6 +237,9 @@ def _parser() -> argparse.ArgumentParser:
         help="GPUs at 1.2 jobs per GPU, Maat alone; empty for none",
     )
     parser.add_argument("--rounds", type=int, default=5, help="stored rounds per size")
+    parser.add_argument(
+        "--recorded", type=int, default=40, help="recorded rounds per programme, for engines"
+    )
     parser.add_argument(
         "--kill-after",
         type=float,

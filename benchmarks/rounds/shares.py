@@ -9,12 +9,12 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 
-import cvxpy as cp
 import numpy as np
 
 from benchmarks.table import Cell, Figures
 from maat.scheduling.solving.linear_programme import LinearMethod, LinearProgramme
 from maat.scheduling.solving.linear_solver import solve_linear
+from maat.scheduling.solving.papers.gavel import GavelRound, total_throughput
 
 COLUMNS = {
     "gpus": "GPUs",
@@ -91,7 +91,15 @@ def _direct(
 
 
 def _stated(rate: np.ndarray, count: np.ndarray, capacity: np.ndarray) -> np.ndarray:
-    x = cp.Variable(rate.shape)
-    rows = [x >= 0, cp.sum(x, axis=1) <= 1, count @ x <= capacity]
-    cp.Problem(cp.Maximize(cp.sum(cp.multiply(rate, x))), rows).solve(solver="CLARABEL")
-    return np.asarray(x.value)
+    jobs, size = len(rate), rate.size
+    at = np.arange(size)
+    job, kind = np.divmod(at, TYPES)
+    data = GavelRound(
+        entry=at,
+        job=job,
+        throughput=rate.ravel(),
+        usage=np.eye(TYPES)[kind] * count[job][:, None],
+        num_workers=capacity,
+        jobs=jobs,
+    )
+    return np.asarray(total_throughput(data, np.ones(jobs)).x).reshape(rate.shape)

@@ -13,7 +13,9 @@ from pathlib import Path
 
 import cvxpy as cp
 import numpy as np
-from scipy.sparse import csr_array
+
+from benchmarks.solver.instances import QUEUE_WEIGHT
+from maat.scheduling.solving.papers.sia import SiaRound, Statement
 
 OPTIONS: dict[str, dict[str, object]] = {
     "HIGHS": {"mip_rel_gap": 1e-4, "threads": 1},
@@ -46,7 +48,7 @@ def _solve(solver: str, arrays: dict[str, np.ndarray]) -> dict[str, float | str]
     return {
         "build": built - began,
         "solve": solved - built,
-        "objective": float(problem.value),
+        "objective": QUEUE_WEIGHT * len(np.unique(arrays["job"])) - float(problem.value),
         "status": problem.status,
     }
 
@@ -58,12 +60,18 @@ def _problem(
     membership: np.ndarray,
     capacity: np.ndarray,
 ) -> cp.Problem:
-    pairs = len(value)
-    _, row = np.unique(job, return_inverse=True)
-    one_each = csr_array((np.ones(pairs), (row, np.arange(pairs))))
-    usage = csr_array((membership * places[:, None]).T.astype(float))
-    x = cp.Variable(pairs, boolean=True)
-    return cp.Problem(cp.Maximize(value @ x), [one_each @ x <= 1, usage @ x <= capacity])
+    """Return Sia's programme as the product states it; `value`: lambda - (r G)^p."""
+    data = SiaRound(
+        utility=QUEUE_WEIGHT - value,
+        job=job,
+        rigid=np.zeros(len(job), dtype=bool),
+        weight=np.ones(len(job)),
+        usage=membership * places[:, None],
+        capacity=capacity,
+        idle_penalty=QUEUE_WEIGHT,
+        minimised=True,
+    )
+    return Statement(data, whole=True).problem
 
 
 if __name__ == "__main__":
