@@ -12,6 +12,7 @@ from backend.jobs.declarations import declaration_of
 from backend.problems import FieldError, input_field_error
 from maat.api.jobs import JobBody
 from maat.models.catalog import CatalogModel
+from maat.models.gpu_types import meant_types
 from maat.scheduling.errors import JobError
 from maat.scheduling.job import JobSpec
 from maat.vocabulary import Adaptivity, ExecutorKind
@@ -116,11 +117,12 @@ def _against_cluster(
     asked_types = list(body.gpu_types or ())
     for index, name in enumerate(asked_types):
         if name not in capacity:
+            meant = " or ".join(meant_types([name], capacity))
             yield FieldError(
                 f"/gpu_types/{index}",
                 "no_such_gpu_type",
                 "The cluster has no GPUs of this type.",
-                f"Use some of: {there}.",
+                f"Write {meant}." if meant else f"Use some of: {there}.",
                 name,
             )
     usable = {name: count for name, count in capacity.items() if spec.may_use(name)}

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from maat.models.gpu_types import meant_types
 from maat.scheduling.arrays import FloatArray
 from maat.scheduling.errors import JobError, ProfileError
 from maat.scheduling.job import JobDeclaration, JobSpec, MemoryLimits, declared
@@ -204,11 +205,12 @@ class CatalogModel:
 
     def _check_gpu_types(self, gpu_types: tuple[str, ...] | None) -> None:
         if gpu_types is not None and not set(gpu_types) & set(self.fits):
+            meant = " or ".join(meant_types(gpu_types, self.fits))
             raise JobError(
                 f"names no GPU type on which {self.title} was measured",
                 field="gpu_types",
                 value=gpu_types,
-                remedy=f"Measured are {', '.join(self.fits)}.",
+                remedy=f"{meant and f'Write {meant}. '}Measured are {', '.join(self.fits)}.",
             )
 
 

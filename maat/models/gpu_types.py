@@ -7,7 +7,7 @@ replayed as they were recorded can run on them, jobs of the catalog cannot.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from maat.scheduling.errors import InputError
 
@@ -47,6 +47,12 @@ def known_gpu_type(name: str) -> str | None:
         return None
     named = [known for known, pattern in _PATTERNS if re.search(pattern, text)]
     return named[0] if len(named) == 1 else None
+
+
+def meant_types(names: Collection[str], there: Collection[str]) -> tuple[str, ...]:
+    """Return those of the types that are there which names that are not there stand for."""
+    meant = dict.fromkeys(known_gpu_type(name) for name in names if name not in there)
+    return tuple(name for name in meant if name is not None and name in there)
 
 
 def is_slice(name: str) -> bool:

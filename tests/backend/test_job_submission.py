@@ -467,3 +467,13 @@ def test_of_a_large_batch_few_errors_of_each_job_are_told(client: TestClient) ->
             f"{JOBS}:batch", json={"jobs": [wrong] * count, "mode": "partial"}
         ).json()["items"]
         assert {len(item["errors"]) for item in items} == {told}
+
+
+def test_a_gpu_type_in_capitals_is_refused_with_the_one_that_is_meant(client: TestClient) -> None:
+    job = {"name": "x", "model": "bert"}
+    alone = client.post("/api/v1/jobs", json=job | {"gpu_types": ["A100"]})
+    beside = client.post("/api/v1/jobs", json=job | {"gpu_types": ["a100", "T4"]})
+    assert [answer.json()["errors"][0]["remedy"] for answer in (alone, beside)] == [
+        "Write a100. Measured are t4, rtx, a100, quad, v100.",
+        "Write t4.",
+    ]

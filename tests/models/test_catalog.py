@@ -187,6 +187,12 @@ def test_a_job_that_the_model_could_never_run_is_refused_by_field(
     assert caught.value.field == field
 
 
+def test_another_name_of_a_type_is_told_with_the_one_that_is_meant() -> None:
+    asked = JobDeclaration(model="bert", gpu_types=("A100", "NVIDIA Tesla T4"))
+    with pytest.raises(JobError, match="Write a100 or t4"):
+        load_catalog()["bert"].job_spec(asked, id="j", submitted_at=0.0)
+
+
 # --- a catalog that makes no sense ---
 
 

@@ -359,3 +359,11 @@ def test_any_text_is_read_or_refused_but_never_crashes(text: str) -> None:
 def test_published_traces_are_read_whole(data_folder: Path, path: str, jobs: int) -> None:
     known = ("bert", "cifar10", "deepspeech2", "imagenet", "ncf", "yolov3")
     assert len(read_workload(data_folder / path, known_models=known)) == jobs
+
+
+def test_a_type_in_capitals_is_the_type_and_any_other_name_is_kept() -> None:
+    header = "name,time,application,num_replicas,batch_size,gpu_types\n"
+    (job,) = read_workload(
+        f"{header}a,0,bert,1,12,A100 a100 V100 RTX-3090\n", known_models=KNOWN
+    ).jobs
+    assert job.gpu_types == ("a100", "v100", "RTX-3090")

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from maat.csv_input import Row
+from maat.models.gpu_types import GPU_TYPES
 from maat.models.profiles import MODEL_BY_FOLDER
 from maat.scheduling.errors import TraceError
 from maat.vocabulary import (
@@ -54,6 +55,12 @@ def _labels(row: Row, column: str) -> tuple[str, ...]:
     return labels
 
 
+def _gpu_types(text: str) -> tuple[str, ...]:
+    """Return the types of a cell, each once; any names, but A100 is a100."""
+    names = (name.lower() if name.lower() in GPU_TYPES else name for name in text.split())
+    return tuple(dict.fromkeys(names))
+
+
 SIA_COLUMNS = ("name", "time", "application", "num_replicas", "batch_size")
 
 # Optional columns of a trace, by field; an empty cell leaves the default.
@@ -67,7 +74,7 @@ OPTIONAL: Mapping[str, Callable[[Row, str], object]] = {
     "min_gpus": lambda row, column: row.whole_number(column, maximum=MAX_GPUS),
     "max_gpus": lambda row, column: row.whole_number(column, maximum=MAX_GPUS),
     "max_batch_size": lambda row, column: row.whole_number(column),
-    "gpu_types": lambda row, column: tuple(name_cell(row, column).split()),
+    "gpu_types": lambda row, column: _gpu_types(name_cell(row, column)),
     "priority": lambda row, column: row.whole_number(
         column, minimum=-MAX_PRIORITY, maximum=MAX_PRIORITY
     ),
