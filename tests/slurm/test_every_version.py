@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from slurm_versions import answers, version_of
 
+from maat.scheduling.errors import TraceError
 from maat.workloads.cluster_text import FoundCluster, read_cluster
 from maat.workloads.importing import ImportSettings, MappingRule, import_workload
 from worker.engines.protocol import Phase
@@ -96,6 +97,19 @@ def test_slurm_conf_names_the_site_but_not_what_became_of_it(file: Path) -> None
     assert not [node for node in found.nodes if node.out_of_service or node.is_asleep]
 
 
+@pytest.mark.parametrize("file", answers("squeue.json"), ids=named)
+def test_another_answer_is_no_accounting(file: Path) -> None:
+    with pytest.raises(TraceError, match="is no answer of sacct --json"):
+        import_workload(file, ImportSettings("sacct"))
+
+
+@pytest.mark.parametrize("text", ["{", '{"jobs": 3}', '{"jobs": []}', '{"errors": ["away"]}'])
+def test_json_without_jobs_is_refused_with_what_to_ask_sacct_for(text: str) -> None:
+    with pytest.raises(TraceError) as refused:
+        import_workload(text, ImportSettings("sacct"))
+    assert refused.value.remedy
+
+
 @pytest.mark.parametrize(
     "changes", [{}, {"any_gpu_type": True}, {"rule": MappingRule.SIZE_CLASS}], ids=str
 )
@@ -107,13 +121,13 @@ def test_a_slice_counts_as_no_gpu_under_any_rule(changes: dict[str, Any]) -> Non
     assert len(import_workload(file, named_).workload.jobs) == 3
 
 
-@pytest.mark.parametrize("file", answers("sacct.txt"), ids=named)
+@pytest.mark.parametrize("file", [*answers("sacct.txt"), *answers("sacct.json")], ids=named)
 def test_the_import_of_jobs_finds_the_same_gpus_in_every_form(file: Path) -> None:
     found = import_workload(file, ImportSettings("sacct"))
-    assert [(job.name, job.gpu_count, job.gpu_types) for job in found.workload.jobs] == [
-        ("1", 4, ("a100",)),
-        ("2", 1, None),
-    ]
+    assert [
+        (job.name, job.gpu_count, job.gpu_types, job.work_scale, job.tenant)
+        for job in found.workload.jobs
+    ] == [("1", 4, ("a100",), 3600.0, "vision"), ("2", 1, None, 3600.0, "vision")]
     assert {each.rows[0]: each.cause for each in found.dropped} == {
         4: "it had no GPUs",
         5: "its GPU type a100_3g.20gb is not known: it is a slice of a GPU",

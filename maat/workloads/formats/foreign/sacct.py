@@ -1,4 +1,4 @@
-"""Slurm's accounting: the text of `sacct --parsable2` with its header.
+"""Slurm's accounting: the text of `sacct --parsable2` with its header, or `sacct --json`.
 
 SLURM_TIME_FORMAT=%s sacct -a -X -D -P -S 2026-01-01 \
   -o JobIDRaw,User,Account,Submit,Start,End,ElapsedRaw,State,AllocTRES
@@ -8,10 +8,14 @@ Without SLURM_TIME_FORMAT=%s it prints local times without a zone. -D: the runs 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from maat.scheduling.errors import TraceError
+from maat.slurm.accounting import accounting_table
+from maat.slurm.answers import UnreadableAnswer, answer_in
 from maat.slurm.gres import gpus_by_type, resources
 from maat.workloads.formats.foreign.numbers import Decimal, plain_number
 from maat.workloads.formats.foreign.questions import ReadingOptions
@@ -42,6 +46,7 @@ _COMMAND = (
     "SLURM_TIME_FORMAT=%s sacct -a -X -D -P -o "
     "JobIDRaw,User,Account,Submit,Start,End,ElapsedRaw,State,AllocTRES"
 )
+_JSON, _MOST_JSON = re.compile(r"\ufeff?\s*\{"), 64 << 20
 _TIMES = ("Submit", "Start", "End")
 _RAN_AGAIN = {"REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT", "NODE_FAIL", "PREEMPTED", "RESIZING"}
 _ENDED = _RAN_AGAIN | {
@@ -51,12 +56,47 @@ _ENDED = _RAN_AGAIN | {
 
 
 def read(source: Path | str, options: ReadingOptions) -> Found:
+    source = _as_table(source)
     header = header_of(
         source, needs=_NEEDS, remedy=f"Write the file with: {_COMMAND}.", quoted=False
     )
     times = _times(source, options, [name for name in _TIMES if name in header])
     jobs = jobs_of_table(source, partial(_job, times), held=partial(_held, times), quoted=False)
     yield from joined(jobs)
+
+
+def _as_table(source: Path | str) -> Path | str:
+    """Return sacct's JSON as the table that it writes otherwise; a table as it is."""
+    text = _json_in(source)
+    if text is None:
+        return source
+    if len(text) > _MOST_JSON:
+        raise _no_json(f"has more than {_MOST_JSON >> 20} MiB", source)
+    try:
+        return accounting_table(answer_in(text))
+    except UnreadableAnswer as wrong:
+        raise _no_json(f"is no answer of sacct --json: {str(wrong)[:200]}", source) from None
+
+
+def _json_in(source: Path | str) -> str | None:
+    """Return the text if it begins as JSON does; a file that cannot be read is refused later."""
+    if isinstance(source, str):
+        return source.removeprefix("\ufeff") if _JSON.match(source) else None
+    try:
+        with source.open(encoding="utf-8-sig", errors="replace") as opened:
+            begun = opened.read(256)
+            return begun + opened.read(_MOST_JSON + 1) if _JSON.match(begun) else None
+    except OSError:
+        return None
+
+
+def _no_json(problem: str, source: Path | str) -> TraceError:
+    return TraceError(
+        problem,
+        field="text",
+        remedy=f"Write the file with: {_COMMAND}.",
+        source=str(source) if isinstance(source, Path) else None,
+    )
 
 
 def _times(source: Path | str, options: ReadingOptions, names: Sequence[str]) -> Times:
@@ -190,7 +230,7 @@ def _node_count(cells: Cells, column: str) -> int:
 
 
 SACCT = ForeignFormat(
-    title="Slurm accounting (sacct -P)",
+    title="Slurm accounting (sacct -P, sacct --json)",
     read=read,
     about="Each job, and each element of an array, that ended and held GPUs, with the GPU-seconds "
     "of all its runs; steps belong to their job. Its tenant is its account.",
