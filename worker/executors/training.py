@@ -260,10 +260,26 @@ class Training:
         """Give a running job another batch plan where one is believed to be better."""
         if live is None or live.state != AttemptState.RUNNING or job.spec.has_fixed_batch:
             return
+        if self._shares(live):  # its batch was split so that both fit
+            return
         if live.kind == AttemptKind.TRAIN and job.allocation is not None:
             self._wanted.give_plan(
                 live, plan_of(job.spec, job.belief, job.allocation, len(live.gpus_by_node))
             )
+
+    def _shares(self, live: AttemptRow) -> bool:
+        """Return whether another attempt that is not over has one of its GPUs."""
+        if self._cluster.jobs_per_gpu == 1:
+            return False
+        mine = {(node, gpu) for node, gpus in live.gpus_by_node.items() for gpu in gpus}
+        return any(
+            (node, gpu) in mine
+            for attempts in self._attempts.values()
+            for other in attempts
+            if other.id != live.id and not_over(other)
+            for node, gpus in other.gpus_by_node.items()
+            for gpu in gpus
+        )
 
     # ---- how things stand
 

@@ -42,7 +42,7 @@ from worker.training.attempts import (
     next_move,
 )
 from worker.training.haste import by_haste
-from worker.training.hold_rows import any_free, hold, release
+from worker.training.hold_rows import NoPlace, any_free, hold, release
 from worker.training.holds import GpusByNode, as_named
 from worker.training.nodes import follow_nodes
 from worker.training.orders import OrderError, Orders, raise_fence
@@ -226,7 +226,7 @@ class Reconciler:
         return None
 
     def _take_gpus(self, one: LiveAttempt, live: Sequence[AttemptRow], now: float) -> bool:
-        """Hold the GPUs of an ordered attempt; return False if one of them is still held."""
+        """Hold the GPUs of an ordered attempt; return False if one has no place yet."""
         row = one.row
         older = any(other.job_id == row.job_id and other.number < row.number for other in live)
         if older:
@@ -245,8 +245,9 @@ class Reconciler:
                     return False
                 values = columns_of(after(one.attempt(), TakeGpus(), now))
                 self._guarded(session, row, {**values, "gpus_by_node": dict(gpus)})
-                hold(session, row.id, gpus, nodes)
-        except IntegrityError:
+                places = session.get_one(Cluster, self._cluster_id).jobs_per_gpu
+                hold(session, row, gpus, nodes, places=places)
+        except (IntegrityError, NoPlace):
             return False
         except _AllDone:
             self._end(row, End(Outcome.NEVER_STARTED, {}, "All the job's work is done."), now)
@@ -272,7 +273,7 @@ class Reconciler:
             for attempt_id, gpus in changed.items():
                 log.info("attempt %s holds %s, by its engine's choice", attempt_id, gpus)
                 self._guarded(session, holding[attempt_id], {"gpus_by_node": gpus})
-                hold(session, attempt_id, gpus, nodes)
+                hold(session, holding[attempt_id], gpus, nodes)
         return True
 
     def _end(
