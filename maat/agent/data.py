@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch.utils.data import (
+    BatchSampler,
     DataLoader,
     IterableDataset,
     RandomSampler,
@@ -19,6 +20,7 @@ from torch.utils.data import (
 )
 
 from maat.agent.environment import BatchPlan
+from maat.agent.script import ScriptTypeError
 
 _PR_SET_PDEATHSIG = 1
 
@@ -44,6 +46,11 @@ class Position:
         order: list[int] = torch.randperm(self.size, generator=generator).tolist()
         return order
 
+    def start_again(self) -> None:
+        """Leave what is left of this pass over the data out."""
+        if self.at:
+            self.pass_number, self.at = self.pass_number + 1, 0
+
     def advance(self, samples: int) -> int:
         """Go past the next step's samples; return how many there were."""
         taken = min(samples, self.size - self.at)
@@ -54,30 +61,52 @@ class Position:
         return taken
 
 
+def pass_sizes(samples: int, plan: BatchPlan, replicas: int) -> list[int]:
+    """Return how many samples of a step a replica takes in each pass: all, or one more than others.
+
+    A step of few samples, at the end of the data, has fewer passes.
+    """
+    share = -(-samples // replicas)
+    passes = min(plan.passes, share)
+    return [share // passes + (index < share % passes) for index in range(passes)]
+
+
 class Shares(Sampler[list[int]]):
     """This replica's batches, from a position on to the end of the pass over the data.
 
-    A step has `plan.passes` of them. All shares of a step are equal, since replicas are averaged as
-    equals: the rest at the end of a pass is filled up with its first samples.
+    All replicas take as many samples of a step, since they are averaged as equals: the rest at the
+    end of a pass is filled up with its first samples. `are_equal`: so do all passes, and each step
+    has `plan.passes` of them, as a library needs that counts them by itself.
     """
 
-    def __init__(self, position: Position, plan: BatchPlan, *, rank: int, replicas: int) -> None:
+    def __init__(
+        self,
+        position: Position,
+        plan: BatchPlan,
+        *,
+        rank: int,
+        replicas: int,
+        are_equal: bool = False,
+    ) -> None:
         self.position, self.plan = position, plan
-        self._rank, self._replicas = rank, replicas
+        self._rank, self._replicas, self._are_equal = rank, replicas, are_equal
 
     def __iter__(self) -> Iterator[list[int]]:
         order, at = self.position.order(), self.position.at
-        passes, samples = self.plan.passes, self.plan.samples(self._replicas)
-        shares = self._replicas * passes
+        replicas, samples = self._replicas, self.plan.samples(self._replicas)
         while at < len(order):
             found = order[at : at + samples]
             if len(found) < samples and self.position.drop_last and at > self.position.at:
                 return
-            share = -(-len(found) // shares)
-            found += [order[i % len(order)] for i in range(share * shares - len(found))]
-            for index in range(passes):
-                start = (index * self._replicas + self._rank) * share
-                yield found[start : start + share]
+            sizes = pass_sizes(len(found), self.plan, replicas)
+            if self._are_equal:
+                sizes = [-(-len(found) // (replicas * self.plan.passes))] * self.plan.passes
+            found += [order[i % len(order)] for i in range(sum(sizes) * replicas - len(found))]
+            start = 0
+            for size in sizes:
+                mine = start + self._rank * size
+                yield found[mine : mine + size]
+                start += size * replicas
             at += samples
 
 
@@ -96,23 +125,41 @@ class _WorkerStart:
 
 
 def check_loader(loader: Any) -> None:
-    """Raise TypeError for a loader whose samples no other number of ranks can divide."""
+    """Raise ScriptTypeError for a loader whose samples no other number of ranks can divide."""
     if not isinstance(loader, DataLoader):
-        raise TypeError(f"loader is a {type(loader).__name__}: give a torch DataLoader.")
+        raise ScriptTypeError(f"loader is a {type(loader).__name__}: give a torch DataLoader.")
+    if type(loader).__iter__ is not DataLoader.__iter__:
+        raise ScriptTypeError(
+            f"loader is a {type(loader).__name__}, which makes its batches by itself: give a torch "
+            "DataLoader, and leave it out of accelerator.prepare()."
+        )
     if isinstance(loader.dataset, IterableDataset):
-        raise TypeError(
+        raise ScriptTypeError(
             "loader reads an IterableDataset, which no replica can enter in the middle: give a "
             "dataset with __getitem__ and __len__, or submit the job as rigid, without the agent."
         )
-    if loader.batch_size is None or not isinstance(
-        loader.sampler, (RandomSampler, SequentialSampler)
-    ):
-        raise TypeError(
-            f"loader takes its samples by {type(loader.batch_sampler or loader.sampler).__name__}: "
-            "give one with batch_size and shuffle=True or False, and no sampler of your own."
+    if (sampler := _own_sampler(loader)) is not None:
+        raise ScriptTypeError(
+            f"loader takes its samples by {sampler}: give one with batch_size and shuffle=True or "
+            "False, and no sampler of your own. For a part of the data, give a "
+            "torch.utils.data.Subset of it."
         )
     if len(loader.dataset) < 1:
         raise ValueError("loader has no samples: give a dataset that is not empty.")
+
+
+def _own_sampler(loader: Any) -> str | None:
+    """Return what takes other samples than all once, in words; None for nothing of the kind."""
+    sampler, batches = loader.sampler, loader.batch_sampler
+    if type(batches) is not BatchSampler or loader.batch_size is None:
+        return type(batches or sampler).__name__
+    if type(sampler) not in (RandomSampler, SequentialSampler):
+        return type(sampler).__name__
+    if getattr(sampler, "replacement", False):
+        return f"{type(sampler).__name__} with a replacement"
+    if len(sampler) != len(loader.dataset):
+        return f"{type(sampler).__name__}, {len(sampler)} of {len(loader.dataset)}"
+    return None
 
 
 def position_of(loader: Any, seed: int) -> Position:

@@ -233,7 +233,11 @@ class Following(Steps):
         at, in_epoch = replace(state.position), state.in_epoch
         while in_epoch < state.epoch_samples and not self.is_done:
             shares = Shares(
-                replace(at), plan, rank=self._replicas.rank, replicas=self._replicas.count
+                replace(at),
+                plan,
+                rank=self._replicas.rank,
+                replicas=self._replicas.count,
+                are_equal=True,
             )
             batches = iter(shared_loader(self._loader, shares))
             is_over = False

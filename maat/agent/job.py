@@ -9,11 +9,12 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from typing import Any
 
 import torch
 from torch.nn.parallel import DistributedDataParallel
+from torch.optim.lr_scheduler import LRScheduler
 
 from maat.agent.checkpoint import Checkpoint, Checkpoints
 from maat.agent.data import check_loader, position_of
@@ -27,6 +28,7 @@ from maat.agent.profile import Profile
 from maat.agent.rates import Rule, rule_of
 from maat.agent.replicas import Replicas
 from maat.agent.report import Reporter
+from maat.agent.script import ScriptTypeError
 from maat.agent.state import State
 from maat.agent.steps import Inbox, Parts, Steps
 from maat.agent.training import Training
@@ -46,7 +48,9 @@ class AdaptiveLoader:
         return self._training.batches()
 
     def __len__(self) -> int:
-        return self._training.steps_in_epoch
+        """Return the steps of an epoch before the first, as schedules count; then its batches."""
+        training = self._training
+        return training.batches_in_epoch if training.has_begun else training.steps_in_epoch
 
 
 class Job:
@@ -66,6 +70,7 @@ class Job:
         self._training: Training | None = None
         self._steps: Steps | None = None
         self._reporter: Reporter | None = None
+        self._has_fallen = False
 
     @classmethod
     def started(cls) -> Job:
@@ -92,11 +97,13 @@ class Job:
         then = sys.excepthook
 
         def fallen(kind: Any, error: Any, trace: Any) -> None:
+            job._has_fallen = True
             if isinstance(error, torch.OutOfMemoryError) and job._steps is not None:
                 job._steps.out_of_memory()
             then(kind, error, trace)
 
         sys.excepthook = fallen
+        atexit.register(job._end_as_failed)
         return job
 
     @property
@@ -115,6 +122,13 @@ class Job:
     def is_first(self) -> bool:
         """Return whether this is the one replica that prints, and writes what is written once."""
         return self._replicas.is_first
+
+    @property
+    def steps(self) -> int:
+        """Return how many steps the job has taken, in all attempts; passes are not counted."""
+        if self._training is None:
+            raise RuntimeError("steps needs adapt() to be called before it.")
+        return self._training.steps
 
     @property
     def measured_every(self) -> int:
@@ -144,9 +158,14 @@ class Job:
         check_loader(loader)
         check_model(model)
         if type(scheduler).__module__.startswith("accelerate."):
-            raise TypeError(
+            raise ScriptTypeError(
                 "scheduler steps once for each replica: give the scheduler itself, and leave it "
                 "out of accelerator.prepare()."
+            )
+        if getattr(getattr(optimiser, "gradient_state", None), "num_steps", 1) > 1:
+            raise ScriptTypeError(
+                "the Accelerator accumulates batches by itself: leave gradient_accumulation_steps "
+                "out, and give the DataLoader the batch size of a whole step."
             )
         parts = self._parts(loader, loader.batch_size, max_batch_size, rule, passes=1)
         if parts.profile is not None:
@@ -165,9 +184,11 @@ class Job:
         training = Training(
             self._replicated(model), optimiser, parts, self._replicas, self._ledger, self._inbox
         )
-        for name, part in self._kept.items():
-            training.state.keep(name, part)
         self._training = training
+        if scheduler is not None:
+            training.split.schedules.add(scheduler)
+        for name, part in self._kept.items():
+            self.keep(name, part)
         self._begin(training)
         return training.model, training.optimiser, AdaptiveLoader(training, loader)
 
@@ -232,6 +253,8 @@ class Job:
         """Save a part with the job, and give it back: what has state_dict and load_state_dict."""
         if self._training is not None:
             self._training.state.keep(name, part)
+            if isinstance(part, LRScheduler):
+                self._training.split.schedules.add(part)
         else:
             self._kept[name] = part
 
@@ -257,6 +280,21 @@ class Job:
             self._reporter.end()
         if self._steps is not None and self._steps.is_finished:
             self._replicas.close()
+
+    def _end_as_failed(self) -> None:
+        """End with exit code 1 if the script ends well, though it has left a loop too early.
+
+        A generator that is closed has no other way to say so: Python drops what it raises then.
+        """
+        error = None if self._training is None else self._training.left_early
+        if error is None or self._has_fallen:
+            return
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        end_quickly()
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(1)
 
     def _replicated(self, model: Any) -> Any:
         if self._replicas.count == 1 or isinstance(model, DistributedDataParallel):

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
-from torch.autograd.graph import register_multi_grad_hook
 
 from maat.agent.environment import BatchPlan
+from maat.agent.gradients import GradientWatch
 from maat.agent.optimiser import ADAPTIVE, scale_of, torch_optimiser
 from maat.agent.replicas import Replicas
 from maat.agent.timing import TRUSTED_AFTER, Budget, Moments
@@ -104,6 +104,7 @@ class Meter:
 
     Attributes:
         loss_scale: What the loss is multiplied by, where the script has a gradient scaler.
+        complete: Called with each bucket before it is averaged.
     """
 
     def __init__(self, replicas: Replicas, *, is_divided: bool = False) -> None:
@@ -114,6 +115,7 @@ class Meter:
         self._optimiser: Any = None
         self.is_adaptive = self._knows_size = False
         self.loss_scale: Callable[[], float] | None = None
+        self.complete: Callable[[Any], None] = lambda _: None
         self._is_divided, self._scale = is_divided, 1.0
         self._group_by_id: dict[int, Any] = {}
         self._passes = 1
@@ -180,12 +182,13 @@ class Meter:
             self._watch.remove()
             self._watch = None
 
-    def before_step(self) -> None:
-        """Take the gradient of all passes, which one replica has only now, and not scaled."""
+    def take_whole(self) -> None:
+        """Take the gradient of all passes, of which one replica has the mean only now."""
         is_alone = self._replicas.count == 1 and not self._is_divided
         if self._is_measured and is_alone and self._passes > 1:
             start = self._moments.now()
-            self._totals.append(self._squared([each.grad for each in self.parameters]))
+            gradients = [each.grad for each in self.parameters]
+            self._totals = [self._squared(gradients) / self._scale**2]
             self._spent.append((start, self._moments.now()))
 
     def end(self) -> Norms | None:
@@ -215,18 +218,18 @@ class Meter:
 
     def on_bucket(self, bucket: Any) -> Any:
         """Average a bucket of gradients over the replicas."""
+        self.complete(bucket)
         buffer = bucket.buffer()
-        passes = 1 if self._is_divided else self._passes
         is_measured = self._is_measured
         if is_measured:
             gradients = bucket.gradients() if self.is_adaptive else [buffer]
             sizes = self._sizes(bucket.parameters())
             start = self._moments.now()
-            self._locals.append(_squared(gradients, sizes) / (passes * self._scale) ** 2)
+            self._locals.append(_squared(gradients, sizes) / self._scale**2)
             self._spent.append((start, self._moments.now()))
         if bucket.is_last():
             self._ready = self._moments.now()
-        work = dist.all_reduce(buffer.div_(passes * self._replicas.count), async_op=True)
+        work = dist.all_reduce(buffer.div_(self._replicas.count), async_op=True)
 
         def averaged(future: Any) -> Any:
             self._done = self._moments.now()
@@ -284,7 +287,7 @@ class Meter:
 
     def _look_at(self, hook: Callable[[Sequence[Any]], None], *, passes: int) -> None:
         self._watched = passes
-        self._watch = register_multi_grad_hook(self.parameters, hook)
+        self._watch = GradientWatch(self.parameters, hook)
 
     def _read_scale(self) -> None:
         """Read the scale of losses; a gradient at another scale is not compared with."""

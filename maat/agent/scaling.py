@@ -20,21 +20,23 @@ class AdaptiveScaler:
         return self.inner.scale(outputs)
 
     def unscale_(self, optimiser: Any) -> None:
-        if self._optimiser.is_last_pass:
+        if self._optimiser.passes.is_last:
             self.inner.unscale_(optimiser)
 
     def step(self, optimiser: Any) -> Any:
         """Step, unless a gradient is not finite or the step has passes to come."""
-        if not self._optimiser.is_last_pass:
+        self._optimiser.note_step()
+        if not self._optimiser.passes.is_last:
             return None
         self._optimiser.is_unscaled = True
         try:
             return self.inner.step(optimiser)
         finally:
             self._optimiser.is_unscaled = False
+            self._optimiser.passes.is_skipped = not self._optimiser.has_stepped
 
     def update(self, new_scale: Any = None) -> None:
-        if self._optimiser.is_last_pass:
+        if self._optimiser.passes.is_last:
             self.inner.update(new_scale)
 
     def get_scale(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -10,18 +11,26 @@ from typing import Any, NoReturn
 import torch
 
 from maat.agent.checkpoint import Checkpoints
-from maat.agent.data import Shares, shared_loader
+from maat.agent.data import Shares, pass_sizes, shared_loader
 from maat.agent.ledger import Ledger
 from maat.agent.noise import Meter
 from maat.agent.optimiser import AdaptiveOptimiser
 from maat.agent.replicas import Replicas
 from maat.agent.scaling import AdaptiveScaler
+from maat.agent.script import ScriptError
+from maat.agent.split import Split
 from maat.agent.steps import Inbox, Parts, Steps
 from maat.agent.words import say
 
 
 class Training(Steps):
-    """The steps of one replica, in the script's own loop."""
+    """The steps of one replica, in the script's own loop.
+
+    Attributes:
+        split: What keeps the passes of a step from the script.
+        has_begun: The script has begun to loop over the loader.
+        left_early: Why a loop that the script has left may have trained too little; else None.
+    """
 
     def __init__(
         self,
@@ -34,17 +43,35 @@ class Training(Steps):
     ) -> None:
         super().__init__(parts, Meter(replicas), replicas, ledger, inbox)
         self.model = model
-        self.optimiser = AdaptiveOptimiser(optimiser, self._before_step)
+        self.split = Split(model, optimiser, self._rate_factor, replicas=replicas.count)
+        self.optimiser: AdaptiveOptimiser = self.split.optimiser
+        self.left_early: ScriptError | None = None
+        self.has_begun = False
         self._meter.watch(model, optimiser)
+        self._meter.complete = self.split.gradients.complete
+        self.split.gradients.when_whole = self._meter.take_whole
         self._epochs: int | None = None
         self._is_repeated = False
         self._note()
 
     @property
+    def steps(self) -> int:
+        """Return how many steps the job has taken, with one that was just taken."""
+        self.split.passes.are_counted = True
+        return self.state.step + self._is_step_taken
+
+    @property
     def steps_in_epoch(self) -> int:
+        """Return how many steps an epoch has, if each sample counts as one."""
+        return -(-self.state.epoch_samples // self._plan.samples(self._replicas.count))
+
+    @property
+    def batches_in_epoch(self) -> int:
         """Return how often the loader gives a batch in an epoch, if each sample counts as one."""
         samples = self._plan.samples(self._replicas.count)
-        return -(-self.state.epoch_samples // samples) * self._plan.passes
+        whole, rest = divmod(self.state.epoch_samples, samples)
+        of_rest = len(pass_sizes(rest, self._plan, self._replicas.count)) if rest else 0
+        return whole * self._plan.passes + of_rest
 
     def scaler(self, scaler: Any) -> AdaptiveScaler:
         """Return a gradient scaler that knows of passes, and is saved with the job."""
@@ -60,6 +87,10 @@ class Training(Steps):
         while state.epoch < count:
             self._note()
             yield state.epoch
+            if self.left_early is not None:
+                raise self.left_early
+            if not state.epoch_is_over:
+                state.position.start_again()
             state.end_epoch()
             self._note()
             if self._replicas.is_first:
@@ -72,6 +103,14 @@ class Training(Steps):
     def batches(self) -> Iterator[Any]:
         """Yield this replica's batches until the epoch is over."""
         state = self.state
+        if self._epoch_is_over:
+            raise ScriptError(
+                "all batches of this epoch were given already: loop once over the loader in each "
+                "epoch of `for epoch in job.epochs(n)`, and over the script's own DataLoader for "
+                "all else."
+            )
+        self.has_begun = True
+        self.split.begin_loop()
         while not self._epoch_is_over:
             shares = Shares(
                 state.position,
@@ -124,38 +163,66 @@ class Training(Steps):
             )
 
     def _step(self, batches: Iterator[Any]) -> Iterator[Any]:
-        plan, state, optimiser = self._plan, self.state, self.optimiser
+        plan, state, split = self._plan, self.state, self.split
         samples = plan.samples(self._replicas.count)
-        is_whole = state.position.size - state.position.at >= samples
-        self._meter.begin(plan, is_due=is_whole and state.step % self._every == 0)
-        self._is_repeated = optimiser.has_stepped = False
+        taken = min(samples, state.position.size - state.position.at)
+        self._meter.begin(plan, is_due=taken == samples and state.step % self._every == 0)
+        self._is_repeated = self.optimiser.has_stepped = False
+        sizes = pass_sizes(taken, plan, self._replicas.count)
+        split.begin_step(sizes, due=self._steps_worth(taken))
         try:
-            for index in range(plan.passes):
-                optimiser.is_first_pass = index == 0
-                optimiser.is_last_pass = index == plan.accumulation
-                is_apart = self._replicas.count > 1 and not optimiser.is_last_pass
+            for index in range(len(sizes)):
+                batch = next(batches)
+                is_apart = self._replicas.count > 1 and index < len(sizes) - 1
                 with self.model.no_sync() if is_apart else nullcontext():
-                    yield next(batches)
+                    split.begin_pass(index)
+                    yield batch
                 self._meter.end_pass()
                 if self._is_repeated:
                     self._meter.drop()
-                    optimiser.inner.zero_grad()
+                    split.drop_step()
                     return
+                split.end_pass()
+        except GeneratorExit:
+            self._leave_early(samples)
+            raise
         finally:
             self._meter.end_pass()
-            optimiser.is_first_pass = optimiser.is_last_pass = True
-        self._unmeasured += state.advance(samples, self._initial)
+            split.leave()
+        self._end_step(samples)
+
+    def _end_step(self, samples: int) -> None:
+        self._unmeasured += self.state.advance(samples, self._initial)
         self._learn_noise()
         self._note()
 
-    def _before_step(self) -> float:
-        """Make the gradient that of a mean over all passes; return the learning rate's factor."""
-        if self._replicas.count == 1 and self._plan.passes > 1:
-            for parameter in self._meter.parameters:
-                if parameter.grad is not None:
-                    parameter.grad.div_(self._plan.passes)
-        self._meter.before_step()
-        return self._rate_factor()
+    @property
+    def _is_step_taken(self) -> bool:
+        """Return whether the script is still at the last batch of a step that it has taken."""
+        passes = self.split.passes
+        return passes.is_under_way and passes.is_last and passes.has_stepped
+
+    def _leave_early(self, samples: int) -> None:
+        """Note that the script has left the loop at a batch; with several passes, it may not."""
+        passes = self.split.passes
+        is_counted, is_taken = passes.are_counted, self._is_step_taken
+        if passes.are_several and not (is_taken and is_counted):
+            self.left_early = passes.error(
+                "the loop over the loader ends before the epoch does: a number of batches counts "
+                "passes. End it after an optimiser.step(), by job.steps: the steps taken so far."
+            )
+        elif is_taken:
+            self._end_step(samples)
+
+    def _steps_worth(self, taken: int) -> int:
+        """Return how many steps at the initial batch size the next one is worth, in whole ones."""
+        state, initial = self.state, self._initial
+        gained = state.worth(taken, initial, in_epoch=state.in_epoch)
+        before, after = (
+            math.ceil(samples / initial - 1e-9)
+            for samples in (state.in_epoch, state.in_epoch + gained)
+        )
+        return after - before
 
     def _has_new_plan(self) -> bool:
         """Agree with the other replicas on what is to be done; stop if that is it."""
