@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Any, cast
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from backend.reports.csv_form import csv_of
 from backend.reports.models import Report
@@ -41,6 +43,17 @@ def file_of(
     else:
         content = canonical(report)
     return ReportFile(f"{name_of(report)}.{form.value}", MEDIA_TYPES[form], content)
+
+
+def archive_of(report: ReportOut, *, paper: Paper = Paper.A4) -> ReportFile:
+    """Write a report in every form, in one ZIP archive: all of the same figures."""
+    packed = BytesIO()
+    with ZipFile(packed, "w", ZIP_DEFLATED) as archive:
+        for form in ReportForm:
+            archive.writestr(
+                ZipInfo(f"report.{form.value}"), file_of(report, form, paper=paper).content
+            )
+    return ReportFile(f"{name_of(report)}.zip", "application/zip", packed.getvalue())
 
 
 def file_of_kept(row: Report, form: ReportForm, paper: Paper) -> ReportFile:

@@ -15,7 +15,7 @@ from backend.clusters.repository import get_cluster
 from backend.idempotency import Answer, KeyHeader, Once, answer_prepared
 from backend.pagination import PageAsked
 from backend.periods import asked_period
-from backend.reports.forms import ReportFile, file_of, file_of_kept
+from backend.reports.forms import ReportFile, archive_of, file_of, file_of_kept
 from backend.reports.gathering import cluster_now
 from backend.reports.models import Report
 from backend.reports.service import (
@@ -54,6 +54,14 @@ FILES: dict[int | str, dict[str, Any]] = {
             for media in ("application/pdf", "text/csv", "application/json")
         },
         "description": "The report as a file.",
+    }
+}
+
+
+ARCHIVE: dict[int | str, dict[str, Any]] = {
+    200: {
+        "content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}},
+        "description": "`report.pdf`, `report.csv` and `report.json`.",
     }
 }
 
@@ -107,6 +115,28 @@ def read_report_as(
     given: dict[str, Any] = asked.given
     report = report_of(session, principal, cluster_id=cluster_id, **given)
     return _sent(file_of(report, form, paper=paper))
+
+
+@router.get(
+    "/clusters/{cluster_id}/report-files",
+    operation_id="getReportOfPeriodInAllForms",
+    response_class=Response,
+    responses=ARCHIVE,
+)
+def read_report_in_all_forms(
+    session: SessionDep,
+    principal: Reader,
+    cluster_id: str,
+    asked: Asked,
+    paper: AskedPaper = Paper.A4,
+) -> Response:
+    """The same as PDF, CSV and JSON at once, in a ZIP archive: all have the same figures.
+
+    Two requests for two forms have those of two moments, where the period is not over.
+    """
+    given: dict[str, Any] = asked.given
+    report = report_of(session, principal, cluster_id=cluster_id, **given)
+    return _sent(archive_of(report, paper=paper))
 
 
 @router.post(

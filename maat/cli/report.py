@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from zipfile import ZipFile
 
 import typer
 
@@ -76,7 +79,7 @@ def report(
         if keep:
             made, contents = _kept(maat, cluster_id, asked, files, paper)
         else:
-            made, contents = _made(maat, cluster_id, asked, files, paper)
+            made, contents = _made(maat, cluster_id, asked, files, paper, as_json=as_json)
     for form, content in contents.items():
         write_file(files[form], content)
     if as_json:
@@ -86,14 +89,23 @@ def report(
 
 
 def _made(
-    maat: Client, cluster_id: str, asked: dict[str, Any], files: dict[str, Path | None], paper: str
+    maat: Client,
+    cluster_id: str,
+    asked: dict[str, Any],
+    files: dict[str, Path | None],
+    paper: str,
+    *,
+    as_json: bool,
 ) -> tuple[Any, dict[str, bytes]]:
-    contents = {
-        form: maat.report_file(cluster_id, form, paper=paper, **asked)
-        for form, path in files.items()
-        if path is not None
-    }
-    return maat.report(cluster_id, **asked), contents
+    """Ask once, so that all that is printed and written has the same figures."""
+    forms = [form for form, path in files.items() if path is not None]
+    if not forms:
+        return maat.report(cluster_id, **asked), {}
+    if len(forms) == 1 and not as_json:
+        return None, {forms[0]: maat.report_file(cluster_id, forms[0], paper=paper, **asked)}
+    with ZipFile(BytesIO(maat.report_files(cluster_id, paper=paper, **asked))) as archive:
+        contents = {form: archive.read(f"report.{form}") for form in forms}
+        return json.loads(archive.read("report.json")), contents
 
 
 def _kept(

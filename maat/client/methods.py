@@ -195,6 +195,7 @@ class Methods:
     sweep_rows = _Method(calls.sweep, lambda sweep: sweep["rows"])
     report = _Method(calls.report)
     report_file = _Method(calls.report_file)
+    report_files = _Method(calls.report_files)
     make_report = _Method(calls.make_report)
     reports = _Method(calls.reports, _items)
     kept_report = _Method(calls.kept_report)

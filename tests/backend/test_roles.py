@@ -133,6 +133,7 @@ MAY = {
     "skipJobFairness": "---a-",
     "getReportOfPeriod": "vsmau",
     "getReportOfPeriodAs": "vsmau",
+    "getReportOfPeriodInAllForms": "vsmau",
     "listReports": "vsmau",
     "getReport": "vsmau",
     "getReportAs": "vsmau",

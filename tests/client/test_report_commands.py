@@ -13,6 +13,9 @@ from deliveries import fail_delivery
 from fastapi import FastAPI
 from typer.testing import CliRunner
 
+from backend.reports.csv_form import csv_of
+from backend.reports.pdf.document import pdf_of
+from maat.api.reports import Paper
 from maat.cli.app import app as commands
 from maat.client import ApiError, AsyncClient, Client
 from maat.scheduling.errors import ParameterError
@@ -62,6 +65,16 @@ def test_a_report_is_written_to_files_and_kept(run: Run, maat: Client, tmp_path:
     assert kept["id"] in run("reports")
     maat.delete_report(kept["id"])
     assert maat.reports() == []
+
+
+def test_one_command_writes_one_set_of_figures(run: Run, tmp_path: Path) -> None:
+    """The period is not over: two requests would have the figures of two moments."""
+    pdf, table = tmp_path / "week.pdf", tmp_path / "week.csv"
+    printed = run("report", "--week", "--pdf", str(pdf), "--csv", str(table), "--json")
+    document = json.loads(printed)
+    assert document["period"]["is_partial"]
+    assert table.read_bytes() == csv_of(document)
+    assert pdf.read_bytes() == pdf_of(document, paper=Paper.A4)
 
 
 def test_days_may_be_given_and_two_periods_may_not(run: Run) -> None:

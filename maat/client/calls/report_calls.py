@@ -164,6 +164,17 @@ def report_file(
     )
 
 
+def report_files(
+    cluster_id: str, *, paper: Paper | str | None = None, **asked: Unpack[ReportAsked]
+) -> Call[bytes]:
+    """The same in every form, of one set of figures: a ZIP archive.
+
+    It has report.pdf, report.csv and report.json.
+    """
+    query = period_fields({**asked, "paper": paper})
+    return Call("GET", path_of("clusters", cluster_id, "report-files"), query, headers=_ANY_FORM)
+
+
 def make_report(
     body: ReportBody | Fields, *, idempotency_key: str | None = None
 ) -> Call[KeptReportWithDocument]:
