@@ -76,6 +76,9 @@ def _items(text: str) -> Iterator[str]:
 
 def _split(text: str) -> Iterator[str]:
     """Yield what commas separate, but for commas in parentheses."""
+    if "(" not in text:
+        yield from text.split(",")
+        return
     depth = begun = 0
     for place, sign in enumerate(text):
         depth += (sign == "(") - (sign == ")" and depth > 0)

@@ -10,6 +10,7 @@ from math import prod
 from maat.scheduling.errors import ClusterError
 
 MOST_HOSTS = 20_000
+_ONE = re.compile(r"[^\[\],\s]+")
 _HOST = re.compile(r"(?:[^\[\],\s]|\[[^\[\]\s]{1,4000}\])+")
 _PART = re.compile(r"\[([^\[\]]*)\]|([^\[\]]+)")
 _RANGE = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
@@ -20,6 +21,8 @@ def host_names(text: str, *, field: str = "NODELIST", row: int | None = None) ->
 
     Raises ClusterError naming `field` and `row` if the text is no such list, or too long.
     """
+    if _ONE.fullmatch(text):
+        return [text]
     names: list[str] = []
     for host in _hosts(text, field, row):
         parts = [_choices(part, text, field, row) for part in _PART.finditer(host)]

@@ -51,8 +51,9 @@ def nodes_in(data: Mapping[str, Any]) -> list[NodeRecord]:
         for row, entry in enumerate(entries, start=1):
             for node in read(entry, row):
                 known = found.setdefault(node.name, node)
-                partitions = known.partitions | node.partitions
-                found[node.name] = replace(known, partitions=partitions)
+                if known is not node:
+                    partitions = known.partitions | node.partitions
+                    found[node.name] = replace(known, partitions=partitions)
         return list(found.values())
 
 
