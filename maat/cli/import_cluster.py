@@ -49,19 +49,19 @@ def import_cluster(
 
     Its jobs are simulated.
     """
-    found = read_cluster(
+    cluster = read_cluster(
         _text(file), gpu_types=pairs_of(gpu_type or [], field="gpu_type", example="titan=v100")
     )
-    lines = node_lines(found)
+    lines = node_lines(cluster)
     if dry_run:
-        show(_as_json(found), as_json, "\n".join(lines))
+        show(_as_json(cluster), as_json, "\n".join(lines))
         return
     body: dict[str, Any] = {
         "name": name or file.stem,
         "executor": ExecutorKind.SIMULATED.value,
         "nodes": [
             {"name": node.name, "gpu_type": node.gpu_type, "gpu_count": node.gpu_count}
-            for node in found.nodes
+            for node in cluster.nodes
         ],
     }
     given = {"policy": policy, "placer": placer, "jobs_per_gpu": jobs_per_gpu}
@@ -71,26 +71,26 @@ def import_cluster(
     show(made, as_json, "\n".join([*lines, created_lines(made)]))
 
 
-def node_lines(found: FoundCluster) -> list[str]:
+def node_lines(cluster: FoundCluster) -> list[str]:
     """Return the nodes by type, what their GPU types were called, and what was left out."""
     rows = [
         [kind, str(count), str(gpus), str(count * gpus)]
-        for (kind, gpus), count in found.groups.items()
+        for (kind, gpus), count in cluster.groups.items()
     ]
     lines = [
-        f"Read as {found.format}:",
+        f"Read as {cluster.format}:",
         table_of(("GPU type", "nodes", "GPUs per node", "GPUs"), rows),
-        *(f"{given} counts as {known}" for given, known in found.renamed.items()),
+        *(f"{given} counts as {known}" for given, known in cluster.renamed.items()),
     ]
-    out = [f"{node.name} ({node.out_of_service})" for node in found.nodes if node.out_of_service]
+    out = [f"{node.name} ({node.out_of_service})" for node in cluster.nodes if node.out_of_service]
     if out:
         lines.append(f"{len(out)} out of service there, and in service here: {_named(out)}")
-    asleep = [node.name for node in found.nodes if node.is_asleep]
+    asleep = [node.name for node in cluster.nodes if node.is_asleep]
     if asleep:
-        said = "asleep there to save power, and in service here"
-        lines.append(f"{len(asleep)} {said}: {_named(asleep)}")
-    lines += _left_out_lines(found)
-    if types := found.unknown_types:
+        words = "asleep there to save power, and in service here"
+        lines.append(f"{len(asleep)} {words}: {_named(asleep)}")
+    lines += _left_out_lines(cluster)
+    if types := cluster.unknown_types:
         name = types[0]
         like = f"say what each is like, such as --gpu-type {name}=a100, or {name}={own_name(name)}"
         lines.append(f"GPU types that are not known: {', '.join(types)}; {like}")
@@ -98,10 +98,10 @@ def node_lines(found: FoundCluster) -> list[str]:
     return lines
 
 
-def _left_out_lines(found: FoundCluster) -> list[str]:
+def _left_out_lines(cluster: FoundCluster) -> list[str]:
     """Return what was left out, by the reason for it: hundreds of nodes may have the same."""
     by_reason: dict[str, list[LeftOut]] = {}
-    for each in found.left_out:
+    for each in cluster.left_out:
         by_reason.setdefault(each.why, []).append(each)
     lines = []
     for why, nodes in list(by_reason.items())[:_MOST_REASONS]:
@@ -109,8 +109,8 @@ def _left_out_lines(found: FoundCluster) -> list[str]:
         if len(nodes) == 1:
             lines.append(f"left out, line {first.row}: {first.name} {why}")
         else:
-            said = f"{len(nodes)} nodes, of which each {why}: {named}"
-            lines.append(f"left out, from line {first.row}: {said}")
+            words = f"{len(nodes)} nodes, of which each {why}: {named}"
+            lines.append(f"left out, from line {first.row}: {words}")
     if more := len(by_reason) - _MOST_REASONS:
         lines += [f"left out for {more} more reasons; --json names all"] if more > 0 else []
     return lines
@@ -121,22 +121,22 @@ def _named(names: Sequence[str]) -> str:
     return ", ".join(names[:_MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-def _as_json(found: FoundCluster) -> dict[str, Any]:
+def _as_json(cluster: FoundCluster) -> dict[str, Any]:
     return {
-        "format": found.format,
+        "format": cluster.format,
         "groups": [
             {"gpu_type": kind, "gpus_per_node": gpus, "nodes": count}
-            for (kind, gpus), count in found.groups.items()
+            for (kind, gpus), count in cluster.groups.items()
         ],
         "nodes": [
             {"name": node.name, "gpu_type": node.gpu_type, "gpu_count": node.gpu_count}
-            for node in found.nodes
+            for node in cluster.nodes
         ],
-        "left_out": [{"row": e.row, "name": e.name, "why": e.why} for e in found.left_out],
-        "renamed": dict(found.renamed),
-        "out_of_service": {n.name: n.out_of_service for n in found.nodes if n.out_of_service},
-        "asleep": [node.name for node in found.nodes if node.is_asleep],
-        "unknown_types": list(found.unknown_types),
+        "left_out": [{"row": e.row, "name": e.name, "why": e.why} for e in cluster.left_out],
+        "renamed": dict(cluster.renamed),
+        "out_of_service": {n.name: n.out_of_service for n in cluster.nodes if n.out_of_service},
+        "asleep": [node.name for node in cluster.nodes if node.is_asleep],
+        "unknown_types": list(cluster.unknown_types),
     }
 
 

@@ -32,30 +32,30 @@ class Gres:
 
 def resources(text: str) -> list[Gres]:
     """Return what a list of GRES or TRES names, in its order. `(null)` and `N/A` name nothing."""
-    return [found for item in _items(text) if (found := _gres(item)) is not None]
+    return [each for item in _items(text) if (each := _gres(item)) is not None]
 
 
-def gpus_by_type(found: Iterable[Gres], *, without_count: int = 0) -> Mapping[str, int]:
+def gpus_by_type(listed: Iterable[Gres], *, without_count: int = 0) -> Mapping[str, int]:
     """Return how many GPUs there are of each type, "" for those without one; no zeros.
 
     `without_count`: what an item stands for that gives no count: in a request it asks for one.
     """
     counts: dict[str, int] = {}
-    for each in found:
+    for each in listed:
         if each.name == GPU:
             count = without_count if each.count is None else each.count
             counts[each.type] = counts.get(each.type, 0) + count
     return {gpu_type: count for gpu_type, count in counts.items() if count}
 
 
-def count_of(found: Iterable[Gres], name: str) -> int:
+def count_of(listed: Iterable[Gres], name: str) -> int:
     """Return how much there is of a resource, all types together."""
-    return sum(each.count or 0 for each in found if each.name == name)
+    return sum(each.count or 0 for each in listed if each.name == name)
 
 
-def indices(found: Gres) -> tuple[int, ...]:
+def indices(resource: Gres) -> tuple[int, ...]:
     """Return the indices of devices: `IDX:0-2,5`, or `1/4,0/4`: the shards used of each device."""
-    listed = list(_split(found.detail.removeprefix("IDX:")))
+    listed = list(_split(resource.detail.removeprefix("IDX:")))
     used = [_USED.fullmatch(each) for each in listed]
     if used and all(used):
         return tuple(place for place, each in enumerate(used) if each and int(each[1]))
@@ -102,5 +102,5 @@ def _gres(item: str) -> Gres | None:
 
 
 def _count(text: str) -> int | None:
-    found = _COUNT.fullmatch(text)
-    return None if found is None else int(found[1]) * _FACTORS[found[2].upper()]
+    match = _COUNT.fullmatch(text)
+    return None if match is None else int(match[1]) * _FACTORS[match[2].upper()]

@@ -35,11 +35,11 @@ def host_names(text: str, *, field: str = "NODELIST", row: int | None = None) ->
 def _hosts(text: str, field: str, row: int | None) -> Iterator[str]:
     place, text = 0, text.strip()
     while place < len(text):
-        found = _HOST.match(text, place)
-        if found is None or text[found.end() : found.end() + 1] not in ("", ","):
+        match = _HOST.match(text, place)
+        if match is None or text[match.end() : match.end() + 1] not in ("", ","):
             raise _wrong("is no list of nodes", text, field, row)
-        yield found[0]
-        place = found.end() + 1
+        yield match[0]
+        place = match.end() + 1
 
 
 def _choices(part: re.Match[str], text: str, field: str, row: int | None) -> list[str]:
@@ -48,14 +48,14 @@ def _choices(part: re.Match[str], text: str, field: str, row: int | None) -> lis
         return [part[2]]
     numbers: list[str] = []
     for each in part[1].split(","):
-        found = _RANGE.fullmatch(each)
-        first = int(found[1]) if found else 0
-        last = int(found[2] or found[1]) if found else -1
-        if found is None or last < first:
+        match = _RANGE.fullmatch(each)
+        first = int(match[1]) if match else 0
+        last = int(match[2] or match[1]) if match else -1
+        if match is None or last < first:
             raise _wrong("is no range of nodes", text, field, row)
         if len(numbers) + last - first >= MOST_HOSTS:
             raise _wrong("names too many nodes", text, field, row)
-        numbers.extend(f"{number:0{len(found[1])}d}" for number in range(first, last + 1))
+        numbers.extend(f"{number:0{len(match[1])}d}" for number in range(first, last + 1))
     return numbers
 
 

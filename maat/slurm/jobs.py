@@ -68,8 +68,8 @@ def _gpus_by_node(entry: Mapping[str, Any]) -> GpusByNode | None:
     details, nodes = entry.get("gres_detail") or (), _nodes(entry)
     if not nodes or len(details) != len(nodes):
         return None
-    found = {node: _devices(str(detail)) for node, detail in zip(nodes, details, strict=True)}
-    return found if all(found.values()) else None
+    gpus = {node: _devices(str(detail)) for node, detail in zip(nodes, details, strict=True)}
+    return gpus if all(gpus.values()) else None
 
 
 def _nodes(entry: Mapping[str, Any]) -> Sequence[str]:
@@ -92,11 +92,11 @@ def _devices(detail: str) -> tuple[int, ...]:
     for each in resources(detail):
         if each.name not in (GPU, SHARD) or each.count == 0:
             continue
-        found = indices(each)
-        is_short = each.name == GPU and each.count not in (None, len(found))
-        if not found or is_short:
+        named = indices(each)
+        is_short = each.name == GPU and each.count not in (None, len(named))
+        if not named or is_short:
             return ()
-        devices.update(found)
+        devices.update(named)
     return tuple(sorted(devices))
 
 

@@ -42,7 +42,7 @@ def is_of_sinfo(text: str) -> bool:
 def nodes_of_list(text: str) -> list[NodeRecord]:
     """Return the nodes of scontrol's text, or of slurm.conf. Raises ClusterError."""
     defaults: dict[str, str] = {}
-    found: dict[str, NodeRecord] = {}
+    nodes: dict[str, NodeRecord] = {}
     down: dict[str, NodeState] = {}
     for row, fields in _statements(text):
         if "nodename" not in fields:
@@ -52,10 +52,10 @@ def nodes_of_list(text: str) -> list[NodeRecord]:
             defaults |= {key: value for key, value in fields.items() if key != "nodename"}
         else:
             for node in _of_fields(defaults | fields, row):
-                found.setdefault(node.name, node)
-        if len(found) > MOST_HOSTS:
+                nodes.setdefault(node.name, node)
+        if len(nodes) > MOST_HOSTS:
             raise _wrong(f"has more than {MOST_HOSTS} nodes", fields.get("nodename", ""), row)
-    return [_with_state(node, down.get(node.name)) for node in found.values()]
+    return [_with_state(node, down.get(node.name, down.get("ALL"))) for node in nodes.values()]
 
 
 def _with_state(node: NodeRecord, state: NodeState | None) -> NodeRecord:
@@ -79,15 +79,15 @@ def _statements(text: str) -> Iterator[tuple[int, dict[str, str]]]:
     pattern = _FIELD if is_of_scontrol(text) else _CONF_FIELD
     begun, fields = 0, dict[str, str]()
     for row, line in _lines(text):
-        said: dict[str, str] = {}
+        line_fields: dict[str, str] = {}
         for key, value in pattern.findall(line):
-            said.setdefault(key.lower(), value.strip('"'))
-        if line[:1].isspace() and next(iter(said), "") not in _STATEMENTS:
-            fields = said | fields
+            line_fields.setdefault(key.lower(), value.strip('"'))
+        if line[:1].isspace() and next(iter(line_fields), "") not in _STATEMENTS:
+            fields = line_fields | fields
             continue
         if fields:
             yield begun, fields
-        begun, fields = row, said
+        begun, fields = row, line_fields
     if fields:
         yield begun, fields
 
@@ -117,17 +117,17 @@ def nodes_of_sinfo(text: str) -> list[NodeRecord]:
     if "GRES" not in header:
         raise _wrong("has no column GRES", " ".join(header), begun)
     names = next(name for name in _NAME_COLUMNS if name in header)
-    found: dict[str, NodeRecord] = {}
+    nodes: dict[str, NodeRecord] = {}
     for row, line in enumerate(text.splitlines(), start=1):
         if row <= begun or not line.strip():
             continue
         cells = dict(zip(header, _cells(line, header, row), strict=True))
         state = node_state(cells.get("STATE"))
         for name in host_names(cells[names], row=row):
-            found.setdefault(name, NodeRecord(row, name, cells["GRES"], state))
-        if len(found) > MOST_HOSTS:
+            nodes.setdefault(name, NodeRecord(row, name, cells["GRES"], state))
+        if len(nodes) > MOST_HOSTS:
             raise _wrong(f"has more than {MOST_HOSTS} nodes", line, row)
-    return list(found.values())
+    return list(nodes.values())
 
 
 def _header(text: str) -> tuple[int, list[str]] | None:

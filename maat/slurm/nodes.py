@@ -45,16 +45,16 @@ def nodes_in(data: Mapping[str, Any]) -> list[NodeRecord]:
     Raises UnreadableAnswer.
     """
     with reading():
-        found: dict[str, NodeRecord] = {}
+        nodes: dict[str, NodeRecord] = {}
         entries = data["sinfo"] if "sinfo" in data else data["nodes"]
         read = _of_group if "sinfo" in data else _of_node
         for row, entry in enumerate(entries, start=1):
             for node in read(entry, row):
-                known = found.setdefault(node.name, node)
+                known = nodes.setdefault(node.name, node)
                 if known is not node:
                     partitions = known.partitions | node.partitions
-                    found[node.name] = replace(known, partitions=partitions)
-        return list(found.values())
+                    nodes[node.name] = replace(known, partitions=partitions)
+        return list(nodes.values())
 
 
 def _is_slurms(entry: object) -> bool:

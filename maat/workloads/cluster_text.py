@@ -74,11 +74,11 @@ class FoundCluster:
     @property
     def groups(self) -> Mapping[tuple[str, int], int]:
         """How many nodes there are by GPU type and GPUs per node."""
-        found: dict[tuple[str, int], int] = {}
+        groups: dict[tuple[str, int], int] = {}
         for node in self.nodes:
             key = node.gpu_type, node.gpu_count
-            found[key] = found.get(key, 0) + 1
-        return found
+            groups[key] = groups.get(key, 0) + 1
+        return groups
 
     @property
     def unknown_types(self) -> tuple[str, ...]:
@@ -114,10 +114,10 @@ def read_cluster(text: str, *, gpu_types: Mapping[str, str] | None = None) -> Fo
     names = _Names(renamed(gpu_types or {}), {})
     if len(text) > MOST_CHARACTERS or "\0" in text:
         raise _wrong("is no text of nodes, or too long", value=text[:40])
-    kind, found = _recognised(text.removeprefix("\ufeff"), names)
+    kind, read = _recognised(text.removeprefix("\ufeff"), names)
     nodes: dict[str, FoundNode] = {}
     left_out: list[LeftOut] = []
-    for each in found:
+    for each in read:
         if isinstance(each, LeftOut):
             left_out.append(each)
         elif each.name in nodes:
@@ -143,9 +143,9 @@ def _recognised(text: str, names: _Names) -> tuple[str, Iterable[FoundNode | Lef
     return _of_yaml(text, names)
 
 
-def _of_records(found: Iterable[NodeRecord], names: _Names) -> Iterator[FoundNode | LeftOut]:
+def _of_records(records: Iterable[NodeRecord], names: _Names) -> Iterator[FoundNode | LeftOut]:
     """Yield what becomes of Slurm's nodes."""
-    for node in found:
+    for node in records:
         if node.state.is_future:
             yield LeftOut(node.row, node.name, "is planned for the future, and not there yet")
         else:
@@ -153,13 +153,13 @@ def _of_records(found: Iterable[NodeRecord], names: _Names) -> Iterator[FoundNod
 
 
 def _of_record(
-    node: NodeRecord, found: Sequence[Gres], names: _Names
+    node: NodeRecord, listed: Sequence[Gres], names: _Names
 ) -> Iterator[FoundNode | LeftOut]:
-    if any(GPU.startswith(each.name) and each.count is None for each in found):
+    if any(GPU.startswith(each.name) and each.count is None for each in listed):
         why = f"has GPUs without a count: {node.gres[:80]} is cut off, or lacks it"
         yield LeftOut(node.row, node.name, why)
         return
-    gpus = {name or _UNTYPED: count for name, count in gpus_by_type(found).items()}
+    gpus = {name or _UNTYPED: count for name, count in gpus_by_type(listed).items()}
     slices = {name: count for name, count in gpus.items() if names.is_slice(name)}
     whole = {name: count for name, count in gpus.items() if name not in slices}
     if slices:

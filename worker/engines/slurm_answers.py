@@ -84,8 +84,8 @@ def nodes_of(text: str, *, partition: str | None) -> list[SlurmNode]:
     """
     with _answered("Slurm"):
         records = nodes_in(answer_in(text))
-    found = [_node(each) for each in records if partition is None or partition in each.partitions]
-    return sorted((each for each in found if each), key=lambda each: each.node.name)
+    nodes = [_node(each) for each in records if partition is None or partition in each.partitions]
+    return sorted((each for each in nodes if each), key=lambda each: each.node.name)
 
 
 def jobs_of(text: str, *, folder: str) -> dict[str, SlurmJob]:
@@ -105,13 +105,13 @@ def jobs_of(text: str, *, folder: str) -> dict[str, SlurmJob]:
 
 
 def _by_attempt(components: Mapping[int, Sequence[JobRecord]]) -> dict[str, SlurmJob]:
-    found: dict[str, SlurmJob] = {}
+    jobs: dict[str, SlurmJob] = {}
     for job_id in sorted(components):
         job = _job(job_id, components[job_id])
-        before = found.get(job.attempt_id)
+        before = jobs.get(job.attempt_id)
         if before is None or before.phase is Phase.ENDED or job.phase is not Phase.ENDED:
-            found[job.attempt_id] = job
-    return found
+            jobs[job.attempt_id] = job
+    return jobs
 
 
 @contextmanager
@@ -126,8 +126,8 @@ def _answered(command: str) -> Iterator[None]:
 
 def _node(record: NodeRecord) -> SlurmNode | None:
     """Return a node; None if it has no GPU, or is not there yet."""
-    found = resources(record.gres)
-    gpus = gpus_by_type(found)
+    listed = resources(record.gres)
+    gpus = gpus_by_type(listed)
     if not gpus or record.state.is_future:
         return None
     reason = _why_out_of_service(record)
@@ -136,15 +136,15 @@ def _node(record: NodeRecord) -> SlurmNode | None:
     slurm_type, count = next(iter(gpus.items()))
     gpu_type = _NOT_IN_A_TYPE.sub("-", slurm_type.lower()).strip("-._") or _UNTYPED
     node = EngineNode(record.name, gpu_type, count, up=not reason, reason=reason)
-    return SlurmNode(node, slurm_type or None, count_of(found, SHARD) // count)
+    return SlurmNode(node, slurm_type or None, count_of(listed, SHARD) // count)
 
 
 def _why_out_of_service(record: NodeRecord) -> str:
     """Return why Slurm starts nothing there; nothing if it does, or wakes the node for it."""
     if record.state.serves:
         return ""
-    said = f"Slurm has it as {record.state}"
-    return f"{said}: {record.reason}" if record.reason else f"{said}."
+    words = f"Slurm has it as {record.state}"
+    return f"{words}: {record.reason}" if record.reason else f"{words}."
 
 
 def _job(job_id: int, records: Sequence[JobRecord]) -> SlurmJob:
@@ -179,10 +179,10 @@ def _phase(words: Sequence[str]) -> Phase:
 
 def _gpus(records: Iterable[JobRecord]) -> Gpus | None:
     """Return the indices by node of all components; None if Slurm does not name them all."""
-    found: dict[str, tuple[int, ...]] = {}
+    gpus: dict[str, tuple[int, ...]] = {}
     for record in records:
         if record.gpus_by_node is None:
             return None
         for node, devices in record.gpus_by_node.items():
-            found[node] = tuple(sorted({*found.get(node, ()), *devices}))
-    return found
+            gpus[node] = tuple(sorted({*gpus.get(node, ()), *devices}))
+    return gpus
