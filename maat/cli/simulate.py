@@ -251,9 +251,7 @@ def _print_notes(labels: Sequence[str], summaries: Sequence[dict[str, Any]]) -> 
         say(line)
     for label, summary in zip(labels, summaries, strict=True):
         unfinished = (
-            f"{name} did not finish. {why}"
-            for name, why in summary["unfinished_because"].items()
-            if not any(why in note for note in said)
+            f"{name} did not finish. {why}" for name, why in summary["unfinished_because"].items()
         )
         own = (note for note in summary["notes"] if note not in of_all and note not in said)
         for line in (*own, *unfinished):

@@ -106,6 +106,31 @@ def test_a_csv_shows_its_first_lines_before_its_columns_are_chosen(
     expect(report).to_contain_text("2 jobs of 2 rows")
 
 
+def test_what_a_file_leaves_open_is_asked_beside_the_field_of_the_answer(
+    asked: Server, inside: Any
+) -> None:
+    page: Page = inside.open(f"{asked.url}/simulate")
+    page.get_by_text("Import", exact=True).click()
+    page.locator("#simulate-import-format").click()
+    page.get_by_role("option", name="Any other CSV").click()
+    text = "job;submit;arrival;gpus;duration\n1;2026-03-02;2026-03-02;4;1.800\n"
+    file: Any = {"name": "jobs.csv", "mimeType": "text/csv", "buffer": text.encode()}
+    page.locator("#simulate-import-upload input[type=file]").set_input_files(file)
+    field = page.locator("#simulate-import-map-submit")
+    submitted = page.locator(".mantine-Select-root", has=field)
+    expect(submitted).to_contain_text("Perhaps submit or arrival")
+    field.click()
+    page.get_by_role("option", name="submit", exact=True).click()
+    report = page.locator("#simulate-import-report")
+    expect(report).to_contain_text("answer the question beside its field")
+    decimal = page.locator(".mantine-Select-root", has=page.locator("#simulate-import-decimal"))
+    expect(decimal).to_contain_text("whether a comma or a point stands before the decimals")
+    page.locator("#simulate-import-decimal").click()
+    page.get_by_role("option", name="comma: 1.234,5").click()
+    expect(report).to_contain_text("1 job of 1 row. 2 GPU-hours in all")
+    expect(decimal.locator(".mantine-Select-error")).to_have_count(0)
+
+
 @pytest.mark.long
 def test_pasted_nodes_are_shown_before_they_become_a_cluster(asked: Server, inside: Any) -> None:
     page: Page = inside.open(f"{asked.url}/admin?tab=clusters")

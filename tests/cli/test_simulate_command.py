@@ -276,3 +276,18 @@ def test_a_process_that_cannot_write_its_csv_says_one_line_and_exits_with_2(trac
 def test_help_and_version_need_nothing() -> None:
     assert "Simulate a workload" in maat("simulate", "--help").stdout
     assert maat_process("version").stdout.strip().count(".") == 2
+
+
+def test_a_job_that_does_not_finish_is_named_with_its_reason_below_the_table(
+    tmp_path: Path,
+) -> None:
+    trace = tmp_path / "trace.csv"
+    trace.write_text(
+        "name,time,application,num_replicas,batch_size,work_scale,adaptivity,gpu_types\n"
+        "bound,0,as-recorded,1,,600,rigid,t4\n"
+        "large,0,as-recorded,64,,600,rigid,\n"
+        "small,0,as-recorded,1,,600,rigid,v100\n"
+    )
+    said = maat("simulate", str(trace), "--cluster", "v100=1x4", "--policy", "fifo").stdout
+    assert "bound did not finish. Its GPU type t4 is not in this cluster." in said
+    assert "large did not finish. It needs more GPUs of one type" in said

@@ -109,7 +109,7 @@ def test_an_unsure_guess_is_a_question_with_its_choices(
         ("run time d", Unit.DAYS),
         ("duration", None),
         ("min_runtime", None),
-        ("gpus", None),
+        ("numGPUs", None),
     ],
 )
 def test_a_header_names_its_unit(name: str, unit: Unit | None) -> None:
@@ -210,6 +210,7 @@ def test_one_decimal_comma_says_what_points_are() -> None:
         "Mar 2, 2026 12:00 pm",
         "Mon Mar  2 12:00:00 2026",
         "2 March 2026 12:00:00",
+        "2026-03-02 13:00:00 Europe/Berlin",
     ],
 )
 def test_a_date_is_read_as_programs_write_it(text: str) -> None:

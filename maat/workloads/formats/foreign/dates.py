@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from enum import StrEnum
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-_ZONE = r"(?P<zone>Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?)"
+_ZONE = r"(?P<zone>Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?|[A-Z][A-Z_]+(?:/[A-Z_+-]+)+)"
 _CLOCK = (
     r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,](?P<fraction>\d{1,9}))?)?"
     r"(?:\s*(?P<half>[ap])\.?m\.?)?"
@@ -152,5 +152,10 @@ def _with_clock(match: re.Match[str], year: int, month: int, day: int) -> Writte
     zone = match["zone"]
     if zone is None:
         return WrittenDate(moment, has_zone=False)
-    named = UTC if zone.upper() in ("Z", "UTC", "GMT") else _offset_zone(zone)
-    return WrittenDate(moment.replace(tzinfo=named), has_zone=True)
+    named = _named_zone(zone)
+    return None if named is None else WrittenDate(moment.replace(tzinfo=named), has_zone=True)
+
+
+def _named_zone(text: str) -> tzinfo | None:
+    is_offset = text[0] in "+-"
+    return _offset_zone(text) if is_offset else zone_of(text)

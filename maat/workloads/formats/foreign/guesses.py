@@ -24,7 +24,8 @@ from maat.workloads.recorded import MOST_RECORDED_GPUS
 
 _SAMPLED_ROWS, _MOST_CHOICES = 500, 8
 _LENGTHS = ("duration", "start", "end")
-_MOST_SHARE_OF_OTHERS = 0.2  # of the cells of a column that may hold something else
+_MOST_SHARE_OF_OTHERS = 0.5  # of the cells of a column that may hold something else
+_ODD_SHARE = 0.2  # of the numbers of a column that are no likely count of GPUs
 _NOT_A_MOMENT = """
     wait waiting delay pending limit host node user by count num number reason exit code status
     state line args id latency priority rate
@@ -187,7 +188,8 @@ def _needed(
         if field not in mapping and field not in questions:
             yield _missing(field, cells, free)
     if not has_length and not set(_LENGTHS) & questions.keys():
-        yield _missing("duration", cells, free)
+        other = [mapping[field] for field in _LENGTHS if field in mapping]
+        yield _missing("duration", cells, [*free, *other])
 
 
 def _several(field: str, fits: Sequence[str]) -> TraceQuestion:
@@ -250,7 +252,7 @@ def _is_named(words: set[str], tier: str, but: str) -> bool:
 
 
 def _hold(values: Sequence[str], fits: Callable[[str], bool]) -> bool:
-    """Return whether nearly all cells that are not empty hold such values."""
+    """Return whether most cells that are not empty hold such values."""
     others = sum(not fits(text) for text in values)
     return others <= _MOST_SHARE_OF_OTHERS * len(values)
 
@@ -271,7 +273,7 @@ def _odd_count(values: Sequence[str]) -> str | None:
     """
     numbers = [(number_by(Decimal.POINT, text) or 0.0, text) for text in values]
     odd = [text for number, text in numbers if number > 8 and number % 2]
-    if odd and len(odd) > _MOST_SHARE_OF_OTHERS * len(values):
+    if odd and len(odd) > _ODD_SHARE * len(values):
         return odd[0]
     above = [(number, text) for number, text in numbers if number > 0]
     return above[0][1] if above and min(above)[0] >= 25 else None

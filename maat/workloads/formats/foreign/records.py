@@ -10,7 +10,7 @@ from pathlib import Path
 from maat.workloads.formats.foreign.numbers import is_unclear, plain_number
 from maat.workloads.formats.foreign.questions import ReadingOptions
 
-_ABSENT = {"", "none", "unknown", "n/a", "null", "nan", "invalid"}
+_ABSENT = {"", "none", "unknown", "n/a", "null", "nan", "nat", "na", "<na>", "\\n", "invalid"}
 _ELAPSED = re.compile(r"(?:(\d{1,6})-)?(\d{1,4}):(\d{2}):(\d{2}(?:\.\d+)?)")
 
 

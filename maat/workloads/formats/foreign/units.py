@@ -43,7 +43,9 @@ _WORDS: Mapping[str, Unit] = {
 }
 # Words that mean something else where they begin a name: min_runtime is the least, not in minutes.
 _ONLY_AT_THE_END = {"m", "min", "s", "h", "d", "us", "ms", "ns", "milli", "second"}
-_WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z\u00b5\u03bc]+|[A-Z]+|\d+|[^\W\d_]+")
+_WORD = re.compile(
+    r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z\u00b5\u03bc]+|[A-Z]+|\d+|[^\W\d_]+"
+)
 
 
 def words_of(name: str) -> tuple[str, ...]:
