@@ -14,3 +14,5 @@ DEMO_CLUSTER = ClusterBody(
     round_seconds=60.0,
     speed=30.0,
 )
+# What an hour of a GPU of each type costs, in about the ratio of what clouds ask for them.
+PRICES, CURRENCY = {"t4": "0.35", "rtx": "0.60", "a100": "2.90"}, "USD"

@@ -12,7 +12,8 @@ from backend.sweeps.service import prepare_sweep, store_sweep
 from maat.api.simulations import SimulationBody
 from maat.api.sweeps import SweepBody
 
-_CLUSTER = "t4=2x4,rtx=1x8,a100=1x8"
+# As many GPUs of each type as the largest job asks for: every policy can run every job.
+_CLUSTER = "t4=4x4,rtx=2x8,a100=2x8"
 _TRACE = {"kind": "generated", "family": "philly", "jobs": 30, "hours": 3.0, "seed": 1}
 
 COMPARISON = SimulationBody.model_validate(

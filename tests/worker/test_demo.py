@@ -9,12 +9,15 @@ import pytest
 from sqlmodel import col, func, select
 
 from backend.bootstrap_data import ensure_defaults
-from backend.clocktime import cluster_seconds, this_moment, wind_to
+from backend.clocktime import cluster_seconds, shown_day, this_moment, wind_to
 from backend.database import Database
 from backend.demo.arrivals import arrivals
 from backend.demo.cluster import DEMO_CLUSTER
-from backend.models import Cluster, Job, Round, Simulation, Sweep, Tenant
+from backend.demo.examples import COMPARISON
+from backend.models import Cluster, GpuPrice, Job, Round, Simulation, Sweep, Tenant
 from backend.settings import Settings
+from maat.scheduling.cluster import Cluster as Shape
+from maat.workloads.generators import generate
 from worker import demo
 from worker.app import create_app
 from worker.live.lease import leased
@@ -62,6 +65,27 @@ def lived(database: Database, beats: int) -> None:
 def external_ids(database: Database) -> list[str | None]:
     with database.session_scope(writes=False) as session:
         return list(session.exec(select(Job.external_id).order_by(col(Job.submitted_seconds))))
+
+
+def test_every_gpu_type_has_a_price_from_the_first_day_on(
+    database: Database, cluster_id: str
+) -> None:
+    with database.session_scope(writes=False) as session:
+        cluster = session.get_one(Cluster, cluster_id)
+        first_day = shown_day(cluster, 0.0)
+        prices = session.exec(select(GpuPrice).where(GpuPrice.cluster_id == cluster_id)).all()
+    assert {price.gpu_type for price in prices} == {"t4", "rtx", "a100"}
+    assert {price.valid_from for price in prices} == {first_day}
+
+
+def test_every_policy_of_the_example_can_run_every_job() -> None:
+    body = COMPARISON.model_dump()
+    [trace] = body["traces"]
+    jobs = generate(
+        trace["family"], jobs=trace["jobs"], hours=trace["hours"], seed=trace["seed"]
+    ).jobs
+    capacity = Shape.parse(body["cluster"]).capacity
+    assert max(job.gpu_count for job in jobs) <= min(capacity)
 
 
 def test_a_history_of_real_rounds_ends_at_the_clusters_present(
