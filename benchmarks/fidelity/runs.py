@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks.fidelity.published import RunFigures
 from maat.scheduling.belief import MemoisingFitter
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.fitting import ACROSS_OVER_WITHIN
+from maat.scheduling.fitting import ACROSS_OVER_WITHIN, FitSearch
 from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
 from maat.simulation.fidelity import GpuTimeRule, fidelity
@@ -62,15 +62,16 @@ CHANGES: Mapping[str, Mapping[str, Any]] = {
     "GPU-hours by whole rounds": {"gpu_time": GpuTimeRule.WHOLE_ROUNDS},
     "moves of young jobs free": {"policy_parameters": {"sia": {"young_move_freely": True}}},
     "several nodes believed 1.1 of one until tried": {"across_over_within": ACROSS_OVER_WITHIN},
+    "fits that end early, as published": {"fit_search": FitSearch.PUBLISHED},
 }
 ONE_TYPE_TRACE, ONE_TYPE_CLUSTER = "philly-1", "t4=16x4"
 QUICK_TRACE, QUICK_SEEDS = "philly-1", 3
 
 
 @cache
-def _fitter(across_over_within: float) -> MemoisingFitter:
+def _fitter(across_over_within: float, search: FitSearch) -> MemoisingFitter:
     """Return the fitter of this process: other seeds report the same samples again."""
-    return MemoisingFitter(across_over_within=across_over_within)
+    return MemoisingFitter(across_over_within=across_over_within, search=search)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,9 @@ def play(run: Run, data: Path) -> Outcome:
         conditions=Conditions(fidelity=rules),
         seed=run.seed,
     )
-    return outcome_of(simulate(scenario, fitter=_fitter(rules.across_over_within)))
+    return outcome_of(
+        simulate(scenario, fitter=_fitter(rules.across_over_within, rules.fit_search))
+    )
 
 
 def outcome_of(result: SimulationResult) -> Outcome:

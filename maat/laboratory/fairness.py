@@ -17,7 +17,6 @@ from maat.models.truth import Shape
 from maat.scheduling.arrays import FloatArray
 from maat.scheduling.belief import Belief, TypeBelief
 from maat.scheduling.configuration import Configuration, sia_configurations
-from maat.scheduling.fitting import fit_throughput
 from maat.scheduling.goodput import BatchLimits, best_plans
 from maat.scheduling.isolation import (
     fair_shares,
@@ -289,10 +288,7 @@ class IsolatedRuns:
             )
             self._known[job.spec.model, kind] = TypeBelief(
                 samples,
-                fit_throughput(
-                    samples,
-                    across_over_within=self._scenario.conditions.fidelity.across_over_within,
-                ),
+                self._scenario.conditions.fidelity.fitter()(samples),
             )
         return self._known[job.spec.model, kind]
 

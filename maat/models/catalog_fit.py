@@ -13,7 +13,8 @@ import numpy as np
 from maat.models.measurements import EpochTable, StepTable
 from maat.scheduling.arrays import BoolArray, FloatArray
 from maat.scheduling.efficiency import efficiency, noise_scale
-from maat.scheduling.fitting import ACROSS_OVER_WITHIN, LOWER
+from maat.scheduling.fitting import ACROSS_OVER_WITHIN
+from maat.scheduling.fitting.loss import LOWER
 from maat.scheduling.one_thread import one_blas_thread
 from maat.scheduling.throughput import ThroughputParameters, pass_seconds, step_seconds
 

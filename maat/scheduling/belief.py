@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Protocol
 
 import numpy as np
 
 from maat.scheduling.arrays import FloatArray
 from maat.scheduling.efficiency import noise_scale
-from maat.scheduling.fitting import Sample, fit_throughput
+from maat.scheduling.fitting import FitSearch, Sample, fit_throughput
 
 SampleKey = tuple[int, int, int]
 
@@ -32,17 +32,17 @@ class MemoisingFitter:
     Jobs of one model often report the same step times.
     """
 
-    def __init__(self, *, across_over_within: float = 0.0) -> None:
-        """Create a fitter; `across_over_within` is as in fit_throughput."""
+    def __init__(
+        self, *, across_over_within: float = 0.0, search: FitSearch = FitSearch.MINIMUM
+    ) -> None:
+        """Create a fitter; the arguments are those of fit_throughput."""
         self._known: dict[tuple[Sample, ...], FloatArray] = {}
-        self._across_over_within = across_over_within
+        self._fit = partial(fit_throughput, across_over_within=across_over_within, search=search)
 
     def __call__(self, samples: tuple[Sample, ...], /) -> FloatArray:
         found = self._known.get(samples)
         if found is None:
-            found = self._known[samples] = fit_throughput(
-                samples, across_over_within=self._across_over_within
-            )
+            found = self._known[samples] = self._fit(samples)
             found.setflags(write=False)
         return found
 

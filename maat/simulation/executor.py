@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence, Set
 from typing import Any
 
 from maat.models.truth import Truth
-from maat.scheduling.belief import Fitter, MemoisingFitter, TypeBelief
+from maat.scheduling.belief import Fitter, TypeBelief
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import MaatError
 from maat.scheduling.events import Event, EventKind
@@ -52,11 +52,7 @@ class SimulatedExecutor:
         self._slowdowns = tuple(slowdowns)
         self._clock = clock
         self._fidelity = fidelity
-        self._fitter = (
-            MemoisingFitter(across_over_within=fidelity.across_over_within)
-            if fitter is None
-            else fitter
-        )
+        self._fitter = fidelity.fitter() if fitter is None else fitter
         self._gpu_node: list[int] = cluster.gpu_node.tolist()
         self._now = self._look = clock.now()
         self._to_come: list[tuple[float, int, SimulatedJob]] = []

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from maat.scheduling.belief import MemoisingFitter
 from maat.scheduling.errors import UnknownNameError
-from maat.scheduling.fitting import ACROSS_OVER_WITHIN
+from maat.scheduling.fitting import ACROSS_OVER_WITHIN, FitSearch
 from maat.simulation.variability import ARTIFACT_VARIABILITY, PAPER_VARIABILITY, VariabilityRules
 from maat.vocabulary import ProfilingMode
 
@@ -35,7 +36,8 @@ class Fidelity:
     in the cluster's order; step times were measured by order. `steps_from_epoch_end`: a policy that
     knows the remaining steps of a job knows those after the present epoch, at least 1; else all of
     them. `across_over_within`: the believed loss across nodes of a job that never ran on several,
-    over its loss within one node (Pollux section 4.1: 0). `young_move_freely`: a lone job, the
+    over its loss within one node (Pollux section 4.1: 0). `fit_search`: how fits look for the
+    minimum of their loss; the published code ends before it. `young_move_freely`: a lone job, the
     yardstick of rho, pays for no move while it is younger than one restart (Sia eq. 3: it pays).
     """
 
@@ -76,6 +78,7 @@ class Fidelity:
     fullest_node_first: bool = False
     steps_from_epoch_end: bool = False
     across_over_within: float = 0.0
+    fit_search: FitSearch = FitSearch.MINIMUM
     young_move_freely: bool = False
 
     def as_known_to(self, policy: str) -> Fidelity:
@@ -88,6 +91,10 @@ class Fidelity:
         if known.profiling is ProfilingMode.REQUESTED:
             return replace(known, plan_within_trace_batch=False)
         return known
+
+    def fitter(self) -> MemoisingFitter:
+        """Return a fitter that follows these rules."""
+        return MemoisingFitter(across_over_within=self.across_over_within, search=self.fit_search)
 
     def revealing(self, mode: ProfilingMode) -> Fidelity:
         """Return the fidelity with this profiling for every policy."""
@@ -110,6 +117,7 @@ FIDELITIES: Mapping[str, Fidelity] = {
         project_by_constant=True,
         plan_within_trace_batch=True,
         across_over_within=ACROSS_OVER_WITHIN,
+        fit_search=FitSearch.PUBLISHED,
         young_move_freely=True,
         policy_parameters={
             "sia": {
@@ -145,6 +153,7 @@ FIDELITIES: Mapping[str, Fidelity] = {
         largest_per_gpu={("yolov3", "t4"): 8},
         rigid_models=frozenset({"ncf"}),
         across_over_within=ACROSS_OVER_WITHIN,
+        fit_search=FitSearch.PUBLISHED,
         calibrated=False,
         fullest_node_first=True,
         steps_from_epoch_end=True,

@@ -6,6 +6,7 @@ The published simulator's fits, the analytic gradient, and the priors for what w
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -16,13 +17,13 @@ from hypothesis import strategies as st
 from maat.scheduling.arrays import FloatArray
 from maat.scheduling.fitting import (
     ACROSS_OVER_WITHIN,
-    LOWER,
-    UPPER,
-    FitLoss,
+    FitSearch,
     Sample,
+    SampleError,
     fit_throughput,
     weight_of_mean,
 )
+from maat.scheduling.fitting.loss import LOWER, UPPER, FitLoss
 from maat.scheduling.throughput import NEGLIGIBLE_SECONDS, step_seconds, sync_seconds
 
 ANCHORS = json.loads(
@@ -42,7 +43,7 @@ def test_a_fit_predicts_the_step_times_of_the_published_simulators_fit(
     anchor: tuple[str, str, list[list[float]], list[float]],
 ) -> None:
     samples = [Sample(int(n), int(k), int(m), step, sync) for n, k, m, step, sync in anchor[2]]
-    ours, theirs = fit_throughput(samples), np.array(anchor[3])
+    ours, theirs = fit_throughput(samples, search=FitSearch.PUBLISHED), np.array(anchor[3])
     assert predicted(ours, samples) == pytest.approx(predicted(theirs, samples), rel=0.01)
 
 
@@ -72,9 +73,10 @@ def test_a_fit_ends_where_the_published_simulators_ends(
     # The search ends early, so its path decides the result, and a few per mille decide the batch
     # size of a job.
     samples = [Sample(int(n), int(k), int(m), step, sync) for n, k, m, step, sync in anchor[2]]
-    assert fit_throughput(samples, across_over_within=ACROSS_OVER_WITHIN) == pytest.approx(
-        np.array(anchor[3]), rel=1e-5, abs=1e-12
+    ours = fit_throughput(
+        samples, across_over_within=ACROSS_OVER_WITHIN, search=FitSearch.PUBLISHED
     )
+    assert ours == pytest.approx(np.array(anchor[3]), rel=1e-5, abs=1e-12)
 
 
 interior = st.tuples(*[st.floats(1e-3, 1.0)] * 6, st.floats(1.05, 9.0)).map(np.array)
@@ -98,9 +100,9 @@ def test_the_analytic_gradient_is_that_of_the_loss(
 
 
 @settings(max_examples=30)
-@given(samples=sample_lists)
-def test_a_fit_is_within_its_bounds_and_no_worse_than_its_start(samples: list[Sample]) -> None:
-    found = fit_throughput(samples)
+@given(samples=sample_lists, search=st.sampled_from(FitSearch))
+def test_a_fit_is_within_its_bounds(samples: list[Sample], search: FitSearch) -> None:
+    found = fit_throughput(samples, search=search)
     assert (found >= LOWER * (1 - 1e-9)).all()
     assert (found <= UPPER * (1 + 1e-9)).all()
     assert np.isfinite(predicted(found, samples)).all()
@@ -132,8 +134,37 @@ def test_the_passes_of_one_gpu_are_recovered_from_its_step_times() -> None:
 
 
 def test_no_samples_are_refused() -> None:
-    with pytest.raises(ValueError, match="at least one sample"):
+    with pytest.raises(SampleError, match="at least one sample"):
         fit_throughput([])
+
+
+possible = Sample(1, 2, 32, 0.2, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "says"),
+    [
+        ("step_seconds", math.nan, "Measure the step again"),
+        ("step_seconds", 0.0, "Measure the step again"),
+        ("step_seconds", -1.0, "Measure the step again"),
+        ("step_seconds", math.inf, "Measure the step again"),
+        ("sync_seconds", math.nan, "Give 0"),
+        ("sync_seconds", -0.1, "Give 0"),
+        ("sync_seconds", 0.3, "more than the whole step takes (0.2 s)"),
+        ("replica_count", 0, "no count"),
+        ("node_count", 0, "no count"),
+        ("per_gpu_batch_size", 0, "no count"),
+        ("weight", 0.0, "Give 1"),
+        ("weight", math.nan, "Give 1"),
+    ],
+)
+def test_a_sample_that_cannot_have_been_measured_is_refused_by_its_field(
+    field: str, value: float, says: str
+) -> None:
+    with pytest.raises(SampleError) as refused:
+        fit_throughput([possible, possible._replace(**{field: value})])
+    assert (refused.value.field, refused.value.row) == (field, 2)
+    assert says in str(refused.value)
 
 
 def test_a_mean_of_few_or_scattered_steps_counts_less() -> None:

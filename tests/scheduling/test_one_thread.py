@@ -38,19 +38,20 @@ FIT = """
 import json
 from threadpoolctl import threadpool_info
 from maat.scheduling import fitting
+from maat.scheduling.fitting import published
 
 def threads():
     return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
 
 within = []
-class Watched(fitting.FitLoss):
+class Watched(published.FitLoss):
     def __call__(self, x):
         within.append(threads())
         return super().__call__(x)
 
 import scipy.optimize
 before = threads()
-fitting.FitLoss = Watched
+published.FitLoss = Watched
 FAILING
 samples = [
     fitting.Sample(1, 1, 8, 0.2, 0.0),
@@ -58,7 +59,7 @@ samples = [
     fitting.Sample(1, 2, 16, 0.4, 0.1),
 ]
 try:
-    fitting.fit_throughput(samples)
+    fitting.fit_throughput(samples, search=fitting.FitSearch.PUBLISHED)
 except ZeroDivisionError:
     pass
 print(json.dumps([before, within, threads()]))

@@ -11,7 +11,7 @@ from backend.models import AttemptRow, GradientSample, JobFit, StepSample
 from maat.scheduling.arrays import FloatArray
 from maat.scheduling.belief import Belief, GradientStatistics, TypeBelief
 from maat.scheduling.efficiency import noise_scale
-from maat.scheduling.fitting import Sample, fit_throughput
+from maat.scheduling.fitting import Sample, fit_throughput, is_possible
 from maat.scheduling.goodput import BatchLimits, BatchPlan, best_plans, plan_for_batch
 from maat.scheduling.job import Allocation, JobSpec
 from maat.scheduling.throughput import step_seconds
@@ -21,7 +21,10 @@ from maat.vocabulary import AttemptKind
 def believed_samples(rows: Sequence[StepSample]) -> Mapping[str, tuple[Sample, ...]]:
     """Return what models are fitted to, by GPU type: one sample per configuration."""
     ordered = sorted(rows, key=lambda row: row.gpu_type)
-    return {kind: _merged(found) for kind, found in groupby(ordered, lambda row: row.gpu_type)}
+    merged = {
+        kind: _merged(of_kind) for kind, of_kind in groupby(ordered, lambda row: row.gpu_type)
+    }
+    return {kind: samples for kind, samples in merged.items() if samples}
 
 
 def fit_again(
@@ -139,5 +142,7 @@ def _merged(rows: Iterable[StepSample]) -> tuple[Sample, ...]:
         key = (row.node_count, row.replica_count, row.per_gpu_batch_size)
         sync, passes = row.believed_sync, row.accumulation_steps + 1
         alone = max(row.believed_step - sync, 1e-9) / passes
-        found.setdefault(key, Sample(*key, alone + sync, sync, row.believed_weight))
+        sample = Sample(*key, alone + sync, sync, row.believed_weight)
+        if is_possible(sample):
+            found.setdefault(key, sample)
     return tuple(found.values())
