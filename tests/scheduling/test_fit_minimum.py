@@ -16,7 +16,7 @@ from scipy.optimize import minimize
 from maat.scheduling.arrays import FloatArray
 from maat.scheduling.fitting import Sample, fit_throughput
 from maat.scheduling.fitting.loss import FitLoss, priors
-from maat.scheduling.fitting.minimum import Problem
+from maat.scheduling.fitting.quadratic import Problem
 from maat.scheduling.throughput import step_seconds
 
 SCATTERS = [0.0, 0.01, 0.03, 0.1]
