@@ -13,6 +13,7 @@ from pathlib import Path
 
 from benchmarks.fidelity.page import page
 from benchmarks.fidelity.runs import QUICK_TRACE, play_all, wanted
+from benchmarks.fidelity.searches import section
 
 OUTPUT = Path(__file__).parents[2] / "docs" / "fidelity.md"
 
@@ -50,7 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.quick:
         print(text)
     else:
-        options.output.write_text(text, encoding="utf-8")
+        searches = section(Path(data, "sia-artifact"), processes=options.processes)
+        options.output.write_text(f"{text}\n{searches}\n", encoding="utf-8")
     return 0
 
 

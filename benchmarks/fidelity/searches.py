@@ -54,7 +54,7 @@ class Row:
 
 
 def section(data: Path, *, processes: int) -> str:
-    """Return the Markdown of the section; simulates 18 runs."""
+    """Return the Markdown of the section. Simulates each trace under both searches."""
     runs = list(product((*TRACES, *GENERATED), FitSearch))
     with ProcessPoolExecutor(processes) as pool:
         rows = dict(zip(runs, pool.map(_play, runs, [data] * len(runs)), strict=True))
