@@ -39,6 +39,8 @@ def gpus(row: str) -> tuple[int, str | None] | str:
         ("|||4|gres:gpu:a100:2", (8, "a100")),
         ("|||4|gpu", (4, None)),
         ("|||3|7696487:2", (6, None)),
+        ("gres/gpu=8,node=4|||4|gpu:a100:2", (8, "a100")),
+        ("gres/gpu=8|gres/gpu:a100=4,gres/gpu:v100=4||4|", (8, None)),
         ("cpu=4,mem=8G,node=4|||4|gpu:2", (8, None)),  # the site counts no GPUs in TRES
     ],
 )

@@ -189,9 +189,21 @@ def _gpus(cells: Cells) -> tuple[str | None, int]:
         found = resources(cells[column])
         counts = gpus_by_type(found, without_count=1)
         if counts:
-            return _of_one_type(counts, "TRES" in column, cells, column)
+            gpu_type, count = _of_one_type(counts, "TRES" in column, cells, column)
+            return gpu_type or _only_type(cells, columns), count
     where = next(iter(columns), next(name for name in _GPUS if name in cells))
     return None, gpus(0, where, cells[where])
+
+
+def _only_type(cells: Cells, columns: Sequence[str]) -> str | None:
+    """Return the type that the columns name, if one: a site may count GPUs without their types."""
+    types = {
+        name
+        for column in columns
+        for name in gpus_by_type(resources(cells[column]), without_count=1)
+        if name
+    }
+    return types.pop() if len(types) == 1 else None
 
 
 def _of_one_type(
