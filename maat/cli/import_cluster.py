@@ -11,7 +11,7 @@ import typer
 from maat.cli.clusters import JobsPerGpu, PlacerOption, created_lines
 from maat.cli.import_trace import pairs_of
 from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, show, table_of
-from maat.models.gpu_types import GPU_TYPES, own_name
+from maat.models.gpu_types import GPU_TYPES
 from maat.scheduling.errors import ClusterError
 from maat.vocabulary import ExecutorKind
 from maat.workloads.cluster_text import (
@@ -91,8 +91,7 @@ def node_lines(cluster: FoundCluster) -> list[str]:
         lines.append(f"{len(asleep)} {words}: {_named(asleep)}")
     lines += _left_out_lines(cluster)
     if types := cluster.unknown_types:
-        name = types[0]
-        like = f"say what each is like, such as --gpu-type {name}=a100, or {name}={own_name(name)}"
+        like = f"say what each is like, such as --gpu-type {types[0]}=a100"
         lines.append(f"GPU types that are not known: {', '.join(types)}; {like}")
         lines.append(f"known are {', '.join(GPU_TYPES)}")
     return lines

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from maat.models.gpu_types import GPU_TYPES, is_slice, known_gpu_type, own_name, renamed
+from maat.models.gpu_types import GPU_TYPES, is_slice, known_gpu_type, renamed
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ClusterError
 from maat.slurm.answers import UnreadableAnswer, answer_in
@@ -293,10 +293,7 @@ def _no_node(text: str, left_out: Sequence[LeftOut]) -> ClusterError:
         problem = f"of node {first.name[:80]} has no type"
     elif len(types) > 1:
         problem = f"are {len(types)} that are not known: {', '.join(types)}"
-    like = (
-        f"Say what {'it is' if len(types) == 1 else 'each is'} like, such as {types[0]}=a100, or "
-        f"that it keeps its own name: {types[0]}={own_name(types[0])}."
-    )
+    like = f"Say what {'it is' if len(types) == 1 else 'each is'} like, such as {types[0]}=a100."
     return _wrong(
         problem,
         field="gpu_type",

@@ -87,6 +87,8 @@ def test_nodes_that_sleep_are_taken_and_types_that_are_not_known_are_named(
     assert (found["asleep"], found["out_of_service"]) == (["n1"], {})
     assert (found["unknown_types"], found["gpu_count"]) == (["titan", "mi250"], 4)
     assert [each["name"] for each in found["left_out"]] == ["n2", "n3"]
+    named = client.post(CLUSTER, json={"text": text, "gpu_types": {"titan": "t4"}}).json()
+    assert (named["unknown_types"], named["gpu_count"]) == (["mi250"], 6)
 
 
 @pytest.mark.parametrize(
