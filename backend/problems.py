@@ -172,7 +172,7 @@ class NotFound(Problem):
     """There is nothing at this address that you may see."""
 
     remedy = "Check the id or name; lists show what exists."
-    slug, title, status = "not-found", "There is nothing at this address", 404
+    slug, title, status = "not-found", "Not found", 404
 
 
 class MethodNotAllowed(Problem):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from backend.near_fields import meant_field
 from backend.problems import FieldError
 
 _COMMAND = "run"
@@ -15,7 +16,8 @@ _PARAMETERS = ("query", "path", "header", "cookie")
 _PLACES = ("body", *_PARAMETERS)
 
 
-def field_error(found: Mapping[str, Any]) -> FieldError:
+def field_error(found: Mapping[str, Any], schema: object = None) -> FieldError:
+    """Return pydantic's error as a field error. `schema`: of the body, if it is known."""
     location = [str(part) for part in found["loc"]]
     parts = location[1:] if location and location[0] in _PLACES else location
     if parts and parts[-1] == _NAME:
@@ -26,6 +28,9 @@ def field_error(found: Mapping[str, Any]) -> FieldError:
     hidden = found["type"] == "missing" or _may_hold_secrets(parts, found)
     value = None if hidden else found.get("input")
     message, remedy = _own_words(found) or (_message(found), _remedy(found))
+    meant = meant_field(schema, parts) if parts and found["type"] == "extra_forbidden" else None
+    if meant is not None:
+        remedy = f"Did you mean {meant}? Else leave it out: this field does not exist here."
     return FieldError(pointer, found["type"], f"{message}.", remedy, value)
 
 

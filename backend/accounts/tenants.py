@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, func, select
@@ -29,8 +30,16 @@ def find_tenant(session: Session, principal: Principal, named: str) -> Tenant:
         select(Tenant).where((col(Tenant.id) == named) | (col(Tenant.name) == named))
     ).first()
     if found is None or not principal.may_see(found.id):
-        raise NotFound(f"There is no tenant {named!r}.")
+        raise NotFound(f"There is no tenant {named!r}.{_meant(session, principal, named)}")
     return found
+
+
+def _meant(session: Session, principal: Principal, named: str) -> str:
+    """Name the tenant of the nearest name, of those that the principal may see."""
+    if not principal.sees_all_tenants:
+        return ""
+    near = get_close_matches(named, session.exec(select(Tenant.name)).all(), n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def create_tenant(session: Session, principal: Principal, body: TenantBody) -> Tenant:

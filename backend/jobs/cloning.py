@@ -42,7 +42,7 @@ def body_like(
         return JobBody.model_validate(merged)
     except ValidationError as error:
         found = [
-            _of_changes(field_error({**one, "loc": ("body", *one["loc"])}))
+            _of_changes(field_error({**one, "loc": ("body", *one["loc"])}, JobBody))
             for one in error.errors(include_url=False)[:_MOST_ERRORS]
         ]
         first = found[0]

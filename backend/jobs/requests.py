@@ -85,7 +85,7 @@ def _objections(session: Session, job: Job, changed: Mapping[str, Any]) -> list[
         body = request_of(job, changed, command=session.get(JobCommand, job.id))
     except ValidationError as error:
         found = error.errors(include_url=False)
-        return [field_error({**one, "loc": ("body", *one["loc"])}) for one in found]
+        return [field_error({**one, "loc": ("body", *one["loc"])}, JobBody) for one in found]
     return objections(
         body,
         models=load_catalog(),

@@ -222,7 +222,7 @@ class Submission:
         except NotFound as error:
             known = (
                 ", ".join(c.name for c in all_clusters(self._session))
-                or "none yet: create one with POST /api/v1/clusters"
+                or "none yet: create one (maat create-cluster, or POST /api/v1/clusters)"
             )
             remedy = f"Use the id or name of a cluster: {known}."
             candidate.errors.append(
@@ -377,7 +377,10 @@ def _parsed(index: int, raw: Any, *, most_errors: int) -> Candidate:
         reported = islice(error.errors(include_url=False), most_errors)
         return Candidate(
             index,
-            errors=[field_error({**found, "loc": ("body", *found["loc"])}) for found in reported],
+            errors=[
+                field_error({**found, "loc": ("body", *found["loc"])}, JobBody)
+                for found in reported
+            ],
         )
 
 

@@ -94,9 +94,10 @@ def check_removable(session: Session, cluster: Cluster, node: Node) -> None:
     if len(nodes) == 1:
         raise Conflict("This is the only node of the cluster; a cluster needs at least one.")
     if node.id != nodes[-1].id:
+        is_drained = len(node.drained_gpus) == node.gpu_count
+        instead = "It is drained: leave it so." if is_drained else "Drain it instead."
         raise Conflict(
-            "This is not the last node: the GPUs after it would change their numbers. "
-            "Drain it instead."
+            f"This is not the last node: the GPUs after it would change their numbers. {instead}"
         )
 
 

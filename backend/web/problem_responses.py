@@ -91,7 +91,9 @@ async def _on_validation_error(request: Request, error: Exception) -> JSONRespon
         return problem_response(
             MalformedRequest(f"The body is not JSON: {found[0]['ctx']['error']}."), request
         )
-    errors = [field_error(one) for one in found[:_MOST_ERRORS]]
+    body = getattr(request.scope.get("route"), "body_field", None)
+    schema = None if body is None else body.field_info.annotation
+    errors = [field_error(one, schema) for one in found[:_MOST_ERRORS]]
     detail = " ".join(f"{e.pointer or 'body'}: {e.message} {e.remedy}" for e in errors[:3])
     more = f" And {len(found) - 3} more." if len(found) > 3 else ""
     return problem_response(Invalid(f"{detail}{more}", errors=errors), request)

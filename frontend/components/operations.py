@@ -61,7 +61,8 @@ def progress(operation: OperationOut, *, failed: str) -> Component | None:
 
 
 _NOT_AGAIN = html.Span(
-    "It was asked for what no address can say, such as a file.", className="caption"
+    "It cannot be changed in the form: its trace is a file, or not one that the form offers.",
+    className="caption",
 )
 
 

@@ -124,6 +124,8 @@ def _picture(page: JobPage, away: str | None, lines: int) -> Text:
 
 
 def _table(page: JobPage) -> str:
+    if not page["items"]:
+        return "No jobs match. `maat submit` adds one; `maat jobs` alone lists all."
     rows = [[_shortened(_cell(job, name), name) for name in _COLUMNS] for job in page["items"]]
     return table_of(_COLUMNS, rows)
 

@@ -28,7 +28,7 @@ from maat.vocabulary import (
 )
 
 if TYPE_CHECKING:
-    from maat.api.job_answers import DryRunOut
+    from maat.api.job_answers import DryRunOut, JobOut
     from maat.client import Client
 
 # The limits of the service.
@@ -279,6 +279,8 @@ def _send(maat: Client, body: Any, how: _How) -> None:
         return
     job = maat.submit_job(body, idempotency_key=how.idempotency_key)
     show(job, how.as_json, f"{job['id']} is {job['state']}")
+    if not how.as_json:
+        typer.echo(_next_step(job), err=True)
 
 
 def indices_of(given: str) -> list[int]:
@@ -341,3 +343,10 @@ def _needed(field: str, value: str | None, remedy: str) -> str:
     if value is None:
         raise ParameterError("is missing", field=field, remedy=remedy)
     return value
+
+
+def _next_step(job: JobOut) -> str:
+    """Say how to follow a job: on standard error, so that a script reads the id alone."""
+    if job["runs_command"]:
+        return f"Follow it: maat logs -f {job['id']}. Why it waits: maat explain {job['id']}."
+    return f"Why it waits, or has what it has: maat explain {job['id']}."

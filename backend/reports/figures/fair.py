@@ -133,12 +133,13 @@ def _shares(found: Fairness, free: float) -> Iterator[str]:
             f"{one.tenant} ({words.percent(one.actual)}, deserved {words.percent(one.deserved)})"
             for _, one in less
         ]
-        yield f"Less than its deserved share of the GPUs got {words.listed(told)}."
+        share = "its deserved share" if len(told) == 1 else "their deserved shares"
+        yield f"{words.listed(told)} got less of the GPUs than {share}."
         if free > NEAR:
             yield (
-                f"{words.percent(free)} of the GPU-hours were free meanwhile: to that extent "
-                "nobody else held what was lacking. Deserved counts all that jobs may "
-                "use, also where more GPUs help them little."
+                f"{words.percent(free)} of the GPU-hours were free meanwhile: no other tenant "
+                "held these. Deserved counts all that jobs may use, also where more GPUs help "
+                "them little."
             )
     elif known:
         yield (

@@ -117,7 +117,7 @@ def record_table(records: Sequence[AuditRecordOut], *, is_cut: bool) -> Componen
             "None matches: leave a filter out.",
             action=leads("All changes", "/admin?tab=audit"),
         )
-    names = ("When", "Who", "What", "Row", "Tenant", "Change", "Request")
+    names = ("When", "Who", "What", "Changed object", "Tenant", "Change", "Request id")
     head = html.Thead(html.Tr([html.Th(name) for name in names]))
     table = html.Table([head, html.Tbody([_row(one) for one in records])], className="plain-table")
     note = f"Only the newest {MOST} are shown: filter, or save the file."
