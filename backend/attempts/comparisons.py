@@ -1,8 +1,7 @@
-"""What reports say of GPUs against each other, and of jobs that share them. Commits nothing.
+"""What reports say of GPUs against each other. Commits nothing.
 
 The ranks of a job do the same work between two synchronisations. So the time that a rank takes for
-its own part, over the median rank's, says how slow its GPU is (PAL section III). And what a job
-takes for a step beside another, over its time alone, says how much the other slows it.
+its own part, over the median rank's, says how slow its GPU is (PAL section III).
 """
 
 from __future__ import annotations
@@ -12,14 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col
 
-from backend.attempts.models import GpuScore, SharingSample
+from backend.attempts.models import GpuScore
 from backend.attempts.reported import Reported
-from backend.attempts.steps import mean_alone
 from backend.clusters.models import Node
-from maat.api.attempts import PassBody
-from maat.scheduling.interference import SharingJob, nearest
 
 _MOST_REPORTS = 100  # that a ratio remembers: older ones count less and less
 
@@ -112,63 +108,3 @@ def _scores_of(session: Session, attempt: Reported) -> Mapping[Gpu, _Score | Non
     held = attempt.gpus_by_node.items()
     gpus = [(ids[name], gpu) for name, indices in held if name in ids for gpu in indices]
     return {gpu: scores.get(gpu) for gpu in gpus}
-
-
-def add_sharing(
-    session: Session, attempt: Reported, found: PassBody, partner: str, now: float
-) -> None:
-    """Add steps that were made beside another job, if the time alone is known.
-
-    They say nothing of the job alone, so they are no step samples of it.
-    """
-    alone = mean_alone(session, attempt, found)
-    if alone is None:
-        return
-    key = (attempt.cluster_id, attempt.model, partner, attempt.gpu_type, attempt.gpu_count)
-    one = session.get(SharingSample, key) or SharingSample(
-        cluster_id=attempt.cluster_id,
-        victim=attempt.model,
-        partner=partner,
-        gpu_type=attempt.gpu_type,
-        gpu_count=attempt.gpu_count,
-        count=0,
-        ratio=1.0,
-        ratio_m2=0.0,
-        updated_seconds=now,
-    )
-    ratio = found.step_seconds.mean / alone
-    before = min(one.count, _MOST_REPORTS - 1)
-    kept = before / one.count if one.count else 0.0
-    one.count = before + 1
-    apart = ratio - one.ratio
-    one.ratio += apart / one.count
-    one.ratio_m2 = one.ratio_m2 * kept + apart * (ratio - one.ratio)
-    one.updated_seconds = now
-    session.add(one)
-    session.flush()
-
-
-@dataclass(frozen=True)
-class MeasuredSlowdowns:
-    """(victim's model, partner's model) -> GPU count of the victim -> mean ratio and its count."""
-
-    pairs: Mapping[tuple[str, str], Mapping[int, tuple[float, int]]]
-
-    def of_jobs(self, victim: SharingJob, partner: SharingJob, gpu_count: int) -> float | None:
-        """Return the slowdown measured on the next smaller number of GPUs, else the smallest."""
-        by_count = self.pairs.get((victim.model, partner.model))
-        if not by_count:
-            return None
-        ratio, _ = by_count[nearest(gpu_count, list(by_count))]
-        return max(ratio, 1.0)
-
-
-def measured_slowdowns(session: Session, cluster_id: str) -> MeasuredSlowdowns:
-    """Return what sharing was measured to cost on a cluster, over all GPU types."""
-    found: dict[tuple[str, str], dict[int, tuple[float, int]]] = {}
-    for one in session.exec(select(SharingSample).where(SharingSample.cluster_id == cluster_id)):
-        by_count = found.setdefault((one.victim, one.partner), {})
-        mean, count = by_count.get(one.gpu_count, (0.0, 0))
-        total = mean * count + one.ratio * one.count
-        by_count[one.gpu_count] = (total / (count + one.count), count + one.count)
-    return MeasuredSlowdowns(found)

@@ -206,18 +206,22 @@ class GpuScore(SQLModel, table=True):
 class SharingSample(SQLModel, table=True):
     """How much slower jobs of a model step while jobs of another are on the same GPUs.
 
-    `ratio`: over the step time alone in the same configuration, the mean of `count` reports;
-    `ratio_m2`: the squares' sum about it. `gpu_count`: of the slowed job.
+    `*_batch`: samples of a step on one GPU, in all passes. `ratio`: over the step time alone in the
+    same configuration, the mean of `count` reports by their weights, which sum to `weight`;
+    `ratio_m2`: the squares' weighted sum about it. `gpu_count`: of the slowed job.
     """
 
     __tablename__ = "sharing_samples"
 
     cluster_id: str = Field(foreign_key="clusters.id", primary_key=True, max_length=40)
     victim: str = Field(primary_key=True, max_length=200)
+    victim_batch: int = Field(primary_key=True)
     partner: str = Field(primary_key=True, max_length=200)
+    partner_batch: int = Field(primary_key=True)
     gpu_type: str = Field(primary_key=True, max_length=64)
     gpu_count: int = Field(primary_key=True)
     count: int
+    weight: float
     ratio: float
     ratio_m2: float
     updated_seconds: float

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
-from backend.attempts.models import AttemptRow, GpuHold
+from backend.attempts.models import AttemptRow
 from backend.clusters.models import Cluster
 from backend.jobs.models import Job
 from backend.moments import DatabaseNow
@@ -26,8 +26,7 @@ from maat.vocabulary import AttemptKind, AttemptState
 class Reported:
     """An attempt, its job's and cluster's part in it; the names are those of their columns.
 
-    `newest`: the highest number of the job's attempts. `partner`: the model of the job on the same
-    GPUs. `database_now`: see DatabaseNow.
+    `newest`: the highest number of the job's attempts. `database_now`: see DatabaseNow.
     """
 
     id: str
@@ -45,6 +44,7 @@ class Reported:
     running_plan: Mapping[str, int] | None
     incarnation: str | None
     report_sequence: int
+    queued_seconds: float | None
     reported_seconds: float | None
     progress: float | None
     total_samples: float | None
@@ -58,6 +58,8 @@ class Reported:
     gained_samples: float | None
     checkpoint_seconds: float | None
     model: str
+    tenant_id: str
+    jobs_per_gpu: int
     max_batch_size: int | None
     round_seconds: float
     speed: float
@@ -67,7 +69,6 @@ class Reported:
     anchor_boot_seconds: float | None
     anchor_seconds: float
     newest: int
-    partner: str | None
     database_now: datetime | None
 
     @property
@@ -91,27 +92,7 @@ _NEWEST = (
     .where(col(_NUMBERED.job_id) == col(AttemptRow.job_id))
     .scalar_subquery()
 )
-_MINE, _THEIRS = aliased(GpuHold), aliased(GpuHold)
-_ITS_ATTEMPT, _ITS_JOB = aliased(AttemptRow), aliased(Job)
-_PARTNER = (
-    sa.select(col(_ITS_JOB.model))
-    .join(_ITS_ATTEMPT, col(_ITS_ATTEMPT.job_id) == col(_ITS_JOB.id))
-    .join(_THEIRS, col(_THEIRS.attempt_id) == col(_ITS_ATTEMPT.id))
-    .join(
-        _MINE,
-        sa.and_(
-            col(_THEIRS.node_id) == col(_MINE.node_id),
-            col(_THEIRS.gpu_index) == col(_MINE.gpu_index),
-            col(_THEIRS.attempt_id) != col(_MINE.attempt_id),
-        ),
-    )
-    .where(col(_MINE.attempt_id) == col(AttemptRow.id))
-    .order_by(col(_THEIRS.attempt_id))
-    .limit(1)
-    .correlate(AttemptRow)
-    .scalar_subquery()
-)
-_COMPUTED = {"newest": _NEWEST, "partner": _PARTNER, "database_now": DatabaseNow()}
+_COMPUTED = {"newest": _NEWEST, "database_now": DatabaseNow()}
 
 
 def _column(name: str) -> sa.ColumnElement[Any]:

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
-from backend.attempts.comparisons import add_scores, add_sharing
+from backend.attempts.comparisons import add_scores
 from backend.attempts.models import AttemptRow, GradientSample, JobMemory
 from backend.attempts.refusals import IMPOSSIBLE
 from backend.attempts.reported import Reported, read_reported
+from backend.attempts.sharing import add_slowdown, company_of
 from backend.attempts.steps import add_steps
 from backend.clocktime import cluster_seconds, this_moment
 from backend.problems import FieldError, Invalid, StaleAttempt
@@ -104,12 +105,13 @@ def _wrong(pointer: str, message: str, value: object) -> FieldError:
 def _store(session: Session, attempt: Reported, body: ReportBody) -> None:
     moment = this_moment(attempt.database_now)
     now = cluster_seconds(attempt, moment)
+    company = company_of(session, attempt)
     for found in body.passes:
-        if attempt.partner is None:
+        if company.is_alone:
             add_steps(session, attempt, found, now)
-        else:
-            add_sharing(session, attempt, found, attempt.partner, now)
-    if body.ranks is not None and attempt.partner is None:
+        elif company.partner is not None:
+            add_slowdown(session, attempt, found, company.partner, now)
+    if body.ranks is not None and company.is_alone:
         add_scores(session, attempt, body.ranks.compute_seconds, now)
     if body.gradient is not None:
         _add_gradient(session, attempt, body.gradient, body.progress.effective_samples, now)

@@ -114,6 +114,7 @@ class Methods:
     change_cluster = _Method(calls.change_cluster)
     cluster_state = _Method(calls.cluster_state)
     cluster_changes = _Method(calls.cluster_changes)
+    slowdowns = _Method(calls.slowdowns, _items)
     act_on_cluster = _Method(calls.act_on_cluster)
     preview_round = _Method(calls.preview_round)
     round_preview = _Method(calls.round_preview)

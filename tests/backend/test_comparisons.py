@@ -1,4 +1,4 @@
-"""What reports say of GPUs against each other, of sharing, and when a belief follows a mean."""
+"""What reports say of GPUs against each other, and when a belief follows a mean."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
-from reporting_agent import Agent, steps
-from sqlmodel import col, select
+from reporting_agent import Agent
+from sqlmodel import select
 
-from backend.attempts.comparisons import measured_slowdowns
 from backend.attempts.steps import settle
 from backend.database import Database
-from backend.models import AttemptRow, GpuHold, GpuScore, Job, Node, StepSample
+from backend.models import GpuScore, StepSample
 from backend.settings import Settings
-from maat.scheduling.interference import SharingJob
 
 
 @pytest.fixture
@@ -55,29 +53,6 @@ def test_every_rank_is_compared_or_none(agent: Agent) -> None:
     answer = agent.report(ranks={"compute_seconds": [0.1, 0.1, 0.1]})
     assert answer.status_code == 422
     assert scores(agent) == {}
-
-
-def test_steps_beside_another_job_are_no_samples_but_say_what_sharing_costs(agent: Agent) -> None:
-    agent.report(passes=[steps(0.1, 0.1)])
-    other = agent.another_job("neighbour")
-    with agent.database.session_scope() as session:
-        node = session.exec(select(Node).order_by(col(Node.position))).first()
-        assert node is not None
-        mine = agent.attempt_id
-        for index, slot, attempt in ((0, 0, mine), (1, 0, mine), (1, 1, other)):
-            session.add(GpuHold(node_id=node.id, gpu_index=index, slot=slot, attempt_id=attempt))
-    agent.report(sequence=2, passes=[steps(0.15, 0.15)])
-    agent.report(sequence=3, passes=[steps(0.25, 0.25)])
-    with agent.database.session_scope(writes=False) as session:
-        (sample,) = session.exec(select(StepSample)).all()
-        cluster = session.get_one(AttemptRow, agent.attempt_id).cluster_id
-        slowed = measured_slowdowns(session, cluster)
-        names = {session.get_one(Job, agent.job_id).model, "neighbour"}
-    assert (sample.count, sample.step_mean) == (2, pytest.approx(0.1))
-    script, neighbour = SharingJob("script", 1), SharingJob("neighbour", 1)
-    assert slowed.of_jobs(script, neighbour, 2) == pytest.approx(2.0)
-    assert slowed.of_jobs(neighbour, script, 2) is None
-    assert names == {"script", "neighbour"}
 
 
 def believed(mean: float) -> StepSample:

@@ -11,7 +11,7 @@ from live_samples import job, jobs_of, make_cluster, set_time, step_at, submit
 from sqlmodel import select
 
 from backend.database import Database
-from backend.models import Cluster, ExecutorJob, Node
+from backend.models import Cluster, ExecutorJob, Node, SharingSample
 from worker.live import step as live
 from worker.live.memory import MEMORY
 
@@ -60,6 +60,22 @@ def test_nothing_is_shared_where_jobs_would_lose_too_much(database: Database) ->
     assert sorted([len(job(database, one).gpus or ()) for one in (first, second)]) == [0, 2]
     waiting = next(row for row in jobs_of(database, cluster_id) if row.gpus is None)
     assert waiting.reason_code == "SHARING_NO_GAIN"
+
+
+def test_the_next_decision_goes_by_what_was_measured(database: Database) -> None:
+    cluster_id = sharing_cluster(database, interference="1.2")
+    measured = {"gpu_type": "t4", "gpu_count": 2, "ratio_m2": 0.0, "updated_seconds": 0.0}
+    pair = {"victim": "cifar10", "partner": "cifar10", "victim_batch": 256, "partner_batch": 256}
+    with database.session_scope() as session:
+        key = {"cluster_id": cluster_id, **pair, **measured}
+        session.add(SharingSample(**key, count=3, weight=3.0, ratio=2.5))
+    submit(database, cluster_id, count=2, **RIGID)
+    step_at(database, cluster_id, 200.0, 210.0)
+    assert shared_gpus(database, cluster_id) == []
+    with database.session_scope() as session:
+        session.exec(select(SharingSample)).one().ratio = 1.1
+    step_at(database, cluster_id, 220.0)
+    assert shared_gpus(database, cluster_id) == [0, 1]
 
 
 @pytest.mark.parametrize("forgets", [False, True], ids=["remembered", "restored"])

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from sqlmodel import Session
 
-from backend.attempts.comparisons import measured_slowdowns
+from backend.attempts.sharing import measured_slowdowns
 from backend.models import Cluster
 from maat.scheduling.interference import Slowdowns, SlowdownsByName
 

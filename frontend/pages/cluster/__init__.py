@@ -11,6 +11,7 @@ from frontend.addresses import add_page, anything, counting
 from frontend.api import Api
 from frontend.pages.cluster import callbacks, reservations, what_if, what_if_fields
 from frontend.pages.cluster.layout import layout
+from frontend.pages.cluster.slowdowns import register_slowdowns
 
 MOST_ROUNDS = 999_999_999
 
@@ -33,3 +34,4 @@ def register(app: Dash, api: Api) -> None:
     callbacks.register(app, api)
     reservations.register(app, api)
     what_if.register(app, api)
+    register_slowdowns(app, api)

@@ -10,6 +10,7 @@ from frontend.components.cluster_map import cluster_map, map_search, nodes_grid
 from frontend.components.drain_dialog import drain_dialog
 from frontend.components.replay import replay_link
 from frontend.pages.cluster.reservations import remove_dialog, reservation_dialog, reservations_card
+from frontend.pages.cluster.slowdowns import slowdowns_place
 from frontend.pages.cluster.what_if_fields import what_if_card
 from frontend.routing import QueryValue, query_value
 
@@ -51,6 +52,7 @@ def layout(
                         [card("Free GPUs", free), reservations_card()],
                         className="span-4 form-stack level",
                     ),
+                    slowdowns_place(),
                     what_if_card(drain, add, **query),
                     html.Div(
                         card("Nodes", nodes_grid("cluster-nodes", height="420px")),

@@ -49,6 +49,7 @@ from maat.client.calls.cluster_calls import (
     round_preview,
     rounds,
     set_quota,
+    slowdowns,
     timeline,
 )
 from maat.client.calls.core import (
@@ -318,6 +319,7 @@ __all__ = [
     "sessions",
     "set_password",
     "set_quota",
+    "slowdowns",
     "shares",
     "sign_in_ways",
     "sign_out_user",

@@ -8,6 +8,7 @@ from maat.api.clusters import (
     ClusterChangesOut,
     ClusterOut,
     ClusterStateOut,
+    SlowdownOut,
 )
 from maat.api.fields import Page
 from maat.api.imports import ClusterImportBody, ClusterImportOut
@@ -183,3 +184,8 @@ def rounds(
 
 def round_(cluster_id: str, number: int | str = "latest") -> Call[RoundDetailOut]:
     return Call("GET", path_of("clusters", cluster_id, "rounds", number))
+
+
+def slowdowns(cluster_id: str) -> Call[Page[SlowdownOut]]:
+    """What jobs on one GPU were measured to cost each other, by their models."""
+    return Call("GET", path_of("clusters", cluster_id, "slowdowns"))

@@ -1,0 +1,254 @@
+"""Steps of jobs that share a GPU: beside whom they were made, and what that costs. Commits nothing.
+
+A report's steps are of the time since the last report. They count as alone only if nobody else was
+on the GPUs in that time, and beside a partner only if that one trained there all the time: what was
+measured while somebody came or went is neither, and is left out. So the throughput of a job alone
+is never fitted to steps that others slowed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+from sqlmodel import Session, col, select
+
+from backend.accounts.identity import Principal
+from backend.attempts.models import AttemptRow, JobFit, SharingSample, StepSample
+from backend.attempts.reported import Reported
+from backend.attempts.steps import mean_alone
+from backend.jobs.models import Job
+from maat.api.attempts import PassBody
+from maat.scheduling.fitting import weight_of_mean
+from maat.scheduling.interference import SharingJob, nearest
+from maat.scheduling.throughput import step_seconds
+from maat.vocabulary import MAX_SLOWDOWN, AttemptKind
+
+LEAST_REPORTS = 3
+"""Of a pair, before decisions go by them: one may be of a step that a disk held up."""
+
+_MOST_WEIGHT = 100.0  # of reports that a mean remembers: older ones count less and less
+_LEAST_RATIO = 0.5  # faster beside another than alone is noise: so much faster, a fault
+_MOST_FIT_ERROR = 0.1  # of a model that stands for steps alone that were never made
+
+
+@dataclass(frozen=True)
+class Company:
+    """Who was on an attempt's GPUs since its last report.
+
+    `partner`: the job that trained there all the time. `changed`: somebody came or went.
+    """
+
+    partner: SharingJob | None = None
+    changed: bool = False
+
+    @property
+    def is_alone(self) -> bool:
+        return self.partner is None and not self.changed
+
+
+ALONE = Company()
+
+
+def company_of(session: Session, attempt: Reported) -> Company:
+    """Return who was on the attempt's GPUs in the time of this report."""
+    if attempt.jobs_per_gpu == 1:
+        return ALONE
+    begins = (attempt.reported_seconds, attempt.queued_seconds)
+    since = next((seconds for seconds in begins if seconds is not None), 0.0)
+    mine = _gpus(attempt.gpus_by_node)
+    others = [one for one in _there_since(session, attempt, since) if mine & _gpus(one[0])]
+    if not others:
+        return ALONE
+    if len(others) > 1:
+        return Company(changed=True)
+    _, model, gpu_count, plan, running, is_staying = others[0]
+    if not is_staying or running is None or running > since or plan is None:
+        return Company(changed=True)
+    return Company(SharingJob(model, math.ceil(plan["total_batch_size"] / gpu_count)))
+
+
+def add_slowdown(
+    session: Session, attempt: Reported, found: PassBody, partner: SharingJob, now: float
+) -> None:
+    """Add steps that were made beside another job, if the time alone is known."""
+    alone = _seconds_alone(session, attempt, found)
+    if alone is None:
+        return
+    batch = found.per_gpu_batch_size * (found.accumulation_steps + 1)
+    key: dict[str, Any] = {
+        "cluster_id": attempt.cluster_id,
+        "victim": attempt.model,
+        "victim_batch": batch,
+        "partner": partner.model,
+        "partner_batch": partner.per_gpu_batch_size,
+        "gpu_type": attempt.gpu_type,
+        "gpu_count": attempt.gpu_count,
+    }
+    row = session.get(SharingSample, tuple(key.values()), with_for_update=True)
+    if row is None:
+        row = SharingSample(
+            **key, count=0, weight=0.0, ratio=1.0, ratio_m2=0.0, updated_seconds=now
+        )
+    _merge(row, found, alone)
+    row.updated_seconds = now
+    session.add(row)
+    session.flush()
+
+
+@dataclass(frozen=True)
+class MeasuredSlowdowns:
+    """What sharing was measured to cost on a cluster, over all of its GPU types."""
+
+    samples: Sequence[SharingSample]
+
+    def of_jobs(self, victim: SharingJob, partner: SharingJob, gpu_count: int) -> float | None:
+        """Return the mean of the nearest batches and GPU count that were measured often enough.
+
+        Batches and counts that were not measured have the figure of the next smaller, else of the
+        smallest. None if the two models were not measured together.
+        """
+        found = [
+            one
+            for one in self.samples
+            if (one.victim, one.partner) == (victim.model, partner.model) and is_believed(one)
+        ]
+        wanted = {
+            "victim_batch": victim.per_gpu_batch_size,
+            "partner_batch": partner.per_gpu_batch_size,
+            "gpu_count": gpu_count,
+        }
+        for name, value in wanted.items():
+            if found:
+                best = nearest(value, [getattr(one, name) for one in found])
+                found = [one for one in found if getattr(one, name) == best]
+        total = sum(one.weight for one in found)
+        return max(sum(one.ratio * one.weight for one in found) / total, 1.0) if total else None
+
+
+def measured_slowdowns(session: Session, cluster_id: str) -> MeasuredSlowdowns:
+    return MeasuredSlowdowns(sharing_samples(session, cluster_id))
+
+
+def sharing_samples(session: Session, cluster_id: str) -> Sequence[SharingSample]:
+    """Return the measured pairs of a cluster, in order of their names."""
+    order = (SharingSample.victim, SharingSample.partner, SharingSample.gpu_count)
+    statement = select(SharingSample).where(SharingSample.cluster_id == cluster_id)
+    return session.exec(statement.order_by(*(col(name) for name in order))).all()
+
+
+def known_models(session: Session, principal: Principal, cluster_id: str) -> set[str] | None:
+    """Return the models that the principal's tenant has jobs of; None if it may know all."""
+    if principal.sees_all_tenants:
+        return None
+    own = (Job.cluster_id == cluster_id, Job.tenant_id == principal.tenant_id)
+    return set(session.exec(select(Job.model).where(*own).distinct()))
+
+
+def is_believed(sample: SharingSample) -> bool:
+    """Return whether decisions go by a pair: never by a single report."""
+    return sample.count >= LEAST_REPORTS
+
+
+def spread_of(sample: SharingSample) -> float:
+    """Return the standard deviation of the reports' slowdowns."""
+    return math.sqrt(sample.ratio_m2 / sample.weight) if sample.weight else 0.0
+
+
+def _merge(row: SharingSample, found: PassBody, alone: float) -> None:
+    """Add a report's ratio; it weighs more with more steps, and less with more spread."""
+    mean, steps = found.step_seconds.mean, found.steps
+    deviation = math.sqrt(found.step_seconds.m2 / (steps - 1)) if steps > 1 else 0.0
+    weight = weight_of_mean(steps, mean, deviation)
+    ratio = min(max(mean / alone, _LEAST_RATIO), MAX_SLOWDOWN)
+    before = min(row.weight, _MOST_WEIGHT - weight)
+    kept = before / row.weight if row.weight else 0.0
+    row.count += 1
+    row.weight = before + weight
+    apart = ratio - row.ratio
+    row.ratio += apart * weight / row.weight
+    row.ratio_m2 = row.ratio_m2 * kept + weight * apart * (ratio - row.ratio)
+
+
+def _seconds_alone(session: Session, attempt: Reported, found: PassBody) -> float | None:
+    """Return the time of such steps alone: this job's, its tenant's same model's, or modelled."""
+    own = mean_alone(session, attempt, found)
+    if own is not None:
+        return own
+    same = _mean_of_model(session, attempt, found)
+    return _modelled(session, attempt, found) if same is None else same
+
+
+def _mean_of_model(session: Session, attempt: Reported, found: PassBody) -> float | None:
+    """Return the mean step time of other jobs of the tenant with this model."""
+    total = sa.func.sum(col(StepSample.step_mean) * col(StepSample.count))
+    statement = (
+        sa.select(total / sa.func.sum(col(StepSample.count)))
+        .join(Job, col(Job.id) == col(StepSample.job_id))
+        .where(
+            col(Job.cluster_id) == attempt.cluster_id,
+            col(Job.tenant_id) == attempt.tenant_id,
+            col(Job.model) == attempt.model,
+            col(StepSample.gpu_type) == attempt.gpu_type,
+            col(StepSample.node_count) == found.node_count,
+            col(StepSample.replica_count) == found.replica_count,
+            col(StepSample.per_gpu_batch_size) == found.per_gpu_batch_size,
+            col(StepSample.accumulation_steps) == found.accumulation_steps,
+        )
+    )
+    mean = session.connection().execute(statement).scalar()
+    return None if mean is None else float(mean)
+
+
+def _modelled(session: Session, attempt: Reported, found: PassBody) -> float | None:
+    """Return what the job's own throughput model says, if it meets its samples."""
+    fit = session.get(JobFit, (attempt.job_id, attempt.gpu_type))
+    if fit is None or fit.error > _MOST_FIT_ERROR:
+        return None
+    seconds = step_seconds(
+        np.array(fit.parameters),
+        np.array(float(found.per_gpu_batch_size)),
+        node_count=np.array(found.node_count),
+        replica_count=np.array(found.replica_count),
+        accumulation_steps=np.array(float(found.accumulation_steps)),
+    )
+    return float(seconds)
+
+
+_Other = tuple[Mapping[str, list[int]], str, int, Mapping[str, int] | None, float | None, bool]
+
+
+def _there_since(session: Session, attempt: Reported, since: float) -> Iterable[_Other]:
+    """Yield the attempts that have held GPUs of the cluster since then, this one left out."""
+    ended, held = col(AttemptRow.ended_seconds), col(AttemptRow.queued_seconds)
+    statement = (
+        sa.select(
+            col(AttemptRow.gpus_by_node),
+            col(Job.model),
+            col(AttemptRow.gpu_count),
+            col(AttemptRow.plan),
+            col(AttemptRow.running_seconds),
+            sa.and_(
+                ended.is_(None),
+                col(AttemptRow.stop_reason).is_(None),
+                col(AttemptRow.kind) == AttemptKind.TRAIN.value,
+            ),
+        )
+        .join(Job, col(Job.id) == col(AttemptRow.job_id))
+        .where(
+            col(AttemptRow.cluster_id) == attempt.cluster_id,
+            col(AttemptRow.id) != attempt.id,
+            held.is_not(None),
+            sa.or_(ended.is_(None), ended > since),
+        )
+    )
+    for gpus, model, count, plan, running, stays in session.connection().execute(statement):
+        yield gpus, model, count, plan, running, bool(stays)
+
+
+def _gpus(by_node: Mapping[str, Sequence[int]]) -> set[tuple[str, int]]:
+    return {(node, gpu) for node, gpus in by_node.items() for gpu in gpus}
