@@ -12,7 +12,9 @@ from maat.forecasting.present import Present
 from maat.scheduling.belief import Fitter
 from maat.scheduling.job import JobId
 
-PACING = Pacing(resolution=0.05, standing=0.25, played_seconds=24 * 3600.0)
+TOLERANCE = 1e-3
+"""Gap of a round's programme in a draw: what it decides differs less than one draw from another."""
+PACING = Pacing(resolution=0.05, standing=0.25, played_seconds=24 * 3600.0, tolerance=TOLERANCE)
 """A round per 5 % of the time from now: what comes late is known less exactly than that.
 
 A day is played: jobs that have run for half of it then go on as they did.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 from maat.forecasting.present import Present, PresentJob
 from maat.forecasting.restarts import UnpaidRestarts
@@ -13,6 +14,7 @@ from maat.scheduling.belief import Fitter, TypeBelief
 from maat.scheduling.events import Event
 from maat.scheduling.job import JobId, JobSpec
 from maat.scheduling.loop import RoundLoop
+from maat.scheduling.protocols import Policy
 from maat.scheduling.rounds import Changes, ClusterState, RoundResult, StoredState
 from maat.scheduling.standing import RoundGrid, RoundsAhead, stands_until
 from maat.simulation.engine import JumpingClock
@@ -74,6 +76,8 @@ class Pacing:
     or comes. Where rounds are left out, jobs still pay for the restarts that these would cause.
     After `played_seconds`, and whenever that time has doubled, a draw ends if all jobs that are
     left have run since half of it: they go on at their mean speed since then.
+    `tolerance`: the gap at which a programme counts as solved, where the policy has one and it is
+    smaller; 0 leaves it.
     `fine_job_rounds`: a draw that has decided for so many jobs, counted in every round, is long:
     from then on its rounds are twice as far apart whenever it has decided for another quarter.
     """
@@ -82,6 +86,7 @@ class Pacing:
     standing: float = 0.0
     played_seconds: float = math.inf
     fine_job_rounds: float = math.inf
+    tolerance: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -123,6 +128,18 @@ def play(
     return _Player(present, draw, pacing, fitter).play(horizon_seconds, look)
 
 
+def _tolerant(present: Present, tolerance: float) -> Policy:
+    """Return the policy with this gap of its programme, if it has a smaller one.
+
+    One that remembers keeps its own: it knows its memory by its parameters.
+    """
+    policy: Any = present.policy
+    own = getattr(policy, "tolerance", None)
+    if own is None or own >= tolerance or present.state.policy_state.data:
+        return present.policy
+    return cast("Policy", replace(policy, tolerance=tolerance))
+
+
 @dataclass(frozen=True)
 class _Done:
     """The work that jobs had done which had begun, after so many seconds of a draw."""
@@ -134,6 +151,7 @@ class _Done:
 class _Player:
     def __init__(self, present: Present, draw: Draw, pacing: Pacing, fitter: Fitter | None) -> None:
         self._present, self._draw, self._pacing = present, draw, pacing
+        self._policy = _tolerant(present, pacing.tolerance)
         self._clock = JumpingClock()
         self._clock.sleep_until(present.now)
         cluster = present.cluster
@@ -267,7 +285,7 @@ class _Player:
     def _loop(self, round_seconds: float) -> RoundLoop:
         present = self._present
         return RoundLoop(
-            policy=present.policy,
+            policy=self._policy,
             placer=present.placer,
             executor=self._executor,
             store=self._store,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 import pytest
@@ -14,7 +14,8 @@ from maat.models.truth import BoundedTruth
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.loop import RoundLoop
 from maat.scheduling.policies import POLICIES
-from maat.scheduling.rounds import StoredState
+from maat.scheduling.policies.sia import Sia
+from maat.scheduling.rounds import Decision, PolicyState, RoundInput, StoredState
 from maat.simulation.engine import JumpingClock
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.record import Recorder
@@ -107,6 +108,17 @@ def halfway(policy: str) -> tuple[Present, Mapping[str, Life], Mapping[str, tupl
     return present, cluster.lives, became
 
 
+@dataclass(frozen=True)
+class NotedGaps(Sia):
+    """Sia that notes at which gap its programmes count as solved."""
+
+    tolerances: list[float] = field(default_factory=list)
+
+    def allocate(self, round_input: RoundInput) -> Decision:
+        self.tolerances.append(self.tolerance)
+        return super().allocate(round_input)
+
+
 def slower(life: Life, factor: float) -> Life:
     return replace(life, truth=BoundedTruth(life.truth, largest={}, slowdown=factor))
 
@@ -142,6 +154,22 @@ def test_fewer_rounds_give_nearly_the_same_ends(policy: str) -> None:
         for job_id in present.job_ids
     ]
     assert sum(errors) / len(errors) < 0.15
+
+
+def test_programmes_of_a_draw_are_solved_no_closer_than_its_pacing_says() -> None:
+    present, lives, _ = halfway("sia")
+    exact, rough = NotedGaps(), NotedGaps()
+
+    play(replace(present, policy=exact), Draw(lives), pacing=Pacing())
+    play(replace(present, policy=rough), Draw(lives), pacing=Pacing(tolerance=0.05))
+
+    assert set(exact.tolerances) == {1e-4}
+    assert set(rough.tolerances) == {0.05}
+    remembers = StoredState(3, PolicyState("sia", "parameters", {"kept": 1}))
+    play(
+        replace(present, policy=exact, state=remembers), Draw(lives), pacing=Pacing(tolerance=0.05)
+    )
+    assert set(exact.tolerances) == {1e-4}
 
 
 def test_fewer_rounds_put_off_no_queue() -> None:

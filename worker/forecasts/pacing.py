@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from maat.forecasting.forecast import PACING
+from maat.forecasting.forecast import PACING, TOLERANCE
 from maat.forecasting.play import Pacing
 from maat.forecasting.present import Present
 
 _FINE = 200
 """Up to so many jobs, draws are played as finely as is useful."""
-QUICK = Pacing(resolution=0.2, standing=0.5, played_seconds=6 * 3600.0, fine_job_rounds=6_000.0)
+QUICK = Pacing(
+    resolution=0.2,
+    standing=0.5,
+    played_seconds=6 * 3600.0,
+    fine_job_rounds=6_000.0,
+    tolerance=TOLERANCE,
+)
 """A hundred jobs of hours need up to 6,000 job-rounds; those that outlast the horizon, 40,000."""
 COARSEST = Pacing(resolution=1.0, standing=2.0)
 
