@@ -1,7 +1,7 @@
 """First forecasts: of jobs that have none yet, and in place of those that have grown old.
 
-The central draw, played quickly, is a first guess; a few more draws follow where there is time.
-Jobs that come while a cluster is forecast have their first guess between two rounds of a draw.
+The central draw, played quickly, is a first guess; a few more draws follow where all jobs are
+forecast next. Jobs that come meanwhile have their first guess between two rounds of a draw.
 """
 
 from __future__ import annotations
@@ -79,7 +79,15 @@ class FirstForecasts:
         self.known: set[JobId] = set()
         self.seconds = 0.0
 
-    def make(self, reading: Reading, present: Present, wanted: Set[JobId], *, begun: float) -> None:
+    def make(
+        self,
+        reading: Reading,
+        present: Present,
+        wanted: Set[JobId],
+        *,
+        begun: float,
+        draws: int = FIRST_DRAWS,
+    ) -> None:
         """Make and keep those of these jobs: a guess, then what a few draws say.
 
         `begun`: the CPU time at which the work on the claim began. Raises OutOfTime, and what a
@@ -93,7 +101,9 @@ class FirstForecasts:
             self._keep(reading, found, wanted)
 
         try:
-            publish(first_forecast(reading, present, self._look, guess=publish))
+            found = first_forecast(reading, present, self._look, draws=draws, guess=publish)
+            if len(found.draws) > 1:
+                publish(found)
         except OutOfTime:
             raise
         except Exception:

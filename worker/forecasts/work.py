@@ -2,7 +2,7 @@
 
 A row of ClusterForecast is the queue: one worker has it at a time, and what a worker that died had
 claimed another one claims after a while. Then it rests three times as long as it worked; jobs that
-come meanwhile get first forecasts, which rest three times as long too. So those of a cluster take
+come meanwhile get first guesses, which rest three times as long too. So those of a cluster take
 half a core at most, and all of them never more than one. The clusters of a process take turns of
 some CPU seconds, so that a large one keeps none waiting for long; all stand still while the process
 answers a question.
@@ -208,7 +208,7 @@ def _worked_out_or_renewed(
 
 
 def _of_new_jobs(database: Database, due: Due, *, turns: Turns = TURNS) -> None:
-    """Make first forecasts of the jobs that have none; the others keep theirs."""
+    """Make first guesses of the jobs that have none; the others keep theirs."""
     claim = _claim(database, due.cluster_id)
     if claim is None:
         return
@@ -218,7 +218,7 @@ def _of_new_jobs(database: Database, due: Due, *, turns: Turns = TURNS) -> None:
             reading, wanted = _read(database, due.cluster_id, renews=False)
             if reading is not None:
                 first = FirstForecasts(database, ROWS, claim, _looking(begun, turns))
-                first.make(reading, reading.present(), wanted, begun=begun)
+                first.make(reading, reading.present(), wanted, begun=begun, draws=0)
     except OutOfTime:
         log.info("the new jobs of cluster %s have no first forecast in time", due.cluster_id)
     except Exception:
