@@ -22,6 +22,7 @@ from benchmarks.agent import cpu as agent_benchmark
 from benchmarks.agent import gpu as agent_gpu_benchmark
 from benchmarks.forecasting import answers as forecasts_benchmark
 from benchmarks.forecasting import asked as forecasts_asked_benchmark
+from benchmarks.forecasting import cost as forecast_cost_benchmark
 from benchmarks.forecasting import week as forecast_week_benchmark
 from benchmarks.rounds import live_round as live_round_benchmark
 from benchmarks.rounds import quotas as quotas_benchmark
@@ -156,6 +157,10 @@ def _forecasts(_: argparse.Namespace) -> Sequence[Figures]:
     return [forecasts_benchmark.measure()]
 
 
+def _forecast_cost(_: argparse.Namespace) -> Iterable[Figures]:
+    return forecast_cost_benchmark.measure()
+
+
 def _forecasts_asked(_: argparse.Namespace) -> Sequence[Figures]:
     return [forecasts_asked_benchmark.measure()]
 
@@ -198,6 +203,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "training": _training,
     "usage": _usage,
     "forecasts": _forecasts,
+    "forecast_cost": _forecast_cost,
     "forecasts_asked": _forecasts_asked,
     "forecast_week": _forecast_week,
 }

@@ -80,7 +80,7 @@ def measure() -> Figures:
 
 
 def _rows(database: Database, policy: str, placer: str) -> list[dict[str, Cell]]:
-    cluster_id = _filled(database, policy, placer, SHAPE, JOBS)
+    cluster_id = filled(database, policy, placer, SHAPE, JOBS)
     _answered(database, cluster_id, QUESTIONS["another policy"])  # fits
     rows: list[dict[str, Cell]] = []
     for name, request in QUESTIONS.items():
@@ -101,7 +101,7 @@ def _rows(database: Database, policy: str, placer: str) -> list[dict[str, Cell]]
 
 
 def _large(database: Database, policy: str, placer: str) -> dict[str, Cell]:
-    cluster_id = _filled(database, policy, placer, *LARGE)
+    cluster_id = filled(database, policy, placer, *LARGE)
     return {"question": "(after a round)", **_after_round(database, cluster_id)}
 
 
@@ -192,7 +192,7 @@ def _make_due(database: Database, cluster_id: str) -> None:
         session.delete(session.get_one(ClusterForecast, cluster_id))
 
 
-def _filled(database: Database, policy: str, placer: str, shape: str, jobs: int) -> str:
+def filled(database: Database, policy: str, placer: str, shape: str, jobs: int) -> str:
     """Return a cluster in which the jobs of half an hour came, and rounds were made."""
     ensure_defaults(database, Settings(_env_file=None))
     with database.session_scope() as session:
