@@ -78,29 +78,30 @@ def test_help_loads_no_command() -> None:
     assert not {"numpy", "httpx", "maat.simulation"} & set(done.stdout.split())
 
 
+def loaded_by_a_simulation(*options: str) -> set[str]:
+    """The modules that `maat simulate` of four jobs has loaded at its end."""
+    arguments = ["simulate", "--generate", "philly", "--jobs", "4", "--cluster", "t4=4x4"]
+    played = f"import sys; from maat.__main__ import main; sys.argv[1:] = {[*arguments, *options]}"
+    listing = "import atexit; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); main()"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{played}; {listing}"], capture_output=True, text=True, check=True
+    )
+    return set(done.stderr.split())
+
+
+@pytest.mark.parametrize("policy", ["sia", "shockwave"])
+def test_cvxpy_is_loaded_only_where_it_solves(policy: str) -> None:
+    assert "cvxpy" not in loaded_by_a_simulation("--policy", policy, "--json")
+    stated = loaded_by_a_simulation("--policy", policy, "--set", "solver=cvxpy", "--json")
+    assert {"cvxpy", f"maat.scheduling.solving.papers.{policy}"} <= stated
+
+
 def test_a_simulation_that_fits_and_solves_nothing_loads_nothing_that_does() -> None:
     """Tiresias on one GPU type needs no fit, solver, chart or server.
 
     Importing them would take longer than the simulation.
     """
-    arguments = [
-        "simulate",
-        "--generate",
-        "philly",
-        "--jobs",
-        "4",
-        "--cluster",
-        "t4=4x4",
-        "--policy",
-        "tiresias",
-        "--json",
-    ]
-    played = f"import sys; from maat.__main__ import main; sys.argv[1:] = {arguments}"
-    listing = "import atexit; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); main()"
-    done = subprocess.run(
-        [sys.executable, "-c", f"{played}; {listing}"], capture_output=True, text=True, check=True
-    )
-    loaded = set(done.stderr.split())
+    loaded = loaded_by_a_simulation("--policy", "tiresias", "--json")
     assert "maat.simulation.engine" in loaded
     assert (
         not {
