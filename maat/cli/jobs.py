@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maat.api.job_words import state_in_words
+from maat.api.move_words import moves_verdict
 from maat.cli.explanation import NO_PRESS, explanation_lines
 from maat.cli.numbers import whole_option
 from maat.cli.service import (
@@ -24,7 +25,7 @@ from maat.cli.service import (
     show,
     table_of,
 )
-from maat.client import change_as_it_is
+from maat.client import calls, change_as_it_is
 from maat.scheduling.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -148,7 +149,9 @@ def explain(
             changed = _press(maat, shown, remedy)
             show(changed, as_json, f"{job_id}: {remedy['sentence']}")
             return
-    show(found, as_json, "\n".join(explanation_lines(shown, found)))
+        spans = [] if as_json else maat.send(calls.allocations(job_id))["items"]
+    lines = [*explanation_lines(shown, found), moves_verdict(spans)]
+    show(found, as_json, "\n".join(line for line in lines if line))
 
 
 def _remedy_named(code: str, explanation: ExplanationOut) -> Remedy:

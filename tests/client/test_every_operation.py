@@ -34,7 +34,6 @@ WITHOUT_A_COMMAND = WITHOUT_A_CALL | {
     "getRound": _PAGE,
     "listRounds": _PAGE,
     "getTimeline": _PAGE,
-    "listJobAllocations": _PAGE,
     "listJobEvents": _PAGE,
     "listJobGradients": _PAGE,
     "listJobSamples": "maat belief says what was learnt of them",

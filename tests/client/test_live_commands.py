@@ -65,7 +65,9 @@ def test_every_field_of_a_job_can_be_submitted(run: Run, maat: Client) -> None:
     )
     said = run("submit", "train", "--model", "cifar10", *shape, *rest, "--cluster", "demo")
     (job,) = maat.jobs()["items"]
-    assert said == f"{job['id']} is submitted\n"
+    first, follow = said.splitlines()
+    assert first == f"{job['id']} is submitted"
+    assert follow.endswith(f"maat explain {job['id']}.")
     assert {
         name: job[name]
         for name in ("adaptivity", "min_gpus", "max_gpus", "batch_size", "max_batch_size")

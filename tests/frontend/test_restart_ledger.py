@@ -8,7 +8,8 @@ import pytest
 
 from frontend.figures.job_marks import FAILED, MOVED, PREEMPTED, RESCALED, RESTARTED, mark_of
 from frontend.figures.job_timeline import efficiency_of, job_timeline_figure
-from frontend.pages.job.ledger import ledger, restarts_of, verdict, words_of
+from frontend.pages.job.ledger import ledger, restarts_of
+from maat.api.move_words import move_words, moves_verdict
 from maat.scheduling.move_worth import BatchPace, move_worth
 
 NOW = "2026-11-20T12:00:00Z"
@@ -67,16 +68,16 @@ def test_a_restart_that_paid_says_by_how_much() -> None:
     (restart,) = restarts_of([span(0, 30), span(30, 60, worth(100.0, 150.0))])
 
     assert restart.gpu_seconds == 1200.0
-    assert words_of(restart.worth) == "✓ paid: 7 min 30 s ahead"
-    assert verdict([restart]).endswith("(0.3 GPU-hours). It has paid.")
+    assert move_words(restart.worth) == "✓ paid: 7 min 30 s ahead"
+    assert moves_verdict([restart.after]).endswith("(0.3 GPU-hours). It has paid.")
 
 
 def test_one_that_did_not_pay_says_why() -> None:
-    assert words_of(worth(100.0, 150.0, ran=300.0)) == "✕ ended too early: 2 min 30 s behind"
-    assert words_of(worth(100.0, 50.0)) == "✕ no faster than before: 17 min 30 s behind"
-    assert words_of(worth(None, 150.0)) == "had no GPUs before"
-    assert words_of(worth(100.0, 0.0)) == "not counted yet"
-    assert words_of(worth(100.0, 110.0, ran=300.0, lasts=True)) == "◌ not yet: pays in 45 min"
+    assert move_words(worth(100.0, 150.0, ran=300.0)) == "✕ ended too early: 2 min 30 s behind"
+    assert move_words(worth(100.0, 50.0)) == "✕ no faster than before: 17 min 30 s behind"
+    assert move_words(worth(None, 150.0)) == "had no GPUs before"
+    assert move_words(worth(100.0, 0.0)) == "not counted yet"
+    assert move_words(worth(100.0, 110.0, ran=300.0, lasts=True)) == "◌ not yet: pays in 45 min"
 
 
 def test_profiles_and_spans_without_a_restart_are_no_restarts() -> None:

@@ -13,9 +13,10 @@ from itertools import pairwise
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from frontend.formatting import ABSENT, clock, column, duration, gpu_hours, gpus, number, plural
+from frontend.formatting import ABSENT, clock, column, duration, gpus, number
 from frontend.routing import path_to
 from maat.api.job_answers import AllocationSpanOut, MoveWorthOut
+from maat.api.move_words import move_words, moves_verdict
 
 MOST_SHOWN = 30
 HOW = (
@@ -24,11 +25,6 @@ HOW = (
     "restart has paid once the job is ahead of where it would be on the GPUs it had before. Gains "
     "of others do not count."
 )
-_UNKNOWN = {
-    "held-none": "had no GPUs before",
-    "not-counted": "not counted yet",
-    "no-noise-scale": "not known: another batch size, and no noise scale was kept",
-}
 
 
 @dataclass(frozen=True)
@@ -75,43 +71,11 @@ def ledger(restarts: Sequence[Restart], cluster_id: str) -> list[Component]:
     rows = html.Tbody([_row(one, held, cluster_id) for one, held in pairs])
     cut = [html.Div(f"The newest {MOST_SHOWN} of {len(restarts)}.", className="hint")]
     return [
-        html.Div(verdict(restarts), className="sentence"),
+        html.Div(moves_verdict([one.after for one in restarts]), className="sentence"),
         html.Table([head, rows], className="plain-table many-columns"),
         *(cut if len(restarts) > MOST_SHOWN else []),
         html.Div(HOW, className="hint"),
     ]
-
-
-def verdict(restarts: Sequence[Restart]) -> str:
-    """What all restarts cost, and how many have paid."""
-    stood = sum(restart.worth["stood_seconds"] for restart in restarts)
-    hours = sum(restart.gpu_seconds for restart in restarts) / 3600
-    nets = [restart.worth["net_seconds"] for restart in restarts]
-    known = [net for net in nets if net is not None]
-    many = plural(len(restarts), "restart")
-    words = f"{many}: it stood still for {duration(stood)} ({gpu_hours(hours)} GPU-hours)."
-    if not known:
-        return f"{words} Whether they paid is not known yet."
-    paid = sum(1 for net in known if net >= 0)
-    if paid == len(known):
-        return f"{words} {'It has' if paid == 1 else 'All have'} paid."
-    lost = -sum(net for net in known if net < 0)
-    have = f"{paid} of {len(known)} have paid" if len(known) > 1 else "It has not paid"
-    return f"{words} {have}; those that have not cost {duration(lost)} of progress."
-
-
-def words_of(worth: MoveWorthOut) -> str:
-    """Whether a restart has paid, and by how much; or why nobody knows."""
-    net, needed = worth["net_seconds"], worth["pays_after_seconds"]
-    if net is None:
-        return _UNKNOWN[worth["unknown"] or "not-counted"]
-    if worth["outcome"] == "paid":
-        return f"✓ paid: {duration(net)} ahead"
-    if needed is None:
-        return f"✕ no faster than before: {duration(-net)} behind"
-    if worth["outcome"] == "pending":
-        return f"◌ not yet: pays in {duration(needed - worth['ran_seconds'])}"
-    return f"✕ ended too early: {duration(-net)} behind"
 
 
 def _row(restart: Restart, held_hours: str, cluster_id: str) -> html.Tr:
@@ -131,7 +95,7 @@ def _row(restart: Restart, held_hours: str, cluster_id: str) -> html.Tr:
             html.Td(clock(after["from_at"])),
             html.Td(dcc.Link(str(after["round_number"]), href=way)),
             html.Td(f"{before} → {_held(after)}"),
-            html.Td(words_of(worth)),
+            html.Td(move_words(worth)),
             *(html.Td(text, className="number") for text in numbers),
         ]
     )
