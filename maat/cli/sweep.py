@@ -31,8 +31,15 @@ from maat.cli.workload_options import ClusterOptions, WorkloadOptions
 from maat.laboratory.figures import FIGURES, RunFigures, never_run, notes_on_runs
 from maat.laboratory.setup import Setup
 from maat.laboratory.sweep import Point, Row, Sweep, Varied
-from maat.laboratory.sweep_runner import Origin, ResultCache, SweepPosition, SweepResult, run_sweep
-from maat.scheduling.errors import ParameterError
+from maat.laboratory.sweep_runner import (
+    FailedPoint,
+    Origin,
+    ResultCache,
+    SweepPosition,
+    SweepResult,
+    run_sweep,
+)
+from maat.scheduling.errors import MaatError, ParameterError
 from maat.scheduling.policies import suiting_placer
 from maat.simulation.notes import notes_before, notes_on_all
 
@@ -124,6 +131,24 @@ def sweep_command(
         print_json(_as_json(sweep, points, result))
     else:
         _print_table(sweep, points, result)
+    if result.failed:
+        raise PointsFailed(result)
+
+
+class PointsFailed(MaatError):
+    """Some points of a sweep have no figures; those of the others are printed."""
+
+    def __init__(self, result: SweepResult) -> None:
+        points = len(result.points) + len(result.failed)
+        lines = [f"{len(result.failed)} of {points} points could not be simulated:"]
+        lines += [f"  {_settings(point)}: {point.error}" for point in result.failed]
+        super().__init__("\n".join(lines))
+
+
+def _settings(point: FailedPoint) -> str:
+    """`cluster_size 2, seed 0`"""
+    named = (f"{name} {_value(value)}" for name, value in point.settings.items())
+    return ", ".join([*named, f"seed {point.seed}"])
 
 
 def _run(points: Sequence[Point], runs: RunOptions, *, quiet: bool) -> SweepResult:
@@ -174,6 +199,10 @@ def _as_json(sweep: Sweep, points: Sequence[Point], result: SweepResult) -> dict
         ],
         "seeds": sweep.seeds,
         "points": [asdict(point) for point in result.points],
+        "failed": [
+            {"settings": point.settings, "seed": point.seed, "error": str(point.error)}
+            for point in result.failed
+        ],
         "rows": [asdict(row) for row in result.rows()],
         "notes": (*never_run(_played(points, result)), *_notes(points, result)),
     }
@@ -204,6 +233,7 @@ def _write_csv(result: SweepResult, path: Path) -> None:
 
 
 def _print_table(sweep: Sweep, points: Sequence[Point], result: SweepResult) -> None:
+    total = len(result.points) + len(result.failed)
     simulated = len({point.key for point in result.points if point.origin is not Origin.CACHE})
     seeds = ", ".join(map(str, sweep.seeds))
     over = (
@@ -211,7 +241,7 @@ def _print_table(sweep: Sweep, points: Sequence[Point], result: SweepResult) -> 
         if len(sweep.seeds) > 1
         else f"seed {seeds}"
     )
-    say(f"{len(result.points)} points, {simulated} simulated; {over}")
+    say(f"{total} points, {simulated} simulated; {over}")
     say(
         f"{scheduler_names(sweep)} on {sweep.base.cluster.describe()}, "
         f"fidelity {sweep.base.conditions.fidelity.name}"

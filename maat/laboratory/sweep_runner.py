@@ -26,7 +26,7 @@ from maat.simulation.engine import simulate
 from maat.simulation.record import Progress
 from maat.simulation.scenario import Scenario
 
-_Results = Iterator[tuple[str, Figures]]
+_Results = Iterator[tuple[str, Figures | MaatError]]
 SimulatePoint = Callable[[Scenario], Figures]
 
 
@@ -53,10 +53,20 @@ class PointResult:
 
 
 @dataclass(frozen=True)
+class FailedPoint:
+    """A point that could not be simulated, and why."""
+
+    settings: Mapping[str, AxisValue]
+    seed: int
+    error: MaatError
+
+
+@dataclass(frozen=True)
 class SweepResult:
-    """All points, in the sweep's order."""
+    """All points that were simulated, in the sweep's order, and those that failed."""
 
     points: tuple[PointResult, ...]
+    failed: tuple[FailedPoint, ...] = ()
 
     def rows(self) -> tuple[Row, ...]:
         return rows_of([(point.settings, point.seed, point.figures) for point in self.points])
@@ -161,8 +171,8 @@ def run_sweep(
 ) -> SweepResult:
     """Return the figures of every point: cached, or from up to `workers` processes.
 
-    Points of the same content run once. Raises InputError if a point cannot be simulated; points
-    that ended before stay in the cache.
+    Points of the same content run once. Points that cannot be simulated are told beside the others;
+    if none can be, raises the error of the first.
     """
     found, damaged = _kept([point.key for point in points], cache)
     left = {point.key: point.scenario for point in points if point.key not in found}
@@ -179,11 +189,22 @@ def run_sweep(
             on_progress(SweepPosition(sum(counts[key] for key in found), len(points), simulated))
 
     report()
+    errors: dict[str, MaatError] = {}
     for key, figures in _run_missing(left, simulate_point, workers, cache):
-        found[key] = figures
+        if isinstance(figures, MaatError):
+            errors[key] = figures
+        else:
+            found[key] = figures
         report()
+    if errors and not found:
+        raise next(errors[point.key] for point in points)
     return SweepResult(
-        tuple(PointResult(p.settings, p.seed, p.key, found[p.key], origin[p.key]) for p in points)
+        tuple(
+            PointResult(p.settings, p.seed, p.key, found[p.key], origin[p.key])
+            for p in points
+            if p.key in found
+        ),
+        tuple(FailedPoint(p.settings, p.seed, errors[p.key]) for p in points if p.key in errors),
     )
 
 
@@ -193,19 +214,19 @@ def run_all(
     simulate_one: SimulatePoint,
     workers: int = 1,
     cache: ResultCache | None = None,
-) -> _Results:
+) -> Iterator[tuple[str, Figures]]:
     """Yield keys with their figures: first those in the cache, then the others.
 
-    `simulate_one`: a module-level function, which runs in up to `workers` processes.
+    `simulate_one`: a module-level function, which runs in up to `workers` processes. Raises
+    MaatError for the first that cannot be simulated.
     """
     found, _ = _kept(list(todo), cache)
     yield from found.items()
-    yield from _run_missing(
-        {key: scenario for key, scenario in todo.items() if key not in found},
-        simulate_one,
-        workers,
-        cache,
-    )
+    left = {key: scenario for key, scenario in todo.items() if key not in found}
+    for key, figures in _run_missing(left, simulate_one, workers, cache):
+        if isinstance(figures, MaatError):
+            raise figures
+        yield key, figures
 
 
 def _kept(keys: Sequence[str], cache: ResultCache | None) -> tuple[dict[str, Figures], set[str]]:
@@ -248,7 +269,7 @@ def _in_parallel(
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent)
     try:
-        waiting: dict[Future[Figures], str] = {
+        waiting: dict[Future[Figures | MaatError], str] = {
             pool.submit(_run_and_store, key, scenario, simulate_one, cache): key
             for key, scenario in left.items()
         }
@@ -262,8 +283,12 @@ def _in_parallel(
 
 def _run_and_store(
     key: str, scenario: Scenario, simulate_one: SimulatePoint, cache: ResultCache | None
-) -> Figures:
-    figures = simulate_one(scenario)
+) -> Figures | MaatError:
+    """Return the figures of one point, or why it has none: the others go on."""
+    try:
+        figures = simulate_one(scenario)
+    except MaatError as error:
+        return error
     if cache is not None:
         cache.store(key, figures)
     return figures

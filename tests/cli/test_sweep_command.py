@@ -243,3 +243,41 @@ def test_that_a_clock_ended_a_solver_is_told(
     said = capsys.readouterr().out
     assert "The solver's time ran out in" in said
     assert "rounds of 2 of 2 runs: another machine may get another result." in said
+
+
+def one_node_profiles(folder: Path) -> Path:
+    """Write the profiles of a model `m` that was measured on one node of t4 alone."""
+    model = folder / "profiles" / "m"
+    model.mkdir(parents=True)
+    steps = [(gpus, batch, batch / 100 + 0.1) for gpus in (1, 2, 4) for batch in (8, 32)]
+    placements = [f"{gpus},{batch},{seconds},0.01" for gpus, batch, seconds in steps]
+    scalability = [f"1,{row}" for row in placements]
+    for name, head, rows in (
+        ("placements-t4", "placement,local_bsz,step_time,sync_time", placements),
+        ("scalability-t4", "num_nodes,num_replicas,local_bsz,step_time,sync_time", scalability),
+        ("validation-64", "progress,grad_sqr,grad_var", ["100,1,1", "200,1,1"]),
+        ("validation-256", "progress,grad_sqr,grad_var", ["100,1,1", "200,1,1"]),
+    ):
+        (model / f"{name}.csv").write_text("\n".join([head, *rows, ""]), encoding="utf-8")
+    return model.parent
+
+
+def test_a_point_that_fails_is_named_and_the_others_are_kept(tmp_path: Path) -> None:
+    path, cells = tmp_path / "t.csv", tmp_path / "cells.csv"
+    path.write_text(
+        "name,time,application,num_replicas,batch_size\na,0,m,8,128\n", encoding="utf-8"
+    )
+    profiles = ("--profiles", str(one_node_profiles(tmp_path)), "--cluster", "t4=2x4")
+    shared = (str(path), *profiles, "--vary", "policy=fifo,sia", "--csv", str(cells))
+
+    table = maat("sweep", *shared)
+    listed = maat("sweep", *shared, "--json")
+
+    assert (table.returncode, listed.returncode) == (1, 1), table.stderr
+    assert "2 points, 1 simulated" in table.stdout
+    assert "1 of 2 points could not be simulated:" in table.stderr
+    assert "policy fifo, seed 0: configuration: was never measured for m on t4" in table.stderr
+    found = json.loads(listed.stdout)
+    assert [point["settings"] for point in found["points"]] == [{"policy": "sia"}]
+    assert [point["settings"] for point in found["failed"]] == [{"policy": "fifo"}]
+    assert len(cells.read_text(encoding="utf-8").splitlines()) == 2
