@@ -96,7 +96,8 @@ def _series(
 def _limits(model: CatalogModel, fit: CatalogFit, batch_size: int | None, many: int) -> BatchLimits:
     smallest = model.initial_batch_size if batch_size is None else batch_size
     largest = model.max_batch_size if batch_size is None else batch_size
-    bounds = (smallest, largest, fit.smallest_per_gpu_batch_size, fit.largest_per_gpu_batch_size)
+    per_gpu = (fit.smallest_per_gpu_batch_size, fit.largest_per_gpu_batch_size)
+    bounds = (smallest, largest, *per_gpu, max(largest, model.max_batch_size))
     return BatchLimits(*(_full(bound, many) for bound in bounds))
 
 

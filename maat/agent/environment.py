@@ -36,15 +36,14 @@ class BatchPlan(NamedTuple):
         return replicas * self.per_gpu * self.passes
 
     def in_passes(self, passes: int) -> BatchPlan:
-        """Return a plan of as many samples a step, or a few more, in so many passes."""
+        """Return a plan of as many samples a step, or a few fewer, in so many passes."""
         samples = self.per_gpu * self.passes
         passes = min(passes, samples)
-        return self._replace(per_gpu=-(-samples // passes), accumulation=passes - 1)
+        return self._replace(per_gpu=samples // passes, accumulation=passes - 1)
 
     def exceeds(self, most: int, replicas: int) -> bool:
-        """Return whether this is more than rounding `most` up to equal shares makes of it."""
-        shares = replicas * self.passes
-        return max(self.total, self.samples(replicas)) > -(-most // shares) * shares
+        """Return whether a step has more samples than `most`, or is meant to."""
+        return max(self.total, self.samples(replicas)) > most
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> BatchPlan:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,7 +16,7 @@ import numpy as np
 from maat.models.truth import Shape
 from maat.scheduling.arrays import FloatArray
 from maat.scheduling.belief import Belief, TypeBelief
-from maat.scheduling.configuration import Configuration, sia_configurations
+from maat.scheduling.configuration import Configuration, ConfigurationTable, sia_configurations
 from maat.scheduling.goodput import BatchLimits, best_plans
 from maat.scheduling.isolation import (
     fair_shares,
@@ -176,7 +176,7 @@ class IsolatedRuns:
             replica = spec.replica_gpus(kind)
             usable = [
                 c
-                for c in of_type(self._table, kind)
+                for c in _measured(self._table, spec, kind)
                 if is_allowed(
                     c.gpu_count, least=job.min_gpus, most=job.max_gpus, replica_gpus=replica
                 )
@@ -280,7 +280,7 @@ class IsolatedRuns:
         if (job.spec.model, kind) not in self._known:
             shapes = [
                 _shape(c)
-                for c in of_type(self._table, kind)
+                for c in _measured(self._table, job.spec, kind)
                 if c.gpu_count % job.spec.replica_gpus(kind) == 0
             ]
             samples = tuple(
@@ -291,6 +291,12 @@ class IsolatedRuns:
                 self._scenario.conditions.fidelity.fitter()(samples),
             )
         return self._known[job.spec.model, kind]
+
+
+def _measured(table: ConfigurationTable, spec: JobSpec, gpu_type: str) -> Iterator[Configuration]:
+    """Yield the configurations of a type on which the job's step times are known."""
+    most = spec.most_gpus_by_type.get(gpu_type)
+    return (c for c in of_type(table, gpu_type) if most is None or c.gpu_count <= most)
 
 
 class _TrueJob:
@@ -345,6 +351,7 @@ def _goodput(lone: SimulatedJob, usable: Sequence[Configuration]) -> FloatArray:
         lone.agent.max_batch_size,
         memory.smallest_per_gpu,
         memory.largest_per_gpu,
+        math.inf if spec.rounds_batch_up else lone.agent.max_batch_size,
     )
     return best_plans(
         np.repeat(lone.agent.belief.by_type[kind].parameters[None, :], many, axis=0),

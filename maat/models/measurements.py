@@ -39,6 +39,16 @@ class StepTable:
         return int(max(batch[-1] for batch, _, _ in self.by_placement.values()))
 
     @cached_property
+    def most_nodes(self) -> int:
+        """The most nodes on which steps were measured."""
+        return int(self.points[:, 0].max())
+
+    @cached_property
+    def most_gpus(self) -> int:
+        """The most GPUs on which steps were measured."""
+        return int(self.points[:, 1].max())
+
+    @cached_property
     def one_replica_reference(self) -> float:
         """Samples/s of one replica: its largest batch over its largest step time."""
         batch, step, _ = self.by_placement[

@@ -69,7 +69,8 @@ class Truth(Protocol):
 class MeasuredTruth:
     """A model with measured step times and gradients.
 
-    Interpolates between the measurements, never beyond them.
+    Interpolates between the measurements. On more nodes than were measured, a step takes as long as
+    on the most that were: see `_on_measured_nodes`.
     """
 
     def __init__(self, model: MeasuredModel, *, smallest_per_gpu: int, slowdown: float) -> None:
@@ -143,8 +144,9 @@ class MeasuredTruth:
             - np.interp(at, self._batch_sizes, steps[:, epoch])
         )
 
-    def _measure(self, gpu_type: str, shape: Shape, batch: int) -> StepTime:
+    def _measure(self, gpu_type: str, given: Shape, batch: int) -> StepTime:
         table = self._model.steps[gpu_type]
+        shape = _on_measured_nodes(given, table)
         rows = table.by_placement.get(placement_digits(shape))
         if rows is not None:
             batches, step, sync = rows
@@ -160,10 +162,27 @@ class MeasuredTruth:
             raise InputError(
                 f"was never measured for {self._model.name} on {gpu_type}",
                 field="configuration",
-                value=f"{sum(shape)} GPUs on {len(shape)} nodes at {batch} samples per GPU",
+                value=f"{sum(given)} GPUs on {len(given)} nodes at {batch} samples per GPU",
                 remedy="Use profiles that cover it, or the catalog's fitted models.",
             )
         return found
+
+
+def _on_measured_nodes(shape: Shape, table: StepTable) -> Shape:
+    """Return a shape on more nodes than were measured as one on the most that were.
+
+    The published simulator does so on large clusters (cluster.py of the Sia artifact): it spreads
+    the GPUs evenly over the nodes that it has profiles of. It offers no job more GPUs of a type
+    than were measured, and neither does Maat (`JobSpec.most_gpus_by_type`); a job that asks for
+    more by itself has the step times of the most that were measured. Where all was measured on one
+    node, nothing is known of the network, and the shape stays as it is.
+    """
+    nodes = table.most_nodes
+    if len(shape) <= nodes or nodes == 1:
+        return shape
+    left = min(sum(shape), table.most_gpus)
+    on_each = -(-left // nodes)
+    return tuple(min(on_each, left - taken) for taken in range(0, left, on_each))
 
 
 class FittedTruth:

@@ -63,16 +63,18 @@ def both_fit(share: FloatArray, other: FloatArray) -> BoolArray:
     return room
 
 
-def halved(plan: BatchPlan, *, replicas: int, smallest_per_gpu: int) -> list[BatchPlan]:
+def halved(
+    plan: BatchPlan, *, replicas: int, smallest_per_gpu: int, most_total: float = math.inf
+) -> list[BatchPlan]:
     """Return the plan, then the same total in 2, 4, 8, ... times as many passes.
 
     Stops when a GPU would have fewer than `smallest_per_gpu` samples in a pass. A pass holds whole
-    samples, so a total that does not divide is rounded up.
+    samples, so a total that does not divide is rounded up, and down where it would exceed the most.
     """
     local, plans = plan.total_batch_size / replicas, [plan]
     while True:
         passes = 2 * (plans[-1].accumulation_steps + 1)
-        per_gpu = math.ceil(local / passes - _EPSILON)
+        per_gpu = int(min(math.ceil(local / passes - _EPSILON), most_total // (replicas * passes)))
         if per_gpu < max(smallest_per_gpu, 1) or per_gpu == plans[-1].per_gpu_batch_size:
             return plans
         plans.append(BatchPlan(replicas * per_gpu * passes, per_gpu, passes - 1))
@@ -82,7 +84,10 @@ def job_halved(job: Job, plan: BatchPlan, gpu_type: str) -> list[BatchPlan]:
     """Return `halved` within the job's limits on a type, on its requested GPUs."""
     replicas = job.spec.requested_gpus // job.spec.replica_gpus(gpu_type)
     return halved(
-        plan, replicas=replicas, smallest_per_gpu=job.spec.memory[gpu_type].smallest_per_gpu
+        plan,
+        replicas=replicas,
+        smallest_per_gpu=job.spec.memory[gpu_type].smallest_per_gpu,
+        most_total=max(job.spec.max_batch_size, plan.total_batch_size),
     )
 
 

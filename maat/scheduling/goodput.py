@@ -50,12 +50,24 @@ def plan_for_batch(
 
 
 class BatchLimits(NamedTuple):
-    """The batch sizes that a configuration may use. Arrays of shape (P,), samples."""
+    """The batch sizes that a configuration may use. Arrays of shape (P,), samples.
+
+    `most_total`: no plan has more samples, however its batch is rounded to whole samples per GPU;
+    None: `largest_total`. Infinite: it may be rounded up beyond the largest, as the published
+    simulators do.
+    """
 
     smallest_total: FloatArray
     largest_total: FloatArray
     smallest_per_gpu: FloatArray
     largest_per_gpu: FloatArray
+    most_total: FloatArray | None = None
+
+    def of(self, pairs: slice) -> BatchLimits:
+        """Return the limits of some of the pairs."""
+        most = None if self.most_total is None else np.asarray(self.most_total)[pairs]
+        smallest, largest, per_gpu, most_per_gpu = (np.asarray(x)[pairs] for x in self[:4])
+        return BatchLimits(smallest, largest, per_gpu, most_per_gpu, most)
 
 
 @dataclass(frozen=True)
@@ -96,7 +108,8 @@ def batch_candidates(
     """Return fifty geometrically spaced total batch sizes per pair, shapes (P, B).
 
     Each has the smallest accumulation that fits memory. One GPU above the initial batch size
-    accumulates at least once: the gradient noise scale needs two gradients (Pollux section 4).
+    accumulates at least once: the gradient noise scale needs two gradients (Pollux section 4). A
+    GPU has whole samples: they are rounded up, and down where the total would exceed the most.
     """
     replicas = replica_count[:, None]
     low = np.maximum(limits.smallest_total, limits.smallest_per_gpu * replica_count)
@@ -108,7 +121,9 @@ def batch_candidates(
     accumulation = np.ceil(local / limits.largest_per_gpu[:, None] - _EPSILON) - 1
     must_accumulate = (replicas == 1) & (local > initial_batch_size[:, None] + _EPSILON)
     accumulation = np.maximum(accumulation, np.where(must_accumulate, 1.0, 0.0))
-    per_gpu = np.ceil(local / (accumulation + 1) - _EPSILON)
+    most = limits.largest_total if limits.most_total is None else limits.most_total
+    fewest = np.floor(most[:, None] / (replicas * (accumulation + 1)) + _EPSILON)
+    per_gpu = np.minimum(np.ceil(local / (accumulation + 1) - _EPSILON), fewest)
     fits = (per_gpu >= limits.smallest_per_gpu[:, None]) & (
         per_gpu <= limits.largest_per_gpu[:, None]
     )
@@ -138,7 +153,7 @@ def best_plans(
     for start in range(0, pairs, _CHUNK):
         part = slice(start, start + _CHUNK)
         found = batch_candidates(
-            BatchLimits(*(np.asarray(x)[part] for x in limits)),
+            limits.of(part),
             replica_count[part],
             initial_batch_size[part],
         )

@@ -102,6 +102,10 @@ class JobSpec(JobDeclaration):
         regimes: Set if the job changes its own batch size between epochs; `batch_size` is its
             first.
         shares_as: Its name in tables of sharing slowdowns; None takes the model's.
+        most_gpus_by_type: The most GPUs of a type on which its step times are known: a policy that
+            chooses counts offers it no more. A type that is not named has no such limit.
+        rounds_batch_up: Whether rounding to whole samples per GPU may exceed `max_batch_size` in
+            what a policy believes of a plan, as in published simulators.
     """
 
     id: JobId
@@ -119,6 +123,8 @@ class JobSpec(JobDeclaration):
     locality_penalty: float = 1.0
     regimes: DeclaredRegimes | None = None
     shares_as: str | None = None
+    most_gpus_by_type: Mapping[str, int] = field(default_factory=dict)
+    rounds_batch_up: bool = False
 
     @property
     def work_is_known(self) -> bool:

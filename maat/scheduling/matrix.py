@@ -96,6 +96,10 @@ def feasible_pairs(
             [job.spec.replica_gpus(name) if job.spec.may_use(name) else 0 for job in jobs],
             dtype=np.int64,
         )
+        known = np.array(
+            [job.spec.most_gpus_by_type.get(name, NO_LIMIT) for job in jobs], dtype=np.int64
+        )
+        highest = np.where(known >= low, np.minimum(high, known), high)
         for size in np.unique(unit[unit > 0]).tolist():
             for fixed in (False, True):
                 group = np.flatnonzero((unit == size) & ((rigid > 0) == fixed))
@@ -107,7 +111,9 @@ def feasible_pairs(
                 if not len(group) or not len(offered):
                     continue
                 count = table.gpu_count[offered]
-                least, most = (rigid[group], rigid[group]) if fixed else (low[group], high[group])
+                least, most = (
+                    (rigid[group], rigid[group]) if fixed else (low[group], highest[group])
+                )
                 reach = most if fixed else np.minimum(most, scale_up[group] * size)
                 first = np.searchsorted(count, least, side="left")
                 end = np.searchsorted(count, reach, side="right")
@@ -172,13 +178,17 @@ def evaluate_pairs(
     nodes = np.where(where == gpu_type[known], node_count[known], -(-gpu_count[known] // per_node))
     replicas = (gpu_count[known] // view.replica_gpus[at, gpu_type[known]]).astype(np.float64)
     least, most = view.smallest_local[at, where], view.largest_total[at]
+    never_above = np.maximum(view.most_total[at], most)
     if beyond_largest_batch:
         most = np.maximum(most, least * replicas)
+        never_above = np.maximum(never_above, most)
     found = best_plans(
         view.parameters[at, where],
         noise_scale=view.noise_scale[at],
         initial_batch_size=view.initial_batch[at],
-        limits=BatchLimits(view.smallest_total[at], most, least, view.largest_local[at, where]),
+        limits=BatchLimits(
+            view.smallest_total[at], most, least, view.largest_local[at, where], never_above
+        ),
         node_count=nodes,
         replica_count=replicas,
     )
@@ -251,8 +261,9 @@ class _Beliefs:
         self.scale = np.ones(shape)
         self.smallest_local, self.largest_local = np.ones(shape), np.ones(shape)
         self.replica_gpus = np.ones(shape, dtype=np.int64)
-        self.noise_scale, self.initial_batch, self.smallest_total, self.largest_total = (
-            np.zeros(len(jobs)) for _ in range(4)
+        self.noise_scale, self.initial_batch = np.zeros(len(jobs)), np.zeros(len(jobs))
+        self.smallest_total, self.largest_total, self.most_total = (
+            np.zeros(len(jobs)) for _ in range(3)
         )
         self.promised_seconds = np.full(len(jobs), np.inf)
         for j, job in enumerate(jobs):
@@ -268,6 +279,7 @@ class _Beliefs:
                 self.promised_seconds[j] = spec.promised_seconds
             self.smallest_total[j] = spec.initial_batch_size if fixed is None else fixed
             self.largest_total[j] = spec.max_batch_size if fixed is None else fixed
+            self.most_total[j] = np.inf if spec.rounds_batch_up else most
             for t, name in enumerate(names):
                 memory = spec.memory.get(name)
                 if memory is None:

@@ -6,6 +6,7 @@ epoch that runs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -92,6 +93,7 @@ class _Limits(NamedTuple):
     largest_total: int
     smallest_per_gpu: int
     largest_per_gpu: int
+    most_total: float
 
 
 @lru_cache(maxsize=4096)
@@ -259,6 +261,7 @@ class AdaptiveAgent:
             self.max_batch_size,
             truth.smallest_per_gpu(kind),
             truth.largest_per_gpu(kind, replicas.gpu_count),
+            math.inf if self._spec.rounds_batch_up else self.max_batch_size,
         )
         found, throughput = _candidates(
             parameters.tobytes(),

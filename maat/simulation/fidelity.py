@@ -39,6 +39,8 @@ class Fidelity:
     over its loss within one node (Pollux section 4.1: 0). `fit_search`: how fits look for the
     minimum of their loss; the published code ends before it. `young_move_freely`: a lone job, the
     yardstick of rho, pays for no move while it is younger than one restart (Sia eq. 3: it pays).
+    `rounds_batch_up`: what is believed of a plan may count more samples than the largest batch,
+    since each GPU has whole samples (258 of at most 256 on three GPUs); no job runs such a plan.
     """
 
     name: str
@@ -80,6 +82,7 @@ class Fidelity:
     across_over_within: float = 0.0
     fit_search: FitSearch = FitSearch.MINIMUM
     young_move_freely: bool = False
+    rounds_batch_up: bool = False
 
     def as_known_to(self, policy: str) -> Fidelity:
         """Return the fidelity with the profiling that this policy gets.
@@ -119,6 +122,7 @@ FIDELITIES: Mapping[str, Fidelity] = {
         across_over_within=ACROSS_OVER_WITHIN,
         fit_search=FitSearch.PUBLISHED,
         young_move_freely=True,
+        rounds_batch_up=True,
         policy_parameters={
             "sia": {
                 "young_move_freely": True,
@@ -154,6 +158,7 @@ FIDELITIES: Mapping[str, Fidelity] = {
         rigid_models=frozenset({"ncf"}),
         across_over_within=ACROSS_OVER_WITHIN,
         fit_search=FitSearch.PUBLISHED,
+        rounds_batch_up=True,
         calibrated=False,
         fullest_node_first=True,
         steps_from_epoch_end=True,

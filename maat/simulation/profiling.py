@@ -32,7 +32,7 @@ def revealed_samples(
         case ProfilingMode.ORACLE:
             return [
                 sample
-                for shape in _all_shapes(kind, cluster)
+                for shape in _all_shapes(job.spec, kind, cluster)
                 for sample in profile_shape(job, kind, shape, ORACLE_BATCH_SIZES)
             ]
         case ProfilingMode.BOOTSTRAP:
@@ -55,11 +55,13 @@ def filled_shape(gpu_count: int, per_node: int) -> Shape:
     return (per_node,) * whole + ((rest,) if rest else ())
 
 
-def _all_shapes(kind: str, cluster: Cluster) -> list[Shape]:
+def _all_shapes(spec: JobSpec, kind: str, cluster: Cluster) -> list[Shape]:
+    """Every configuration of the type, up to the most GPUs on which the truth was measured."""
+    most = spec.most_gpus_by_type.get(kind, int(cluster.usable_gpus[cluster.type_index[kind]]))
     return [
         (c.gpu_count // c.node_count,) * c.node_count
         for c in sia_configurations(cluster).configurations
-        if c.gpu_type == kind
+        if c.gpu_type == kind and c.gpu_count <= most
     ]
 
 

@@ -6,7 +6,7 @@ Constants that profiles lack are the catalog's.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from maat.models.catalog import CatalogModel, load_catalog
@@ -30,7 +30,7 @@ class Model:
     """A model: its truth, and what its owner would declare.
 
     `locality_penalty`: how much slower an iteration is across nodes, unless the truth's step times
-    include it.
+    include it. `most_gpus_by_type`: the most GPUs on which steps were measured, if they were.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Model:
     gpus_per_replica: Mapping[str, int]
     reference_throughput: Mapping[str, float]
     locality_penalty: float = 1.0
+    most_gpus_by_type: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def work(self) -> float:
@@ -118,6 +119,8 @@ class Model:
             restart_seconds=fidelity.policy_restart_seconds.get(self.name, self.restart_seconds),
             variability_class=fidelity.variability.classes.get(self.name),
             locality_penalty=self.locality_penalty,
+            most_gpus_by_type=self.most_gpus_by_type,
+            rounds_batch_up=fidelity.rounds_batch_up,
         )
 
     def _most_gpus(self, job: TraceJob, fidelity: Fidelity) -> int:
@@ -236,7 +239,9 @@ def _measured(measured: MeasuredModel) -> Model:
         for t in measured.steps
     }
     restart = known.restart_seconds if known else DEFAULT_RESTART_SECONDS
-    return Model(measured.name, truth, restart, memory, unit, _reference(truth, unit))
+    most = {t: table.most_gpus for t, table in measured.steps.items()}
+    reference = _reference(truth, unit)
+    return Model(measured.name, truth, restart, memory, unit, reference, most_gpus_by_type=most)
 
 
 def _from_table(name: str, truth: TableTruth) -> Model:

@@ -109,9 +109,10 @@ def test_a_plan_above_the_scripts_limit_is_not_followed(
     assert "the script allows 32, not 64" in capsys.readouterr().out
 
 
-def test_a_batch_size_may_be_rounded_up_to_equal_shares() -> None:
-    assert not BatchPlan(1, 102, 34, 0).exceeds(100, 3)
-    assert BatchPlan(1, 105, 35, 0).exceeds(100, 3)
+def test_equal_shares_are_rounded_down_where_they_would_exceed_the_limit() -> None:
+    assert BatchPlan(1, 102, 34, 0).exceeds(100, 3)
+    assert not BatchPlan(1, 99, 33, 0).exceeds(100, 3)
+    assert not BatchPlan(1, 255, 85, 0).in_passes(2).exceeds(256, 3)
 
 
 def test_a_loss_is_one_number() -> None:

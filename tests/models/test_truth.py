@@ -233,6 +233,14 @@ def test_where_all_was_measured_on_one_node_nothing_is_guessed_for_two(
         MeasuredTruth(model, smallest_per_gpu=10, slowdown=1.0).step("t4", (1, 1), 10)
 
 
+def test_on_more_nodes_than_were_measured_a_step_is_that_on_the_most_that_were(
+    by_hand: MeasuredTruth,
+) -> None:
+    measured = by_hand.step("t4", (2, 2), 13)
+    assert by_hand.step("t4", (1, 1, 1, 1), 13) == measured
+    assert by_hand.step("t4", (4, 4, 4), 13) == measured, "no more GPUs than were measured"
+
+
 def test_beyond_the_measurements_nothing_is_guessed(by_hand: MeasuredTruth) -> None:
     with pytest.raises(
         InputError,

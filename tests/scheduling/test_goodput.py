@@ -141,6 +141,7 @@ def brute_force(
         if replicas == 1 and local > initial + 1e-8:
             accumulation = max(accumulation, 1)
         batch = math.ceil(local / (accumulation + 1) - 1e-8)
+        batch = min(batch, largest_total // (replicas * (accumulation + 1)))
         if smallest <= batch <= largest:
             best = max(
                 best, scalar_goodput(parameters, phi, initial, nodes, replicas, batch, accumulation)
@@ -182,6 +183,7 @@ def test_the_best_plan_is_the_best_of_all_fifty_candidates(
     assert found.goodput[0] == pytest.approx(expected, rel=2e-6)
     if expected > 0:
         plan = found.plan(0)
+        assert plan.total_batch_size <= largest_total
         assert plan.total_batch_size == replicas * plan.per_gpu_batch_size * (
             plan.accumulation_steps + 1
         )
@@ -218,11 +220,31 @@ def test_many_pairs_are_planned_as_each_would_be_alone() -> None:
         one = slice(i, i + 1)
         alone = best_plans(
             parameters[one],
-            limits=BatchLimits(*(x[one] for x in batch_limits)),
+            limits=batch_limits.of(one),
             **{k: v[one] for k, v in columns.items()},
         )
         assert alone.goodput[0] == together.goodput[i]
         assert alone.plan(0) == together.plan(i)
+
+
+@pytest.mark.parametrize(("replicas", "largest"), [(3, 256), (16, 1000), (7, 64)])
+def test_a_plan_is_rounded_down_where_whole_samples_would_exceed_the_largest_batch(
+    replicas: int, largest: int
+) -> None:
+    def planned(most: float) -> int:
+        limits = (32, largest, 1, 4096, most)
+        found = best_plans(
+            np.array([[0.1, 1e-4, 1e-8, 1e-8, 1e-8, 1e-8, 1.0]]),
+            noise_scale=np.array([1e9]),
+            initial_batch_size=np.array([32.0]),
+            limits=BatchLimits(*(np.array([float(x)]) for x in limits)),
+            node_count=np.array([1.0]),
+            replica_count=np.array([float(replicas)]),
+        )
+        return found.plan(0).total_batch_size
+
+    assert planned(largest) == largest // replicas * replicas
+    assert planned(math.inf) == -(-largest // replicas) * replicas
 
 
 def test_one_gpu_beyond_the_initial_batch_accumulates_so_that_noise_can_be_measured() -> None:

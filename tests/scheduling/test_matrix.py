@@ -53,6 +53,26 @@ def at(matrix: GoodputMatrix, gpu_type: str, gpu_count: int) -> float:
     return float(dense(matrix)[0, column])
 
 
+def test_an_elastic_job_is_offered_no_more_gpus_of_a_type_than_it_was_measured_on() -> None:
+    known = job(spec(most_gpus_by_type={"t4": 4}))
+    assert allowed(known) == [1, 2, 4]
+    assert allowed(known, gpu_type="a100") == [1, 2, 4, 8, 16]
+    assert allowed(job(spec(min_gpus=8, most_gpus_by_type={"t4": 4}))) == [8]
+
+
+def test_a_fixed_batch_may_be_rounded_up_to_the_largest_and_no_further() -> None:
+    fixed = {"adaptivity": Adaptivity.RIGID, "gpu_count": 3, "batch_size": 256}
+    cluster = Cluster.parse("t4=1x4")
+
+    def planned(most: int, **more: object) -> int:
+        one = job(spec(**fixed, max_batch_size=most, **more), belief(t4=0.1))
+        return int(matrix_of(one, cluster=cluster).pairs.plans.total_batch_size[0])
+
+    assert planned(256) == 255
+    assert planned(512) == 258
+    assert planned(256, rounds_batch_up=True) == 258
+
+
 def test_an_elastic_job_may_have_every_count_from_its_minimum_to_its_maximum() -> None:
     assert allowed(job()) == [1, 2, 4, 8]
     assert allowed(job(spec(min_gpus=2, max_gpus=5))) == [2, 4]
