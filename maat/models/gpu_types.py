@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 
 from maat.scheduling.errors import InputError
 
@@ -37,6 +38,7 @@ GPU_TYPES: tuple[str, ...] = tuple(name for name, _ in _PATTERNS)
 """Every type that has a name here."""
 
 
+@lru_cache(maxsize=4096)  # a file has a few names, in each of its records
 def known_gpu_type(name: str) -> str | None:
     """Return the type that a name stands for; None if it is not known, or names several.
 

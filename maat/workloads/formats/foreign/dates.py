@@ -63,6 +63,8 @@ class WrittenDate:
 
     def readings(self, zone: tzinfo) -> tuple[float, ...]:
         """Return the moments that it may be: two where the zone's clock was set back."""
+        if self.has_zone or isinstance(zone, timezone):  # no clock of its own
+            return (self.seconds(zone),)
         return tuple(dict.fromkeys(self._in(zone, fold).timestamp() for fold in (0, 1)))
 
     def _in(self, zone: tzinfo, fold: int) -> datetime:

@@ -268,6 +268,8 @@ def _fitted(line: Line, cells: Sequence[str], width: int | None) -> Record:
 
 def _bounded_cells(cells: Sequence[str]) -> tuple[str, ...]:
     most = MAX_CELL_CHARACTERS
+    if max(map(len, cells), default=0) <= most:
+        return tuple(map(str.strip, cells))
     return tuple(
         cell.strip() if len(cell) <= most else f"{cell[:most].strip()}{_CUT}" for cell in cells
     )

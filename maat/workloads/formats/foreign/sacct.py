@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 from maat.scheduling.errors import TraceError
@@ -186,8 +186,7 @@ def _gpus(cells: Cells) -> tuple[str | None, int]:
     """Return GPU type and count, by the first column that names GPUs."""
     columns = [name for name in _GPUS if not is_absent(cells.get(name, ""))]
     for column in columns:
-        found = resources(cells[column])
-        counts = gpus_by_type(found, without_count=1)
+        counts = _counts(cells[column])
         if counts:
             gpu_type, count = _of_one_type(counts, "TRES" in column, cells, column)
             return gpu_type or _only_type(cells, columns), count
@@ -197,13 +196,13 @@ def _gpus(cells: Cells) -> tuple[str | None, int]:
 
 def _only_type(cells: Cells, columns: Sequence[str]) -> str | None:
     """Return the type that the columns name, if one: a site may count GPUs without their types."""
-    types = {
-        name
-        for column in columns
-        for name in gpus_by_type(resources(cells[column]), without_count=1)
-        if name
-    }
+    types = {name for column in columns for name in _counts(cells[column]) if name}
     return types.pop() if len(types) == 1 else None
+
+
+@lru_cache(maxsize=4096)  # most jobs ask for the same as others
+def _counts(text: str) -> Mapping[str, int]:
+    return gpus_by_type(resources(text), without_count=1)
 
 
 def _of_one_type(

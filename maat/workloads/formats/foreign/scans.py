@@ -32,6 +32,8 @@ class OrderEvidence:
 
     def see(self, text: str) -> None:
         self.dates += 1
+        if text[:4].isdigit():  # the year comes first
+            return
         shown = shown_order(text)
         if shown is DayOrder.DAY_FIRST:
             self.day_first += 1

@@ -88,6 +88,8 @@ class Times:
                 remedy="Say which number is the day (--dates day-first).",
             )
         date = written_date(text, self.order)
+        if known.kind == _DATE and date is not None:  # most cells
+            return self._checked(date.readings(self.zone), known, column, text)
         number = number_by(self.decimal, text)
         if date is None and number is None:
             raise Unusable(
@@ -96,12 +98,13 @@ class Times:
                 value=text,
                 remedy="Write 2026-01-31T12:00:00, or seconds.",
             )
-        if known.kind == _DATE and date is not None:
-            readings = date.readings(self.zone)
-        elif known.kind == _NUMBER and number is not None:
-            readings = (number * SECONDS_OF[known.unit],)
-        else:
+        if known.kind != _NUMBER or number is None:
             raise _another_kind(column, text, is_date=date is not None, expected=known.kind)
+        return self._checked((number * SECONDS_OF[known.unit],), known, column, text)
+
+    def _checked(
+        self, readings: tuple[float, ...], known: TimeColumn, column: str, text: str
+    ) -> tuple[float, ...]:
         for seconds in readings:
             _check(seconds, known, column, text)
         return readings
