@@ -149,6 +149,15 @@ def test_submissions_without_a_unit_beside_hours_are_a_question() -> None:
     assert [job.submit_seconds for job in found.workload.jobs] == [0.0, 10_800.0]
 
 
+def test_days_of_a_spreadsheet_are_a_question() -> None:
+    text = "submit,gpus,duration\n46083.5,1,60\n46083.75,1,60\n"
+    assert (question(text).about, question(text).choices) == ("submit", ("d", "s"))
+    assert read(text, units={"submit": Unit.DAYS}).span_seconds == 21_600.0
+    assert read(text, units={"submit": Unit.SECONDS}).span_seconds == 0.25
+    both = "submit,start,end,gpus\n46083.25,46083.5,46083.75,1\n"
+    assert seconds(read(both, units={"submit": Unit.DAYS})) == [21_600.0]
+
+
 @pytest.mark.parametrize(
     ("text", "decimal", "number"),
     [

@@ -41,6 +41,7 @@ FIELDS: Mapping[str, str] = {
     "state": "how it ended",
 }
 TIMES = ("submit", "start", "end")
+_IN_DAYS = (36_526.0, 55_153.0)
 _EXAMPLE = "submit=SubmitTime, gpus=GPUs, duration=Seconds"
 
 
@@ -111,17 +112,50 @@ def _reading(columns: Mapping[str, str], scan: TableScan, options: ReadingOption
             zone=zone,
             order=order,
             decimal=decimal,
-            unit=options.units.get(field),
+            unit=_unit_of(field, columns[field], options),
         )
         for field in TIMES
         if field in columns
     }
     times = Times(moments, zone, order, decimal)
+    _check_serial_days(columns, times, scan, options)
     duration = None
     if "duration" in columns:
         duration = duration_column(columns, scan.sample, times, options.units)
         _check_units(columns, times, duration, options)
     return _Reading(columns, times, duration)
+
+
+def _unit_of(field: str, column: str, options: ReadingOptions) -> Unit | None:
+    """Return the unit of a column of moments: as it was said, by its name, or as submissions'."""
+    return options.units.get(field) or unit_in(column) or options.units.get("submit")
+
+
+def _check_serial_days(
+    columns: Mapping[str, str], times: Times, scan: TableScan, options: ReadingOptions
+) -> None:
+    """Raise TraceQuestion for numbers that may be days, as spreadsheets store moments.
+
+    Days since 1900 of the years 2000 to 2050, most of them with a part of a day.
+    """
+    for field in TIMES:
+        name = columns.get(field)
+        if name is None or _unit_of(field, name, options) is not None:
+            continue
+        known = times.columns[name]
+        numbers = [number_by(times.decimal, text) for text in cells_of(scan.sample, name)]
+        parts = sum(number is not None and not number.is_integer() for number in numbers)
+        if (
+            known.is_number
+            and _IN_DAYS[0] < (known.middle or 0.0) < _IN_DAYS[1]
+            and (2 * parts > len(numbers))
+        ):
+            raise TraceQuestion(
+                f"{name} holds numbers such as a spreadsheet's days",
+                field="units",
+                about=field,
+                choices=[Unit.DAYS, Unit.SECONDS],
+            )
 
 
 def _check_units(
