@@ -14,7 +14,7 @@ import typer
 from maat import __version__
 from maat.cli import token
 from maat.cli.account_commands import ACCOUNT_NOUNS
-from maat.cli.cluster_commands import CLUSTER_COMMANDS
+from maat.cli.cluster_commands import CLUSTER_COMMANDS, MEASURE_NOUN
 from maat.cli.import_commands import IMPORT_NOUNS
 from maat.cli.lazy_commands import EXIT_CODES, Command, add_lazily
 from maat.cli.numbers import whole_option
@@ -224,7 +224,7 @@ def demo_commands() -> None:
 
 app.add_typer(demos, name="demo")
 app.add_typer(token.app, name="token")
-for noun, (title, entries) in (ACCOUNT_NOUNS | IMPORT_NOUNS).items():
+for noun, (title, entries) in (ACCOUNT_NOUNS | IMPORT_NOUNS | MEASURE_NOUN).items():
     of_noun = typer.Typer(help=title, no_args_is_help=True, pretty_exceptions_enable=False)
     of_noun.callback(help=title)(lambda: None)
     for command in entries:

@@ -4,6 +4,18 @@ from __future__ import annotations
 
 from maat.cli.lazy_commands import Command
 
+MEASURE_NOUN = {
+    "measure": (
+        "Measurements made here: what commands cost each other on a GPU.",
+        (
+            Command(
+                "pairs",
+                "Run two commands alone and together, and write what they lose by sharing.",
+                "maat.cli.measure:measure_pairs",
+            ),
+        ),
+    ),
+}
 CLUSTER_COMMANDS = (
     Command("clusters", "List clusters with their policy.", "maat.cli.clusters:clusters"),
     Command(
@@ -49,6 +61,11 @@ CLUSTER_COMMANDS = (
         "remove-node",
         "Remove the last node of a cluster, which must be drained and idle.",
         "maat.cli.nodes:remove_node",
+    ),
+    Command(
+        "slowdowns",
+        "List what jobs that shared a GPU cost each other, by their models.",
+        "maat.cli.slowdowns:slowdowns",
     ),
     Command(
         "reserve",

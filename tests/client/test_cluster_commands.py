@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from sqlmodel import col, select
 from typer.testing import CliRunner
 
-from backend.models import Job, RoundPreview
+from backend.models import Job, RoundPreview, SharingSample
 from maat.cli import change_cluster, following
 from maat.cli.app import app as commands
 from maat.client import ApiError, Client
@@ -157,3 +157,22 @@ def test_the_nodes_that_slurm_names_become_a_cluster(
     made = maat.cluster("site")
     assert (made["policy"], made["node_count"], made["gpu_count"]) == ("fifo", 3, 12)
     assert [node["name"] for node in maat.nodes("site")["items"]] == ["gpu01", "gpu02", "gpu03"]
+
+
+def test_measured_slowdowns_are_listed_and_those_of_many_reports_written(
+    run: Run, maat: Client, app: FastAPI, tmp_path: Path
+) -> None:
+    assert "No pair was measured yet." in run("slowdowns")
+    cluster_id = maat.clusters()[0]["id"]
+    pair = {"victim": "bert", "partner": "ncf", "victim_batch": 16, "partner_batch": 64}
+    with app.state.database.session_scope() as session:
+        for gpu_count, count in ((1, 9), (2, 1)):
+            row = {"gpu_type": "t4", "gpu_count": gpu_count, "count": count, "weight": 1.0}
+            measured = {"ratio": 1.5, "ratio_m2": 0.01, "updated_seconds": 0.0}
+            session.add(SharingSample(cluster_id=cluster_id, **pair, **row, **measured))
+    output = tmp_path / "pairs.csv"
+    _, first, second = run("slowdowns", "--output", str(output)).splitlines()
+    assert first.split()[-5:] == ["1.50", "±", "0.10", "9", "yes"]
+    assert second.split()[-2:] == ["not", "yet"]
+    written = ["victim,partner,gpu_count,slowdown", "bert,ncf,1,1.5000"]
+    assert output.read_text().split() == written

@@ -1,0 +1,66 @@
+"""`maat slowdowns`: what jobs on one GPU of a cluster were measured to cost each other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from maat.cli.measure import add_rows
+from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, cluster_or_first, show, table_of
+
+
+def slowdowns(
+    cluster: Annotated[
+        str | None, typer.Option(help="Cluster id or name; default: the first.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Also add them to this CSV, for --interference.")
+    ] = None,
+    url: Url = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """List what jobs that shared a GPU cost each other, by their models."""
+    with client_of(url) as maat:
+        found = maat.slowdowns(cluster_or_first(maat, cluster))
+    rows = [
+        [
+            one["victim"],
+            str(one["victim_batch"]),
+            one["partner"],
+            str(one["partner_batch"]),
+            one["gpu_type"],
+            str(one["gpu_count"]),
+            f"{one['slowdown']:.2f} ± {one['spread']:.2f}",
+            str(one["reports"]),
+            "yes" if one["is_used"] else "not yet",
+        ]
+        for one in found
+    ]
+    if output is not None:
+        used = [one for one in found if one["is_used"]]
+        add_rows(
+            output,
+            [
+                [
+                    one["victim"],
+                    one["partner"],
+                    str(one["gpu_count"]),
+                    f"{max(one['slowdown'], 1.0):.4f}",
+                ]
+                for one in used
+            ],
+        )
+    columns = (
+        "victim",
+        "batch",
+        "beside",
+        "its batch",
+        "GPU type",
+        "GPUs",
+        "slowdown",
+        "reports",
+        "used",
+    )
+    show(found, as_json, table_of(columns, rows) if rows else "No pair was measured yet.")
