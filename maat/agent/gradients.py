@@ -34,9 +34,13 @@ class _Sum:
     left: tuple[Any, int] | None = None
 
     def add(self, gradient: Any, weight: float) -> None:
-        with torch.no_grad():
-            share = gradient.detach() * weight
-            self.total = share if self.total is None else _sum(self.total, share)
+        gradient = gradient.detach()
+        if self.total is None:
+            self.total = gradient * weight
+        elif self.total.layout == gradient.layout:
+            self.total.add_(gradient, alpha=weight)
+        else:
+            self.total = _sum(self.total, gradient * weight)
 
     def is_changed(self, grad: Any) -> bool:
         """Return whether the script has changed `grad` since the last backward pass."""
@@ -87,6 +91,7 @@ class StepGradients:
         """`are_averaged`: over replicas, behind the last backward pass, which changes `grad`."""
         self.when_whole: Callable[[], None] = lambda: None
         self._passes, self._parameters, self._are_averaged = passes, parameters, are_averaged
+        self._is_averaged = False  # in this step
         self._sums: dict[int, _Sum] = {}
         self._watched: list[tuple[int, bool]] = []
         self._arrived: dict[int, tuple[Any, int]] = {}  # gradients as no hook has changed them
@@ -96,7 +101,7 @@ class StepGradients:
 
     def begin_step(self) -> None:
         """Make ready for a step; of one pass, nothing is watched."""
-        self._sums = {}
+        self._sums, self._is_averaged = {}, False
         wanted = [each for each in self._parameters if each.requires_grad]
         if not self._passes.are_several:
             self._watch([])
@@ -113,17 +118,28 @@ class StepGradients:
         self._sums = {}
 
     def check_made(self) -> None:
-        """Raise ScriptError if there are gradients that no backward pass has made."""
-        if not self._passes.is_split or self._has_any:
+        """Raise ScriptError if there are gradients that no backward pass of the model has made."""
+        passes = self._passes
+        is_averaged = not self._are_averaged or self._is_averaged or not passes.is_last
+        is_made = self._has_any or not passes.is_split
+        if not passes.is_under_way or (is_averaged and is_made):
             return
-        if any(each.grad is not None for each in self._parameters):
-            raise self._passes.error(
+        if all(each.grad is None for each in self._parameters):
+            return
+        if not is_averaged:
+            raise passes.error(
+                "the gradients are those of one replica, and would make the copies of the model "
+                "differ: call the model that adapt() returns, for each batch."
+            )
+        if not is_made:
+            raise passes.error(
                 "the gradients were not made by backward(), so they cannot be summed over passes: "
                 "call loss.backward(), and not torch.autograd.grad(), for what the optimiser uses."
             )
 
     def complete(self, bucket: Any) -> None:
         """Add to a bucket what only earlier passes have: of weights that the last did not use."""
+        self._is_averaged = True
         for parameter, gradient in zip(bucket.parameters(), bucket.gradients(), strict=True):
             found = self._sums.get(id(parameter))
             if found is not None and found.total is not None and self._passes.is_last:
@@ -138,7 +154,6 @@ class StepGradients:
         self._hooks = []
         for parameter, node in zip(parameters, self._nodes, strict=True):
             self._hooks.append(node.register_prehook(partial(self._take, parameter)))
-            self._hooks.append(node.register_hook(partial(self._note_left, parameter)))
             if parameter._backward_hooks:  # the script's own
                 self._hooks.append(_first_hook(parameter, partial(self._note_arrival, parameter)))
         self._watched = [(id(each), bool(each._backward_hooks)) for each in parameters]
@@ -154,7 +169,7 @@ class StepGradients:
         if found.pass_index != passes.index:
             found.pass_index = passes.index
             parameter.grad = found.before if passes.is_last else None
-        elif found.is_changed(parameter.grad):
+        elif not self._is_averaged and found.is_changed(parameter.grad):
             raise passes.error(
                 "the gradient was cleared or changed between two backward() of one batch, which "
                 "cannot be repeated for the sum of several passes: add up the losses, and call "
@@ -180,13 +195,6 @@ class StepGradients:
                 "pass: change it before real steps only, in optimiser.register_step_pre_hook(...)."
             )
 
-    def _note_left(self, parameter: Any, *_: Any) -> None:
-        passes = self._passes
-        if passes.is_split and not (passes.is_last and self._are_averaged):
-            found = self._sums.get(id(parameter))
-            if found is not None and parameter.grad is not None:
-                found.left = (parameter.grad, parameter.grad._version)
-
     def _begin_backward(self) -> None:
         if not self._is_in_backward:
             self._passes.note(GRADIENT)
@@ -194,17 +202,24 @@ class StepGradients:
             torch.autograd.Variable._execution_engine.queue_callback(self._end_backward)
 
     def _end_backward(self) -> None:
+        """Complete `grad` in the last pass, and note how it is left.
+
+        More may come: activation checkpoints end a backward pass inside another.
+        """
         self._is_in_backward = False
-        if not self._passes.is_last:
-            return
+        is_last, index = self._passes.is_last, self._passes.index
         for parameter in self._parameters:
             found = self._sums.get(id(parameter))
-            if found is not None and found.total is not None:  # the last pass did not use it
+            if found is None:
+                continue
+            if is_last and found.total is not None:  # the last pass did not use this weight
                 before = found.before
                 parameter.grad = found.total if before is None else _sum(before, found.total)
-                # More may come: activation checkpoints end a backward pass inside another.
-                found.total, found.left, found.pass_index = None, None, self._passes.index
-        self.when_whole()
+                found.total, found.pass_index = None, index
+            if found.pass_index == index and parameter.grad is not None:
+                found.left = (parameter.grad, parameter.grad._version)
+        if is_last:
+            self.when_whole()
 
 
 def _first_hook(parameter: Any, hook: Callable[[Any], None]) -> Any:

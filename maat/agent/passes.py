@@ -96,7 +96,7 @@ class Passes:
         """Return what to raise; the step is not gone on with."""
         count, number = len(self.weights), self.index + 1
         self.is_under_way = False
-        return ScriptError(f"{words} (Pass {number} of {count} of a step.)")
+        return ScriptError(f"{words} (Pass {number} of {count}.)" if count > 1 else words)
 
     def _note_gradient(self) -> None:
         if self.is_split and self.has_stepped:

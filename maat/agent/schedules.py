@@ -36,11 +36,13 @@ class Schedules:
 
     def look_for_others(self) -> None:
         """Find schedulers of this optimiser that adapt() was not given."""
-        for each in gc.get_objects():
-            if issubclass(type(each), LRScheduler):
-                optimiser = getattr(each, "optimizer", None)
-                if optimiser is self._optimiser or optimiser is self._outer:
-                    self._gate(each)
+        own = (self._optimiser, self._outer)
+        holders = gc.get_referrers(*own)
+        # Python keeps attributes in an object, or in a dictionary that only the object refers to.
+        attributes = [each for each in holders if type(each) is dict and "optimizer" in each]
+        for each in [*holders, *gc.get_referrers(*attributes)]:
+            if issubclass(type(each), LRScheduler) and any(each.optimizer is one for one in own):
+                self._gate(each)
 
     def begin_pass(self) -> None:
         if self._passes.are_several:

@@ -81,6 +81,33 @@ def test_a_loop_on_two_replicas_in_several_passes_comes_to_the_weights_of_one(
     assert torch.allclose(weights, plain.weights(), rtol=0.0, atol=1e-6)
 
 
+PAST_THE_COPY = """
+import maat.agent, torch
+from torch.utils.data import DataLoader, TensorDataset
+
+job = maat.agent.start()
+model = torch.nn.Linear(1, 1)
+optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
+loader = DataLoader(TensorDataset(torch.ones(80, 1)), 20)
+_, optimiser, loader = job.adapt(model, optimiser, loader)
+for _ in job.epochs(1):
+    for (x,) in loader:
+        optimiser.zero_grad()
+        model(x).square().mean().backward()
+        optimiser.step()
+"""
+
+
+def test_replicas_whose_gradients_are_not_averaged_are_stopped(
+    tmp_path: Path, new_run: Callable[..., Run]
+) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(PAST_THE_COPY)
+    run = new_run(script=script)
+    assert run.attempt(2) == {"0": 1, "1": 1}
+    assert re.search(r"train\.py:\d+ `optimiser\.step\(\)`: .* call the model that", run.logs())
+
+
 LEAVES = """
 import maat.agent, torch
 from torch.utils.data import DataLoader, TensorDataset
