@@ -8,7 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
-from maat.cli.clusters import JobsPerGpu, PlacerOption, created_lines
+from maat.cli.clusters import (
+    Interference,
+    JobsPerGpu,
+    PlacerOption,
+    created_lines,
+    number_or_name,
+)
 from maat.cli.import_trace import pairs_of
 from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, show, table_of
 from maat.models.gpu_types import GPU_TYPES
@@ -39,6 +45,7 @@ def import_cluster(
     policy: Annotated[str | None, typer.Option(help="Its policy; default: sia.")] = None,
     placer: PlacerOption = None,
     jobs_per_gpu: JobsPerGpu = None,
+    interference: Interference = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say which nodes it would have. No service.")
     ] = False,
@@ -64,7 +71,12 @@ def import_cluster(
             for node in cluster.nodes
         ],
     }
-    given = {"policy": policy, "placer": placer, "jobs_per_gpu": jobs_per_gpu}
+    given = {
+        "policy": policy,
+        "placer": placer,
+        "jobs_per_gpu": jobs_per_gpu,
+        "interference": number_or_name(interference),
+    }
     body |= {key: value for key, value in given.items() if value is not None}
     with client_of(url) as maat:
         made = maat.create_cluster(body)

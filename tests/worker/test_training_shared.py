@@ -10,7 +10,7 @@ from sqlmodel import select
 from training_samples import TrainingCluster
 
 from backend.database import Database
-from backend.models import Cluster, Node
+from backend.models import Cluster, JobCommand, Node, StepSample
 from backend.settings import Settings
 from maat.vocabulary import AttemptState, StopReason
 
@@ -52,3 +52,48 @@ def test_two_commands_run_on_one_gpu_and_a_third_waits(cluster: TrainingCluster)
     cluster.look_until(lambda: cluster.attempts(waiting) and cluster.round())
     cluster.look_until(lambda: cluster.attempt_state(waiting) == AttemptState.RUNNING)
     assert cluster.holds() == [("t4-0", 0), ("t4-0", 0)]
+
+
+def know(cluster: TrainingCluster, job_id: str, *, work: float) -> None:
+    """Let a job of 32 samples a step be known to step in 0.1 s, with so many samples left."""
+    with cluster.database.session_scope() as session:
+        session.get_one(JobCommand, job_id).total_samples = work
+        session.add(
+            StepSample(
+                job_id=job_id,
+                gpu_type="t4",
+                node_count=1,
+                replica_count=1,
+                per_gpu_batch_size=32,
+                accumulation_steps=0,
+                count=1000,
+                step_mean=0.1,
+                step_m2=0.0,
+                sync_mean=0.0,
+                believed_step=0.1,
+                believed_sync=0.0,
+                believed_weight=1.0,
+                first_seconds=0.0,
+                last_seconds=0.0,
+            )
+        )
+
+
+@pytest.mark.parametrize(("declared", "shares"), [("1.25", True), ("2.5", False)])
+def test_commands_of_known_speed_share_where_it_pays(
+    cluster: TrainingCluster, declared: str, shares: bool
+) -> None:
+    """Of two jobs that take as long, by theorem 1: below a slowdown of 1.5."""
+    with cluster.database.session_scope() as session:
+        row = session.get_one(Cluster, cluster.cluster_id)
+        row.policy, row.interference = "sjf-bsbf", declared
+    jobs = [cluster.submit("sleep", "60", batch_size=32) for _ in range(2)]
+    for job_id in jobs:
+        know(cluster, job_id, work=320_000.0)
+    for _ in range(2):
+        assert cluster.round() is not None
+    running = [job_id for job_id in jobs if cluster.attempts(job_id)]
+    assert len(running) == (2 if shares else 1)
+    for job_id in running:
+        cluster.look_until(lambda i=job_id: cluster.attempt_state(i) == AttemptState.RUNNING)
+    assert len(cluster.holds()) == len(running)
