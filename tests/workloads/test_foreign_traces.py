@@ -121,10 +121,19 @@ def test_jobs_of_slurms_accounting_run_as_long_as_they_did_on_the_type_they_had(
 def test_an_unknown_gpu_type_can_be_named_or_ignored() -> None:
     named = read(SACCT, "sacct", gpu_types={"Titan": "t4"})
     assert {job.name: job.gpu_types for job in named.workload.jobs}["6"] == ("t4",)
+    own = read(SACCT, "sacct", gpu_types={"titan": "titan"})
+    assert {job.name: job.gpu_types for job in own.workload.jobs}["6"] == ("titan",)
     free = read(SACCT, "sacct", any_gpu_type=True)
     assert {job.gpu_types for job in free.workload.jobs} == {None}
     with pytest.raises(InputError, match="no known GPU type"):
         read(SACCT, "sacct", gpu_types={"titan": "fast"})
+
+
+def test_an_unknown_type_beside_known_ones_is_told() -> None:
+    text = "submit,gpus,duration,gpu_type\n0,1,60,A100|titan\n"
+    found = read(text, "csv")
+    assert [job.gpu_types for job in found.workload.jobs] == [("a100",)]
+    assert any("unknown ones do not count: titan" in rule for rule in found.rules)
 
 
 def test_a_philly_job_has_the_gpu_seconds_of_all_its_attempts(tmp_path: Path) -> None:
