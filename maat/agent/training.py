@@ -87,6 +87,9 @@ class Training(Steps):
         while state.epoch < count:
             self._note()
             yield state.epoch
+            if self.split.passes.is_under_way:  # the script still has the loader's iterator
+                self._leave_early(self._plan.samples(self._replicas.count))
+                self.split.leave()
             if self.left_early is not None:
                 raise self.left_early
             if not state.epoch_is_over:

@@ -676,6 +676,18 @@ def breaks(script: Script) -> None:
                 break
 
 
+@row("`next(iterator)` a number of times", "by job.steps: the steps taken so far")
+def asks_for_batches(script: Script) -> None:
+    model, optimiser, loader, epochs = script.begin()
+    for _ in epochs:
+        batches = iter(loader)
+        for _ in range(STEPS_IN_EPOCH):
+            x, y = next(batches)
+            optimiser.zero_grad()
+            loss_of(model, x, y).backward()
+            optimiser.step()
+
+
 @row("`break` after a number of steps, by `job.steps`")
 def breaks_by_steps(script: Script) -> None:
     model, optimiser, loader, epochs = script.begin()

@@ -63,6 +63,14 @@ def test_a_loop_that_passes_would_change_is_stopped_before_it_takes_a_step(
     assert re.match(r"loops\.py:\d+ `.+`: ", str(stopped.value))
 
 
+@pytest.mark.parametrize("words", [each for each in STOPPED if "next(" in each or "break" in each])
+def test_in_one_pass_a_loop_may_count_batches(words: str) -> None:
+    plain, script = Script(None), Script(1)
+    for each in (plain, script):
+        ROWS[words][0](each)
+    assert torch.allclose(script.weights(), plain.weights(), rtol=0.0, atol=1e-6)
+
+
 @pytest.mark.parametrize("words", [each for each in SAME if "clip" in each or "`model." in each])
 def test_a_loop_on_two_replicas_in_several_passes_comes_to_the_weights_of_one(
     words: str, new_run: Callable[..., Run]
