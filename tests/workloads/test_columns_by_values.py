@@ -280,3 +280,5 @@ def test_local_times_are_read_in_their_zone_where_a_clock_was_set_back() -> None
     assert (unsure.rows, "ElapsedRaw" in unsure.remedy) == ([4], True)
     without = import_workload(BERLIN, ImportSettings("sacct"))
     assert "--zone" in without.dropped[0].remedy
+    assert any("while clocks changed" in rule for rule in without.rules)
+    assert not any("zone" in rule for rule in found.rules)

@@ -214,8 +214,4 @@ def _notes(reading: _Reading, scan: TableScan, options: ReadingOptions) -> Found
             yield Note(f"Numbers of {name} count as {column.unit.name.lower()}.")
     if reading.duration is not None and reading.duration.note:
         yield Note(reading.duration.note)
-    if scan.dates_without_zone and options.zone is None:
-        yield Note(
-            f"Times without a zone count as UTC ({scan.dates_without_zone} cells); for local times "
-            "give their zone (--zone Europe/Berlin)."
-        )
+    yield from scan.zone_notes(options)

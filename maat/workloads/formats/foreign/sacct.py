@@ -32,7 +32,7 @@ from maat.workloads.formats.foreign.records import (
     seconds_cell,
 )
 from maat.workloads.formats.foreign.runs import joined
-from maat.workloads.formats.foreign.scans import cells_of, scan_table
+from maat.workloads.formats.foreign.scans import TableScan, cells_of, scan_table
 from maat.workloads.formats.foreign.tables import header_of, jobs_of_table
 from maat.workloads.formats.foreign.times import Times, time_column
 
@@ -60,7 +60,9 @@ def read(source: Path | str, options: ReadingOptions) -> Found:
     header = header_of(
         source, needs=_NEEDS, remedy=f"Write the file with: {_COMMAND}.", quoted=False
     )
-    times = _times(source, options, [name for name in _TIMES if name in header])
+    scan = scan_table(source, times=[name for name in _TIMES if name in header], quoted=False)
+    yield from scan.zone_notes(options)
+    times = _times(scan, options, [name for name in _TIMES if name in header])
     jobs = jobs_of_table(source, partial(_job, times), held=partial(_held, times), quoted=False)
     yield from joined(jobs)
 
@@ -99,8 +101,8 @@ def _no_json(problem: str, source: Path | str) -> TraceError:
     )
 
 
-def _times(source: Path | str, options: ReadingOptions, names: Sequence[str]) -> Times:
-    scan, zone = scan_table(source, times=names, quoted=False), options.tzinfo()
+def _times(scan: TableScan, options: ReadingOptions, names: Sequence[str]) -> Times:
+    zone = options.tzinfo()
     columns = {
         name: time_column(
             name,

@@ -6,7 +6,7 @@ show which one is meant. All records count, so that a single broken one decides 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from maat.workloads.formats.foreign.dates import DayOrder, needs_order, shown_or
 from maat.workloads.formats.foreign.numbers import Decimal, DecimalEvidence, by_far, is_rare
 from maat.workloads.formats.foreign.questions import ReadingOptions, TraceQuestion
 from maat.workloads.formats.foreign.record_table import read_records
-from maat.workloads.formats.foreign.records import Cells
+from maat.workloads.formats.foreign.records import Cells, Note
 
 _SAMPLED_ROWS = 20_000
 
@@ -61,6 +61,15 @@ class TableScan:
     numbers: DecimalEvidence = field(default_factory=DecimalEvidence)
     dates: OrderEvidence = field(default_factory=OrderEvidence)
     dates_without_zone: int = 0
+
+    def zone_notes(self, options: ReadingOptions) -> Iterator[Note]:
+        """Yield what local times count as, if nobody said their zone."""
+        if self.dates_without_zone and options.zone is None:
+            yield Note(
+                f"Times without a zone count as UTC ({self.dates_without_zone} cells): what ran "
+                "while clocks changed is an hour off. For local times give their zone "
+                "(--zone Europe/Berlin)."
+            )
 
     def decimal(self, options: ReadingOptions) -> Decimal | None:
         """Return the convention of numbers; None if none is needed. Raises TraceQuestion."""
