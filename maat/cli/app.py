@@ -93,7 +93,7 @@ COMMANDS = (
     ),
     Command(
         "calibration",
-        "Show what forecasts were worth: how often what was promised came in time.",
+        "Show what forecasts were worth: how often what was promised came in time, and how near.",
         "maat.cli.forecast:calibration",
     ),
     Command(

@@ -141,4 +141,4 @@ def test_a_fixed_history_that_cannot_be_played_names_no_job(
     assert error["errors"][0]["message"].startswith("A job in the cluster's history"), (
         "it is one's own"
     )
-    assert "yolov3" in caplog.text
+    assert "got 'rtx'" in caplog.text, "the log has the cause"
