@@ -163,11 +163,11 @@ def another_tenant_weighs_more(database: Database) -> tuple[str, str]:
 
 
 def a_shorter_job_holds_the_gpus(database: Database) -> tuple[str, str]:
-    """Make a cluster on which a job waits for GPUs of one with two thirds of its work."""
+    """Make a cluster on which a job waits for GPUs of one with less work left."""
     cluster_id = make_cluster(database, policy="srtf", placer="packed-sticky")
     submit(database, cluster_id, **rigid(8, gpu_types=["a100"]))
     step_at(database, cluster_id, 30, 90)
-    longer = rigid(8, gpu_types=["a100"], work_scale=150.0)
+    longer = rigid(8, gpu_types=["a100"], work_scale=100.0)
     (waiting,) = submit(database, cluster_id, submitted_seconds=91.0, **longer)
     step_at(database, cluster_id, 150)
     return cluster_id, waiting
