@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks import stability
 from benchmarks.page import markdown
 from maat.laboratory.comparison import Contestant, Outcome, report
 from maat.laboratory.comparison_run import ComparisonPlan, run_comparison
@@ -26,8 +27,7 @@ from maat.simulation.interference import interference
 from maat.simulation.world_models import measured_models
 from maat.workloads.reading import read_workload
 
-CLUSTER = "t4=6x4,rtx=3x8,a100=2x8"
-TRACE = "sia-artifact/workloads/philly/workload-1.csv"
+CLUSTER, TRACE = stability.CLUSTER, stability.TRACE
 SHARING = ("sjf-ffs", "sjf-bsbf")
 BASELINE = "sia"
 PAGE, PICTURE = Path("docs/comparison.md"), Path("docs/images/comparison.png")
@@ -64,7 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         return 2
     found = report(outcomes(Path(data), options), Contestant(BASELINE, suiting_placer(BASELINE)))
-    PAGE.write_text(page(found), encoding="utf-8")
+    text = f"{page(found)}\n{stability.section(Path(data))}\n"
+    PAGE.write_text(text, encoding="utf-8")
     draw(found, options.chromium)
     print(f"{PAGE} and {PICTURE} are written.")
     return 0

@@ -28,6 +28,9 @@ MAX_GPUS_PER_NODE = 64
 MAX_JOBS_PER_GPU = 8
 MAX_LIVE_JOBS_PER_GPU = 2
 """On live clusters: sharing policies pair jobs."""
+MAX_STAY_SECONDS = 30 * 86_400.0
+MAX_MOVES_PER_HOUR = 3600
+"""The largest bounds on how long jobs stay and how often they move."""
 MAX_SECONDS = 1e10
 """Largest time in a trace."""
 MAX_HOURS = 8784.0

@@ -33,6 +33,7 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError
 from maat.scheduling.quotas import TenantQuota, check_quotas
 from maat.scheduling.reservations import Reservation, check_reservations
+from maat.scheduling.stability import Stability
 
 
 def conditions_of(request: ConditionsBody, measured: Measured = NOTHING_MEASURED) -> Conditions:
@@ -49,6 +50,7 @@ def conditions_of(request: ConditionsBody, measured: Measured = NOTHING_MEASURED
         repair_seconds=0.0 if failures is None else failures.repair_seconds,
         reservations=tuple(_reservation(given) for given in request.reservations),
         quotas=tuple(_quota(given) for given in request.quotas or ()),
+        stability=Stability(request.least_stay_seconds, request.most_moves_per_hour),
         interference=interference_from(request.interference, measured.interference),
         variability=measured.variability,
         locality_penalty=request.locality_penalty,

@@ -22,7 +22,14 @@ from typing_extensions import TypedDict
 
 from maat.api.mistakes import checked
 from maat.shown_text import is_shown
-from maat.vocabulary import LEAST_ROUND_SECONDS, MAX_GPUS, MAX_TEXT, MOST_ROUND_SECONDS
+from maat.vocabulary import (
+    LEAST_ROUND_SECONDS,
+    MAX_GPUS,
+    MAX_MOVES_PER_HOUR,
+    MAX_STAY_SECONDS,
+    MAX_TEXT,
+    MOST_ROUND_SECONDS,
+)
 
 Item = TypeVar("Item")
 
@@ -98,6 +105,16 @@ GpuTypeName = Annotated[str, Field(min_length=1, max_length=48)]
 GpuCount = Annotated[int, Field(ge=1, le=MAX_GPUS)]
 BatchSize = Annotated[int, Field(ge=1, le=LARGEST_BATCH)]
 RoundSeconds = Annotated[float, Field(ge=LEAST_ROUND_SECONDS, le=MOST_ROUND_SECONDS)]
+LeastStay = Annotated[float, Field(ge=0, le=MAX_STAY_SECONDS)]
+MostMoves = Annotated[int, Field(ge=1, le=MAX_MOVES_PER_HOUR)]
+LEAST_STAY = (
+    "A round leaves a job on its GPUs until it has held them for so many seconds. Default: no "
+    "bound."
+)
+MOST_MOVES = (
+    "A round leaves a job on its GPUs while it was moved so often within the last hour; a first "
+    "start is no move. Default: no bound."
+)
 Parameters = Annotated[dict[str, Any], Field(max_length=100)]
 
 

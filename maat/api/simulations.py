@@ -12,7 +12,18 @@ from pydantic import (
     model_validator,
 )
 
-from maat.api.fields import Body, GpuCount, GpuTypeName, Name, Parameters, RoundSeconds
+from maat.api.fields import (
+    LEAST_STAY,
+    MOST_MOVES,
+    Body,
+    GpuCount,
+    GpuTypeName,
+    LeastStay,
+    MostMoves,
+    Name,
+    Parameters,
+    RoundSeconds,
+)
 from maat.api.quotas import MAX_QUOTAS, TenantQuotaBody
 from maat.vocabulary import (
     LEAST_MTBF_HOURS,
@@ -242,6 +253,8 @@ class ConditionsBody(Body):
     reservations: Annotated[list[TraceReservationBody], Field(max_length=MAX_RESERVATIONS)] = Field(
         default_factory=list
     )
+    least_stay_seconds: LeastStay | None = Field(default=None, description=LEAST_STAY)
+    most_moves_per_hour: MostMoves | None = Field(default=None, description=MOST_MOVES)
     quotas: Annotated[list[TenantQuotaBody], Field(max_length=MAX_QUOTAS)] | None = Field(
         default=None,
         description="What tenants of the traces may hold. Default: if a cluster's history is "

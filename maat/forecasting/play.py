@@ -293,6 +293,7 @@ class _Player:
             round_seconds=round_seconds,
             reservations=present.reservations,
             quotas=present.quotas,
+            stability=present.stability,
             interference=present.interference,
             projection=present.projection,
             seed=present.seed,
@@ -380,6 +381,8 @@ def _snapshot(one: PresentJob, life: Life, present: Present) -> JobSnapshot:
         restarts=job.restarts,
         started_at=job.started_at,
         gpu_seconds=dict(job.attained_gpu_seconds),
+        held_since=job.held_since,
+        moved_at=job.moved_at,
     )
     owner: list[int] = present.cluster.gpu_node.tolist()
     first = present.fidelity.fullest_node_first

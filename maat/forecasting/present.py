@@ -13,6 +13,7 @@ from maat.scheduling.protocols import Placer, Policy
 from maat.scheduling.quotas import TenantQuota
 from maat.scheduling.reservations import Reservation
 from maat.scheduling.rounds import StoredState
+from maat.scheduling.stability import NO_BOUNDS, Stability
 from maat.simulation.fidelity import FIDELITIES, Fidelity
 
 
@@ -57,6 +58,7 @@ class Present:
     state: StoredState = StoredState()
     reservations: tuple[Reservation, ...] = ()
     quotas: tuple[TenantQuota, ...] = ()
+    stability: Stability = NO_BOUNDS
     interference: Mapping[tuple[str, str, int], float] = field(default_factory=dict)
     projection: Projection = project_by_profile
     fidelity: Fidelity = field(default_factory=lambda: FIDELITIES["paper"])

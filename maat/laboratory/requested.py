@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from maat.scheduling.quotas import TenantQuota
 from maat.scheduling.reservations import Reservation
+from maat.scheduling.stability import NO_BOUNDS, Stability
 from maat.simulation.adaptivity_shares import check_shares
 from maat.simulation.conditions import Conditions, check_interference, penalties_of, with_draw
 from maat.simulation.failures import RandomFailures
@@ -59,6 +60,7 @@ def requested_conditions(
     tuned: TuningRule | None,
     tuned_gpus: int,
     quotas: tuple[TenantQuota, ...] = (),
+    stability: Stability = NO_BOUNDS,
 ) -> Conditions:
     """Return the conditions. Raises InputError.
 
@@ -75,6 +77,7 @@ def requested_conditions(
         failures=() if mtbf_hours is None else RandomFailures(mtbf_hours, repair_seconds),
         reservations=reservations,
         quotas=quotas,
+        stability=stability,
         interference=interference,
         variability=variability,
         locality_penalties=penalties_from(locality_penalty),

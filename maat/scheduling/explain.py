@@ -291,8 +291,25 @@ def _pinned(sentence: str, evidence: Mapping[str, object]) -> str:
         "it is restarting": evidence.get("restarting") == 1,
         "it may not be preempted": evidence.get("preemptible") == 0,
     }
-    causes = [cause for cause, does in holds.items() if does]
+    causes = [cause for cause, does in holds.items() if does] + _stays(evidence)
     return f"It keeps what it has: {' and '.join(causes)}." if causes else sentence
+
+
+def _stays(evidence: Mapping[str, object]) -> list[str]:
+    """Say for how long it must stay, and by which bound."""
+    left, least = evidence.get("stays_for_seconds"), evidence.get("least_stay_seconds")
+    moves = evidence.get("moves_in_last_hour")
+    if not isinstance(left, int | float):
+        return []
+    for_ = f"for {_minutes(left)}"
+    if isinstance(least, int | float):
+        return [f"it stays {for_} more (least stay {_minutes(least)})"]
+    times = "once" if moves == 1 else f"{moves} times"
+    return [f"it was moved {times} in the last hour, the most it may be, and stays {for_} more"]
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 60 else f"{seconds / 60:.0f} min"
 
 
 def _follows(job: str, count: object) -> str:

@@ -293,6 +293,8 @@ class Job:
         restarting: Its checkpoint-restore is not over, so its grant is pinned.
         remaining_steps: Optimiser steps left at the batch size that it asks for; None if unknown.
         epochs_begun: Of a job with regimes, by total batch size, the present epoch included.
+        held_since: When it got the GPUs that it holds (cluster time); None if that is unknown.
+        moved_at: When rounds took or changed GPUs that it held, as far back as an hour at least.
     """
 
     spec: JobSpec
@@ -305,6 +307,8 @@ class Job:
     started_at: float | None = None
     remaining_steps: float | None = None
     epochs_begun: Mapping[int, int] = field(default_factory=dict)
+    held_since: float | None = None
+    moved_at: tuple[float, ...] = ()
 
     @property
     def id(self) -> JobId:

@@ -32,6 +32,7 @@ from maat.scheduling.rounds import (
     RoundSeconds,
     StoredState,
 )
+from maat.scheduling.stability import NO_BOUNDS, Stability, required_stays, with_stays
 from maat.scheduling.standing import RoundGrid, RoundsAhead, stands_until
 from maat.scheduling.weights import with_weights
 
@@ -60,6 +61,7 @@ def plan_round(round_input: RoundInput, policy: Policy, placer: Placer) -> Round
     check_placement(placed, decision, round_input)
     ended = time.process_time()
     decision = with_weights(decided.settled(placed), round_input, policy)
+    decision = with_stays(decision, round_input)
     changes = difference(round_input, decision, placed)
     return RoundResult(
         round_input,
@@ -118,6 +120,7 @@ class RoundLoop:
         extra_limits: Sequence[Limit] = (),
         reservations: Sequence[Reservation] = (),
         quotas: Sequence[TenantQuota] = (),
+        stability: Stability = NO_BOUNDS,
         interference: Mapping[tuple[str, str, int], float] | None = None,
         projection: Projection = project_by_profile,
         seed: int = 0,
@@ -130,6 +133,7 @@ class RoundLoop:
             extra_limits: Limits of every round beyond the cluster's capacity.
             quotas: What tenants may hold, one of each tenant at most. They hold for every round of
                 this loop; the live worker makes a loop for each round, with those of the moment.
+            stability: How long jobs stay where they are, whatever the policy.
             skip_rounds: Advances jobs through rounds of `run` that need no scheduling; None
                 schedules every round.
         """
@@ -141,6 +145,7 @@ class RoundLoop:
         self._extra_limits = tuple(extra_limits)
         self._reservations = tuple(reservations)
         self._quotas = tuple(quotas)
+        self._stability = stability
         self._interference = {} if interference is None else interference
         self._projection = projection
         self._seed = seed
@@ -188,15 +193,18 @@ class RoundLoop:
         )
 
     def _input(self, observed: ClusterState, stored: StoredState) -> RoundInput:
+        jobs, cluster = observed.jobs, observed.cluster
+        stays = required_stays(jobs, cluster, now=observed.now, stability=self._stability)
         return RoundInput(
             now=observed.now,
             round_number=stored.next_round_number,
             round_seconds=self.round_seconds,
-            jobs=observed.jobs,
-            cluster=observed.cluster,
-            limits=self._limits(observed.cluster)
-            + reservation_limits(observed.cluster, self._reservations, observed.now),
-            pinned=pinned_grants(observed.jobs, observed.cluster),
+            jobs=jobs,
+            cluster=cluster,
+            limits=self._limits(cluster)
+            + reservation_limits(cluster, self._reservations, observed.now),
+            pinned=pinned_grants(jobs, cluster, stays),
+            stays=stays,
             interference=self._interference,
             state=stored.policy_state,
             placer_state=stored.placer_state,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -12,15 +12,19 @@ from maat.scheduling.job import Job, JobId
 from maat.scheduling.rounds import Grant
 
 
-def pinned_grants(jobs: Sequence[Job], cluster: Cluster) -> Mapping[JobId, Grant]:
+def pinned_grants(
+    jobs: Sequence[Job], cluster: Cluster, stays: Collection[JobId] = ()
+) -> Mapping[JobId, Grant]:
     """Return the grants that no policy may change.
 
-    These belong to jobs in checkpoint-restore and to running jobs that may not be preempted.
+    These belong to jobs in checkpoint-restore, to running jobs that may not be preempted, and to
+    those that must stay for a time (`stays`, stability.py).
     """
     pins = {}
     for job in jobs:
         held = job.allocation
-        if held is not None and (job.restarting or not job.spec.preemptible):
+        stays_put = job.restarting or not job.spec.preemptible or job.id in stays
+        if held is not None and stays_put:
             nodes = np.unique(cluster.gpu_node[list(held.gpus)])
             pins[job.id] = Grant(held.gpu_type, held.gpu_count, node_count=len(nodes))
     return pins

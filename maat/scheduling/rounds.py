@@ -57,6 +57,28 @@ class Grant:
     gpus: tuple[int, ...] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class RequiredStay:
+    """Until when a job must stay on its GPUs (cluster time), and by which bound: stability.py.
+
+    Attributes:
+        least_stay_seconds: Set if it has not held its GPUs for so long.
+        moves_in_last_hour: Set if it was moved so often, which is the most it may be.
+    """
+
+    until: float
+    least_stay_seconds: float | None = None
+    moves_in_last_hour: int | None = None
+
+    def evidence(self, now: float) -> Mapping[str, float | int | None]:
+        """Return it as evidence of a reason that a round gives at `now`."""
+        return {
+            "stays_for_seconds": self.until - now,
+            "least_stay_seconds": self.least_stay_seconds,
+            "moves_in_last_hour": self.moves_in_last_hour,
+        }
+
+
 @dataclass(frozen=True)
 class PolicyState:
     """What a policy or placer remembers between rounds: JSON data keyed by job id.
@@ -88,6 +110,7 @@ class RoundInput:
     """All that a policy and a placer may know.
 
     Attributes:
+        stays: The pinned jobs that must stay for a time, and until when. No policy reads them.
         interference: (victim, partner, GPU count of the victim) -> slowdown of at least 1. Jobs
             are named by `JobSpec.interference_name`.
         projection: Estimates throughput on a GPU type on which a job never ran.
@@ -103,6 +126,7 @@ class RoundInput:
     cluster: Cluster
     limits: tuple[Limit, ...]
     pinned: Mapping[JobId, Grant] = field(default_factory=dict)
+    stays: Mapping[JobId, RequiredStay] = field(default_factory=dict)
     interference: Mapping[tuple[str, str, int], float] = field(default_factory=dict)
     state: PolicyState = field(default_factory=PolicyState)
     placer_state: PolicyState = field(default_factory=PolicyState)

@@ -70,7 +70,8 @@ class RoundsAhead:
 def stands_until(result: RoundResult, reservations: Sequence[Reservation]) -> float:
     """Return the cluster time before which every round would repeat this one.
 
-    That holds if nothing happens meanwhile. Minus infinity if the next round may differ: this one
+    That holds if nothing happens meanwhile. A job that must stay is free to move at the end of its
+    stay. Minus infinity if the next round may differ: this one
     changed GPUs or the state of policy or placer, or placed at random. With no jobs there is
     nothing to decide.
     """
@@ -83,4 +84,5 @@ def stands_until(result: RoundResult, reservations: Sequence[Reservation]) -> fl
     if moved or remembered or result.placement.by_chance:
         return -math.inf
     decision_stands_until = result.decision.stands_until if round_input.jobs else math.inf
-    return min(decision_stands_until, next_boundary(reservations, round_input.now))
+    first_stay_ends = min((stay.until for stay in round_input.stays.values()), default=math.inf)
+    return min(decision_stands_until, first_stay_ends, next_boundary(reservations, round_input.now))

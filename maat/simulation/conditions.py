@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from maat.scheduling.errors import InputError, ParameterError
 from maat.scheduling.quotas import TenantQuota
 from maat.scheduling.reservations import Reservation
+from maat.scheduling.stability import NO_BOUNDS, Stability
 from maat.simulation.failures import Failures
 from maat.simulation.fidelity import FIDELITIES, Fidelity
 from maat.simulation.interference import Interference
@@ -24,9 +25,9 @@ class Conditions:
     `round_seconds`: between rounds; None: the fidelity's, else the policy's default. `rigid_share`,
     `strong_scaling_share`: shares of the jobs, drawn by the seed, that keep the trace's batch size
     (rigid jobs also its GPU count). `quotas`: what tenants may hold, as a live cluster has them.
-    `interference`: slowdowns of jobs on one GPU; required if the
-    cluster allows several jobs per GPU. `variability`: measurements from which the GPU scores of
-    the cluster are drawn; None: the cluster's own scores, if any. `locality_penalties`: by model,
+    `stability`: how long jobs stay where they are. `interference`: slowdowns of jobs on one GPU;
+    required if the cluster allows several jobs per GPU. `variability`: measurements from which the
+    GPU scores of the cluster are drawn; None: its own, if any. `locality_penalties`: by model,
     replacing the model's own. `tuned`: jobs keep GPU counts and batch sizes as a well-informed
     owner would choose them, drawn by the seed, instead of the trace's.
     """
@@ -38,6 +39,7 @@ class Conditions:
     failures: Failures = ()
     reservations: tuple[Reservation, ...] = ()
     quotas: tuple[TenantQuota, ...] = ()
+    stability: Stability = NO_BOUNDS
     interference: Interference | None = None
     variability: Variability | None = None
     locality_penalties: Mapping[str, float] = field(default_factory=dict)

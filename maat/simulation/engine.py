@@ -64,6 +64,7 @@ def simulate(
         round_seconds=world.round_seconds,
         reservations=conditions.reservations,
         quotas=conditions.quotas,
+        stability=conditions.stability,
         interference=world.interference,
         projection=world.projection,
         seed=scenario.seed,

@@ -312,6 +312,8 @@ class SimulatedExecutor:
         )
         free = not moved or (self._fidelity.free_moves_of_same_shape and same_place)
         first = job.ledger.started_at is None
+        if not free and job.allocation is not None:
+            job.ledger.move(now)
         job.hold(after, shape, plan, restarts=not free, now=now)
         if not moved:
             return []

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from maat.scheduling.stability import HOUR_SECONDS
+
 
 @dataclass
 class JobLedger:
@@ -16,7 +18,8 @@ class JobLedger:
     scheduler takes GPUs away or moves the job; `unsaved_gpu_seconds`: GPU seconds since then;
     `lost_work`: effective samples undone by failures. `restart_left`: seconds of the present
     restart still to pay. `waited_seconds`: without GPUs, up to the last time it received some;
-    `waiting_since`: start of the present wait, None while the job holds GPUs.
+    `waiting_since`: start of the present wait, None while the job holds GPUs. `held_since`: its
+    last start, None if unknown. `moved_at`: its moves of the last hour before the latest.
     """
 
     waiting_since: float | None
@@ -35,6 +38,8 @@ class JobLedger:
     waited_seconds: float = 0.0
     processed_samples: float = 0.0
     lost_work: float = 0.0
+    held_since: float | None = None
+    moved_at: tuple[float, ...] = ()
 
     def copy(self) -> JobLedger:
         """Return a ledger that later entries do not change."""
@@ -69,11 +74,15 @@ class JobLedger:
 
     def start(self, now: float, *, restart_seconds: float) -> None:
         """Enter a start; each one after the first counts as a restart."""
-        self.restart_left = restart_seconds
+        self.restart_left, self.held_since = restart_seconds, now
         if self.started_at is None:
             self.started_at = now
         else:
             self.restarts += 1
+
+    def move(self, now: float) -> None:
+        """Enter that a round takes or changes the job's GPUs."""
+        self.moved_at = (*(at for at in self.moved_at if at + HOUR_SECONDS > now), now)
 
     def wait(self, now: float) -> None:
         """Enter the loss of all GPUs."""

@@ -93,6 +93,8 @@ class JobSnapshot:
             "processed_samples": ledger.processed_samples,
             "lost_work": ledger.lost_work,
             "waiting_since": ledger.waiting_since,
+            "held_since": ledger.held_since,
+            "moved_at": list(ledger.moved_at),
             "applied_round": self.applied_round,
             "gradient": None if gradient is None else [gradient.square, gradient.variance],
             "peak_replica_count": self.peak_replica_count,
@@ -128,6 +130,8 @@ class JobSnapshot:
             waited_seconds=read.number("waited_seconds", 0.0),
             processed_samples=read.number("processed_samples", 0.0),
             lost_work=read.number("lost_work", 0.0),
+            held_since=read.optional_number("held_since"),
+            moved_at=read.numbers("moved_at"),
         )
         return cls(
             ledger=ledger,
@@ -174,6 +178,13 @@ class _Reader:
         if not isinstance(value, list):
             raise _unreadable(name, value, "a list of whole numbers")
         return tuple(_whole(name, item) for item in value)
+
+    def numbers(self, name: str) -> tuple[float, ...]:
+        """Numbers; none if the data lacks them."""
+        value = self._data.get(name, [])
+        if not isinstance(value, list):
+            raise _unreadable(name, value, "a list of numbers")
+        return tuple(_Reader({name: item}).number(name) for item in value)
 
     def numbers_by_name(self, name: str) -> dict[str, float]:
         value = self._data.get(name, {})

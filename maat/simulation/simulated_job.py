@@ -85,6 +85,8 @@ class SimulatedJob:
             if ledger.started_at is not None
             else {},
             remaining_steps=remaining_steps,
+            held_since=ledger.held_since,
+            moved_at=ledger.moved_at,
         )
 
     # ---- what is left

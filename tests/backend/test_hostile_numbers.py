@@ -42,6 +42,8 @@ CONDITIONS = {
     "locality_penalty": {"bert": 1.5},
     "tuned": "any-pair",
     "tuned_gpus": 16,
+    "least_stay_seconds": 60.0,
+    "most_moves_per_hour": 4,
     "failures": {"mtbf_hours": 10, "repair_seconds": 60},
     "reservations": [
         {"gpu_type": "t4", "gpu_count": 1, "tenant": "x", "start_seconds": 0, "end_seconds": 10}

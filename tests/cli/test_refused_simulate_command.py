@@ -45,6 +45,19 @@ def refused(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (("--least-stay", "soon"), "least_stay: is no duration"),
+        (("--most-moves-per-hour", "0"), "most_moves_per_hour: is not between 1 and 3600"),
+    ],
+)
+def test_bounds_on_moves_that_make_no_sense_are_refused_by_their_field(
+    arguments: tuple[str, ...], said: str, trace: Path, refused: Refused
+) -> None:
+    assert said in refused("simulate", str(trace), *SMALL, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
         (("--jobs-per-gpu", "2"), "interference: is missing where several jobs may share a GPU"),
         (("--jobs-per-gpu", "9", "--interference", "1.5"), "jobs_per_gpu: is not between 1 and 8"),
         (

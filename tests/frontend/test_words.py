@@ -339,6 +339,13 @@ def test_a_stored_trace_is_told_in_words() -> None:
     )
 
 
+def test_how_long_jobs_stay_is_told_in_words() -> None:
+    assert describe({"least_stay_seconds": 1800.0, "most_moves_per_hour": 4}) == [
+        ("Least stay", "30 min"),
+        ("Most moves in an hour", "4"),
+    ]
+
+
 def test_shared_gpus_and_tuned_jobs_are_told_in_words() -> None:
     request = {"jobs_per_gpu": 2, "interference": 1.25, "tuned": "any-pair", "tuned_gpus": 64}
 

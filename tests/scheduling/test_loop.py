@@ -25,6 +25,7 @@ from maat.scheduling.rounds import (
     RoundResult,
     StoredState,
 )
+from maat.scheduling.stability import Stability
 from maat.scheduling.standing import RoundGrid, RoundsAhead
 
 CLUSTER = Cluster.parse("t4=2x2,rtx=1x2")
@@ -246,3 +247,11 @@ def test_limits_beyond_the_clusters_own_are_kept_by_every_round() -> None:
     assert stepped is not None
     assert set(stepped[0].decision.grants) == {"a"}
     assert isinstance(stepped[0].round_input, RoundInput)
+
+
+def test_the_end_of_a_stay_brings_a_round() -> None:
+    stays = replace(holder(), held_since=0.0)
+    bench, quiet = Bench((stays,)), Quiet()
+    quietly(bench, quiet, stability=Stability(least_stay_seconds=100.0)).run(until=200.0)
+    ends = [end for _, end in quiet.asked]
+    assert ends == [100.0, 100.0, 100.0, *[pytest.approx(200.0)] * (len(ends) - 3)]

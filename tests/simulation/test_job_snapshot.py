@@ -75,7 +75,12 @@ def test_a_row_without_a_version_gives_back_the_whole_job() -> None:
 
 def test_what_is_written_of_a_restored_job_is_the_row_with_its_version() -> None:
     written = json.loads(json.dumps(JobSnapshot.of(restored(row())).to_json()))
-    since = {"processed_samples": 0.0, "lost_work": 0.0}  # counted by later versions only
+    since = {  # written by later versions only
+        "processed_samples": 0.0,
+        "lost_work": 0.0,
+        "held_since": None,
+        "moved_at": [],
+    }
     assert written == {**row(), **since, "version": 1}
     assert JobSnapshot.from_json(written) == JobSnapshot.from_json(row())
 
@@ -138,3 +143,15 @@ def test_a_job_that_is_put_back_continues_as_it_would_have() -> None:
     assert samples_to_json(back.agent.belief.by_type) == samples_to_json(
         straight.agent.belief.by_type
     )
+
+
+def test_when_a_job_got_its_gpus_and_was_moved_outlives_a_restart() -> None:
+    job = restored(row(held_since=4000.0, moved_at=[600.0, 4000.0]))
+    seen = job.as_seen()
+    assert (seen.held_since, seen.moved_at) == (4000.0, (600.0, 4000.0))
+    assert restored(dict(JobSnapshot.of(job).to_json())).as_seen() == seen
+
+
+def test_moves_that_are_no_numbers_are_refused() -> None:
+    with pytest.raises(SnapshotError, match="moved_at"):
+        JobSnapshot.from_json(row(moved_at=["soon"]))

@@ -14,6 +14,7 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES, suiting_placer
 from maat.scheduling.reservations import Reservation
+from maat.scheduling.stability import NO_BOUNDS, Stability
 from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
 from maat.simulation.failures import NodeFailure, Outages, RandomFailures
@@ -72,6 +73,7 @@ def scenarios(draw: DrawFn) -> Scenario:
         failures=failures,
         reservations=reserved,
         interference=Interference.constant(1.3) if shared > 1 else None,
+        stability=draw(st.sampled_from((NO_BOUNDS, NO_BOUNDS, Stability(1000.0, 2)))),
     )
     return Scenario(
         workload(*jobs),

@@ -12,6 +12,7 @@ from backend.models import (
     Simulation,
 )
 from backend.simulations.traces import csv_workload
+from maat.scheduling.stability import Stability
 from maat.simulation.interference import Interference
 from maat.simulation.iteration_models import shipped_models
 from worker.simulations import runs as simulations
@@ -118,6 +119,7 @@ def test_shared_gpus_tuned_jobs_and_parameters_of_the_placer_reach_the_engine(
     database: Database,
 ) -> None:
     asked = {"jobs_per_gpu": 2, "interference": 1.25, "tuned": "best-batch", "tuned_gpus": 2}
+    asked |= {"least_stay_seconds": 1800.0, "most_moves_per_hour": 4}
     simulation_id = request_simulation(database, policies=("fifo",), **asked)
     (run,) = runs_of(database, simulation_id)
     with database.session_scope(writes=False) as session:
@@ -128,6 +130,7 @@ def test_shared_gpus_tuned_jobs_and_parameters_of_the_placer_reach_the_engine(
         2,
         Interference.constant(1.25),
     )
+    assert scenario.conditions.stability == Stability(1800.0, 4)
     assert scenario.placer_parameters == {"binning": "two"}
     assert simulations.run_simulation(database, simulation_id) is OperationState.SUCCEEDED
     (run,) = runs_of(database, simulation_id)

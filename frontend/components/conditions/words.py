@@ -81,6 +81,10 @@ def _about_jobs(request: StoredRequest, named: Mapping[str, str]) -> list[tuple[
     ]
     if bound:
         lines.append(("Share of jobs", ", ".join(bound)))
+    if request.get("least_stay_seconds"):
+        lines.append(("Least stay", duration(request["least_stay_seconds"])))
+    if request.get("most_moves_per_hour"):
+        lines.append(("Most moves in an hour", count(request["most_moves_per_hour"])))
     if request.get("tuned"):
         most = plural(request["tuned_gpus"], "GPU")
         lines.append(("Tuned jobs", f"{request['tuned']}, at most {most}"))

@@ -152,6 +152,9 @@ def test_a_trace_that_cannot_be_used_is_refused_with_its_row(
             "/runs/1/policy_parameters/round_seconds",
         ),
         ({"tuned": "any-pair", "tuned_gpus": 0}, "/tuned_gpus"),
+        ({"least_stay_seconds": -1}, "/least_stay_seconds"),
+        ({"most_moves_per_hour": 0}, "/most_moves_per_hour"),
+        ({"most_moves_per_hour": 1.5}, "/most_moves_per_hour"),
         (
             {"runs": [{"placer": "random", "placer_parameters": {"nonsense": 1}}]},
             "/runs/0/placer_parameters/nonsense",
