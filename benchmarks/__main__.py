@@ -15,6 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from benchmarks import fit_searches as fit_searches_benchmark
 from benchmarks import fits as fits_benchmark
 from benchmarks import pollux as pollux_benchmark
 from benchmarks import simulate as simulate_benchmark
@@ -110,7 +111,7 @@ def _simulate(_: argparse.Namespace) -> Sequence[Figures]:
 
 
 def _fits(_: argparse.Namespace) -> Sequence[Figures]:
-    return [fits_benchmark.measure()]
+    return [fits_benchmark.measure(), fit_searches_benchmark.measure()]
 
 
 def _pollux(_: argparse.Namespace) -> Sequence[Figures]:

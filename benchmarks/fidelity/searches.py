@@ -101,7 +101,7 @@ def _sentence(pairs: Sequence[tuple[Row, Row]]) -> str:
 
 def _play(run: tuple[str, FitSearch], data: Path) -> Row:
     name, search = run
-    minimum = _scenario(name, data)
+    minimum = scenario_of(name, data)
     rules = replace(minimum.conditions.fidelity, fit_search=search)
     scenario = replace(minimum, conditions=replace(minimum.conditions, fidelity=rules))
     result = simulate(scenario)
@@ -117,7 +117,7 @@ def _play(run: tuple[str, FitSearch], data: Path) -> Row:
     )
 
 
-def _scenario(name: str, data: Path) -> Scenario:
+def scenario_of(name: str, data: Path) -> Scenario:
     family, number = name.split("-")
     conditions = Conditions(fidelity=fidelity(PAPER))
     if name in GENERATED:

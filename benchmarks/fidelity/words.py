@@ -50,8 +50,8 @@ PAPER_DIFFERENCES = (
     "exception), and a job that never ran on several nodes is believed to lose 1.1 times there "
     "what it loses within one (`across_over_within`; Pollux "
     "section 4.1: nothing, so that it is tried). Both are in the table.",
-    "Fits end at the minimum of their loss, not where the published search ends (`fit_search`); the "
-    "last section has what that changes.",
+    "Fits end at the minimum of their loss, not where the published search ends (`fit_search`); "
+    "the last section has what that changes.",
     "No whole-second rounding at the ends of epochs, no rounding of costs, and GPU-hours by the "
     "second: a few per cent each, in the table.",
     "Kept although it is worse than it need be: where a job has run on one GPU only, the paper's "

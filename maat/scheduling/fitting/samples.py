@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
+from maat.scheduling.arrays import FloatArray
 from maat.scheduling.errors import InputError
 
 MODEL_ERROR = 0.05
@@ -50,8 +53,10 @@ def weight_of_mean(count: int, mean: float, deviation: float) -> float:
     return MODEL_ERROR**2 / (MODEL_ERROR**2 + variance / max(count, 1))
 
 
-def refuse_impossible(samples: Iterable[Sample]) -> None:
+def refuse_impossible(samples: Sequence[Sample]) -> None:
     """Raise SampleError for the first sample that cannot have been measured."""
+    if _all_possible(np.array(samples, dtype=np.float64)):
+        return
     for number, sample in enumerate(samples, start=1):
         for field, problem, remedy in _faults(sample):
             raise SampleError(
@@ -62,6 +67,16 @@ def refuse_impossible(samples: Iterable[Sample]) -> None:
 def is_possible(sample: Sample) -> bool:
     """Return whether a fit takes this sample."""
     return next(_faults(sample), None) is None
+
+
+def _all_possible(table: FloatArray) -> bool:
+    """Return at once what `_faults` says of every row. NaN is in no range."""
+    counts, step, sync, weight = table[:, :3], table[:, 3], table[:, 4], table[:, 5]
+    return bool(
+        ((counts >= 1) & (counts < math.inf)).all()
+        and ((step > 0) & (step < math.inf) & (sync >= 0) & (sync <= step)).all()
+        and ((weight > 0) & (weight <= 1)).all()
+    )
 
 
 def _faults(sample: Sample) -> Iterator[tuple[str, str, str]]:

@@ -27,13 +27,14 @@ class Starts:
         self._beyond_two = np.maximum(replicas - 2, 0.0)
         self._groups = ((replicas > 1) & (nodes > 1), (replicas > 1) & (nodes == 1))
         self._known = known
+        self._log_line = np.log(self._compute_line())
 
     def at(self, gammas: FloatArray) -> FloatArray:
         """Return points with steep, gentle and flat lines for each gamma, shape (3, S, 7)."""
         points = np.empty((3, len(gammas), 7))
         points[..., :GAMMA] = np.log(self._known.start[:GAMMA])
         points[..., GAMMA] = gammas
-        points[..., :2] = np.log(self._compute_line())
+        points[..., :2] = self._log_line
         for group, (alpha, beta) in zip(self._groups, SLOPES, strict=True):
             if group.any():
                 points[..., alpha : beta + 1] = np.log(self._sync_lines(group, gammas, beta))
