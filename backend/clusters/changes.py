@@ -21,6 +21,8 @@ _OF_CLUSTER = (
     "keep_rounds",
     "jobs_per_gpu",
     "interference",
+    "least_stay_seconds",
+    "most_moves_per_hour",
 )
 _OF_NODE = ("name", "gpu_type", "gpu_count", "memory_gib", "drained_gpus")
 

@@ -13,6 +13,7 @@ from backend.clocktime import utc_now
 from backend.columns import CompressedJson, Json, UtcDateTime
 from backend.ids import new_id
 from maat.scheduling.parts import Parts
+from maat.scheduling.stability import Stability
 from maat.vocabulary import ExecutorKind
 
 DEFAULT_KEEP_ROUNDS = 10_000
@@ -50,6 +51,8 @@ class Cluster(SQLModel, table=True):
     keep_rounds: int = DEFAULT_KEEP_ROUNDS
     jobs_per_gpu: int = 1
     interference: str | None = Field(default=None, max_length=300)
+    least_stay_seconds: float | None = None
+    most_moves_per_hour: int | None = None
     next_round_number: int = 1
     lease_holder: str | None = Field(default=None, max_length=200)
     lease_until: datetime | None = Field(default=None, sa_type=UtcDateTime)
@@ -61,6 +64,11 @@ class Cluster(SQLModel, table=True):
     def parts(self) -> Parts:
         """The policy that decides and the placer that places, with their parameters."""
         return Parts(self.policy, self.placer, self.policy_parameters, self.placer_parameters)
+
+    @property
+    def stability(self) -> Stability:
+        """How long jobs stay where they are."""
+        return Stability(self.least_stay_seconds, self.most_moves_per_hour)
 
     @property
     def runs_commands(self) -> bool:

@@ -117,7 +117,7 @@ def change_cluster(
     """Set what was given. Values equal to the present ones make no new version."""
     cluster = get_cluster(session, cluster_id, lock=True)
     check_version(if_match, cluster.version, cluster.latest_round)
-    given = changes.model_dump(exclude_unset=True, exclude_none=True)
+    given = changes.model_dump(exclude_unset=True)  # null takes a bound away
     given |= wanted_parts(cluster, given)
     given["interference"] = stored_interference(
         given.get("interference", cluster.interference),

@@ -41,6 +41,7 @@ _WHY: Mapping[Stay, str] = {
     Stay.STARTING: "is starting",
     Stay.RESTARTING: "is restarting",
     Stay.PROFILED: "is being profiled",
+    Stay.BOUND: "must stay for a time",
     Stay.NOT_PREEMPTIBLE: "may not be preempted",
     Stay.KEPT: "keeps them by the policy's choice",
 }
@@ -111,8 +112,14 @@ def _least_lacking(
     return min(found, key=lambda one: (one.fixed, one.needed - one.free), default=None)
 
 
+def _stay_of_running(job: Job) -> Stay:
+    if not job.preemptible:
+        return Stay.NOT_PREEMPTIBLE
+    return Stay.BOUND if "stays_for_seconds" in job.reason_evidence else Stay.KEPT
+
+
 def _holder(job: Job, ends_at: float | None) -> Holder:
-    stay = _STAYS.get(job.state, Stay.KEPT if job.preemptible else Stay.NOT_PREEMPTIBLE)
+    stay = _STAYS.get(job.state, _stay_of_running(job))
     return Holder(job.id, len(job.gpus or []), stay, ends_at)
 
 

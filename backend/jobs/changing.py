@@ -29,7 +29,13 @@ from maat.api.jobs import JobChanges
 from maat.scheduling.events import TERMINAL, EventKind
 from maat.vocabulary import JobState
 
-_READ_BY_ROUNDS = REQUEST | {"priority", "weight", "deadline_seconds"}
+_READ_BY_ROUNDS = REQUEST | {
+    "priority",
+    "weight",
+    "deadline_seconds",
+    "least_stay_seconds",
+    "most_moves_per_hour",
+}
 
 
 def request_cancel(

@@ -105,6 +105,8 @@ class Job(SQLModel, table=True):
     preemptible: bool = True
     priority: int = 0
     weight: float = 1.0
+    least_stay_seconds: float | None = None
+    most_moves_per_hour: int | None = None
     labels: dict[str, str] = Field(default_factory=dict, sa_type=Json)
     gpu_types: list[str] | None = Field(default=None, sa_type=Json)
     work_scale: float = 1.0

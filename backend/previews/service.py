@@ -57,7 +57,12 @@ def prepare_preview(session: Session, cluster_id: str, body: RoundPreviewBody) -
             error = FieldError(pointer, "no_such_node", message, remedy, name)
             raise Invalid(message, errors=[error])
     drained = sorted({named[name] for name in body.drained_nodes})
-    wanted = parts | {
+    bounds = {
+        name: getattr(body if name in body.model_fields_set else cluster, name)
+        for name in ("least_stay_seconds", "most_moves_per_hour")
+    }
+    wanted = parts | bounds
+    wanted |= {
         "round_seconds": rounds,
         "jobs_per_gpu": places,
         "drained_nodes": drained,

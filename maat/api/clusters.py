@@ -8,9 +8,14 @@ from pydantic import AfterValidator, Field, ValidationInfo, field_validator, mod
 from typing_extensions import TypedDict
 
 from maat.api.fields import (
+    LEAST_STAY,
+    MOST_MOVES,
     NEVER_NULL,
+    NO_BOUND,
     Body,
     GpuTypeName,
+    LeastStay,
+    MostMoves,
     NameInAddresses,
     Parameters,
     RoundSeconds,
@@ -117,6 +122,9 @@ class ClusterBody(Body):
         f"may be shared: `{SYNTHETIC}` for simulated jobs, 1.25 for commands.",
     )
 
+    least_stay_seconds: LeastStay | None = Field(default=None, description=LEAST_STAY)
+    most_moves_per_hour: MostMoves | None = Field(default=None, description=MOST_MOVES)
+
     @field_validator("executor_parameters", mode="before")
     @classmethod
     def _only_of_slurm(cls, given: object, info: ValidationInfo) -> object:
@@ -146,6 +154,8 @@ class ClusterChanges(Body):
     keep_rounds: Annotated[KeptRounds | None, NEVER_NULL] = None
     jobs_per_gpu: Annotated[JobsPerGpu | None, NEVER_NULL] = None
     interference: Annotated[Interference | None, NEVER_NULL] = None
+    least_stay_seconds: LeastStay | None = Field(default=None, description=NO_BOUND)
+    most_moves_per_hour: MostMoves | None = Field(default=None, description=NO_BOUND)
 
 
 class NodeChanges(Body):
@@ -246,6 +256,8 @@ class ClusterOut(TypedDict):
     interference: Annotated[
         str | float | None, Field(description="The declared slowdown of jobs on one GPU.")
     ]
+    least_stay_seconds: Annotated[float | None, Field(description=LEAST_STAY)]
+    most_moves_per_hour: Annotated[int | None, Field(description=MOST_MOVES)]
     node_count: int
     gpu_count: Annotated[int, Field(description="All GPUs, drained ones included.")]
     latest_round: int | None

@@ -115,6 +115,7 @@ MOST_MOVES = (
     "A round leaves a job on its GPUs while it was moved so often within the last hour; a first "
     "start is no move. Default: no bound."
 )
+NO_BOUND = "Null takes the bound away."
 Parameters = Annotated[dict[str, Any], Field(max_length=100)]
 
 

@@ -70,6 +70,8 @@ class JobOut(TypedDict):
     priority: int
     priority_class: PriorityClass
     weight: float
+    least_stay_seconds: float | None
+    most_moves_per_hour: int | None
     labels: dict[str, str]
     after: Annotated[list[str], Field(description="Jobs that must succeed before it starts.")]
     deadline: Timestamp | None
@@ -375,7 +377,7 @@ class BlockerOut(TypedDict):
     gpu_count: int
     gpus: list[int]
     nodes: list[str]
-    stay: Literal["not-preemptible", "starting", "restarting", "profiled", "kept"]
+    stay: Literal["not-preemptible", "starting", "restarting", "profiled", "must-stay", "kept"]
     ends_p50_at: Annotated[Timestamp | None, Field(description="By its forecast, if it has one.")]
     ends_p90_at: Timestamp | None
     sentence: str

@@ -18,12 +18,15 @@ from pydantic import (
 from maat.api.commands import CommandBody
 from maat.api.fields import (
     NEVER_NULL,
+    NO_BOUND,
     BatchSize,
     Body,
     GpuCount,
     GpuTypeName,
+    LeastStay,
     ModelName,
     Moment,
+    MostMoves,
     Name,
 )
 from maat.vocabulary import (
@@ -156,6 +159,17 @@ class JobBody(Body):
         description="How many jobs like it it counts as, to a policy that weighs jobs: Sia does, "
         f"FIFO does not. Above {HEAVY_WEIGHT:g} it needs the permission jobs:urgent.",
     )
+    least_stay_seconds: LeastStay | None = Field(
+        default=None,
+        title="Least stay (s)",
+        description="A round leaves it on its GPUs until it has held them for so long.",
+    )
+    most_moves_per_hour: MostMoves | None = Field(
+        default=None,
+        title="Most moves an hour",
+        description="A round leaves it on its GPUs while it was moved so often within the last "
+        "hour. Of these and the cluster's bounds the stricter ones hold.",
+    )
     labels: Labels = Field(
         default_factory=dict,
         title="Labels",
@@ -216,6 +230,8 @@ class JobChanges(Body):
     name: Annotated[Name | None, NEVER_NULL] = None
     priority: Annotated[Priority | None, NEVER_NULL] = None
     weight: Annotated[JobWeight | None, NEVER_NULL] = None
+    least_stay_seconds: LeastStay | None = Field(default=None, description=NO_BOUND)
+    most_moves_per_hour: MostMoves | None = Field(default=None, description=NO_BOUND)
     labels: Annotated[Labels | None, NEVER_NULL] = Field(
         default=None, description="All of them: others are removed."
     )

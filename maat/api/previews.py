@@ -8,7 +8,16 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from maat.api.clusters import MAX_NODES, JobsPerGpu
-from maat.api.fields import Body, Name, Parameters, RoundSeconds, Timestamp
+from maat.api.fields import (
+    NO_BOUND,
+    Body,
+    LeastStay,
+    MostMoves,
+    Name,
+    Parameters,
+    RoundSeconds,
+    Timestamp,
+)
 from maat.api.operations import OperationState
 
 MOST_PREVIEWED_JOBS = 500
@@ -29,6 +38,8 @@ class RoundPreviewBody(Body):
     placer_parameters: Parameters | None = None
     round_seconds: RoundSeconds | None = None
     jobs_per_gpu: JobsPerGpu | None = None
+    least_stay_seconds: LeastStay | None = Field(default=None, description=NO_BOUND)
+    most_moves_per_hour: MostMoves | None = Field(default=None, description=NO_BOUND)
     drained_nodes: Annotated[list[Name], Field(max_length=MAX_NODES)] = Field(
         default_factory=list, description="Ids or names of nodes that would be drained as well."
     )

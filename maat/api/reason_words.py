@@ -23,6 +23,7 @@ LABELS = {
     "alone_pays_after_seconds": "alone: a move pays after",
     "alone_price": "alone: what the GPUs cost",
     "alone_value": "alone: what it is worth",
+    "asked_gpu_types": "GPU types that it asks for",
     "batch_size": "batch size (samples)",
     "best_batch_size": "batch size believed best (samples)",
     "binding_limit": "held back by",

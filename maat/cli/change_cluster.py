@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maat.cli.clusters import Interference, JobsPerGpu, number_or_name
+from maat.cli.clusters import (
+    Interference,
+    JobsPerGpu,
+    LeastStay,
+    MostMoves,
+    bounds_of,
+    number_or_name,
+)
 from maat.cli.following import followed
 from maat.cli.numbers import number_option
 from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, show, table_of
@@ -63,6 +70,8 @@ def change_cluster(
     ] = None,
     jobs_per_gpu: JobsPerGpu = None,
     interference: Interference = None,
+    least_stay: LeastStay = None,
+    most_moves_per_hour: MostMoves = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what the next round would do then.")
     ] = False,
@@ -85,10 +94,11 @@ def change_cluster(
             "interference": number_or_name(interference),
         }
         given = {key: value for key, value in given.items() if value is not None}
+        given |= bounds_of(least_stay, most_moves_per_hour)
         if not given:
             remedy = (
                 "Give --policy, --placer, --set, --set-placer, --round-seconds, --jobs-per-gpu, "
-                "--interference or --name."
+                "--interference, --least-stay, --most-moves-per-hour or --name."
             )
             raise ParameterError("is missing", field="change", remedy=remedy)
         if dry_run:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from maat.cli.bulk import JobMeant, JobsMeant, act
+from maat.cli.clusters import LeastStay, MostMoves, bounds_of
 from maat.cli.numbers import weight_option
 from maat.cli.option_groups import takes_groups
 from maat.cli.priority import read_priority
@@ -40,6 +41,8 @@ def change(
         str | None,
         typer.Option(metavar="DATE", help="Its new deadline, in cluster time; or none."),
     ] = None,
+    least_stay: LeastStay = None,
+    most_moves_per_hour: MostMoves = None,
     set_: Annotated[
         list[str] | None,
         typer.Option(
@@ -67,9 +70,13 @@ def change(
     given = {key: value for key, value in given.items() if value is not None}
     if deadline is not None:
         given["deadline"] = None if deadline == "none" else deadline
-    given |= changes_of(set_ or [])
+    bounds = bounds_of(least_stay, most_moves_per_hour)
+    given |= bounds | changes_of(set_ or [])
     if not given:
-        remedy = "Give --name, --priority, --weight, --deadline, --set or --set-label."
+        remedy = (
+            "Give --name, --priority, --weight, --deadline, --least-stay, --most-moves-per-hour, "
+            "--set or --set-label."
+        )
         raise ParameterError("is missing", field="change", remedy=remedy)
     if job is not None and not meant.dry_run:
         with client_of(url) as maat:
@@ -84,7 +91,7 @@ def change(
             )
         show(changed, as_json, f"{changed['id']} is changed")
         return
-    if len(given) > 1 or set_ or given.keys() & {"name", "deadline"}:
+    if len(given) > 1 or set_ or bounds or given.keys() & {"name", "deadline"}:
         remedy = "Of many jobs change --priority, --weight or --set-label, one at a time."
         raise ParameterError("is too much at once", field="change", remedy=remedy)
     (field,) = given

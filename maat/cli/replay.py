@@ -82,6 +82,7 @@ def replay(
             "round_seconds": live["round_seconds"],
             "runs": asked,
             **_sharing(live),
+            **_bounds(live),
         }
         begun = maat.simulate(body)
         page = f"{maat.url}/simulations/{begun['id']}"
@@ -112,6 +113,12 @@ def _sharing(live: ClusterOut) -> dict[str, Any]:
     if live["jobs_per_gpu"] == 1:
         return {}
     return {"jobs_per_gpu": live["jobs_per_gpu"], "interference": live["interference"]}
+
+
+def _bounds(live: ClusterOut) -> dict[str, Any]:
+    """Return how long jobs stay where they are on the cluster."""
+    names = ("least_stay_seconds", "most_moves_per_hour")
+    return {name: value for name in names if (value := dict(live)[name]) is not None}
 
 
 def _run_of_live(live: ClusterOut) -> dict[str, Any]:

@@ -14,6 +14,7 @@ class Stay(StrEnum):
     STARTING = "starting"
     RESTARTING = "restarting"
     PROFILED = "profiled"
+    BOUND = "must-stay"
     KEPT = "kept"
 
 
@@ -46,7 +47,8 @@ class Blocking:
     def possible_at(self) -> float | None:
         """When enough of the fixed jobs have ended, by their forecasts; None if nobody knows.
 
-        A job that starts, restarts or is profiled may be moved soon: it sets no time.
+        A job that starts, restarts, is profiled or stays for a time may be moved soon: it sets no
+        time.
         """
         if not self.fixed or any(one.stay is not Stay.NOT_PREEMPTIBLE for one in self.by):
             return None

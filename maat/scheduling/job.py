@@ -51,6 +51,8 @@ class JobDeclaration:
             number.
         weight: Above zero. Policies that weigh jobs (`Policy.weighs_jobs`) count one of weight w as
             w jobs like it.
+        least_stay_seconds, most_moves_per_hour: Bounds on how soon and how often rounds move it
+            (stability.py); None for the cluster's alone.
         labels: Each `key=value`: by them the owner's use is summed up; no policy reads them.
     """
 
@@ -69,6 +71,8 @@ class JobDeclaration:
     gpu_types: tuple[str, ...] | None = None
     priority: int = 0
     weight: float = 1.0
+    least_stay_seconds: float | None = None
+    most_moves_per_hour: int | None = None
     labels: tuple[str, ...] = ()
 
 

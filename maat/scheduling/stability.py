@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ParameterError
 from maat.scheduling.explain import ReasonCode, Reasons
-from maat.scheduling.job import Job, JobId
+from maat.scheduling.job import Job, JobDeclaration, JobId
 from maat.scheduling.rounds import Decision, RequiredStay, RoundInput
 
 HOUR_SECONDS = 3600.0
@@ -20,7 +20,7 @@ HOUR_SECONDS = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Stability:
-    """The bounds of a cluster. None: no bound.
+    """The bounds of a cluster, or of a job. None: no bound.
 
     Attributes:
         least_stay_seconds: A round leaves a job on its GPUs until it has held them for so long.
@@ -48,6 +48,17 @@ class Stability:
                 remedy="Give a whole number from 1 up, or leave it out.",
             )
 
+    def with_those_of(self, declared: JobDeclaration) -> Stability:
+        """Return the stricter bounds of these and those that a job's owner asks for."""
+        if declared.least_stay_seconds is None and declared.most_moves_per_hour is None:
+            return self
+        stays = (self.least_stay_seconds, declared.least_stay_seconds)
+        moves = (self.most_moves_per_hour, declared.most_moves_per_hour)
+        return Stability(
+            max((stay for stay in stays if stay is not None), default=None),
+            min((most for most in moves if most is not None), default=None),
+        )
+
 
 NO_BOUNDS = Stability()
 
@@ -59,11 +70,11 @@ def required_stays(
 
     A job whose GPUs leave service, or that may no longer use what it holds, need not stay.
     """
-    if stability == NO_BOUNDS:
-        return {}
     stays = {}
     for job in jobs:
-        required = _required(job, now, stability)
+        if job.allocation is None:
+            continue
+        required = _required(job, now, stability.with_those_of(job.spec))
         if required is not None and _may_stay(job, cluster):
             stays[job.id] = required
     return stays

@@ -122,6 +122,21 @@ def test_jobs_that_could_be_moved_are_named_with_what_is_free(
     assert "its end is not forecast yet" in told["primary"]["sentence"]
 
 
+def test_a_job_that_must_stay_for_a_time_says_so(
+    client: TestClient, submit: Submit, database: Database, a100s: str
+) -> None:
+    stays = submit(name="stays")
+    big = submit(name="big16", adaptivity="rigid", gpu_count=16, batch_size=64)
+    evidence = {"stays_for_seconds": 600.0, "least_stay_seconds": 1800.0}
+    hold(database, stays, 11, reason_code="PINNED", reason_evidence=evidence)
+    wait(database, big)
+
+    (only,) = explained(client, big)["blockers"]
+
+    assert only["stay"] == "must-stay"
+    assert "and must stay for a time" in only["sentence"]
+
+
 def test_another_tenants_job_stays_anonymous(
     client: TestClient,
     client_as: Callable[..., TestClient],

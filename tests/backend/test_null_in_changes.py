@@ -12,6 +12,10 @@ from maat.api.reports import ScheduleChanges
 from maat.api.webhooks import WebhookChanges
 
 TAKES_AWAY = {
+    (ClusterChanges, "least_stay_seconds"),
+    (ClusterChanges, "most_moves_per_hour"),
+    (JobChanges, "least_stay_seconds"),
+    (JobChanges, "most_moves_per_hour"),
     (JobChanges, "deadline"),
     (JobChanges, "gpu_types"),
     (JobChanges, "gpu_count"),

@@ -96,6 +96,28 @@ def test_a_cluster_is_changed_and_parameters_of_the_same_policy_are_kept(
         run("change-cluster", "lab")
 
 
+def test_how_long_jobs_stay_is_set_on_clusters_and_jobs_and_taken_away_again(
+    run: Run, maat: Client
+) -> None:
+    bounds = ("--least-stay", "30m", "--most-moves-per-hour", "4")
+
+    def bounds_of(noun: Any) -> tuple[float | None, int | None]:
+        return noun["least_stay_seconds"], noun["most_moves_per_hour"]
+
+    run("create-cluster", "lab", "--shape", "t4=1x4", *bounds)
+    assert bounds_of(maat.cluster("lab")) == (1800.0, 4)
+    run("change-cluster", "lab", "--most-moves-per-hour", "none")
+    assert bounds_of(maat.cluster("lab")) == (1800.0, None)
+    run("submit", "net", "--model", "bert", "--cluster", "lab", *bounds)
+    (net,) = maat.jobs(cluster="lab")["items"]
+    assert bounds_of(net) == (1800.0, 4)
+    run("change", "net", "--least-stay", "none")
+    assert bounds_of(maat.job(net["id"])) == (None, 4)
+    for wrong in (("--least-stay", "soon"), ("--most-moves-per-hour", "0")):
+        with pytest.raises(ParameterError, match=wrong[0].removeprefix("--").replace("-", "_")):
+            run("change-cluster", "lab", *wrong)
+
+
 def test_a_cluster_is_made_with_the_placer_named_or_else_that_of_its_policy(
     run: Run, maat: Client
 ) -> None:

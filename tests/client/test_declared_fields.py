@@ -56,6 +56,8 @@ TRIED: dict[str, tuple[dict[str, Any], Any]] = {
     "gpu_types": (STRONG, ["t4", "a100"]),
     "priority": (STRONG, 7),
     "weight": (STRONG, 1.5),
+    "least_stay_seconds": (STRONG, 1800.0),
+    "most_moves_per_hour": (STRONG, 4),
     "labels": (STRONG, {"team": "vision", "stage": "test/1"}),
 }
 WITHOUT_FORM = {"preemptible"}  # a switch of its own

@@ -30,6 +30,8 @@ EMPTY = {
     "round_seconds": "",
     "jobs_per_gpu": "",
     "interference": "",
+    "least_stay_seconds": "",
+    "most_moves_per_hour": "",
     "shared_dir": "",
     "partition": "",
     "nodes_text": "",
@@ -45,6 +47,9 @@ def test_a_new_cluster_sends_what_was_filled_in_and_leaves_the_placer_to_the_ser
     assert (shared.jobs_per_gpu, shared.interference) == (2, 1.3)
     named = new_cluster.body_of(EMPTY | {"interference": "lab pairs"})
     assert ClusterBody.model_validate(named).interference == "lab pairs"
+    bounded = new_cluster.body_of(EMPTY | {"least_stay_seconds": 1800, "most_moves_per_hour": 4})
+    stays = ClusterBody.model_validate(bounded)
+    assert (stays.least_stay_seconds, stays.most_moves_per_hour) == (1800.0, 4)
     slurm = EMPTY | {"executor": "slurm", "shared_dir": "/tmp", "partition": "gpu"}
     sent = ClusterBody.model_validate(new_cluster.body_of(slurm))
     assert sent.shape is None
@@ -59,6 +64,8 @@ def test_a_new_cluster_sends_what_was_filled_in_and_leaves_the_placer_to_the_ser
         ({"shape": ""}, "shape"),
         ({"round_seconds": -1}, "round_seconds"),
         ({"jobs_per_gpu": 3}, "jobs_per_gpu"),
+        ({"least_stay_seconds": -1}, "least_stay_seconds"),
+        ({"most_moves_per_hour": 1.5}, "most_moves_per_hour"),
         ({"executor": "slurm"}, "shared_dir"),
     ],
     ids=str,
@@ -73,15 +80,24 @@ def test_a_new_cluster_says_beside_the_field_what_is_missing(
 def test_a_change_of_a_cluster_sends_only_what_differs() -> None:
     pressed = clusters.Pressed(
         at=1, cluster="clu_1", name="lab", round_seconds="60.0", speed="1.0",
-        keep_rounds="100", jobs_per_gpu="1", paused="", version="3",
+        keep_rounds="100", jobs_per_gpu="1", least_stay_seconds="1800.0", most_moves_per_hour="",
+        paused="", version="3",
     )  # fmt: skip
     values = {
-        "name": "lab", "round_seconds": 30, "speed": 1, "keep_rounds": 100, "jobs_per_gpu": 2
+        "name": "lab", "round_seconds": 30, "speed": 1, "keep_rounds": 100, "jobs_per_gpu": 2,
+        "least_stay_seconds": "", "most_moves_per_hour": 4,
     }  # fmt: skip
     changes = clusters.changes_of(values, pressed)
     assert ClusterChanges.model_validate(changes).model_dump(exclude_unset=True) == {
         "round_seconds": 30,
         "jobs_per_gpu": 2,
+        "least_stay_seconds": None,
+        "most_moves_per_hour": 4,
+    }
+    unchanged = {"least_stay_seconds": 1800, "most_moves_per_hour": ""}
+    assert clusters.changes_of(values | unchanged, pressed).keys() == {
+        "round_seconds",
+        "jobs_per_gpu",
     }
     faulty = {"name": "", "speed": "", "keep_rounds": 0, "jobs_per_gpu": 3}
     wrong = clusters.unfinished(values | faulty)

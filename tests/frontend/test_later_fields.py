@@ -80,6 +80,8 @@ BEFORE = {
     "weight": 1.5,
     "labels": ["x=1"],
     "deadline": "2026-12-01 08:00:00",
+    "least_stay_seconds": "",
+    "most_moves_per_hour": 4,
 }
 
 
@@ -94,6 +96,7 @@ def known_job(**declared: Any) -> Known:
         "name": "a", "model": "bert", "adaptivity": "adaptive", "gpu_count": "", "min_gpus": 2,
         "max_gpus": 8, "batch_size": "", "max_batch_size": "", "workload_kind": "training",
         "promised_seconds": "", "work_scale": 1.0, "weight": 1.5, "gpu_types": [], "labels": [],
+        "least_stay_seconds": "", "most_moves_per_hour": "",
         **declared,
     }  # fmt: skip
     capacity = {"t4": 8, "a100": 4}
@@ -136,6 +139,12 @@ def test_an_edit_sends_only_what_differs() -> None:
     assert changed == {"labels": {}, "deadline": None}
     assert JobChanges.model_validate(changed).model_fields_set == {"labels", "deadline"}
     assert changes_of({**before, "weight": 2}, before, known) == {"weight": 2.0}
+    bounds = {"least_stay_seconds": 1800, "most_moves_per_hour": ""}
+    assert changes_of({**before, **bounds}, before, known) == {
+        "least_stay_seconds": 1800,
+        "most_moves_per_hour": None,
+    }
+    assert set(unfinished_edit({**before, "most_moves_per_hour": 1.5})) == {"most_moves_per_hour"}
     wrong = {"name": " ", "labels": ["x"], "deadline": "?", "weight": 1001}
     assert set(unfinished_edit({**before, **wrong})) == set(wrong)
     assert unfinished_edit({**before, "weight": ""}) == {

@@ -129,6 +129,8 @@ JOB: dict[str, Any] = {
     "max_batch_size": "",
     "work_scale": 1,
     "weight": 1,
+    "least_stay_seconds": "",
+    "most_moves_per_hour": "",
     "gpu_types": [],
     "labels": [],
     "external_id": "",

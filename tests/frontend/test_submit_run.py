@@ -43,6 +43,8 @@ VALUES: dict[str, Any] = {
     "max_retries": 3,
     "priority": 0,
     "weight": 1,
+    "least_stay_seconds": "",
+    "most_moves_per_hour": "",
 }
 
 
@@ -78,6 +80,8 @@ def test_every_field_of_the_schema_can_be_given() -> None:
         "secrets": [Secret("KEY", "hush")],
         "gpu_types": ["cpu"],
         "labels": ["team=vision"],
+        "least_stay_seconds": 1800,
+        "most_moves_per_hour": 4,
         "model": "resnet",
         "external_id": "mine",
         "total_samples": 1e6,
@@ -105,6 +109,7 @@ def test_another_like_it_has_all_but_its_secrets_and_its_own_id() -> None:
         "name": "night", "model": "resnet", "adaptivity": "strong-scaling", "gpu_count": None,
         "min_gpus": 2, "max_gpus": None, "batch_size": 64, "max_batch_size": None,
         "preemptible": False, "gpu_types": ["cpu"], "priority": 5, "weight": 1.5,
+        "least_stay_seconds": 1800.0, "most_moves_per_hour": None,
         "external_id": "mine", "labels": {"team": "vision"},
     }  # fmt: skip
     command: Any = {
@@ -120,7 +125,7 @@ def test_another_like_it_has_all_but_its_secrets_and_its_own_id() -> None:
     again = body_of({**filled, "secrets": []}, cluster_id="here")
     kept = (
         "name", "model", "adaptivity", "min_gpus", "batch_size", "gpu_types", "priority", "weight",
-        "labels",
+        "labels", "least_stay_seconds",
     )  # fmt: skip
     assert {name: again[name] for name in kept} == {name: job[name] for name in kept}
     assert again["preemptible"] is False

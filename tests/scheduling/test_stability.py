@@ -28,7 +28,7 @@ TWO_MOVES = Stability(most_moves_per_hour=2)
 def holder(**changes: object) -> Job:
     """A job on the first t4, which it got 10 minutes ago."""
     values = {"held_since": NOW - 600.0, "started_at": 0.0, "known": belief(t4=0.1, a100=0.01)}
-    return job(spec("x"), held=(0,), **{**values, **changes})
+    return job(**{"job_spec": spec("x"), "held": (0,), **values, **changes})
 
 
 def stay_of(
@@ -61,6 +61,16 @@ def test_the_bound_that_ends_later_holds() -> None:
 @pytest.mark.parametrize("stability", [Stability(), Stability(least_stay_seconds=0.0)])
 def test_without_a_bound_no_job_must_stay(stability: Stability) -> None:
     assert stay_of(holder(), stability) is None
+
+
+def test_of_the_bounds_of_a_job_and_its_cluster_the_stricter_hold() -> None:
+    wants = spec("x", least_stay_seconds=3600.0, most_moves_per_hour=1)
+    one = holder(job_spec=wants)
+    longer = RequiredStay(NOW + 3000.0, least_stay_seconds=3600.0)
+    assert stay_of(one, Stability()) == stay_of(one, HALF_AN_HOUR) == longer
+    assert stay_of(one, Stability(7200.0)) == RequiredStay(NOW + 6600.0, least_stay_seconds=7200.0)
+    moved = holder(job_spec=wants, held_since=NOW - 5000.0, moved_at=(NOW - 5000.0, NOW - 600.0))
+    assert stay_of(moved, TWO_MOVES) == RequiredStay(NOW + 3000.0, moves_in_last_hour=1)
 
 
 def test_a_job_that_holds_no_gpus_or_for_an_unknown_time_need_not_stay() -> None:

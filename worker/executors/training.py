@@ -20,6 +20,7 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.events import Event, EventKind
 from maat.scheduling.job import Allocation, Job, JobId, JobSpec
 from maat.scheduling.rounds import Change, ChangeKind, Changes, ClusterState
+from maat.scheduling.stability import HOUR_SECONDS
 from maat.vocabulary import AttemptKind, AttemptState, JobState, StopReason
 from worker.executors.protocol import (
     Applied,
@@ -30,7 +31,7 @@ from worker.executors.protocol import (
     StateChanges,
     StoredJob,
 )
-from worker.executors.training_status import keeps_gpus, status_of
+from worker.executors.training_status import keeps_gpus, moved_at, status_of
 from worker.training.attempt_writes import AttemptWrites, plan_to_json
 from worker.training.beliefs import plan_of
 from worker.training.knowledge import Knowledge
@@ -354,6 +355,8 @@ class Training:
             restarts=status.restarts,
             restarting=held is not None and live is not None and not _trains(live),
             started_at=status.started_at,
+            held_since=None if held is None or live is None else live.queued_seconds,
+            moved_at=moved_at(attempts, since=now - HOUR_SECONDS),
         )
 
     def _in_service(self) -> Cluster:

@@ -17,10 +17,21 @@ _TAKEN_AWAY = frozenset(
     {StopReason.PREEMPTED.value, StopReason.PAUSED.value, StopReason.CANCELLED.value}
 )
 
+_MOVES = frozenset({StopReason.MOVED.value, StopReason.PREEMPTED.value})
+
 
 def keeps_gpus(live: AttemptRow | None) -> bool:
     """Return whether the rounds still mean this attempt to have its GPUs."""
     return live is not None and live.stop_reason not in _TAKEN_AWAY
+
+
+def moved_at(attempts: Sequence[AttemptRow], *, since: float) -> tuple[float, ...]:
+    """Return when rounds took or changed the GPUs of a job, from `since` on; oldest first."""
+    return tuple(
+        one.stop_seconds
+        for one in trained(attempts)
+        if one.stop_seconds is not None and one.stop_seconds >= since and one.stop_reason in _MOVES
+    )
 
 
 def status_of(

@@ -70,6 +70,7 @@ class Reading:
             reservations=snapshot.reservations,
             quotas=snapshot.quotas,
             interference=self.interference,
+            stability=row.stability,
         )
 
     def _observed(self) -> Observation:

@@ -237,6 +237,7 @@ def _round_loop(step: _Step, store: SqlRoundStore, seconds: StepSeconds) -> Roun
         reservations=step.reservations,
         quotas=step.quotas,
         interference=step.interference,
+        stability=row.stability,
         round_seconds=row.round_seconds,
     )
 

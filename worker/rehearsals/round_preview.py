@@ -41,7 +41,15 @@ from worker.live.snapshot import snapshot_of
 from worker.rehearsals.last_round import stored_by_rounds, unapplied_changes
 from worker.rehearsals.tried_rounds import Rules, observed, played
 
-_PARTS = ("policy", "policy_parameters", "placer", "placer_parameters", "round_seconds")
+_PARTS = (
+    "policy",
+    "policy_parameters",
+    "placer",
+    "placer_parameters",
+    "round_seconds",
+    "least_stay_seconds",
+    "most_moves_per_hour",
+)
 
 
 def preview_of(session: Session, preview: RoundPreview) -> PreviewResultOut | None:
@@ -60,7 +68,9 @@ def preview_of(session: Session, preview: RoundPreview) -> PreviewResultOut | No
     state = observed(
         EXECUTORS[cluster.executor].restore, begin, unapplied_changes(session, cluster)
     )
-    changed = ClusterRow(**cluster.model_dump() | {name: wanted[name] for name in _PARTS})
+    # A preview that was asked for by an earlier version names no bounds.
+    parts = {name: wanted[name] for name in _PARTS if name in wanted}
+    changed = ClusterRow(**cluster.model_dump() | parts)
     places = wanted.get("jobs_per_gpu", cluster.jobs_per_gpu)
     changed_cluster = _without(state.cluster, wanted["drained_nodes"], jobs_per_gpu=places)
     drained = replace(state, cluster=changed_cluster)

@@ -43,6 +43,7 @@ def played(row: ClusterRow, state: ClusterState, rules: Rules, *, at: float) -> 
         reservations=rules.reservations,
         quotas=rules.quotas,
         interference=rules.interference,
+        stability=row.stability,
         round_seconds=row.round_seconds,
     ).step()
     return store.planned

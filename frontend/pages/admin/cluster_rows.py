@@ -50,6 +50,10 @@ def cluster_table(clusters: Sequence[tuple[ClusterOut, int | None]], *, may: boo
     return html.Table([head(names, numbers), html.Tbody(rows)], className="plain-table")
 
 
+def _bound(value: float | None) -> str:
+    return "" if value is None else repr(value)
+
+
 def _cluster_row(cluster: ClusterOut, living: int | None, *, may: bool) -> html.Tr:
     here = path_to("/admin", cluster=cluster["id"], tab="clusters")
     change = dmc.Button(
@@ -64,6 +68,8 @@ def _cluster_row(cluster: ClusterOut, living: int | None, *, may: bool) -> html.
             speed=repr(cluster["speed"]),
             keep_rounds=str(cluster["keep_rounds"]),
             jobs_per_gpu=str(cluster["jobs_per_gpu"]),
+            least_stay_seconds=_bound(cluster["least_stay_seconds"]),
+            most_moves_per_hour=_bound(cluster["most_moves_per_hour"]),
             paused="yes" if cluster["paused"] else "",
             version=str(cluster["version"]),
         ),

@@ -27,14 +27,18 @@ from maat.client.errors import FieldProblem
 
 MAY_CHANGE = "clusters:write"
 NUMBERS = ("round_seconds", "speed", "keep_rounds", "jobs_per_gpu")
-_WHOLE = ("keep_rounds", "jobs_per_gpu")
-FIELDS = ("name", *NUMBERS)
+BOUNDS = ("least_stay_seconds", "most_moves_per_hour")
+"""Numbers that may be left out."""
+_WHOLE = ("keep_rounds", "jobs_per_gpu", "most_moves_per_hour")
+FIELDS = ("name", *NUMBERS, *BOUNDS)
 _LABELS = {
     "name": "Name",
     "round_seconds": "Seconds between two rounds",
     "speed": "Cluster seconds per second",
     "keep_rounds": "Rounds to keep",
     "jobs_per_gpu": "Jobs per GPU (1 or 2)",
+    "least_stay_seconds": "Least stay of a job (s)",
+    "most_moves_per_hour": "Most moves of a job in an hour",
 }
 
 
@@ -48,6 +52,8 @@ class Pressed(TypedDict):
     speed: str
     keep_rounds: str
     jobs_per_gpu: str
+    least_stay_seconds: str
+    most_moves_per_hour: str
     paused: str
     version: str
 
@@ -73,10 +79,11 @@ def _dialog() -> dmc.Modal:
             id=field_id(name),
             label=_LABELS[name],
             value="",
+            placeholder="no bound" if name in BOUNDS else None,
             allowDecimal=name not in _WHOLE,
             clampBehavior="none",
         )
-        for name in NUMBERS
+        for name in (*NUMBERS, *BOUNDS)
     ]
     buttons = [
         dmc.Button("Pause", id="admin-cluster-pause", variant="default", n_clicks=0),
@@ -182,6 +189,7 @@ async def open_cluster(*, pressed: Pressed | None) -> Changes:
             "speed": float(pressed["speed"]),
             "keep_rounds": int(pressed["keep_rounds"]),
             "jobs_per_gpu": int(pressed["jobs_per_gpu"]),
+            **{name: "" if bound is None else bound for name, bound in _bounds_of(pressed)},
         },
         "errors": dict.fromkeys(FIELDS, ""),
         "problem": None,
@@ -223,7 +231,8 @@ async def act_on_cluster(
 
 def unfinished(values: FormValues) -> dict[str, str]:
     """Return what the fields themselves can see to be wrong, by field."""
-    found = {name: wrong_number(ClusterChanges, name, values[name]) for name in NUMBERS}
+    numbers = (*NUMBERS, *BOUNDS)
+    found = {name: wrong_number(ClusterChanges, name, values[name]) for name in numbers}
     found |= {name: "Give a number." for name in NUMBERS if values[name] in ("", None)}
     if not values["name"]:
         found["name"] = "Give it a name."
@@ -234,7 +243,17 @@ def changes_of(values: FormValues, pressed: Pressed) -> RawBody:
     """Return the fields that differ from what the cluster had."""
     before = {name: float(pressed[name]) for name in NUMBERS}  # type: ignore[literal-required]
     changes: RawBody = {n: values[n] for n in NUMBERS if float(values[n]) != before[n]}
+    for name, bound in _bounds_of(pressed):
+        wanted = None if values[name] in ("", None) else values[name]
+        if wanted != bound:
+            changes[name] = wanted
     return changes | ({"name": values["name"]} if values["name"] != pressed["name"] else {})
+
+
+def _bounds_of(pressed: Pressed) -> list[tuple[str, float | None]]:
+    """Return the bounds that the cluster had, by name."""
+    texts = [(name, str(pressed[name])) for name in BOUNDS]  # type: ignore[literal-required]
+    return [(name, float(text) if text else None) for name, text in texts]
 
 
 def place_of(problem: FieldProblem) -> str | None:

@@ -33,6 +33,10 @@ from maat.client.calls import RawBody
 from maat.vocabulary import ExecutorKind
 
 OF_SLURM = ("shared_dir", "partition")
+BOUNDS = {
+    "least_stay_seconds": "Least stay of a job (s)",
+    "most_moves_per_hour": "Most moves in an hour",
+}
 FIELDS = (
     "name",
     "executor",
@@ -42,6 +46,7 @@ FIELDS = (
     "round_seconds",
     "jobs_per_gpu",
     "interference",
+    *BOUNDS,
     "nodes_text",
     *OF_SLURM,
 )
@@ -135,6 +140,17 @@ def _first_row() -> list[Component]:
             label="Slowdown on a shared GPU",
             placeholder="1.25, or measurements",
             value="",
+        ),
+        *(
+            dmc.NumberInput(
+                id=field_id(name),
+                label=label,
+                value="",
+                placeholder="no bound",
+                allowDecimal=name != "most_moves_per_hour",
+                clampBehavior="none",
+            )
+            for name, label in BOUNDS.items()
         ),
     ]
 
@@ -261,7 +277,7 @@ def _made(cluster: ClusterOut) -> str:
 
 def unfinished(values: FormValues) -> dict[str, str]:
     """Return what the fields themselves can see to be wrong, by field."""
-    numbers = ("round_seconds", "jobs_per_gpu")
+    numbers = ("round_seconds", "jobs_per_gpu", *BOUNDS)
     found = {name: wrong_number(ClusterBody, name, values[name]) for name in numbers}
     if not values["name"]:
         found["name"] = _EMPTY_NAME
@@ -285,6 +301,7 @@ def body_of(values: FormValues) -> RawBody:
         "jobs_per_gpu": values["jobs_per_gpu"],
         "interference": number_or_name(values["interference"]),
         "placer": values["placer"],
+        **{name: values[name] for name in BOUNDS},
     }
     body = {name: value for name, value in body.items() if value not in ("", None)}
     parameters = {name: values[name] for name in OF_SLURM if values[name]}

@@ -22,7 +22,7 @@ from frontend.components.numbers import number_field
 from frontend.components.priority import priority_choices, priority_field
 from frontend.components.weight import weight_help, wrong_weight
 from frontend.formatting import parse_time
-from frontend.forms import FormValues, errors_by_field
+from frontend.forms import FormValues, errors_by_field, wrong_number
 from frontend.loading import loaded
 from frontend.pages.job.actions import Pressed
 from frontend.pages.job.request_fields import (
@@ -49,7 +49,9 @@ from maat.client import calls, change_as_it_is_async
 from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
 
-FIELDS = ("name", "priority", "weight", "labels", "deadline", *REQUEST)
+BOUNDS = ("least_stay_seconds", "most_moves_per_hour")
+"""On how soon and how often it moves; empty for the cluster's alone."""
+FIELDS = ("name", "priority", "weight", "labels", "deadline", *BOUNDS, *REQUEST)
 FIXED = "All else of a job is fixed once it was submitted: submit another like it instead."
 EMPTY_NAME = "Give the job a name."
 
@@ -64,6 +66,7 @@ def edit_dialog() -> dmc.Modal:
                 number_field(field_id("weight"), JobBody, "weight", withAsterisk=True),
             ),
             _row(labels_field(field_id("labels")), deadline_field(field_id("deadline"))),
+            _row(*(number_field(field_id(name), JobBody, name) for name in BOUNDS)),
             *request_fields(),
             html.Div(FIXED, className="hint"),
             dmc.Group([dmc.Button("Save", id="job-edit-save", n_clicks=0)], mt=4),
@@ -182,6 +185,7 @@ def values_of(job: JobOut) -> dict[str, object]:
         "weight": job["weight"],
         "labels": label_texts(job["labels"]),
         "deadline": "" if moment is None else moment.strftime("%Y-%m-%d %H:%M:%S"),
+        **{name: "" if (bound := dict(job)[name]) is None else bound for name in BOUNDS},
         **request_values(job),
     }
 
@@ -230,6 +234,7 @@ def unfinished(values: FormValues) -> dict[str, str]:
         "weight": wrong_weight(values["weight"]),
         "labels": wrong_labels(values["labels"]),
         "deadline": wrong_deadline(values["deadline"]),
+        **{name: wrong_number(JobBody, name, values[name]) for name in BOUNDS},
     }
     return {name: words for name, words in found.items() if words}
 
@@ -242,6 +247,7 @@ def changes_of(values: FormValues, before: FormValues, known: Known) -> RawBody:
         "weight": float(values["weight"]),
         "labels": labels_of(values["labels"]),
         "deadline": deadline_body(values["deadline"]),
+        **_bounds(values),
         **request_body(values, known),
     }
     shown = {
@@ -250,9 +256,14 @@ def changes_of(values: FormValues, before: FormValues, known: Known) -> RawBody:
         "weight": float(before["weight"]),
         "labels": labels_of(before["labels"]),
         "deadline": deadline_body(before["deadline"]),
+        **_bounds(before),
         **request_body(before, known),
     }
     return {name: value for name, value in given.items() if value != shown[name]}
+
+
+def _bounds(values: FormValues) -> RawBody:
+    return {name: None if values[name] in ("", None) else values[name] for name in BOUNDS}
 
 
 def _beside(errors: dict[str, str]) -> dict[str, str]:

@@ -133,6 +133,7 @@ def spec(job: JobOut) -> html.Dl:
             ("Preemptible", "yes" if job["preemptible"] else "no"),
             ("Priority", priority_words(job["priority"])),
             ("Weight", number(job["weight"])),
+            *_bounds(job),
             *([("Labels", ", ".join(label_texts(job["labels"])))] if job["labels"] else []),
             *([("Array", _array(job))] if job["array_id"] else []),
             *([("Starts after", _needs(job))] if job["after"] else []),
@@ -142,6 +143,15 @@ def spec(job: JobOut) -> html.Dl:
             ("Finished (cluster time)", clock(job["finished_at"])),
         ]
     )
+
+
+def _bounds(job: JobOut) -> list[tuple[str, str]]:
+    """Return how long it asks to stay, and how seldom to move."""
+    stay, moves = job["least_stay_seconds"], job["most_moves_per_hour"]
+    return [
+        *([] if stay is None else [("Least stay", duration(stay))]),
+        *([] if moves is None else [("Most moves in an hour", count(moves))]),
+    ]
 
 
 def _array(job: JobOut) -> dcc.Link:

@@ -19,8 +19,10 @@ from maat.vocabulary import (
     LABEL_VALUE,
     LEAST_WEIGHT,
     MAX_GPUS,
+    MAX_MOVES_PER_HOUR,
     MAX_PRIORITY,
     MAX_SECONDS,
+    MAX_STAY_SECONDS,
     MOST_LABELS,
     MOST_WEIGHT,
     Adaptivity,
@@ -79,6 +81,10 @@ OPTIONAL: Mapping[str, Callable[[Row, str], object]] = {
         column, minimum=-MAX_PRIORITY, maximum=MAX_PRIORITY
     ),
     "weight": lambda row, column: row.number(column, minimum=LEAST_WEIGHT, maximum=MOST_WEIGHT),
+    "least_stay_seconds": lambda row, column: row.number(
+        column, minimum=0.0, maximum=MAX_STAY_SECONDS
+    ),
+    "most_moves_per_hour": lambda row, column: row.whole_number(column, maximum=MAX_MOVES_PER_HOUR),
     "labels": _labels,
 }
 DEFAULTS = {field.name: field.default for field in fields(TraceJob) if field.name in OPTIONAL}
