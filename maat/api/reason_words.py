@@ -28,7 +28,6 @@ LABELS = {
     "best_batch_size": "batch size believed best (samples)",
     "binding_limit": "held back by",
     "by_request": "the count is what it asks for",
-    "asked_gpu_types": "GPU types that the job is bound to",
     "cluster_gpu_types": "GPU types of the cluster",
     "decided_by_round": "decided by round",
     "free_gpus": "GPUs left for it",

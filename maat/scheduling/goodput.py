@@ -123,11 +123,10 @@ def batch_candidates(
     accumulation = np.maximum(accumulation, np.where(must_accumulate, 1.0, 0.0))
     most = limits.largest_total if limits.most_total is None else limits.most_total
     fewest = np.floor(most[:, None] / (replicas * (accumulation + 1)) + _EPSILON)
-    per_gpu = np.minimum(np.ceil(local / (accumulation + 1) - _EPSILON), fewest)
-    fits = (per_gpu >= limits.smallest_per_gpu[:, None]) & (
-        per_gpu <= limits.largest_per_gpu[:, None]
-    )
+    whole = np.minimum(np.ceil(local / (accumulation + 1) - _EPSILON), fewest)
+    fits = (whole >= limits.smallest_per_gpu[:, None]) & (whole <= limits.largest_per_gpu[:, None])
     fits &= (low <= limits.largest_total + _EPSILON)[:, None]
+    per_gpu = np.maximum(whole, 1.0)  # of none: more replicas than samples, which does not fit
     return Candidates(per_gpu, accumulation, replicas * per_gpu * (accumulation + 1), fits)
 
 

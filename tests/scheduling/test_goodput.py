@@ -270,3 +270,15 @@ def test_a_batch_that_memory_cannot_hold_has_no_goodput() -> None:
         replica_count=np.array([8.0]),
     )
     assert found.goodput[0] == 0.0
+
+
+def test_more_replicas_than_the_largest_batch_has_samples_have_no_goodput() -> None:
+    found = best_plans(
+        np.ones((1, 7)),
+        noise_scale=np.zeros(1),
+        initial_batch_size=np.array([8.0]),
+        limits=BatchLimits(*(np.array([float(x)]) for x in (8, 8, 1, 64, 8))),
+        node_count=np.ones(1),
+        replica_count=np.array([16.0]),
+    )
+    assert found.goodput[0] == 0.0
