@@ -83,7 +83,7 @@ def test_a_history_that_cannot_be_played_fails_without_naming_the_job(
         assert error is not None
         assert (error["status"], error["errors"][0]["code"]) == (422, "another_tenants_job")
         assert "yolov3" not in str(error)
-    assert "yolov3" in caplog.text
+    assert "got 'rtx'" in caplog.text
 
 
 def test_what_a_run_is_simulated_under_reaches_the_engine(database: Database) -> None:
