@@ -61,6 +61,8 @@ TRAINS = {
     "gpu_types": ["a100", "t4"],
     "priority": 7,
     "weight": 1.5,
+    "least_stay_seconds": 600.0,
+    "most_moves_per_hour": 4,
 }
 SERVES = {
     "model": "bert",
