@@ -24,6 +24,8 @@ OF_JOB = {
     "external_id": "--external-id",
     "workload_kind": "--kind",
     "promised_seconds": "--promised-seconds",
+    "least_stay_seconds": "--least-stay",
+    "most_moves_per_hour": "--most-moves-per-hour",
 }
 OF_RUN = {
     "cwd": "--cwd",

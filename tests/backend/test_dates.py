@@ -17,6 +17,7 @@ DATES = {
     "/api/v1/usage": ["from", "to"],
     "/api/v1/clusters/demo/report": ["from", "to"],
     "/api/v1/clusters/demo/report/{form}": ["from", "to"],
+    "/api/v1/clusters/demo/report-files": ["from", "to"],
     "/api/v1/audit": ["from", "to"],
     "/api/v1/audit/export/{form}": ["from", "to"],
     "/api/v1/fairness/worst": ["from", "to"],

@@ -36,6 +36,9 @@ def test_a_preview_is_stored_with_what_it_tries_and_sent_to_a_worker(
         "placer_parameters": {},
         "round_seconds": 60.0,
         "drained_nodes": ["t4-1"],
+        "jobs_per_gpu": 1,
+        "least_stay_seconds": None,
+        "most_moves_per_hour": None,
     }
     assert (operation.kind, operation.result_url) == ("preview", asked.headers["Location"])
     assert client.get(asked.headers["Location"]).json() == shown

@@ -87,6 +87,7 @@ MAY = {
     "cloneJob": "-sma-",
     "listClusters": "vsmau",
     "getCluster": "vsmau",
+    "listSlowdowns": "vsmau",
     "getClusterState": "vsmau",
     "getClusterChanges": "vsmau",
     "listNodes": "vsmau",

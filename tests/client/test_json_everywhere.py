@@ -77,6 +77,7 @@ def clusters(walk: Walk) -> None:
     walk("pause-cluster", "other")
     walk("resume-cluster", "other")
     walk("nodes")
+    walk("slowdowns", "--cluster", "other")
     walk("add-nodes", "--gpu-type", "t4", "--gpus", "4", "--cluster", "other")
     walk("resize-node", "t4-1", "--gpus", "8", "--cluster", "other")
     walk("drain", "t4-1", "--yes", "--cluster", "other")
@@ -193,8 +194,9 @@ def elsewhere(walk: Walk) -> None:
 
 
 PARTS: tuple[Callable[[Walk], None], ...] = (clusters, jobs, reports, accounts, elsewhere)
-# These need a worker: test_live_commands, test_fairness_commands, test_replay_command.
-BY_THEMSELVES = {"ready", "rho", "replay"}
+# These need a worker or run commands: test_live_commands, test_fairness_commands,
+# test_replay_command, test_measure_pairs.
+BY_THEMSELVES = {"ready", "rho", "replay", "measure pairs"}
 
 
 def test_every_command_that_prints_data_has_json() -> None:

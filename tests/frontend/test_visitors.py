@@ -32,7 +32,7 @@ TABS = ["/admin?tab=clusters", "/admin?tab=quotas", "/admin?tab=audit"]
 PAGES = [path for _, path, _ in NAVIGATION] + [*TABS, "/account", "/sign-in"]
 READERS = (Role.VIEWER, Role.AUDITOR)
 # Written by who reads: when a token was last used; that they signed out elsewhere.
-OF_READING = {"api_tokens", "audit_records"}
+OF_READING = {"api_tokens", "audit_records", "forecast_interest"}
 
 
 @pytest.fixture(scope="module")

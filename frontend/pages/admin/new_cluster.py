@@ -127,6 +127,13 @@ def _first_row() -> list[Component]:
             placeholder="the policy's own",
             clampBehavior="none",
         ),
+        *_sharing_fields(),
+        *_bound_fields(),
+    ]
+
+
+def _sharing_fields() -> list[Component]:
+    return [
         dmc.NumberInput(
             id=field_id("jobs_per_gpu"),
             label="Jobs per GPU",
@@ -141,17 +148,21 @@ def _first_row() -> list[Component]:
             placeholder="1.25, or measurements",
             value="",
         ),
-        *(
-            dmc.NumberInput(
-                id=field_id(name),
-                label=label,
-                value="",
-                placeholder="no bound",
-                allowDecimal=name != "most_moves_per_hour",
-                clampBehavior="none",
-            )
-            for name, label in BOUNDS.items()
-        ),
+    ]
+
+
+def _bound_fields() -> list[Component]:
+    """Fields of the least stay and of the most moves an hour."""
+    return [
+        dmc.NumberInput(
+            id=field_id(name),
+            label=label,
+            value="",
+            placeholder="no bound",
+            allowDecimal=name != "most_moves_per_hour",
+            clampBehavior="none",
+        )
+        for name, label in BOUNDS.items()
     ]
 
 

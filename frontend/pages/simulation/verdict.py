@@ -41,8 +41,8 @@ def sentences(comparison: Comparison) -> list[str]:
 
 def _never(contestant: ComparedContestant) -> list[str]:
     """`14 of 30 jobs cannot run under fifo + packed.`: on average over the runs."""
-    never, jobs = contestant["figures"].get("cannot_run"), contestant["figures"]["jobs"]
-    if never is None or not never["mean"]:
+    never, jobs = (contestant["figures"].get(name) for name in ("cannot_run", "jobs"))
+    if never is None or jobs is None or not never["mean"]:
         return []
     average = "On average " if jobs["runs"] > 1 else ""
     of = f"{average}{number(never['mean'])} of {number(jobs['mean'])} jobs"
