@@ -21,7 +21,8 @@ from maat.scheduling.limits import Limit, LimitKind, capacity_limits
 from maat.scheduling.pins import pinned_grants
 from maat.scheduling.regimes import DeclaredRegimes
 from maat.scheduling.reservations import Reservation, reservation_limits
-from maat.scheduling.rounds import RoundInput
+from maat.scheduling.rounds import RequiredStay, RoundInput
+from maat.scheduling.stability import Stability, required_stays
 from maat.scheduling.throughput import step_seconds
 from maat.vocabulary import Adaptivity, WorkloadKind
 
@@ -276,10 +277,27 @@ def reserved(draw: DrawFn, cluster: Cluster, jobs: tuple[Job, ...]) -> tuple[Res
 
 
 @st.composite
+def required_stays_of(
+    draw: DrawFn, cluster: Cluster, jobs: tuple[Job, ...]
+) -> dict[str, RequiredStay]:
+    """Jobs that must stay by bounds that are loose, tight or both."""
+    stability = Stability(
+        draw(st.sampled_from((None, None, 60.0, 1800.0))), draw(st.sampled_from((None, None, 1, 3)))
+    )
+    lately = st.sampled_from((NOW - 30.0, NOW - 1000.0, NOW - 5000.0))
+    seen = [
+        replace(job, held_since=draw(lately), moved_at=tuple(draw(st.lists(lately, max_size=3))))
+        for job in jobs
+    ]
+    return dict(required_stays(seen, cluster, now=NOW, stability=stability))
+
+
+@st.composite
 def round_inputs(draw: DrawFn) -> RoundInput:
     """Everything together, with pins as the round loop makes them."""
     cluster = draw(clusters(jobs_per_gpu=2 if draw(_one_in(5)) else 1))
     jobs = draw(job_lists(cluster))
+    stays = draw(required_stays_of(cluster, jobs))
     return RoundInput(
         now=NOW,
         round_number=draw(st.integers(1, 100)),
@@ -289,5 +307,6 @@ def round_inputs(draw: DrawFn) -> RoundInput:
         limits=capacity_limits(cluster)
         + draw(quotas(cluster))
         + reservation_limits(cluster, draw(reserved(cluster, jobs)), NOW),
-        pinned=pinned_grants(jobs, cluster),
+        pinned=pinned_grants(jobs, cluster, stays),
+        stays=stays,
     )
