@@ -87,7 +87,7 @@
         return found && found.offsetHeight ? found.closest('.card') || found : null;
     }
 
-    /* Whoever leaves the page of a step by himself has seen enough: no card follows him. */
+    /* A visitor who leaves the page of a step has seen enough: the card does not follow. */
     function look() {
         const there = window.location.pathname === STEPS[step].path;
         if (arrived && !there) { close(); return; }

@@ -116,7 +116,7 @@ def change_cluster(
 def _kept(
     now: ClusterOut, policy: str | None, placer: str | None
 ) -> tuple[Mapping[str, object], Mapping[str, object]]:
-    """Return the parameters that policy and placer keep: those of another begin anew."""
+    """Return the parameters that policy and placer keep: another one starts with its own."""
     from maat.scheduling.parts import Parts
 
     present = Parts(

@@ -1,4 +1,4 @@
-"""Places on GPUs: two jobs where two may be, never a third, whoever races."""
+"""Places on GPUs: two jobs where two may be, never a third, also under a race."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The GPUs that attempts hold, as rows, whose key lets nobody else hold a place. Commits nothing.
 
 A GPU has as many places (slots) as jobs may share it. The key (node, GPU, slot) is what keeps a
-place from being given twice, whoever races: a slot is only ever one below the number of places.
+place from being given twice in a race: a slot is only ever one below the number of places.
 """
 
 from __future__ import annotations
