@@ -63,7 +63,7 @@ class SecretKey:
 
 def secret_key(settings: Settings) -> SecretKey:
     given = settings.secret_key.get_secret_value()
-    return _known(given.encode()) if given else _of_file(_file_of(settings))
+    return _key_of(given.encode()) if given else _of_file(_file_of(settings))
 
 
 def has_secret_key(settings: Settings) -> bool:
@@ -76,7 +76,7 @@ def _file_of(settings: Settings) -> Path:
 
 
 @lru_cache(maxsize=4)
-def _known(secret: bytes) -> SecretKey:
+def _key_of(secret: bytes) -> SecretKey:
     return SecretKey(secret)
 
 

@@ -21,7 +21,7 @@ from benchmarks import pollux as pollux_benchmark
 from benchmarks import simulate as simulate_benchmark
 from benchmarks.agent import cpu as agent_benchmark
 from benchmarks.agent import gpu as agent_gpu_benchmark
-from benchmarks.forecasting import answers as forecasts_benchmark
+from benchmarks.forecasting import answer_times as forecasts_benchmark
 from benchmarks.forecasting import asked as forecasts_asked_benchmark
 from benchmarks.forecasting import cost as forecast_cost_benchmark
 from benchmarks.forecasting import week as forecast_week_benchmark

@@ -8,7 +8,7 @@ import sys
 from importlib.machinery import ModuleSpec
 from typing import Any
 
-_known = importlib.util.find_spec
+_find_spec = importlib.util.find_spec
 
 
 class Refuses:
@@ -20,7 +20,7 @@ class Refuses:
 
 
 def _found(name: str, package: str | None = None) -> ModuleSpec | None:
-    return None if name.partition(".")[0] == "torch" else _known(name, package)
+    return None if name.partition(".")[0] == "torch" else _find_spec(name, package)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ class ReportRoute(StrictRoute):
 
 
 async def _note(request: Request, attempt_id: str, error: Exception) -> None:
-    kind, words = _told(error)
+    kind, words = _kind_and_message(error)
     if (attempt_id, kind) in _noted:
         return
     database: Database = request.app.state.database
@@ -94,7 +94,7 @@ def note_refusal(session: Session, attempt_id: str, kind: str, words: str) -> No
     )
 
 
-def _told(error: Exception) -> tuple[str, str]:
+def _kind_and_message(error: Exception) -> tuple[str, str]:
     """Return which kind of refusal it is, and its words: with the first field that was wrong."""
     if isinstance(error, RequestValidationError):
         found = field_error(error.errors()[0])

@@ -77,7 +77,7 @@ _CHANGE = sa.update(StepSample).where(col(StepSample.id) == sa.bindparam("known"
 def add_steps(session: Session, attempt: Reported, found: PassBody, now: float) -> None:
     """Merge count, mean and squares of these steps with those before (Chan et al.)."""
     configuration = _configuration(attempt, found)
-    known = _known(session, configuration)
+    known = _stored_or_new(session, configuration)
     _merge(known, found)
     settle(known)
     values = asdict(known)
@@ -92,7 +92,7 @@ def add_steps(session: Session, attempt: Reported, found: PassBody, now: float) 
 
 def mean_alone(session: Session, attempt: Reported, found: PassBody) -> float | None:
     """Return the mean time of these steps as it is known, s."""
-    known = _known(session, _configuration(attempt, found))
+    known = _stored_or_new(session, _configuration(attempt, found))
     return None if known.id is None else known.step_mean
 
 
@@ -125,7 +125,7 @@ def _configuration(attempt: Reported, found: PassBody) -> dict[str, str | int]:
     }
 
 
-def _known(session: Session, configuration: dict[str, str | int]) -> _Steps:
+def _stored_or_new(session: Session, configuration: dict[str, str | int]) -> _Steps:
     row = session.connection().execute(_KNOWN, configuration).first()
     return _Steps() if row is None else _Steps(*row)
 

@@ -100,7 +100,7 @@ def shares_over(
     return Shares(
         tenants,
         deserved,
-        _held(at, holding, place),
+        _held_gpu_seconds(at, holding, place),
         demanded,
         np.bincount(span, weights=gpus * length, minlength=len(at) - 1).astype(np.float64),
     )
@@ -169,7 +169,9 @@ class _Demand:
         return np.maximum(found, 0.0)
 
 
-def _held(at: FloatArray, holding: Sequence[Holding], place: Mapping[str, int]) -> FloatArray:
+def _held_gpu_seconds(
+    at: FloatArray, holding: Sequence[Holding], place: Mapping[str, int]
+) -> FloatArray:
     """GPU seconds held in each span, shape (B, K)."""
     found = np.zeros((len(at) - 1, len(place)))
     if not holding:

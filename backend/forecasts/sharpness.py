@@ -36,15 +36,15 @@ def sharpness_of(
     ]
     return SharpnessOut(
         quantity=quantity,
-        promises=len(_known(aimed, 10 * MINUTE, now)),
-        within_1_minute=_share(_known(aimed, MINUTE, now)),
-        within_10_minutes=_share(_known(aimed, 10 * MINUTE, now)),
+        promises=len(_hits_within(aimed, 10 * MINUTE, now)),
+        within_1_minute=_share(_hits_within(aimed, MINUTE, now)),
+        within_10_minutes=_share(_hits_within(aimed, 10 * MINUTE, now)),
         median_error_seconds=median(errors) if errors else None,
         median_width_seconds=median(widths) if widths else None,
     )
 
 
-def _known(aimed: Sequence[Aimed], seconds: float, now: float) -> list[bool]:
+def _hits_within(aimed: Sequence[Aimed], seconds: float, now: float) -> list[bool]:
     return [near for one in aimed if (near := one.was_near(seconds, now)) is not None]
 
 

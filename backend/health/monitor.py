@@ -41,7 +41,7 @@ class HealthMonitor:
         try:
             return await self._looking.result(patience=PATIENCE_SECONDS)
         except TimeoutError:
-            return self._known()
+            return self._remembered_health()
 
     def close(self) -> None:
         self._looking.close()
@@ -56,7 +56,7 @@ class HealthMonitor:
         self._last = _Look(found, time.monotonic())
         return found
 
-    def _known(self) -> HealthOut:
+    def _remembered_health(self) -> HealthOut:
         if self._last is None:
             raise Unavailable("The database does not answer.", headers={"Retry-After": "2"})
         return seen_again(self._last.found, time.monotonic() - self._last.at)

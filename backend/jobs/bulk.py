@@ -240,7 +240,9 @@ def _note(session: Session, principal: Principal, body: BulkBody, found: Sequenc
     }
     by = {row.tenant_id: name_towards(principal, row.tenant_id) for row in found}
     data = {
-        tenant: json_text({"action": action, "by": name, **_declared(body), **_told(body.labels)})
+        tenant: json_text(
+            {"action": action, "by": name, **_declared(body), **_label_texts(body.labels)}
+        )
         for tenant, name in by.items()
     }
     session.connection().execute(
@@ -267,7 +269,7 @@ def _record(session: Session, principal: Principal, body: BulkBody, found: Seque
         record(session, Change(actor, f"{body.action} jobs", tenant_id, {}, after, tenant_id))
 
 
-def _told(labels: Mapping[str, str | None] | None) -> Mapping[str, str]:
+def _label_texts(labels: Mapping[str, str | None] | None) -> Mapping[str, str]:
     return {key: "(none)" if value is None else value for key, value in (labels or {}).items()}
 
 

@@ -37,7 +37,7 @@ def check_dependencies(session: Session, tenant_id: str, candidates: Sequence[Ca
     wanted = {name for one in candidates if one.body is not None for name in one.body.after}
     if not wanted:
         return
-    known = _known(session, tenant_id, wanted)
+    known = _jobs_named(session, tenant_id, wanted)
     siblings = {f"#{one.index}": one.index for one in candidates}
     siblings |= {
         one.body.external_id: one.index
@@ -50,7 +50,7 @@ def check_dependencies(session: Session, tenant_id: str, candidates: Sequence[Ca
     circle = _circle({one.index: _siblings(one) for one in candidates})
     for index in circle:
         one = candidates[index]
-        message, remedy = _told([_called(candidates[number]) for number in circle])
+        message, remedy = _circle_error([_called(candidates[number]) for number in circle])
         one.errors.append(FieldError("/after", "circle", message, remedy, _called(one)))
     refuse_followers(candidates)
 
@@ -155,7 +155,9 @@ def has_failed_needs() -> sa.ColumnElement[bool]:
     )
 
 
-def _known(session: Session, tenant_id: str, wanted: set[str]) -> Mapping[str, tuple[str, str]]:
+def _jobs_named(
+    session: Session, tenant_id: str, wanted: set[str]
+) -> Mapping[str, tuple[str, str]]:
     """Return id and state of the tenant's jobs, by the id or external id that names them."""
     names, known = sorted(wanted), dict[str, tuple[str, str]]()
     for first in range(0, len(names), _ASKED_AT_ONCE):
@@ -217,7 +219,7 @@ def _circle(needs: Mapping[int, Sequence[int]]) -> list[int]:
     return []
 
 
-def _told(circle: Sequence[str]) -> tuple[str, str]:
+def _circle_error(circle: Sequence[str]) -> tuple[str, str]:
     """Return what is wrong with a circle of jobs, and the remedy."""
     if len(circle) == 1:
         return f"{circle[0]} waits for itself.", "Take it out."

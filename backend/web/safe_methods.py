@@ -35,7 +35,7 @@ class _WithoutContent:
     """An answer cut after its headers: always for HEAD, for GET if the reader has it."""
 
     def __init__(self, head: bool, known: str | None, receive: Receive, send: Send) -> None:
-        self._cut, self._known, self._receive, self._send = head, known, receive, send
+        self._cut, self._known_tags, self._receive, self._send = head, known, receive, send
         self._ended = False
 
     async def receive(self) -> Message:
@@ -54,10 +54,10 @@ class _WithoutContent:
         headers = MutableHeaders(scope=message)
         tag = headers.get("etag")
         if (
-            self._known is not None
+            self._known_tags is not None
             and message["status"] == 200
             and tag is not None
-            and is_known(self._known, tag)
+            and is_known(self._known_tags, tag)
         ):
             for name in _OF_CONTENT:
                 del headers[name]

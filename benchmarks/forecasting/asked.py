@@ -105,10 +105,10 @@ def _asked(
             first = time.perf_counter() - begun
     wall = time.perf_counter() - begun
     spent = {"first": first, "wall": wall, "cpu": _cpu_seconds(forecaster) - cpu}
-    return {**_told(forecast), **spent, "load": os.getloadavg()[0]}
+    return {**_figures(forecast), **spent, "load": os.getloadavg()[0]}
 
 
-def _told(forecast: ForecastOut) -> dict[str, Cell]:
+def _figures(forecast: ForecastOut) -> dict[str, Cell]:
     if forecast["after"] is None:
         raise RuntimeError(f"a question has no answer: {forecast['error']}")
     return {"active": forecast["after"]["jobs"], "draws": forecast["draws"]}

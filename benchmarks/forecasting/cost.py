@@ -16,7 +16,7 @@ from backend.bootstrap_data import ensure_defaults
 from backend.database import Database
 from backend.models import Cluster
 from backend.settings import Settings
-from benchmarks.forecasting.answers import LARGE, SHAPE, filled
+from benchmarks.forecasting.answer_times import LARGE, SHAPE, filled
 from benchmarks.rounds.live_round import sqlite_database
 from benchmarks.table import Cell, Figures
 from maat.forecasting.forecast import Forecast

@@ -48,17 +48,17 @@ class Past:
         self._cluster, self._fitter = cluster, fitter
         self._gradients: dict[JobId, list[tuple[float, GradientStatistics]]] = defaultdict(list)
         self._stretches: dict[JobId, list[Stretch]] = defaultdict(list)
-        self._held: dict[JobId, _Held] = {}
+        self._holdings: dict[JobId, _Held] = {}
 
     def note(self, now: float, executor: SimulatedExecutor) -> None:
         """Note what the jobs did since the last round, and what they hold from now on."""
-        for job_id, held in self._held.items():
+        for job_id, held in self._holdings.items():
             job = executor.finished.get(job_id) or executor.jobs[job_id]
             end = now if job.finished_at is None else job.finished_at
             seconds = end - held.since - held.restart_left
             if seconds > 0:
                 self._add(job_id, held, seconds, job)
-        self._held = {
+        self._holdings = {
             job_id: _Held(
                 now,
                 job.allocation,

@@ -153,11 +153,11 @@ def _life(maat: Client, number: int, folder: Path) -> _Life:
             "run": run,
         }
     )
-    _until(lambda: _told(maat, job["id"]).get(FIRST_STEP))
+    _until(lambda: _moments_so_far(maat, job["id"]).get(FIRST_STEP))
     time.sleep(1.0)
     maat.cancel_job(job["id"])
     over = _until(lambda: _ended(maat, job["id"]))
-    told = _told(maat, job["id"])
+    told = _moments_so_far(maat, job["id"])
     (exit_file,) = folder.glob(f"training/*/attempts/{over['id']}/exit.json")
     return _Life(
         alone=alone,
@@ -201,7 +201,7 @@ def _child() -> Iterator[subprocess.Popen[str]]:
         process.wait()
 
 
-def _told(maat: Client, job_id: str) -> dict[str, float]:
+def _moments_so_far(maat: Client, job_id: str) -> dict[str, float]:
     """Return the moments that the script has told so far."""
     try:
         return _moments_in(maat.log(job_id, 1, 0)["text"])

@@ -85,7 +85,7 @@ class LaboratoryAddress:
     def asked_of(self, query: Mapping[str, QueryValue]) -> FormValues:
         """Return the values of an address, by field; what the form cannot take is left out."""
         lists = self.lists | {conditions.RESERVATION, *PARAMETERS}
-        return asked_values(query, self.takes, lists=lists, held=_held)
+        return asked_values(query, self.takes, lists=lists, held=_field_value)
 
     def values_of(self, form: Component) -> FormValues:
         """Return what the fields of a form hold."""
@@ -164,7 +164,7 @@ def _number(name: str, value: str) -> float | None:
     return number_in(value) if name in _NUMBERS else None
 
 
-def _held(name: str, value: str) -> object:
+def _field_value(name: str, value: str) -> object:
     """Return a value as its field holds it."""
     if name in conditions.VALUES:
         return conditions.held_of_address(name, value)

@@ -173,7 +173,7 @@ async def run(
         if seen and isinstance(error, ApiError) and error.errors:
             problem = None
         refused = {field: words for field, words in beside.items() if field not in seen}
-        told = Told(values=_held(values, parameters, files), errors=refused)
+        told = Told(values=_value_by_place(values, parameters, files), errors=refused)
         opened = _unfolded(parameters, {**refused, **seen})
         return {**opened, "told": told, "problem": problem, "key": uuid4().hex}
     return {"told": None, "problem": None, "go": f"{form.address}/{begun['id']}"}
@@ -190,7 +190,7 @@ async def tell(
 ) -> Changes:
     """Say what is wrong from the first press on, for as long as it is."""
     seen = form.unfinished({**values, "parameters": parameters}, files, cluster_id)
-    wrong = still_wrong(_held(values, parameters, files), told, seen)
+    wrong = still_wrong(_value_by_place(values, parameters, files), told, seen)
     imports = values["kind"] == "import"
     return {
         "errors": {name: wrong.get(name, "") for name in form.errors},
@@ -201,7 +201,9 @@ async def tell(
     }
 
 
-def _held(values: FormValues, parameters: Typed, files: Sequence[str]) -> dict[str, object]:
+def _value_by_place(
+    values: FormValues, parameters: Typed, files: Sequence[str]
+) -> dict[str, object]:
     """What each place of an error holds."""
     return {**values, **held_by(parameters), "csv": files, "import": files}
 

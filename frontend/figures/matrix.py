@@ -109,7 +109,7 @@ def _others(record: RoundRecord) -> frozenset[int]:
 def _heatmap(record: RoundRecord, shown: Sequence[int], columns: Sequence[int]) -> go.Heatmap:
     cells = cells_of(record)
     best = best_of(cells)
-    told = {job: _told(record, cells, job) for job in shown}
+    told = {job: _hover_text(record, cells, job) for job in shown}
     z = [[_share(cells.get((job, c)), best.get(job)) for c in columns] for job in shown]
     hover = [
         [_hover_of(record, job, c, cells.get((job, c)), best.get(job)) + told[job] for c in columns]
@@ -206,7 +206,7 @@ def _hover_of(
     return f"{head}<br>{goodput}{share}{utility}" + ("<br>chosen" if chosen else "")
 
 
-def _told(record: RoundRecord, cells: Cells, job: int) -> str:
+def _hover_text(record: RoundRecord, cells: Cells, job: int) -> str:
     """Return what every cell of a job says of the job: what it got, what came second, and why."""
     if job in _others(record):
         return ""

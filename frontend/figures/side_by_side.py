@@ -165,7 +165,7 @@ def allocations_figure(
     named: set[str] = set()
     for column, (name, result) in enumerate(results.items(), start=1):
         for row, job in enumerate(jobs, start=1):
-            for trace in _held(held[name][job], named):
+            for trace in _stretch_traces(held[name][job], named):
                 leads_to(trace, [simulated_job_address(job)] * len(trace.x))
                 drawn.add_trace(trace, row=row, col=column)
         drawn.add_trace(_active(name, result, scheme), row=rows, col=column)
@@ -226,7 +226,7 @@ def _title(run: str, told: Mapping[str, Any] | None, job: str) -> str:
     return f"{escape(run)}: {escape(told_job(job))}{ended}"
 
 
-def _held(stretches: Sequence[Mapping[str, Any]], named: set[str]) -> list[go.Scatter]:
+def _stretch_traces(stretches: Sequence[Mapping[str, Any]], named: set[str]) -> list[go.Scatter]:
     """For each GPU type a step line with gaps, and under it its area.
 
     `named` collects the types that the legend has.

@@ -98,7 +98,7 @@ class Adapt(Callback):
             rule: How the learning rate follows the batch size (maat/agent/rates.py).
         """
         self._job = job
-        self._told = signal.getsignal(signal.SIGTERM)
+        self._previous_handler = signal.getsignal(signal.SIGTERM)
         self._following = job.follow(
             loader, passes=accumulate_grad_batches, max_batch_size=max_batch_size, rule=rule
         )
@@ -222,7 +222,7 @@ class Adapt(Callback):
 
     def _hear_term(self) -> None:
         """Hear SIGTERM by the job's handler: Lightning's ends without a checkpoint."""
-        signal.signal(signal.SIGTERM, self._told)
+        signal.signal(signal.SIGTERM, self._previous_handler)
 
     def _save(self, trainer: Any) -> None:
         self._is_save_due = False

@@ -24,14 +24,14 @@ class Schedules:
         """`optimiser`: torch's; `outer`: what the script has for it."""
         self.due = 1
         self._passes, self._optimiser, self._outer = passes, optimiser, outer
-        self._known: dict[int, Any] = {}
+        self._schedulers: dict[int, Any] = {}
         self._gated: dict[int, Any] = {}
         self._is_moving = False
         self._settings: list[dict[str, Any]] = []
 
     def add(self, scheduler: Any) -> None:
         """Take over a scheduler that is saved with the job."""
-        self._known[id(scheduler)] = scheduler
+        self._schedulers[id(scheduler)] = scheduler
         self._gate(scheduler)
 
     def look_for_others(self) -> None:
@@ -92,7 +92,7 @@ class Schedules:
         passes = self._passes
         if self._is_moving or not passes.is_under_way:
             return self._move(step)
-        is_known = id(scheduler) in self._known
+        is_known = id(scheduler) in self._schedulers
         is_by_value = bool(arguments) or isinstance(scheduler, ReduceLROnPlateau)
         if passes.are_several:
             self._check(is_known=is_known, is_by_value=is_by_value)

@@ -24,19 +24,19 @@ class TerminalText:
     """
 
     def __init__(self) -> None:
-        self._held = ""
+        self._unfinished = ""
 
     def add(self, text: str) -> str:
         """Return what can be shown now; a sequence that is not whole yet is held back."""
-        text = _SEQUENCES.sub("", self._held + text)
+        text = _SEQUENCES.sub("", self._unfinished + text)
         begun = text.find("\x1b")  # whole ones are out: it begins one
         is_begun = begun >= 0 and len(text) - begun <= _MOST_HELD
-        self._held = text[begun:] if is_begun else ""
+        self._unfinished = text[begun:] if is_begun else ""
         return _shown(text[:begun] if is_begun else text)
 
     def end(self) -> str:
         """Return what is still held back."""
-        held, self._held = self._held, ""
+        held, self._unfinished = self._unfinished, ""
         return _shown(held)
 
 

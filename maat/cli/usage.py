@@ -91,7 +91,7 @@ def price(
     body |= {} if valid_from is None else {"valid_from": valid_from}
     with client_of(url) as maat:
         made = maat.add_price(cluster_or_first(maat, cluster), body)
-    show(made, as_json, _told(made))
+    show(made, as_json, _price_line(made))
 
 
 def change_price(
@@ -117,7 +117,7 @@ def change_price(
         where = cluster_or_first(maat, cluster)
         version = maat.price(where, price_id)["version"]
         changed = maat.change_price(where, price_id, body, version=version)
-    show(changed, as_json, _told(changed))
+    show(changed, as_json, _price_line(changed))
 
 
 def unprice(
@@ -134,7 +134,7 @@ def unprice(
     show({"removed": known}, as_json, f"{price_id} is removed")
 
 
-def _told(price: PriceOut) -> str:
+def _price_line(price: PriceOut) -> str:
     words = f"{price['price_per_gpu_hour']} {price['currency']} per GPU-hour"
     return f"{price['id']}: {price['gpu_type']} costs {words} from {price['valid_from']} on"
 

@@ -91,7 +91,9 @@ class UnpaidRestarts:
         self._costs: dict[JobId, _Cost] = {}
         self._chances: dict[JobId, _Chance] = {}
         self._last: float | None = None
-        self._held: dict[JobId, int] = {}  # restarts until then of the jobs that held GPUs
+        self._restarts_of_holders: dict[
+            JobId, int
+        ] = {}  # restarts until then of the jobs that held GPUs
         self._unpaid: dict[JobId, float] = {}
         self.late: dict[JobId, float] = {}
 
@@ -128,14 +130,14 @@ class UnpaidRestarts:
             if job_id not in self._costs or job.allocation is None:
                 continue
             held[job_id] = job.ledger.restarts
-            if job_id in self._held:
+            if job_id in self._restarts_of_holders:
                 job.ledger.restart_left += self._due_seconds(job_id, now - last, held[job_id])
-        for job_id in self._held:
+        for job_id in self._restarts_of_holders:
             gone = ended.get(job_id)
             if gone is not None and gone.finished_at is not None:
                 passed = gone.finished_at - last
                 self.late[job_id] = self._due_seconds(job_id, passed, gone.ledger.restarts)
-        self._last, self._held = now, held
+        self._last, self._restarts_of_holders = now, held
 
     def _due_seconds(self, job_id: JobId, passed: float, restarts: int) -> float:
         """Return what a job that held GPUs pays for so many seconds without a round."""
@@ -144,6 +146,6 @@ class UnpaidRestarts:
         cost, chance = self._costs[job_id], self._chances.get(job_id)
         expected = cost.expected(passed)
         come = expected if chance is None else chance.come(expected)
-        due = self._unpaid.get(job_id, 0.0) + come - restarts + self._held[job_id]
+        due = self._unpaid.get(job_id, 0.0) + come - restarts + self._restarts_of_holders[job_id]
         self._unpaid[job_id] = min(due, 0.0)
         return max(due, 0.0) * cost.restart_seconds

@@ -155,7 +155,7 @@ class IsolatedRuns:
     def __init__(self, scenario: Scenario) -> None:
         self._scenario, self._world = scenario, World.of(scenario)
         self._table = sia_configurations(scenario.cluster)
-        self._known: dict[tuple[str, str], TypeBelief] = {}
+        self._beliefs: dict[tuple[str, str], TypeBelief] = {}
         self._seconds: dict[tuple[object, ...], float] = {}
         self._requested: dict[tuple[object, ...], float] = {}
 
@@ -277,7 +277,7 @@ class IsolatedRuns:
 
         A lone run is a yardstick, not an exploration.
         """
-        if (job.spec.model, kind) not in self._known:
+        if (job.spec.model, kind) not in self._beliefs:
             shapes = [
                 _shape(c)
                 for c in _measured(self._table, job.spec, kind)
@@ -286,11 +286,11 @@ class IsolatedRuns:
             samples = tuple(
                 s for shape in shapes for s in profile_shape(job, kind, shape, PROFILED_BATCH_SIZES)
             )
-            self._known[job.spec.model, kind] = TypeBelief(
+            self._beliefs[job.spec.model, kind] = TypeBelief(
                 samples,
                 self._scenario.conditions.fidelity.fitter()(samples),
             )
-        return self._known[job.spec.model, kind]
+        return self._beliefs[job.spec.model, kind]
 
 
 def _measured(table: ConfigurationTable, spec: JobSpec, gpu_type: str) -> Iterator[Configuration]:
@@ -302,8 +302,8 @@ def _measured(table: ConfigurationTable, spec: JobSpec, gpu_type: str) -> Iterat
 class _TrueJob:
     """A lone job that runs by its truth, and whose agent has a complete belief."""
 
-    def __init__(self, job: SimulatedJob, known: TypeBelief) -> None:
-        self._job, self._known = job, known
+    def __init__(self, job: SimulatedJob, belief: TypeBelief) -> None:
+        self._job, self._belief = job, belief
         self._offered: FloatArray | None = None
         self._noise = math.nan
 
@@ -329,7 +329,7 @@ class _TrueJob:
 
     def advance(self, now: float, until: float) -> None:
         self._job.advance(
-            now, until, fitter=lambda _: self._known.parameters, whole_second_epochs=False
+            now, until, fitter=lambda _: self._belief.parameters, whole_second_epochs=False
         )
 
     def goodput(self, usable: Sequence[Configuration]) -> FloatArray:

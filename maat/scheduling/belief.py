@@ -36,13 +36,13 @@ class MemoisingFitter:
         self, *, across_over_within: float = 0.0, search: FitSearch = FitSearch.MINIMUM
     ) -> None:
         """Create a fitter; the arguments are those of fit_throughput."""
-        self._known: dict[tuple[Sample, ...], FloatArray] = {}
+        self._fit_by_samples: dict[tuple[Sample, ...], FloatArray] = {}
         self._fit = partial(fit_throughput, across_over_within=across_over_within, search=search)
 
     def __call__(self, samples: tuple[Sample, ...], /) -> FloatArray:
-        found = self._known.get(samples)
+        found = self._fit_by_samples.get(samples)
         if found is None:
-            found = self._known[samples] = self._fit(samples)
+            found = self._fit_by_samples[samples] = self._fit(samples)
             found.setflags(write=False)
         return found
 

@@ -126,30 +126,30 @@ class DeferredReasons(Mapping[str, Reasons]):
     """
 
     def __init__(self, known: Mapping[str, Reasons]) -> None:
-        self._known: dict[str, Reasons | Callable[[], Reasons]] = dict(known)
+        self._by_job: dict[str, Reasons | Callable[[], Reasons]] = dict(known)
 
     def __setitem__(self, job_id: str, reasons: Reasons) -> None:
-        self._known[job_id] = reasons
+        self._by_job[job_id] = reasons
 
     def defer(self, job_id: str, work_out: Callable[[], Reasons]) -> None:
         """Set a reason that `work_out` computes; it must give the same at any time."""
-        self._known[job_id] = work_out
+        self._by_job[job_id] = work_out
 
     def add(self, job_id: str, evidence: Mapping[str, float | int | str | None]) -> None:
         """Add evidence to a reason, which stays as it is otherwise and is not computed for it."""
-        self._known[job_id] = partial(_with, self._known[job_id], evidence)
+        self._by_job[job_id] = partial(_with, self._by_job[job_id], evidence)
 
     def __getitem__(self, job_id: str) -> Reasons:
-        found = self._known[job_id]
+        found = self._by_job[job_id]
         if not isinstance(found, Reasons):
-            found = self._known[job_id] = found()
+            found = self._by_job[job_id] = found()
         return found
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._known)
+        return iter(self._by_job)
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self._by_job)
 
 
 def _with(

@@ -65,7 +65,7 @@ class Outages:
 
     def __init__(self, cluster: Cluster, failures: Failures, *, seed: int = 0) -> None:
         self._cluster = cluster
-        self._known: list[NodeFailure] = []
+        self._failures: list[NodeFailure] = []
         self._next: list[tuple[float, int]] = []
         self._in_service: dict[frozenset[NodeId], Cluster] = {frozenset(): cluster}
         if isinstance(failures, RandomFailures):
@@ -78,18 +78,18 @@ class Outages:
             heapq.heapify(self._next)
         else:
             _check_nodes(failures, cluster)
-            self._known = sorted(failures, key=lambda failure: failure.time)
+            self._failures = sorted(failures, key=lambda failure: failure.time)
             self._repair = max((failure.repair_seconds for failure in failures), default=0.0)
 
     def between(self, after: float, until: float) -> Sequence[NodeFailure]:
         """Return the failures with after < time <= until."""
         self._work_out(until)
-        return self._known[self._count(after) : self._count(until)]
+        return self._failures[self._count(after) : self._count(until)]
 
     def down_at(self, time: float) -> frozenset[NodeId]:
         """Return the nodes that are down."""
         self._work_out(time)
-        recent = self._known[self._count(time - self._repair - 1.0) : self._count(time)]
+        recent = self._failures[self._count(time - self._repair - 1.0) : self._count(time)]
         return frozenset(failure.node for failure in recent if time < failure.repaired_at)
 
     def cluster_at(self, time: float) -> Cluster:
@@ -110,9 +110,9 @@ class Outages:
         """Return the time of the next failure or repair; infinite if there is none."""
         self._work_out(after)
         seen = self._count(after)
-        recent = self._known[self._count(after - self._repair - 1.0) : seen]
+        recent = self._failures[self._count(after - self._repair - 1.0) : seen]
         repairs = [failure.repaired_at for failure in recent if failure.repaired_at > after]
-        failures = [failure.time for failure in self._known[seen : seen + 1]] + [
+        failures = [failure.time for failure in self._failures[seen : seen + 1]] + [
             time for time, _ in self._next[:1]
         ]
         return min([*repairs, *failures], default=float("inf"))
@@ -121,14 +121,14 @@ class Outages:
         while self._next and self._next[0][0] <= until:
             time, node = heapq.heappop(self._next)
             failure = NodeFailure(time, self._cluster.nodes[node].id, self._repair)
-            self._known.append(failure)
+            self._failures.append(failure)
             heapq.heappush(self._next, (failure.repaired_at + self._up_time(node), node))
 
     def _up_time(self, node: int) -> float:
         return float(self._rngs[node].exponential(self._mean))
 
     def _count(self, until: float) -> int:
-        return bisect_right(self._known, until, key=lambda failure: failure.time)
+        return bisect_right(self._failures, until, key=lambda failure: failure.time)
 
 
 def _check_not_negative(field: str, value: float) -> None:

@@ -121,7 +121,7 @@ class Interference:
             self.called(victim.model, victim.per_gpu_batch_size),
             self.called(partner.model, partner.per_gpu_batch_size),
         )
-        return self._known(pair, gpu_count)
+        return self._slowdown_or_none(pair, gpu_count)
 
     @property
     def worst(self) -> float:
@@ -140,14 +140,14 @@ class Interference:
         }
         return Interference(self.name, bounded, self.everywhere)
 
-    def _known(self, pair: Pair, gpu_count: int) -> float | None:
+    def _slowdown_or_none(self, pair: Pair, gpu_count: int) -> float | None:
         if self.everywhere is not None:
             return self.everywhere
         by_count = self.pairs.get(pair)
         return by_count[nearest(gpu_count, list(by_count))] if by_count else None
 
     def _slowdown(self, pair: Pair, gpu_count: int) -> float:
-        found = self._known(pair, gpu_count)
+        found = self._slowdown_or_none(pair, gpu_count)
         if found is None:
             known = ", ".join(sorted({victim for victim, _ in self.pairs})[:12])
             raise InterferenceError(

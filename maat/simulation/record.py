@@ -200,7 +200,7 @@ class Recorder:
         self._scenario, self._executor, self._on_progress = scenario, executor, on_progress
         self._stored = StoredState(placer_state=placer_state)
         self._use: list[RoundUse] = []
-        self._held: list[list[int]] = []
+        self._held_by_type: list[list[int]] = []
         self._scheduling_seconds: list[float] = []
         self._spans: list[AllocationSpan] = []
         self._whole_round_gpus = 0
@@ -234,7 +234,7 @@ class Recorder:
                 len(evicted_jobs(result)),
             )
         )
-        self._held.append(held.tolist())
+        self._held_by_type.append(held.tolist())
         self._whole_round_gpus += int(held.sum())
         if observed.jobs:
             self._scheduling_seconds.append(result.seconds.total)
@@ -270,7 +270,7 @@ class Recorder:
             alike = [replace(last, time=ahead.time(0), rounds=count - 1)] if count > 1 else []
             alike.append(replace(last, time=ahead.time(count - 1)))
         self._use += alike
-        self._held += [self._held[-1]] * len(alike)
+        self._held_by_type += [self._held_by_type[-1]] * len(alike)
         self._whole_round_gpus += last.held * count
         self._tell(self._stored.next_round_number - 1, ahead.time(count - 1))
 
@@ -312,7 +312,7 @@ class Recorder:
             round_times=tuple(use.time for use in self._use),
             contention=tuple(use.active_jobs for use in self._use),
             gpus_by_type={
-                name: tuple(row[t] for row in self._held) for t, name in enumerate(names)
+                name: tuple(row[t] for row in self._held_by_type) for t, name in enumerate(names)
             },
             scheduling_seconds=tuple(self._scheduling_seconds),
             spans=tuple(self._spans),

@@ -152,7 +152,7 @@ class SimulatedJob:
                 ledger.finished_at = now
 
     def _spend(self, seconds: float) -> None:
-        held = self._held
+        held = self._present_allocation
         self.ledger.spend(held.gpu_type, seconds * len(held.gpus))
 
     def _work_rate(self, fitter: Fitter) -> float:
@@ -172,13 +172,13 @@ class SimulatedJob:
     def replicas(self) -> Replicas:
         """Return the GPUs that the job holds, as its agent knows them."""
         if self._replicas is None:
-            held = self._held
+            held = self._present_allocation
             count = held.gpu_count // self.spec.replica_gpus(held.gpu_type)
             self._replicas = Replicas(held.gpu_type, self.shape, count)
         return self._replicas
 
     @property
-    def _held(self) -> Allocation:
+    def _present_allocation(self) -> Allocation:
         if self.allocation is None:
             raise ContractViolation(f"job {self.spec.id} runs without GPUs")
         return self.allocation

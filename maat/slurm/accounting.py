@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from maat.slurm.answers import number, reading, text_of
+from maat.slurm.json_values import number, reading, text_of
 from maat.slurm.states import state_words
 
 _COLUMNS = (

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from maat.slurm.answers import number, reading, text_of
 from maat.slurm.gres import GPU, SHARD, indices, resources
 from maat.slurm.hosts import host_names
+from maat.slurm.json_values import number, reading, text_of
 from maat.slurm.states import state_words
 
 GpusByNode: TypeAlias = Mapping[str, tuple[int, ...]]

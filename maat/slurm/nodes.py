@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from maat.slurm.answers import reading, text_of
 from maat.slurm.hosts import host_names
+from maat.slurm.json_values import reading, text_of
 from maat.slurm.states import NodeState, node_state
 
 _SLURMS = frozenset({"gres", "state", "partitions"})

@@ -14,9 +14,9 @@ from typing import Any
 from maat.models.gpu_types import GPU_TYPES, is_slice, known_gpu_type, renamed
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ClusterError
-from maat.slurm.answers import UnreadableAnswer, answer_in
 from maat.slurm.gres import GPU, Gres, gpus_by_type, resources
 from maat.slurm.hosts import MOST_HOSTS
+from maat.slurm.json_values import UnreadableAnswer, answer_in
 from maat.slurm.node_text import (
     is_node_list,
     is_of_scontrol,

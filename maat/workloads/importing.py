@@ -300,7 +300,7 @@ def _job(found: ForeignJob, settings: ImportSettings, names: Mapping[str, str]) 
 
 def _refuse_slices(found: ForeignJob, names: Mapping[str, str]) -> None:
     """Raise Unusable for a job that had a part of a GPU, whatever else it may run on."""
-    parts = [name for name in found.gpu_types if is_slice(name) and not _known(name, names)]
+    parts = [name for name in found.gpu_types if is_slice(name) and not _type_named(name, names)]
     if parts and len(parts) == len(found.gpu_types):
         raise Unusable(
             f"its GPU type {parts[0][:40]} is not known: it is a slice of a GPU",
@@ -319,7 +319,7 @@ def _model_of(found: ForeignJob) -> str:
 
 def _gpu_types(found: ForeignJob, names: Mapping[str, str]) -> tuple[str, ...] | None:
     """Return the types that it may use; None for any. Unknown ones count if all are unknown."""
-    known = [_known(name, names) for name in found.gpu_types]
+    known = [_type_named(name, names) for name in found.gpu_types]
     types = tuple(dict.fromkeys(each for each in known if each is not None))
     if found.gpu_types and not types:
         unknown = found.gpu_types[0]
@@ -333,12 +333,12 @@ def _gpu_types(found: ForeignJob, names: Mapping[str, str]) -> tuple[str, ...] |
     return types or None
 
 
-def _known(name: str, names: Mapping[str, str]) -> str | None:
+def _type_named(name: str, names: Mapping[str, str]) -> str | None:
     return names.get(name.strip().lower()) or known_gpu_type(name)
 
 
 def _unknown_types(found: ForeignJob, names: Mapping[str, str]) -> set[str]:
-    return {name[:40] for name in found.gpu_types if _known(name, names) is None}
+    return {name[:40] for name in found.gpu_types if _type_named(name, names) is None}
 
 
 def _text(text: str, column: str) -> str:

@@ -22,12 +22,16 @@ def barriers(page: Page) -> list[str]:
     Only critical and serious findings count. A page without exactly one main part is a finding too.
     """
     rules = {rule: {"enabled": True} for rule in LANDMARKS}
-    return _told(_findings(page, {"runOnly": {"type": "tag", "values": TAGS}, "rules": rules}))
+    return _finding_lines(
+        _findings(page, {"runOnly": {"type": "tag", "values": TAGS}, "rules": rules})
+    )
 
 
 def colour_barriers(page: Page, within: str = "html") -> list[str]:
     """What another colour scheme may bring in besides; `within`: a CSS selector."""
-    return _told(_findings(page, {"runOnly": ["color-contrast", "link-in-text-block"]}, within))
+    return _finding_lines(
+        _findings(page, {"runOnly": ["color-contrast", "link-in-text-block"]}, within)
+    )
 
 
 def _findings(page: Page, options: dict[str, object], within: str = "html") -> list[dict[str, Any]]:
@@ -40,7 +44,7 @@ def _findings(page: Page, options: dict[str, object], within: str = "html") -> l
     return found
 
 
-def _told(findings: list[dict[str, Any]]) -> list[str]:
+def _finding_lines(findings: list[dict[str, Any]]) -> list[str]:
     grave = [one for one in findings if one["impact"] in GRAVE or one["id"] in LANDMARKS]
     return [
         f"{one['id']}: {node['html'][:160]} {node['failureSummary']}"

@@ -106,7 +106,7 @@ class FakeExecutor:
         self._cluster, self._clock = restoration.cluster, restoration.clock
         self._world, self._mischief = world, mischief
         state = restoration.state
-        self._told: int = 0 if state is None else state.head["told"]
+        self._event_count: int = 0 if state is None else state.head["told"]
         self._stored: dict[JobId, str] = (
             {} if state is None else {job_id: job.standing for job_id, job in state.jobs.items()}
         )
@@ -158,7 +158,7 @@ class FakeExecutor:
         return Applied(events, self._statuses([i for i in touched if i in self._world.jobs]))
 
     def head(self) -> Mapping[str, Any]:
-        return {"told": self._told}
+        return {"told": self._event_count}
 
     def take_writes(self) -> Sequence[Write]:
         return ()
@@ -233,7 +233,7 @@ class FakeExecutor:
     # ---- what it tells
 
     def _tell(self, now: float) -> list[Event]:
-        news, self._told = self._world.events[self._told :], len(self._world.events)
+        news, self._event_count = self._world.events[self._event_count :], len(self._world.events)
         mischief, some = self._mischief, [*self._world.jobs, "nobody"]
         chosen = mischief.chance.choice
         if mischief.now("tells no events"):

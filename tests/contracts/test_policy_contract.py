@@ -239,7 +239,7 @@ SOLVED_BY_CVXPY = [
 def test_a_decision_by_cvxpy_keeps_every_claim_and_is_made_again(
     name: str, round_input: RoundInput
 ) -> None:
-    """Fewer rounds than under Maat's own solvers: each programme is stated anew."""
+    """Fewer rounds than under Maat's own solvers, as CVXPY takes longer to state each programme."""
     policy = POLICIES.build(name, {"solver": Solver.CVXPY.value})
     before = facts(round_input)
     first = policy.allocate(round_input)

@@ -17,8 +17,8 @@ from frontend.figures.step_times import step_times_figure
 from frontend.figures.sweep import sweep_figure
 from frontend.figures.usage import usage_figure
 from frontend.pages.job.run_parts import samples_table
-from frontend.pages.overview.told import change_lines, verdict
-from frontend.pages.rounds.told import verdict_of
+from frontend.pages.overview.summary import change_lines, verdict
+from frontend.pages.rounds.summary import verdict_of
 from frontend.pages.simulation.contest import differences
 from frontend.pages.simulation.verdict import sentences
 from frontend.pages.sweep import table

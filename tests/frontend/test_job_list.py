@@ -16,7 +16,7 @@ from frontend.pages.jobs.columns import (
     shown_columns,
 )
 from frontend.pages.jobs.filters import TAKES, Filters, filters_of
-from frontend.pages.jobs.told import oldest_wait, verdict
+from frontend.pages.jobs.summary import oldest_wait, verdict
 from maat.api.job_answers import JobPage
 from maat.api.job_words import state_in_words
 

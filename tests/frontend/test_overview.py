@@ -11,7 +11,7 @@ import pytest
 
 from frontend.api import Api
 from frontend.pages.overview.page import show
-from frontend.pages.overview.told import troubles, verdict, waiting_table
+from frontend.pages.overview.summary import troubles, verdict, waiting_table
 from frontend.shell import NO_CLUSTER
 from maat.client import Unreachable
 

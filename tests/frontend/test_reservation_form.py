@@ -20,7 +20,7 @@ from frontend.pages import simulate
 from frontend.pages.cluster.parts import free_table
 from frontend.pages.cluster.reservations import body_of as reservation_body
 from frontend.pages.cluster.reservations import preview_of, reserved_now
-from frontend.pages.cluster.told import verdict_of
+from frontend.pages.cluster.summary import verdict_of
 from frontend.pages.jobs.blocks import BLOCK_ROWS
 from maat.api import simulations as schemas
 from maat.scheduling import cluster

@@ -12,7 +12,7 @@ from frontend.components.names import cut_name, isolated
 from frontend.formatting import clock, column, duration, gpu_hours, number, percent, plural
 from frontend.pages.cluster.reservations import reservations_table
 from frontend.pages.jobs.rows import row_of, wanted
-from frontend.pages.rounds.told import verdict_parts
+from frontend.pages.rounds.summary import verdict_parts
 from frontend.pages.simulation.callbacks import failed
 from frontend.pages.simulation.side_by_side import partners_of
 from frontend.pages.simulation.tables import runs_table

@@ -147,7 +147,7 @@ class Page:
         """
         self._answers = {} if answers is None else answers
         self._client, self._settings, self._pressed = client, settings, pressed
-        self._held: dict[Place, Any] = {}
+        self._values: dict[Place, Any] = {}
         self._ids: set[str] = set()
         self._take(client.get("/_dash-layout").json())
         path, _, search = address.partition("?")
@@ -176,7 +176,7 @@ class Page:
     @property
     def shown(self) -> dict[str, Any]:
         """What the elements hold by now, by `ID.PROPERTY`."""
-        return {f"{component}.{prop}": value for (component, prop), value in self._held.items()}
+        return {f"{component}.{prop}": value for (component, prop), value in self._values.items()}
 
     def _has(self, entry: Mapping[str, Any]) -> bool:
         return all(
@@ -206,7 +206,7 @@ class Page:
         if answer.status_code == 200:
             for component, properties in answer.json().get("response", {}).items():
                 for prop, value in properties.items():
-                    self._held[component, prop.split("@")[0]] = value
+                    self._values[component, prop.split("@")[0]] = value
                     self._take(value)
         return Seen(name, asked, f"{answer.headers} {answer.text}", answer.status_code)
 
@@ -256,7 +256,7 @@ class Page:
             return 1 if prop == "n_clicks" else self._pressed
         if self._pressed is not None and prop in ("contents", "filename"):
             return FILE if prop == "contents" else "a.csv"
-        return self._held.get((component, prop))
+        return self._values.get((component, prop))
 
     def _matching(self, pattern: str) -> list[str]:
         wanted = json.loads(pattern)
@@ -282,7 +282,7 @@ class Page:
                     else json.dumps(props["id"], sort_keys=True)
                 )
                 self._ids.add(named)
-                self._held |= {
+                self._values |= {
                     (named, prop): held for prop, held in props.items() if prop != "children"
                 }
             for item in value.values():

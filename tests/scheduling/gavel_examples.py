@@ -54,7 +54,7 @@ def play(policy: Gavel, first: RoundInput, rounds: int) -> list[Decision]:
         decisions.append(decision)
         state = replace(decision.state, data=json.loads(json.dumps(decision.state.data)))
         jobs = tuple(
-            replace(j, allocation=_held(decision, j.id, first.cluster)) for j in first.jobs
+            replace(j, allocation=_allocation_by(decision, j.id, first.cluster)) for j in first.jobs
         )
         now = replace(
             first,
@@ -66,7 +66,7 @@ def play(policy: Gavel, first: RoundInput, rounds: int) -> list[Decision]:
     return decisions
 
 
-def _held(decision: Decision, job_id: str, cluster: Cluster) -> Allocation | None:
+def _allocation_by(decision: Decision, job_id: str, cluster: Cluster) -> Allocation | None:
     grant = decision.grants.get(job_id)
     if grant is None:
         return None

@@ -225,7 +225,7 @@ def test_what_did_not_change_is_not_written(database: Database) -> None:
     cluster_id = make_cluster(database)
     submit(database, cluster_id, count=4, work_scale=100.0)
     step_at(database, cluster_id, 30.0)
-    (_, cluster) = live_memory.MEMORY._held[database][cluster_id]
+    (_, cluster) = live_memory.MEMORY._clusters[database][cluster_id]
     assert cluster.executor.take_changes() == StateChanges()
     one = next(iter(simulated_jobs(cluster).values()))
     one.ledger.done_work += 1.0

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from maat.api.clusters import SlurmParameters
-from maat.slurm.answers import UnreadableAnswer
+from maat.slurm.json_values import UnreadableAnswer
 from worker.engines.protocol import EngineNode, Order, Phase
 from worker.engines.slurm_answers import SlurmJob, SlurmNode, jobs_of, nodes_of
 from worker.engines.slurm_batch import batch_arguments, batch_script

@@ -17,7 +17,7 @@ from pathlib import Path
 from backend.attempts.folders import attempt_folder, attempts_folder
 from maat.api.clusters import SlurmParameters
 from maat.launch.attempt_dir import AttemptDir, Limits
-from maat.slurm.answers import UnreadableAnswer
+from maat.slurm.json_values import UnreadableAnswer
 from worker.engines.in_folders import (
     SPOILT,
     check,

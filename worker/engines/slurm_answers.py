@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from maat.slurm.answers import SlurmSays, UnreadableAnswer, answer_in
 from maat.slurm.gres import SHARD, count_of, gpus_by_type, resources
 from maat.slurm.jobs import JobRecord, jobs_in
+from maat.slurm.json_values import SlurmSays, UnreadableAnswer, answer_in
 from maat.slurm.nodes import NodeRecord, nodes_in
 from worker.engines.protocol import EngineNode, Phase
 

@@ -81,7 +81,9 @@ class Training:
         self._wanted = AttemptWrites()
         stored = {} if restoration.state is None else restoration.state.jobs
         self._stored = {job_id: texts.standing for job_id, texts in stored.items()}
-        self._told = {job_id: set(json.loads(text)) for job_id, text in self._stored.items()}
+        self._reported_events = {
+            job_id: set(json.loads(text)) for job_id, text in self._stored.items()
+        }
         self.go_on(restoration.news)
 
     @property
@@ -94,7 +96,7 @@ class Training:
         self._attempts = {job_id: list(rows) for job_id, rows in tables.attempts.items()}
         for row in news.jobs:
             self._jobs[row.id] = _Known(row, news.tenants[row.tenant_id])
-            self._told.setdefault(row.id, set())
+            self._reported_events.setdefault(row.id, set())
         self._cancelled, self._paused = set(news.cancelled), news.paused.keys()
         models = {job_id: known.row.model for job_id, known in self._jobs.items()}
         self._knowledge.go_on(tables, models)
@@ -117,7 +119,7 @@ class Training:
                 status = status._replace(held_back=waits)
             statuses.append(status)
             if ended is not None:
-                del self._jobs[job_id], self._told[job_id]
+                del self._jobs[job_id], self._reported_events[job_id]
                 self._applied.pop(job_id, None)
                 continue
             job = self._as_seen(job_id, known, attempts, now)
@@ -148,7 +150,7 @@ class Training:
     def take_changes(self, *, of: Iterable[JobId] | None = None) -> StateChanges:
         new, standing = dict[JobId, StoredJob](), dict[JobId, str]()
         for job_id in self._jobs if of is None else [job for job in of if job in self._jobs]:
-            text = json.dumps(sorted(self._told[job_id]))
+            text = json.dumps(sorted(self._reported_events[job_id]))
             if job_id not in self._stored:
                 new[job_id] = StoredJob(text, "")
             elif self._stored[job_id] != text:
@@ -306,8 +308,8 @@ class Training:
         """Tell what has become of the job and its newest attempts, each once."""
         job_id = known.row.id
         gave_up = why_given_up(self._belief(job_id).by_type, attempts)
-        fault, told = self._tables.engine_fault, self._told[job_id]
-        self._told[job_id] = told_of(attempts, told, engine_fault=fault)
+        fault, told = self._tables.engine_fault, self._reported_events[job_id]
+        self._reported_events[job_id] = told_of(attempts, told, engine_fault=fault)
         return events_of(
             known.row,
             attempts,

@@ -157,10 +157,10 @@ def _life(
 def _why(session: Session, job: Job, known: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """Return how the job's life was spent. `known`: what was stored of it earlier, and is kept."""
     spent = _spent(session, job) if known is None else known
-    return spent if "held_hours" in spent else {**spent, **_held(session, job)}
+    return spent if "held_hours" in spent else {**spent, **_gpus_held_by(session, job)}
 
 
-def _held(session: Session, job: Job) -> Mapping[str, Any]:
+def _gpus_held_by(session: Session, job: Job) -> Mapping[str, Any]:
     names = ("gpu_type", "gpu_count", "from_seconds", "to_seconds")
     rows = session.execute(
         sa.select(*(col(getattr(JobAllocation, name)) for name in names)).where(

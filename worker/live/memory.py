@@ -18,7 +18,7 @@ from worker.live.cluster import LiveCluster
 class LiveMemory:
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._held: WeakKeyDictionary[Database, dict[str, tuple[int, LiveCluster]]] = (
+        self._clusters: WeakKeyDictionary[Database, dict[str, tuple[int, LiveCluster]]] = (
             WeakKeyDictionary()
         )
 
@@ -28,17 +28,17 @@ class LiveMemory:
         Returns None if it is missing or another worker has held the lease since.
         """
         with self._lock:
-            under, found = self._held.get(database, {}).pop(cluster_id, (None, None))
+            under, found = self._clusters.get(database, {}).pop(cluster_id, (None, None))
         return found if under is not None and under + 1 == fencing else None
 
     def keep(self, database: Database, cluster: LiveCluster, *, fencing: int) -> None:
         with self._lock:
-            self._held.setdefault(database, {})[cluster.id] = (fencing, cluster)
+            self._clusters.setdefault(database, {})[cluster.id] = (fencing, cluster)
 
     def forget(self, database: Database) -> None:
         """Forget everything, like a newly started process."""
         with self._lock:
-            self._held.pop(database, None)
+            self._clusters.pop(database, None)
 
 
 MEMORY = LiveMemory()

@@ -53,7 +53,7 @@ class EventMemory:
     """Tells old news from news."""
 
     def __init__(self, told: Iterable[Told]) -> None:
-        self._told = set(told)
+        self._recorded = set(told)
         self._since = -math.inf
         self._entered: dict[JobId, float] = {}
         for one in told:
@@ -63,16 +63,16 @@ class EventMemory:
     def forget_before(self, time: float) -> None:
         if time > self._since:
             self._since = time
-            self._told = {told for told in self._told if told.time >= time}
+            self._recorded = {told for told in self._recorded if told.time >= time}
             self._entered = {job: at for job, at in self._entered.items() if at >= time}
 
     def remember(self, event: Event) -> None:
-        self._told.add(_identity(event, event.time))
+        self._recorded.add(_identity(event, event.time))
         if event.state is not None:
             self._entered[event.job_id] = event.time
 
     def has(self, event: Event) -> bool:
-        return _identity(event, event.time) in self._told
+        return _identity(event, event.time) in self._recorded
 
     def is_old_news(self, event: Event, time: float, *, is_new: bool) -> bool:
         """Return whether an event at `time` was told before or comes too late to count.
@@ -82,7 +82,7 @@ class EventMemory:
         """
         told = _identity(event, time)
         again = Told(event.job_id, time, _ALLOCATED, None)  # as a repeated state is written
-        if told in self._told or again in self._told:
+        if told in self._recorded or again in self._recorded:
             return True
         if is_new:
             return False

@@ -60,7 +60,7 @@ class RemedyFinder:
 
     def __init__(self, rehearsal: Rehearsal | None) -> None:
         self._rehearsal = rehearsal
-        self._known: OrderedDict[tuple[str, int, int], list[Remedy]] = OrderedDict()
+        self._remembered: OrderedDict[tuple[str, int, int], list[Remedy]] = OrderedDict()
         self._at_work = threading.Lock()
 
     def remedies_of(self, session: Session, job: Job, *, next_round: int) -> list[Remedy]:
@@ -68,12 +68,12 @@ class RemedyFinder:
         if self._rehearsal is None or not may_be_helped(job):
             return []
         key = (job.id, job.version, next_round)
-        if key in self._known:
-            return self._known[key]
+        if key in self._remembered:
+            return self._remembered[key]
         if not self._at_work.acquire(timeout=MOST_WAIT_SECONDS):
             return []
         try:
-            return self._known.get(key) or self._find(self._rehearsal, session, job, key)
+            return self._remembered.get(key) or self._find(self._rehearsal, session, job, key)
         finally:
             self._at_work.release()
 
@@ -95,9 +95,9 @@ class RemedyFinder:
         stage = rehearsal.stage(session, job)
         command = session.get(JobCommand, job.id)
         found = [] if stage is None else list(find_remedies(job, stage, command))
-        self._known[key] = found
-        while len(self._known) > MOST_REMEMBERED:
-            self._known.popitem(last=False)
+        self._remembered[key] = found
+        while len(self._remembered) > MOST_REMEMBERED:
+            self._remembered.popitem(last=False)
         return found
 
 

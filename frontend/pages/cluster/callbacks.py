@@ -25,7 +25,7 @@ from frontend.pages.cluster.reservations import (
     reserve_button,
     reserved_now,
 )
-from frontend.pages.cluster.told import NO_NODE, note_of, verdict_of, without_nodes
+from frontend.pages.cluster.summary import NO_NODE, note_of, verdict_of, without_nodes
 from frontend.shell import NO_CLUSTER
 from maat.client import calls
 

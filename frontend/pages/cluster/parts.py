@@ -12,7 +12,7 @@ from frontend.attributes import click_target
 from frontend.components.cards import empty_state
 from frontend.components.next_step import leads
 from frontend.components.states import gpu_chip
-from frontend.pages.cluster.told import NO_NODE, without_nodes
+from frontend.pages.cluster.summary import NO_NODE, without_nodes
 from frontend.routing import path_to
 from frontend.theme import gpu_order
 from maat.api.clusters import ClusterOut, ClusterStateOut

@@ -288,7 +288,9 @@ def _row(one: ReservationOut, *, may: bool) -> html.Tr:
         "Remove",
         variant="subtle",
         size="compact-xs",
-        **click_target("cluster-remove-pressed", reservation=one["id"], told=_told(one, what)),
+        **click_target(
+            "cluster-remove-pressed", reservation=one["id"], told=_reservation_text(one, what)
+        ),
         **aria(f"Remove the reservation of {what}"),
     )
     told = [
@@ -300,7 +302,7 @@ def _row(one: ReservationOut, *, may: bool) -> html.Tr:
     return html.Tr([html.Td(told), html.Td(button if may else "", className="number")])
 
 
-def _told(one: ReservationOut, what: str) -> str:
+def _reservation_text(one: ReservationOut, what: str) -> str:
     whose = f"of tenant {isolated(one['tenant'])}" if one["tenant"] else "of one job"
     return f"{what} {whose}, {_when(one)}"
 

@@ -80,11 +80,11 @@ def shown(sought: str) -> list[Component]:
         for group, terms in found.items()
         if terms
     ]
-    told = html.Div(_told(sought, found), className="hint", role="status")
+    told = html.Div(_hit_count_text(sought, found), className="hint", role="status")
     return [told, *(cards or [_none(sought)])]
 
 
-def _told(sought: str, found: dict[str, list[Term]]) -> str:
+def _hit_count_text(sought: str, found: dict[str, list[Term]]) -> str:
     count, of = (sum(len(terms) for terms in groups.values()) for groups in (found, GROUPS))
     return f"{count} of {of} terms" if sought.strip() else f"{of} terms"
 

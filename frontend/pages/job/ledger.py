@@ -81,7 +81,7 @@ def ledger(restarts: Sequence[Restart], cluster_id: str) -> list[Component]:
 def _row(restart: Restart, held_hours: str, cluster_id: str) -> html.Tr:
     after, worth = restart.after, restart.worth
     way = path_to(f"/rounds/{after['round_number']}", cluster=cluster_id)
-    before = "none" if worth["unknown"] == "held-none" else _held(restart.before)
+    before = "none" if worth["unknown"] == "held-none" else _allocation_text(restart.before)
     rates = (worth["before_samples_per_second"], worth["after_samples_per_second"])
     numbers = (
         duration(worth["stood_seconds"]),
@@ -94,12 +94,12 @@ def _row(restart: Restart, held_hours: str, cluster_id: str) -> html.Tr:
         [
             html.Td(clock(after["from_at"])),
             html.Td(dcc.Link(str(after["round_number"]), href=way)),
-            html.Td(f"{before} → {_held(after)}"),
+            html.Td(f"{before} → {_allocation_text(after)}"),
             html.Td(move_words(worth)),
             *(html.Td(text, className="number") for text in numbers),
         ]
     )
 
 
-def _held(span: AllocationSpanOut) -> str:
+def _allocation_text(span: AllocationSpanOut) -> str:
     return gpus(span["gpu_count"], span["gpu_type"])

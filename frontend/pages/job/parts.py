@@ -62,7 +62,7 @@ def now(job: JobOut) -> html.Dl:
     lives = job["state"] not in FINAL_STATES
     return facts(
         [
-            *([("GPUs", _held(held))] if lives else []),
+            *([("GPUs", _allocation_value(held))] if lives else []),
             ("Progress", "not known" if is_unmeasured(job) else dmc.Group(share, gap=8)),
             *([("Remaining", duration(job["remaining_seconds"]))] if lives else []),
             *([("Goodput", _goodput_words(job))] if lives else []),
@@ -100,7 +100,7 @@ def _paused_words(job: JobOut) -> str:
     return since if job["paused_by"] is None else f"{since}, by {job['paused_by']}"
 
 
-def _held(held: AllocationOut | None) -> ComponentType:
+def _allocation_value(held: AllocationOut | None) -> ComponentType:
     if not held:
         return "none"
     nodes = plural(held["node_count"], "node")

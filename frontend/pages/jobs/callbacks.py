@@ -20,7 +20,7 @@ from frontend.loading import loaded
 from frontend.pages.jobs.blocks import RowsRequest, block, query_of
 from frontend.pages.jobs.filters import Filters, in_address, used_words
 from frontend.pages.jobs.rows import Row, row_of
-from frontend.pages.jobs.told import oldest_wait, verdict
+from frontend.pages.jobs.summary import oldest_wait, verdict
 from frontend.pages.overview import add_demo_jobs
 from frontend.routing import QueryValue, path_to
 from frontend.shell import NO_CLUSTER

@@ -31,8 +31,7 @@ from frontend.figures.cluster_map import Known, message
 from frontend.formatting import clock, parse_time
 from frontend.loading import Loaded, by_part, failed_figure, failed_map, loaded
 from frontend.pages.overview.charts import charts_of
-from frontend.pages.overview.tiles import RUNNING, TILES, Look, tiles_of
-from frontend.pages.overview.told import (
+from frontend.pages.overview.summary import (
     MOST_WAITING,
     WAITING,
     changes_list,
@@ -40,6 +39,7 @@ from frontend.pages.overview.told import (
     verdict,
     waiting_table,
 )
+from frontend.pages.overview.tiles import RUNNING, TILES, Look, tiles_of
 from frontend.routing import QueryValue, query_value
 from frontend.shell import NO_CLUSTER
 from maat.api.clusters import ClusterChangesOut, ClusterOut, ClusterStateOut

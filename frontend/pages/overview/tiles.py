@@ -11,7 +11,7 @@ from frontend.api import Failure
 from frontend.components.cards import failed_tile, tile
 from frontend.formatting import ABSENT, count, duration, percent, plural
 from frontend.loading import Loaded
-from frontend.pages.overview.told import WAITING, held_by_others
+from frontend.pages.overview.summary import WAITING, held_by_others
 from frontend.routing import path_to
 from maat.api.clusters import ClusterStateOut
 from maat.api.fields import Page

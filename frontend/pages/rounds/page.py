@@ -26,7 +26,7 @@ from frontend.figures.rounds import prices_figure
 from frontend.formatting import clock, count, plural
 from frontend.loading import Loaded, by_part, failed_figure, loaded
 from frontend.pages.rounds.layout import LATEST, MOST_PAGES, layout, the_rounds
-from frontend.pages.rounds.told import facts_of, row_of, verdict_parts
+from frontend.pages.rounds.summary import facts_of, row_of, verdict_parts
 from frontend.routing import path_to, register_title, title_output
 from frontend.shell import NO_CLUSTER
 from maat.api.rounds import RoundDetailOut

@@ -64,7 +64,7 @@ def drawn_words(drawn: Sequence[RunOut], done: Sequence[RunOut]) -> str:
 
 def runs_table(runs: Sequence[RunOut]) -> Component:
     """Runs x figures of merit. Unfinished jobs and failures have columns if there are any."""
-    summaries = [_known(run["summary"] or {}) for run in runs]
+    summaries = [_without_missing_times(run["summary"] or {}) for run in runs]
     unfinished = [UNFINISHED] if any(summary.get("unfinished") for summary in summaries) else []
     failures = OF_FAILURES if any(summary.get("failures") for summary in summaries) else ()
     compared = (*unfinished, *COMPARED, *failures)
@@ -114,7 +114,7 @@ def notes(runs: Sequence[RunOut]) -> list[html.Div]:
     ]
 
 
-def _known(summary: Mapping[str, object]) -> dict[str, object]:
+def _without_missing_times(summary: Mapping[str, object]) -> dict[str, object]:
     """Return a summary without completion times if no job completed: a zero would look best."""
     nothing_finished = bool(summary.get("jobs")) and summary.get("unfinished") == summary["jobs"]
     known = {

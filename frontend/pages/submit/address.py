@@ -117,10 +117,10 @@ TAKES: Mapping[str, Check] = {
 
 def asked_of(query: Mapping[str, QueryValue]) -> FormValues:
     """Return the values of an address, by field; what the form cannot take is left out."""
-    return asked_values(query, TAKES, lists=_LISTS, held=_held)
+    return asked_values(query, TAKES, lists=_LISTS, held=_field_value)
 
 
-def _held(name: str, value: str) -> object:
+def _field_value(name: str, value: str) -> object:
     """Return a value as its field holds it."""
     if name in _SWITCHES:
         return _FLAGS[value]

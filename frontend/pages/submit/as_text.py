@@ -229,7 +229,7 @@ async def read(
         return NOTHING  # Dash asks as the page comes: the form has not written its text yet
     file = _parsed(text)
     if not isinstance(file, JobFile):
-        return {"wrong": _told(file)}
+        return {"wrong": _error_list(file)}
     job = given_job(given)
     if _same(file.body, job.body, clusters):
         return {"wrong": None}
@@ -238,12 +238,14 @@ async def read(
         async with api.visitor() as maat:
             runs = (await maat.cluster(cluster_id))["executor"] != ExecutorKind.SIMULATED
     except ApiError as error:
-        return {"wrong": _told([(file.line_of("/cluster_id"), f"cluster_id: {error.detail}")])}
+        return {
+            "wrong": _error_list([(file.line_of("/cluster_id"), f"cluster_id: {error.detail}")])
+        }
     except Failure as error:
         return {"wrong": error_state(error)}
     wrong = from_text.wrong_lines(file, runs=runs)
     if wrong:
-        return {"wrong": _told(wrong)}
+        return {"wrong": _error_list(wrong)}
     chosen = {} if cluster_id == given["cluster_id"] else {"cluster": cluster_id}
     filled = _command_filled(file.body, given) if runs else _played_filled(file.body)
     return {**filled, **chosen, "wrong": None}
@@ -261,12 +263,12 @@ async def try_text(
         return NOTHING
     file = _parsed(text)
     if not isinstance(file, JobFile):
-        return {"tried": _refused(_told(file))}
+        return {"tried": _refused(_error_list(file))}
     body = {"cluster_id": cluster_id, **_with_some_secrets(file.body)}
     found = await tried(api, body, jobs=1)
     if isinstance(found, ApiError):
         lines = from_text.refused_lines(file, found.errors)
-        return {"tried": _refused(_told(lines)) if lines else refused_state(found)}
+        return {"tried": _refused(_error_list(lines)) if lines else refused_state(found)}
     return {"tried": found}
 
 
@@ -280,7 +282,7 @@ def _parsed(text: str | None) -> JobFile | Lines:
         return [(wrong.row or 1, f"{wrong.field} {wrong.problem}. {wrong.remedy}")]
 
 
-def _told(lines: Lines) -> Component:
+def _error_list(lines: Lines) -> Component:
     return html.Ul(
         [html.Li([html.B(f"Line {line}: "), words]) for line, words in sorted(lines)],
         className="wrong-lines",

@@ -203,7 +203,7 @@ async def submit(
     filled = {**values, "secrets": secrets_of(secrets["names"], secrets["values"])}
     wrong = unfinished(filled) | unfinished_later(later)
     if wrong:
-        return {**_told(filled, later, {}, wrong), "problem": None}
+        return {**_form_state(filled, later, {}, wrong), "problem": None}
     try:
         async with api.visitor() as maat:
             body = body_of(filled, cluster_id=cluster_id)
@@ -234,7 +234,7 @@ async def try_it(
     filled = {**values, "secrets": secrets_of(secrets["names"], secrets["values"])}
     wrong = unfinished(filled) | unfinished_later(later)
     if wrong:
-        return {**_told(filled, later, {}, wrong), "problem": None, "tried": None}
+        return {**_form_state(filled, later, {}, wrong), "problem": None, "tried": None}
     body = {**body_of(filled, cluster_id=cluster_id), **later_body(later)}
     found = await tried(api, body, jobs=len(indices_of(later["array"]) or [0]))
     if isinstance(found, ApiError):
@@ -244,7 +244,7 @@ async def try_it(
 
 def _refusal(error: Exception, filled: FormValues, later: FormValues) -> Changes:
     beside, above = errors_by_field(error, _place, empty_name=EMPTY_NAME)
-    return {**_told(filled, later, beside, beside), "problem": above}
+    return {**_form_state(filled, later, beside, beside), "problem": above}
 
 
 def _place(problem: FieldProblem) -> str | None:
@@ -252,7 +252,7 @@ def _place(problem: FieldProblem) -> str | None:
     return later_place(inner) or place_of(inner)
 
 
-def _told(
+def _form_state(
     filled: FormValues, later: FormValues, refused: Mapping[str, str], wrong: Mapping[str, str]
 ) -> Changes:
     """Return what was told, and unfold the fields that are folded where one of them is wrong."""

@@ -12,7 +12,7 @@ from maat.scheduling.assignment.objective import Objective
 from maat.scheduling.rounds import RoundInput
 from maat.scheduling.solving.assignment.problem import Assignment, AssignmentProblem, SolveOptions
 from maat.scheduling.solving.assignment.solver import solve_stated
-from maat.scheduling.solving.papers.answers import StatedAnswer
+from maat.scheduling.solving.papers.stated_answer import StatedAnswer
 
 
 def solve_by_cvxpy(

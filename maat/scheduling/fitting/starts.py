@@ -26,13 +26,13 @@ class Starts:
         self._log_stretch = np.log(step) - np.log(self._compute)
         self._beyond_two = np.maximum(replicas - 2, 0.0)
         self._groups = ((replicas > 1) & (nodes > 1), (replicas > 1) & (nodes == 1))
-        self._known = known
+        self._priors = known
         self._log_line = np.log(self._compute_line())
 
     def at(self, gammas: FloatArray) -> FloatArray:
         """Return points with steep, gentle and flat lines for each gamma, shape (3, S, 7)."""
         points = np.empty((3, len(gammas), 7))
-        points[..., :GAMMA] = np.log(self._known.start[:GAMMA])
+        points[..., :GAMMA] = np.log(self._priors.start[:GAMMA])
         points[..., GAMMA] = gammas
         points[..., :2] = self._log_line
         for group, (alpha, beta) in zip(self._groups, SLOPES, strict=True):
@@ -43,7 +43,7 @@ class Starts:
 
     def _compute_line(self) -> FloatArray:
         """Return alpha and beta of T_grad, shape (2,)."""
-        fixed = None if self._known.is_free[0] else self._known.start[0]
+        fixed = None if self._priors.is_free[0] else self._priors.start[0]
         counts = self._weight / self._compute**2
         alpha, beta = _line(self._batch, self._compute, counts, alpha=fixed)
         least = 1e-6 * self._compute.min()
@@ -59,7 +59,7 @@ class Starts:
         log_less_one = power + np.log(-np.expm1(-power))
         sync = np.maximum(self._compute[group] * np.exp(log_less_one / gammas[:, None]), 1e-6)
         counts = self._weight[group] * np.maximum(-np.expm1(-power) / sync, 1e-6) ** 2
-        beyond = self._beyond_two[group] * self._known.is_free[beta]
+        beyond = self._beyond_two[group] * self._priors.is_free[beta]
         line = np.stack(_line(beyond, sync, counts), axis=1)
         # A cost of exactly nothing has no slope in its logarithm, and steep lines are penalised.
         least = np.maximum(1e-2 * sync.max(axis=1), 1e-7)
@@ -69,8 +69,8 @@ class Starts:
         level = np.maximum((counts * sync).sum(-1) / counts.sum(-1), least)
         gentle = np.stack((np.maximum(line[:, 0], line[:, 1] / GENTLE), line[:, 1]), axis=1)
         lines = np.stack((line, gentle, np.stack((level, FLAT * level), axis=1)))
-        if not self._known.is_free[beta]:
-            lines[:, :, 1] = self._known.start[beta]
+        if not self._priors.is_free[beta]:
+            lines[:, :, 1] = self._priors.start[beta]
         return lines
 
 

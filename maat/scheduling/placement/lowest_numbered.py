@@ -47,7 +47,7 @@ class _Placing:
     def keep_pinned(self) -> None:
         """Leave pinned jobs on their GPUs; two of them may share one."""
         for job_id in self._input.pinned:
-            held = self._held(job_id) if job_id in self._grants else None
+            held = self._gpus_held_by(job_id) if job_id in self._grants else None
             if held is not None:
                 self._free.take(gpu for gpu in held if self._free.are_free([gpu]))
                 self.found[job_id] = held
@@ -66,7 +66,7 @@ class _Placing:
                     (
                         held
                         for job_id in group
-                        if (held := self._held(job_id)) and self._free.are_free(held)
+                        if (held := self._gpus_held_by(job_id)) and self._free.are_free(held)
                     ),
                     None,
                 )
@@ -81,7 +81,7 @@ class _Placing:
         self._free.take(gpu for gpu in gpus if self._free.are_free([gpu]))
         self.found.update(dict.fromkeys(group, gpus))
 
-    def _held(self, job_id: JobId) -> tuple[int, ...] | None:
+    def _gpus_held_by(self, job_id: JobId) -> tuple[int, ...] | None:
         """Return what the job holds, if it is what it was granted and usable."""
         return held_as_granted(self._input, job_id, self._grants[job_id])
 

@@ -55,7 +55,7 @@ class Scores:
 
     def __init__(self, cluster: Cluster, rule: BinRule) -> None:
         self._cluster, self._rule = cluster, rule
-        self._known: dict[tuple[str | None, str], FloatArray] = {}
+        self._by_class_and_type: dict[tuple[str | None, str], FloatArray] = {}
         self.node = cluster.gpu_node
 
     def of(self, job: Job, gpu_type: str) -> FloatArray:
@@ -64,9 +64,9 @@ class Scores:
         GPUs of other types score 1, and so do all GPUs if the job's class has no scores.
         """
         key = (job.spec.variability_class, gpu_type)
-        if key not in self._known:
-            self._known[key] = self._binned(*key)
-        return self._known[key]
+        if key not in self._by_class_and_type:
+            self._by_class_and_type[key] = self._binned(*key)
+        return self._by_class_and_type[key]
 
     def distinct(self, job: Job, gpu_type: str) -> tuple[float, ...]:
         """Return the distinct scores of the type's GPUs, ascending."""

@@ -136,7 +136,9 @@ class _Task:
         declared = by_batch if spec.max_gpus is None else min(by_batch, spec.max_gpus)
         self.most = min(declared, int(cluster.usable_gpus[t]))
         source = round_input.projection(job, self.gpu_type, cluster.type_names)
-        self._known: TypeBelief | None = None if source is None else job.belief.by_type[source[0]]
+        self._source_belief: TypeBelief | None = (
+            None if source is None else job.belief.by_type[source[0]]
+        )
         self._factor = 1.0 if source is None else source[1]
         self._plans = declared_plans(spec, self.gpu_type)
         self._limits = [
@@ -198,14 +200,17 @@ class _Task:
 
         None if the job has no model, or if no such batch fits.
         """
-        if self._known is None or count > self.most:
+        if self._source_belief is None or count > self.most:
             return None
         replicas = count // self.unit
         plan = self._plans(replicas)
         if plan is None:
             return None
         nodes = -(-count // self._per_node)
-        return step_time(self._known, plan, node_count=nodes, replica_count=replicas) / self._factor
+        return (
+            step_time(self._source_belief, plan, node_count=nodes, replica_count=replicas)
+            / self._factor
+        )
 
 
 def step_time(known: TypeBelief, plan: BatchPlan, *, node_count: int, replica_count: int) -> float:

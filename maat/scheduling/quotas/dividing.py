@@ -60,10 +60,10 @@ class _Division:
     def __init__(self, teams: Teams) -> None:
         self._teams = teams
         self._dealer = Dealer(teams.weights, teams.owed, teams.capacity)
-        self._held = teams.by_team(teams.held)
+        self._held_by_team = teams.by_team(teams.held)
         self.given = teams.by_team(teams.kept)
         self._spare = np.zeros_like(self.given)
-        self._beside = (self._held - self.given)[:, ~teams.contended].sum(axis=1)
+        self._beside = (self._held_by_team - self.given)[:, ~teams.contended].sum(axis=1)
         self._counts: dict[int, dict[int, int]] = {}
         contended = set(np.flatnonzero(teams.contended).tolist())
         self._wishes = [
@@ -119,7 +119,7 @@ class _Division:
         return bool(dealt)
 
     def _hands(self) -> list[Hand]:
-        return _hands(self._teams, given=self.given, held=self._held, spare=self._spare)
+        return _hands(self._teams, given=self.given, held=self._held_by_team, spare=self._spare)
 
     def _places(self) -> IntArray:
         """The places that are left of each type, shape (T,); none of types without contention."""

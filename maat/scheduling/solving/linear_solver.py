@@ -21,7 +21,7 @@ from maat.scheduling.solving.linear_programme import (
     run_clarabel,
     run_simplex,
 )
-from maat.scheduling.solving.papers.answers import StatedAnswer
+from maat.scheduling.solving.papers.stated_answer import StatedAnswer
 from maat.scheduling.solving.report import SolveReport, SolveStatus
 
 _SLACK = 1e-6  # of a row's right-hand side: how far an interior point may exceed it

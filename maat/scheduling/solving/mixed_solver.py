@@ -18,7 +18,7 @@ from maat.scheduling.solving.mixed_programme import (
     MixedProgramme,
     breaks,
 )
-from maat.scheduling.solving.papers.answers import StatedAnswer
+from maat.scheduling.solving.papers.stated_answer import StatedAnswer
 from maat.scheduling.solving.report import SolveReport, SolveStatus
 
 _EXACT = 1e-8  # relative; a smaller gap is rounding

@@ -13,8 +13,8 @@ from maat.scheduling.solving.linear_programme import LinearProgramme
 from maat.scheduling.solving.linear_solver import solve_stated as share_stated
 from maat.scheduling.solving.mixed_programme import MixedOptions
 from maat.scheduling.solving.papers import gavel, sia, themis
-from maat.scheduling.solving.papers.answers import StatedAnswer
 from maat.scheduling.solving.papers.cvxpy_solver import MixedLimits
+from maat.scheduling.solving.papers.stated_answer import StatedAnswer
 from maat.scheduling.solving.report import SolveStatus
 
 EXACT = MixedLimits(gap=0.0, seconds=10.0)

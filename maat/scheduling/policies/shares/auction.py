@@ -17,7 +17,7 @@ from maat.scheduling.rounds import RoundInput
 from maat.scheduling.solving.assignment.problem import Assignment, AssignmentProblem, SolveOptions
 from maat.scheduling.solving.assignment.solver import solve, solve_stated
 from maat.scheduling.solving.engines import Solver
-from maat.scheduling.solving.papers.answers import StatedAnswer
+from maat.scheduling.solving.papers.stated_answer import StatedAnswer
 from maat.scheduling.solving.report import SolveReport
 
 EXACT = 1e-9

@@ -19,7 +19,7 @@ from maat.scheduling.policies.shares.time_shares import Candidates
 from maat.scheduling.rounds import RoundInput
 from maat.scheduling.solving.linear_programme import LinearMethod, LinearProgramme
 from maat.scheduling.solving.linear_solver import solve_linear, solve_stated
-from maat.scheduling.solving.papers.answers import StatedAnswer
+from maat.scheduling.solving.papers.stated_answer import StatedAnswer
 from maat.scheduling.solving.report import SolveReport
 
 if TYPE_CHECKING:

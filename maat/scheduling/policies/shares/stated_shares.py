@@ -20,7 +20,7 @@ from maat.scheduling.policies.shares.programmes import (
     Shares,
     in_units_of,
 )
-from maat.scheduling.solving.papers.answers import StatedAnswer
+from maat.scheduling.solving.papers.stated_answer import StatedAnswer
 
 if TYPE_CHECKING:
     from maat.scheduling.solving.papers.gavel import GavelRound

@@ -203,7 +203,7 @@ def added_seconds(newcomer: float, partners: Sequence[Partner]) -> float:
     now, left = 0.0, newcomer
     there = sorted(partners, key=_end_beside)
     for position, partner in enumerate(there):
-        pace = max(_known(other.xi_newcomer) for other in there[position:])
+        pace = max(_or_infinite(other.xi_newcomer) for other in there[position:])
         end = _end_beside(partner)
         if now + left * pace <= end:
             now += left * pace
@@ -214,14 +214,14 @@ def added_seconds(newcomer: float, partners: Sequence[Partner]) -> float:
 
 def _end_beside(partner: Partner) -> float:
     """Return when the partner ends if the newcomer stays to its end."""
-    return partner.split.solo_seconds * _known(partner.xi)
+    return partner.split.solo_seconds * _or_infinite(partner.xi)
 
 
 def _delay(partner: Partner, until: float) -> float:
     """Return how much later a partner ends if it shares until then."""
-    xi = _known(partner.xi)
+    xi = _or_infinite(partner.xi)
     return min(until, _end_beside(partner)) * (1.0 - 1.0 / xi)
 
 
-def _known(xi: float | None) -> float:
+def _or_infinite(xi: float | None) -> float:
     return math.inf if xi is None else xi

@@ -14,7 +14,7 @@ from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
 from maat.scheduling.policies.shockwave.window import BREAKPOINTS, LOG, Window
 from maat.scheduling.solving.mixed_programme import MixedOptions
 from maat.scheduling.solving.mixed_solver import report_of_stated
-from maat.scheduling.solving.papers.answers import StatedAnswer
+from maat.scheduling.solving.papers.stated_answer import StatedAnswer
 from maat.scheduling.solving.report import SolveReport
 
 

@@ -40,7 +40,7 @@ from maat.scheduling.solving.assignment.problem import (
     unlimited_bound,
 )
 from maat.scheduling.solving.assignment.reports import accepted, objective_of, present_kept
-from maat.scheduling.solving.papers.answers import StatedAnswer
+from maat.scheduling.solving.papers.stated_answer import StatedAnswer
 
 ACCEPTABLE_GAP = 2e-3  # certified; above it plain HiGHS is asked
 # With more pairs HiGHS did not end within minutes, and did not keep to its time limit.

@@ -9,7 +9,7 @@ import cvxpy as cp
 import numpy as np
 
 from maat.scheduling.arrays import FloatArray
-from maat.scheduling.solving.papers.answers import StatedAnswer
+from maat.scheduling.solving.papers.stated_answer import StatedAnswer
 
 # Relative precision of a convex objective. Clarabel ends when its gap and what rows lack are below
 # 1e-8 of their sizes; small coefficients in a row make more of that in the objective.

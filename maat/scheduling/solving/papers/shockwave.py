@@ -20,8 +20,8 @@ import cvxpy as cp
 import numpy as np
 
 from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
-from maat.scheduling.solving.papers.answers import StatedAnswer
 from maat.scheduling.solving.papers.cvxpy_solver import MixedLimits, run_mixed
+from maat.scheduling.solving.papers.stated_answer import StatedAnswer
 
 
 class Window(Protocol):

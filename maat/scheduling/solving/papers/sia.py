@@ -19,13 +19,13 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
-from maat.scheduling.solving.papers.answers import StatedAnswer
 from maat.scheduling.solving.papers.cvxpy_solver import (
     MixedLimits,
     price_of,
     run_mixed,
     run_relaxed,
 )
+from maat.scheduling.solving.papers.stated_answer import StatedAnswer
 
 
 @dataclass(frozen=True)

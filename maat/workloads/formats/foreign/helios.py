@@ -28,7 +28,7 @@ def read(source: Path | str, options: ReadingOptions) -> Found:
         remedy="Give cluster_log.csv of Earth, Saturn, Uranus or Venus as published.",
     )
     times = Times({}, options.tzinfo())
-    yield from jobs_of_table(source, partial(_job, times), held=_held)
+    yield from jobs_of_table(source, partial(_job, times), gpu_seconds_of=_gpu_seconds)
 
 
 def _job(times: Times, cells: Cells, row: int) -> ForeignJob:
@@ -44,7 +44,7 @@ def _job(times: Times, cells: Cells, row: int) -> ForeignJob:
     )
 
 
-def _held(cells: Cells) -> float:
+def _gpu_seconds(cells: Cells) -> float:
     return count_cell(cells, "gpu_num") * seconds_cell(cells, "duration")
 
 

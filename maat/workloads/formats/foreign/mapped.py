@@ -99,7 +99,9 @@ def _read(columns: Mapping[str, str], source: Path | str, options: ReadingOption
     numbers = [columns[field] for field in ("duration", "gpus") if field in columns]
     scan = scan_table(source, times=moments, numbers=numbers)
     reading = _reading(columns, scan, options)
-    yield from jobs_of_table(source, partial(_job, reading), held=partial(_held, reading))
+    yield from jobs_of_table(
+        source, partial(_job, reading), gpu_seconds_of=partial(_gpu_seconds, reading)
+    )
     yield from _notes(reading, scan, options)
 
 
@@ -190,7 +192,7 @@ def _job(reading: _Reading, cells: Cells, row: int) -> ForeignJob:
     )
 
 
-def _held(reading: _Reading, cells: Cells) -> float:
+def _gpu_seconds(reading: _Reading, cells: Cells) -> float:
     return _ran_seconds(reading, cells) * _gpu_count(reading, cells)
 
 

@@ -77,7 +77,7 @@ def read_records(
     """
     blame = Blame(error, name or (str(source) if isinstance(source, Path) else None))
     not_utf8: list[int] = []
-    lines = _Lines(_told_apart(text_lines(source, blame), not_utf8))
+    lines = _Lines(_noting_not_utf8(text_lines(source, blame), not_utf8))
     delimiter = _delimiter(lines)
     first = next(_records(lines, delimiter, quoted=quoted, width=None), Record(1, ()))
     if _ends_with_separators(lines, delimiter, len(first.cells)):
@@ -174,7 +174,7 @@ def _decoded(line: bytes) -> tuple[str, bool]:
         return line.decode("latin-1"), False
 
 
-def _told_apart(lines: Iterator[Line], not_utf8: list[int]) -> Iterator[Line]:
+def _noting_not_utf8(lines: Iterator[Line], not_utf8: list[int]) -> Iterator[Line]:
     for line in lines:
         if not line.is_utf8:
             not_utf8.append(line.number)

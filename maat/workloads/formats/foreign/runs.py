@@ -1,7 +1,7 @@
 """Joins the records of one job's runs, in whatever order they stand.
 
 A scheduler writes a record for every run of a job that was requeued, and may use an id again once
-its counter has begun anew. Records of one id are runs of one job if the earlier one says that the
+its counter was set back. Records of one id are runs of one job if the earlier one says that the
 job went on, or the later one was submitted as the earlier one ended; and no other owner is named.
 Else they are jobs of their own.
 """

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from maat.scheduling.errors import TraceError
 from maat.slurm.accounting import accounting_table
-from maat.slurm.answers import UnreadableAnswer, answer_in
 from maat.slurm.gres import gpus_by_type, resources
+from maat.slurm.json_values import UnreadableAnswer, answer_in
 from maat.workloads.formats.foreign.numbers import Decimal, plain_number
 from maat.workloads.formats.foreign.questions import ReadingOptions
 from maat.workloads.formats.foreign.records import (
@@ -63,7 +63,9 @@ def read(source: Path | str, options: ReadingOptions) -> Found:
     scan = scan_table(source, times=[name for name in _TIMES if name in header], quoted=False)
     yield from scan.zone_notes(options)
     times = _times(scan, options, [name for name in _TIMES if name in header])
-    jobs = jobs_of_table(source, partial(_job, times), held=partial(_held, times), quoted=False)
+    jobs = jobs_of_table(
+        source, partial(_job, times), gpu_seconds_of=partial(_gpu_seconds, times), quoted=False
+    )
     yield from joined(jobs)
 
 
@@ -158,7 +160,7 @@ def _run(times: Times, cells: Cells, *, goes_on: bool) -> Run:
     return Run(begins, ends, goes_on, owner)
 
 
-def _held(times: Times, cells: Cells) -> float:
+def _gpu_seconds(times: Times, cells: Cells) -> float:
     try:
         count = _gpus(cells)[1]
     except _SeveralTypes as several:

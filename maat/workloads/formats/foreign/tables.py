@@ -16,7 +16,7 @@ from maat.workloads.formats.foreign.records import (
     Unusable,
 )
 
-Held = Callable[[Cells], float]
+GpuSecondsOf = Callable[[Cells], float]
 """GPU-seconds of a record by its cells; raises Unusable if they do not say."""
 
 
@@ -48,10 +48,10 @@ def jobs_of_table(
     source: Path | str,
     job_of: Callable[[Cells, int], ForeignJob],
     *,
-    held: Held,
+    gpu_seconds_of: GpuSecondsOf,
     quoted: bool = True,
 ) -> Found:
-    """Yield what each record becomes. `held`: what is lost with one that is dropped."""
+    """Yield what each record becomes. `gpu_seconds_of`: what is lost with one that is dropped."""
     table = read_records(source, error=TraceError, quoted=quoted)
     for line, cells, problem in table.records:
         if problem:
@@ -61,7 +61,7 @@ def jobs_of_table(
         try:
             yield job_of(row, line)
         except Unusable as wrong:
-            yield wrong.at(line, _gpu_seconds(held, row))
+            yield wrong.at(line, _gpu_seconds(gpu_seconds_of, row))
     yield from _notes(table)
 
 
@@ -70,9 +70,9 @@ def _unreadable(line: int, cells: tuple[str, ...], problem: str) -> Dropped:
     return Dropped(line, problem, "line", f"{len(cells)} cells", remedy, None)
 
 
-def _gpu_seconds(held: Held, row: Cells) -> float | None:
+def _gpu_seconds(gpu_seconds_of: GpuSecondsOf, row: Cells) -> float | None:
     try:
-        return held(row)
+        return gpu_seconds_of(row)
     except Unusable as wrong:
         return wrong.gpu_seconds
 

@@ -7,7 +7,7 @@ from typing import cast
 
 from frontend.formatting import count, duration, plural
 from frontend.loading import loaded
-from frontend.pages.overview.told import WAITING
+from frontend.pages.overview.summary import WAITING
 from maat.api.job_answers import JobPage
 from maat.client import AsyncClient
 from maat.client.calls import JobFilters
