@@ -238,7 +238,10 @@ class JobMemory(SQLModel, table=True):
 
 
 class GradientSample(SQLModel, table=True):
-    """The gradient's squared norm and variance at the initial batch size, as last reported."""
+    """The gradient's squared norm and variance at the initial batch size, as last reported.
+
+    `batch_size`: that initial batch size, M0 of phi = M0 var / sqr (Pollux eq. 5), in samples.
+    """
 
     __tablename__ = "job_gradients"
     __table_args__ = (Index("ix_job_gradients_job", "job_id", "id"),)

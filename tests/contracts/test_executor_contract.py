@@ -19,6 +19,7 @@ from training_world import OwnTables
 
 from backend.models import Job as JobRow
 from maat.scheduling.cluster import Cluster
+from maat.scheduling.efficiency import noise_scale
 from maat.scheduling.events import TERMINAL, Event, EventKind, may_follow
 from maat.scheduling.explain import ReasonCode
 from maat.scheduling.limits import capacity_limits
@@ -277,6 +278,24 @@ def test_what_is_left_for_others_is_left_once(driven: Driven) -> None:
     assert ended <= {1}
     assert all(2 < count <= PARTS for count in noted)
     assert len(noted) == sum(table == "ended_beliefs" for table, _ in kept)
+
+
+def test_the_noise_scale_of_gradients_that_are_left_is_that_of_the_job(driven: Driven) -> None:
+    """phi = M0 var / sqr (Pollux eq. 5): M0 is the initial batch size, whatever plan runs."""
+    told: dict[str, set[float]] = {}
+    for seen in driven.play(60):
+        for one in seen.statuses:
+            if one.noise_scale is not None:
+                told.setdefault(one.job_id, set()).add(one.noise_scale)
+    rows = [
+        row
+        for write in driven.left
+        if write.statement.table.name == "job_gradients"  # type: ignore[attr-defined]
+        for row in write.rows or ()
+    ]
+    for row in rows:
+        phi = float(noise_scale(row["square"], row["variance"], row["batch_size"]))
+        assert any(math.isclose(phi, one) for one in told[row["job_id"]])
 
 
 def test_gpu_time_and_restarts_never_fall(driven: Driven) -> None:

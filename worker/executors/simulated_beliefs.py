@@ -40,7 +40,7 @@ class BeliefNotes:
         """
         for job in jobs:
             part = before.get(job.spec.id)
-            gradient, plan = job.agent.belief.gradient, job.plan
+            gradient = job.agent.belief.gradient
             if part is None or gradient is None or _part_of(job) == part:
                 continue
             self._gradients.append(
@@ -50,7 +50,7 @@ class BeliefNotes:
                     "square": gradient.square,
                     "variance": gradient.variance,
                     "steps": 1,
-                    "batch_size": 0 if plan is None else plan.total_batch_size,
+                    "batch_size": job.spec.initial_batch_size,
                     "progress": job.ledger.done_work,
                 }
             )
