@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from maat.api.belief_words import missed_words
+from maat.api.beliefs import BeliefOut
 from maat.api.shown_numbers import percent
 from maat.cli.service import (
     DEFAULT_URL,
@@ -15,10 +15,6 @@ from maat.cli.service import (
     show,
     table_of,
 )
-
-if TYPE_CHECKING:
-    from maat.api.belief_words import missed_words
-from maat.api.beliefs import BeliefOut
 
 _FITS = ("gpu_type", "configurations", "steps", "error", "forecast_error", "fitted_at")
 _PARTS = ("part", "seconds", "deviation", "measured", "assumed")
@@ -33,10 +29,11 @@ def belief(
     """Show what was learnt of a job: step times by GPU type, the parts of a restart, profiles."""
     with client_of(url) as maat:
         found = maat.belief(job_id_of(maat, job))
-    show(found, as_json, "\n".join(_lines(found)))
+    show(found, as_json, "\n".join(belief_lines(found)))
 
 
-def _lines(found: BeliefOut) -> list[str]:
+def belief_lines(found: BeliefOut) -> list[str]:
+    """Return what `maat belief` prints."""
     fits = [
         [
             fit["gpu_type"],

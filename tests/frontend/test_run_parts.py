@@ -18,6 +18,7 @@ from frontend.pages.job.run_parts import (
     state_words,
 )
 from frontend.pages.job.why import why
+from maat.cli.belief import belief_lines
 
 ATTEMPT: dict[str, Any] = {
     "kind": "train",
@@ -140,12 +141,13 @@ def test_a_measured_point_that_the_model_misses_is_named() -> None:
         "measured_seconds": 0.1,
         "modelled_seconds": 0.4,
     }
-    missing: Any = {**belief()["types"][0], "missed": [point]}
-    assert (
-        "Its model misses 1 of them by more than 10 %: on 2 replicas on 1 node, at 64 samples per "
-        "GPU, a step took 0.1 s and is believed to take 0.4 s, 300 % off."
-    ) in text_of(belief_words({**belief(), "types": [missing]}))
-    assert "misses" not in text_of(belief_words(belief()))
+    missing: Any = {**belief(), "types": [{**belief()["types"][0], "missed": [point]}]}
+    for says in (lambda of: text_of(belief_words(of)), lambda of: "\n".join(belief_lines(of))):
+        assert (
+            "Its model misses 1 of them by more than 10 %: on 2 replicas on 1 node, at 64 samples "
+            "per GPU, a step took 0.1 s and is believed to take 0.4 s, 300 % off."
+        ) in says(missing)
+        assert "misses" not in says(belief())
 
 
 def test_a_restart_is_told_in_parts_and_where_they_come_from() -> None:
