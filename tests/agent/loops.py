@@ -43,23 +43,24 @@ STEPS_IN_EPOCH = math.ceil(SIZE / BATCH)
 class Script:
     """What a script has before its loop, and how it begins one."""
 
-    def __init__(self, passes: int | None, job: Job | None = None) -> None:
+    def __init__(self, passes: int | None, job: Job | None = None, *, device: str = "cpu") -> None:
         """`passes`: of each step; None for a script without the agent, or with its job."""
         torch.manual_seed(0)
+        self.device = device
         x = torch.randn(SIZE, 4)
-        self.data = TensorDataset(x, x @ torch.tensor([[1.0], [2.0], [-1.0], [0.5]]) + 0.5)
+        y = x @ torch.tensor([[1.0], [2.0], [-1.0], [0.5]]) + 0.5
+        self.data = TensorDataset(x.to(device), y.to(device))
         self.model: Any = torch.nn.Sequential(
             torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1)
-        )
+        ).to(device)
         self.optimiser: Any = torch.optim.SGD(self.model.parameters(), lr=0.05, momentum=0.5)
         self.average: Any = None
         self.job: Any = job
         if passes is not None:
             plan = BatchPlan(1, BATCH, -(-BATCH // passes), passes - 1)
             around = Environment(plan=plan)
-            self.job = Job(
-                around, torch.device("cpu"), Replicas(around, torch.device("cpu")), Inbox()
-            )
+            place = torch.device(device)
+            self.job = Job(around, place, Replicas(around, place), Inbox())
 
     def loader(self, **options: Any) -> DataLoader[Any]:
         return DataLoader(self.data, **{"batch_size": BATCH, **options})
@@ -183,13 +184,13 @@ def clips(script: Script) -> None:
 @row("clipping behind `scaler.unscale_(optimiser)`, with the scaler of `job.scaler()`")
 def clips_scaled(script: Script) -> None:
     model, optimiser, loader, epochs = script.begin()
-    scaler = torch.amp.GradScaler("cpu", init_scale=8.0, growth_interval=3)
+    scaler = torch.amp.GradScaler(script.device, init_scale=8.0, growth_interval=3)
     if script.job is not None:
         scaler = script.job.scaler(scaler)
     for _ in epochs:
         for x, y in loader:
             optimiser.zero_grad()
-            with torch.autocast("cpu", enabled=False):
+            with torch.autocast(script.device, enabled=False):
                 loss = loss_of(model, x, y)
             scaler.scale(loss).backward()
             scaler.unscale_(optimiser)
@@ -202,7 +203,7 @@ def clips_scaled(script: Script) -> None:
 def overflows(script: Script) -> None:
     scheduler = lr_scheduler.ExponentialLR(script.optimiser, 0.9)
     model, optimiser, loader, epochs = script.begin(scheduler)
-    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**127, backoff_factor=2.0**-60)
+    scaler = torch.amp.GradScaler(script.device, init_scale=2.0**127, backoff_factor=2.0**-60)
     if script.job is not None:
         scaler = script.job.scaler(scaler)
     for _ in epochs:
@@ -220,7 +221,7 @@ def overflows(script: Script) -> None:
 @row("a `GradScaler` of the script's own", "take the one that job.scaler")
 def scales_by_itself(script: Script) -> None:
     model, optimiser, loader, epochs = script.begin()
-    scaler = torch.amp.GradScaler("cpu", init_scale=8.0)
+    scaler = torch.amp.GradScaler(script.device, init_scale=8.0)
     for _ in epochs:
         for x, y in loader:
             optimiser.zero_grad()
@@ -334,7 +335,7 @@ def unfreezes(script: Script) -> None:
 
 @row("several groups of weights, and weights that are not the model's")
 def has_groups(script: Script) -> None:
-    offset = torch.nn.Parameter(torch.zeros(1))
+    offset = torch.nn.Parameter(torch.zeros(1, device=script.device))
     script.average = torch.nn.ParameterList([offset])
     model = script.model
     script.optimiser = torch.optim.AdamW(
@@ -490,7 +491,7 @@ def schedules_of_many_kinds(script: Script) -> None:
     weights = []
     passes = None if script.job is None else script.job.environment.plan.passes
     for kind in kinds:
-        each = Script(passes)
+        each = Script(passes, device=script.device)
         _schedules(each, kind(each.optimiser))
         weights.append(each.weights())
     script.average = torch.nn.ParameterList([torch.nn.Parameter(torch.cat(weights))])

@@ -23,6 +23,7 @@ pytestmark = pytest.mark.needs_torch
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/adaptive-script.md"
 SAME = [words for words, (_, says) in ROWS.items() if says is None]
+DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 STOPPED = [words for words, (_, says) in ROWS.items() if says is not None]
 
 
@@ -40,24 +41,26 @@ def test_the_pages_table_has_a_test_for_each_row_and_says_how_it_ends() -> None:
         assert found[words].startswith("as in one pass" if says is None else "stops"), words
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("words", SAME)
-def test_a_loop_in_several_passes_comes_to_the_weights_of_one(words: str) -> None:
+def test_a_loop_in_several_passes_comes_to_the_weights_of_one(words: str, device: str) -> None:
     loop, _ = ROWS[words]
-    plain = Script(None)
+    plain = Script(None, device=device)
     loop(plain)
     for passes in (1, 2, 4, 5):
-        script = Script(passes)
+        script = Script(passes, device=device)
         loop(script)
         assert torch.allclose(script.weights(), plain.weights(), rtol=0.0, atol=1e-6), passes
 
 
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("words", STOPPED)
 @pytest.mark.parametrize("passes", [2, 3, 4])
 def test_a_loop_that_passes_would_change_is_stopped_before_it_takes_a_step(
-    words: str, passes: int
+    words: str, passes: int, device: str
 ) -> None:
     loop, says = ROWS[words]
-    script = Script(passes)
+    script = Script(passes, device=device)
     with pytest.raises(ScriptError, match=re.escape(says or "")) as stopped:
         loop(script)
     assert re.match(r"loops\.py:\d+ `.+`: ", str(stopped.value))
