@@ -12,7 +12,7 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ClusterError, ParameterError
 from maat.scheduling.explain import ReasonCode
 from maat.scheduling.job import Allocation, Job
-from maat.scheduling.limits import LimitKind
+from maat.scheduling.limits import Limit, LimitKind
 from maat.scheduling.loop import plan_round
 from maat.scheduling.owed import Owed
 from maat.scheduling.placement import PLACERS
@@ -231,6 +231,53 @@ def test_a_job_of_a_higher_class_takes_the_gpus_of_lower_ones(policy: str) -> No
     grants = decided(policy, full).grants
     assert grants["urgent"].gpu_count == 4
     assert sum(grant.gpu_count for grant in grants.values()) == 16
+
+
+def new_and_too_large(name: str, tenant: str, *, held: tuple[int, ...], priority: int = 0) -> Job:
+    """A job to whose fitness under Pollux any change gives nothing, and which must change.
+
+    It holds more GPUs than it may have, and a restart would cost all that it ever did.
+    """
+    young = spec(name, tenant=tenant, priority=priority, gpu_types=("t4",), submitted_at=100_000.0)
+    return job(young, held=held, started_at=100_000.0)
+
+
+def at_most(gpus: int) -> Limit:
+    """So many GPUs in all: rows of quotas and classes do not know it."""
+    return Limit("power", LimitKind.RESERVATION, gpus)
+
+
+@pytest.mark.parametrize(
+    ("low", "also_lent"), [((2,), {}), ((1, 1), {"low-0": 1}), ((1, 1, 1), {"low-0": 1})]
+)
+def test_idle_gpus_are_lent_to_lower_classes_only_beside_what_higher_ones_got(
+    low: tuple[int, ...], also_lent: dict[str, int]
+) -> None:
+    """Three GPUs are idle after the first decision, of which one can be used."""
+    urgent = new_and_too_large("urgent", "a", held=(0, 1), priority=20)
+    lower = [asks(f"low-{i}", "a", gpus) for i, gpus in enumerate(low)]
+    full = round_of("t4=1x4", urgent, *lower, limits=(at_most(2),))
+    grants = decided("pollux", full).grants
+    assert {name: g.gpu_count for name, g in grants.items()} == {"urgent": 1, **also_lent}
+
+
+def test_lower_classes_are_not_lent_places_on_which_a_policy_puts_no_job() -> None:
+    """Pollux puts one job on a GPU: of four GPUs, higher classes get two."""
+    cluster = replace(Cluster.parse("t4=1x4"), jobs_per_gpu=2)
+    higher = [
+        new_and_too_large("normal", "a", held=(0, 1)),
+        new_and_too_large("urgent", "a", held=(2,), priority=20),
+    ]
+    low = [asks(f"low-{i}", "a", gpus, priority=-1) for i, gpus in enumerate((3, 1))]
+    grants = decided("pollux", round_of(cluster, *higher, *low)).grants
+    assert grants.keys() == {"normal", "urgent", "low-1"}
+
+
+def test_idle_gpus_are_lent_to_other_tenants_only_beside_what_a_tenant_got() -> None:
+    quotas = (TenantQuota(tenant="a", weight=3.0, guaranteed={"t4": 2}),)
+    own = new_and_too_large("a-0", "a", held=(0, 1))
+    full = round_of("t4=1x4", own, *many("b", 3), limits=(at_most(3),), quotas=quotas)
+    assert gpus_by_tenant(decided("pollux", full), full) == {"a": 1, "b": 2}
 
 
 def test_classes_come_first_within_their_tenant_s_share_only() -> None:

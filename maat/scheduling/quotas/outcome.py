@@ -12,7 +12,7 @@ from maat.scheduling.arrays import BoolArray, IntArray
 from maat.scheduling.job import JobId
 from maat.scheduling.owed import Owed, deserved, owed_after
 from maat.scheduling.quotas.dividing import dealt_of_idle
-from maat.scheduling.quotas.rows import Rows, rows_with
+from maat.scheduling.quotas.rows import Rows, below_class, rows_with
 from maat.scheduling.quotas.teams import CLASSES, Teams
 
 IDLE_SHARE = 0.02
@@ -81,26 +81,47 @@ class Outcome:
     def _behind(self) -> BoolArray:
         """Where a row of lower classes is too small for what a job lacks, shape (J, T)."""
         teams, found = self.teams, np.zeros(self.got.shape, dtype=bool)
-        by_class = teams.by_class(self.got)
-        below = by_class.cumsum(axis=2) - by_class
+        below = below_class(teams.by_class(self.got))
         for rank in range(1, len(CLASSES)):
             over = below[teams.team, :, rank] + self.lacking > self.rows.below[teams.team, :, rank]
             has_row = np.array([rank in found_ for found_ in teams.boundaries])[teams.team]
             found |= over & (has_row & (teams.rank < rank))[:, None]
         return found
 
-    def rows_for_idle(self) -> Rows | None:
+    @property
+    def takes_back(self) -> bool:
+        """Whether a job lost all GPUs of the decision before to jobs that come after it.
+
+        These are lower classes of its team that hold some, or another team that holds more than
+        before. Rows cannot rule it out: they bound what jobs may have, and a policy that cannot
+        use all that they allow together chooses among jobs by its own measure.
+        """
+        before, teams = self.before, self.teams
+        if before is None:
+            return False
+        lost = before.got.any(axis=1) & ~self.got.any(axis=1)
+        if not lost.any():
+            return False
+        movable = self.got * ~teams.pinned[:, None]
+        below = below_class(teams.by_class(movable)).sum(axis=1)
+        more = self.used.sum(axis=1) - before.used.sum(axis=1)
+        to_others = (more < 0) & (more > 0).any()
+        return bool((lost & ((below[teams.team, teams.rank] > 0) | to_others[teams.team])).any())
+
+    def rows_for_idle(self, usable: IntArray) -> Rows | None:
         """Return rows that deal the idle GPUs to jobs that a row holds back.
 
-        None if none fits, or if too little is idle to decide again.
+        None if none fits, or if too little is idle to decide again. `usable`: the places that the
+        policy is known to use at most, shape (T,).
         """
         teams = self.teams
-        if self.idle.sum() <= IDLE_SHARE * teams.capacity.sum():
+        idle = np.minimum(self.idle, np.maximum(usable - self.used.sum(axis=0), 0))
+        if idle.sum() <= IDLE_SHARE * teams.capacity.sum():
             return None
-        held_back = self.full & (self.lacking <= self.idle)
+        held_back = self.full & (self.lacking <= idle)
         if not held_back.any():
             return None
-        dealt = dealt_of_idle(teams, self.got, held_back=held_back, idle=self.idle)
+        dealt = dealt_of_idle(teams, self.got, held_back=held_back, idle=idle)
         return rows_with(teams, self.got, dealt)
 
     def owed_after(self, now: float, placed: Mapping[JobId, Sequence[int]]) -> Owed:

@@ -71,15 +71,21 @@ def _best_deal(
     round_input: RoundInput, policy: Policy, teams: Teams
 ) -> tuple[RoundInput, Decision, Outcome]:
     best = _decided(round_input, policy, teams, first_rows(teams))
+    usable = teams.capacity
     for _ in range(MOST_DEALS - 1):
         _, decision, outcome = best
-        rows = outcome.rows_for_idle()
+        rows = outcome.rows_for_idle(usable)
         if rows is None:
             break
         again = _decided(round_input, policy, teams, rows, before=(decision, outcome))
-        if again[2].used.sum() <= outcome.used.sum():
+        if again[2].takes_back:
+            # What was idle is more than the policy can use: its GPUs have one job each, a
+            # reservation binds, or nodes cannot hold it. Less is dealt.
+            usable = again[2].used.sum(axis=0)
+        elif again[2].used.sum() <= outcome.used.sum():
             break
-        best = again
+        else:
+            best = again
     return best
 
 

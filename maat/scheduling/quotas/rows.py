@@ -54,7 +54,7 @@ def rows_with(teams: Teams, used: IntArray, dealt: IntArray) -> Rows:
         both = teams.by_team(used) + dealt.sum(axis=2)
         share[:, teams.contended] = np.minimum(share, both)[:, teams.contended]
     share = np.maximum(share, teams.by_team(teams.kept))
-    below = _below_class(teams.by_class(used) + dealt)
+    below = below_class(teams.by_class(used) + dealt)
     return Rows(share, _with_kept(teams, below))
 
 
@@ -63,14 +63,14 @@ def _from_class_on(by_class: IntArray) -> IntArray:
     return by_class[:, :, ::-1].cumsum(axis=2)[:, :, ::-1]
 
 
-def _below_class(by_class: IntArray) -> IntArray:
+def below_class(by_class: IntArray) -> IntArray:
     """Return the sums below each class, shape (K, T, classes)."""
     return by_class.cumsum(axis=2) - by_class
 
 
 def _with_kept(teams: Teams, below: IntArray) -> IntArray:
     """Return the rows, none below what the pinned jobs under it keep."""
-    return np.maximum(below, _below_class(teams.by_class(teams.kept)))
+    return np.maximum(below, below_class(teams.by_class(teams.kept)))
 
 
 def limits_of(teams: Teams, rows: Rows) -> tuple[Limit, ...]:
@@ -91,7 +91,7 @@ def _share_limits(teams: Teams, rows: Rows) -> Iterator[Limit]:
 
 def _class_limits(teams: Teams, rows: Rows) -> Iterator[Limit]:
     types = teams.round_input.cluster.type_names
-    below = _below_class(teams.by_class(teams.most))
+    below = below_class(teams.by_class(teams.most))
     for k, boundaries in enumerate(teams.boundaries):
         for rank in boundaries:
             for t in np.flatnonzero(rows.below[k, :, rank] < below[k, :, rank]).tolist():
