@@ -9,6 +9,7 @@ import os
 from dataclasses import replace
 
 import numpy as np
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
@@ -32,9 +33,15 @@ CLASSES = ("A", "B")
 NOW = 10_000.0
 
 
-def sampled(examples: int) -> int:
-    """All of them in `make test-long`, half of them in `make test`."""
-    return examples if os.environ.get("MAAT_TESTS_LONG") else examples // 2
+def sampled(examples: int) -> settings:
+    """All of them in `make test-long`, half of them in `make test`.
+
+    An example that fails is not made smaller unless MAAT_TESTS_SHRINK is set: whole rounds take
+    five minutes of it, and a line that repeats the failure is printed in any case.
+    """
+    phases = [p for p in Phase if p is not Phase.shrink or os.environ.get("MAAT_TESTS_SHRINK")]
+    most = examples if os.environ.get("MAAT_TESTS_LONG") else examples // 2
+    return settings(max_examples=most, phases=phases, print_blob=True)
 
 
 def _one_in(number: int) -> SearchStrategy[bool]:

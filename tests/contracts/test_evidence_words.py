@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from contracts.generated import round_inputs
+from contracts.generated import round_inputs, sampled
 from contracts.generated_quotas import quota_rounds
-from hypothesis import given, settings
+from hypothesis import given
 
 from maat.api.reason_words import LABELS
 from maat.scheduling.loop import plan_round
@@ -20,7 +20,7 @@ def policy(request: pytest.FixtureRequest) -> Policy:
     return POLICIES.build(request.param)
 
 
-@settings(max_examples=10)
+@sampled(20)
 @given(round_input=round_inputs() | quota_rounds())
 def test_every_number_behind_a_reason_has_a_label(policy: Policy, round_input: RoundInput) -> None:
     reasons = plan_round(round_input, policy, PLACERS.build("packed-sticky")).reasons

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from contracts.generated import sampled
 from fake_executor import MISCHIEF, FakeExecutor, Mischief, World
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from live_samples import (
     ENDED,
@@ -211,7 +211,7 @@ acts = st.lists(
 )
 
 
-@settings(max_examples=sampled(30))
+@sampled(30)
 @given(
     rates=st.dictionaries(st.sampled_from(MISCHIEF), st.sampled_from((0.2, 0.6)), max_size=8),
     seed=st.integers(0, 2**32),

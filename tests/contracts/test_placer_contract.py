@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from contracts.generated import NOW, clusters, round_inputs, sampled
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
@@ -36,7 +36,7 @@ def nodes_of(round_input: RoundInput, gpus: tuple[int, ...]) -> int:
     return len(set(round_input.cluster.gpu_node[list(gpus)].tolist()))
 
 
-@settings(max_examples=sampled(40))
+@sampled(40)
 @given(round_input=round_inputs(), name=st.sampled_from(POLICIES.names))
 def test_what_was_granted_is_placed_by_the_rules_and_again_in_the_same_way(
     placer: Placer, round_input: RoundInput, name: str
@@ -151,7 +151,7 @@ def _spec(job_id: str, cluster: Cluster) -> JobSpec:
     )
 
 
-@settings(max_examples=sampled(120))
+@sampled(120)
 @given(case=sia_grants())
 def test_whole_node_places_every_choice_of_sias_configurations_on_as_few_nodes_as_it_names(
     case: tuple[Decision, RoundInput],
@@ -180,7 +180,7 @@ def moved(
     }
 
 
-@settings(max_examples=sampled(120))
+@sampled(120)
 @given(case=sia_grants())
 def test_whole_node_moves_no_job_without_need_and_never_more_than_placing_all_again(
     case: tuple[Decision, RoundInput],
@@ -196,7 +196,7 @@ def test_whole_node_moves_no_job_without_need_and_never_more_than_placing_all_ag
         )
 
 
-@settings(max_examples=sampled(40))
+@sampled(40)
 @given(round_input=round_inputs())
 def test_sia_grants_what_whole_node_can_place(round_input: RoundInput) -> None:
     assume(round_input.cluster.jobs_per_gpu == 1)
@@ -204,7 +204,7 @@ def test_sia_grants_what_whole_node_can_place(round_input: RoundInput) -> None:
     assert set(result.placement.unplaced) <= set(round_input.pinned)
 
 
-@settings(max_examples=sampled(40))
+@sampled(40)
 @given(round_input=round_inputs())
 def test_whole_node_never_splits_a_part_of_a_node(round_input: RoundInput) -> None:
     for name in POLICIES.names:

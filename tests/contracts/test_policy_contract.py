@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from contracts.generated import NOW, round_inputs, sampled
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from maat.scheduling.belief import GradientStatistics
@@ -207,7 +207,7 @@ CLAIMS = (
 )
 
 
-@settings(max_examples=sampled(60))
+@sampled(60)
 @given(round_input=round_inputs(), ahead=st.floats(1.0, 1e5))
 def test_a_decision_keeps_every_claim_is_made_again_and_stands_as_long_as_it_says(
     policy: Policy, round_input: RoundInput, ahead: float
@@ -234,7 +234,7 @@ SOLVED_BY_CVXPY = [
 
 
 @pytest.mark.parametrize("name", SOLVED_BY_CVXPY)
-@settings(max_examples=sampled(24))
+@sampled(24)
 @given(round_input=round_inputs())
 def test_a_decision_by_cvxpy_keeps_every_claim_and_is_made_again(
     name: str, round_input: RoundInput
@@ -277,7 +277,7 @@ def stands_as_long_as_it_says(
 
 
 @pytest.mark.long
-@settings(max_examples=1500)
+@sampled(1500)
 @given(round_input=round_inputs())
 def test_no_round_breaks_a_rule_under_any_placer(policy: Policy, round_input: RoundInput) -> None:
     for placer in PLACERS.names:

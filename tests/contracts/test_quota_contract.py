@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from contracts.generated import sampled
 from contracts.generated_quotas import crowded_rounds, quota_rounds
-from hypothesis import given, settings
+from hypothesis import given
 
 from maat.scheduling.explain import ReasonCode
 from maat.scheduling.job import Job
@@ -126,7 +126,7 @@ CLAIMS = (
 )
 
 
-@settings(max_examples=sampled(20))
+@sampled(20)
 @given(round_input=quota_rounds())
 def test_every_policy_keeps_quotas_and_decides_the_same_again(
     policy: Policy, round_input: RoundInput
@@ -148,7 +148,7 @@ def test_every_policy_keeps_quotas_and_decides_the_same_again(
 
 
 @pytest.mark.parametrize("placer", PLACERS.names)
-@settings(max_examples=sampled(12))
+@sampled(12)
 @given(round_input=quota_rounds())
 def test_no_round_under_quotas_breaks_a_rule_under_any_placer(
     placer: str, round_input: RoundInput
@@ -157,7 +157,7 @@ def test_no_round_under_quotas_breaks_a_rule_under_any_placer(
 
 
 @pytest.mark.parametrize("name", ["fifo", "sjf", "srtf", "las", "tiresias"])
-@settings(max_examples=sampled(20))
+@sampled(20)
 @given(round_input=quota_rounds() | crowded_rounds())
 def test_higher_classes_get_what_they_would_get_alone(name: str, round_input: RoundInput) -> None:
     """Without quotas: as if the lower classes did not exist."""
@@ -213,7 +213,7 @@ def is_lower(one: Job, other: Job, round_input: RoundInput) -> bool:
     return same and classes[0] < classes[1]
 
 
-@settings(max_examples=sampled(20))
+@sampled(20)
 @given(round_input=quota_rounds() | crowded_rounds())
 def test_no_job_waits_for_gpus_that_lower_classes_hold(
     policy: Policy, round_input: RoundInput

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from contracts.generated import round_inputs, sampled
 from contracts.generated_quotas import quota_rounds
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from maat.scheduling.explain import OF_TURN, ReasonCode
@@ -84,7 +84,7 @@ def test_every_policy_that_weighs_is_held_to_it_and_named_in_the_docs() -> None:
 
 
 @pytest.mark.parametrize("name", MEASURES)
-@settings(max_examples=sampled(150))
+@sampled(150)
 @given(data=st.data())
 def test_a_job_that_weighs_more_never_gets_less(name: str, data: st.DataObject) -> None:
     round_input = data.draw(round_inputs())
@@ -101,7 +101,7 @@ def test_a_job_that_weighs_more_never_gets_less(name: str, data: st.DataObject) 
 
 
 @pytest.mark.parametrize("name", [n for n in POLICIES.names if not weighs_jobs(built(n))])
-@settings(max_examples=sampled(40))
+@sampled(40)
 @given(data=st.data())
 def test_a_policy_that_does_not_weigh_decides_the_same_at_any_weights(
     name: str, data: st.DataObject
@@ -119,7 +119,7 @@ def test_a_policy_that_does_not_weigh_decides_the_same_at_any_weights(
 
 
 @pytest.mark.parametrize("name", ["sia", "optimus", "gavel", "pollux", "shockwave"])
-@settings(max_examples=sampled(40))
+@sampled(40)
 @given(data=st.data())
 def test_no_tenant_is_dealt_more_for_the_weights_of_its_jobs(
     name: str, data: st.DataObject
@@ -133,7 +133,7 @@ def test_no_tenant_is_dealt_more_for_the_weights_of_its_jobs(
     assert quota_limits(weighed, policy) == quota_limits(round_input, policy)
 
 
-@settings(max_examples=sampled(40))
+@sampled(40)
 @given(data=st.data())
 def test_a_reason_names_the_weight_of_a_job_where_it_mattered(data: st.DataObject) -> None:
     round_input = data.draw(round_inputs())

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from contracts.generated import sampled
 from contracts.generated_quotas import quota_rounds
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from maat.scheduling.assignment.by_tenant import solve_by_tenant
@@ -33,7 +33,7 @@ def with_rows(round_input: RoundInput) -> RoundInput:
     return replace(round_input, limits=round_input.limits + quota_limits(round_input))
 
 
-@settings(max_examples=sampled(300))
+@sampled(300)
 @given(round_input=quota_rounds().map(with_rows), seed=st.integers(0, 99))
 def test_tenant_by_tenant_is_as_good_as_all_together(round_input: RoundInput, seed: int) -> None:
     table = table_for(round_input.cluster, round_input.jobs)
