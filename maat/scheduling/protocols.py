@@ -6,6 +6,7 @@ The data that flows between the parts is in rounds.py; loop.py calls them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import ClassVar, Protocol
 
 from maat.scheduling.events import Event
@@ -20,6 +21,17 @@ from maat.scheduling.rounds import (
 )
 
 
+class GpuSharing(StrEnum):
+    """Whether a policy puts several jobs on a GPU of a cluster that allows it.
+
+    CHOSEN: on some GPUs, those on which it expects that jobs gain by it.
+    """
+
+    WHEREVER_ALLOWED = "wherever-allowed"
+    CHOSEN = "chosen"
+    NEVER = "never"
+
+
 class Policy(Protocol):
     """Decides how much each job gets.
 
@@ -28,7 +40,8 @@ class Policy(Protocol):
     If it does not use every count that a job declares, it also has `useful_counts(round_input)`:
     the counts that it would grant in this round, by job and GPU type, ascending. A policy that
     grants along an order has `order(round_input)`, an `Order`. A policy that counts a job of
-    weight w as w jobs like it sets `weighs_jobs` to True; others ignore weights.
+    weight w as w jobs like it sets `weighs_jobs` to True; others ignore weights. One that does not
+    put jobs wherever a cluster allows several on a GPU says so by `gpu_sharing`, a `GpuSharing`.
     """
 
     default_round_seconds: ClassVar[float]

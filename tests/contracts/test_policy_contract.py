@@ -12,6 +12,8 @@ import pytest
 from contracts.generated import NOW, round_inputs, sampled
 from hypothesis import given
 from hypothesis import strategies as st
+from scheduling.examples import belief, round_of, spec
+from scheduling.examples import job as job_of
 
 from maat.scheduling.belief import GradientStatistics
 from maat.scheduling.checks import check_decision
@@ -23,9 +25,10 @@ from maat.scheduling.matrix import evaluate_pairs
 from maat.scheduling.parameters import parameters_of
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
-from maat.scheduling.protocols import Policy
+from maat.scheduling.protocols import GpuSharing, Policy
 from maat.scheduling.rounds import Decision, PolicyState, RoundInput
 from maat.scheduling.solving.engines import Solver
+from maat.vocabulary import Adaptivity
 
 
 @pytest.fixture(params=POLICIES.names, scope="module")
@@ -282,6 +285,27 @@ def stands_as_long_as_it_says(
 def test_no_round_breaks_a_rule_under_any_placer(policy: Policy, round_input: RoundInput) -> None:
     for placer in PLACERS.names:
         plan_round(round_input, policy, PLACERS.build(placer))
+
+
+def test_a_policy_shares_gpus_as_it_says(policy: Policy) -> None:
+    """Ten jobs of one GPU, on four GPUs with two places each."""
+    cluster = replace(Cluster.parse("t4=1x4"), jobs_per_gpu=2)
+    jobs = [
+        job_of(
+            spec(f"job-{i}", adaptivity=Adaptivity.RIGID, gpu_count=1, batch_size=32), belief(t4=1)
+        )
+        for i in range(10)
+    ]
+    granted = len(policy.allocate(round_of(cluster, *jobs)).grants)
+    sharing = getattr(policy, "gpu_sharing", GpuSharing.WHEREVER_ALLOWED)
+    assert (
+        granted
+        in {
+            GpuSharing.WHEREVER_ALLOWED: (8,),
+            GpuSharing.CHOSEN: range(4, 9),
+            GpuSharing.NEVER: (4,),
+        }[sharing]
+    )
 
 
 def test_without_jobs_nothing_is_granted(policy: Policy) -> None:

@@ -11,6 +11,7 @@ from maat.scheduling.limits import Limit, LimitKind
 from maat.scheduling.parameters import knob, parameter_hash
 from maat.scheduling.policies.ordering import HeadOfLine, Walker
 from maat.scheduling.policies.requests import Requests
+from maat.scheduling.protocols import GpuSharing
 from maat.scheduling.rounds import Decision, PolicyState, RoundInput
 from maat.scheduling.solving.report import SolveReport
 
@@ -50,6 +51,11 @@ class Gandiva:
     )
     default_round_seconds: ClassVar[float] = 360.0  # Gavel
     name: str = "gandiva"
+
+    @property
+    def gpu_sharing(self) -> GpuSharing:
+        """Return how it shares GPUs: in pairs of jobs, or never."""
+        return GpuSharing.CHOSEN if self.pairing else GpuSharing.NEVER
 
     def allocate(self, round_input: RoundInput) -> Decision:
         memory = round_input.state.for_owner(self.name, parameter_hash(self))

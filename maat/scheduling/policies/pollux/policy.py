@@ -25,6 +25,7 @@ from maat.scheduling.policies.pollux.virtual_nodes import (
     usable_nodes,
     virtual_nodes,
 )
+from maat.scheduling.protocols import GpuSharing
 from maat.scheduling.restart import restart_factor
 from maat.scheduling.rounds import Decision, RoundInput
 from maat.scheduling.solving.report import SolveReport, SolveStatus
@@ -47,6 +48,7 @@ class Pollux:
     default_round_seconds: ClassVar[float] = 60.0  # Pollux section 5.1
     chooses_gpu_counts: ClassVar[bool] = True
     weighs_jobs: ClassVar[bool] = True
+    gpu_sharing: ClassVar[GpuSharing] = GpuSharing.NEVER
     reallocation_seconds: float = knob(
         30.0,
         "delta: assumed cost of a re-allocation.",

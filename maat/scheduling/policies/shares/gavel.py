@@ -29,6 +29,7 @@ from maat.scheduling.policies.shares.time_shares import (
     choose,
     keys_of,
 )
+from maat.scheduling.protocols import GpuSharing
 from maat.scheduling.rounds import Decision, PolicyState, RoundInput
 from maat.scheduling.solving.engines import SOLVER_HELP, Solver, check_installed
 from maat.scheduling.solving.linear_programme import LinearMethod
@@ -127,6 +128,11 @@ class Gavel:
     def weighs_jobs(self) -> bool:
         """Return whether jobs count by weight: not if each is to end, or to be as fast as alone."""
         return self.objective in (Objective.MAX_SUM_THROUGHPUT, Objective.MAX_MIN)
+
+    @property
+    def gpu_sharing(self) -> GpuSharing:
+        """Return how it shares GPUs: in pairs of jobs, or never."""
+        return GpuSharing.CHOSEN if self.space_sharing else GpuSharing.NEVER
 
     def allocate(self, round_input: RoundInput) -> Decision:
         """Grant each job its request on one type, or nothing; pinned jobs keep theirs."""

@@ -22,6 +22,7 @@ from maat.scheduling.policies.ordering import grant_chosen
 from maat.scheduling.policies.requests import Requests, requests
 from maat.scheduling.policies.shares.auction import Outcome, auction
 from maat.scheduling.policies.shares.time_shares import Candidates, candidates_of
+from maat.scheduling.protocols import GpuSharing
 from maat.scheduling.rounds import Decision, PolicyState, RoundInput
 from maat.scheduling.solving.assignment.problem import SolveOptions
 from maat.scheduling.solving.engines import SOLVER_HELP, Solver, check_installed
@@ -87,6 +88,7 @@ class Themis:
         f"What solves the auction and its hidden payments. {SOLVER_HELP}",
     )
     default_round_seconds: ClassVar[float] = 60.0  # unverified
+    gpu_sharing: ClassVar[GpuSharing] = GpuSharing.NEVER
     name: str = "themis"
 
     def __post_init__(self) -> None:

@@ -14,6 +14,7 @@ from maat.scheduling.pair_rule import gains, sequential_mean, together_mean
 from maat.scheduling.parameters import knob, parameter_hash
 from maat.scheduling.policies.sharing.partners import Offer, Partners
 from maat.scheduling.policies.sharing.shortest_first import share
+from maat.scheduling.protocols import GpuSharing
 from maat.scheduling.rounds import Decision, RoundInput
 
 
@@ -37,6 +38,7 @@ class SjfBsbf:
         source="SJF-BSBF: no; its time model knows no nodes",
     )
     default_round_seconds: ClassVar[float] = 10.0  # the authors' code
+    gpu_sharing: ClassVar[GpuSharing] = GpuSharing.CHOSEN
     name: str = "sjf-bsbf"
 
     def allocate(self, round_input: RoundInput) -> Decision:

@@ -12,6 +12,7 @@ from maat.scheduling.batch_split import Split
 from maat.scheduling.parameters import knob, parameter_hash
 from maat.scheduling.policies.sharing.partners import Offer, Partners
 from maat.scheduling.policies.sharing.shortest_first import share
+from maat.scheduling.protocols import GpuSharing
 from maat.scheduling.rounds import Decision, RoundInput
 
 
@@ -30,6 +31,7 @@ class SjfFfs:
         source="the authors' code: yes; the paper's text: no",
     )
     default_round_seconds: ClassVar[float] = 10.0  # the authors' code
+    gpu_sharing: ClassVar[GpuSharing] = GpuSharing.CHOSEN
     name: str = "sjf-ffs"
 
     def allocate(self, round_input: RoundInput) -> Decision:
