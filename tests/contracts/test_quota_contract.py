@@ -18,8 +18,9 @@ from maat.scheduling.limits import Limit, LimitKind
 from maat.scheduling.loop import plan_round
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES, suiting_placer
-from maat.scheduling.protocols import Policy
+from maat.scheduling.protocols import GpuSharing, Policy
 from maat.scheduling.quotas import TenantQuota
+from maat.scheduling.quotas.demand import demand_of
 from maat.scheduling.quotas.rounds import quota_limits
 from maat.scheduling.rounds import Decision, RoundInput
 from maat.scheduling.solving.report import SolveReport
@@ -66,7 +67,8 @@ def nobody_is_kept_below_its_guarantee_by_what_others_borrow(
     has, kept, quotas = held(decision, round_input), pinned(round_input), quotas_of(round_input)
     cluster = round_input.cluster
     for job in waiting(decision, round_input):
-        for gpu_type, capacity in zip(cluster.type_names, cluster.capacity.tolist(), strict=True):
+        for gpu_type in cluster.type_names:
+            capacity = places(gpu_type, round_input, policy)
             mine = has[job.spec.tenant, gpu_type]
             room = quotas[job.spec.tenant].guaranteed.get(gpu_type, 0) - mine
             need = least(job, gpu_type, policy)
@@ -79,6 +81,28 @@ def nobody_is_kept_below_its_guarantee_by_what_others_borrow(
                 if t != job.spec.tenant
             )
             assert idle >= need or borrowed == 0 or borrowed + idle < need
+
+
+def places(gpu_type: str, round_input: RoundInput, policy: Policy) -> int:
+    """The GPUs of a type that jobs can have together, whatever the policy makes of them.
+
+    One job each where it need not share them, and what reservations for others leave.
+    """
+    cluster = round_input.cluster
+    shares = getattr(policy, "gpu_sharing", GpuSharing.WHEREVER_ALLOWED)
+    everywhere = shares is GpuSharing.WHEREVER_ALLOWED
+    found = cluster.usable_gpus[cluster.type_index[gpu_type]]
+    return min(
+        int(found) * (cluster.jobs_per_gpu if everywhere else 1),
+        *(
+            limit.places
+            for limit in round_input.limits
+            if limit.kind is LimitKind.RESERVATION
+            and limit.gpu_type == gpu_type
+            and all(limit.counts(job.spec, gpu_type, 1) for job in round_input.jobs)
+        ),
+        10**9,
+    )
 
 
 def waiting(decision: Decision, round_input: RoundInput) -> list[Job]:
@@ -183,23 +207,59 @@ def lower_ones_hold_nothing_that_a_waiting_job_was_offered(
 ) -> None:
     """Who waits while lower classes of its tenant hold what it needs has refused it.
 
-    In the first decision of the round these classes leave all that it could use. It waits there
-    too: what it lacks is not what they hold.
+    In the first decision of the round these classes leave all that it and those before it could
+    use. It waits there too: what it lacks is not what they hold.
     """
     drawn = replace(round_input, limits=tuple(x for x in round_input.limits if not is_row(x)))
     rows = quota_limits(drawn, policy)
-    first = policy.allocate(replace(drawn, limits=drawn.limits + rows)).grants
+    first = policy.allocate(replace(drawn, limits=drawn.limits + rows))
+    demand = demand_of(drawn, policy).most.tolist()
     for job in waiting(decision, round_input):
-        for gpu_type in round_input.cluster.type_names:
-            lower = sum(
-                grant.gpu_count
-                for job_id, grant in decision.grants.items()
-                if grant.gpu_type == gpu_type
-                and job_id not in round_input.pinned
-                and is_lower(round_input.job_by_id[job_id], job, round_input)
-            )
-            if 0 < least(job, gpu_type, policy) <= lower:
-                assert job.id not in first
+        for t, gpu_type in enumerate(round_input.cluster.type_names):
+            if 0 < least(job, gpu_type, policy) <= lower_hold(job, gpu_type, decision, drawn):
+                assert job.id not in first.grants
+                lower = lower_hold(job, gpu_type, first, drawn)
+                wanted = sum(
+                    demand[row][t]
+                    for row, other in enumerate(drawn.jobs)
+                    if of_one_team(other, job, drawn)
+                    and not is_lower(other, job, drawn)
+                    and other.id not in drawn.pinned
+                )
+                assert lower == 0 or lower + wanted <= places(gpu_type, drawn, policy)
+
+
+def lower_hold(job: Job, gpu_type: str, decision: Decision, round_input: RoundInput) -> int:
+    """The GPUs of a type of lower classes of the job's team; without those of pinned jobs."""
+    return sum(
+        grant.gpu_count
+        for job_id, grant in decision.grants.items()
+        if grant.gpu_type == gpu_type
+        and job_id not in round_input.pinned
+        and is_lower(round_input.job_by_id[job_id], job, round_input)
+    )
+
+
+def nobody_lost_all_to_what_others_were_lent(
+    decision: Decision, round_input: RoundInput, policy: Policy
+) -> None:
+    """Who waits though it was granted GPUs at first did not lose them to other tenants."""
+    drawn = replace(round_input, limits=tuple(x for x in round_input.limits if not is_row(x)))
+    rows = quota_limits(drawn, policy)
+    first = policy.allocate(replace(drawn, limits=drawn.limits + rows))
+    before, after = (gpus_of(each, round_input) for each in (first, decision))
+    for job in waiting(decision, round_input):
+        mine = job.spec.tenant
+        if round_input.quotas and job.id in first.grants and after[mine] < before[mine]:
+            assert all(after[tenant] <= before[tenant] for tenant in after)
+
+
+def gpus_of(decision: Decision, round_input: RoundInput) -> Counter[str]:
+    """GPUs by tenant."""
+    found: Counter[str] = Counter()
+    for (tenant, _), gpus in held(decision, round_input).items():
+        found[tenant] += gpus
+    return found
 
 
 def is_row(limit: Limit) -> bool:
@@ -207,10 +267,14 @@ def is_row(limit: Limit) -> bool:
 
 
 def is_lower(one: Job, other: Job, round_input: RoundInput) -> bool:
-    """Whether the first is of a lower class, and of the same tenant if there are quotas."""
+    """Whether the first is of a lower class of the same team."""
     classes = [PRIORITIES[priority_class(job.spec.priority)] for job in (one, other)]
-    same = not round_input.quotas or one.spec.tenant == other.spec.tenant
-    return same and classes[0] < classes[1]
+    return of_one_team(one, other, round_input) and classes[0] < classes[1]
+
+
+def of_one_team(one: Job, other: Job, round_input: RoundInput) -> bool:
+    """Whether two jobs are of the same tenant, or there are no quotas."""
+    return not round_input.quotas or one.spec.tenant == other.spec.tenant
 
 
 @sampled(20)
@@ -220,6 +284,8 @@ def test_no_job_waits_for_gpus_that_lower_classes_hold(
 ) -> None:
     placer = PLACERS.build(suiting_placer(policy.name))
     result = plan_round(round_input, policy, placer)
-    lower_ones_hold_nothing_that_a_waiting_job_was_offered(
-        result.decision, result.round_input, policy
-    )
+    for claim in (
+        lower_ones_hold_nothing_that_a_waiting_job_was_offered,
+        nobody_lost_all_to_what_others_were_lent,
+    ):
+        claim(result.decision, result.round_input, policy)

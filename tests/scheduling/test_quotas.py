@@ -22,6 +22,7 @@ from maat.scheduling.policies.ordering import grant_chosen
 from maat.scheduling.policies.requests import requests
 from maat.scheduling.quotas import TenantQuota, check_quotas
 from maat.scheduling.quotas.rounds import quota_limits
+from maat.scheduling.reservations import Reservation, reservation_limits
 from maat.scheduling.rounds import Decision, PolicyState, RoundInput
 from maat.vocabulary import Adaptivity
 
@@ -233,6 +234,51 @@ def test_a_job_of_a_higher_class_takes_the_gpus_of_lower_ones(policy: str) -> No
     assert sum(grant.gpu_count for grant in grants.values()) == 16
 
 
+SHARED = replace(Cluster.parse("t4=1x4"), jobs_per_gpu=2)
+
+
+@pytest.mark.parametrize("policy", POLICIES.names)
+def test_a_higher_class_comes_first_in_what_reservations_leave(policy: str) -> None:
+    """Two of four GPUs are for a tenant without jobs."""
+    cluster = Cluster.parse("t4=1x4")
+    kept = reservation_limits(cluster, (Reservation("t4", 2, tenant="elsewhere"),), 100_000.0)
+    low = [asks(f"low-{i}", "a", held=(i,)) for i in range(2)]
+    urgent = asks("urgent", "a", priority=20)
+    grants = decided(policy, round_of(cluster, *low, urgent, limits=kept)).grants
+    assert len(grants) == 2
+    assert "urgent" in grants
+
+
+@pytest.mark.parametrize("policy", POLICIES.names)
+def test_guaranteed_gpus_come_back_out_of_what_reservations_leave(policy: str) -> None:
+    cluster = Cluster.parse("t4=1x4")
+    kept = reservation_limits(cluster, (Reservation("t4", 2, tenant="elsewhere"),), 100_000.0)
+    lent = [asks(f"b-{i}", "b", held=(i,)) for i in range(2)]
+    quotas = (TenantQuota(tenant="a", guaranteed={"t4": 2}),)
+    full = round_of(cluster, *lent, *many("a", 2), limits=kept, quotas=quotas)
+    assert gpus_by_tenant(decided(policy, full), full) == {"a": 2}
+
+
+@pytest.mark.parametrize("policy", POLICIES.names)
+def test_a_higher_class_comes_first_whether_or_not_a_policy_shares_gpus(policy: str) -> None:
+    """Four GPUs with two places each, which only some policies fill."""
+    low = [asks(f"low-{i}", "a", held=(i,)) for i in range(4)]
+    urgent = [asks(f"urgent-{i}", "a", priority=20) for i in range(3)]
+    grants = decided(policy, round_of(SHARED, *low, *urgent)).grants
+    assert {j.id for j in urgent} <= grants.keys()
+    assert len(grants) >= 4
+
+
+@pytest.mark.parametrize("policy", POLICIES.names)
+def test_guaranteed_gpus_come_back_whether_or_not_a_policy_shares_gpus(policy: str) -> None:
+    lent = [asks(f"b-{i}", "b", held=(i,)) for i in range(4)]
+    quotas = (TenantQuota(tenant="a", guaranteed={"t4": 3}), TenantQuota(tenant="b", weight=9.0))
+    back = round_of(SHARED, *lent, *many("a", 3), quotas=quotas)
+    got = gpus_by_tenant(decided(policy, back), back)
+    assert got["a"] == 3
+    assert got["b"] >= 1
+
+
 def new_and_too_large(name: str, tenant: str, *, held: tuple[int, ...], priority: int = 0) -> Job:
     """A job to whose fitness under Pollux any change gives nothing, and which must change.
 
@@ -263,13 +309,12 @@ def test_idle_gpus_are_lent_to_lower_classes_only_beside_what_higher_ones_got(
 
 def test_lower_classes_are_not_lent_places_on_which_a_policy_puts_no_job() -> None:
     """Pollux puts one job on a GPU: of four GPUs, higher classes get two."""
-    cluster = replace(Cluster.parse("t4=1x4"), jobs_per_gpu=2)
     higher = [
         new_and_too_large("normal", "a", held=(0, 1)),
         new_and_too_large("urgent", "a", held=(2,), priority=20),
     ]
     low = [asks(f"low-{i}", "a", gpus, priority=-1) for i, gpus in enumerate((3, 1))]
-    grants = decided("pollux", round_of(cluster, *higher, *low)).grants
+    grants = decided("pollux", round_of(SHARED, *higher, *low)).grants
     assert grants.keys() == {"normal", "urgent", "low-1"}
 
 

@@ -3,6 +3,7 @@
 tenant_quota.py   what a tenant may hold
 rounds.py         decides a round under quotas
 teams.py          the jobs of a round by tenant; demand.py: the GPUs that they could use
+room.py           the places that they can have
 dividing.py       divides the GPUs of contended types; dealing.py: who comes next, by weight
 rows.py           makes limits of what was dealt
 outcome.py        what a decision made of them; reasons.py tells it to the jobs

@@ -92,7 +92,7 @@ class _Division:
         teams, before = self._teams, self.given.copy()
         guaranteed = np.minimum(teams.guaranteed, teams.wanted) * teams.contended
         for k, t in np.argwhere(self.given < guaranteed).tolist():
-            left = max(int(teams.capacity[t] - self.given[:, t].sum()), 0)
+            left = max(int(teams.usable[t] - self.given[:, t].sum()), 0)
             self.given[k, t] = min(int(guaranteed[k, t]), int(self.given[k, t]) + left)
         self._spare = self.given - before
 
@@ -123,7 +123,7 @@ class _Division:
 
     def _places(self) -> IntArray:
         """The places that are left of each type, shape (T,); none of types without contention."""
-        left = np.maximum(self._teams.capacity - self.given.sum(axis=0), 0)
+        left = np.maximum(self._teams.usable - self.given.sum(axis=0), 0)
         return np.where(self._teams.contended, left, 0)
 
 

@@ -41,9 +41,9 @@ class Outcome:
 
     @cached_property
     def idle(self) -> IntArray:
-        """The places that nobody got, shape (T,)."""
-        idle: IntArray = np.maximum(self.teams.capacity - self.used.sum(axis=0), 0)
-        return idle
+        """The places that nobody got and that can be had, shape (T,)."""
+        teams = self.teams
+        return teams.room.after(self.got, np.maximum(teams.most - self.got, 0))
 
     @cached_property
     def lacking(self) -> IntArray:
@@ -118,7 +118,7 @@ class Outcome:
         idle = np.minimum(self.idle, np.maximum(usable - self.used.sum(axis=0), 0))
         if idle.sum() <= IDLE_SHARE * teams.capacity.sum():
             return None
-        held_back = self.full & (self.lacking <= idle)
+        held_back = self.full & (self.lacking <= np.minimum(idle, teams.room.left(self.got)))
         if not held_back.any():
             return None
         dealt = dealt_of_idle(teams, self.got, held_back=held_back, idle=idle)

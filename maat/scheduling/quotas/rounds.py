@@ -71,7 +71,7 @@ def _best_deal(
     round_input: RoundInput, policy: Policy, teams: Teams
 ) -> tuple[RoundInput, Decision, Outcome]:
     best = _decided(round_input, policy, teams, first_rows(teams))
-    usable = teams.capacity
+    usable = teams.room.most
     for _ in range(MOST_DEALS - 1):
         _, decision, outcome = best
         rows = outcome.rows_for_idle(usable)
@@ -79,8 +79,8 @@ def _best_deal(
             break
         again = _decided(round_input, policy, teams, rows, before=(decision, outcome))
         if again[2].takes_back:
-            # What was idle is more than the policy can use: its GPUs have one job each, a
-            # reservation binds, or nodes cannot hold it. Less is dealt.
+            # More was dealt than the policy can use: nodes cannot hold it, or a limit is for
+            # several types. What it used now is all that it can.
             usable = again[2].used.sum(axis=0)
         elif again[2].used.sum() <= outcome.used.sum():
             break

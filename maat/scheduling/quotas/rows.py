@@ -39,9 +39,27 @@ def first_rows(teams: Teams) -> Rows:
     if len(contended) and teams.round_input.quotas:
         share[:, contended] = np.minimum(divided(teams), teams.ceiling)[:, contended]
     share = np.maximum(share, teams.by_team(teams.kept))
+    return Rows(share, _with_kept(teams, _left_by_higher_classes(teams, share)))
+
+
+def _left_by_higher_classes(teams: Teams, share: IntArray) -> IntArray:
+    """Return what the classes from each one on could not use, shape (K, T, classes).
+
+    Of a team's share, (K, T), and of what each bound of the round allows: the least counts. Lower
+    jobs that a bound does not count may have more than it leaves.
+    """
     above = _from_class_on(teams.by_class(teams.most))
-    within = np.minimum(share, teams.capacity)[:, :, None]
-    return Rows(share, _with_kept(teams, within - np.minimum(within, above)))
+    within = np.minimum(share, teams.room.sure)[:, :, None]
+    left: IntArray = within - np.minimum(within, above)
+    for bound in teams.room.bounds:
+        # A job has GPUs of one type: what it could use under a bound over several is the most of
+        # any of them.
+        need = (teams.most * bound.counted).max(axis=1, keepdims=True, initial=0)
+        within = np.minimum(share, bound.places)[:, :, None]
+        others = below_class(teams.by_class(teams.most * ~bound.counted))
+        leaves = within - np.minimum(within, _from_class_on(teams.by_class(need))) + others
+        left[:, bound.types] = np.minimum(left, leaves)[:, bound.types]
+    return left
 
 
 def rows_with(teams: Teams, used: IntArray, dealt: IntArray) -> Rows:

@@ -18,6 +18,7 @@ from maat.scheduling.protocols import Policy
 from maat.scheduling.quotas import TenantQuota
 from maat.scheduling.quotas.dealing import Wish
 from maat.scheduling.quotas.demand import Demand, demand_of, held_by_type
+from maat.scheduling.quotas.room import Room, room_of
 from maat.scheduling.rounds import Grant, Order, RoundInput
 from maat.vocabulary import PRIORITIES, priority_class
 
@@ -39,6 +40,7 @@ class Teams:
         weights: Shape (K,).
         guaranteed, ceiling: Shape (K, T), places.
         owed: Shape (K,), GPU-seconds.
+        room: The places that jobs can have.
         policy_order: That in which the policy grants; None if it has none.
     """
 
@@ -53,12 +55,18 @@ class Teams:
     guaranteed: IntArray
     ceiling: IntArray
     owed: FloatArray
+    room: Room
     policy_order: Order | None = None
 
     @property
     def capacity(self) -> IntArray:
         """Return the places of each type, shape (T,)."""
         return self.round_input.cluster.capacity
+
+    @cached_property
+    def usable(self) -> IntArray:
+        """The places of each type that jobs have whenever they want them, shape (T,)."""
+        return self.room.before(self.most)
 
     @cached_property
     def kept(self) -> IntArray:
@@ -79,7 +87,7 @@ class Teams:
     @cached_property
     def contended(self) -> BoolArray:
         """The types that teams want more of than there is, shape (T,)."""
-        more: BoolArray = self.wanted.sum(axis=0) > self.capacity
+        more: BoolArray = self.wanted.sum(axis=0) > self.usable
         return more
 
     def by_team(self, of_jobs: IntArray) -> IntArray:
@@ -177,6 +185,7 @@ def teams_of(round_input: RoundInput, policy: Policy | None) -> Teams | None:
             np.bincount(team, held.sum(axis=1), len(names)).astype(np.float64),
             most=capacity * TURN_SECONDS,
         ),
+        room=room_of(round_input, policy),
         policy_order=order_of(round_input) if order_of is not None else None,
     )
 
