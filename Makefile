@@ -27,8 +27,10 @@ up: install ## start Maat here: SQLite, embedded worker, demo cluster
 	@exec $(BIN)/maat up
 
 test: install ## the checks and the tests
-	@TIMEFORMAT="%U s of user and %S s of system CPU time, %R s in all"; \
-		time { $(MAKE) --no-print-directory check && $(BIN)/pytest -n 3 $(SPREAD); }
+	@TIMEFORMAT="%U s of user and %S s of system CPU time, %R s in all"; time ( \
+		$(MAKE) --no-print-directory check & checks=$$!; \
+		$(BIN)/pytest -n 4 $(SPREAD); tests=$$?; \
+		wait $$checks || { echo "make check failed: see above"; exit 1; }; exit $$tests )
 
 test-long: install ## all tests, including the long ones
 	@MAAT_TESTS_LONG=1 $(BIN)/pytest -n 2 $(SPREAD) -m "long or not long"
