@@ -44,10 +44,12 @@ LABELS = {
     "largest_type_gpus": "GPUs of the most numerous type",
     "lease_seconds_left": "lease left",
     "least_stay_seconds": "least stay",
+    "length_is_known": "how long it runs is known",
     "moves_in_last_hour": "moves in the last hour",
     "needed_gpus": "GPUs that it needs at least",
     "noise_scale": "gradient noise scale (samples)",
     "part_kept": "part of its share that it keeps",
+    "partner_slowdown": "the partner's slowdown beside it",
     "per_gpu_batch_size": "batch size per GPU (samples)",
     "places": "GPUs that the limit has",
     "preemptible": "may be preempted",
@@ -76,6 +78,7 @@ LABELS = {
     "seconds_late": "late by (s)",
     "shared_gpus": "GPUs that it shares",
     "shares_with": "shares with",
+    "slowdown": "its slowdown beside the partner",
     "smallest_per_gpu_batch_size": "least batch size per GPU (samples)",
     "speedup_over_fair_share": "speed-up over its fair share",
     "starting": "is starting",
@@ -86,7 +89,16 @@ LABELS = {
     "wait_seconds": "pause (s)",
     "weight": "weight of the job",
 }
-YES_OR_NO = frozenset({"by_request", "preemptible", "quota_by_weight", "restarting", "starting"})
+YES_OR_NO = frozenset(
+    {
+        "by_request",
+        "length_is_known",
+        "preemptible",
+        "quota_by_weight",
+        "restarting",
+        "starting",
+    }
+)
 SHARES = frozenset({"time_share", "part_kept"})
 _CODES = {
     "GRANTED": "granted",

@@ -96,7 +96,7 @@ def splits(
 ) -> tuple[Split, ...]:
     """Return the ways to run a job's plan on its requested GPUs of a type.
 
-    They are ordered by number of halvings. A job of unknown speed takes infinitely long.
+    They are ordered by number of halvings. A job of unknown speed or work takes infinitely long.
     """
     limits, replicas = (
         job.spec.memory[gpu_type],
@@ -120,7 +120,7 @@ def _solo_seconds(
     """
     cluster = round_input.cluster
     lent = round_input.projection(job, gpu_type, cluster.type_names)
-    if lent is None:
+    if lent is None or not (job.spec.work_is_known or job.remaining_steps is not None):
         return [[math.inf] * len(plans)] * 2
     lender, factor = lent
     parameters = job.belief.by_type[lender].parameters

@@ -204,6 +204,19 @@ def sentence_of(code: str, evidence: Mapping[str, object]) -> str:
                 "Jobs ahead of it in the policy's order wait too. GPUs are free for it, but it "
                 "does not overtake them."
             )
+        case ReasonCode.SHARING_NO_GAIN if "partner_slowdown" in evidence:
+            return _parted(evidence)
+        case ReasonCode.SHARING_NO_GAIN if evidence.get("length_is_known") is False:
+            return (
+                "How long it runs is not known, so it would share GPUs only where that pays at any "
+                "length: no running job is such a partner. It gets idle GPUs after the jobs of "
+                "known length."
+            )
+        case ReasonCode.BEHIND_IN_ORDER if evidence.get("length_is_known") is False:
+            return (
+                "How long it runs is not known, so jobs of known length come first: they, and jobs "
+                "that run already, hold the GPUs."
+            )
         case ReasonCode.DEPENDENCY_FAILED if isinstance(evidence.get("job"), str):
             return (
                 f"Job {evidence['job']}, which it was to follow, is {evidence.get('state')}: "
@@ -230,6 +243,16 @@ def _is_worth_more(evidence: Mapping[str, object]) -> bool:
 def _are_free(evidence: Mapping[str, object]) -> bool:
     free, needed = evidence.get("free_gpus"), evidence.get("needed_gpus")
     return isinstance(free, int) and isinstance(needed, int) and free >= needed > 0
+
+
+def _parted(evidence: Mapping[str, object]) -> str:
+    slowdowns = [evidence.get(name) for name in ("slowdown", "partner_slowdown")]
+    numbers = [f"{xi:.2f}" for xi in slowdowns if isinstance(xi, int | float)]
+    each = f" ({' and '.join(numbers)} times)" if numbers else ""
+    return (
+        "It shared GPUs with another job, and is parted from it: by what is known now they slow "
+        f"each other so much{each} that sharing does not pay."
+    )
 
 
 def _reserved(sentence: str, limit: object) -> str:

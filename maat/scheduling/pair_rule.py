@@ -48,3 +48,17 @@ def gains(together: FloatArray, sequential: FloatArray) -> BoolArray:
     """Return whether sharing is better than waiting; a tie is not."""
     better: BoolArray = np.asarray(together) < np.asarray(sequential) * (1.0 - _TIE)
     return better
+
+
+def gains_at_any_length(xi_running: FloatArray, xi_newcomer: FloatArray) -> BoolArray:
+    """Return whether sharing is better than waiting, however long the two jobs take.
+
+    The worst newcomer is one that ends with the running job or after it. Its own N / 2 is on both
+    sides of the comparison, and R divides out:
+
+        xi_R (1 - 1 / (2 xi_N)) < 1
+
+    Shapes broadcast; False for a slowdown that is not known (NaN).
+    """
+    xi_R, xi_N = (np.asarray(x, dtype=np.float64) for x in (xi_running, xi_newcomer))
+    return gains(xi_R * (1.0 - 1.0 / (2.0 * xi_N)), np.ones_like(xi_R))

@@ -10,7 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maat.scheduling.pair_rule import gains, sequential_mean, together_mean
+from maat.scheduling.pair_rule import (
+    gains,
+    gains_at_any_length,
+    sequential_mean,
+    together_mean,
+)
 
 SECONDS = st.floats(1.0, 1000.0)
 SLOWDOWNS = st.floats(1.0, 6.0)
@@ -79,3 +84,19 @@ def test_whole_arrays_are_compared_at_once() -> None:
     R, N = np.array([[60.0], [100.0]]), np.array([100.0, 10.0])
     assert together_mean(R, N, 1.4, 1.4).shape == (2, 2)
     assert gains(together_mean(R, N, 1.4, 1.4), sequential_mean(R, N)).all()
+
+
+@given(xi_R=SLOWDOWNS, xi_N=SLOWDOWNS)
+def test_sharing_gains_at_any_length_exactly_where_no_pair_of_lengths_loses(
+    xi_R: float, xi_N: float
+) -> None:
+    """At the worst newcomer, which ends with the running job, the mean moves by this much."""
+    R, N = 1.0, np.append(np.geomspace(1e-3, 1e3, 601), xi_R / xi_N)
+    always = bool(gains(together_mean(R, N, xi_R, xi_N), sequential_mean(R, N)).all())
+    if abs(xi_R * (1 - 1 / (2 * xi_N)) - 1) > 1e-6:
+        assert bool(gains_at_any_length(xi_R, xi_N)) is always
+
+
+def test_a_slowdown_that_is_not_known_gains_at_no_length() -> None:
+    unknown = np.array([np.nan, 1.1, np.nan])
+    assert not gains_at_any_length(unknown, np.array([1.1, np.nan, np.nan])).any()

@@ -20,12 +20,12 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.explain import ReasonCode
 from maat.scheduling.fitting import Sample
 from maat.scheduling.goodput import BatchPlan
-from maat.scheduling.job import Allocation, Job, JobSpec, MemoryLimits
+from maat.scheduling.job import UNKNOWN_WORK, Allocation, Job, JobSpec, MemoryLimits
 from maat.scheduling.limits import capacity_limits
 from maat.scheduling.loop import plan_round
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
-from maat.scheduling.rounds import Decision, PolicyState, RoundInput, RoundResult
+from maat.scheduling.rounds import Decision, Grant, PolicyState, RoundInput, RoundResult
 from maat.vocabulary import Adaptivity
 
 ONE_SECOND = np.array([1.0, 1e-12, 1e-9, 1e-9, 1e-9, 1e-9, 1.0])
@@ -370,18 +370,127 @@ def test_models_that_do_not_fit_on_one_gpu_are_kept_apart(policy: str) -> None:
     assert "new" not in decide(policy, given_jobs(*jobs, xi=math.inf)).grants
 
 
-def test_a_job_of_unknown_speed_gets_idle_gpus_but_no_partner() -> None:
+@pytest.mark.parametrize(("xi", "joins"), [(1.2, True), (1.49, True), (1.5, False), (2.5, False)])
+@pytest.mark.parametrize("unknown", ["old", "new", "both"])
+def test_a_job_of_unknown_length_shares_where_that_gains_at_any_length(
+    xi: float, joins: bool, unknown: str
+) -> None:
+    old = job("old", 100.0, gpus=4, held=(0, 1, 2, 3), known=unknown == "new")
+    new = job("new", 10.0, gpus=2, known=unknown == "old")
+    decision = decide("sjf-bsbf", given_jobs(old, new, xi=xi))
+    assert ("new" in decision.grants) is joins
+    if joins:
+        assert decision.grants["new"].share_with == ("old",)
+    else:
+        assert decision.reasons["new"].primary is ReasonCode.SHARING_NO_GAIN
+
+
+def test_a_job_whose_work_nobody_has_said_is_of_unknown_length() -> None:
+    """Else any newcomer would rather share with it, at any cost, than wait for its end."""
+    old = job("old", 100.0, gpus=4, held=(0, 1, 2, 3))
+    endless = replace(
+        old,
+        spec=replace(old.spec, work=UNKNOWN_WORK),
+        remaining_work=UNKNOWN_WORK,
+        remaining_steps=None,
+    )
+    new = job("new", 10.0, gpus=2)
+    assert "new" not in decide("sjf-bsbf", given_jobs(endless, new, xi=2.5)).grants
+    assert "new" in decide("sjf-bsbf", given_jobs(endless, new, xi=1.2)).grants
+
+
+def test_jobs_of_unknown_length_come_last_first_come_first_served() -> None:
+    full = job("full", 1e6, gpus=3, held=(0, 1, 2), per_gpu=64)
+    first, second = (
+        replace(one, spec=replace(one.spec, submitted_at=at))
+        for one, at in ((job("a", 1.0, known=False), 1.0), (job("b", 1.0, known=False), 2.0))
+    )
+    long = job("long", 1e5)
+    decision = decide("sjf-bsbf", given_jobs(full, second, first, xi=2.5))
+    assert set(decision.grants) == {"full", "a"}, "the idle GPU goes to who came first"
+    decision = decide("sjf-bsbf", given_jobs(full, second, first, long, xi=2.5))
+    assert set(decision.grants) == {"full", "long"}
+
+
+def test_a_job_of_unknown_length_is_told_that_its_length_is_what_lacks() -> None:
     unknown = job("new", 10.0, known=False)
-    assert (
-        "new"
-        not in decide(
-            "sjf-bsbf", given_jobs(job("old", 100.0, gpus=4, held=(0, 1, 2, 3)), unknown)
-        ).grants
+    old = job("old", 100.0, gpus=4, held=(0, 1, 2, 3))
+    waits = decide("sjf-bsbf", given_jobs(old, unknown, xi=2.5)).reasons["new"]
+    assert "How long it runs is not known" in waits.sentence
+    known = decide("sjf-bsbf", given_jobs(old, job("new", 90.0), xi=2.5)).reasons["new"]
+    assert known.primary is ReasonCode.SHARING_NO_GAIN
+    assert "not known" not in known.sentence
+
+
+# ---- pairs of which more is known than when they were joined
+
+
+def joined(xi: float, *jobs: Job) -> RoundInput:
+    """Return the round after one in which `new` joined `old` at a slowdown of 1.2."""
+    first = given_jobs(*jobs)
+    began = decide("sjf-bsbf", first)
+    assert began.grants["new"].share_with == ("old",)
+    runs = tuple(
+        replace(one, allocation=Allocation("t4", (0, 1, 2, 3)), started_at=0.0) for one in jobs
     )
-    assert (
-        "new"
-        in decide("sjf-bsbf", given_jobs(job("old", 100.0, gpus=3, held=(0, 1, 2)), unknown)).grants
+    return replace(given_jobs(*runs, xi=xi), state=began.state)
+
+
+def pair(old: float = 1000.0, new: float = 900.0, **fields: bool) -> tuple[Job, Job]:
+    return (
+        job("old", old, gpus=4, held=(0, 1, 2, 3), **fields),
+        job("new", new, gpus=4, **fields),
     )
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_pair_that_turns_out_to_lose_is_parted_and_stays_so(known: bool) -> None:
+    round_input = joined(2.5, *pair(old=1000.0, new=2000.0, known=known))
+    parted = decide("sjf-bsbf", round_input)
+    assert set(parted.grants) == {"old"}
+    assert parted.reasons["new"].primary is ReasonCode.SHARING_NO_GAIN
+    assert "is parted from it" in parted.reasons["new"].sentence
+    waits = replace(round_input.jobs[1], allocation=None)
+    later = replace(round_input, jobs=(round_input.jobs[0], waits), state=parted.state)
+    assert set(decide("sjf-bsbf", later).grants) == {"old"}
+
+
+def test_the_shorter_of_a_pair_that_is_parted_goes_on() -> None:
+    parted = decide("sjf-bsbf", joined(2.5, *pair(old=1000.0, new=900.0)))
+    assert set(parted.grants) == {"new"}
+
+
+@pytest.mark.parametrize("xi", [1.0, 1.1, 1.2, 1.4])
+def test_a_pair_that_still_gains_shares_on(xi: float) -> None:
+    result = planned("sjf-bsbf", joined(xi, *pair()))
+    assert set(result.decision.grants) == {"old", "new"}
+    assert not [one for one in result.changes.items if one.before != one.after]
+
+
+def test_a_pair_is_not_parted_for_less_than_the_restart_costs() -> None:
+    """At 1.5 of 30 s left each, sharing ends at 45 s, and waiting at 30 and 60: a tie."""
+    assert set(decide("sjf-bsbf", joined(1.52, *pair(30.0, 30.0))).grants) == {"old", "new"}
+    assert len(decide("sjf-bsbf", joined(1.52, *pair(9e4, 9e4))).grants) == 1
+
+
+def test_a_pair_of_which_nothing_new_is_known_is_not_judged_again() -> None:
+    """The rule has no preemption: what was joined by the same slowdowns stays to the end."""
+    old, new = pair(old=1000.0, new=100.0)
+    first = given_jobs(old, new, xi=2.0)
+    began = decide("sjf-bsbf", first)
+    assert began.grants["new"].share_with == ("old",)
+    held = replace(new, allocation=Allocation("t4", (0, 1, 2, 3)), remaining_steps=90.0)
+    nearly = replace(old, remaining_steps=100.0)
+    again = decide("sjf-bsbf", replace(first, jobs=(nearly, held), state=began.state))
+    assert set(again.grants) == {"old", "new"}
+
+
+def test_who_may_not_be_moved_is_not_parted_from_its_partner() -> None:
+    round_input = joined(2.5, *pair(old=1000.0, new=2000.0))
+    pins = {name: Grant("t4", 4) for name in ("old", "new")}
+    assert set(decide("sjf-bsbf", replace(round_input, pinned=pins)).grants) == {"old", "new"}
+    only = {"new": pins["new"]}
+    assert set(decide("sjf-bsbf", replace(round_input, pinned=only)).grants) == {"new"}
 
 
 @BOTH

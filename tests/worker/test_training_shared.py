@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from live_samples import job
 from sqlmodel import select
 from training_samples import TrainingCluster
 
 from backend.database import Database
 from backend.models import Cluster, JobCommand, Node, StepSample
 from backend.settings import Settings
+from maat.scheduling.explain import sentence_of
 from maat.vocabulary import AttemptState, StopReason
 
 
@@ -97,3 +99,33 @@ def test_commands_of_known_speed_share_where_it_pays(
     for job_id in running:
         cluster.look_until(lambda i=job_id: cluster.attempt_state(i) == AttemptState.RUNNING)
     assert len(cluster.holds()) == len(running)
+
+
+@pytest.mark.parametrize(
+    ("declared", "many", "says"),
+    [
+        ("1.25", 2, "Jobs of known length or that came before it"),
+        ("1.5", 1, "share GPUs only where that pays at any length"),
+    ],
+)
+def test_rigid_commands_that_never_ran_run_first_come_first_served(
+    cluster: TrainingCluster, declared: str, many: int, says: str
+) -> None:
+    """Nobody knows how long they take: they share where that pays at any length."""
+    with cluster.database.session_scope() as session:
+        row = session.get_one(Cluster, cluster.cluster_id)
+        row.policy, row.interference = "sjf-bsbf", declared
+    jobs = [cluster.submit("sleep", "60") for _ in range(3)]
+    for _ in range(2):
+        assert cluster.round() is not None
+    assert [job_id for job_id in jobs if cluster.attempts(job_id)] == jobs[:many]
+    for job_id in jobs[:many]:
+        cluster.look_until(lambda i=job_id: cluster.attempt_state(i) == AttemptState.RUNNING)
+    waits = job(cluster.database, jobs[-1])
+    assert says in sentence_of(waits.reason_code, waits.reason_evidence)
+    for job_id in jobs[:many]:
+        cluster.change(job_id, cancel_requested=True)
+    cluster.note()
+    cluster.look_until(lambda: all(cluster.has_ended(job_id) for job_id in jobs[:many]))
+    assert cluster.round() is not None
+    cluster.look_until(lambda: cluster.attempt_state(jobs[many]) == AttemptState.RUNNING)

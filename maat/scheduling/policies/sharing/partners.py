@@ -220,7 +220,7 @@ def _end_beside(partner: Partner) -> float:
 def _delay(partner: Partner, until: float) -> float:
     """Return how much later a partner ends if it shares until then."""
     xi = _or_infinite(partner.xi)
-    return min(until, _end_beside(partner)) * (1.0 - 1.0 / xi)
+    return 0.0 if xi == 1.0 else min(until, _end_beside(partner)) * (1.0 - 1.0 / xi)
 
 
 def _or_infinite(xi: float | None) -> float:

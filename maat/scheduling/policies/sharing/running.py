@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from maat.scheduling.job import Allocation, JobId
@@ -16,13 +16,19 @@ from maat.scheduling.rounds import Grant, RoundInput
 Staying = Mapping[JobId, Allocation]
 
 
-def staying_jobs(round_input: RoundInput, batches: Batches, places: LimitPlaces) -> Staying:
+def staying_jobs(
+    round_input: RoundInput,
+    batches: Batches,
+    places: LimitPlaces,
+    *,
+    leaving: Collection[JobId] = (),
+) -> Staying:
     """Return the allocations of jobs that keep their GPUs; take their places.
 
     The places of pinned jobs are taken already.
 
-    A job keeps its GPUs if all are in service and it is pinned, or if they are what it requests
-    and the limits leave places.
+    A job keeps its GPUs if all are in service and it is pinned, or if they are what it requests,
+    the limits leave places, and it is not among those `leaving`.
     """
     staying: dict[JobId, Allocation] = {}
     for row, job in enumerate(round_input.jobs):
@@ -34,6 +40,7 @@ def staying_jobs(round_input: RoundInput, batches: Batches, places: LimitPlaces)
             continue
         t = round_input.cluster.type_index[held.gpu_type]
         requested = held.gpu_count == job.spec.requested_gpus and t in batches.types(row)
+        requested = requested and job.id not in leaving
         if requested and places.fit(row, t):
             places.take(row, t)
             staying[job.id] = held

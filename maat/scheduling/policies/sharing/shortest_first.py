@@ -1,11 +1,13 @@
 """SJF-FFS and SJF-BSBF: shortest job first, idle GPUs before shared ones.
 
-The loop of SJF-BSBF Algorithm 1. No job is preempted or moved for another. At most two jobs share a
-GPU, even if the cluster allows more: the pair rule knows two.
+The loop of SJF-BSBF Algorithm 1. No job is preempted or moved for another, except that a pair is
+parted that loses by slowdowns of which it was not known (parting.py). At most two jobs share a GPU,
+even if the cluster allows more: the pair rule knows two.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -19,6 +21,7 @@ from maat.scheduling.policies.sharing.batches import Batches
 from maat.scheduling.policies.sharing.gpu_counts import Holder
 from maat.scheduling.policies.sharing.limit_places import LimitPlaces
 from maat.scheduling.policies.sharing.newcomers import Newcomers, SharingRule, Start
+from maat.scheduling.policies.sharing.parting import SharingPairs, Slowdowns
 from maat.scheduling.policies.sharing.partner_search import PartnerSearch
 from maat.scheduling.policies.sharing.partners import Judge
 from maat.scheduling.policies.sharing.running import counts_beside, holders_beside, staying_jobs
@@ -34,7 +37,7 @@ def share(
     idle_first: bool,
     by_placement: bool = False,
 ) -> Decision:
-    """Keep running jobs, then start waiting ones, shortest first.
+    """Keep running jobs, but for pairs that lose, then start waiting ones, shortest first.
 
     A job starts on idle GPUs if there are enough, else on GPUs of the partners that `judge`
     offers. If several partners are joined, the one that leaves least memory sets the newcomer's
@@ -48,7 +51,9 @@ def share(
             with offered partners only, and its grant names them.
     """
     batches, places = Batches(requests(round_input), memory), LimitPlaces(round_input)
-    staying = staying_jobs(round_input, batches, places)
+    pairs = SharingPairs(round_input, batches, memory)
+    parted = pairs.to_part(judge)
+    staying = staying_jobs(round_input, batches, places, leaving=parted.keys())
     counts = counts_beside(round_input, staying)
     holders, moved = holders_beside(round_input, staying) if by_placement else (None, {})
     search = PartnerSearch(round_input, batches, counts, holders)
@@ -68,14 +73,13 @@ def share(
     for row in in_order({row: batches.rank(row) for row in waiting}):
         job, start = round_input.jobs[row], newcomers.start(row)
         if start is None:
-            reasons[job.id] = _refused(newcomers, row)
+            reasons[job.id] = _refused(newcomers, row, parted)
         else:
             _apply(newcomers, row, start)
             grants[job.id] = start.grant
             reasons[job.id] = _granted(start.grant)
-    return Decision(
-        grants, SolveReport(), reasons, state=replace(memory, data=batches.remembered(grants))
-    )
+    data = {**batches.remembered(grants), **pairs.remembered(grants)}
+    return Decision(grants, SolveReport(), reasons, state=replace(memory, data=data))
 
 
 def _kept(round_input: RoundInput, batches: Batches, row: int) -> Grant:
@@ -118,8 +122,8 @@ def _granted(grant: Grant) -> Reasons:
     return Reasons(ReasonCode.GRANTED, evidence)
 
 
-def _refused(newcomers: Newcomers, row: int) -> Reasons:
-    """Return why a job gets no GPUs: it never fits, exceeds a limit, or waits."""
+def _refused(newcomers: Newcomers, row: int, parted: Mapping[JobId, Slowdowns]) -> Reasons:
+    """Return why a job gets no GPUs: it never fits, exceeds a limit, was parted, or waits."""
     types, places = newcomers.batches.types(row), newcomers.places
     possible = [t for t in types if not places.too_small(row, t)]
     if not types:
@@ -128,6 +132,10 @@ def _refused(newcomers: Newcomers, row: int) -> Reasons:
         return never_fits(wanted, newcomers.round_input, needed=needed)
     if not possible:
         return exceeds(places.too_small(row, types[0]))
+    known = parted.get(newcomers.round_input.jobs[row].id)
+    if known is not None:
+        slowdowns = {"slowdown": known.first, "partner_slowdown": known.second}
+        return Reasons(ReasonCode.SHARING_NO_GAIN, slowdowns)
     return _waiting(newcomers, row, possible)
 
 
@@ -137,9 +145,12 @@ def _waiting(newcomers: Newcomers, row: int, possible: Sequence[int]) -> Reasons
         "needed_gpus": newcomers.round_input.jobs[row].spec.requested_gpus,
         "idle_gpus": max(counts.idle(t) for t in possible),
     }
+    by = "shorter jobs, and jobs that run already,"
+    if math.isinf(newcomers.batches.rank(row)[0]):
+        by = "jobs of known length or that came before it, and jobs that run already,"
+        evidence = {**evidence, "length_is_known": False}
     lacking = next((limit for t in possible for limit in newcomers.places.lacking(row, t)), None)
     if lacking is not None:
-        by = "shorter jobs, and jobs that run already,"
         held = {"binding_limit": lacking.name, "held_by": by}
         return Reasons(waiting_for(lacking), {**evidence, **held})
     could_share = any(True for _ in newcomers.sharing_types(row))
