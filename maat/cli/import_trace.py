@@ -204,7 +204,7 @@ def _preview_cells(each: PreviewedRow) -> list[str]:
         return [str(each.row), each.was, each.outcome]
     where = "" if job.gpu_types is None else f" on {' '.join(job.gpu_types)}"
     work = f", {shown_seconds(job.work_scale)} s" if job.model == "as-recorded" else ""
-    at = f"at {job.submit_seconds:g} s"
+    at = f"at {shown_seconds(job.submit_seconds)} s"
     return [str(each.row), each.was, f"{job.model}, {job.gpu_count} GPUs{where}{work}, {at}"]
 
 

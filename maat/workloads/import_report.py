@@ -106,8 +106,8 @@ class Imported:
 
 
 def shown_seconds(seconds: float) -> str:
-    """Return seconds for people: fractions only of short times."""
-    return f"{seconds:.0f}" if seconds >= 10 else f"{seconds:g}"
+    """Return seconds for people, with the milliseconds that there are."""
+    return f"{seconds:.3f}".rstrip("0").rstrip(".") if seconds >= 1 else f"{seconds:g}"
 
 
 def _hours(hours: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from itertools import permutations
 from pathlib import Path
 
@@ -12,7 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maat.scheduling.errors import TraceError
-from maat.workloads.import_report import Imported
+from maat.workloads.formats.foreign.questions import ReadingOptions, TraceQuestion
+from maat.workloads.formats.foreign.zone_evidence import depends_on_zone
+from maat.workloads.import_report import Imported, shown_seconds
 from maat.workloads.importing import ImportSettings, import_workload
 from maat.workloads.workloads import TraceJob
 
@@ -206,3 +209,53 @@ def test_a_broken_entry_of_philly_costs_no_other() -> None:
     assert [(each.cause, each.rows) for each in found.dropped] == [
         ("it is no JSON, or ends too early", [2, 4])
     ]
+
+
+def test_a_zone_that_decides_how_long_jobs_ran_is_asked() -> None:
+    """The clock was set back at 03:00 in Berlin: 02:50 to 02:10 are 20 minutes there."""
+    header = "JobIDRaw|User|Account|Submit|Start|End|State|AllocTRES\n"
+    line = "{}|u1|a|2025-10-26T01:00:00|{}|{}|COMPLETED|gres/gpu=1\n"
+    begun_before = line.format(1, "2025-10-26T02:50:00", "2025-10-26T02:10:00")
+    across = line.format(2, "2025-10-26T01:30:00", "2025-10-26T04:30:00")
+    for text in (header + begun_before + across, header + across):
+        with pytest.raises(TraceQuestion) as asked:
+            import_workload(text, ImportSettings("sacct"))
+        assert asked.value.field == "zone"
+        assert "--zone UTC" in str(asked.value)
+
+    def ran(zone: str) -> list[float]:
+        settings = ImportSettings("sacct", reading=ReadingOptions(zone=zone))
+        found = import_workload(header + begun_before + across, settings)
+        return [job.work_scale for job in found.workload.jobs]
+
+    assert ran("Europe/Berlin") == [1200.0, 14400.0]
+    assert ran("UTC") == [10800.0]
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        ("2026-03-02T08:00:00", "2026-03-02T07:50:00"),  # no clock changed that day
+        ("2025-10-25T04:00:00", "2025-10-27T04:00:00"),  # an hour of 48
+        ("2025-10-26T12:00:00", "2025-10-26T13:00:00"),  # later that day
+    ],
+)
+def test_times_that_no_clock_change_decides_count_as_utc(start: str, end: str) -> None:
+    assert not depends_on_zone(datetime.fromisoformat(start), datetime.fromisoformat(end))
+
+
+def test_a_zone_is_not_asked_where_the_records_say_how_long_jobs_ran() -> None:
+    text = (
+        "JobIDRaw|Submit|Start|End|ElapsedRaw|State|AllocTRES\n"
+        "1|2025-10-26T01:00:00|2025-10-26T02:50:00|2025-10-26T02:10:00|1200|COMPLETED|gres/gpu=1\n"
+    )
+    found = import_workload(text, ImportSettings("sacct"))
+    assert [job.work_scale for job in found.workload.jobs] == [1200.0]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(60.5, "60.5"), (5400.5, "5400.5"), (60.0, "60"), (0.25, "0.25"), (12345678.0, "12345678")],
+)
+def test_seconds_are_shown_as_they_are(seconds: float, shown: str) -> None:
+    assert shown_seconds(seconds) == shown

@@ -97,7 +97,9 @@ def _read(columns: Mapping[str, str], source: Path | str, options: ReadingOption
     header_of(source, needs=needs, remedy="Map a column that the header has.")
     moments = [columns[field] for field in TIMES if field in columns]
     numbers = [columns[field] for field in ("duration", "gpus") if field in columns]
-    scan = scan_table(source, times=moments, numbers=numbers)
+    ran_between = None if "duration" in columns else (columns["start"], columns["end"])
+    scan = scan_table(source, times=moments, numbers=numbers, ran=ran_between)
+    scan.check_zone(options)
     reading = _reading(columns, scan, options)
     yield from jobs_of_table(
         source, partial(_job, reading), gpu_seconds_of=partial(_gpu_seconds, reading)

@@ -37,7 +37,8 @@ from maat.workloads.formats.foreign.tables import header_of, jobs_of_table
 from maat.workloads.formats.foreign.times import Times, time_column
 
 _IDS = ("JobIDRaw", "JobID")
-_RAN = ("ElapsedRaw", "Elapsed", "End")
+_ELAPSED = ("ElapsedRaw", "Elapsed")
+_RAN = (*_ELAPSED, "End")
 _PER_NODE = "ReqGRES"  # it repeats --gres
 _GPUS = ("AllocTRES", "ReqTRES", "AllocGRES", _PER_NODE)
 _NODES = ("NNodes", "AllocNodes")
@@ -60,13 +61,25 @@ def read(source: Path | str, options: ReadingOptions) -> Found:
     header = header_of(
         source, needs=_NEEDS, remedy=f"Write the file with: {_COMMAND}.", quoted=False
     )
-    scan = scan_table(source, times=[name for name in _TIMES if name in header], quoted=False)
+    scan = scan_table(
+        source,
+        times=[name for name in _TIMES if name in header],
+        ran=_between(header),
+        quoted=False,
+    )
+    scan.check_zone(options)
     yield from scan.zone_notes(options)
     times = _times(scan, options, [name for name in _TIMES if name in header])
     jobs = jobs_of_table(
         source, partial(_job, times), gpu_seconds_of=partial(_gpu_seconds, times), quoted=False
     )
     yield from joined(jobs)
+
+
+def _between(header: Sequence[str]) -> tuple[str, str] | None:
+    """Return the columns between which a job ran, where none says how long it did."""
+    is_told = any(name in header for name in _ELAPSED)
+    return None if is_told or not {"Start", "End"} <= set(header) else ("Start", "End")
 
 
 def _as_table(source: Path | str) -> Path | str:
@@ -172,7 +185,7 @@ def _ran_seconds(times: Times, cells: Cells) -> float:
     start = cells.get("Start")
     if start is not None and is_absent(start):
         return ran(0.0, "Start", start)
-    for column in ("ElapsedRaw", "Elapsed"):
+    for column in _ELAPSED:
         if not is_absent(cells.get(column, "")):
             return seconds_cell(cells, column)
     for column in ("Start", "End"):

@@ -16,6 +16,7 @@ from maat.workloads.formats.foreign.numbers import Decimal, DecimalEvidence, by_
 from maat.workloads.formats.foreign.questions import ReadingOptions, TraceQuestion
 from maat.workloads.formats.foreign.record_table import read_records
 from maat.workloads.formats.foreign.records import Cells, Note
+from maat.workloads.formats.foreign.zone_evidence import ZoneEvidence
 
 _SAMPLED_ROWS = 20_000
 
@@ -61,6 +62,19 @@ class TableScan:
     numbers: DecimalEvidence = field(default_factory=DecimalEvidence)
     dates: OrderEvidence = field(default_factory=OrderEvidence)
     dates_without_zone: int = 0
+    zones: ZoneEvidence = field(default_factory=ZoneEvidence)
+
+    def check_zone(self, options: ReadingOptions) -> None:
+        """Raise TraceQuestion if nobody said the zone of local times on which durations depend."""
+        if options.zone is None and self.zones.is_open:
+            raise TraceQuestion(
+                "name no zone, and clocks changed in some while jobs ran: it decides how long",
+                field="zone",
+                choices=["Europe/Berlin", "UTC"],
+                value=self.zones.example,
+                remedy="Say the zone of the machine that wrote them: --zone Europe/Berlin, or "
+                "--zone UTC if its clock is not changed. Or export how long jobs ran.",
+            )
 
     def zone_notes(self, options: ReadingOptions) -> Iterator[Note]:
         """Yield what local times count as, if nobody said their zone."""
@@ -102,10 +116,12 @@ def scan_table(
     *,
     times: Collection[str],
     numbers: Collection[str] = (),
+    ran: tuple[str, str] | None = None,
     quoted: bool = True,
 ) -> TableScan:
     """Read a table once. `times`, `numbers`: its columns of moments, and of other numbers.
 
+    `ran`: the columns of start and end, where the time between them is how long a job ran.
     Raises TraceError for what is no table.
     """
     table, scan = read_records(source, error=TraceError, quoted=quoted), TableScan()
@@ -120,6 +136,8 @@ def scan_table(
             _see_time(scan, cells[name])
         for name in numbers:
             scan.numbers.see(cells[name])
+        if ran is not None:
+            scan.zones.see(cells[ran[0]], cells[ran[1]])
     return scan
 
 
