@@ -17,6 +17,7 @@ from backend.rounds.models import Round
 from maat.api.job_answers import AllocationSpanOut, MoveWorthOut
 from maat.scheduling.choice import Measured, Place
 from maat.scheduling.move_worth import BatchPace, MoveWorth, move_worth
+from maat.vocabulary import ExecutorKind
 
 MOST_COMPARED = 200  # newest spans of a job that say what was measured where
 
@@ -74,8 +75,9 @@ class JobTimeline:
             *ended,
             (until, processed, span.total_batch_size),
         ]
+        is_exact = self.cluster.executor == ExecutorKind.SIMULATED
         return [
-            BatchPace(size, max(counted - first, 0.0), max(at - began, 0.0))
+            BatchPace(size, max(counted - first, 0.0), max(at - began, 0.0), is_exact)
             for (began, first, _), (at, counted, size) in pairwise(readings)
         ]
 

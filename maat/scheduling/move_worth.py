@@ -17,9 +17,11 @@ from enum import StrEnum
 
 from maat.scheduling.moving import pays_after
 
-LEAST_SHARE = 0.1
-"""Of the time on an allocation: a batch size that ran for less is not compared. Counters are read
-once a round, and what runs between two readings belongs to the batch size before."""
+LEAST_SECONDS = 60.0
+"""Of running on an allocation: a batch size whose end was seen late is not compared if it ran for
+less, and another ran for more. What ran until its end was seen counts with it. A share of the whole
+time would not do: a job that stays long runs ever larger batches, and what its first ones did,
+which are worth most at the noise scale of the move, would be left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +29,14 @@ class BatchPace:
     """What a job counted at one total batch size on one allocation.
 
     `total_batch_size`: None where only the job's script knows it. `samples`: processed ones;
-    `seconds`: of running.
+    `seconds`: of running. `is_exact`: counted from its first to its last step; else its end was
+    seen at the next round.
     """
 
     total_batch_size: int | None
     samples: float
     seconds: float
+    is_exact: bool = False
 
     @property
     def throughput(self) -> float:
@@ -166,16 +170,16 @@ def compared_paces(paces: Iterable[BatchPace]) -> list[BatchPace]:
     """Return the paces of one allocation that ran long enough, one for each batch size."""
     merged: dict[int | None, BatchPace] = {}
     for one in paces:
-        known = merged.get(one.total_batch_size, BatchPace(one.total_batch_size, 0.0, 0.0))
+        known = merged.get(one.total_batch_size, BatchPace(one.total_batch_size, 0.0, 0.0, True))
         merged[one.total_batch_size] = BatchPace(
-            one.total_batch_size, known.samples + one.samples, known.seconds + one.seconds
+            one.total_batch_size,
+            known.samples + one.samples,
+            known.seconds + one.seconds,
+            known.is_exact and one.is_exact,
         )
-    whole = sum(one.seconds for one in merged.values())
-    return [
-        one
-        for one in merged.values()
-        if one.samples > 0 and one.seconds > 0 and one.seconds >= LEAST_SHARE * whole
-    ]
+    counted = [one for one in merged.values() if one.samples > 0 and one.seconds > 0]
+    least = min(LEAST_SECONDS, max((one.seconds for one in counted), default=0.0))
+    return [one for one in counted if one.is_exact or one.seconds >= least]
 
 
 def _best(paces: Iterable[BatchPace], noise_scale: float) -> BatchPace:

@@ -125,6 +125,8 @@ class SimulatedExecutor:
     def observe(self) -> ClusterState:
         """Advance every job to now; return the events and the jobs to schedule."""
         now = self._clock.now()
+        for job in self.jobs.values():
+            job.forget_batch_ends()
         events = [*self._unseen, *self._advance_all(now), *self._arrivals(now)]
         self._unseen = []
         in_service = self._outages.cluster_at(now)

@@ -62,7 +62,8 @@ class JobSnapshot:
         """Bring a new job to this state; `by_type`: its belief of each GPU type."""
         job.ledger = self.ledger.copy()
         job.place(self.allocation, self.shape, self.fixed_plan)
-        job.plan, job.goodput, job.pace = self.plan, self.goodput, self.pace
+        job.resume_plan(self.plan)
+        job.goodput, job.pace = self.goodput, self.pace
         job.applied_round = self.applied_round
         job.agent.belief = Belief(by_type, self.gradient, self.peak_replica_count)
 

@@ -15,6 +15,15 @@ from maat.simulation.job_ledger import JobLedger
 
 
 @dataclass(frozen=True, slots=True)
+class BatchEnd:
+    """The end of a total batch size on GPUs that stay: when, and the samples processed by then."""
+
+    at: float
+    total_batch_size: int
+    processed_samples: float
+
+
+@dataclass(frozen=True, slots=True)
 class JobProgress:
     """All that changes in a job while time passes, for `SimulatedJob.put_back`."""
 
@@ -25,6 +34,8 @@ class JobProgress:
     fixed_plan: BatchPlan | None
     plan: BatchPlan | None
     goodput: float
+    batch_ends: tuple[BatchEnd, ...]
+    last_total: int | None
 
 
 class SimulatedJob:
@@ -34,7 +45,8 @@ class SimulatedJob:
     epoch. `shape`: GPUs on each node of the allocation. `fixed_plan`: the scheduler's batch plan,
     if it gives one; `plan`: the one that runs. `goodput`: effective samples per second. `pace`:
     true over nominal seconds of a step, for where the job runs and with which partners.
-    `applied_round`: the last round whose changes reached the job.
+    `applied_round`: the last round whose changes reached the job. `batch_ends`: of the batch sizes
+    that ended since the last observation, in order.
     """
 
     def __init__(
@@ -56,6 +68,8 @@ class SimulatedJob:
         self.fixed_plan: BatchPlan | None = None
         self.plan: BatchPlan | None = None
         self.goodput, self.pace, self.applied_round = 0.0, 1.0, -1
+        self.batch_ends: list[BatchEnd] = []
+        self._last_total: int | None = None  # batch size of the last step on the present GPUs
         self._samples_per_second = 0.0
         self._replicas: Replicas | None = None
         self._steps_after_epoch: tuple[int, float] | None = None
@@ -137,6 +151,7 @@ class SimulatedJob:
         now += pause
         while until - now > 1e-9 and ledger.finished_at is None:
             rate = self._work_rate(fitter)
+            self._note_batch_end(now)
             needed = (self.epoch_ends[ledger.epoch] - ledger.done_work) / rate
             if needed > until - now:
                 ledger.done_work += rate * (until - now)
@@ -168,6 +183,21 @@ class SimulatedJob:
         self._samples_per_second = plan.total_batch_size / step_seconds
         self.goodput = self.agent.samples_per_step(epoch, plan) / step_seconds
         return self.goodput
+
+    def _note_batch_end(self, now: float) -> None:
+        total = None if self.plan is None else self.plan.total_batch_size
+        if self._last_total is not None and total != self._last_total:
+            ended = BatchEnd(now, self._last_total, self.ledger.processed_samples)
+            self.batch_ends.append(ended)
+        self._last_total = total
+
+    def resume_plan(self, plan: BatchPlan | None) -> None:
+        """Go on with the plan that ran before its executor restarted."""
+        self.plan, self._last_total = plan, None if plan is None else plan.total_batch_size
+
+    def forget_batch_ends(self) -> None:
+        if self.batch_ends:
+            self.batch_ends = []
 
     def replicas(self) -> Replicas:
         """Return the GPUs that the job holds, as its agent knows them."""
@@ -231,6 +261,8 @@ class SimulatedJob:
         stays = held is not None and allocation is not None and held.gpu_type == allocation.gpu_type
         if not stays or shape != self.shape:
             self._replicas = None
+        if allocation != held:
+            self._last_total = None
         self.allocation, self.shape, self.fixed_plan = allocation, shape, fixed_plan
 
     # ---- an earlier state
@@ -245,6 +277,8 @@ class SimulatedJob:
             self.fixed_plan,
             self.plan,
             self.goodput,
+            tuple(self.batch_ends),
+            self._last_total,
         )
 
     def put_back(self, progress: JobProgress) -> None:
@@ -253,6 +287,7 @@ class SimulatedJob:
         self.agent.put_back(progress.agent)
         self.place(progress.allocation, progress.shape, progress.fixed_plan)
         self.plan, self.goodput = progress.plan, progress.goodput
+        self.batch_ends, self._last_total = list(progress.batch_ends), progress.last_total
 
 
 def shape_of(gpus: tuple[int, ...], gpu_node: list[int], *, fullest_first: bool = False) -> Shape:

@@ -21,8 +21,10 @@ SECONDS = st.floats(1.0, 1e6)
 NOISE = st.one_of(st.none(), st.floats(0.0, 1e18))
 
 
-def pace(throughput: float, *, batch: int | None = 64, seconds: float = 1000.0) -> BatchPace:
-    return BatchPace(batch, throughput * seconds, seconds)
+def pace(
+    throughput: float, *, batch: int | None = 64, seconds: float = 1000.0, exact: bool = False
+) -> BatchPace:
+    return BatchPace(batch, throughput * seconds, seconds, exact)
 
 
 def worth(
@@ -99,6 +101,32 @@ def test_a_batch_size_that_hardly_ran_does_not_count() -> None:
     found = worth([pace(100.0)], after, noise_scale=1e9)
     assert found.rates is not None
     assert found.rates.after == pytest.approx(100.0)
+
+
+def test_a_long_stay_does_not_hide_the_batch_size_of_its_beginning() -> None:
+    """Of 13 batch sizes on a faster allocation no early one ran for a tenth of the time."""
+    before = [pace(1904.0, batch=128, seconds=190.0)]
+    early = [pace(6671.0, batch=566, seconds=190.0)]
+    later = [pace(9000.0 + 20 * k, batch=1000 + 250 * k, seconds=120.0) for k in range(12)]
+    last = [pace(10883.0, batch=4096, seconds=760.0)]
+    found = worth(before, [*early, *later, *last], noise_scale=300.0, stood=50.0, ran=2272.0)
+    assert found.outcome is Outcome.PAID
+    assert found.rates is not None
+    expected = 6671.0 * (300 + 128) / (300 + 566)
+    assert found.rates.after == pytest.approx(expected)
+
+
+def test_a_batch_size_that_was_counted_exactly_counts_however_short() -> None:
+    after = [pace(150.0, batch=64, seconds=12.0, exact=True), pace(90.0, batch=640, exact=True)]
+    found = worth([pace(100.0, exact=True)], after, noise_scale=10.0)
+    assert found.rates is not None
+    assert found.rates.after == pytest.approx(150.0)
+
+
+def test_a_short_stay_is_compared_by_what_it_ran_longest() -> None:
+    found = worth([pace(100.0)], [pace(150.0, seconds=40.0), pace(900.0, batch=8, seconds=5.0)])
+    assert found.rates is not None
+    assert found.rates.after == pytest.approx(150.0)
 
 
 def test_what_is_not_known_is_said_with_its_reason() -> None:

@@ -25,6 +25,14 @@ from maat.vocabulary import JobState
 from worker.writes import Write
 
 
+class EndedBatch(NamedTuple):
+    """A total batch size that ended on GPUs that stayed: when, and the samples counted by then."""
+
+    at: float
+    total_batch_size: int
+    processed_samples: float
+
+
 class JobStatus(NamedTuple):
     """How a job stands now.
 
@@ -38,6 +46,8 @@ class JobStatus(NamedTuple):
     `processed_samples`, `gained_samples`: samples of all its steps and their effective ones, what
     failures undid included; 0 if not known. `lost_gpu_seconds`: spent on what failures undid. All
     three only grow. `noise_scale`: the gradient noise scale in samples; None until it is measured.
+    `ended_batches`: since the last observation, in order, by an executor that knows when; without
+    one, a batch size ends when another plan is first seen.
     """
 
     job_id: JobId
@@ -58,6 +68,7 @@ class JobStatus(NamedTuple):
     gained_samples: float = 0.0
     lost_gpu_seconds: float = 0.0
     noise_scale: float | None = None
+    ended_batches: Sequence[EndedBatch] = ()
 
 
 class Observation(NamedTuple):

@@ -26,6 +26,7 @@ from maat.vocabulary import JobState
 from worker.executors.numbering import renumbered
 from worker.executors.protocol import (
     Applied,
+    EndedBatch,
     JobStatus,
     News,
     Observation,
@@ -94,7 +95,9 @@ class SimulatedLive:
         jobs = (*self._simulated.jobs.values(), *self._simulated.finished.values())
         self._notes.note_gradients(jobs, before, at=observed.now)
         self._notes.note_ended(self._simulated.finished.values())
-        return Observation(state, [_status(job) for job in jobs])
+        return Observation(
+            state, [_status(job)._replace(ended_batches=_ended_batches(job)) for job in jobs]
+        )
 
     def apply(self, changes: Changes) -> Applied:
         events, jobs = self._simulated.apply(changes), self._simulated.jobs
@@ -199,6 +202,12 @@ def _status(job: SimulatedJob) -> JobStatus:
         lost_gpu_seconds=ledger.lost_gpu_seconds,
         noise_scale=_noise_scale(job),
     )
+
+
+def _ended_batches(job: SimulatedJob) -> Sequence[EndedBatch]:
+    return [
+        EndedBatch(one.at, one.total_batch_size, one.processed_samples) for one in job.batch_ends
+    ]
 
 
 def _noise_scale(job: SimulatedJob) -> float | None:

@@ -360,12 +360,24 @@ class JobJournal:
 
     def _end_batch(self, status: JobStatus, job: JobStanding, moment: Moment) -> None:
         """Note that a batch size ended on GPUs that stay: what it processed is known apart."""
+        if status.ended_batches and job.gpus is not None:
+            for ended in status.ended_batches:
+                self._timeline.end_batch(
+                    status.job_id,
+                    ended.total_batch_size,
+                    at=min(ended.at, moment.at),
+                    processed_samples=ended.processed_samples,
+                )
+            return
         before, then = job.batch, status.plan
         if before is None or then is None or job.gpus is None:
             return
         if before["total_batch_size"] != then.total_batch_size:
             self._timeline.end_batch(
-                status.job_id, before["total_batch_size"], at=moment.at, readings=job.readings
+                status.job_id,
+                before["total_batch_size"],
+                at=moment.at,
+                processed_samples=job.processed_samples,
             )
 
     def _run_plan(self, job_id: JobId, job: JobStanding, plan: BatchPlan | None) -> None:

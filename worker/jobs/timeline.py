@@ -82,7 +82,7 @@ class Timeline:
             self._planned.append({"of_job": job_id, **batch})
 
     def end_batch(
-        self, job_id: JobId, total_batch_size: int, *, at: float, readings: Readings
+        self, job_id: JobId, total_batch_size: int, *, at: float, processed_samples: float
     ) -> None:
         """Note until when the present span ran a batch size, and what was counted by then."""
         self._batches.append(
@@ -91,7 +91,7 @@ class Timeline:
                 "cluster_id": self._cluster_id,
                 "at_seconds": at,
                 "total_batch_size": total_batch_size,
-                "processed_samples": readings.processed_samples,
+                "processed_samples": processed_samples,
             }
         )
 
