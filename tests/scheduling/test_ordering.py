@@ -14,7 +14,9 @@ from maat.scheduling.fitting import Sample
 from maat.scheduling.job import Job, MemoryLimits
 from maat.scheduling.limits import Limit, LimitKind
 from maat.scheduling.policies import POLICIES
+from maat.scheduling.policies.requests import Requests
 from maat.scheduling.rounds import Decision, RoundInput
+from maat.vocabulary import Adaptivity
 
 HOLD = "hold the GPUs that it needs, or are to have them."
 
@@ -266,3 +268,21 @@ def test_a_batch_that_memory_has_no_room_for_is_refused_on_one_type_too() -> Non
         decide("fifo", round_of("t4=1x4", tight)).reasons["x"].primary
         is ReasonCode.NO_CONFIGURATION
     )
+
+
+def test_a_batch_that_fits_runs_also_where_the_type_whose_model_stands_in_cannot_hold_it() -> None:
+    """On a t4 three passes of 32 are more than 80 samples; an rtx holds all of them."""
+    memory = {"t4": MemoryLimits(32, 32), "rtx": MemoryLimits(32, 2048)}
+    declared = spec(
+        "x",
+        adaptivity=Adaptivity.STRONG_SCALING,
+        batch_size=80,
+        max_batch_size=80,
+        gpu_count=1,
+        memory=memory,
+        gpus_per_replica={"t4": 4},
+    )
+    wanted = Requests(round_of("t4=1x4,rtx=1x4", job(declared, belief(t4=0.1))))
+    unread = wanted.fastest_types(0)
+    assert wanted.goodput[0].tolist() == [0.0, 1e-9]
+    assert wanted.fastest_types(0) == unread == [1]

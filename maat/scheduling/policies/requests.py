@@ -15,6 +15,8 @@ from maat.scheduling.matrix import Pairs, evaluate_pairs
 from maat.scheduling.rounds import RoundInput
 from maat.vocabulary import Adaptivity
 
+UNKNOWN = 1e-9  # goodput of a job that can run, and of which no more is known
+
 
 def requested_gpus_of(spec: JobSpec, _gpu_type: str, /) -> int:
     """Return the GPUs that a job requests, of any type."""
@@ -103,12 +105,16 @@ class Requests:
     def goodput(self) -> FloatArray:
         """Effective samples per second, shape (J, T).
 
-        1e-9 if nothing is known, zero if the job cannot run on the type.
+        UNKNOWN if nothing is known, zero if the job cannot run on the type. Nothing is known either
+        of a declared batch that fits, but not on the type whose model stands in.
         """
         goodput = np.zeros(self.pair_of.shape)
         goodput[self.pairs.job, self.pairs.gpu_type] = np.where(
-            self.pairs.known, self.pairs.goodput, 1e-9
+            self.pairs.known, self.pairs.goodput, UNKNOWN
         )
+        for row, t in np.argwhere((goodput == 0) & (self.pair_of >= 0)).tolist():
+            if self._surely_runs(row, t):
+                goodput[row, t] = UNKNOWN
         return goodput
 
     @property
