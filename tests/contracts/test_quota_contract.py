@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from contracts.generated import sampled
 from contracts.generated_quotas import crowded_rounds, quota_rounds
@@ -65,9 +66,11 @@ def nobody_is_kept_below_its_guarantee_by_what_others_borrow(
     By right: what is guaranteed to them, and what their pinned jobs hold.
     """
     has, kept, quotas = held(decision, round_input), pinned(round_input), quotas_of(round_input)
-    cluster = round_input.cluster
+    cluster, demand = round_input.cluster, demand_of(round_input, policy)
+    could_use = {job.id: most for job, most in zip(round_input.jobs, demand.most, strict=True)}
     for job in waiting(decision, round_input):
-        for gpu_type in cluster.type_names:
+        for t in np.flatnonzero(could_use[job.id]).tolist():
+            gpu_type = cluster.type_names[t]
             capacity = places(gpu_type, round_input, policy)
             mine = has[job.spec.tenant, gpu_type]
             room = quotas[job.spec.tenant].guaranteed.get(gpu_type, 0) - mine
