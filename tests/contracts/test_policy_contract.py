@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from contracts.generated import NOW, round_inputs, sampled
+from contracts.generated import NOW, SOLVED_BY_CVXPY, round_inputs, sampled
 from hypothesis import given
 from hypothesis import strategies as st
 from scheduling.examples import belief, round_of, spec
@@ -22,7 +22,6 @@ from maat.scheduling.explain import ReasonCode
 from maat.scheduling.limits import capacity_limits
 from maat.scheduling.loop import plan_round
 from maat.scheduling.matrix import evaluate_pairs
-from maat.scheduling.parameters import parameters_of
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.protocols import GpuSharing, Policy
@@ -227,13 +226,6 @@ def test_a_decision_keeps_every_claim_is_made_again_and_stands_as_long_as_it_say
     same_decision_again(first, policy.allocate(copy))
 
     stands_as_long_as_it_says(first, policy, round_input, ahead)
-
-
-SOLVED_BY_CVXPY = [
-    entry.name
-    for entry in POLICIES
-    if any(parameter.name == "solver" for parameter in parameters_of(entry.cls))
-]
 
 
 @pytest.mark.parametrize("name", SOLVED_BY_CVXPY)

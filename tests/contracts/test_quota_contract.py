@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from contracts.generated import sampled
+from contracts.generated import SOLVED_BY_CVXPY, sampled
 from contracts.generated_quotas import crowded_rounds, quota_rounds
 from hypothesis import given
 
@@ -24,6 +24,7 @@ from maat.scheduling.quotas import TenantQuota
 from maat.scheduling.quotas.demand import demand_of
 from maat.scheduling.quotas.rounds import quota_limits
 from maat.scheduling.rounds import Decision, RoundInput
+from maat.scheduling.solving.engines import Solver
 from maat.scheduling.solving.report import SolveReport
 from maat.vocabulary import PRIORITIES, priority_class
 
@@ -31,6 +32,12 @@ from maat.vocabulary import PRIORITIES, priority_class
 @pytest.fixture(params=POLICIES.names, scope="module")
 def policy(request: pytest.FixtureRequest) -> Policy:
     return POLICIES.build(request.param)
+
+
+@pytest.fixture(params=SOLVED_BY_CVXPY, scope="module")
+def stated(request: pytest.FixtureRequest) -> Policy:
+    """A policy whose programmes are solved by CVXPY."""
+    return POLICIES.build(request.param, {"solver": Solver.CVXPY.value})
 
 
 def quotas_of(round_input: RoundInput) -> Mapping[str, TenantQuota]:
@@ -158,6 +165,16 @@ CLAIMS = (
 def test_every_policy_keeps_quotas_and_decides_the_same_again(
     policy: Policy, round_input: RoundInput
 ) -> None:
+    quotas_are_kept_and_the_decision_made_again(policy, round_input)
+
+
+@sampled(20, usual=3)
+@given(round_input=quota_rounds())
+def test_quotas_are_kept_with_cvxpy_too(stated: Policy, round_input: RoundInput) -> None:
+    quotas_are_kept_and_the_decision_made_again(stated, round_input)
+
+
+def quotas_are_kept_and_the_decision_made_again(policy: Policy, round_input: RoundInput) -> None:
     placer = PLACERS.build(suiting_placer(policy.name))
     result = plan_round(round_input, policy, placer)
     for claim in CLAIMS:
@@ -285,6 +302,18 @@ def of_one_team(one: Job, other: Job, round_input: RoundInput) -> bool:
 def test_no_job_waits_for_gpus_that_lower_classes_hold(
     policy: Policy, round_input: RoundInput
 ) -> None:
+    higher_classes_and_tenants_keep_what_they_got(policy, round_input)
+
+
+@sampled(20, usual=3)
+@given(round_input=quota_rounds() | crowded_rounds())
+def test_no_job_waits_for_gpus_that_lower_classes_hold_with_cvxpy_too(
+    stated: Policy, round_input: RoundInput
+) -> None:
+    higher_classes_and_tenants_keep_what_they_got(stated, round_input)
+
+
+def higher_classes_and_tenants_keep_what_they_got(policy: Policy, round_input: RoundInput) -> None:
     placer = PLACERS.build(suiting_placer(policy.name))
     result = plan_round(round_input, policy, placer)
     for claim in (

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from contracts.generated import round_inputs, sampled
+from contracts.generated import SOLVED_BY_CVXPY, round_inputs, sampled
 from contracts.generated_quotas import quota_rounds
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -22,6 +22,7 @@ from maat.scheduling.policies.requests import Requests, requests
 from maat.scheduling.protocols import Policy
 from maat.scheduling.quotas.rounds import quota_limits
 from maat.scheduling.rounds import Decision, RoundInput
+from maat.scheduling.solving.engines import Solver
 from maat.scheduling.weights import weighs_jobs
 
 Measure = Callable[[Decision, RoundInput, int], float]
@@ -73,6 +74,10 @@ def built(name: str) -> Policy:
     return POLICIES.build(name, PARAMETERS.get(name, {}))
 
 
+def by_cvxpy(name: str) -> Policy:
+    return POLICIES.build(name, {**PARAMETERS.get(name, {}), "solver": Solver.CVXPY.value})
+
+
 def test_every_policy_that_weighs_is_held_to_it_and_named_in_the_docs() -> None:
     weighing = {name for name in POLICIES.names if weighs_jobs(built(name))}
     assert weighing == {*MEASURES, *ELSEWHERE}
@@ -87,15 +92,28 @@ def test_every_policy_that_weighs_is_held_to_it_and_named_in_the_docs() -> None:
 @sampled(150)
 @given(data=st.data())
 def test_a_job_that_weighs_more_never_gets_less(name: str, data: st.DataObject) -> None:
+    more_weight_is_never_less(built(name), MEASURES[name], data)
+
+
+@pytest.mark.parametrize("name", sorted({*MEASURES} & {*SOLVED_BY_CVXPY}))
+@sampled(150, usual=8)
+@given(data=st.data())
+def test_a_job_that_weighs_more_never_gets_less_with_cvxpy_either(
+    name: str, data: st.DataObject
+) -> None:
+    more_weight_is_never_less(by_cvxpy(name), MEASURES[name], data)
+
+
+def more_weight_is_never_less(policy: Policy, measure: Measure, data: st.DataObject) -> None:
     round_input = data.draw(round_inputs())
     assume(round_input.jobs)
     row = data.draw(st.integers(0, len(round_input.jobs) - 1))
     assume(round_input.jobs[row].id not in round_input.pinned)
-    policy, heavier = built(name), data.draw(st.sampled_from((1.5, 2.0, 8.0, 1000.0)))
+    heavier = data.draw(st.sampled_from((1.5, 2.0, 8.0, 1000.0)))
     light, heavy = (weighing(round_input, row, weight) for weight in (1.0, heavier))
 
-    before = MEASURES[name](policy.allocate(light), light, row)
-    after = MEASURES[name](policy.allocate(heavy), heavy, row)
+    before = measure(policy.allocate(light), light, row)
+    after = measure(policy.allocate(heavy), heavy, row)
 
     assert after >= before - 1e-6 * abs(before)
 
@@ -106,11 +124,24 @@ def test_a_job_that_weighs_more_never_gets_less(name: str, data: st.DataObject) 
 def test_a_policy_that_does_not_weigh_decides_the_same_at_any_weights(
     name: str, data: st.DataObject
 ) -> None:
+    weights_change_nothing(built(name), data)
+
+
+@pytest.mark.parametrize("name", [n for n in SOLVED_BY_CVXPY if not weighs_jobs(built(n))])
+@sampled(40, usual=4)
+@given(data=st.data())
+def test_a_policy_that_does_not_weigh_decides_the_same_with_cvxpy_too(
+    name: str, data: st.DataObject
+) -> None:
+    weights_change_nothing(by_cvxpy(name), data)
+
+
+def weights_change_nothing(policy: Policy, data: st.DataObject) -> None:
     round_input = data.draw(round_inputs())
     weighed = round_input
     for row in range(len(round_input.jobs)):
         weighed = weighing(weighed, row, data.draw(st.sampled_from((0.001, 1.0, 1000.0))))
-    policy, placer = built(name), PLACERS.build("packed-sticky")
+    placer = PLACERS.build("packed-sticky")
 
     one, other = (plan_round(each, policy, placer) for each in (round_input, weighed))
 
