@@ -1,120 +1,124 @@
-"""Finds the minimum of a fit's loss: one search per overlap, then all parameters together.
+"""Finds the minimum of a fit's loss: closed-form starts at many overlaps, then Newton steps.
 
 Two properties of the loss (loss.py) defeat a plain descent. It has long valleys: more overlap
 (gamma) and dearer synchronisation explain the same step times. And it has a kink wherever samples
-are met exactly, since it is a sum of roots. For a fixed gamma, in logarithms of the parameters,
-neither is left: Newton steps (quadratic.py) from a closed-form start (starts.py) arrive within two
-or three. So gamma is searched on a grid that is narrowed around its best point, and only then
-moves with the others. All gammas of a grid are worked out at once.
+are met exactly, since it is a sum of roots. So the search begins at the best closed-form point of
+a grid of gammas (starts.py), which is close, and goes on by Newton steps in logarithms of the
+parameters, by a model of the loss in which an exact fit is a minimum like any other (quadratic.py).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from maat.scheduling.arrays import FloatArray, IntArray
 from maat.scheduling.fitting.loss import priors
-from maat.scheduling.fitting.quadratic import CEILING, EXACT, FLOOR, GAMMA, Local, Problem, Reached
+from maat.scheduling.fitting.quadratic import CEILING, EXACT, FLOOR, GAMMA, Local, Problem
 from maat.scheduling.fitting.samples import Sample
 from maat.scheduling.fitting.starts import Starts
 
-GAMMAS = 1.0 + np.append(0.0, np.geomspace(0.03, 9.0, 19))
-PARTS, NARROWINGS = 4, 2  # how the grid is narrowed around its best gamma
+GAMMAS = 1.0 + np.append(0.0, np.geomspace(0.01, 9.0, 39))
+BETWEEN = np.linspace(0.0, 1.0, 11)[1:-1]  # how the grid is narrowed around its best gamma
 LARGEST_STEP = 3.0  # of a logarithm: a factor of 20
+MOST_STEPS = 40
+TOLERANCE, TOLERANCE_ALONE = 1e-4, 1e-6  # of the loss
+MOST_DAMPING = 1e6
 
 
 def search_minimum(samples: Sequence[Sample]) -> FloatArray:
     """Return the parameters at the minimum, shape (7,)."""
     table = np.array(samples, dtype=np.float64)
-    known = priors(table)
-    problem, starts = Problem(table), Starts(table, known)
-    free = np.flatnonzero(known.is_free)
-    shared = bool((table[:, 1] > 1).any())
-    if shared:
-        inner = free[free != GAMMA]
-        reached = _over_overlaps(problem, starts, inner)
-        reached = _descend(problem, reached.best(2), free, steps=20, tolerance=1e-4)
+    prior = priors(table)
+    problem, starts = Problem(table), Starts(table, prior)
+    free = np.flatnonzero(prior.is_free)
+    if starts.groups:
+        reached = _descend(problem, _starts(starts), free, tolerance=TOLERANCE)
     else:  # nothing overlaps
-        reached = _descend(
-            problem, starts.at(GAMMAS[:1])[0], free[free < 2], steps=30, tolerance=1e-6
-        )
-    point = reached.points[int(reached.loss.argmin())]
-    parameters = np.append(np.exp(point[:GAMMA]), point[GAMMA])
-    parameters[~known.is_free] = known.start[~known.is_free]
-    if not shared:
-        parameters[GAMMA] = 1.0
+        begin = starts.point(starts.at(GAMMAS[:1]), (0,))
+        reached = _descend(problem, [begin], free[free < 2], tolerance=TOLERANCE_ALONE)
+    parameters = np.append(np.exp(reached[:GAMMA]), reached[GAMMA])
+    parameters[~prior.is_free] = prior.start[~prior.is_free]
     return parameters
 
 
-def _over_overlaps(problem: Problem, starts: Starts, inner: IntArray) -> Reached:
-    """Return points at several gammas, close together around the best."""
-    coarse = nearer = problem.best_of(starts.at(GAMMAS))
-    for _ in range(NARROWINGS):
-        between = problem.best_of(starts.at(_between(_around_best(nearer))))
-        nearer = nearer.with_others(between)
-    best = np.concatenate((nearer.best(2), coarse.best(1)))[:, GAMMA]
-    begin = starts.at(np.append(best, 1.0)).reshape(-1, 7)
-    return _descend(problem, begin, inner, steps=4, tolerance=1e-3)
-
-
-def _between(gammas: FloatArray) -> FloatArray:
-    """Return gammas that divide the way from each to the next into equal parts."""
-    shares = np.arange(1, PARTS)[:, None] / PARTS
-    divided: FloatArray = gammas[:-1] * (1 - shares) + gammas[1:] * shares
-    return divided.ravel()
-
-
-def _around_best(reached: Reached) -> FloatArray:
-    """Return the best gamma and its neighbours, in order."""
-    order = reached.points[:, GAMMA].argsort()
-    at = int(reached.loss[order].argmin())
-    gammas: FloatArray = reached.points[order[max(at - 1, 0) : at + 2], GAMMA]
-    return gammas
+def _starts(starts: Starts) -> list[FloatArray]:
+    """Return the best point, and the best with other lines: it may lie in another valley."""
+    coarse = starts.at(GAMMAS)
+    at = coarse.best[-1]
+    below, above = GAMMAS[max(at - 1, 0)], GAMMAS[min(at + 1, len(GAMMAS) - 1)]
+    finer = starts.at(below + (above - below) * BETWEEN)
+    nearer = finer if finer.loss.min() < coarse.loss.min() else coarse
+    others = coarse.without_lines(coarse.best)
+    return [starts.point(tried, tried.best) for tried in (nearer, others)]
 
 
 def _descend(
-    problem: Problem, points: FloatArray, columns: IntArray, *, steps: int, tolerance: float
-) -> Reached:
-    """Return where Newton steps over these columns lead from each point.
+    problem: Problem, starts: Sequence[FloatArray], columns: IntArray, *, tolerance: float
+) -> FloatArray:
+    """Return the lowest point that Newton steps over these columns reach."""
+    lowest, point = math.inf, starts[0]
+    for start in starts:
+        reached = _from_start(problem, start, columns, tolerance=tolerance, below=lowest)
+        if reached.loss < lowest:
+            lowest, point = reached.loss, reached.point
+    return point
 
-    A step that does not lower the loss is tried again, shortened (Levenberg and Marquardt).
+
+def _from_start(
+    problem: Problem, start: FloatArray, columns: IntArray, *, tolerance: float, below: float
+) -> Local:
+    """Return where Newton steps lead; give up where they will not come below a loss.
+
+    A first step uphill is followed by a second before both are taken back: along a kink, which
+    bends, the first leaves it and the second returns to it further on. If they are taken back,
+    steps are shortened (Levenberg and Marquardt).
     """
-    local, damping = problem.at(points), np.full(len(points), 1e-3)
-    for _ in range(steps):
-        move, expected = _newton(local, columns, damping)
-        moved = local.points.copy()
-        moved[:, columns] += np.clip(move, -LARGEST_STEP, LARGEST_STEP)
-        trial = problem.at(np.clip(moved, FLOOR, CEILING))
-        gain = local.loss - trial.loss
-        small = tolerance * local.loss
-        arrived = (expected <= small + EXACT) | ((gain > 0) & (gain <= small))
-        local = local.or_better(trial)
-        damping = np.where(gain > 0, damping / 8, damping * 10)
-        hopeless = local.loss - 3 * np.maximum(expected, 0.0) > local.loss.min()
-        if (arrived | hopeless | (damping > 1e6)).all():
+    lowest = now = problem.at(start)
+    damping, uphill = 1e-3, False
+    for _ in range(MOST_STEPS):
+        move, expected = _newton(now, columns, damping)
+        small = tolerance * lowest.loss
+        if not uphill and (expected <= small + EXACT or now.loss - 3.0 * expected > below):
             break
-        local, damping = local.only(~hopeless), damping[~hopeless]
-    return Reached(local.points, local.loss)
+        moved = now.point.copy()
+        moved[columns] += np.clip(move, -LARGEST_STEP, LARGEST_STEP)
+        trial = problem.at(np.clip(moved, FLOOR, CEILING))
+        gain = lowest.loss - trial.loss
+        if gain > 0:
+            lowest = now = trial
+            damping, uphill = damping / 8.0, False
+            if gain <= small:
+                break
+        elif not uphill:
+            now, uphill = trial, True
+        else:
+            now, uphill = lowest, False
+            damping *= 10.0
+            if damping > MOST_DAMPING:
+                break
+    return lowest
 
 
-def _newton(local: Local, columns: IntArray, damping: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return a step per point, (S, P), and twice what it should gain, (S,).
+def _newton(local: Local, columns: IntArray, damping: float) -> tuple[FloatArray, float]:
+    """Return a step of these columns, (P,), and twice what it should gain.
 
     A parameter at a bound that it pushes against stays. Where the loss bends downwards, a step
     goes as if it bent upwards as much.
     """
-    each = np.abs(local.curvature[:, columns, columns])
-    unit = 1.0 / np.sqrt(np.maximum(each, 1e-12))
-    gradient, at = local.gradient[:, columns] * unit, local.points[:, columns]
+    bend, gradient = local.curvature[columns[:, None], columns], local.gradient[columns]
+    unit = 1.0 / np.sqrt(np.maximum(np.abs(bend.diagonal()), 1e-12))
+    gradient = gradient * unit
+    bend *= unit * unit[:, None]
+    at = local.point[columns]
     stuck = ((at <= FLOOR[columns]) & (gradient > 0)) | ((at >= CEILING[columns]) & (gradient < 0))
-    gradient[stuck] = 0.0
-    bend = local.curvature[:, columns[:, None], columns] * unit[:, :, None] * unit[:, None, :]
-    bend[stuck[:, :, None] | stuck[:, None, :]] = 0.0
+    if stuck.any():
+        gradient[stuck] = 0.0
+        bend[stuck] = bend[:, stuck] = 0.0
     values, vectors = np.linalg.eigh(bend)
-    along = np.matmul(gradient[:, None, :], vectors)[:, 0, :]
-    along /= np.maximum(np.abs(values), 1e-6) + damping[:, None]
-    step = -np.matmul(vectors, along[:, :, None])[:, :, 0]
+    along = (gradient @ vectors) / (np.maximum(np.abs(values), 1e-6) + damping)
+    step = -(vectors @ along)
     step[stuck] = 0.0
-    return step * unit, -(gradient * step).sum(-1)
+    return step * unit, -float(gradient @ step)

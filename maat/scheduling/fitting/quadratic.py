@@ -1,172 +1,113 @@
-"""The loss of a fit at many points at once, and the quadratic model that a step is computed from.
+"""The loss of a fit at a point, and the quadratic model that a step is computed from.
 
-Arrays have an axis S of points and N of samples. A point is a row of shape (7,): logarithms of the
-first six parameters, then gamma itself. loss.py states the loss for one point.
+A point has shape (7,): logarithms of the first six parameters, then gamma itself. loss.py states
+the loss in the parameters. N: samples.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
-from maat.scheduling.arrays import BoolArray, FloatArray
+from maat.scheduling.arrays import FloatArray
 from maat.scheduling.fitting.loss import GAMMA_WEIGHT, LOWER, SLOPE_WEIGHT, UPPER, FitLoss
 
 GAMMA = 6
 FLOOR, CEILING = np.append(np.log(LOWER[:6]), 1.0), np.append(np.full(6, 30.0), UPPER[6])
 SLOPES = ((2, 3), (4, 5))  # alpha and beta, across nodes and within one
 EXACT = 1e-10  # an error below this has no direction any more
-# log(beta / alpha) of both as a product with a point, and the curvature of (beta / alpha)^2.
-_SLOPE_LOGS = np.array([[0, 0, -1, 1, 0, 0, 0], [0, 0, 0, 0, -1, 1, 0]], dtype=np.float64)
-_SLOPE_BENDS = (4.0 * _SLOPE_LOGS[:, :, None] * _SLOPE_LOGS[:, None, :]).reshape(2, 49)
-_GAMMA_BEND = np.diag([0.0] * 6 + [2.0 * GAMMA_WEIGHT])
-
-
-class Reached(NamedTuple):
-    """Points, shape (S, 7), and their losses, shape (S,)."""
-
-    points: FloatArray
-    loss: FloatArray
-
-    def best(self, count: int) -> FloatArray:
-        """Return the points of lowest loss."""
-        return self.points[self.loss.argsort()[:count]]
-
-    def with_others(self, others: Reached) -> Reached:
-        return Reached(*(np.concatenate(both) for both in zip(self, others, strict=True)))
 
 
 class Local(NamedTuple):
-    """The loss at S points, and a quadratic model of it: what a step is computed from.
+    """The loss at a point, and a quadratic model of it.
 
     `curvature` is that of the loss, but as if its two roots were parabolas through their present
     value: so a step goes to an exact fit, not past it.
     """
 
-    points: FloatArray  # (S, 7)
-    loss: FloatArray  # (S,)
-    gradient: FloatArray  # (S, 7)
-    curvature: FloatArray  # (S, 7, 7)
-
-    def only(self, points: BoolArray) -> Local:
-        return Local(*(part[points] for part in self))
-
-    def or_better(self, trial: Local) -> Local:
-        """Return, point by point, the trial where its loss is lower."""
-        lower = trial.loss < self.loss
-        return Local(
-            *(
-                np.where(lower.reshape(-1, *(1,) * (new.ndim - 1)), new, old)
-                for old, new in zip(self, trial, strict=True)
-            )
-        )
+    point: FloatArray  # (7,)
+    loss: float
+    gradient: FloatArray  # (7,)
+    curvature: FloatArray  # (7, 7)
 
 
 class Problem:
-    """The loss of FitLoss at many points at once, with its second derivatives."""
+    """The loss of FitLoss at points, with its second derivatives."""
 
     def __init__(self, table: FloatArray) -> None:
         loss = FitLoss(table)
-        self._compute_design = loss.compute_design.T[:2].copy()  # (2, N)
-        self._sync_design = loss.sync_design.T[2:].copy()  # (4, N)
+        self._design = np.ascontiguousarray((loss.compute_design + loss.sync_design).T)  # (6, N)
         self._unsynced = loss.unsynced
         self._log_compute, self._log_step = loss.log_compute, loss.log_step
         self._weight = loss.weight / loss.weight.sum()
 
-    def at(self, points: FloatArray) -> Local:
-        """Return the loss and its quadratic model at these points, shape (S, 7).
+    def at(self, point: FloatArray) -> Local:
+        """Return the loss and its quadratic model at a point, shape (7,).
 
-        With c = log T_grad, y = log T_sync and f = log T_step, all of shape (S, N):
-        f = log(exp(gamma c) + exp(gamma y)) / gamma, and df = p dc + q dy with p + q = 1.
+        With c = log T_grad, y = log T_sync and f = log T_step, all of shape (N,):
+        f = log(exp(gamma c) + exp(gamma y)) / gamma, and
+
+            df  = p dc + q dy + f_gamma dgamma,  p + q = 1
+            d2f = p d2c + q d2y + p q gamma v v' - 2 f_gamma / gamma dgamma^2
+            v   = dc - dy - (y - c) / gamma dgamma
+
+        c and y are logarithms of sums of exponentials: d2c = diag(dc) - dc dc'. So the curvature
+        is a sum over columns of four kinds, dc, dy, df and v, each times what it counts.
         """
-        parameters, gamma = np.exp(points[:, :GAMMA]), points[:, GAMMA:]
-        compute = parameters[:, :2] @ self._compute_design
-        sync = parameters[:, 2:] @ self._sync_design + self._unsynced
-        c, ahead = np.log(compute), np.log(sync) - np.log(compute)  # ahead = y - c
+        gamma, count = float(point[GAMMA]), len(self._weight)
+        terms = np.exp(point[:GAMMA])[:, None] * self._design
+        compute, sync = terms[0] + terms[1], terms[2:].sum(0) + self._unsynced
+        c = np.log(compute)
+        ahead = np.log(sync) - c  # y - c
         stretch = np.logaddexp(0.0, gamma * ahead) / gamma  # f - c
         p = np.exp(-gamma * stretch)
         q = 1.0 - p
-        compute_error, step_error = c - self._log_compute, c + stretch - self._log_step
-        compute_root, step_root = self._root(compute_error), self._root(step_error)
-        of_compute = self._weight / np.maximum(compute_root, EXACT)[:, None]
-        of_step = self._weight / np.maximum(step_root, EXACT)[:, None]
-        compute_pull, step_pull = of_compute * compute_error, of_step * step_error
-
-        by_compute = parameters[:, :2, None] * self._compute_design / compute[:, None, :]
-        by_sync = parameters[:, 2:, None] * self._sync_design / sync[:, None, :]
+        compute_root, of_compute, compute_pull = self._root(c - self._log_compute)
+        step_root, of_step, step_pull = self._root(c + stretch - self._log_step)
         by_gamma = (q * ahead - stretch) / gamma
-        total_pull = compute_pull + step_pull * p
-        mixed = step_pull * p * q
-        bend = mixed * gamma
 
-        gradient, curvature = np.empty_like(points), np.empty((*points.shape, 7))
-        gradient[:, :2] = _times(by_compute, total_pull)
-        gradient[:, 2:6] = _times(by_sync, step_pull * q)
-        gradient[:, 6] = (step_pull * by_gamma).sum(-1)
-        curvature[:, :2, :2] = _quadratic(
-            by_compute, of_compute + of_step * p * p + bend - total_pull, by_compute
+        columns = np.zeros((7, 4 * count))
+        dc, dy, df, v = (columns[:, count * k : count * (k + 1)] for k in range(4))
+        np.divide(terms[:2], compute, out=dc[:2])
+        np.divide(terms[2:], sync, out=dy[2:6])
+        np.multiply(dc[:2], p, out=df[:2])
+        np.multiply(dy[2:6], q, out=df[2:6])
+        df[GAMMA] = by_gamma
+        np.subtract(dc, dy, out=v)
+        v[GAMMA] = ahead / -gamma
+
+        pull_of_p, pull_of_q = step_pull * p, step_pull * q
+        counts = np.concatenate(
+            (of_compute - compute_pull - pull_of_p, -pull_of_q, of_step, pull_of_p * q * gamma)
         )
-        curvature[:, 2:6, 2:6] = _quadratic(
-            by_sync, of_step * q * q + bend - step_pull * q, by_sync
-        )
-        curvature[:, :2, 2:6] = _quadratic(by_compute, of_step * p * q - bend, by_sync)
-        curvature[:, :2, 6] = _times(by_compute, of_step * p * by_gamma - mixed * ahead)
-        curvature[:, 2:6, 6] = _times(by_sync, of_step * q * by_gamma + mixed * ahead)
-        curvature[:, 6, 6] = (
-            of_step * by_gamma**2 + (mixed * ahead**2 - 2.0 * step_pull * by_gamma) / gamma
-        ).sum(-1)
-        each = np.arange(GAMMA)
-        curvature[:, each, each] += gradient[:, :GAMMA]  # of logarithms
-        curvature[:, 2:6, :2] = curvature[:, :2, 2:6].transpose(0, 2, 1)
-        curvature[:, 6, :GAMMA] = curvature[:, :GAMMA, 6]
+        gradient = columns[:, :count] @ compute_pull + df @ step_pull
+        curvature = (columns * counts) @ columns.T
+        curvature.ravel()[: 7 * GAMMA : 8] += gradient[:GAMMA]  # the diagonal of logarithms
+        curvature[GAMMA, GAMMA] -= 2.0 * float(step_pull @ by_gamma) / gamma
+        penalty = _penalise(point, gradient, curvature)
+        return Local(point, compute_root + step_root + penalty, gradient, curvature)
 
-        penalty, its_gradient, its_curvature = _penalties(points)
-        return Local(
-            points,
-            compute_root + step_root + penalty,
-            gradient + its_gradient,
-            curvature + its_curvature,
-        )
-
-    def best_of(self, points: FloatArray) -> Reached:
-        """Return the best of each column of points, shape (V, S, 7)."""
-        losses = self.loss(points.reshape(-1, 7)).reshape(points.shape[:2])
-        best, each = losses.argmin(axis=0), np.arange(points.shape[1])
-        return Reached(points[best, each], losses[best, each])
-
-    def loss(self, points: FloatArray) -> FloatArray:
-        """Return the loss alone, shape (S,)."""
-        parameters, gamma = np.exp(points[:, :GAMMA]), points[:, GAMMA:]
-        c = np.log(parameters[:, :2] @ self._compute_design)
-        y = np.log(parameters[:, 2:] @ self._sync_design + self._unsynced)
-        f = np.logaddexp(gamma * c, gamma * y) / gamma
-        roots = self._root(c - self._log_compute) + self._root(f - self._log_step)
-        return roots + _penalties(points)[0]
-
-    def _root(self, error: FloatArray) -> FloatArray:
-        """Return the weighted root mean squares, shape (S,)."""
-        root: FloatArray = np.sqrt((error * error) @ self._weight)
-        return root
+    def _root(self, error: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """Return the weighted root mean square, its curvature and its slope per error, (N,)."""
+        root = math.sqrt(float((error * error) @ self._weight))
+        bend = self._weight / max(root, EXACT)
+        return root, bend, bend * error
 
 
-def _times(slopes: FloatArray, per_sample: FloatArray) -> FloatArray:
-    """Return sums over samples: (S, P, N) by (S, N) gives (S, P)."""
-    sums: FloatArray = np.matmul(slopes, per_sample[:, :, None])[:, :, 0]
-    return sums
-
-
-def _quadratic(left: FloatArray, per_sample: FloatArray, right: FloatArray) -> FloatArray:
-    """Return left diag(per_sample) right^T, shape (S, P, Q)."""
-    products: FloatArray = np.matmul(left * per_sample[:, None, :], right.transpose(0, 2, 1))
-    return products
-
-
-def _penalties(points: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the penalties on gamma and on both slopes: (S,), gradient (S, 7), curvature."""
-    beyond = points[:, GAMMA] - 1.0
-    of_slopes = SLOPE_WEIGHT * np.exp(2.0 * (points @ _SLOPE_LOGS.T))  # (S, 2)
-    gradient = 2.0 * of_slopes @ _SLOPE_LOGS
-    gradient[:, GAMMA] = 2.0 * GAMMA_WEIGHT * beyond
-    curvature = (of_slopes @ _SLOPE_BENDS).reshape(-1, 7, 7) + _GAMMA_BEND
-    return GAMMA_WEIGHT * beyond**2 + of_slopes.sum(-1), gradient, curvature
+def _penalise(point: FloatArray, gradient: FloatArray, curvature: FloatArray) -> float:
+    """Return the penalties on gamma and on both slopes; add their derivatives in place."""
+    beyond = float(point[GAMMA]) - 1.0
+    gradient[GAMMA] += 2.0 * GAMMA_WEIGHT * beyond
+    curvature[GAMMA, GAMMA] += 2.0 * GAMMA_WEIGHT
+    penalty = GAMMA_WEIGHT * beyond**2
+    for alpha, beta in SLOPES:
+        of_slope = SLOPE_WEIGHT * math.exp(2.0 * float(point[beta] - point[alpha]))
+        penalty += of_slope
+        gradient[alpha] -= 2.0 * of_slope
+        gradient[beta] += 2.0 * of_slope
+        for one, other, sign in ((alpha, alpha, 1), (beta, beta, 1), (alpha, beta, -1)):
+            curvature[one, other] += 4.0 * sign * of_slope
+        curvature[beta, alpha] -= 4.0 * of_slope
+    return penalty
