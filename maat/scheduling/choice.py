@@ -71,7 +71,8 @@ class Choice:
     `now`: what it does, in effective samples/s; `batch_size`: with which it does that, and
     `best_batch_size`: for which the round believed its goodput, in samples. `by_request`: the
     policy gives jobs the counts that they ask for. `weight`: of the job, where the policy weighed
-    it and it is not 1.
+    it and it is not 1. `noise_scale`: at which the round believed, in samples; 0 before gradients
+    are measured. `decided_by_round`: that gave it the GPUs that it keeps, and believed this then.
     """
 
     chosen: Option
@@ -84,6 +85,8 @@ class Choice:
     now: float | None = None
     batch_size: int | None = None
     best_batch_size: int | None = None
+    noise_scale: float | None = None
+    decided_by_round: int | None = None
 
     @property
     def sentences(self) -> list[str]:
@@ -127,12 +130,22 @@ class Choice:
         believed, now = self.chosen.goodput, self.now
         if believed is None or now is None or not _differ(believed, now):
             return ""
+        by = "the round"
+        if self.decided_by_round is not None:
+            by = f"round {self.decided_by_round}, which decided on these GPUs,"
         return (
-            f"It does {_rate(now)} effective samples/s there now; the round believed "
+            f"It does {_rate(now)} effective samples/s there now; {by} believed "
             f"{_rate(believed)}{self._why_it_differs()}."
         )
 
     def _why_it_differs(self) -> str:
+        if self.noise_scale == 0.0:
+            return (
+                ": its gradients were not measured yet, so that samples beyond its initial batch "
+                "size counted for nothing"
+            )
+        if self.decided_by_round is not None:
+            return ", by what was known of it then"
         runs, best = self.batch_size, self.best_batch_size
         if _differ(best, runs):
             return (
@@ -231,6 +244,8 @@ def choice_of(evidence: Mapping[str, Any], measured: Measured | None = None) -> 
         known.goodput,
         known.batch_size,
         evidence.get("best_batch_size"),
+        evidence.get("noise_scale"),
+        evidence.get("decided_by_round"),
     )
 
 

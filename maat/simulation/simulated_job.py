@@ -191,6 +191,11 @@ class SimulatedJob:
             self.batch_ends.append(ended)
         self._last_total = total
 
+    @property
+    def has_run_here(self) -> bool:
+        """Whether it has run on its present GPUs: its goodput is theirs."""
+        return self._last_total is not None
+
     def resume_plan(self, plan: BatchPlan | None) -> None:
         """Go on with the plan that ran before its executor restarted."""
         self.plan, self._last_total = plan, None if plan is None else plan.total_batch_size

@@ -183,3 +183,27 @@ def test_the_time_left_is_told_at_the_pace_that_it_has() -> None:
     assert found is not None
     assert found.remaining_seconds == 2000.0
     assert found.sentences[-1].endswith("at its present pace it has 33 min left.")
+
+
+@pytest.mark.parametrize(
+    ("known", "words"),
+    [
+        ({"noise_scale": 0.0}, "the round believed 4 800: its gradients were not measured yet"),
+        (
+            {"decided_by_round": 71},
+            "round 71, which decided on these GPUs, believed 4 800, by what was known of it then",
+        ),
+        (
+            {"noise_scale": 0.0, "decided_by_round": 71},
+            "round 71, which decided on these GPUs, believed 4 800: its gradients were not",
+        ),
+    ],
+)
+def test_a_belief_of_before_it_was_known_better_is_told_as_one(
+    known: dict[str, object], words: str
+) -> None:
+    found = choice_of({**EVIDENCE, **known}, Measured(goodput=9000.0, batch_size=4096))
+    assert found is not None
+    (does,) = [sentence for sentence in found.sentences if "there now" in sentence]
+    assert words in does
+    assert "counts steps alone" not in does

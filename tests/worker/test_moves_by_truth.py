@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pytest
-from live_samples import make_cluster, spans_of, step_at, submit
+from live_samples import job, make_cluster, spans_of, step_at, submit
 
 from backend.database import Database
 from backend.jobs.choices import choice_out
@@ -102,9 +102,9 @@ def test_the_explanation_never_contradicts_the_ledger_below_it(
     for job_id in moved_jobs(database):
         spans = [span for span in spans_of(database, job_id) if not span.for_profile]
         with database.session_scope(writes=False) as session:
-            job = session.get_one(Job, job_id)
-            timeline, measured = timeline_of(session, job), measured_of(session, job)
-            evidence = evidence_of(job.reason_evidence)
+            row = session.get_one(Job, job_id)
+            timeline, measured = timeline_of(session, row), measured_of(session, row)
+            evidence = evidence_of(row.reason_evidence)
             shown = timeline.show(spans, before=None)
         move, last = shown[-1]["move"] if shown else None, spans[-1] if spans else None
         if move is None or last is None or move["net_seconds"] is None:
@@ -131,3 +131,23 @@ def test_the_explanation_never_contradicts_the_ledger_below_it(
         compared += 1
         assert here / there == pytest.approx(rates[1] / rates[0], rel=0.02)
     assert compared >= 1
+
+
+def test_a_job_that_has_not_run_on_its_gpus_yet_has_no_pace_there(database: Database) -> None:
+    """What it did on the GPUs before is not what it does `now` on the new ones."""
+    cluster_id = make_cluster(database)
+    first = submit(database, cluster_id, model="cifar10", work_scale=4.0)
+    step_at(database, cluster_id, *[300.0 * number for number in range(1, 5)])
+    jobs = first + submit(database, cluster_id, model="cifar10", count=6, submitted_seconds=1200.0)
+    moves = 0
+    for number in range(5, 12):
+        step_at(database, cluster_id, 300.0 * number)
+        for job_id in jobs:
+            last = spans_of(database, job_id)[-1:]
+            if not last or last[0].to_seconds is not None or last[0].for_profile:
+                continue
+            row = job(database, job_id)
+            has_run = last[0].running_seconds is not None
+            assert (row.goodput is not None) == has_run
+            moves += row.restarts > 0 and not has_run
+    assert moves >= 1

@@ -194,7 +194,7 @@ def _status(job: SimulatedJob) -> JobStatus:
         ledger.restarts,
         ledger.started_at,
         held,
-        goodput if held is not None and goodput > 0 else None,
+        goodput if held is not None and goodput > 0 and job.has_run_here else None,
         job.plan,
         JobState.SUCCEEDED if has_ended else None,
         processed_samples=ledger.processed_samples,
