@@ -30,6 +30,8 @@ MAX_LIVE_JOBS_PER_GPU = 2
 """On live clusters: sharing policies pair jobs."""
 MAX_STAY_SECONDS = 30 * 86_400.0
 MAX_MOVES_PER_HOUR = 3600
+UNBOUNDED = "none"
+"""How people write that no bound holds jobs where they are."""
 """The largest bounds on how long jobs stay and how often they move."""
 MAX_SECONDS = 1e10
 """Largest time in a trace."""

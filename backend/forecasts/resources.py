@@ -196,6 +196,8 @@ def _side(values: Mapping[str, Any]) -> SideOut:
         policy_parameters=values.get("policy_parameters"),
         placer=values.get("placer"),
         placer_parameters=values.get("placer_parameters"),
+        least_stay_seconds=values.get("least_stay_seconds"),
+        most_moves_per_hour=values.get("most_moves_per_hour"),
         jobs=values["jobs"],
         later=values["later"],
         mean_start_seconds=values["mean_start_seconds"],

@@ -106,6 +106,8 @@ def _fixed(body: SweepBody) -> dict[str, tuple[str, Any]]:
         "rigid_share",
         "strong_scaling_share",
         "locality_penalty",
+        "least_stay_seconds",
+        "most_moves_per_hour",
         "policy",
     ):
         value = getattr(body, name)

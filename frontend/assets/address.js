@@ -238,7 +238,7 @@
         },
 
         /* The question; parameters as `policy_parameter=name=value`, once they have fields. */
-        whatIfInUrl(drain, add, policy, placer, values, ids) {
+        whatIfInUrl(drain, add, policy, placer, stay, moves, values, ids) {
             if (window.location.pathname !== '/cluster') { return noUpdate(); }
             const written = {};
             [['policy', policy], ['placer', placer]].forEach(([kind, name]) => {
@@ -248,7 +248,8 @@
                 const isDrawn = ids.some(id => id.of.startsWith(`${kind}:`));
                 if (!name || isDrawn) { written[`${kind}_parameter`] = given; }
             });
-            const asked = {drain: drain || [], add: add || null, policy, placer, ...written};
+            const typed = {add: add || null, stay: stay || null, moves: moves || null};
+            const asked = {drain: drain || [], policy, placer, ...typed, ...written};
             maat.noteForm(asked);
             return setQuery(asked);
         },

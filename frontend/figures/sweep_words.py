@@ -54,12 +54,13 @@ def _lowest(sweep: SweepDetail, rows: Sequence[RowOut], metric: str) -> str:
 
 
 def _words(sweep: SweepDetail, row: RowOut) -> str:
-    """`Round duration 60 s, Fairness power p -1`"""
-    return ", ".join(
-        f"{axis['title']} {value_text(row['settings'][axis['name']])}"
-        + (f" {axis['unit']}" if axis["unit"] else "")
-        for axis in sweep["axes"]
-    )
+    """`Round duration 60 s, Fairness power p -1`; a value in words has no unit."""
+    found = []
+    for axis in sweep["axes"]:
+        value = row["settings"][axis["name"]]
+        unit = f" {axis['unit']}" if axis["unit"] and not isinstance(value, str) else ""
+        found.append(f"{axis['title']} {value_text(value)}{unit}")
+    return ", ".join(found)
 
 
 def _certainty(best: RowOut, worst: RowOut, metric: str) -> str:

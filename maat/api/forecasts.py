@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from typing_extensions import TypedDict
 
 from maat.api.clusters import NodeBody
-from maat.api.fields import Body, Parameters, Timestamp
+from maat.api.fields import NO_BOUND, Body, LeastStay, MostMoves, Parameters, Timestamp
 from maat.api.jobs import JobBody
 from maat.api.operations import OperationState
 from maat.vocabulary import ForecastBasis
@@ -76,6 +76,18 @@ class ClusterChangesBody(Body):
         description="Default: the cluster's, or another policy's own, as in a change of it.",
     )
     placer_parameters: Parameters = Field(default_factory=dict)
+    least_stay_seconds: LeastStay | None = Field(
+        default=None, title="Least stay of a job (s)", description=NO_BOUND
+    )
+    most_moves_per_hour: MostMoves | None = Field(
+        default=None, title="Most moves of a job in an hour", description=NO_BOUND
+    )
+
+    @property
+    def bounds(self) -> dict[str, Any]:
+        """What is said of how long jobs stay where they are, by field; None: no bound."""
+        named = {"least_stay_seconds", "most_moves_per_hour"}
+        return self.model_dump(include=named, exclude_unset=True)
 
     @property
     def parts(self) -> dict[str, Any]:
@@ -86,7 +98,10 @@ class ClusterChangesBody(Body):
     @model_validator(mode="after")
     def _changes_something(self) -> ClusterChangesBody:
         if not self.model_fields_set:
-            raise ValueError("Nothing is changed: give drain_nodes, add_nodes, policy or placer")
+            raise ValueError(
+                "Nothing is changed: give drain_nodes, add_nodes, policy, placer, "
+                "least_stay_seconds or most_moves_per_hour"
+            )
         if self.policy_parameters and self.policy is None:
             raise ValueError("There are policy_parameters without a policy: name the policy")
         if self.placer_parameters and self.placer is None:
@@ -201,13 +216,17 @@ class SideOut(TypedDict):
 
     Means are of the jobs that have such a time before and after. `last_end_seconds`: null if a job
     has no end within 14 days, or there is none. `policy`, `placer` and their parameters: what
-    decides and places; null in an answer of an earlier version of Maat.
+    decides and places; null in an answer of an earlier version of Maat. `least_stay_seconds`,
+    `most_moves_per_hour`: how long the cluster lets jobs stay where they are; null: no bound, or an
+    answer of an earlier version.
     """
 
     policy: str | None
     policy_parameters: dict[str, Any] | None
     placer: str | None
     placer_parameters: dict[str, Any] | None
+    least_stay_seconds: float | None
+    most_moves_per_hour: int | None
 
     jobs: int
     later: int

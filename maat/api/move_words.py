@@ -1,4 +1,4 @@
-"""What moves were worth in words, the same on a job's page and in the terminal."""
+"""What moves were worth and what bounds them, in words; the same on pages and in the terminal."""
 
 from __future__ import annotations
 
@@ -26,6 +26,15 @@ def move_words(worth: MoveWorthOut) -> str:
     if worth["outcome"] == "pending":
         return f"◌ not yet: pays in {duration(needed - worth['ran_seconds'])}"
     return f"✕ ended too early: {duration(-net)} behind"
+
+
+def bound_words(least_stay_seconds: float | None, most_moves_per_hour: int | None) -> str:
+    """Return `least stay 10 min, 4 moves an hour at most`, or `no bound`."""
+    words = [] if least_stay_seconds is None else [f"least stay {duration(least_stay_seconds)}"]
+    if most_moves_per_hour is not None:
+        moves = "1 move" if most_moves_per_hour == 1 else f"{most_moves_per_hour} moves"
+        words.append(f"{moves} an hour at most")
+    return ", ".join(words) or "no bound"
 
 
 def moves_verdict(spans: Sequence[AllocationSpanOut]) -> str:

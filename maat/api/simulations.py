@@ -253,8 +253,12 @@ class ConditionsBody(Body):
     reservations: Annotated[list[TraceReservationBody], Field(max_length=MAX_RESERVATIONS)] = Field(
         default_factory=list
     )
-    least_stay_seconds: LeastStay | None = Field(default=None, description=LEAST_STAY)
-    most_moves_per_hour: MostMoves | None = Field(default=None, description=MOST_MOVES)
+    least_stay_seconds: LeastStay | None = Field(
+        default=None, title="Least stay of a job (s)", description=LEAST_STAY
+    )
+    most_moves_per_hour: MostMoves | None = Field(
+        default=None, title="Most moves of a job in an hour", description=MOST_MOVES
+    )
     quotas: Annotated[list[TenantQuotaBody], Field(max_length=MAX_QUOTAS)] | None = Field(
         default=None,
         description="What tenants of the traces may hold. Default: if a cluster's history is "

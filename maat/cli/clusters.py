@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maat.cli.durations import seconds_of
-from maat.cli.numbers import number_option, whole
+from maat.cli.numbers import number_option
 from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, show, table_of
+from maat.cli.stay_options import LeastStay, MostMoves, bounds_of
 from maat.scheduling.errors import ParameterError
 from maat.vocabulary import (
     LEAST_ROUND_SECONDS,
     MAX_LIVE_JOBS_PER_GPU,
-    MAX_MOVES_PER_HOUR,
     MOST_ROUND_SECONDS,
     ExecutorKind,
 )
@@ -28,26 +27,6 @@ JobsPerGpu = Annotated[
         help="How many jobs may share a GPU: 1, or 2 for policies that share.",
     ),
 ]
-
-LeastStay = Annotated[
-    str | None,
-    typer.Option(
-        "--least-stay",
-        metavar="DURATION",
-        help="Rounds leave a job on its GPUs until it has held them for so long, such as 30m; "
-        "none for no bound.",
-    ),
-]
-MostMoves = Annotated[
-    str | None,
-    typer.Option(
-        "--most-moves-per-hour",
-        metavar="COUNT",
-        help="Rounds leave a job on its GPUs while it was moved so often within the last hour; "
-        "none for no bound.",
-    ),
-]
-_NO_BOUND = "none"
 
 if TYPE_CHECKING:
     from maat.api.clusters import ClusterOut
@@ -86,20 +65,6 @@ def clusters(url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     cells = ([cluster.get(column) for column in columns] for cluster in found)
     rows = [["" if cell is None else str(cell) for cell in row] for row in cells]
     show(found, as_json, table_of(columns, rows))
-
-
-def bounds_of(least_stay: str | None, most_moves_per_hour: str | None) -> dict[str, Any]:
-    """Return the given bounds as a request's fields; None for no bound. Raises ParameterError."""
-    given: dict[str, Any] = {}
-    if least_stay is not None:
-        bounded = least_stay != _NO_BOUND
-        seconds = seconds_of(least_stay, field="least_stay") if bounded else None
-        given["least_stay_seconds"] = seconds
-    if most_moves_per_hour is not None:
-        read = whole("most_moves_per_hour", least=1, most=MAX_MOVES_PER_HOUR)
-        bounded = most_moves_per_hour != _NO_BOUND
-        given["most_moves_per_hour"] = read(most_moves_per_hour) if bounded else None
-    return given
 
 
 def create_cluster(

@@ -13,8 +13,8 @@ from typing import Annotated
 import typer
 
 from maat.cli.availability_options import Mtbf, Repair, Reserve, read_failures, read_reservations
-from maat.cli.durations import seconds_of
 from maat.cli.numbers import number_option, whole_option
+from maat.cli.stay_options import LeastStay, MostMoves, bounds_of
 from maat.cli.variability_options import (
     DrawRule,
     Penalties,
@@ -29,7 +29,7 @@ from maat.simulation.conditions import Conditions, check_interference, with_draw
 from maat.simulation.fidelity import FIDELITIES, fidelity
 from maat.simulation.interference import interference
 from maat.simulation.tuned_jobs import MOST_GPUS, TunedJobs
-from maat.vocabulary import MAX_GPUS, MAX_MOVES_PER_HOUR, ProfilingMode, TuningRule
+from maat.vocabulary import MAX_GPUS, ProfilingMode, TuningRule
 
 FidelityName = Annotated[
     str, typer.Option("--fidelity", help=f"Preset of modelling switches: {', '.join(FIDELITIES)}.")
@@ -72,23 +72,6 @@ TunedGpus = Annotated[
         least=1,
         most=MAX_GPUS,
         help=f"Maximum number of GPUs that a tuned job asks for; default: {MOST_GPUS}.",
-    ),
-]
-LeastStay = Annotated[
-    str | None,
-    typer.Option(
-        "--least-stay",
-        metavar="DURATION",
-        help="Leave a job on its GPUs until it has held them for so long, such as 30m.",
-    ),
-]
-MostMoves = Annotated[
-    int | None,
-    whole_option(
-        "--most-moves-per-hour",
-        least=1,
-        most=MAX_MOVES_PER_HOUR,
-        help="Leave a job on its GPUs while it was moved so often within the last hour.",
     ),
 ]
 
@@ -137,7 +120,7 @@ class ConditionOptions:
             variability=read_measured(self.variability, cluster),
             locality_penalties=read_penalties(self.locality_penalty or [], models),
             tuned=_tuned(self.tuned_rule, self.tuned_gpus),
-            stability=read_stability(self.least_stay, self.most_moves_per_hour),
+            stability=Stability(**bounds_of(self.least_stay, self.most_moves_per_hour)),
         )
         check_interference(found.interference, jobs_per_gpu=cluster.jobs_per_gpu)
         return found
@@ -146,12 +129,6 @@ class ConditionOptions:
         """Return the files that are read."""
         table = None if self.interference_name is None else Path(self.interference_name)
         return [path for path in (self.variability, table) if path is not None and path.exists()]
-
-
-def read_stability(least_stay: str | None, most_moves_per_hour: int | None) -> Stability:
-    """Return how long jobs stay where they are. Raises ParameterError."""
-    least = None if least_stay is None else seconds_of(least_stay, field="least_stay")
-    return Stability(least, most_moves_per_hour)
 
 
 def _tuned(rule: TuningRule | None, most_gpus: int | None) -> TunedJobs | None:

@@ -10,6 +10,7 @@ import typer
 from maat.cli.completion import job_names
 from maat.cli.following import followed
 from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, job_id_of, show, table_of
+from maat.cli.stay_options import LeastStay, MostMoves, bounds_of
 from maat.scheduling.errors import MaatError, ParameterError
 from maat.vocabulary import PromiseKind
 
@@ -54,6 +55,8 @@ def forecast(
     placer: Annotated[
         str | None, typer.Option(help="What if this placer places from now on?")
     ] = None,
+    least_stay: LeastStay = None,
+    most_moves_per_hour: MostMoves = None,
     cluster: Annotated[
         str | None, typer.Option(help="Cluster id or name; default: the first.")
     ] = None,
@@ -65,12 +68,14 @@ def forecast(
     Nothing is changed. For a job that is not submitted yet: maat submit ... --forecast.
     """
     changes = _changes(drain or [], add or [], policy, placer)
+    changes |= bounds_of(least_stay, most_moves_per_hour)
     if (job is None) == (not changes):
         raise ParameterError(
             "is missing" if job is None else "is given beside a change of the cluster",
             field="job",
             value=job,
-            remedy="Name a job; or ask what if, with --drain, --add, --policy or --placer.",
+            remedy="Name a job; or ask what if, with --drain, --add, --policy, --placer, "
+            "--least-stay or --most-moves-per-hour.",
         )
     with client_of(url) as maat:
         if job is not None:
@@ -267,9 +272,15 @@ def _slowed_row(row: Any) -> tuple[str, ...]:
 
 
 def _decided_by(before: SideOut, after: SideOut) -> list[str]:
-    """Name what decides and places, before and after, if it is not the same."""
-    parts = [f"{side['policy']} with {side['placer']}" for side in (before, after)]
-    return [] if parts[0] == parts[1] else [f"As it is: {parts[0]}. As asked: {parts[1]}."]
+    """Name what decides and places, and what bounds moves, as far as it is not the same."""
+    from maat.api.move_words import bound_words
+
+    sides = (before, after)
+    pairs = (
+        [f"{side['policy']} with {side['placer']}" for side in sides],
+        [bound_words(side["least_stay_seconds"], side["most_moves_per_hour"]) for side in sides],
+    )
+    return [f"As it is: {one}. As asked: {other}." for one, other in pairs if one != other]
 
 
 def _side_row(name: str, side: SideOut) -> tuple[str, ...]:

@@ -13,21 +13,15 @@ from maat.api.job_words import place_words
 from maat.cli import job_file
 from maat.cli.command_line import RunOptions, run_body
 from maat.cli.completion import model_names
-from maat.cli.durations import seconds_of
 from maat.cli.forecast import answer_question
 from maat.cli.lazy_commands import words_after_dashes
 from maat.cli.numbers import number_option, weight_option, whole_option
 from maat.cli.option_groups import takes_groups
 from maat.cli.priority import read_priority
 from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, show
+from maat.cli.stay_options import LeastStay, MostMoves, bounds_of
 from maat.scheduling.errors import ParameterError
-from maat.vocabulary import (
-    MAX_GPUS,
-    MAX_MOVES_PER_HOUR,
-    Adaptivity,
-    ExecutorKind,
-    WorkloadKind,
-)
+from maat.vocabulary import MAX_GPUS, Adaptivity, ExecutorKind, WorkloadKind
 
 if TYPE_CHECKING:
     from maat.api.job_answers import DryRunOut, JobOut
@@ -140,22 +134,8 @@ def submit(
             help="How many jobs like it it counts as, to policies that weigh jobs; default: 1."
         ),
     ] = None,
-    least_stay: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DURATION",
-            help="Rounds leave it on its GPUs until it has held them for so long, such as 30m.",
-        ),
-    ] = None,
-    most_moves_per_hour: Annotated[
-        int | None,
-        whole_option(
-            "--most-moves-per-hour",
-            least=1,
-            most=MAX_MOVES_PER_HOUR,
-            help="Rounds leave it on its GPUs while it was moved so often within the last hour.",
-        ),
-    ] = None,
+    least_stay: LeastStay = None,
+    most_moves_per_hour: MostMoves = None,
     label: Annotated[
         list[str] | None,
         typer.Option(
@@ -246,10 +226,7 @@ def submit(
         "promised_seconds": promised_seconds,
         "priority": priority,
         "weight": weight,
-        "least_stay_seconds": None
-        if least_stay is None
-        else seconds_of(least_stay, field="least_stay"),
-        "most_moves_per_hour": most_moves_per_hour,
+        **bounds_of(least_stay, most_moves_per_hour),
         "labels": labels_of(label or []) or None,
         "after": after or None,
         "deadline": deadline,

@@ -191,6 +191,7 @@ class _Player:
             spec.id,
             restart_seconds=life.restart_seconds,
             per_second=life.restarts_per_second,
+            most_per_second=self._present.stability.with_those_of(spec).most_moves_per_second,
             seed=life.restart_seed,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -48,14 +49,19 @@ class RestartRates:
 
 @dataclass(frozen=True, slots=True)
 class _Cost:
-    """What a restart costs a job, and how often it comes per second of training."""
+    """What a restart costs a job, and how often it comes per second of training.
+
+    `most_per_second`: of training and restarts, as bounds on moves let it come at most.
+    """
 
     restart_seconds: float
     per_second: float
+    most_per_second: float
 
     def expected(self, seconds: float) -> float:
         """Return how many come, on average, in so many seconds of training and restarts."""
-        return seconds * self.per_second / (1.0 + self.per_second * self.restart_seconds)
+        freely = self.per_second / (1.0 + self.per_second * self.restart_seconds)
+        return seconds * min(freely, self.most_per_second)
 
 
 class _Chance:
@@ -103,14 +109,16 @@ class UnpaidRestarts:
         *,
         restart_seconds: float,
         per_second: float,
+        most_per_second: float = math.inf,
         seed: tuple[int, ...] | None = None,
     ) -> None:
         """Take in a job. `per_second`: its restarts, where every round is played.
 
+        `most_per_second`: as bounds on moves let them come at most.
         With a seed they come by chance, one or none; without, each pays for a share of one.
         """
         if per_second > 0:
-            self._costs[job_id] = _Cost(restart_seconds, per_second)
+            self._costs[job_id] = _Cost(restart_seconds, per_second, most_per_second)
             if seed is not None:
                 self._chances[job_id] = _Chance(seed)
 

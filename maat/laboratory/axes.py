@@ -12,8 +12,9 @@ from typing import Any
 
 from maat.laboratory.setup import Setup
 from maat.scheduling.errors import ParameterError
+from maat.scheduling.stay_bounds import least_stay_of, most_moves_of
 from maat.simulation.fidelity import FIDELITIES
-from maat.vocabulary import LEAST_ROUND_SECONDS, MOST_ROUND_SECONDS, ProfilingMode
+from maat.vocabulary import LEAST_ROUND_SECONDS, MOST_ROUND_SECONDS, UNBOUNDED, ProfilingMode
 
 MAX_COPIES = 64
 
@@ -103,7 +104,20 @@ def _profiled(setup: Setup, value: AxisValue) -> Setup:
     return _under(setup, fidelity=setup.conditions.fidelity.revealing(ProfilingMode(str(value))))
 
 
-# What the sensitivity figures of the Sia paper vary.
+def _bound(read: Callable[[object], float | None]) -> Callable[[object], AxisValue]:
+    def parse(given: object) -> AxisValue:
+        bound = read(given)
+        return UNBOUNDED if bound is None else bound
+
+    return parse
+
+
+def _bounded(setup: Setup, **bound: Any) -> Setup:
+    """The setup with another bound on how soon or how often jobs move."""
+    return _under(setup, stability=replace(setup.conditions.stability, **bound))
+
+
+# What the sensitivity figures of the Sia paper vary, and how long jobs stay where they are.
 AXES: Mapping[str, Axis] = {
     axis.name: axis
     for axis in (
@@ -169,6 +183,21 @@ AXES: Mapping[str, Axis] = {
             _number("strong_scaling_share", least=0, most=1),
             lambda setup, value: _under(setup, strong_scaling_share=float(value)),
             lambda setup: setup.conditions.strong_scaling_share > 0,
+        ),
+        Axis(
+            "least_stay_seconds",
+            "Least stay of a job",
+            _bound(least_stay_of),
+            lambda setup, value: _bounded(setup, least_stay_seconds=least_stay_of(value)),
+            lambda setup: setup.conditions.stability.least_stay_seconds is not None,
+            unit="s",
+        ),
+        Axis(
+            "most_moves_per_hour",
+            "Most moves of a job in an hour",
+            _bound(most_moves_of),
+            lambda setup, value: _bounded(setup, most_moves_per_hour=most_moves_of(value)),
+            lambda setup: setup.conditions.stability.most_moves_per_hour is not None,
         ),
         Axis(
             "cluster_size",

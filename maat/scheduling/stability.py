@@ -10,17 +10,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.errors import ParameterError
 from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.job import Job, JobDeclaration, JobId
 from maat.scheduling.rounds import Decision, RequiredStay, RoundInput
+from maat.scheduling.stay_bounds import least_stay_of, most_moves_of
 
 HOUR_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Stability:
-    """The bounds of a cluster, or of a job. None: no bound.
+    """The bounds of a cluster, or of a job. None: no bound. Raises ParameterError.
 
     Attributes:
         least_stay_seconds: A round leaves a job on its GPUs until it has held them for so long.
@@ -32,21 +32,8 @@ class Stability:
     most_moves_per_hour: int | None = None
 
     def __post_init__(self) -> None:
-        stay, moves = self.least_stay_seconds, self.most_moves_per_hour
-        if stay is not None and not 0 <= stay < math.inf:
-            raise ParameterError(
-                "is not a finite time of at least zero",
-                field="least_stay_seconds",
-                value=stay,
-                remedy="Give seconds, such as 1800, or leave it out.",
-            )
-        if moves is not None and moves < 1:
-            raise ParameterError(
-                "is not at least 1",
-                field="most_moves_per_hour",
-                value=moves,
-                remedy="Give a whole number from 1 up, or leave it out.",
-            )
+        least_stay_of(self.least_stay_seconds)
+        most_moves_of(self.most_moves_per_hour)
 
     def with_those_of(self, declared: JobDeclaration) -> Stability:
         """Return the stricter bounds of these and those that a job's owner asks for."""
@@ -58,6 +45,13 @@ class Stability:
             max((stay for stay in stays if stay is not None), default=None),
             min((most for most in moves if most is not None), default=None),
         )
+
+    @property
+    def most_moves_per_second(self) -> float:
+        """How often rounds may move a job on average over a long time; inf without a bound."""
+        stay, moves = self.least_stay_seconds, self.most_moves_per_hour
+        by_stay = math.inf if not stay else 1.0 / stay
+        return by_stay if moves is None else min(by_stay, moves / HOUR_SECONDS)
 
 
 NO_BOUNDS = Stability()

@@ -331,6 +331,11 @@ def test_a_question_is_an_operation_and_stores_no_job(
         ({"changes": {"policy": "sia", "policy_parameters": {"p": "x"}}}, "/changes/policy_para"),
         ({"changes": {"policy_parameters": {"p": 1}}}, "/changes"),
         ({"changes": {"placer": "anywhere"}}, "/changes/placer"),
+        ({"changes": {"least_stay_seconds": -1}}, "/changes/least_stay_seconds"),
+        ({"changes": {"least_stay_seconds": 3e6}}, "/changes/least_stay_seconds"),
+        ({"changes": {"least_stay_seconds": "none"}}, "/changes/least_stay_seconds"),
+        ({"changes": {"most_moves_per_hour": 0}}, "/changes/most_moves_per_hour"),
+        ({"changes": {"most_moves_per_hour": 1.5}}, "/changes/most_moves_per_hour"),
         (
             {"changes": {"add_nodes": [{"gpu_type": "nosuch", "gpu_count": 8}]}},
             "/changes/add_nodes/0/gpu_type",

@@ -365,6 +365,8 @@ VARYING: list[tuple[str, list[Any], dict[str, Any], str]] = [
     ("profiling", ["oracle", "bootstrap"], {"profiling": "oracle"}, "/profiling"),
     ("rigid_share", [0, 1], {"rigid_share": 0.5}, "/rigid_share"),
     ("locality_penalty", [1, 2], {"locality_penalty": 1.5}, "/locality_penalty"),
+    ("least_stay_seconds", [600, "none"], {"least_stay_seconds": 60}, "/least_stay_seconds"),
+    ("most_moves_per_hour", [2, 4], {"most_moves_per_hour": 3}, "/most_moves_per_hour"),
     ("policy", ["sia", "fifo"], {"policy": "sia"}, "/policy"),
     ("jobs_per_hour", [10, 20], {}, "/trace/jobs"),
     ("p", [-1, 1], {"tuned_gpus": 4}, "/tuned_gpus"),

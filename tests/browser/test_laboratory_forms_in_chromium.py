@@ -61,6 +61,43 @@ def test_a_simulation_is_asked_for_by_the_form_with_its_conditions(
     assert [error for error in inside.witness.errors if "422" not in error] == []
 
 
+def test_a_simulation_is_asked_for_with_bounds_on_moves(laboratory: Any, inside: Any) -> None:
+    page = inside.follow(f"{laboratory.url}/simulate?most_moves_per_hour=4")
+    page.wait_for_selector("#simulate-list .state-title, #simulate-list table")
+    give_trace(page, "simulate", TRACE)
+    page.fill("#simulate-cluster", CLUSTER)
+    expect(page.locator("#simulate-most_moves_per_hour")).to_have_value("4")
+    page.fill("#simulate-least_stay_seconds", "2592001")
+    await_value(page, "simulate-least_stay_seconds", 2592001)
+
+    page.click("#simulate-button")
+
+    expect(error_beside(page, "simulate-least_stay_seconds")).to_contain_text("2592000")
+    page.fill("#simulate-least_stay_seconds", "600")
+    await_value(page, "simulate-least_stay_seconds", 600)
+    page.click("#simulate-button")
+    request = page.locator("#simulation-request")
+    expect(request).to_contain_text("Least stay")
+    expect(request).to_contain_text("10 min")
+    expect(request).to_contain_text("Most moves in an hour")
+    assert [error for error in inside.witness.errors if "422" not in error] == []
+
+
+def test_a_least_stay_is_varied_beside_no_bound(laboratory: Any, inside: Any) -> None:
+    page = inside.follow(
+        f"{laboratory.url}/sweeps?vary1=least_stay_seconds&values1=none,600&seeds=0"
+    )
+    page.wait_for_selector("#sweeps-list .state-title, #sweeps-list table")
+    give_trace(page, "sweeps", TRACE)
+    page.fill("#sweeps-cluster", CLUSTER)
+
+    page.click("#sweeps-button")
+
+    for row, value in (("#sweep-row-0", "none"), ("#sweep-row-1", "600")):
+        expect(page.locator(f"{row} td").first).to_have_text(value, timeout=PLAY_MILLISECONDS)
+    assert inside.witness.errors == []
+
+
 def test_a_part_of_the_form_is_drawn_once_it_is_unfolded_with_what_came_before(
     laboratory: Any, inside: Any
 ) -> None:

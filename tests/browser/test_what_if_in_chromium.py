@@ -31,7 +31,7 @@ def test_nodes_are_added_and_the_verdict_and_both_sides_are_shown(
     page = tab.open(f"{laboratory.url}/cluster")
     page.locator("#cluster-map .gpu-job").first.wait_for()
     assert [body for body in asked if '"what-if' in body] == []  # folded, it costs nothing
-    page.get_by_text("Drain nodes, add nodes, or let another policy or placer decide").click()
+    page.get_by_text("Drain nodes, add nodes, let another policy or placer decide").click()
     field = page.get_by_label("Add nodes by GPU type")
     field.fill("two a100")
     await_value(page, "what-if-add", "two a100")
@@ -95,6 +95,34 @@ def test_a_placer_and_parameters_are_asked_and_kept_in_the_address(
     expect(refused).to_have_count(0)
     page.locator("#what-if-placer").press("Escape")
     assert [error for error in tab.witness.errors if "422" not in error] == []
+
+
+def test_bounds_on_moves_are_asked_and_both_sides_say_them(laboratory: Any, tab: Any) -> None:
+    page = tab.open(f"{laboratory.url}/cluster?stay=soon")
+    stay = page.get_by_label("Least stay of a job (s)")
+    moves = page.get_by_label("Most moves of a job in an hour")
+    expect(stay).to_have_value("soon")
+    moves.fill("0")
+    await_value(page, "what-if-moves", "0")
+    page.locator("#what-if-ask").click()
+    expect(error_beside(page, "what-if-stay")).to_contain_text("Give a number.")
+    expect(error_beside(page, "what-if-moves")).to_contain_text("Give 1 to 3 600.")
+
+    stay.fill("600")
+    moves.fill("none")
+    await_value(page, "what-if-moves", "none")
+    page.locator("#what-if-ask").click()
+
+    expect(page.locator("#what-if")).to_contain_text(re.compile(r"From \d+ draws?.*, as of now"))
+    expect(error_beside(page, "what-if-stay")).to_have_count(0)
+    bounds = page.locator("#what-if-sides tr", has_text="Bound on moves").locator("td")
+    expect(bounds).to_have_text(["no bound", "least stay 10 min"])
+    asked = parse_qs(urlsplit(page.url).query)
+    assert (asked["stay"], asked["moves"]) == (["600"], ["none"])
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate(MISFITS) == []
+    assert tab.witness.errors == []
 
 
 def test_a_policy_that_is_chosen_begins_with_what_the_cluster_has_of_it(

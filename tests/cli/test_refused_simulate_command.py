@@ -46,7 +46,9 @@ def refused(
     ("arguments", "said"),
     [
         (("--least-stay", "soon"), "least_stay: is no duration"),
-        (("--most-moves-per-hour", "0"), "most_moves_per_hour: is not between 1 and 3600"),
+        (("--least-stay", "31d"), "least_stay: is no time from 0 to 2592000 s (30 days)"),
+        (("--most-moves-per-hour", "0"), "most_moves_per_hour: is no whole number from 1 to 3600"),
+        (("--most-moves-per-hour", "1.5"), "most_moves_per_hour: is no whole number"),
     ],
 )
 def test_bounds_on_moves_that_make_no_sense_are_refused_by_their_field(

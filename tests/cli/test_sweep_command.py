@@ -193,6 +193,15 @@ def test_csv_has_one_line_per_point(trace: Path, tmp_path: Path) -> None:
             ("--vary", "rigid_share=0,0.6", "--strong-scaling-share", "0.5"),
             "strong_scaling_share: and rigid_share together are more than",
         ),
+        (
+            ("--vary", "least_stay_seconds=60,none", "--least-stay", "10m"),
+            "least_stay_seconds: is varied, and set for all points (got [60.0, 'none']). "
+            "Set it or vary it.",
+        ),
+        (
+            ("--vary", "most_moves_per_hour=2,0"),
+            "most_moves_per_hour: is no whole number from 1 to 3600 (got '0').",
+        ),
         (("--vary", "p=1", "--cluster", "t4=0x4"), "cluster: has zero GPUs"),
         (
             ("--vary", "p=1", "--cluster", "h100=1x4"),

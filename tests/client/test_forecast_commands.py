@@ -117,6 +117,44 @@ def test_changes_of_the_cluster_are_shown_side_by_side(
         assert words in shown
 
 
+def test_bounds_on_moves_are_asked_and_said(run: Run, maat: Client, app: FastAPI) -> None:
+    maat.submit_job({"name": "first", "model": "cifar10", "work_scale": 0.3})
+    go_to(app.state.database, 60.0)
+
+    shown = run("forecast", "--least-stay", "10m", "--most-moves-per-hour", "2")
+    assert "As it is: no bound. As asked: least stay 10 min, 2 moves an hour at most." in shown
+    assert "sia with" not in shown
+    asked = json.loads(run("forecast", "--least-stay", "10m", "--json"))
+    assert asked["request"]["changes"] == {"least_stay_seconds": 600.0}
+    assert (asked["before"]["least_stay_seconds"], asked["after"]["least_stay_seconds"]) == (
+        None,
+        600.0,
+    )
+    run("change-cluster", maat.clusters()[0]["id"], "--least-stay", "1h")
+    freed = json.loads(run("forecast", "--least-stay", "none", "--json"))
+    assert freed["request"]["changes"] == {"least_stay_seconds": None}
+    assert freed["after"]["least_stay_seconds"] is None
+    assert freed["before"]["least_stay_seconds"] == 3600.0
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "says"),
+    [
+        ("--least-stay", "soon", "least_stay: is no duration"),
+        ("--least-stay", "31d", "least_stay: is no time from 0 to 2592000 s"),
+        ("--most-moves-per-hour", "0", "most_moves_per_hour: is no whole number from 1 to 3600"),
+        ("--most-moves-per-hour", "many", "most_moves_per_hour: is no whole number"),
+    ],
+)
+def test_a_bound_that_cannot_be_asked_is_refused_by_field_value_and_remedy(
+    run: Run, option: str, value: str, says: str
+) -> None:
+    with pytest.raises(ParameterError) as refused:
+        run("forecast", option, value)
+    assert says in str(refused.value)
+    assert f"(got '{value}')" in str(refused.value)
+
+
 def test_what_cannot_be_asked_ends_with_its_remedy(run: Run) -> None:
     with pytest.raises(ParameterError, match="Name a job; or ask what if"):
         run("forecast")

@@ -20,6 +20,7 @@ from maat.scheduling.fitting import Sample
 from maat.scheduling.job import JobSpec, MemoryLimits
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
+from maat.scheduling.stability import NO_BOUNDS, Stability
 from maat.vocabulary import Adaptivity
 
 FITTER = MemoisingFitter()
@@ -64,7 +65,11 @@ def went(restarts: int, *, seconds: float = 10_000.0, model: str = "m") -> Ended
 
 
 def end_of(
-    pacing: Pacing, *, restarts_per_second: float, seed: tuple[int, ...] | None = None
+    pacing: Pacing,
+    *,
+    restarts_per_second: float,
+    seed: tuple[int, ...] | None = None,
+    stability: Stability = NO_BOUNDS,
 ) -> float:
     spec = job("a")
     truth = BelievedTruth(unseen_job(spec), ("t4",), past=LIFE, fitter=FITTER)
@@ -74,7 +79,8 @@ def end_of(
         restarts_per_second=restarts_per_second,
         restart_seed=seed,
     )
-    return play(present(spec), Draw({"a": life}), pacing=pacing, fitter=FITTER).ends["a"]
+    state = replace(present(spec), stability=stability)
+    return play(state, Draw({"a": life}), pacing=pacing, fitter=FITTER).ends["a"]
 
 
 def test_a_draw_of_few_rounds_pays_for_the_restarts_of_those_it_leaves_out() -> None:
@@ -123,6 +129,24 @@ def test_a_draw_of_every_round_pays_only_for_what_happens_in_it() -> None:
 
 def rate(ended: Sequence[Ended], model: str = "m") -> float:
     return RestartRates(History(ended=ended), ()).of(model)
+
+
+@pytest.mark.parametrize(
+    ("stability", "restarts"),
+    [
+        (Stability(least_stay_seconds=4000.0), 5),
+        (Stability(most_moves_per_hour=1), 5.6),
+        (Stability(least_stay_seconds=4000.0, most_moves_per_hour=1), 5),
+        (Stability(least_stay_seconds=0.0), 20),
+        (Stability(least_stay_seconds=10.0, most_moves_per_hour=3600), 20),
+    ],
+)
+def test_a_bound_on_moves_bounds_the_restarts_that_a_draw_leaves_out(
+    stability: Stability, restarts: float
+) -> None:
+    without = end_of(COARSE, restarts_per_second=0.0)
+    bounded = end_of(COARSE, restarts_per_second=1e-3, stability=stability)
+    assert bounded - without == pytest.approx(restarts * 100.0, rel=0.15)
 
 
 def test_restarts_count_per_second_of_training() -> None:

@@ -27,6 +27,8 @@ CONDITIONS = {
     "jobs_per_gpu": "2",
     "mtbf_hours": "100",
     "repair_minutes": "7.5",
+    "least_stay_seconds": "600",
+    "most_moves_per_hour": "4",
 }
 HELD_CONDITIONS = {
     **CONDITIONS,
@@ -37,6 +39,8 @@ HELD_CONDITIONS = {
     "jobs_per_gpu": 2,
     "mtbf_hours": 100,
     "repair_minutes": 7.5,
+    "least_stay_seconds": 600,
+    "most_moves_per_hour": 4,
 }
 GIVEN = {
     "name": "night",
@@ -199,6 +203,10 @@ def test_fields_that_were_emptied_open_empty() -> None:
         ("mtbf_hours", "0"),
         ("repair_minutes", "-1"),
         ("locality_penalty", "x=y"),
+        ("least_stay_seconds", "-1"),
+        ("least_stay_seconds", "3e6"),
+        ("most_moves_per_hour", "0"),
+        ("most_moves_per_hour", "1.5"),
         ("reservation", "4 a100"),
         ("reservation", "4:a100:0:10:team:x"),
         ("reservation", "0:a100:0:10:tenant:x"),

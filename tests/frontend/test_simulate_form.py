@@ -92,14 +92,22 @@ def test_conditions_are_sent_in_the_units_of_the_api_and_only_where_they_were_se
         "rigid_share": 0.5,
         "mtbf_hours": 100,
         "repair_minutes": 20,
+        "least_stay_seconds": 600,
+        "most_moves_per_hour": 4,
         "reservations": [reservation_of(values)],
     }
 
     body = simulation_body({**FORM, **asked}, texts=[""], cluster_id=None)
 
-    assert not {"profiling", "rigid_share", "failures", "reservations"} & set(
-        simulation_body(FORM, texts=[""], cluster_id=None)
-    )
+    assert not {
+        "profiling",
+        "rigid_share",
+        "failures",
+        "reservations",
+        "least_stay_seconds",
+        "most_moves_per_hour",
+    } & set(simulation_body(FORM, texts=[""], cluster_id=None))
+    assert (body["least_stay_seconds"], body["most_moves_per_hour"]) == (600, 4)
     assert (body["profiling"], body["rigid_share"], body["failures"]) == (
         "oracle",
         0.5,

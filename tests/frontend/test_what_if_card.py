@@ -12,6 +12,7 @@ from frontend.pages.cluster.what_if_fields import (
     parameters_written,
     place_of,
     what_if_card,
+    wrong_bounds,
 )
 from maat.api.forecasts import MOST_SLOWED, MOST_TIMED, ClusterChangesBody
 from maat.client.errors import FieldProblem
@@ -21,7 +22,8 @@ DAY = "2026-11-20T14:20:30Z"
 
 
 def question(**fields: Any) -> Any:
-    return {"drain": [], "add": "", "policy": None, "placer": None, **fields}
+    empty = {"drain": [], "add": "", "policy": None, "placer": None, "stay": "", "moves": ""}
+    return {**empty, **fields}
 
 
 def typed(**values: Any) -> Any:
@@ -59,6 +61,7 @@ def moved(name: str | None, seconds: float, **more: Any) -> Any:
 def side(**more: Any) -> Any:
     means = dict.fromkeys(("mean_start_seconds", "mean_end_seconds", "last_end_seconds"), 3600.0)
     parts = {"policy": "sia", "placer": "whole-node"}
+    parts |= {"least_stay_seconds": None, "most_moves_per_hour": None}
     return {"jobs": 12, "later": 0, **parts, **means, **more}
 
 
@@ -89,6 +92,32 @@ def test_the_fields_become_the_changes_that_the_service_takes() -> None:
     assert changes_of(question(add="  "), fields) == {}
 
 
+def test_bounds_are_asked_as_numbers_and_none_takes_one_away() -> None:
+    asked = changes_of(question(stay=" 600 ", moves="none"), typed())
+    assert asked == {"least_stay_seconds": 600, "most_moves_per_hour": None}
+    assert ClusterChangesBody(**asked).bounds == asked
+    assert ClusterChangesBody(policy="fifo").bounds == {}
+    assert wrong_bounds(question(stay="0.5", moves="3600")) == {}
+    assert wrong_bounds(question(stay="none", moves="")) == {}
+
+
+@pytest.mark.parametrize(
+    ("typed_in", "words"),
+    [
+        ({"stay": "-1"}, "Give 0 to 2 592 000. For no bound give none."),
+        ({"stay": "2592001"}, "Give 0 to 2 592 000. For no bound give none."),
+        ({"stay": "soon"}, "Give a number. For no bound give none."),
+        ({"stay": "nan"}, "Give a number. For no bound give none."),
+        ({"moves": "0"}, "Give 1 to 3 600. For no bound give none."),
+        ({"moves": "1.5"}, "Give a whole number. For no bound give none."),
+    ],
+)
+def test_a_bound_that_cannot_be_is_refused_beside_its_field(
+    typed_in: dict[str, str], words: str
+) -> None:
+    assert wrong_bounds(question(**typed_in)) == dict.fromkeys(typed_in, words)
+
+
 def test_parameters_of_an_address_are_numbers_where_their_policy_takes_numbers() -> None:
     sia: Any = {"parameters": [parameter("power", "number"), parameter("rule", "string")]}
     pal: Any = {"parameters": [parameter("classes", "integer")]}
@@ -111,6 +140,8 @@ def test_parameters_of_an_address_are_numbers_where_their_policy_takes_numbers()
         ("/changes/drain_nodes/0", "drain"),
         ("/changes/add_shape", "add"),
         ("/changes/policy", "policy"),
+        ("/changes/least_stay_seconds", "stay"),
+        ("/changes/most_moves_per_hour", "moves"),
         ("/changes/placer", "placer"),
         ("/changes/policy_parameters/power", "policy:sia/power"),
         ("/changes/placer_parameters/power", None),
@@ -142,6 +173,9 @@ def test_the_card_is_folded_unless_the_address_asks_and_then_it_holds_the_questi
     assert values == [["t4-0", "t4-1"], "two t4", "fifo", None]
     assert held["what-if-written"].data["policy_parameter"] == ["power=2"]
     assert held["what-if-parameters-box"].open
+    bounded: Any = what_if_card(stay="600", moves="none")
+    assert opened(bounded) == (True, 1)
+    assert [bounded[f"what-if-{name}"].value for name in ("stay", "moves")] == ["600", "none"]
 
 
 def test_the_verdict_counts_who_ends_earlier_and_later_and_names_the_most_slowed() -> None:
@@ -176,6 +210,13 @@ def test_jobs_stand_before_and_after_and_another_tenants_has_no_name() -> None:
     assert "No job here can use h100." in shown
     assert "as now, 8 × a100 from 14:20" in shown
     assert shown.count("Caption(") == 2
+
+
+def test_both_sides_say_what_bounds_moves() -> None:
+    bounds = {"least_stay_seconds": 600.0, "most_moves_per_hour": 1}
+    shown = str(parts_of(answered(after=side(**bounds))))
+    for words in ("Bound on moves", "Td('no bound')", "least stay 10 min, 1 move an hour at most"):
+        assert words in shown
 
 
 def test_what_a_change_leaves_as_it_is_stands_once() -> None:

@@ -25,6 +25,7 @@ from maat.laboratory.sweep import Sweep, Varied, rows_of
 from maat.laboratory.sweep_runner import CorruptedEntry, Origin, ResultCache, run_sweep
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError, MaatError, TraceError
+from maat.scheduling.stability import Stability
 from maat.simulation.engine import simulate
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.interference import Interference, synthetic
@@ -106,6 +107,33 @@ def test_shares_of_bound_jobs_are_set_for_all_points_or_varied() -> None:
     assert other.key == points[0].key
 
 
+def test_bounds_on_moves_are_varied_and_the_other_one_of_the_base_stays() -> None:
+    base = under(BASE, stability=Stability(most_moves_per_hour=4))
+    points = sweep_of(base, least_stay_seconds=["none", "600", 1800]).points()
+    assert [point.settings["least_stay_seconds"] for point in points] == ["none", 600.0, 1800.0]
+    assert [point.scenario.conditions.stability for point in points] == [
+        Stability(None, 4),
+        Stability(600.0, 4),
+        Stability(1800.0, 4),
+    ]
+    moves = sweep_of(most_moves_per_hour=["none", "2", 4.0]).points()
+    assert [point.settings["most_moves_per_hour"] for point in moves] == ["none", 2, 4]
+    assert [point.scenario.conditions.stability.most_moves_per_hour for point in moves] == [
+        None,
+        2,
+        4,
+    ]
+    assert moves[0].key == content_key(BASE.scenario())
+
+
+def test_a_job_that_must_stay_moves_less_often_in_the_figures_of_a_sweep() -> None:
+    base = replace(
+        BASE, trace=GeneratedTrace(jobs=8, hours=0.2), cluster=Cluster.parse("t4=1x4,a100=1x4")
+    )
+    free, bound = run_sweep(sweep_of(base, least_stay_seconds=["none", 86_400]).points()).rows()
+    assert free.mean["restarts_per_job"] > bound.mean["restarts_per_job"] == 0
+
+
 def test_shares_that_are_more_than_all_jobs_are_refused_before_anything_is_played() -> None:
     with pytest.raises(
         InputError,
@@ -133,6 +161,23 @@ def test_shares_that_are_more_than_all_jobs_are_refused_before_anything_is_playe
         ),
         ({"policy": ["lifo"]}, "policy: is no policy that Maat has (got 'lifo')"),
         ({"policy": ["fifo"], "p": [1]}, "p: is no parameter of fifo"),
+        (
+            {"least_stay_seconds": [-1]},
+            "least_stay_seconds: is no time from 0 to 2592000 s (30 days) (got -1). "
+            "Give such a time, as 1800 s are, or none for no bound.",
+        ),
+        ({"least_stay_seconds": ["nan"]}, "least_stay_seconds: is no time from 0 to 2592000 s"),
+        ({"least_stay_seconds": ["1e99"]}, "(got '1e99'). Give such a time"),
+        ({"least_stay_seconds": ["soon"]}, "least_stay_seconds: is no time from 0 to 2592000 s"),
+        ({"least_stay_seconds": [True]}, "least_stay_seconds: is no time from 0 to 2592000 s"),
+        (
+            {"most_moves_per_hour": [0]},
+            "most_moves_per_hour: is no whole number from 1 to 3600 (got 0). "
+            "Give such a number, as 4 is, or none for no bound.",
+        ),
+        ({"most_moves_per_hour": ["2.5"]}, "most_moves_per_hour: is no whole number"),
+        ({"most_moves_per_hour": ["inf"]}, "most_moves_per_hour: is no whole number"),
+        ({"most_moves_per_hour": ["none", "none"]}, "most_moves_per_hour: stands twice"),
         ({"luck": [1]}, "vary: is nothing that can be varied (got 'luck'). Use one of: policy, p"),
         ({"p": []}, "p: has no values"),
         ({"p": [1, 1.0]}, "p: stands twice (got 1.0)"),

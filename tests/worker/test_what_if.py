@@ -92,6 +92,42 @@ def test_another_policy_and_more_nodes_are_played_side_by_side(database: Databas
     assert ["a100", 8] in [span[1:] for span in after["spans"]]
 
 
+def test_a_least_stay_keeps_a_long_job_on_the_gpus_that_a_shorter_one_waits_for(
+    database: Database,
+) -> None:
+    cluster_id = make_cluster(database, policy="srtf", placer="packed-sticky")
+    long = submit_rigid(database, cluster_id, work_scale=3.0)
+    step_at(database, cluster_id, 30.0)
+    short = submit_rigid(database, cluster_id, submitted_seconds=40.0, work_scale=0.1)
+
+    forecast_id = ask(database, cluster_id, changes={"least_stay_seconds": 3600.0})
+    what_if.answer(database, forecast_id)
+
+    _, result = answered(database, forecast_id)
+    by_job = {row[0]: row[1] for row in result["slowed"]}
+    assert by_job[short] > 600
+    assert by_job[long] < 0
+    bounds = ("least_stay_seconds", "most_moves_per_hour")
+    assert [result["before"][name] for name in bounds] == [None, None]
+    assert [result["after"][name] for name in bounds] == [3600.0, None]
+
+
+def test_a_bound_of_the_cluster_is_asked_away_and_the_other_stays(database: Database) -> None:
+    bounds = {"least_stay_seconds": 3600.0, "most_moves_per_hour": 2}
+    cluster_id = make_cluster(database, policy="srtf", placer="packed-sticky", **bounds)
+    submit_rigid(database, cluster_id, work_scale=3.0)
+    step_at(database, cluster_id, 30.0)
+    short = submit_rigid(database, cluster_id, submitted_seconds=40.0, work_scale=0.1)
+
+    forecast_id = ask(database, cluster_id, changes={"least_stay_seconds": None})
+    what_if.answer(database, forecast_id)
+
+    _, result = answered(database, forecast_id)
+    assert {row[0]: row[1] for row in result["slowed"]}[short] < -600
+    assert {name: result["before"][name] for name in bounds} == bounds
+    assert {name: result["after"][name] for name in bounds} == bounds | {"least_stay_seconds": None}
+
+
 PARTS = ("policy", "policy_parameters", "placer", "placer_parameters")
 
 

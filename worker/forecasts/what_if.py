@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from sqlmodel import Session, col, select
@@ -112,9 +112,13 @@ def _worked_out(database: Database, asked: WhatIf) -> dict[str, Any]:
     notes = unused_type_notes(changed, (node.gpu_type for node in added))
     if parts[1] != parts[0]:
         notes += notes_on_parts(reading.snapshot.cluster, parts[1])
+    sides = (
+        vars(parts[0]) | asdict(present.stability),
+        vars(parts[1]) | asdict(changed.stability),
+    )
 
     def stored(before: Forecast, after: Forecast) -> dict[str, Any]:
-        return _result(before, after, job_id, parts=parts, notes=notes)
+        return _result(before, after, job_id, sides=sides, notes=notes)
 
     before, after = side_by_side(
         present,
@@ -157,6 +161,7 @@ def _with_changes(reading: Reading, present: Present, changes: ClusterChangesBod
     added = list(_nodes(changes.add_nodes, taken))
     if changes.drain_nodes or added:
         present = with_nodes(present, drained=changes.drain_nodes, added=added)
+    present = replace(present, stability=replace(present.stability, **changes.bounds))
     parts = _parts_after(reading, changes)
     return (
         present if parts == reading.snapshot.cluster.parts else with_policy(present, *parts.built())
@@ -187,10 +192,13 @@ def _result(
     after: Forecast,
     job_id: JobId | None,
     *,
-    parts: tuple[Parts, Parts],
+    sides: tuple[dict[str, Any], dict[str, Any]],
     notes: Sequence[str],
 ) -> dict[str, Any]:
-    """Return the answer as it is kept: cluster seconds, jobs by id."""
+    """Return the answer as it is kept: cluster seconds, jobs by id.
+
+    `sides`: what decides, places and bounds moves, before and after.
+    """
     job = None
     if job_id is not None:
         job = latest_of(after.jobs[job_id], after.now)
@@ -205,8 +213,8 @@ def _result(
             one.job_id: [latest_of(side.jobs[one.job_id], side.now) for side in (before, after)]
             for one in _ends_of(named, MOST_TIMED)
         },
-        "before": _side(before, after) | vars(parts[0]),
-        "after": _side(after, before) | vars(parts[1]),
+        "before": _side(before, after) | sides[0],
+        "after": _side(after, before) | sides[1],
         "notes": list(notes),
     }
 

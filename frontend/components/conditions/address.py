@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from frontend.addresses import Check, among, quoted
 from frontend.components.conditions.fields import DRAW, INTERFERENCE, PROFILING, TUNED, VARIABILITY
 from frontend.components.conditions.values import (
+    BOUNDS,
     NUMBERS,
     UPLOADED,
     USUAL,
@@ -83,7 +84,7 @@ def _texts_of(request: StoredRequest) -> Iterable[tuple[str, str | None]]:
     """Yield each condition that a request sets, by its field; not all of them have a text."""
     for name in ("profiling", "tuned", "variability_draw"):
         yield name, request.get(name)
-    for name in ("rigid_share", "strong_scaling_share", "tuned_gpus", "jobs_per_gpu"):
+    for name in ("rigid_share", "strong_scaling_share", "tuned_gpus", "jobs_per_gpu", *BOUNDS):
         value = request.get(name)
         yield name, None if value in (None, USUAL[name]) else as_typed(value)
     interference = request.get("interference")

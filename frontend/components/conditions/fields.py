@@ -9,8 +9,10 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from frontend.components.cards import folded_fields
-from frontend.components.conditions.values import USUAL
+from frontend.components.conditions.values import BOUNDS, USUAL
+from frontend.components.numbers import number_field
 from frontend.components.reservation_fields import reservation_fields
+from maat.api.simulations import ConditionsBody
 
 PROFILING = (
     ("fidelity", "As the fidelity has it"),
@@ -73,11 +75,12 @@ def conditions_fields(prefix: str) -> list[Component]:
         *_sharing_fields(prefix),
         *_unequal_fields(prefix),
         html.Div(uploaded, className="hint"),
+        _bound_fields(prefix),
         _failure_fields(prefix),
         *_reserved_fields(prefix),
     ]
     box = folded_fields(
-        "Profiling, bound jobs, shared and unequal GPUs, failures, reservations",
+        "Profiling, bound jobs, shared and unequal GPUs, bounds on moves, failures, reservations",
         fields,
         box_id=f"{prefix}-conditions",
     )
@@ -86,6 +89,15 @@ def conditions_fields(prefix: str) -> list[Component]:
         dcc.Store(id=f"{prefix}-reservations", data=[]),
         dcc.Store(id=f"{prefix}-fidelities", data={}),
     ]
+
+
+def _bound_fields(prefix: str) -> html.Div:
+    """How soon and how often rounds move a job."""
+    fields = [
+        number_field(f"{prefix}-{name}", ConditionsBody, name, bare=True, placeholder="no bound")
+        for name in BOUNDS
+    ]
+    return html.Div(fields, className="form-row")
 
 
 def _failure_fields(prefix: str) -> html.Div:

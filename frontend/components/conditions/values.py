@@ -12,6 +12,8 @@ from frontend.components.reservation_fields import hours_of, reservation_states
 from frontend.forms import FormValues
 from maat.client.calls import RawBody
 
+BOUNDS = ("least_stay_seconds", "most_moves_per_hour")
+"""How soon and how often rounds move a job; empty: no bound."""
 NUMBERS = (
     "rigid_share",
     "strong_scaling_share",
@@ -19,6 +21,7 @@ NUMBERS = (
     "jobs_per_gpu",
     "mtbf_hours",
     "repair_minutes",
+    *BOUNDS,
 )
 VALUES = (
     "profiling",
@@ -45,6 +48,7 @@ USUAL = {
     "jobs_per_gpu": 1,
     "mtbf_hours": "",
     "repair_minutes": "",
+    **dict.fromkeys(BOUNDS, ""),
 }
 ERRORS = ("tuned", "interference", "variability", "variability_draw", "locality_penalty", *NUMBERS)
 UPLOADED = "uploaded:"
@@ -124,6 +128,7 @@ def conditions_of(form: FormValues) -> RawBody:
         if isinstance(form["tuned_gpus"], int | float):
             given["tuned_gpus"] = int(form["tuned_gpus"])
     _add_sharing(given, form)
+    given |= {name: form[name] for name in BOUNDS if isinstance(form[name], int | float)}
     if form["variability"].startswith(UPLOADED):
         given["variability"] = form["variability"].removeprefix(UPLOADED)
     if form["variability_draw"] != "fidelity":

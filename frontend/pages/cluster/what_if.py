@@ -39,6 +39,7 @@ from frontend.pages.cluster.what_if_fields import (
     owners_of,
     parameters_written,
     place_of,
+    wrong_bounds,
 )
 from frontend.shell import NO_CLUSTER
 from maat.api.clusters import ClusterOut, ClusterStateOut
@@ -46,7 +47,7 @@ from maat.api.policies import DescribedOut
 from maat.client import calls
 
 MAY_ASK = "simulations:run"
-_NOTHING = "Choose a node to drain, nodes to add, or another policy or placer."
+_NOTHING = "Choose a node to drain, nodes to add, another policy or placer, or a bound on moves."
 _NO_CLUSTER_HINT = "Then it can be asked what if it were another."
 
 
@@ -243,6 +244,9 @@ async def ask(
         return NOTHING
     if not cluster_id or cluster_id == NO_CLUSTER:
         return {**over(without_cluster(_NO_CLUSTER_HINT)), **_beside(typed, {})}
+    wrong = wrong_bounds(question)
+    if wrong:
+        return {**over(None), **_beside(typed, wrong)}
     changes = changes_of(question, typed)
     if not changes:
         return {**over(html.Div(_NOTHING, className="hint")), **_beside(typed, {})}

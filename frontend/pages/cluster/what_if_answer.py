@@ -23,6 +23,7 @@ from maat.api.forecasts import (
     SlowedOut,
     late_quantile,
 )
+from maat.api.move_words import bound_words
 
 _LEAST_SECONDS = 1.0  # by which a job ends earlier or later
 _MOST_SPANS = 4
@@ -37,6 +38,9 @@ def _last_end(side: SideOut) -> str:
 _SIDES: dict[str, Callable[[SideOut], str]] = {
     "Policy": lambda side: side["policy"] or ABSENT,
     "Placer": lambda side: side["placer"] or ABSENT,
+    "Bound on moves": lambda side: bound_words(
+        side["least_stay_seconds"], side["most_moves_per_hour"]
+    ),
     "Jobs": lambda side: count(side["jobs"]),
     "Start after, on average": lambda side: duration(side["mean_start_seconds"]),
     "End after, on average": lambda side: duration(side["mean_end_seconds"]),
