@@ -395,7 +395,7 @@ def test_the_page_of_a_large_matrix_stands_in_the_address(two: Any, open_tab: An
         ("/jobs?sort=nope", "nope", "/jobs"),
         pytest.param("/jobs?colour=red", "red", "/jobs", marks=pytest.mark.long),
         pytest.param("/?range=nope", "nope", "/", marks=pytest.mark.long),
-        ("/rounds?page=nope", "nope", "/rounds"),
+        pytest.param("/rounds?page=nope", "nope", "/rounds", marks=pytest.mark.long),
         pytest.param("/measurements?kind=nope", "nope", "/measurements", marks=pytest.mark.long),
         pytest.param("/submit?like=nope", "nope", "/submit", marks=pytest.mark.long),
         ("/submit?remedy=nope", "nope", "/submit"),
@@ -448,10 +448,10 @@ def test_a_node_that_is_not_there_is_named(two: Any, inside: Any) -> None:
     "path",
     [
         "/?range=24h",
-        "/admin?tab=clusters",
         *(
             pytest.param(path, marks=pytest.mark.long)
             for path in (
+                "/admin?tab=clusters",
                 "/cluster",
                 "/jobs?state=running",
                 "/submit",

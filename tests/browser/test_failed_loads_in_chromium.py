@@ -25,7 +25,13 @@ def failing(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     [
         ("/", "/timeline$", ".card:has(#overview-usage)", ".page-title"),
         ("/sweeps", "/api/v1/sweeps$", "#sweeps-list", "#sweeps-button"),
-        ("/cluster", "/state$", ".card:has(#cluster-nodes)", ".page-title"),
+        pytest.param(
+            "/cluster",
+            "/state$",
+            ".card:has(#cluster-nodes)",
+            ".page-title",
+            marks=pytest.mark.long,
+        ),
         pytest.param(
             "/rounds",
             "/api/.*/rounds$",

@@ -60,7 +60,9 @@ def test_usual_names_of_jobs_are_whole_at_1280_pixels_below_a_sentence_on_who_wa
     assert begin.text_content() == name[:-10]
 
 
-@pytest.mark.parametrize(("width", "restarts"), [(1280, 0), (1920, 1)])
+@pytest.mark.parametrize(
+    ("width", "restarts"), [(1280, 0), pytest.param(1920, 1, marks=pytest.mark.long)]
+)
 def test_every_column_of_the_jobs_has_room_and_a_long_name_keeps_its_end(
     width: int, restarts: int, server: Any, inside: Any
 ) -> None:

@@ -136,7 +136,7 @@ def test_a_part_that_was_folded_again_is_unfolded_by_each_error_in_it(
         expect(wrong).to_be_focused()
 
 
-@pytest.mark.parametrize("kind", ["csv", "import"])
+@pytest.mark.parametrize("kind", ["csv", pytest.param("import", marks=pytest.mark.long)])
 def test_a_file_that_is_missing_leads_to_its_chooser(
     kind: str, laboratory: Any, inside: Any
 ) -> None:

@@ -81,7 +81,7 @@ def test_a_visitor_who_is_not_let_in_is_led_to_sign_in_and_not_told_that_there_i
     ("path", "output", "place"),
     [
         pytest.param("/cluster", "cluster-drawing", "#cluster-nodes", marks=pytest.mark.long),
-        ("/cluster", "cluster-drawing", "#cluster-map"),
+        pytest.param("/cluster", "cluster-drawing", "#cluster-map", marks=pytest.mark.long),
         pytest.param("/rounds", "rounds-grid.rowData", "#rounds-grid", marks=pytest.mark.long),
         ("/jobs", "jobs-grid.getRowsResponse", "#jobs-grid"),
     ],
@@ -211,7 +211,9 @@ def test_a_key_that_comes_before_the_libraries_waits_for_them(server: Any, tab: 
     assert tab.witness.errors == []
 
 
-@pytest.mark.parametrize("path", ["/account", "/no/such/page"])
+@pytest.mark.parametrize(
+    "path", [pytest.param("/account", marks=pytest.mark.long), "/no/such/page"]
+)
 def test_scripts_that_other_pages_need_come_in_idle_time_also_if_a_page_makes_no_call(
     path: str, server: Any, idle_tab: Any
 ) -> None:
@@ -328,7 +330,7 @@ def test_what_a_page_shows_at_first_is_asked_for_once_and_before_the_libraries_c
     assert tab.witness.errors == []
 
 
-@pytest.mark.parametrize("name", ["simulate", "sweeps"])
+@pytest.mark.parametrize("name", ["simulate", pytest.param("sweeps", marks=pytest.mark.long)])
 def test_a_list_that_follows_beats_alone_comes_with_the_first_visit_before_any_beat(
     name: str, server: Any, tab: Any
 ) -> None:
@@ -338,7 +340,9 @@ def test_a_list_that_follows_beats_alone_comes_with_the_first_visit_before_any_b
     page.locator(f"#{name}-list").locator(".state-title, table").first.wait_for()
 
 
-@pytest.mark.parametrize("wish", ["", "&sort=name&state=running&column=model"])
+@pytest.mark.parametrize(
+    "wish", [pytest.param("", marks=pytest.mark.long), "&sort=name&state=running&column=model"]
+)
 def test_the_first_rows_of_the_jobs_are_asked_for_once_and_before_the_grid_is_drawn(
     wish: str, server: Any, tab: Any
 ) -> None:

@@ -26,7 +26,7 @@ def settled(page: Page) -> None:
     "path",
     [
         "/",
-        "/jobs",
+        pytest.param("/jobs", marks=pytest.mark.long),
         pytest.param("/cluster", marks=pytest.mark.long),
         pytest.param("/rounds", marks=pytest.mark.long),
     ],
@@ -150,8 +150,16 @@ def test_an_unknown_address_says_so_and_leads_back(server: Any, tab: Any) -> Non
     ("path", "words", "way", "there"),
     [
         ("/jobs/999999", "No such job", "All jobs", "Jobs"),
-        ("/simulations/sim_nope", "No such simulation", "All simulations", "Simulate"),
-        ("/sweeps/sweep_nope", "No such sweep", "All sweeps", "Sweeps"),
+        pytest.param(
+            "/simulations/sim_nope",
+            "No such simulation",
+            "All simulations",
+            "Simulate",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            "/sweeps/sweep_nope", "No such sweep", "All sweeps", "Sweeps", marks=pytest.mark.long
+        ),
     ],
 )
 def test_what_is_not_there_has_one_state_that_says_so_and_leads_to_the_list(
@@ -194,8 +202,13 @@ def test_the_badge_tells_when_the_service_no_longer_answers(server: Any, tab: An
     [
         pytest.param(b"a" * 20_000_001, "jobs.csv", "more than the 8 MB", marks=pytest.mark.long),
         (b"\x89PNG\xff\x00", "jobs.csv", "no text in UTF-8"),
-        (b"\x89PNG\xff\x00", "jobs.png", "jobs.png: only .csv is read here."),
-        (b"", "jobs.csv", "jobs.csv is empty."),
+        pytest.param(
+            b"\x89PNG\xff\x00",
+            "jobs.png",
+            "jobs.png: only .csv is read here.",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(b"", "jobs.csv", "jobs.csv is empty.", marks=pytest.mark.long),
     ],
     ids=["large", "no text", "a picture", "empty"],
 )
