@@ -20,7 +20,12 @@ SCRIPT = Path(__file__).with_name("ending.py")
 
 @pytest.mark.parametrize(
     ("asked", "code"),
-    [({}, STOPPED), ({"epochs": 1}, 0), ({"raises": True}, 1), ({"code": 3}, 3)],
+    [
+        ({}, STOPPED),
+        pytest.param({"epochs": 1}, 0, marks=pytest.mark.long),
+        ({"raises": True}, 1),
+        pytest.param({"code": 3}, 3, marks=pytest.mark.long),
+    ],
     ids=["stopped", "finished", "another error", "another code"],
 )
 def test_handlers_threads_children_and_buffers_come_to_their_end(

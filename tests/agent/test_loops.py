@@ -74,7 +74,11 @@ def test_in_one_pass_a_loop_may_count_batches(words: str) -> None:
     assert torch.allclose(script.weights(), plain.weights(), rtol=0.0, atol=1e-6)
 
 
-@pytest.mark.parametrize("words", [each for each in SAME if "clip" in each or "`model." in each])
+@pytest.mark.parametrize(
+    "words",
+    [each for each in SAME if "clip" in each]
+    + [pytest.param(each, marks=pytest.mark.long) for each in SAME if "`model." in each],
+)
 def test_a_loop_on_two_replicas_in_several_passes_comes_to_the_weights_of_one(
     words: str, new_run: Callable[..., Run]
 ) -> None:
@@ -142,7 +146,7 @@ print("trained")
 """
 
 
-@pytest.mark.parametrize(("passes", "code"), [(1, 0), (2, 1)])
+@pytest.mark.parametrize(("passes", "code"), [pytest.param(1, 0, marks=pytest.mark.long), (2, 1)])
 def test_a_script_that_ends_after_a_number_of_batches_has_failed(
     tmp_path: Path, passes: int, code: int
 ) -> None:

@@ -41,7 +41,7 @@ def _one_replica(plan: BatchPlan | None = None) -> Job:
     [
         ("sgd", None),
         ("adamw", None),
-        ("sgd", BatchPlan(1, BATCH, BATCH // 4, 3)),
+        pytest.param("sgd", BatchPlan(1, BATCH, BATCH // 4, 3), marks=pytest.mark.long),
         ("adamw", BatchPlan(1, BATCH, BATCH // 4, 3)),
     ],
 )
@@ -55,7 +55,9 @@ def test_one_replica_measures_the_noise_that_there_is(
     assert found["phi"] == pytest.approx(1, abs=0.15)
 
 
-@pytest.mark.parametrize(("kind", "passes"), [("sgd", 1), ("sgd", 4), ("adamw", 4)])
+@pytest.mark.parametrize(
+    ("kind", "passes"), [("sgd", 1), pytest.param("sgd", 4, marks=pytest.mark.long), ("adamw", 4)]
+)
 def test_the_loop_of_a_library_is_measured_before_it_clips(
     as_it_was: None, kind: str, passes: int
 ) -> None:
