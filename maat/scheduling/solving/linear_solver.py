@@ -25,6 +25,7 @@ from maat.scheduling.solving.papers.stated_answer import StatedAnswer
 from maat.scheduling.solving.report import SolveReport, SolveStatus
 
 _SLACK = 1e-6  # of a row's right-hand side: how far an interior point may exceed it
+_MOST_LOST = 1e-4  # of the objective, and of one hundredth if that is more: what a bound may leave
 
 
 @dataclass(frozen=True)
@@ -86,8 +87,8 @@ def solve_stated(
 ) -> LinearSolution:
     """Return the answer to a programme as a paper states it.
 
-    It is usable if its solver reports an optimum and it keeps the rows of `programme`. If it is
-    not, the report says so (`fallback`), and the variables are zero.
+    It is usable if its solver reports an optimum, it keeps the rows of `programme`, and its bound
+    certifies it. If it is not, the report says so (`fallback`), and the variables are zero.
 
     Args:
         state: Solves it through CVXPY.
@@ -104,6 +105,10 @@ def solve_stated(
     x = np.maximum(stated.x, 0.0)
     objective = worth(x)
     bound = max(stated.objective, objective) + stated.lost
+    if not bound - objective <= _MOST_LOST * max(abs(objective), 1e-2):
+        return _unusable(
+            programme, f"cvxpy's answer {objective:g} is not proved: bound {bound:g}", began
+        )
     prices = np.zeros(len(row_names)) if stated.prices is None else stated.prices
     report = SolveReport(
         status=SolveStatus.OPTIMAL,

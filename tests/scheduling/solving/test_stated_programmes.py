@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -117,6 +119,28 @@ def test_gavels_objectives_on_two_jobs_and_one_gpu() -> None:
     assert late.objective == pytest.approx(1.0), "both end as they would on half of the GPU"
 
 
+def test_the_prices_of_gavels_answers_prove_them() -> None:
+    """Seven jobs on two types, of which the third job runs on one only."""
+    draw = np.random.default_rng(5)
+    job = np.array([0, 0, 1, 1, 2, 3, 3, 4, 4, 5, 5, 6, 6])
+    usage = np.zeros((13, 2), dtype=np.int64)
+    usage[np.arange(13), [0, 1, 0, 1, 0, 0, 1, 0, 1, 0, 1, 0, 1]] = 1 + job % 3
+    data = gavel.GavelRound(
+        np.arange(13), job, draw.uniform(0.2, 1.0, 13), usage, np.array([4, 3]), jobs=7
+    )
+    rows, need = np.arange(7), draw.uniform(0.01, 1.0, 7)
+    for answer in (
+        gavel.total_throughput(data, need),
+        gavel.largest_minimum(data, rows, need),
+        gavel.makespan(data, rows, need),
+        gavel.finish_time_fairness(
+            data, rows, elapsed=draw.uniform(0.0, 9.0, 7), num_steps=need, isolated=need
+        ),
+    ):
+        assert answer.optimal
+        assert answer.lost <= 1e-5 * abs(answer.objective)
+
+
 def window(demands: list[int], free: int, rounds: int, least: list[float]) -> Window:
     many = len(demands)
     return Window(
@@ -204,3 +228,17 @@ def test_shares_that_are_not_optimal_or_break_a_row_are_not_used(
     )
     assert found.report.fallback
     assert found.report.message.startswith("cvxpy ended with")
+
+
+@pytest.mark.parametrize(("lost", "usable"), [(np.inf, False), (0.01, False), (1e-5, True)])
+def test_optimal_shares_are_used_only_if_their_prices_prove_them(lost: float, usable: bool) -> None:
+    one, first = np.ones(1), np.zeros(1, dtype=np.int64)
+    stated = replace(answer([1.0], optimal=True), objective=1.0, lost=lost)
+    found = share_stated(
+        LinearProgramme(one, first, first, one, one),
+        lambda: stated,
+        worth=lambda x: float(x[0]),
+        row_names=[],
+    )
+    assert found.report.fallback is not usable
+    assert (found.report.bound == pytest.approx(1.0 + lost)) is usable

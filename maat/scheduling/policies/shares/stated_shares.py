@@ -111,10 +111,11 @@ class StatedShares:
 def _inverse(answer: StatedAnswer) -> StatedAnswer:
     """Return an answer that minimises m as one that maximises 1 / m."""
     least = max(answer.objective, 1e-300)
+    no_answer_below = max(least - answer.lost, 1e-300)
     return replace(
         answer,
         objective=1.0 / least,
-        lost=answer.lost / least**2,
+        lost=1.0 / no_answer_below - 1.0 / least,
         prices=None if answer.prices is None else answer.prices / least**2,
     )
 
