@@ -15,7 +15,7 @@ import cvxpy as cp
 import numpy as np
 
 from benchmarks.solver.instances import QUEUE_WEIGHT
-from maat.scheduling.solving.papers.sia import SiaRound, Statement
+from maat.scheduling.solving.papers.sia import SiaRound, programme
 
 OPTIONS: dict[str, dict[str, object]] = {
     "HIGHS": {"mip_rel_gap": 1e-4, "threads": 1},
@@ -71,7 +71,7 @@ def _problem(
         idle_penalty=QUEUE_WEIGHT,
         minimised=True,
     )
-    return Statement(data, whole=True).problem
+    return programme(data)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The partial-allocation auction (Themis section 5.2, after Cole et al., 2013).
+"""The partial-allocation auction (Themis section 3.3, after Cole et al., 2013).
 
 It finds the proportionally fair choice, and what each winner must pay. The policy decides who bids
 and how a winner pays.

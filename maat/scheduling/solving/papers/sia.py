@@ -12,19 +12,15 @@ paper.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 
 import cvxpy as cp
 import numpy as np
-from scipy.sparse import csr_array
 
 from maat.scheduling.arrays import BoolArray, FloatArray, IntArray
-from maat.scheduling.solving.papers.cvxpy_solver import (
-    MixedLimits,
-    price_of,
-    run_mixed,
-    run_relaxed,
-)
+from maat.scheduling.solving.papers.choice import Choices, Programme, sums_by_job
+from maat.scheduling.solving.papers.cvxpy_solver import MixedLimits
 from maat.scheduling.solving.papers.stated_answer import StatedAnswer
 
 
@@ -50,34 +46,35 @@ class SiaRound:
 
 def solve(data: SiaRound, limits: MixedLimits) -> StatedAnswer:
     """Return which pairs are chosen, (P,), and the price of each limit by the relaxation."""
-    chosen = Statement(data, whole=True)
-    relaxed = Statement(data, whole=False)
-    run_relaxed(relaxed.problem)
-    return replace(
-        run_mixed(chosen.problem, chosen.x, limits),
-        prices=price_of(relaxed.gpus, len(data.capacity)),
+    return _choices(data).best(partial(_objective, data), limits)
+
+
+def programme(data: SiaRound) -> cp.Problem:
+    """Return the programme over binary A and B."""
+    return Programme(_choices(data), partial(_objective, data), whole=True).problem
+
+
+def _choices(data: SiaRound) -> Choices:
+    """Return the rows of section 3.4.
+
+    At most one configuration per job, ||A_i||_1 <= 1 and ||B_i||_1 <= 1; the GPUs of each type, and
+    quotas, reservations, what nodes can hold.
+    """
+    return Choices(data.job, data.usage, data.capacity)
+
+
+def _objective(data: SiaRound, x: cp.Variable) -> cp.Minimize | cp.Maximize:
+    """Return the objective over x: A_ij of adaptive jobs, B_ig of rigid ones.
+
+    1 if job i runs in configuration j.
+    """
+    adaptive, rigid = np.flatnonzero(~data.rigid), np.flatnonzero(data.rigid)
+    total = sum(
+        _summed(data, x, pairs)  # Sia eq. 4, then Sia eq. 5
+        for pairs in (adaptive, rigid)
+        if len(pairs)
     )
-
-
-class Statement:
-    """The programme; `whole`: A and B are binary, else in [0, 1]."""
-
-    def __init__(self, data: SiaRound, *, whole: bool) -> None:
-        pairs = len(data.utility)
-        # A_ij for adaptive jobs, B_ig for rigid ones: 1 if job i runs in configuration j.
-        self.x = cp.Variable(pairs, boolean=True) if whole else cp.Variable(pairs, bounds=[0, 1])
-        adaptive, rigid = np.flatnonzero(~data.rigid), np.flatnonzero(data.rigid)
-        total = sum(
-            _summed(data, self.x, pairs)  # Sia eq. 4, then Sia eq. 5
-            for pairs in (adaptive, rigid)
-            if len(pairs)
-        )
-        objective = cp.Minimize(total) if data.minimised else cp.Maximize(total)
-        # Sia section 3.4: at most one configuration per job, ||A_i||_1 <= 1 and ||B_i||_1 <= 1.
-        one_each = _of_jobs(data.job) @ self.x <= 1
-        # Sia section 3.4: the GPUs of each type; and quotas, reservations, what nodes can hold.
-        self.gpus = data.usage.T.astype(np.float64) @ self.x <= np.maximum(data.capacity, 0)
-        self.problem = cp.Problem(objective, [one_each, self.gpus])
+    return cp.Minimize(total) if data.minimised else cp.Maximize(total)
 
 
 def _summed(data: SiaRound, x: cp.Variable, pairs: IntArray) -> cp.Expression:
@@ -85,19 +82,13 @@ def _summed(data: SiaRound, x: cp.Variable, pairs: IntArray) -> cp.Expression:
 
     Lambda is taken negatively if the sum is maximised.
     """
-    jobs = _of_jobs(data.job[pairs])
+    jobs = sums_by_job(data.job[pairs])
     weight = _of_each(data.weight[pairs], data.job[pairs])
     penalty = data.idle_penalty if data.minimised else -data.idle_penalty
     A = x[pairs]
     gained = jobs @ cp.multiply(data.utility[pairs], A)  # sum_j A_ij (r_i G_ij)^p
     idle = 1 - jobs @ A  # 1 - ||A_i||_1
     return cp.sum(cp.multiply(weight, gained + penalty * idle))
-
-
-def _of_jobs(job: IntArray) -> csr_array:
-    """Return the matrix (jobs, P) that sums pairs by job."""
-    _, row = np.unique(job, return_inverse=True)
-    return csr_array((np.ones(len(job)), (row, np.arange(len(job)))))
 
 
 def _of_each(values: FloatArray, job: IntArray) -> FloatArray:
