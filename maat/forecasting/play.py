@@ -22,7 +22,7 @@ from maat.simulation.executor import SimulatedExecutor, epoch_ends
 from maat.simulation.job_ledger import JobLedger
 from maat.simulation.job_snapshot import JobSnapshot
 from maat.simulation.simulated_job import SimulatedJob, shape_of
-from maat.simulation.slowdowns import UnequalGpus
+from maat.simulation.slowdowns import SharedGpus, Slowdown, UnequalGpus
 
 HORIZON_SECONDS = 14 * 86_400.0
 MOST_ROUNDS = 20_000
@@ -128,6 +128,12 @@ def play(
     return _Player(present, draw, pacing, fitter).play(horizon_seconds, look)
 
 
+def _slowdowns(present: Present) -> tuple[Slowdown, ...]:
+    """Return what slows jobs besides their lives: partners, and GPUs that differ."""
+    shared = () if present.slowdowns is None else (SharedGpus(present.slowdowns),)
+    return (*shared, *((UnequalGpus(present.cluster),) if present.cluster.scores else ()))
+
+
 def _tolerant(present: Present, tolerance: float) -> Policy:
     """Return the policy with this gap of its programme, if it has a smaller one.
 
@@ -160,7 +166,7 @@ class _Player:
             self._clock,
             present.fidelity,
             fitter=fitter,
-            slowdowns=(UnequalGpus(cluster),) if cluster.scores else (),
+            slowdowns=_slowdowns(present),
         )
         self._left = set(present.job_ids)
         self._following = {one.spec.id: one for one in present.waiting if one.after & self._left}

@@ -44,7 +44,9 @@ class Present:
     """A cluster between two rounds. Times are cluster seconds.
 
     `state`: the number of the next round, and what policy and placer remember. `fidelity`: the
-    rules by which jobs live. Jobs that are to hold no GPU are left out.
+    rules by which jobs live. Jobs that are to hold no GPU are left out. `interference`: what the
+    policy knows of slowdowns. `slowdowns`: of jobs on one GPU, as they are played, of every pair
+    (SharedGpus); None where no GPU is shared.
     """
 
     now: float
@@ -60,6 +62,7 @@ class Present:
     quotas: tuple[TenantQuota, ...] = ()
     stability: Stability = NO_BOUNDS
     interference: Mapping[tuple[str, str, int], float] = field(default_factory=dict)
+    slowdowns: Mapping[tuple[str, str, int], float] | None = None
     projection: Projection = project_by_profile
     fidelity: Fidelity = field(default_factory=lambda: FIDELITIES["paper"])
     seed: int = 0

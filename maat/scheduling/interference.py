@@ -94,7 +94,10 @@ class SlowdownsByName(Mapping[tuple[str, str, int], float]):
         return len(list(iter(self)))
 
     def _look_up(self, victim: str, partner: str, gpu_count: int) -> float | None:
-        pair = SharingJob.named(victim), SharingJob.named(partner)
+        try:
+            pair = SharingJob.named(victim), SharingJob.named(partner)
+        except KeyError:  # a name that no source can know
+            return self._otherwise
         for source in self._sources:
             found = source.of_jobs(*pair, gpu_count)
             if found is not None:

@@ -13,6 +13,7 @@ from maat.forecasting.present import Present, WaitingJob
 from maat.models.truth import BoundedTruth
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.loop import RoundLoop
+from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.policies.sia import Sia
 from maat.scheduling.rounds import Decision, PolicyState, RoundInput, StoredState
@@ -22,6 +23,7 @@ from maat.simulation.record import Recorder
 from maat.simulation.scenario import Scenario
 from maat.simulation.world import World
 from maat.simulation.world_models import catalog_models
+from maat.vocabulary import Adaptivity
 from maat.workloads.generators import generate
 
 CLUSTER = "t4=4x4,rtx=2x8,a100=1x8"
@@ -220,6 +222,40 @@ def test_a_draw_ends_early_once_the_speed_of_all_that_are_left_is_known() -> Non
         for job_id in present.job_ids
     ]
     assert sum(errors) / len(errors) < 0.15
+
+
+def two_on_one_gpu(xi: float | None) -> tuple[Present, Draw]:
+    """Two equal jobs that a round puts on the same two GPUs."""
+    _, lives, _ = halfway("fifo")
+    name, life = next(iter(lives.items()))
+    spec = next(one.spec for one in PlayedCluster("fifo").world.submissions if one.spec.id == name)
+    alike = replace(
+        spec,
+        adaptivity=Adaptivity.RIGID,
+        gpu_count=2,
+        batch_size=spec.initial_batch_size,
+        gpu_types=("t4",),
+    )
+    names = ("a", "b")
+    present = Present(
+        now=0.0,
+        next_round_at=10.0,
+        round_seconds=10.0,
+        cluster=replace(Cluster.parse("t4=1x2"), jobs_per_gpu=2),
+        policy=POLICIES.build("sjf-ffs"),
+        placer=PLACERS.build("shared"),
+        waiting=tuple(WaitingJob(replace(alike, id=name)) for name in names),
+        slowdowns=None if xi is None else {(spec.model, spec.model, 2): xi},
+    )
+    return present, Draw(dict.fromkeys(names, replace(life, restart_seconds=0.0)))
+
+
+@pytest.mark.parametrize("xi", [1.1, 2.5])
+def test_jobs_that_share_gpus_in_a_draw_end_later_by_their_slowdown(xi: float) -> None:
+    alone, slowed = (play(*two_on_one_gpu(each)) for each in (None, xi))
+    assert alone.starts == slowed.starts
+    for name, start in alone.starts.items():
+        assert slowed.ends[name] - start == pytest.approx(xi * (alone.ends[name] - start))
 
 
 def test_a_job_that_follows_another_starts_after_its_end() -> None:

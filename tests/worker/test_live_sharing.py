@@ -12,6 +12,10 @@ from sqlmodel import select
 
 from backend.database import Database
 from backend.models import Cluster, ExecutorJob, Node, SharingSample
+from maat.forecasting.draws import CENTRAL, Drawing
+from maat.forecasting.play import play
+from maat.scheduling.belief import MemoisingFitter
+from worker.forecasts.reading import read
 from worker.live import step as live
 from worker.live.memory import MEMORY
 
@@ -80,15 +84,14 @@ def test_the_next_decision_goes_by_what_was_measured(database: Database) -> None
 
 @pytest.mark.parametrize("forgets", [False, True], ids=["remembered", "restored"])
 def test_jobs_on_one_gpu_are_slowed_by_each_other(database: Database, forgets: bool) -> None:
-    """By the same factor in a worker that has been restarted."""
+    """By the same factor in a worker that has been restarted, from its first step on."""
     done = {}
     for xi in ("1", "1.25"):
         cluster_id = sharing_cluster(database, interference=xi, name=xi)
         submit(database, cluster_id, count=2, **RIGID)
-        step_at(database, cluster_id, 200.0, 210.0)
+        step_at(database, cluster_id, 200.0, 210.0, 300.0)
         if forgets:
             MEMORY.forget(database)
-        step_at(database, cluster_id, 300.0)
         before = processed(database, cluster_id)
         step_at(database, cluster_id, 400.0)
         assert shared_gpus(database, cluster_id) == [0, 1]
@@ -118,3 +121,47 @@ def test_models_of_which_nothing_is_declared_share_under_first_fit_and_go_on(
     set_time(database, cluster_id, 400.0)
     assert live.step_cluster(database, cluster_id) is not None
     assert shared_gpus(database, cluster_id) == [0, 1]
+
+
+def forecast_ends(database: Database, cluster_id: str) -> tuple[float, dict[str, float]]:
+    """Return the time now, and when the central draw lets each job end."""
+    with database.session_scope(writes=False) as session:
+        reading = read(session, session.get_one(Cluster, cluster_id))
+    assert reading is not None
+    present = reading.present()
+    drawing = Drawing(present, reading.unknown, MemoisingFitter())
+    return present.now, dict(play(present, drawing.draw(CENTRAL)).ends)
+
+
+@pytest.mark.parametrize("shorter", [2.0, 0.3], ids=["go on sharing", "alone again"])
+def test_a_forecast_of_jobs_that_have_shared_comes_true(database: Database, shorter: float) -> None:
+    """Their pace so far is that of the jobs: what sharing costs is counted where they share."""
+    cluster_id = sharing_cluster(database, interference="1.4")
+    submit(database, cluster_id, **(RIGID | {"work_scale": 2.0}))
+    submit(database, cluster_id, **(RIGID | {"work_scale": shorter}))
+    at = 200.0
+    while at < 1400.0 or (shorter < 1.0 and shared_gpus(database, cluster_id)):
+        step_at(database, cluster_id, at)
+        at += 60.0
+    now, forecast = forecast_ends(database, cluster_id)
+    assert len(forecast) == (1 if shorter < 1.0 else 2)
+    while any(row.finished_seconds is None for row in jobs_of(database, cluster_id)):
+        step_at(database, cluster_id, at)
+        at += 60.0
+    ends = {row.id: row.finished_seconds or 0.0 for row in jobs_of(database, cluster_id)}
+    for job_id, end in forecast.items():
+        assert ends[job_id] > now + 500.0
+        assert end - now == pytest.approx(ends[job_id] - now, rel=0.05)
+
+
+def test_jobs_that_are_to_share_are_forecast_to_end_later_by_their_slowdown(
+    database: Database,
+) -> None:
+    last = []
+    for xi in ("1", "1.4"):
+        cluster_id = sharing_cluster(database, interference=xi, name=xi, policy="sjf-ffs")
+        submit(database, cluster_id, count=2, **RIGID)
+        step_at(database, cluster_id, 10.0)
+        now, ends = forecast_ends(database, cluster_id)
+        last.append(max(ends.values()) - now)
+    assert last[1] == pytest.approx(1.4 * last[0], rel=0.1)

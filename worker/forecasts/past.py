@@ -34,6 +34,7 @@ from maat.scheduling.fitting import Sample
 from maat.scheduling.job import JobId
 from maat.vocabulary import JobState
 from worker.executors.simulated_state import fit_once
+from worker.forecasts.shared_time import SharedTime, shared_time
 from worker.forecasts.specs import Specs
 from worker.live.snapshot import due_after
 from worker.training.beliefs import believed_samples
@@ -50,6 +51,7 @@ _SPAN = (
     JobAllocation.job_id,
     JobAllocation.gpu_type,
     JobAllocation.gpu_count,
+    JobAllocation.gpus,
     JobAllocation.node_count,
     JobAllocation.running_seconds,
     JobAllocation.to_seconds,
@@ -74,11 +76,12 @@ def unknown_of(
     shape: Cluster,
     last_at: float,
     asked: str | None = None,
+    slowdowns: Mapping[tuple[str, str, int], float] | None = None,
 ) -> Unknown:
     """Read the past. `jobs`: the unfinished ones; `specs` learns of the recent ones too.
 
     `shape`: the nodes. `last_at`: when the counters of running jobs were read. `asked`: a model
-    that counts beside theirs.
+    that counts beside theirs. `slowdowns`: of jobs on one GPU; None if none share.
     """
     recent, stand_for = _recent(session, cluster.id, now)
     ended = _ended(session, cluster.id)
@@ -89,10 +92,16 @@ def unknown_of(
         if (spec := specs.spec(row)) is not None
     ]
     models = {row.model for row in (*jobs, *recent)} | ({asked} if asked is not None else set())
-    running = stretches_of(session, jobs, last_at=last_at)
+    shared = None
+    if slowdowns is not None:
+        begins = [row.started_seconds for row in (*jobs, *ended) if row.started_seconds is not None]
+        since = min(begins, default=now)
+        shared = shared_time(session, cluster.id, specs, slowdowns, since=since)
+    running = stretches_of(session, jobs, last_at=last_at, shared=shared)
     lives, curves = _lives(session, cluster, models)
     history = History(lives, (), arrivals, stand_for, running)
-    went = _went(session, ended, history, curves=curves, specs=specs, shape=shape)
+    stretches = stretches_of(session, ended, shared=shared)
+    went = _went(ended, stretches, history, curves=curves, specs=specs, shape=shape)
     return Unknown(
         replace(history, ended=went), seed=0, round_delays=_round_delays(session, cluster)
     )
@@ -149,8 +158,8 @@ def _ended(session: Session, cluster_id: str) -> list[JobRow]:
 
 
 def _went(
-    session: Session,
     rows: Sequence[JobRow],
+    stretches: Mapping[JobId, Sequence[Stretch]],
     history: History,
     *,
     curves: Mapping[JobId, Curve],
@@ -161,7 +170,6 @@ def _went(
 
     `curves`: the gradients of those of which they were read.
     """
-    stretches = stretches_of(session, rows)
     courses = [
         Course(
             unseen_job(spec),
@@ -188,11 +196,16 @@ def _went(
 
 
 def stretches_of(
-    session: Session, jobs: Iterable[JobRow], *, last_at: float = 0.0
+    session: Session,
+    jobs: Iterable[JobRow],
+    *,
+    last_at: float = 0.0,
+    shared: SharedTime | None = None,
 ) -> dict[JobId, list[Stretch]]:
     """Return how these jobs ran, span by span, without starts and profiles.
 
-    The counters of a span that lasts are those of its job, as they were `last_at`.
+    The counters of a span that lasts are those of its job, as they were `last_at`. Of the time in
+    which it shared GPUs (`shared`) counts what it would have taken alone.
     """
     by_id, found = {row.id: row for row in jobs}, dict[JobId, list[Stretch]]()
     ids = list(by_id)
@@ -205,21 +218,24 @@ def stretches_of(
             .order_by(col(JobAllocation.id))
         )
         for span in spans:
-            stretch = _stretch(span, by_id[span.job_id], last_at)
+            stretch = _stretch(span, by_id[span.job_id], last_at, shared)
             if stretch is not None:
                 found.setdefault(span.job_id, []).append(stretch)
     return found
 
 
-def _stretch(span: Any, job: JobRow, last_at: float) -> Stretch | None:
+def _stretch(span: Any, job: JobRow, last_at: float, shared: SharedTime | None) -> Stretch | None:
     lasts = span.to_seconds is None
     gained = job.gained_samples if lasts else span.gained_after
     processed = job.processed_samples if lasts else span.processed_after
     if None in (gained, processed, span.gained_before, span.processed_before):
         return None
-    seconds = (last_at if lasts else span.to_seconds) - span.running_seconds
-    if seconds <= 0:
+    begin, end = span.running_seconds, last_at if lasts else span.to_seconds
+    if end <= begin:
         return None
+    seconds: float = end - begin
+    if shared is not None:
+        seconds = shared.seconds_alone(job.id, span.gpus, begin=begin, end=end)
     return Stretch(
         span.gpu_type,
         span.gpu_count,

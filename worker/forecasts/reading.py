@@ -24,7 +24,7 @@ from worker.forecasts.past import unknown_of
 from worker.forecasts.specs import Specs
 from worker.jobs.pauses import without_paused
 from worker.live.cluster import FixedClock, restoration_of
-from worker.live.interference import known_interference
+from worker.live.interference import known_interference, played_interference
 from worker.live.snapshot import Snapshot, next_round_at, snapshot_of
 from worker.rehearsals.last_round import stored_by_rounds, unapplied_changes
 
@@ -34,6 +34,7 @@ class Reading:
     """The rows of a cluster at one moment: a forecast is made from them without a database.
 
     `since`: of jobs with GPUs, when their present span began. `needs`: what jobs wait for.
+    `interference`: what decisions know; `slowdowns`: what is played (Present).
     """
 
     snapshot: Snapshot
@@ -42,6 +43,7 @@ class Reading:
     since: Mapping[JobId, float]
     needs: Mapping[JobId, frozenset[JobId]]
     interference: Mapping[tuple[str, str, int], float]
+    slowdowns: Mapping[tuple[str, str, int], float] | None
     specs: Specs
     unknown: Unknown
 
@@ -70,6 +72,7 @@ class Reading:
             reservations=snapshot.reservations,
             quotas=snapshot.quotas,
             interference=self.interference,
+            slowdowns=self.slowdowns,
             stability=row.stability,
         )
 
@@ -123,6 +126,7 @@ def read(session: Session, cluster: ClusterRow, *, asked: str | None = None) -> 
     snapshot = snapshot_of(session, cluster) if cluster.executor in EXECUTORS else None
     if snapshot is None:
         return None
+    slowdowns = played_interference(session, cluster, snapshot.interference)
     specs = Specs.of(session, cluster, snapshot.nodes, snapshot.news.jobs)
     return Reading(
         snapshot,
@@ -131,6 +135,7 @@ def read(session: Session, cluster: ClusterRow, *, asked: str | None = None) -> 
         _spans(session, cluster.id),
         _needs(session, cluster.id),
         known_interference(session, cluster, snapshot.interference),
+        slowdowns,
         specs,
         unknown_of(
             session,
@@ -141,6 +146,7 @@ def read(session: Session, cluster: ClusterRow, *, asked: str | None = None) -> 
             shape=engine_cluster(snapshot.nodes, jobs_per_gpu=cluster.jobs_per_gpu),
             last_at=0.0 if snapshot.last_at is None else snapshot.last_at,
             asked=asked,
+            slowdowns=slowdowns,
         ),
     )
 

@@ -15,6 +15,7 @@ from backend.models import JobCommand
 from backend.models import Node as NodeRow
 from backend.reservations.repository import tenant_names
 from maat.scheduling.errors import InputError
+from maat.scheduling.interference import named_for_sharing
 from maat.scheduling.job import JobId, JobSpec
 from worker.jobs.spec import job_spec
 
@@ -23,10 +24,14 @@ _AT_ONCE = 5000  # ids: databases limit the parameters of a statement
 
 @dataclass(frozen=True)
 class Specs:
-    """`work`: of commands, the effective samples that were said, by job."""
+    """`work`: of commands, the effective samples that were said, by job.
+
+    `shares`: whether jobs may share GPUs, and so are named as tables of slowdowns name them.
+    """
 
     runs_commands: bool
     gpu_types: Sequence[str]
+    shares: bool = False
     tenants: dict[str, str] = field(default_factory=dict)
     work: dict[JobId, float | None] = field(default_factory=dict)
 
@@ -34,7 +39,8 @@ class Specs:
     def of(
         cls, session: Session, cluster: ClusterRow, nodes: Sequence[NodeRow], jobs: Iterable[JobRow]
     ) -> Specs:
-        specs = cls(cluster.runs_commands, list(dict.fromkeys(node.gpu_type for node in nodes)))
+        types = list(dict.fromkeys(node.gpu_type for node in nodes))
+        specs = cls(cluster.runs_commands, types, cluster.jobs_per_gpu > 1)
         specs.know(session, list(jobs))
         return specs
 
@@ -53,16 +59,20 @@ class Specs:
     def spec(self, row: JobRow) -> JobSpec | None:
         """Return the spec of a known job; None if it can never run."""
         try:
-            if not self.runs_commands:
-                return job_spec(row, tenant=self.tenants[row.tenant_id])
-            return command_spec(
-                declaration_of(row),
-                id=row.id,
-                submitted_at=row.submitted_seconds,
-                gpu_types=self.gpu_types,
-                work=self.work.get(row.id),
-                owner=row.owner_id,
-                tenant=self.tenants[row.tenant_id],
-            )
+            spec = self._spec(row)
         except (InputError, KeyError):  # of a catalog that has changed since
             return None
+        return named_for_sharing(spec) if self.shares else spec
+
+    def _spec(self, row: JobRow) -> JobSpec:
+        if not self.runs_commands:
+            return job_spec(row, tenant=self.tenants[row.tenant_id])
+        return command_spec(
+            declaration_of(row),
+            id=row.id,
+            submitted_at=row.submitted_seconds,
+            gpu_types=self.gpu_types,
+            work=self.work.get(row.id),
+            owner=row.owner_id,
+            tenant=self.tenants[row.tenant_id],
+        )

@@ -8,7 +8,7 @@ from sqlmodel import Session
 
 from backend.attempts.sharing import measured_slowdowns
 from backend.models import Cluster
-from maat.scheduling.interference import Slowdowns, SlowdownsByName
+from maat.scheduling.interference import DeclaredSlowdowns, Slowdowns, SlowdownsByName
 
 NOTHING_SHARED: Mapping[tuple[str, str, int], float] = {}
 
@@ -21,3 +21,19 @@ def known_interference(
         return NOTHING_SHARED
     measured = measured_slowdowns(session, cluster.id)
     return SlowdownsByName(measured, *(() if declared is None else (declared,)))
+
+
+def played_interference(
+    session: Session, cluster: Cluster, declared: DeclaredSlowdowns | None
+) -> Mapping[tuple[str, str, int], float] | None:
+    """Return by what jobs on one GPU slow each other where rounds are played; None if none can be.
+
+    As decisions know it. A policy may share GPUs without knowing a pair, and what does not fit by
+    the table may have been put together all the same: such pairs run at the table's worst slowdown.
+    """
+    if cluster.jobs_per_gpu == 1:
+        return None
+    measured = measured_slowdowns(session, cluster.id)
+    if declared is None:
+        return SlowdownsByName(measured, otherwise=1.0)
+    return SlowdownsByName(measured, declared.bounded(), otherwise=declared.worst)
