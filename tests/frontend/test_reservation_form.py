@@ -48,6 +48,7 @@ def test_the_pages_offer_what_the_service_takes_and_no_more() -> None:
 
 def test_a_reservation_says_before_whether_jobs_have_to_leave_their_gpus() -> None:
     one = {"gpu_type": "a100", "held": True, "tenant": "vision", "job_id": "job_1"}
+    one |= {"shared_with": []}
     state: Any = {
         "capacity_by_type": {"t4": 24, "a100": 16},
         "free_by_type": {"a100": 3},
@@ -72,6 +73,30 @@ def test_a_reservation_says_before_whether_jobs_have_to_leave_their_gpus() -> No
     assert "hold 13 and may hold 8" in told(holder="nobody")
     assert "takes 5 back" in told(holder="nobody")
     assert "hold 5 and may hold 4" in told(**{"for": "job", "holder": "job_2", "gpus": 12})
+
+
+def test_a_gpu_that_the_holder_shares_with_another_is_held_by_others_too() -> None:
+    mine = {"job_id": "job_1", "tenant": "vision"}
+    others = {"job_id": "job_2", "tenant": "speech"}
+    of_type = {"gpu_type": "a100", "held": True}
+    state: Any = {
+        "capacity_by_type": {"a100": 4},
+        "free_by_type": {"a100": 0},
+        "gpus": [
+            of_type | mine | {"shared_with": [others]},
+            of_type | others | {"shared_with": [mine]},
+            of_type | mine | {"shared_with": [mine | {"job_id": "job_3"}]},
+            of_type | mine | {"shared_with": []},
+        ],
+    }
+
+    def told(**fields: Any) -> str:
+        return preview_of(state, {"type": "a100", "gpus": 3, **fields})
+
+    by_tenant = told(**{"for": "tenant", "holder": "vision"})
+    assert "Jobs of others hold 2 and may hold 1" in by_tenant
+    assert "takes 1 back" in by_tenant
+    assert "Jobs of others hold 3 and may hold 1" in told(**{"for": "job", "holder": "job_1"})
 
 
 def test_a_live_reservation_counts_its_hours_on_the_clock_of_the_cluster() -> None:

@@ -32,7 +32,7 @@ from frontend.forms import FormValues, Told, errors_by_field
 from frontend.loading import loaded
 from frontend.others import OTHER_JOB, is_other
 from frontend.theme import gpu_order
-from maat.api.clusters import ClusterStateOut
+from maat.api.clusters import ClusterStateOut, GpuOut
 from maat.api.reservations import ReservationOut
 from maat.client import calls
 from maat.client.calls import RawBody
@@ -186,16 +186,23 @@ def preview_of(state: ClusterStateOut, values: FormValues) -> str:
         return f"{told}."
     of_tenant = values["for"] == "tenant"
     held = sum(
-        one["held"]
-        and one["gpu_type"] == gpu_type
-        and (one["tenant"] if of_tenant else one["job_id"]) != holder
-        for one in state["gpus"]
+        gpu["gpu_type"] == gpu_type
+        and any(whose != holder for whose in _holders(gpu, of_tenant=of_tenant))
+        for gpu in state["gpus"]
     )
     left = has - int(wanted)
     told = f"{told}. Jobs of others hold {count(held)} and may hold {count(left)} once it has begun"
     if held <= left:
         return f"{told}: none has to leave its GPUs."
     return f"{told}: the round takes {count(held - left)} back, and they move, shrink or wait."
+
+
+def _holders(gpu: GpuOut, *, of_tenant: bool) -> list[str | None]:
+    """Return the tenants or the jobs that hold a GPU: several where jobs share it."""
+    if not gpu["held"]:
+        return []
+    jobs = (gpu, *gpu["shared_with"])
+    return [one["tenant"] if of_tenant else one["job_id"] for one in jobs]
 
 
 async def reserve(
