@@ -24,8 +24,7 @@ def notes_on_parts(cluster: Cluster, parts: Parts) -> Iterator[str]:
     alike.
     """
     return what_is_lacking(
-        parts.policy,
-        parts.placer,
+        parts,
         jobs_per_gpu=cluster.jobs_per_gpu,
         has_scores=cluster.runs_commands,
     )

@@ -2,30 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+from maat.scheduling.parts import Parts
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
-from maat.scheduling.registry import Needs
+from maat.scheduling.registry import Needs, Registry
 
 
-def what_is_lacking(
-    policy: str, placer: str, *, jobs_per_gpu: int, has_scores: bool
-) -> Iterator[str]:
+def what_is_lacking(parts: Parts, *, jobs_per_gpu: int, has_scores: bool) -> Iterator[str]:
     """Yield a sentence with its remedy for each need that is not met.
 
-    `has_scores`: whether the GPUs of a type differ in speed, as far as the placer will know. Raises
-    UnknownNameError.
+    A parameter has a need if it is set, and not to nothing: left out, it has its effect where it
+    can. `has_scores`: whether the GPUs of a type differ in speed, as far as the placer will know.
+    Raises UnknownNameError or ParameterError.
     """
-    named = (("policy", POLICIES.entry(policy)), ("placer", PLACERS.entry(placer)))
-    for kind, entry in named:
-        if entry.needs is Needs.SHARED_GPUS and jobs_per_gpu == 1:
+    for what, needs in _needs(parts):
+        if needs is Needs.SHARED_GPUS and jobs_per_gpu == 1:
             yield (
-                f"The {kind} {entry.name} lets jobs share GPUs; here a GPU holds one job, so none "
+                f"{what} lets jobs share GPUs; here a GPU holds one job, so none "
                 "share: give jobs_per_gpu 2, and what the jobs of a pair lose (interference)."
             )
-        if entry.needs is Needs.GPU_SCORES and not has_scores:
+        if needs is Needs.GPU_SCORES and not has_scores:
             yield (
-                f"The {kind} {entry.name} weighs how slow GPUs are; "
+                f"{what} weighs how slow GPUs are; "
                 "here all of a type are alike (no variability given)."
             )
+
+
+def _needs(parts: Parts) -> Iterator[tuple[str, Needs]]:
+    """Yield what has a need, in words, and the need."""
+    yield from _needs_of("policy", POLICIES, parts.policy, parts.policy_parameters)
+    yield from _needs_of("placer", PLACERS, parts.placer, parts.placer_parameters)
+
+
+def _needs_of(
+    kind: str, registry: Registry[Any], name: str, parameters: Mapping[str, object]
+) -> Iterator[tuple[str, Needs]]:
+    entry = registry.entry(name)
+    if entry.needs is not None:
+        yield f"The {kind} {name}", entry.needs
+    for knob, needs in entry.knob_needs.items():
+        if knob in parameters and getattr(registry.build(name, parameters), knob):
+            yield f"{knob} of {name}", needs

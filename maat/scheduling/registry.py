@@ -37,6 +37,7 @@ class Entry(Generic[T_co]):
         where: The dataclass, as `module:Class`.
         placer: Of a policy, the placer used with it by default.
         needs: What a cluster must have for it to have its effect.
+        knob_needs: What it must have for a parameter, by name, to have its effect.
         objective: Of a policy whose rounds have prices, what its programme maximises: one sentence.
         of_policy: Of a placer, defaults of parameters of the policy beside it, if it has them.
     """
@@ -49,6 +50,7 @@ class Entry(Generic[T_co]):
     needs: Needs | None = None
     objective: str | None = None
     of_policy: Mapping[str, object] = field(default_factory=dict)
+    knob_needs: Mapping[str, Needs] = field(default_factory=dict)
 
     @cached_property
     def cls(self) -> type[T_co]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from maat.scheduling.lacking import what_is_lacking
+from maat.scheduling.parts import Parts
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.registry import Needs
@@ -49,8 +50,12 @@ def notes_on(scenario: Scenario) -> tuple[str, ...]:
         chain(
             _declared(scenario),
             what_is_lacking(
-                scenario.policy,
-                scenario.placer,
+                Parts(
+                    scenario.policy,
+                    scenario.placer,
+                    scenario.policy_parameters,
+                    scenario.placer_parameters,
+                ),
                 jobs_per_gpu=scenario.cluster.jobs_per_gpu,
                 has_scores=_unequal(scenario),
             ),

@@ -84,6 +84,13 @@ def test_what_a_cluster_lacks_is_told_where_it_is_made_changed_and_shown(
         (note,) = made(policy, policy=policy)
         assert note.startswith(f"The policy {policy} lets jobs share GPUs; here a GPU holds one")
         assert "give jobs_per_gpu 2" in note
+    for given, lacking in (({}, 0), ({"space_sharing": False}, 0), ({"space_sharing": True}, 1)):
+        notes = made(f"gavel-{given}", policy="gavel", policy_parameters=given)
+        assert [note.partition(";")[0] for note in notes] == [
+            "space_sharing of gavel lets jobs share GPUs"
+        ] * lacking
+    pairs = {"policy": "gavel", "policy_parameters": {"space_sharing": True}, "jobs_per_gpu": 2}
+    assert made("pairs", **pairs) == []
     (note,) = made("scored", placer="pal")
     assert note.startswith("The placer pal weighs how slow GPUs are")
     assert made("wide", shape="t4=1x4,p100=1x8,k80=1x1") == [

@@ -72,6 +72,7 @@ POLICIES: Registry[Policy] = Registry(
         "lowest-numbered",
         objective="the chosen objective over shares of time, such as the least normalised "
         "throughput of all jobs.",
+        knob_needs={"space_sharing": Needs.SHARED_GPUS},
     ),
     Entry(
         "themis",
