@@ -126,8 +126,13 @@ def summary_seen(summary: Mapping[str, Any], sight: Sight) -> dict[str, Any]:
     return {
         **summary,
         "unfinished_because": seen,
-        "notes": [*never, *(note for note in notes if not _names_a_model(note))],
+        "notes": [*never, *notes_seen(notes, sight)],
     }
+
+
+def notes_seen(notes: Sequence[str], sight: Sight) -> list[str]:
+    """Return notes without those that name models: they may be of other tenants' jobs."""
+    return [note for note in notes if sight.is_whole or not _names_a_model(note)]
 
 
 def _why(sentence: str, sight: Sight) -> str:

@@ -14,6 +14,8 @@ from backend.sweeps.stored import StoredSweep
 
 
 class Sweep(SQLModel, table=True):
+    """A sweep. `notes`: on its points, as they were asked for; none of an earlier version's."""
+
     __tablename__ = "sweeps"
 
     id: str = Field(default_factory=lambda: new_id("swp"), primary_key=True, max_length=40)
@@ -21,6 +23,7 @@ class Sweep(SQLModel, table=True):
     owner_id: str = Field(foreign_key="users.id", index=True, max_length=40)
     tenant_id: str = Field(foreign_key="tenants.id", index=True, max_length=40)
     request: StoredSweep = Field(sa_column=Column(CompressedModel(StoredSweep), nullable=False))
+    notes: list[str] = Field(default_factory=list, sa_type=Json)
     operation_id: str = Field(foreign_key="operations.id", index=True, max_length=40)
     created_at: datetime = Field(default_factory=utc_now, sa_type=UtcDateTime)
 

@@ -9,7 +9,7 @@ from typing import Any
 from backend.answers import answer_of
 from backend.operations.models import Operation, OperationState
 from backend.sight import Sight
-from backend.simulations.seen import request_seen
+from backend.simulations.seen import notes_seen, request_seen
 from backend.simulations.stored import why_unreadable
 from backend.sweeps.models import Sweep, SweepMember, SweepPoint
 from maat.api.measurements import UsedOut
@@ -75,7 +75,10 @@ def show_whole_sweep(whole: Whole, rule: FairnessRule = DEFAULT_RULE) -> SweepDe
 
 
 def _notes(whole: Whole, figures: Mapping[str, Mapping[str, Any] | None]) -> list[str]:
-    """Return what holds of the points that have ended; none for a request that cannot be read."""
+    """Return what holds of the points, as asked for and as far as they have ended.
+
+    None for a request that cannot be read.
+    """
     if why_unreadable(whole.sweep.request) is not None:
         return []
     request = whole.sweep.request
@@ -86,7 +89,9 @@ def _notes(whole: Whole, figures: Mapping[str, Mapping[str, Any] | None]) -> lis
         if (found := figures[point.key]) is not None:
             played[point.key] = RunFigures(parts.policy, parts.placer, found)
     runs = list(played.values())
-    return [*never_run(runs), *notes_on_runs(runs)]
+    hides = request.replays_a_cluster and not whole.sight.is_whole
+    asked = notes_seen(whole.sweep.notes, whole.sight) if hides else whole.sweep.notes
+    return [*never_run(runs), *asked, *notes_on_runs(runs)]
 
 
 def error_of_point(error: Mapping[str, Any], operation: Operation) -> dict[str, Any]:

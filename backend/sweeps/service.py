@@ -59,6 +59,15 @@ class PreparedSweep:
     request: StoredSweep
     uses: list[MeasurementUse]
     members: list[SweepMember]
+    notes: list[str]
+
+
+@dataclass(frozen=True)
+class _Points:
+    """The points of a sweep, and what a reader of their figures should know, each once."""
+
+    members: list[SweepMember]
+    notes: tuple[str, ...]
 
 
 def prepare_sweep(session: Session, principal: Principal, body: SweepBody) -> PreparedSweep:
@@ -74,17 +83,17 @@ def prepare_sweep(session: Session, principal: Principal, body: SweepBody) -> Pr
     placer_parameters = {} if body.placer is None else body.placer_parameters
     check_parts(body.policy, body.policy_parameters, body.placer, placer_parameters)
     if isinstance(body.trace, ClusterTrace):
-        request, members = _of_history(session, principal, body, body.trace, found)
+        request, points = _of_history(session, principal, body, body.trace, found)
     else:
         request = StoredSweep.of(body)
-        members = _members(request, found)
-    return PreparedSweep(request, uses, members)
+        points = _points(request, found)
+    return PreparedSweep(request, uses, points.members, list(points.notes))
 
 
 def store_sweep(
     session: Session, principal: Principal, prepared: PreparedSweep, queue: Queue
 ) -> Sweep:
-    sweep, waiting = _store(session, principal, prepared.request, prepared.members)
+    sweep, waiting = _store(session, principal, prepared)
     keep_uses(session, prepared.uses, sweep.operation_id)
     for key in waiting:
         after_commit(session, partial(queue.send, RUN_SWEEP_POINT, key))
@@ -156,7 +165,7 @@ def _of_history(
     body: SweepBody,
     trace: ClusterTrace,
     found: Measured,
-) -> tuple[StoredSweep, list[SweepMember]]:
+) -> tuple[StoredSweep, _Points]:
     """Return the request and its points on the jobs that a cluster has had until now."""
     cluster_id = cluster_id_of(session, trace.cluster_id, "/trace")
     named = trace.model_copy(update={"cluster_id": cluster_id})
@@ -164,16 +173,16 @@ def _of_history(
     body = with_quotas_of(session, body, cluster_id)
     request = StoredSweep.of(body, history)
     if not hides_others(workload, principal):
-        return request, _members(request, found)
+        return request, _points(request, found)
     own = own_part(workload, principal)
     if own.jobs:
-        _members(StoredSweep.of(body, HistoryTrace.of(named, own)), found)
+        _points(StoredSweep.of(body, HistoryTrace.of(named, own)), found)
     with without_naming():
-        return request, _members(request, found)
+        return request, _points(request, found)
 
 
-def _members(request: StoredSweep, found: Measured) -> list[SweepMember]:
-    """Return every point by its content.
+def _points(request: StoredSweep, found: Measured) -> _Points:
+    """Return every point by its content, and notes on them.
 
     Raises Invalid at the field that the library refuses.
     """
@@ -186,8 +195,9 @@ def _members(request: StoredSweep, found: Measured) -> list[SweepMember]:
         raise invalid_input(error, _pointer(error.field, request)) from None
 
 
-def _checked(sweep: EngineSweep) -> list[SweepMember]:
+def _checked(sweep: EngineSweep) -> _Points:
     members: list[SweepMember] = []
+    notes: dict[str, None] = {}
     jobs = 0
     for position, point in enumerate(sweep.each()):
         jobs += len(point.scenario.workload)
@@ -205,6 +215,7 @@ def _checked(sweep: EngineSweep) -> list[SweepMember]:
             requested.check_shared_gpus(point.scenario)
         if point.seed == sweep.seeds[0]:
             check_scores(point.scenario)
+        notes |= dict.fromkeys(requested.notes_on(point.scenario))
         members.append(
             SweepMember(
                 sweep_id="",
@@ -214,7 +225,7 @@ def _checked(sweep: EngineSweep) -> list[SweepMember]:
                 seed=point.seed,
             )
         )
-    return members
+    return _Points(members, tuple(notes))
 
 
 def _check_size(sweep: EngineSweep, jobs: int) -> None:
@@ -265,9 +276,10 @@ def _pointer(field: str, request: StoredSweep) -> str:
 
 
 def _store(
-    session: Session, principal: Principal, request: StoredSweep, members: list[SweepMember]
+    session: Session, principal: Principal, prepared: PreparedSweep
 ) -> tuple[Sweep, list[str]]:
     """Store the sweep; return it and the keys of the points to run."""
+    request, members = prepared.request, prepared.members
     owner: dict[str, Any] = {"owner_id": principal.user_id, "tenant_id": principal.tenant_id}
     keys = sorted({member.point_key for member in members})
     waiting = _want(session, keys)
@@ -294,7 +306,9 @@ def _store(
             utc_now(),
         )
         operation.message = "Every point was already known."
-    sweep = Sweep(name=request.name, request=request, operation_id="", **owner)
+    sweep = Sweep(
+        name=request.name, request=request, notes=prepared.notes, operation_id="", **owner
+    )
     begin_operation(session, operation, sweep, result_url="/api/v1/sweeps")
     for member in members:
         member.sweep_id = sweep.id

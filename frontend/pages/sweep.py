@@ -40,6 +40,7 @@ from frontend.figures.sweep import (
 )
 from frontend.figures.sweep_words import verdict
 from frontend.formatting import number, percent
+from frontend.pages.simulation.tables import MOST_NOTES
 from frontend.routing import (
     QueryValue,
     cluster_output,
@@ -53,6 +54,7 @@ from frontend.routing import (
 from frontend.runs import left_out_words, named_measurements, replayed_cluster
 from maat.api.sweeps import RowOut, SweepDetail
 from maat.client import ApiError, calls
+from maat.vocabulary import FairnessRule
 
 HEIGHT = 420
 
@@ -198,13 +200,17 @@ async def show(
         "progress": progress(operation, failed="A point failed"),
         "verdict": verdict(sweep, metric),
         "figure": sweep_figure(sweep, metric, scheme=scheme, height=HEIGHT),
-        "caption": " ".join(
-            (caption(sweep), fairness_rule.meaning(rule), left_out_words(sweep["request"]))
-        ),
+        "caption": captions(sweep, rule),
         "table": table(sweep),
         "request": request_facts(sweep),
         "body": {},
     }
+
+
+def captions(sweep: SweepDetail, rule: FairnessRule) -> list[Component]:
+    """What a bar and rho mean, and what a reader of the figures should know beside."""
+    words = (caption(sweep), fairness_rule.meaning(rule), left_out_words(sweep["request"]))
+    return [html.Div(line) for line in (" ".join(words), *sweep["notes"][:MOST_NOTES])]
 
 
 def caption(sweep: SweepDetail) -> str:

@@ -16,6 +16,7 @@ from maat.simulation.failures import RandomFailures
 from maat.simulation.fidelity import FIDELITIES, Fidelity, fidelity
 from maat.simulation.interference import Interference, synthetic
 from maat.simulation.iteration_models import shipped_models
+from maat.simulation.notes import notes_on
 from maat.simulation.scenario import Scenario
 from maat.simulation.tuned_jobs import TunedJobs
 from maat.simulation.usable_types import check_gpu_types
@@ -37,6 +38,7 @@ __all__ = [
     "check_shares",
     "fidelity_drawing",
     "interference_from",
+    "notes_on",
     "penalties_from",
     "requested_conditions",
     "shipped_models",

@@ -128,6 +128,52 @@ def test_the_placer_and_its_parameters_are_part_of_the_points_content(client: Te
     assert keys[1] == keys[3], "a parameter at its default is no other simulation"
 
 
+def test_what_a_simulation_of_its_points_would_note_is_noted_of_a_sweep(
+    client: TestClient,
+) -> None:
+    def noted(**fields: Any) -> list[str]:
+        sweep = client.post(SWEEPS, json=body(**fields)).json()
+        assert client.get(f"{SWEEPS}/{sweep['id']}").json()["notes"] == sweep["notes"]
+        return list(sweep["notes"])
+
+    assert noted() == []
+    assert noted(cluster="t4=6x4,p100=1x8") == [
+        "No job of the trace can run on p100: its 8 GPUs stay idle."
+    ]
+    policies = [{"name": "policy", "values": ["sia", "sjf-bsbf", "gandiva"]}]
+    shares = [note.partition(" lets jobs share")[0] for note in noted(vary=policies)]
+    assert shares == ["The policy sjf-bsbf", "The policy gandiva"]
+    pairs = {"policy": "gavel", "policy_parameters": {"space_sharing": True}}
+    rounds = [{"name": "round_seconds", "values": [60, 360]}]
+    (note,) = noted(vary=rounds, **pairs)
+    assert note.startswith("space_sharing of gavel lets jobs share GPUs; here a GPU holds one job")
+    assert noted(vary=rounds, **pairs | {"jobs_per_gpu": 2, "interference": 1.5}) == [
+        "Up to 2 jobs per GPU, interference: constant 1.5."
+    ]
+
+
+def test_notes_on_a_clusters_history_name_no_model_of_others(
+    client: TestClient, client_as: Any
+) -> None:
+    job = {"name": "a", "model": "cifar10", "gpu_count": 1, "batch_size": 512}
+    assert client.post("/api/v1/jobs", json=job).status_code == 201
+    penalty = {"locality_penalty": {"bert": 2.0}}
+    trace = {
+        "kind": "cluster",
+        "cluster_id": client.get("/api/v1/clusters").json()["items"][0]["id"],
+    }
+    asked = body(trace=trace, cluster="t4=1x4,p100=1x8", **penalty)
+    idle = "No job of the trace can run on p100: its 8 GPUs stay idle."
+
+    seen = client.post(SWEEPS, json=asked).json()["notes"]
+    hidden = client_as(Role.SUBMITTER, tenant="other").post(SWEEPS, json=asked).json()["notes"]
+
+    assert [note for note in seen if "bert" in note]
+    assert [note for note in hidden if "bert" in note] == []
+    assert idle in seen
+    assert idle in hidden
+
+
 def test_points_that_were_ever_played_are_not_sent_again(
     client: TestClient, queue: Any, database: Database
 ) -> None:

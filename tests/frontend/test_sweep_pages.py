@@ -13,13 +13,14 @@ from frontend.components.fairness_rule import RULES
 from frontend.components.operations import progress
 from frontend.figures.sweep import METRICS, sweep_figure
 from frontend.figures.sweep_words import verdict
-from frontend.pages.sweep import caption, request_facts, table
+from frontend.pages.sweep import caption, captions, request_facts, table
 from frontend.pages.sweeps import body_of, parse_values, place, unfinished
 from frontend.pages.sweeps_varied import EXAMPLES
 from frontend.theme import DARK, LIGHT
 from maat.api.sweeps import RowOut
 from maat.client.errors import FieldProblem
 from maat.laboratory.axes import AXES
+from maat.vocabulary import FairnessRule
 
 FORM: dict[str, Any] = {
     "name": "s",
@@ -339,3 +340,18 @@ def test_settings_under_which_jobs_cannot_run_are_named_and_not_called_the_lowes
     assert "2 of 30 jobs cannot run whatever the setting." in verdict(
         sweep(rows=every), "avg_jct_hours"
     )
+
+
+def test_what_is_noted_of_a_sweep_stands_below_its_figure_one_line_each() -> None:
+    idle = "No job of the trace can run on p100: its 8 GPUs stay idle."
+    first, *noted = captions(sweep(notes=[idle, "Other."]), FairnessRule.MEAN_OF_RATIOS)
+    assert caption(sweep()) in first.children
+    assert [line.children for line in noted] == [idle, "Other."]
+
+
+def test_a_value_in_words_has_no_unit_in_the_verdict() -> None:
+    stay = axis("least_stay_seconds", ["none", 600], title="Least stay of a job", unit="s")
+    rows = [row(1.0, least_stay_seconds="none"), row(2.0, least_stay_seconds=600)]
+    said = verdict(sweep(axes=[stay], rows=rows), "avg_jct_hours")
+    assert "with Least stay of a job none: 50 %" in said
+    assert "the highest, Least stay of a job 600 s." in said
