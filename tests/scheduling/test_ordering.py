@@ -270,19 +270,29 @@ def test_a_batch_that_memory_has_no_room_for_is_refused_on_one_type_too() -> Non
     )
 
 
-def test_a_batch_that_fits_runs_also_where_the_type_whose_model_stands_in_cannot_hold_it() -> None:
-    """On a t4 three passes of 32 are more than 80 samples; an rtx holds all of them."""
-    memory = {"t4": MemoryLimits(32, 32), "rtx": MemoryLimits(32, 2048)}
+def fits_an_rtx() -> RoundInput:
+    """A batch of 80: on a t4 three passes of 32 are more, an rtx holds all of it."""
     declared = spec(
         "x",
         adaptivity=Adaptivity.STRONG_SCALING,
         batch_size=80,
         max_batch_size=80,
         gpu_count=1,
-        memory=memory,
+        memory={"t4": MemoryLimits(32, 32), "rtx": MemoryLimits(32, 2048)},
         gpus_per_replica={"t4": 4},
     )
-    wanted = Requests(round_of("t4=1x4,rtx=1x4", job(declared, belief(t4=0.1))))
+    return round_of("t4=1x4,rtx=1x4", job(declared, belief(t4=0.1)))
+
+
+def test_a_batch_that_fits_runs_also_where_the_type_whose_model_stands_in_cannot_hold_it() -> None:
+    wanted = Requests(fits_an_rtx())
     unread = wanted.fastest_types(0)
     assert wanted.goodput[0].tolist() == [0.0, 1e-9]
     assert wanted.fastest_types(0) == unread == [1]
+
+
+@pytest.mark.parametrize(
+    "name", ["fifo", "srtf", "las", "tiresias", "gavel", "themis", "shockwave"]
+)
+def test_every_policy_of_requests_runs_it(name: str) -> None:
+    assert decide(name, fits_an_rtx()).grants["x"].gpu_type == "rtx"

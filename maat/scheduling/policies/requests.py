@@ -90,7 +90,7 @@ class Requests:
             dtype=np.int64,
         )
         nodes = -(-count // np.maximum(cluster.gpus_per_node[kinds], 1))
-        return evaluate_pairs(
+        pairs = evaluate_pairs(
             self.jobs,
             cluster,
             job=rows,
@@ -100,21 +100,23 @@ class Requests:
             column=np.zeros_like(rows),
             projection=self.round_input.projection,
         )
+        # A declared batch that fits runs. If the model says that it does not, it is that of another
+        # type, which cannot hold the batch, and says nothing of this one.
+        known = pairs.known.copy()
+        for pair in np.flatnonzero(known & (pairs.goodput == 0)).tolist():
+            known[pair] = not self._surely_runs(int(rows[pair]), int(kinds[pair]))
+        return replace(pairs, known=known)
 
     @cached_property
     def goodput(self) -> FloatArray:
         """Effective samples per second, shape (J, T).
 
-        UNKNOWN if nothing is known, zero if the job cannot run on the type. Nothing is known either
-        of a declared batch that fits, but not on the type whose model stands in.
+        UNKNOWN if nothing is known, zero if the job cannot run on the type.
         """
         goodput = np.zeros(self.pair_of.shape)
         goodput[self.pairs.job, self.pairs.gpu_type] = np.where(
             self.pairs.known, self.pairs.goodput, UNKNOWN
         )
-        for row, t in np.argwhere((goodput == 0) & (self.pair_of >= 0)).tolist():
-            if self._surely_runs(row, t):
-                goodput[row, t] = UNKNOWN
         return goodput
 
     @property
