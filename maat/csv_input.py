@@ -13,9 +13,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from itertools import chain
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from maat.scheduling.errors import InputError
 
@@ -155,23 +154,15 @@ def read_csv(
     *,
     error: type[InputError],
     name: str | None = None,
-    headerless: Collection[Sequence[str]] = (),
 ) -> CsvInput:
     """Return the CSV in a file (Path) or in a text (str).
 
-    `headerless`: columns of tab-separated layouts without a header, recognised by the number of
-    cells in the first line. Raises `error` for anything that is no CSV with a header.
+    Raises `error` for anything that is no CSV with a header.
     """
     blame = Blame(
         error, name if name is not None else (str(source) if isinstance(source, Path) else None)
     )
     lines = source_lines(source, blame)
-    first = next(lines, "")
-    lines = chain((first,), lines)
-    for columns in headerless:
-        if first.count("\t") == len(columns) - 1 > 0:
-            tabbed = _cells(lines, blame, delimiter="\t", quoting=csv.QUOTE_NONE)
-            return CsvInput(tuple(columns), _rows(tabbed, tuple(columns), blame), blame)
     cells = _cells(lines, blame)
     _, header = next(cells, (1, []))
     columns = _columns(header, blame)
@@ -261,15 +252,9 @@ def _checked(line: str, number: int, blame: Blame) -> str:
     return line
 
 
-def _cells(
-    lines: Iterator[str],
-    blame: Blame,
-    *,
-    delimiter: str = ",",
-    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL,
-) -> Iterator[tuple[int, list[str]]]:
+def _cells(lines: Iterator[str], blame: Blame) -> Iterator[tuple[int, list[str]]]:
     """Yield the lines that are not blank, as (line number, cells)."""
-    reader = csv.reader(lines, strict=True, delimiter=delimiter, quoting=quoting)
+    reader = csv.reader(lines, strict=True)
     while True:
         try:
             cells = next(reader, None)

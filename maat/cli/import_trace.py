@@ -13,12 +13,14 @@ import typer
 from maat.cli.numbers import whole_option
 from maat.cli.output import check_writable, print_json, say
 from maat.cli.service import table_of
-from maat.scheduling.errors import MaatError, ParameterError
+from maat.csv_input import Blame
+from maat.scheduling.errors import MaatError, ParameterError, TraceError
 from maat.workloads.formats.foreign.dates import DayOrder
 from maat.workloads.formats.foreign.guesses import complete_columns
 from maat.workloads.formats.foreign.mapped import FIELDS, TIMES
 from maat.workloads.formats.foreign.numbers import Decimal
 from maat.workloads.formats.foreign.questions import ReadingOptions
+from maat.workloads.formats.foreign.record_table import readable_twice
 from maat.workloads.formats.foreign.units import Unit
 from maat.workloads.formats.sia import write_workload
 from maat.workloads.import_report import DroppedRows, Imported, PreviewedRow, shown_seconds
@@ -100,10 +102,11 @@ def import_trace(
     """Read Slurm's, Philly's, Helios's or any CSV's jobs as a trace, and say what was dropped."""
     if output is not None:
         check_writable(output, inputs=[file])
+    source = readable_twice(file, Blame(TraceError, str(file)))
     given = pairs_of(map_ or [], field="map", example="submit=SubmitTime")
     settings = ImportSettings(
         format_.value,
-        columns=complete_columns(file, given) if format_ is Format.CSV else given,
+        columns=complete_columns(source, given) if format_ is Format.CSV else given,
         rule=rule,
         gpu_types=pairs_of(gpu_type or [], field="gpu_type", example="titan=v100"),
         any_gpu_type=any_gpu_type,
@@ -111,7 +114,7 @@ def import_trace(
         previewed=preview,
         reading=ReadingOptions(zone, dates, decimal, units_of(unit or [])),
     )
-    found = import_workload(file, settings)
+    found = import_workload(source, settings)
     if output is not None:
         _write(output, write_workload(found.workload))
     if as_json:

@@ -48,6 +48,7 @@ def notes_on(scenario: Scenario) -> tuple[str, ...]:
     """Return the notes on a scenario, as sentences."""
     return tuple(
         chain(
+            scenario.workload.notes,
             _declared(scenario),
             what_is_lacking(
                 Parts(

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from maat.csv_input import CsvInput, Row, read_csv
-from maat.scheduling.errors import TraceError
+from maat.csv_input import Row
+from maat.scheduling.errors import InputError, TraceError
 from maat.workloads.formats import FORMATS
 from maat.workloads.formats.cells import TraceFormat
 from maat.workloads.formats.pal import PAL_COLUMNS
 from maat.workloads.recorded import RECORDED
+from maat.workloads.trace_records import LeftOut, TraceRecords, not_utf8_note, open_trace
 from maat.workloads.workloads import TraceJob, Workload
 
 MAX_JOBS = 200_000
@@ -28,8 +29,9 @@ def read_workload(
 ) -> Workload:
     """Return the workload in a trace file (Path) or in the text of one (str).
 
-    Jobs are in order of submission. Reading stops at `max_jobs`. Raises TraceError naming row,
-    field, value and remedy.
+    Jobs are in order of submission. Reading stops at `max_jobs`. A record that is no job is left
+    out, and the workload's notes say which and why. Raises TraceError naming row, field, value and
+    remedy: if the format is not known, if there are too many jobs, or if no record is a job.
     """
     if isinstance(source, str) and source and "\n" not in source:
         raise TraceError(
@@ -41,35 +43,68 @@ def read_workload(
     headerless = [
         trace_format.columns for trace_format in FORMATS.values() if not trace_format.header
     ]
-    table = read_csv(source, error=TraceError, name=name, headerless=headerless)
+    table = open_trace(source, name=name, headerless=headerless)
     format_name = _recognised(table)
-    trace_format = FORMATS[format_name]
-    jobs: dict[str, TraceJob] = {}
-    for row in table.rows:
+    jobs, lost = dict[str, TraceJob](), LeftOut()
+    for record in table.records:
+        lost.records += 1
+        try:
+            job = _job(record, FORMATS[format_name], known_models, jobs)
+        except InputError as wrong:
+            lost.add(wrong, _gpu_hours(record))
+            continue
         if len(jobs) >= max_jobs:
-            raise row.blame(
+            raise table.blame(
                 f"are more than the {max_jobs} jobs that are read",
                 field="rows",
-                row=row.line,
+                row=lost.records + 1,
                 remedy="Split the trace, or raise the limit.",
-            )
-        job = trace_format.parse(row)
-        _check_model(job, row, trace_format, known_models)
-        if job.name in jobs:
-            raise row.blame(
-                "stands twice",
-                field=trace_format.name_column,
-                value=job.name,
-                row=row.line,
-                remedy="Give every job a name of its own.",
             )
         jobs[job.name] = job
     if not jobs:
-        raise table.blame(
-            "holds no jobs", field="rows", remedy="Add at least one row below the header."
+        raise (
+            lost.errors[0]
+            if lost.errors
+            else table.blame(
+                "holds no jobs", field="rows", remedy="Add at least one row below the header."
+            )
         )
     ordered = tuple(sorted(jobs.values(), key=lambda job: job.submit_seconds))
-    return Workload(name if name is not None else _default_name(source), ordered, format_name)
+    notes = tuple(note for note in (lost.sentence, not_utf8_note(table.not_utf8)) if note)
+    named = name if name is not None else _default_name(source)
+    return Workload(named, ordered, format_name, notes)
+
+
+def _job(
+    record: Row | InputError,
+    trace_format: TraceFormat,
+    known_models: Collection[str],
+    jobs: Collection[str],
+) -> TraceJob:
+    """Return the job of a record. Raises InputError; `jobs`: the names before it."""
+    if isinstance(record, InputError):
+        raise record
+    job = trace_format.parse(record)
+    _check_model(job, record, trace_format, known_models)
+    if job.name in jobs:
+        raise record.blame(
+            "stands twice",
+            field=trace_format.name_column,
+            value=job.name,
+            row=record.line,
+            remedy="Give every job a name of its own.",
+        )
+    return job
+
+
+def _gpu_hours(record: Row | InputError) -> float | None:
+    """Return the GPU-hours of a record of a job as recorded, whose work is seconds."""
+    if isinstance(record, InputError) or record.cells.get("application") != RECORDED:
+        return None
+    try:
+        return record.whole_number("num_replicas") * record.number("work_scale") / 3600.0
+    except (InputError, KeyError):
+        return None
 
 
 def _default_name(source: Path | str) -> str:
@@ -80,7 +115,7 @@ def _default_name(source: Path | str) -> str:
     )
 
 
-def _recognised(table: CsvInput) -> str:
+def _recognised(table: TraceRecords) -> str:
     """Return the format all of whose columns the header has.
 
     If there is none, raises the error of the nearest format.

@@ -36,12 +36,14 @@ class TraceJob(JobDeclaration):
 class Workload:
     """Jobs in order of submission.
 
-    `format`: the name of the trace format, or of the generator's family.
+    `format`: the name of the trace format, or of the generator's family. `notes`: sentences on how
+    it was read: which records were left out, and why.
     """
 
     name: str
     jobs: tuple[TraceJob, ...]
     format: str
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.jobs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -102,10 +103,6 @@ def test_sharing_that_makes_no_sense_is_refused_by_its_field(
             ["row 2", "num_replicas: is not between 1", "(got '0')"],
         ),
         (
-            HEADER + "a,0,cifar10,1,128,1\na,1,bert,1,12,1\n",
-            ["row 3", "name: stands twice", "(got 'a')"],
-        ),
-        (
             HEADER + "a,0,cifar10\n",
             ["row 2", "line: has 3 cells where there are 6 columns", "Complete the row."],
         ),
@@ -118,7 +115,6 @@ def test_sharing_that_makes_no_sense_is_refused_by_its_field(
         "nan",
         "unknown-model",
         "zero-gpus",
-        "twice",
         "short-row",
         "no-rows",
         "empty",
@@ -351,3 +347,24 @@ def test_a_gpu_type_that_nobody_knows_is_refused_with_the_one_that_is_meant(
         said = refused(*command.split(), str(trace), "--cluster", "t4=1x4,dgx-ext=2x8")
         assert "cluster: is a GPU type that neither" in said
         assert "(got 'dgx-ext'). Did you mean a100?" in said
+
+
+def test_records_that_are_left_out_are_told_in_table_and_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text(HEADER + "a,0,cifar10,1,128,1\na,1,bert,1,12,1\n", encoding="utf-8")
+    note = (
+        "1 of 2 records of the trace was left out, its GPU-hours unknown: "
+        "line 3 (name stands twice, 'a')."
+    )
+    for arguments in ((), ("--json",)):
+        monkeypatch.setattr(sys, "argv", ["maat", "simulate", str(path), *SMALL, *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr().out
+        assert ended.value.code in (0, None)
+        if arguments:
+            assert note in json.loads(said)["notes"]
+        else:
+            assert note in said

@@ -164,15 +164,30 @@ def test_a_run_keeps_the_quotas_that_it_was_asked_for_with(database: Database, p
 def test_a_trace_that_cannot_be_read_is_a_problem_that_names_row_field_and_remedy(
     database: Database,
 ) -> None:
-    text = "name,time,application,num_replicas,batch_size\na,0,cifar10,1,128\nb,-5,cifar10,1,128\n"
+    text = "name,time,application,num_replicas,batch_size\nb,-5,cifar10,1,128\n"
     simulation_id = request_simulation(database, trace={"kind": "csv", "text": text})
     assert simulations.run_simulation(database, simulation_id) is OperationState.FAILED
     error = operation_of(database, simulation_id).error
     assert error is not None
     (named,) = error["errors"]
-    assert (error["status"], named["field"], named["row"]) == (422, "time", 3)
+    assert (error["status"], named["field"], named["row"]) == (422, "time", 2)
     assert named["remedy"]
     assert {run.state for run in runs_of(database, simulation_id)} == {"failed"}
+
+
+def test_records_that_are_left_out_are_told_with_every_run(database: Database) -> None:
+    text = "name,time,application,num_replicas,batch_size\na,0,cifar10,1,128\nb,-5,cifar10,1,128\n"
+    simulation_id = request_simulation(
+        database, policies=("fifo", "srtf"), trace={"kind": "csv", "text": text}
+    )
+    assert simulations.run_simulation(database, simulation_id) is OperationState.SUCCEEDED
+    for run in runs_of(database, simulation_id):
+        assert run.summary is not None
+        assert run.summary["jobs"] == 1
+        told = [note for note in run.summary["notes"] if "left out" in note]
+        assert len(told) == 1
+        assert told[0].startswith("1 of 2 records of the trace was left out")
+        assert "line 3 (time is not between 0" in told[0]
 
 
 def test_a_run_that_fails_leaves_the_others_their_results(database: Database) -> None:

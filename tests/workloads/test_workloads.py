@@ -219,10 +219,53 @@ def test_jobs_submitted_at_once_keep_the_order_of_the_trace() -> None:
         ('b,1,"bert,1,12', "line"),
     ],
 )
-def test_a_bad_cell_is_refused_by_row_field_value_and_remedy(row: str, field: str) -> None:
-    error = refusal(HEADER + "a,0,bert,1,12\n" + row + "\n")
-    assert (error.row, error.field) == (3, field)
+def test_a_bad_record_costs_no_other_and_is_told_by_line_and_field(row: str, field: str) -> None:
+    text = HEADER + "a,0,bert,1,12\n" + row + "\nz,9,bert,1,12\n"
+    found = read_workload(text, known_models=KNOWN)
+    assert [job.name for job in found.jobs] == ["a", "z"]
+    (note,) = found.notes
+    assert note.startswith("1 of 3 records of the trace was left out, its GPU-hours unknown")
+    assert f"line 3 ({field} " in note
+    assert "\x1b[" not in note
+
+
+def test_a_trace_of_bad_records_alone_is_refused_by_the_first() -> None:
+    error = refusal(HEADER + "b,1,bert,many,12\nc,-1,bert,1,12\n")
+    assert (error.row, error.field, error.value) == (2, "num_replicas", "many")
     assert error.remedy
+
+
+def test_what_is_left_out_is_told_with_its_gpu_hours() -> None:
+    text = (
+        "name,time,application,num_replicas,batch_size,work_scale,adaptivity\n"
+        "a,0,as-recorded,2,,3600,rigid\n"
+        "b,soon,as-recorded,4,,7200,rigid\n"
+        "c,0,as-recorded,x,,60,rigid\n"
+    )
+    (note,) = read_workload(text, known_models={"as-recorded"}).notes
+    assert note.startswith(
+        "2 of 3 records of the trace were left out, with 8 GPU-hours, and those of 1 unknown: "
+        "line 3 (time is no finite number, 'soon'); line 4 (num_replicas "
+    )
+
+
+def test_of_many_records_that_are_left_out_the_first_are_named() -> None:
+    rows = "".join(f"b{k},-1,bert,1,12\n" for k in range(20))
+    (note,) = read_workload(HEADER + "a,0,bert,1,12\n" + rows, known_models=KNOWN).notes
+    assert note.count("line ") == 5
+    assert note.endswith("; and 15 more.")
+
+
+def test_a_byte_that_is_not_utf8_and_a_long_cell_cost_no_other_record(tmp_path: Path) -> None:
+    path = tmp_path / "trace.csv"
+    rows = [b"a,0,bert,1,12", b"caf\xe9,1,bert,1,12", b"x" * 50_000 + b",2,bert,1,12"]
+    path.write_bytes(HEADER.encode() + b"\n".join(rows) + b"\n")
+    found = read_workload(path, known_models=KNOWN)
+    assert [job.name for job in found.jobs] == ["a", "caf\u00e9"]
+    assert [note[:24] for note in found.notes] == [
+        "1 of 3 records of the tr",
+        "Line 3 is not UTF-8, rea",
+    ]
 
 
 def test_an_unknown_model_is_refused_naming_those_that_are_known() -> None:
@@ -255,10 +298,9 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     ("content", "says"),
     [
         (b"\x7fELF\x02\x01\x01\0\0\0", "binary"),
-        (HEADER.encode() + b"a" * 9000 + b"\0", "binary"),
-        (HEADER.encode() + b"caf\xe9,0,bert,1,12\n", "UTF-8"),
-        (HEADER.encode() + b"a" * 20_000_000, "longer than"),
-        (HEADER.encode() + b'"' + b"a\n" * 200_000, "no CSV"),
+        (HEADER.encode() + b"a" * 9000 + b"\0", "has 1 cells"),
+        (HEADER.encode() + b"a" * 20_000_000, "has 1 cells"),
+        (HEADER.encode() + b'"' + b"a\n" * 2_000, "has 1 cells"),
     ],
 )
 def test_a_file_that_is_no_csv_is_refused_saying_why(

@@ -13,6 +13,7 @@ from backend.database import Database
 from backend.models import Operation, Simulation, SimulationRun
 
 UNKNOWN_PAIRS = "job_id,num_gpus,submit_time,duration,model\n0,4,0,2000,resnet50\n"
+ONE_JOB = "name,time,application,num_replicas,batch_size\nbert-1,60,bert,1,24\n"
 REFUSED: list[tuple[str, dict[str, Any], str, int | None]] = [
     (
         "a missing column",
@@ -20,24 +21,29 @@ REFUSED: list[tuple[str, dict[str, Any], str, int | None]] = [
         "/traces/0/text",
         1,
     ),
-    ("a negative time", {"kind": "csv", "text": CSV.replace(",60,", ",-60,")}, "/traces/0/text", 3),
+    (
+        "a negative time",
+        {"kind": "csv", "text": ONE_JOB.replace(",60,", ",-60,")},
+        "/traces/0/text",
+        2,
+    ),
     (
         "an unknown model",
-        {"kind": "csv", "text": CSV.replace("bert,", "alexnet,")},
+        {"kind": "csv", "text": ONE_JOB.replace("bert,", "alexnet,")},
         "/traces/0/text",
-        3,
+        2,
     ),
     (
         "a time that is no number",
-        {"kind": "csv", "text": CSV.replace(",60,", ",nan,")},
+        {"kind": "csv", "text": ONE_JOB.replace(",60,", ",nan,")},
         "/traces/0/text",
-        3,
+        2,
     ),
     (
         "a count that is no number",
-        {"kind": "csv", "text": CSV.replace(",1,24", ",many,24")},
+        {"kind": "csv", "text": ONE_JOB.replace(",1,24", ",many,24")},
         "/traces/0/text",
-        3,
+        2,
     ),
     ("no rows", {"kind": "csv", "text": CSV.splitlines()[0] + "\n"}, "/traces/0/text", None),
     ("a path", {"kind": "csv", "text": "/etc/passwd"}, "/traces/0/text", None),

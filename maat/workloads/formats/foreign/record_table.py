@@ -3,7 +3,8 @@
 A record that cannot be read costs no other record: lines are decoded and cells are bounded one by
 one. Knows records and cells, not their meaning. Memory is bounded by a line of MAX_LINE_BYTES.
 
-Own files (traces, profiles, measurements) are read by `csv_input`, which refuses the file instead.
+Traces of Maat's own format are read by it too; profiles and measurements by `csv_input`, which
+refuses the file instead: a throughput without one of its rows would be another one.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from maat.csv_input import Blame
 from maat.scheduling.errors import InputError
 
 MAX_LINE_BYTES = 16 << 20
+MAX_PIPE_BYTES = 256 << 20
 MAX_CELL_CHARACTERS = 10_000
 _CUT = "\N{HORIZONTAL ELLIPSIS}"  # ends a cell that was cut, so that it is no number
 _MOST_LINES_OF_A_RECORD, _MOST_CHARACTERS_OF_A_RECORD = 200, 1 << 20
@@ -97,6 +99,36 @@ def _ends_with_separators(lines: _Lines, delimiter: str, width: int) -> bool:
     return bool(cells) and all(len(row) == width + 1 and not row[-1].strip() for row in cells)
 
 
+def readable_twice(source: Path | str, blame: Blame) -> Path | str:
+    """Return a file as it is, and the text of a pipe, such as /dev/stdin, which is read once.
+
+    Raises the owner's error for a pipe that cannot be read, or gives more than MAX_PIPE_BYTES.
+    """
+    if isinstance(source, str) or not (source.is_fifo() or source.is_char_device()):
+        return source
+    try:
+        with source.open("rb") as raw:
+            found = raw.read(MAX_PIPE_BYTES + 1)
+    except OSError as problem:
+        raise _unreadable(problem, blame) from problem
+    if len(found) > MAX_PIPE_BYTES:
+        raise blame(
+            f"gives more than {MAX_PIPE_BYTES >> 20} MiB",
+            field="file",
+            remedy="Write it to a file, and give that.",
+        )
+    lines = found.removeprefix(b"\xef\xbb\xbf").splitlines(keepends=True)
+    return "".join(_decoded(line)[0] for line in lines)
+
+
+def _unreadable(problem: OSError, blame: Blame) -> InputError:
+    return blame(
+        f"cannot be read: {problem.strerror or problem}",
+        field="file",
+        remedy="Check the path and that the file may be read.",
+    )
+
+
 def text_lines(source: Path | str, blame: Blame) -> Iterator[Line]:
     """Yield the lines of a file (Path) or a text (str). Raises the owner's error for no text."""
     numbered = enumerate(_raw_lines(source, blame), start=1)
@@ -113,11 +145,7 @@ def _raw_lines(source: Path | str, blame: Blame) -> Iterator[tuple[str, bool, bo
         with source.open("rb") as raw:
             yield from _split_lines(_decoded_lines(raw, _encoding(raw)))
     except OSError as problem:
-        raise blame(
-            f"cannot be read: {problem.strerror}",
-            field="file",
-            remedy="Check the path and that the file may be read.",
-        ) from problem
+        raise _unreadable(problem, blame) from problem
 
 
 def _split_lines(lines: Iterator[tuple[str, bool, bool]]) -> Iterator[tuple[str, bool, bool]]:
