@@ -20,7 +20,7 @@ from backend.fairness.ended_reading import EndedJobs
 from backend.fairness.formula import VERSION
 from backend.fairness.service import fairness
 from backend.migrations import alembic_config
-from backend.models import Cluster, EndedDay, JobFairness, RhoDay, Tenant
+from backend.models import Cluster, EndedDay, Job, JobFairness, RhoDay, Tenant
 from backend.periods import DAY, Period, day_start
 from maat.api.fairness import FairnessOut
 from worker.fairness import days, work
@@ -34,12 +34,13 @@ def lived(database: Database) -> str:
     draw = random.Random(3)
     cluster_id = make_cluster(database)
     ends = sorted(draw.uniform(0.0, LIVED_DAYS * DAY_SECONDS) for _ in range(300))
-    ids = [submit(database, cluster_id, state="succeeded", finished_seconds=at)[0] for at in ends]
+    submit(database, cluster_id, count=len(ends), state="succeeded", finished_seconds=0.0)
+    tenant_id = make_owner(database)[1]
     with database.session_scope() as session:
-        tenant_id = make_owner(database)[1]
-        for job_id, at in zip(ids, ends, strict=True):
+        for job, at in zip(session.exec(select(Job)).all(), ends, strict=True):
+            job.finished_seconds = at
             row = JobFairness(
-                job_id=job_id,
+                job_id=job.id,
                 cluster_id=cluster_id,
                 tenant_id=tenant_id,
                 finished_seconds=at,
