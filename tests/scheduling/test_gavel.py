@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from contracts.generated import round_inputs
+from contracts.generated import round_inputs, sampled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scheduling.examples import round_of
@@ -189,7 +189,7 @@ def test_a_quota_holds_shares_and_rounds() -> None:
 
 
 @pytest.mark.parametrize("objective", Objective)
-@settings(max_examples=25)
+@sampled(40)
 @given(round_input=round_inputs(), slow=st.floats(1.0, 3.0))
 def test_every_objective_keeps_the_rules_of_every_round_with_and_without_sharing(
     objective: Objective, round_input: RoundInput, slow: float

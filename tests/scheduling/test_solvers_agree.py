@@ -47,7 +47,7 @@ def agree(own: SolveReport, stated: SolveReport) -> None:
 def test_both_reach_one_objective_within_the_certified_gap(
     policy: str, parameters: Mapping[str, object]
 ) -> None:
-    rounds = recorded_rounds(policy, 24, parameters)
+    rounds = recorded_rounds(policy, 12, parameters)
     assert max(len(round_input.jobs) for round_input in rounds) > 4, "rounds with something to do"
     for round_input in rounds:
         agree(*both(policy, parameters, round_input))
