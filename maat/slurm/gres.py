@@ -13,6 +13,7 @@ GPU, SHARD = "gpu", "shard"
 _NUMBER_OF_GPU = "7696487"  # what sacct writes where it does not know the plugin: "gpu" as bytes
 _COUNT = re.compile(r"(\d{1,12})([KMGTP]?)", re.IGNORECASE)
 _FACTORS = {"": 1, **{unit: 1024 ** (power + 1) for power, unit in enumerate("KMGTP")}}
+_LIKE_COUNT = re.compile(r"[-+]?\d[\d.,]*[KMGTP]?", re.IGNORECASE)
 _USED = re.compile(r"(\d+)/\d+")
 
 
@@ -21,13 +22,15 @@ class Gres:
     """An amount of one resource.
 
     `type`: empty where Slurm names none. `count`: None where none is written, or none that can be
-    read. `detail`: what stands in parentheses: sockets, or indices.
+    read. `unread`: what is written where a count belongs and is none, such as `-3` or `4.5`.
+    `detail`: what stands in parentheses: sockets, or indices.
     """
 
     name: str
     type: str = ""
     count: int | None = None
     detail: str = ""
+    unread: str = ""
 
 
 def resources(text: str) -> list[Gres]:
@@ -94,11 +97,12 @@ def _gres(item: str) -> Gres | None:
     named, is_tres, value = head.strip().partition("=")
     name, *words = named.removeprefix("gres:").removeprefix("gres/").split(":")
     words = [word for word in words if word != "no_consume"]
-    count = _count(value) if is_tres else None
-    if not is_tres and words and (count := _count(words[-1])) is not None:
-        words.pop()
+    if not is_tres and words and _LIKE_COUNT.fullmatch(words[-1]):
+        value = words.pop()
+    count = _count(value)
+    unread = value.strip() if count is None else ""
     name = GPU if name == _NUMBER_OF_GPU else name.lower()
-    return Gres(name, ":".join(words), count, detail.removesuffix(")")) if name else None
+    return Gres(name, ":".join(words), count, detail.removesuffix(")"), unread) if name else None
 
 
 def _count(text: str) -> int | None:

@@ -38,17 +38,29 @@ def reading() -> Iterator[None]:
     try:
         yield
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
-        raise UnreadableAnswer(repr(error)) from None
+        what = f"has no {error.args[0]}" if isinstance(error, KeyError) else "has another form"
+        raise UnreadableAnswer(what) from None
     except InputError as error:
         raise UnreadableAnswer(str(error)) from None
 
 
 def number(value: object) -> int:
     """Return a number, which versions since 23.02 wrap; 0 if it is not set, or infinite."""
-    if isinstance(value, Mapping):
-        is_finite = value.get("set", True) and not value.get("infinite", False)
-        value = value.get("number") if is_finite else 0
+    value = _unwrapped(value)
     return int(value) if isinstance(value, int | float) else 0
+
+
+def number_text(value: object) -> str:
+    """Return a number as a table shows it; what is none as it is written, empty if not set."""
+    value = _unwrapped(value)
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else text_of(value)
+
+
+def _unwrapped(value: object) -> object:
+    if not isinstance(value, Mapping):
+        return value
+    is_finite = value.get("set", True) and not value.get("infinite", False)
+    return value.get("number") if is_finite else 0
 
 
 def text_of(value: object) -> str:

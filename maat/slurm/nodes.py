@@ -6,12 +6,12 @@ partition, and `scontrol show node --json` has the list. It names no GPU type of
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from maat.slurm.hosts import host_names
-from maat.slurm.json_values import reading, text_of
+from maat.slurm.json_values import UnreadableAnswer, reading, text_of
 from maat.slurm.states import NodeState, node_state
 
 _SLURMS = frozenset({"gres", "state", "partitions"})
@@ -39,22 +39,39 @@ def has_nodes(data: Mapping[str, Any]) -> bool:
     return "sinfo" in data or (isinstance(nodes, list) and any(map(_is_slurms, nodes)))
 
 
-def nodes_in(data: Mapping[str, Any]) -> list[NodeRecord]:
+def nodes_in(
+    data: Mapping[str, Any], *, leave_out: Callable[[int, str], None] | None = None
+) -> list[NodeRecord]:
     """Return the nodes of an answer in its order, each once with all its partitions.
 
-    Raises UnreadableAnswer.
+    `leave_out`: called for each record that cannot be read, with its place and what is wrong with
+    it; without it, one such record makes the answer unreadable. Raises UnreadableAnswer, also if
+    no record can be read.
     """
-    with reading():
-        nodes: dict[str, NodeRecord] = {}
-        entries = data["sinfo"] if "sinfo" in data else data["nodes"]
-        read = _of_group if "sinfo" in data else _of_node
-        for row, entry in enumerate(entries, start=1):
-            for node in read(entry, row):
-                known = nodes.setdefault(node.name, node)
-                if known is not node:
-                    partitions = known.partitions | node.partitions
-                    nodes[node.name] = replace(known, partitions=partitions)
-        return list(nodes.values())
+    key, read = ("sinfo", _of_group) if "sinfo" in data else ("nodes", _of_node)
+    entries = data[key]
+    if not isinstance(entries, list):
+        raise UnreadableAnswer(f"it has no list of {key}")
+    nodes: dict[str, NodeRecord] = {}
+    first_wrong: UnreadableAnswer | None = None
+    for row, entry in enumerate(entries, start=1):
+        try:
+            with reading():
+                listed = list(read(entry, row))
+        except UnreadableAnswer as wrong:
+            first_wrong = first_wrong or wrong
+            if leave_out is None:
+                raise
+            leave_out(row, str(wrong))
+            continue
+        for node in listed:
+            known = nodes.setdefault(node.name, node)
+            if known is not node:
+                partitions = known.partitions | node.partitions
+                nodes[node.name] = replace(known, partitions=partitions)
+    if first_wrong is not None and not nodes:
+        raise first_wrong
+    return list(nodes.values())
 
 
 def _is_slurms(entry: object) -> bool:

@@ -143,6 +143,15 @@ def _recognised(text: str, names: _Names) -> tuple[str, Iterable[FoundNode | Lef
     return _of_yaml(text, names)
 
 
+def _of_answer(data: Mapping[str, Any], names: _Names) -> list[FoundNode | LeftOut]:
+    """Return what becomes of the nodes of an answer in JSON. Raises UnreadableAnswer."""
+    left_out: list[FoundNode | LeftOut] = []
+    records = nodes_in(
+        data, leave_out=lambda row, why: left_out.append(LeftOut(row, f"record {row}", why))
+    )
+    return [*_of_records(records, names), *left_out]
+
+
 def _of_records(records: Iterable[NodeRecord], names: _Names) -> Iterator[FoundNode | LeftOut]:
     """Yield what becomes of Slurm's nodes."""
     for node in records:
@@ -201,7 +210,7 @@ def _of_json(text: str, names: _Names) -> tuple[str, Iterable[FoundNode | LeftOu
     try:
         data = answer_in(text)
         if has_nodes(data):
-            return "Slurm's JSON", _of_records(nodes_in(data), names)
+            return "Slurm's JSON", _of_answer(data, names)
     except UnreadableAnswer as wrong:
         raise _unreadable(wrong, text) from None
     if not isinstance(data.get("nodes"), list):
@@ -223,7 +232,7 @@ def _of_yaml(text: str, names: _Names) -> tuple[str, Iterable[FoundNode | LeftOu
         ) from None
     if isinstance(given, dict) and has_nodes(given):
         try:
-            return "Slurm's YAML", _of_records(nodes_in(given), names)
+            return "Slurm's YAML", _of_answer(given, names)
         except UnreadableAnswer as wrong:
             raise _unreadable(wrong, text) from None
     return "yaml", list(_of_own(given, text, names))

@@ -137,15 +137,18 @@ def test_what_is_dropped_is_told_with_its_gpu_hours() -> None:
         slurm("3", state="RUNNING"),
     ]
     broken = slurm("4").replace("3600", "long")
-    found = import_workload("\n".join([SACCT, *rows, broken]) + "\n", ImportSettings("sacct"))
+    without = slurm("5").replace("gres/gpu=2", "gres/gpu=-2")
+    text = "\n".join([SACCT, *rows, broken, without]) + "\n"
+    found = import_workload(text, ImportSettings("sacct"))
     hours = {each.cause: (each.gpu_hours, each.without_hours) for each in found.dropped}
     assert hours == {
         "its GPU type titan is not known": (4.0, 0),
         "it had not ended": (2.0, 0),
-        "ElapsedRaw is no duration": (0.0, 1),
+        "ElapsedRaw is no duration": (2.0, 0),  # from start to end
+        "its number of GPUs cannot be read": (0.0, 1),
     }
     assert found.gpu_hours == 2.0
-    assert "6 of 8 GPU-hours (75.0%); 1 of them does not say" in found.losses
+    assert "8 of 10.0 GPU-hours (80.0%); 1 of them does not say" in found.losses
 
 
 REQUEUED = [

@@ -229,3 +229,13 @@ def test_no_text_raises_anything_but_an_input_error(text: str) -> None:
     except InputError:
         return
     assert found.nodes
+
+
+@pytest.mark.parametrize("broken", [None, "text", {"gres": "gpu:a100:8", "state": "idle"}, []])
+def test_a_node_of_json_that_cannot_be_read_is_left_out_alone(broken: object) -> None:
+    node = {"name": "n1", "gres": "gpu:a100:8", "state": ["IDLE"]}
+    found = read_cluster(json.dumps({"nodes": [node, broken, {**node, "name": "n3"}]}))
+    assert [each.name for each in found.nodes] == ["n1", "n3"]
+    (left_out,) = found.left_out
+    assert (left_out.row, left_out.name) == (2, "record 2")
+    assert left_out.why in ("has no name", "has another form")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
 from maat.scheduling.errors import TraceError
@@ -86,3 +89,58 @@ def test_what_each_node_had_is_no_total_without_the_number_of_nodes() -> None:
     text = f"JobIDRaw|ReqGRES|Submit|Start|End|State\n1|gpu:2|{TIMES}\n"
     with pytest.raises(TraceError, match="Ask sacct for AllocTRES, or for NNodes"):
         import_workload(text, ImportSettings("sacct"))
+
+
+@pytest.mark.parametrize("count", ["-3", "4.5", "1.5K", "99999999999999999999", "8x", "four"])
+def test_a_number_of_gpus_that_cannot_be_read_drops_its_record(count: str) -> None:
+    for cells in (f"cpu=4,gres/gpu={count}|||1|", f"gres/gpu:a100={count}|||1|"):
+        assert gpus(cells) == "its number of GPUs cannot be read"
+    if count not in ("8x", "four"):  # which may be types
+        assert gpus(f"||gpu:a100:{count}|1|") == "its number of GPUs cannot be read"
+
+
+RECORD: dict[str, Any] = {
+    "job_id": 1,
+    "account": "a",
+    "user": "u",
+    "state": {"current": ["COMPLETED"]},
+    "time": {"submission": 1772438400, "start": 1772438460, "end": 1772442060, "elapsed": 3600},
+    "tres": {"allocated": [{"type": "gres", "name": "gpu", "count": 4}]},
+}
+
+
+@pytest.mark.parametrize(
+    ("broken", "cause", "gpu_hours"),
+    [
+        (None, "nothing says whether it ended", None),
+        ("text", "nothing says whether it ended", None),
+        ({**RECORD, "time": None}, "nothing says when it started", None),
+        ({**RECORD, "state": None}, "nothing says whether it ended", 4.0),
+        ({**RECORD, "job_id": None}, "it has no job id", 4.0),
+        (
+            {**RECORD, "time": {**RECORD["time"], "elapsed": "x"}},
+            "ElapsedRaw is no duration",
+            4.0,
+        ),
+        (
+            {**RECORD, "tres": {"allocated": [{"type": "gres", "name": "gpu", "count": -4}]}},
+            "its number of GPUs cannot be read",
+            None,
+        ),
+        ({**RECORD, "tres": {"allocated": [None]}}, "it had no GPUs", 0.0),
+    ],
+)
+def test_a_record_of_json_that_cannot_be_read_is_dropped_alone(
+    broken: object, cause: str, gpu_hours: float | None
+) -> None:
+    text = json.dumps({"jobs": [RECORD, broken, {**RECORD, "job_id": 3}]})
+    found = import_workload(text, ImportSettings("sacct"))
+    assert [job.name for job in found.workload.jobs] == ["1", "3"]
+    (dropped,) = found.dropped
+    assert dropped.cause == cause
+    assert (dropped.gpu_hours, dropped.without_hours) == (gpu_hours or 0.0, int(gpu_hours is None))
+
+
+def test_an_answer_without_jobs_is_refused_in_words() -> None:
+    with pytest.raises(TraceError, match="has no list of jobs"):
+        import_workload('{"jobs": null}', ImportSettings("sacct"))

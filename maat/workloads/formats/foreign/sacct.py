@@ -15,7 +15,7 @@ from pathlib import Path
 
 from maat.scheduling.errors import TraceError
 from maat.slurm.accounting import accounting_table
-from maat.slurm.gres import gpus_by_type, resources
+from maat.slurm.gres import GPU, gpus_by_type, resources
 from maat.slurm.json_values import UnreadableAnswer, answer_in
 from maat.workloads.formats.foreign.numbers import Decimal, plain_number
 from maat.workloads.formats.foreign.questions import ReadingOptions
@@ -132,7 +132,12 @@ def _times(scan: TableScan, options: ReadingOptions, names: Sequence[str]) -> Ti
 
 
 def _job(times: Times, cells: Cells, row: int) -> ForeignJob:
-    job_id = next(cells[name] for name in _IDS if name in cells)
+    id_column = next(name for name in _IDS if name in cells)
+    job_id = cells[id_column]
+    if not job_id:
+        raise Unusable(
+            "it has no job id", column=id_column, value="", remedy="Ask sacct for it again."
+        )
     if "." in job_id or "." in cells.get("JobID", ""):
         raise Unusable(
             "it is a step of a job, which is counted itself",
@@ -142,6 +147,13 @@ def _job(times: Times, cells: Cells, row: int) -> ForeignJob:
             gpu_seconds=0.0,
         )
     state = cells["State"].split(" ")[0].rstrip("+").upper()
+    if not state:
+        raise Unusable(
+            "nothing says whether it ended",
+            column="State",
+            value="",
+            remedy="Ask sacct for its state again.",
+        )
     if state not in _ENDED:
         raise Unusable(
             "it had not ended",
@@ -173,16 +185,30 @@ def _run(times: Times, cells: Cells, *, goes_on: bool) -> Run:
     return Run(begins, ends, goes_on, owner)
 
 
+def _no_start() -> Unusable:
+    remedy = "Ask sacct for it again."
+    return Unusable("nothing says when it started", column="Start", value="", remedy=remedy)
+
+
 def _gpu_seconds(times: Times, cells: Cells) -> float:
+    if cells.get("Start") == "":
+        raise _no_start()
     try:
         count = _gpus(cells)[1]
     except _SeveralTypes as several:
         count = several.gpu_count
-    return _ran_seconds(times, cells) * count
+    try:
+        return _ran_seconds(times, cells) * count
+    except Unusable as wrong:
+        if wrong.gpu_seconds is not None or not {"Start", "End"} <= set(cells):
+            raise
+        return times.elapsed(cells, "Start", "End") * count
 
 
 def _ran_seconds(times: Times, cells: Cells) -> float:
     start = cells.get("Start")
+    if start == "":
+        raise _no_start()
     if start is not None and is_absent(start):
         return ran(0.0, "Start", start)
     for column in _ELAPSED:
@@ -203,6 +229,13 @@ def _gpus(cells: Cells) -> tuple[str | None, int]:
     """Return GPU type and count, by the first column that names GPUs."""
     columns = [name for name in _GPUS if not is_absent(cells.get(name, ""))]
     for column in columns:
+        if _unread_count(cells[column]):
+            raise Unusable(
+                "its number of GPUs cannot be read",
+                column=column,
+                value=cells[column],
+                remedy="Correct the record, or ask sacct for it again.",
+            )
         counts = _counts(cells[column])
         if counts:
             gpu_type, count = _of_one_type(counts, "TRES" in column, cells, column)
@@ -220,6 +253,12 @@ def _only_type(cells: Cells, columns: Sequence[str]) -> str | None:
 @lru_cache(maxsize=4096)  # most jobs ask for the same as others
 def _counts(text: str) -> Mapping[str, int]:
     return gpus_by_type(resources(text), without_count=1)
+
+
+@lru_cache(maxsize=4096)
+def _unread_count(text: str) -> bool:
+    """Return whether something stands where a number of GPUs belongs and is none."""
+    return any(each.name == GPU and each.unread for each in resources(text))
 
 
 def _of_one_type(
