@@ -127,11 +127,15 @@ class TenantFairness:
 
 @dataclass(frozen=True)
 class Fairness:
-    """`to_come`: finished jobs whose rho is not worked out yet; `notes` say which have none."""
+    """`to_come`: finished jobs whose rho is not worked out yet.
+
+    `without`: how many of those that succeeded have none, and why; `notes` say it of all jobs.
+    """
 
     all: TenantFairness
     tenants: Sequence[TenantFairness] = ()
     to_come: int = 0
+    without: Sequence[tuple[int, str]] = ()
     formula: str = ""
     notes: Sequence[str] = ()
 

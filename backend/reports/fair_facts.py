@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from backend.reports.facts import OTHERS, Fairness, TenantFairness
 from maat.api.fairness import FairnessOut, RhoFiguresOut, SharesOut, TenantRhoOut
-from maat.vocabulary import FairnessState
+from maat.vocabulary import FairnessState, WithoutRho
 
 ALL = "all tenants"
 TO_COME = (FairnessState.WAITING, FairnessState.WORKING)
@@ -25,6 +25,11 @@ def fairness_of(found: FairnessOut, shares: SharesOut) -> Fairness:
         _fairness(ALL, found["all"]),
         each,
         to_come=sum(found["progress"]["by_state"][state] for state in TO_COME),
+        without=[
+            (one["jobs"], one["sentence"])
+            for one in found["without_rho"]
+            if one["reason"] != WithoutRho.NOT_SUCCEEDED
+        ],
         formula=_formula(found, shares),
         notes=list(_notes(found)),
     )

@@ -54,7 +54,7 @@ def _rho_tiles(found: FairnessOut, worst: Sequence[JobFairnessOut] | None) -> li
         tile(
             "Worse off than alone",
             percent(figures["unfair_share"]),
-            f"of {plural(figures['jobs'], 'job')}: rho above 1",
+            f"of {plural(figures['jobs'], 'job')} with a rho: above 1",
         ),
         tile(
             "Worst rho",
@@ -73,7 +73,7 @@ def verdict(found: FairnessOut) -> str:
         return "No job that has ended in this period has a rho yet."
     worse = percent(figures["unfair_share"])
     return (
-        f"{worse} of {plural(jobs, 'job')} took longer than alone on their share; "
+        f"{worse} of {plural(jobs, 'job')} with a rho took longer than alone on their share; "
         f"the median took {number(figures['median'])} times as long."
     )
 

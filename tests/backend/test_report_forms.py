@@ -404,6 +404,35 @@ def test_a_tenants_sentences_tell_of_the_tenant() -> None:
     assert "other tenants" not in "".join(answers[key] for key in ("fair", "waited", "cost"))
 
 
+@pytest.mark.parametrize(
+    ("without", "finished", "words_"),
+    [
+        ([(1, "Latency is its value.")], 50, "Of 50 finished jobs, "),
+        (
+            [(1, "Latency is its value.")],
+            51,
+            "Of 50 finished jobs with a known rho (1 of 51 has none: latency is its value), ",
+        ),
+        (
+            [(1, "Latency is its value.")],
+            54,
+            "Of 50 finished jobs with a known rho "
+            "(4 of 54 have none: 1 as latency is its value, 3 as it is not worked out yet), ",
+        ),
+        ([], 60, "Of 50 finished jobs with a known rho (10 of 60 have none), "),
+    ],
+)
+def test_the_number_of_judged_jobs_says_why_it_is_not_that_of_the_finished(
+    without: list[tuple[int, str]], finished: int, words_: str
+) -> None:
+    to_come = finished - 50 - sum(count for count, _ in without) if finished == 54 else 0
+    found = replace(fairness(("vision",), jobs=50), without=without, to_come=to_come)
+    present = PeriodFacts(use(("vision",)), waits(("vision",)), found, finished)
+    report = build_report(facts(present=present))
+    (answer,) = [one["answer"] for one in report["figures"] if one["key"] == "fair"]
+    assert plain(answer).startswith(words_)
+
+
 def test_nothing_is_said_to_be_compared_with_a_past_of_which_nothing_is_known() -> None:
     half = MONDAY + WEEK / 2
     young = replace(facts(now=half), past=PeriodFacts(None, None, None))

@@ -76,7 +76,7 @@ def _answer(facts: Facts) -> str:
         return "Nothing can be said: of no job that ended in this period is the fairness known."
     every = found.of(tenant)
     late = every.late or 0.0
-    parts = [_worse_off(every.jobs, late)]
+    parts = [_worse_off(every.jobs, late, _without(found, every.jobs, facts.present.finished))]
     if every.worst is not None and every.worst > FAIR and every.jobs > 1:
         parts.append(
             f"The worst took {words.number(every.worst)} times as long as alone; nine of ten at "
@@ -90,13 +90,38 @@ def _answer(facts: Facts) -> str:
     return " ".join(parts)
 
 
-def _worse_off(jobs: int, late: float) -> str:
+def _worse_off(jobs: int, late: float, without: str) -> str:
     than = "than alone on an equal share of the cluster (rho above 1)."
+    known = f" with a known rho {without}" if without else ""
     if jobs == 1:
-        return f"The one finished job was {'' if late else 'not '}worse off {than}"
+        return f"The one finished job{known} was {'' if late else 'not '}worse off {than}"
     if late == 0:
-        return f"Of {words.counted(jobs, 'finished job')} none was worse off {than}"
-    return f"Of {words.counted(jobs, 'finished job')}, {words.percent(late)} were worse off {than}"
+        return f"Of {words.counted(jobs, 'finished job')}{known} none was worse off {than}"
+    share = words.percent(late)
+    return f"Of {words.counted(jobs, 'finished job')}{known}, {share} were worse off {than}"
+
+
+def _without(found: Fairness, known: int, finished: int | None) -> str:
+    """`(1 of 350 has none: ...)`: why fewer jobs are judged than finished, beside their number.
+
+    The reasons are given if they explain the whole difference.
+    """
+    if finished is None or finished <= known:
+        return ""
+    whys = [(count, _clause(sentence)) for count, sentence in found.without]
+    if found.to_come:
+        whys.append((found.to_come, "it is not worked out yet"))
+    lack = finished - known
+    have = f"{words.number(lack)} of {words.number(finished)} {'has' if lack == 1 else 'have'} none"
+    if sum(count for count, _ in whys) != lack:
+        return f"({have})"
+    if len(whys) == 1:
+        return f"({have}: {whys[0][1]})"
+    return f"({have}: {', '.join(f'{words.number(count)} as {why}' for count, why in whys)})"
+
+
+def _clause(sentence: str) -> str:
+    return f"{sentence[:1].lower()}{sentence[1:].rstrip('.')}"
 
 
 def _between_tenants(found: Fairness) -> Iterator[str]:
