@@ -8,14 +8,19 @@ have run alone: on fewer GPUs than its equal share, or on GPUs that took it furt
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from backend.fairness.models import JobFairness
-from maat.vocabulary import WorseOff
+from backend.jobs.kept_reasons import evidence_of
+from backend.jobs.models import Job
+from maat.scheduling.choice import choice_of
+from maat.scheduling.explain import ReasonCode
+from maat.vocabulary import Adaptivity, WorseOff
 
 FEWER = 0.9
 """Of the equal share: who held less than this part of it held too few GPUs."""
+_OF_GPUS = frozenset({WorseOff.FEW_GPUS, WorseOff.SLOW_GPUS})
 
 
 def cause_of(why: Mapping[str, Any], row: JobFairness) -> WorseOff | None:
@@ -34,8 +39,13 @@ def cause_of(why: Mapping[str, Any], row: JobFairness) -> WorseOff | None:
     return cause
 
 
-def cause_sentence(cause: WorseOff, why: Mapping[str, Any], row: JobFairness) -> str:
-    """Say the cause with its numbers."""
+def cause_sentence(cause: WorseOff, why: Mapping[str, Any], row: JobFairness, job: Job) -> str:
+    """Say the cause with its numbers, and what kept the job on the GPUs that it held."""
+    said = _cause(cause, why, row)
+    return " ".join([said, *_bounds(cause, row, job)]) if cause in _OF_GPUS else said
+
+
+def _cause(cause: WorseOff, why: Mapping[str, Any], row: JobFairness) -> str:
     if cause is WorseOff.WAITED:
         return "Mostly because it waited."
     if cause is WorseOff.STARTED:
@@ -50,6 +60,62 @@ def cause_sentence(cause: WorseOff, why: Mapping[str, Any], row: JobFairness) ->
             f"Mostly because its GPUs ({types}) took it further more slowly than its share would."
         )
     return "Mostly because it ran more slowly than alone."
+
+
+def _bounds(cause: WorseOff, row: JobFairness, job: Job) -> Iterator[str]:
+    """Say what its owner, its tenant's quota or a least stay bound it to; not what is no bound."""
+    if cause is WorseOff.FEW_GPUS:
+        yield from _most_gpus(row, job)
+    if not job.preemptible:
+        yield "Its owner forbids preemption: it keeps the GPUs with which it begins."
+    elif job.restarts == 0 and _stays_at_its_end(job):
+        yield "A bound on moves kept it on its first GPUs to its end."
+    yield from _types(row, job)
+    if cause is WorseOff.FEW_GPUS:
+        yield from _quota(job)
+
+
+def _most_gpus(row: JobFairness, job: Job) -> Iterator[str]:
+    share = share_gpus(row)
+    if job.adaptivity == Adaptivity.RIGID:
+        yield f"Its owner asks for {_gpus(job.gpu_count or 1)}, no more and no fewer."
+    elif job.max_gpus is not None and share is not None and job.max_gpus < share:
+        yield f"Its owner lets it have {_gpus(job.max_gpus)} at most."
+
+
+def _gpus(count: int) -> str:
+    return f"{count} GPU{'' if count == 1 else 's'}"
+
+
+def _stays_at_its_end(job: Job) -> bool:
+    """Whether its last round left it where it was by a bound on moves, not as a pause of a move."""
+    is_pinned = job.reason_code == ReasonCode.PINNED
+    return is_pinned and "stays_for_seconds" in job.reason_evidence
+
+
+def _types(row: JobFairness, job: Job) -> Iterator[str]:
+    """Say which part of the cluster its GPU types are, if they are not all."""
+    if not job.gpu_types or row.shape is None:
+        return
+    counts = [(str(kind), int(count) * int(nodes)) for kind, count, nodes in row.shape]
+    usable = sum(count for kind, count in counts if kind in job.gpu_types)
+    every = sum(count for _, count in counts)
+    if usable < every:
+        types = " or ".join(job.gpu_types)
+        yield f"Its owner lets it use {types} only: {usable} of the cluster's {every} GPUs."
+
+
+def _quota(job: Job) -> Iterator[str]:
+    """Say that a quota or a reservation kept it from more GPUs, by the last round that decided."""
+    choice = choice_of(evidence_of(job.reason_evidence))
+    more = None if choice is None else choice.alone
+    if choice is None or more is None or more.gpu_count <= choice.chosen.gpu_count:
+        return
+    kind = (more.limit or "").partition(":")[0]
+    if kind in ("quota", "ceiling"):
+        yield f"By its last round, its tenant's quota kept it from {more.name}."
+    elif kind == "reservation":
+        yield f"By its last round, a reservation of others kept it from {more.name}."
 
 
 def held_gpus(why: Mapping[str, Any]) -> float | None:

@@ -67,12 +67,12 @@ def _show(row: JobFairness, job: Job, cluster: Cluster, tenant: str) -> JobFairn
         baseline_seconds=row.jct_seconds / row.rho if row.jct_seconds and row.rho else None,
         isolated_seconds=row.isolated_seconds,
         contention=row.contention,
-        why=None if row.why is None else _why(row.why, row),
+        why=None if row.why is None else _why(row.why, row, job),
         worked_out_at=None if row.finished_at is None else rfc3339(row.finished_at),
     )
 
 
-def _why(why: Mapping[str, Any], row: JobFairness) -> WhyOut:
+def _why(why: Mapping[str, Any], row: JobFairness, job: Job) -> WhyOut:
     reasons = [
         WaitReasonOut(
             code=one["code"], sentence=reason_sentence(one["code"]), seconds=one["seconds"]
@@ -92,6 +92,6 @@ def _why(why: Mapping[str, Any], row: JobFairness) -> WhyOut:
         held_gpus=held_gpus(why),
         share_gpus=share_gpus(row),
         cause=cause,
-        cause_sentence=None if cause is None else cause_sentence(cause, why, row),
+        cause_sentence=None if cause is None else cause_sentence(cause, why, row, job),
         sentence=why_sentence(why, row.jct_seconds or 0.0),
     )
