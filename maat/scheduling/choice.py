@@ -195,6 +195,7 @@ class Choice:
         words = {
             "capacity": f"others give more for {gpu_type}" if priced else "others hold those GPUs",
             "quota": "its tenant's quota does not leave them",
+            "ceiling": "its tenant's quota does not allow them",
             "reservation": f"{gpu_type} are reserved for others",
             "priority": "jobs of a higher class come first",
         }

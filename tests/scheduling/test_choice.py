@@ -207,3 +207,18 @@ def test_a_belief_of_before_it_was_known_better_is_told_as_one(
     (does,) = [sentence for sentence in found.sentences if "there now" in sentence]
     assert words in does
     assert "counts steps alone" not in does
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"),
+    [
+        ("capacity:a100", "others hold those GPUs"),
+        ("quota:a100:vision", "its tenant's quota does not leave them"),
+        ("ceiling:a100:vision", "its tenant's quota does not allow them"),
+        ("shape:a100>=4", "the nodes have no room for it"),
+    ],
+)
+def test_what_kept_it_from_what_it_had_alone_is_named_by_its_kind(limit: str, words: str) -> None:
+    found = choice_of({**EVIDENCE, "alone_limit": limit})
+    assert found is not None
+    assert f"If it were alone, it would have 2 a100: {words}." in found.sentences
