@@ -200,7 +200,10 @@ def _side(values: Mapping[str, Any]) -> SideOut:
         most_moves_per_hour=values.get("most_moves_per_hour"),
         jobs=values["jobs"],
         later=values["later"],
+        waiting=values.get("waiting"),
+        ending=values.get("ending"),
         mean_start_seconds=values["mean_start_seconds"],
+        mean_end_of_waiting_seconds=values.get("mean_end_of_waiting_seconds"),
         mean_end_seconds=values["mean_end_seconds"],
         last_end_seconds=values["last_end_seconds"],
     )

@@ -214,7 +214,10 @@ class SlowedOut(TypedDict):
 class SideOut(TypedDict):
     """All jobs that have not ended, by P50. `later`: how many have no end within 14 days.
 
-    Means are of the jobs that have such a time before and after. `last_end_seconds`: null if a job
+    Means are of the jobs that have such times before and after: mean start and mean end of the
+    `waiting` jobs, which hold no GPUs, and mean end of `ending` jobs, these and those that run.
+    `waiting`, `ending`, the mean end of waiting jobs: null in an answer of an earlier version.
+    `last_end_seconds`: null if a job
     has no end within 14 days, or there is none. `policy`, `placer` and their parameters: what
     decides and places; null in an answer of an earlier version of Maat. `least_stay_seconds`,
     `most_moves_per_hour`: how long the cluster lets jobs stay where they are; null: no bound, or an
@@ -230,9 +233,32 @@ class SideOut(TypedDict):
 
     jobs: int
     later: int
+    waiting: int | None
+    ending: int | None
     mean_start_seconds: float | None
+    mean_end_of_waiting_seconds: float | None
     mean_end_seconds: float | None
     last_end_seconds: float | None
+
+
+def means_in_words(side: SideOut) -> str:
+    """Say of which jobs the means of a side are; `` of an answer that did not keep it."""
+    waiting, ending = side["waiting"], side["ending"]
+    if waiting is None or ending is None:
+        return ""
+    starts = (
+        "the 1 waiting job that starts and ends"
+        if waiting == 1
+        else (f"the {waiting} waiting jobs that start and end")
+    )
+    ends = (
+        "of the 1 job, waiting or not, that ends"
+        if ending == 1
+        else (f"of all {ending} jobs, waiting or not, that end")
+    )
+    if not waiting:
+        return f"The mean is {ends} within 14 days in both. No such job waits."
+    return f"Means are of {starts}, and {ends}, within 14 days in both."
 
 
 class ForecastOut(TypedDict):

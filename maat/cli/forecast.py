@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     from maat.client import Client
 
 MOST_SLOWED = 10
-_SIDES = ("", "jobs", "mean start", "mean end", "last end", "later than 14 days")
+_SIDES = (
+    *("", "jobs", "waiting: mean start", "waiting: mean end", "all: mean end", "last end"),
+    "later than 14 days",
+)
 _NEAR = ("P50 of", "known", "within 1 min", "within 10 min", "median error", "median P90 - P50")
 _SLOWED = ("job", "ends later by", "at {}", "in draws")
 
@@ -177,7 +180,7 @@ def job_lines(found: JobForecastOut) -> list[str]:
 
 def answer_lines(found: ForecastOut) -> list[str]:
     """Return the answer to a question in words and tables."""
-    from maat.api.forecasts import late_quantile
+    from maat.api.forecasts import late_quantile, means_in_words
 
     draws = found["draws"] or 0
     lines = [] if found["job"] is None else _times_lines(found["job"], draws)
@@ -193,6 +196,7 @@ def answer_lines(found: ForecastOut) -> list[str]:
     if found["before"] is not None and found["after"] is not None:
         rows = [_side_row("as it is", found["before"]), _side_row("as asked", found["after"])]
         lines += ["", *_decided_by(found["before"], found["after"]), table_of(_SIDES, rows)]
+        lines += [words] if (words := means_in_words(found["after"])) else []
     return [*lines, f"From {draws} draw{'' if draws == 1 else 's'} of each, by P50."]
 
 
@@ -284,7 +288,14 @@ def _decided_by(before: SideOut, after: SideOut) -> list[str]:
 
 
 def _side_row(name: str, side: SideOut) -> tuple[str, ...]:
-    means = map(_mean, (side["mean_start_seconds"], side["mean_end_seconds"]))
+    means = map(
+        _mean,
+        (
+            side["mean_start_seconds"],
+            side["mean_end_of_waiting_seconds"],
+            side["mean_end_seconds"],
+        ),
+    )
     last = _duration(side["last_end_seconds"]) if side["jobs"] else "-"
     return (name, str(side["jobs"]), *means, last, str(side["later"]))
 

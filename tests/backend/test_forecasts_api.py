@@ -408,7 +408,10 @@ def test_an_answer_names_no_job_of_another_tenant(
     side = {
         "jobs": 2,
         "later": 0,
+        "waiting": 0,
+        "ending": 2,
         "mean_start_seconds": None,
+        "mean_end_of_waiting_seconds": None,
         "mean_end_seconds": 5.0,
         "last_end_seconds": 9.0,
     }

@@ -89,7 +89,7 @@ def test_a_job_is_forecast_before_it_is_submitted(run: Run, maat: Client, app: F
     assert "Its pace is assumed: no job has ended yet." in shown
     assert "No other job ends earlier or later." in shown
     (before,) = [line for line in shown.splitlines() if line.startswith("as it is")]
-    assert before.split()[3:] == ["0", "-", "-", "-", "0"]
+    assert before.split()[3:] == ["0", "-", "-", "-", "-", "0"]
     assert maat.jobs()["items"] == []
 
 
@@ -105,10 +105,14 @@ def test_changes_of_the_cluster_are_shown_side_by_side(
     assert [one["p50_seconds"] < 0 for one in more["slowed"]] == [True]
     assert more["after"]["mean_end_seconds"] < more["before"]["mean_end_seconds"]
 
+    assert more["before"]["waiting"] == 1
+    assert more["before"]["mean_start_seconds"] < more["before"]["mean_end_of_waiting_seconds"]
+
     assert more["notes"] == []
 
     shown = run("forecast", "--add", "rtx=1x8")
     assert "No job here can use rtx: 2 jobs do not allow it." in shown
+    assert "Means are of the 1 waiting job that starts and ends, and of all 2 jobs" in shown
 
     shown = run("forecast", "--drain", "a100-0", "--policy", "srtf")
     for words in ("ends later by", "as it is", "as asked", "later than 14 days", "first"):

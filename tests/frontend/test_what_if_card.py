@@ -59,10 +59,11 @@ def moved(name: str | None, seconds: float, **more: Any) -> Any:
 
 
 def side(**more: Any) -> Any:
-    means = dict.fromkeys(("mean_start_seconds", "mean_end_seconds", "last_end_seconds"), 3600.0)
+    figures = ("mean_start_seconds", "mean_end_of_waiting_seconds", "mean_end_seconds")
+    means = dict.fromkeys((*figures, "last_end_seconds"), 3600.0)
     parts = {"policy": "sia", "placer": "whole-node"}
     parts |= {"least_stay_seconds": None, "most_moves_per_hour": None}
-    return {"jobs": 12, "later": 0, **parts, **means, **more}
+    return {"jobs": 12, "later": 0, "waiting": 5, "ending": 11, **parts, **means, **more}
 
 
 def answered(*slowed: Any, **more: Any) -> Any:

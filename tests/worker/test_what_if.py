@@ -70,6 +70,31 @@ def test_a_job_that_ends_within_the_horizon_in_one_state_alone_counts_in_no_mean
     assert [side["later"] for side in sides] == [1, 0]
 
 
+def test_mean_start_and_mean_end_of_waiting_jobs_are_of_the_same_jobs() -> None:
+    """`late` starts within the horizon and does not end in it; `runs` has no start."""
+
+    def found(**times: tuple[float | None, float | None]) -> Forecast:
+        jobs = {
+            job_id: JobForecast(
+                job_id,
+                None if start is None else Quantiles(start, start),
+                Quantiles(end, end),
+                (),
+                Grounds(ForecastBasis.WORK, 0),
+            )
+            for job_id, (start, end) in times.items()
+        }
+        return Forecast(0.0, jobs, Played({}, {}, {}, 0), ())
+
+    now = found(runs=(None, 3.0), soon=(10.0, 20.0), late=(900.0, None))
+
+    side = what_if._side(now, now)
+
+    assert (side["waiting"], side["ending"]) == (1, 2)
+    assert (side["mean_start_seconds"], side["mean_end_of_waiting_seconds"]) == (10.0, 20.0)
+    assert side["mean_end_seconds"] == 11.5
+
+
 def test_another_policy_and_more_nodes_are_played_side_by_side(database: Database) -> None:
     cluster_id = make_fifo(database)
     long = submit_rigid(database, cluster_id, work_scale=3.0)

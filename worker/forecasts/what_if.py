@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -231,17 +231,28 @@ def _finite(seconds: float) -> float:
 
 
 def _side(found: Forecast, other: Forecast) -> dict[str, Any]:
-    """Sum up a side. Its means are of the jobs that have such a time on both sides."""
-    ends = _ends(found)
-    common = [end for job_id, end in ends.items() if job_id in _ends(other)]
-    starts = [start for job_id, start in _starts(found).items() if job_id in _starts(other)]
+    """Sum up a side. Its means are of the jobs that have such times on both sides.
+
+    Mean start and mean end of the jobs that wait are of the same jobs.
+    """
+    ends, starts = _ends(found), _starts(found)
+    common = ends.keys() & _ends(other).keys()
+    waiting = common & starts.keys() & _starts(other).keys()
     return {
         "jobs": len(found.jobs),
         "later": len(found.jobs) - len(ends),
-        "mean_start_seconds": sum(starts) / len(starts) if starts else None,
-        "mean_end_seconds": sum(common) / len(common) if common else None,
+        "waiting": len(waiting),
+        "ending": len(common),
+        "mean_start_seconds": _mean(starts[job_id] for job_id in waiting),
+        "mean_end_of_waiting_seconds": _mean(ends[job_id] for job_id in waiting),
+        "mean_end_seconds": _mean(ends[job_id] for job_id in common),
         "last_end_seconds": max(ends.values()) if len(ends) == len(found.jobs) > 0 else None,
     }
+
+
+def _mean(seconds: Iterable[float]) -> float | None:
+    some = sorted(seconds)  # the same sum in any order of a set
+    return sum(some) / len(some) if some else None
 
 
 def _ends(found: Forecast) -> dict[JobId, float]:

@@ -22,13 +22,13 @@ from maat.api.forecasts import (
     SideOut,
     SlowedOut,
     late_quantile,
+    means_in_words,
 )
 from maat.api.move_words import bound_words
 
 _LEAST_SECONDS = 1.0  # by which a job ends earlier or later
 _MOST_SPANS = 4
 _ANONYMOUS = "another tenant's job"
-_OF_BOTH = "Averages are of the jobs that start, or end, within 14 days in both."
 
 
 def _last_end(side: SideOut) -> str:
@@ -42,8 +42,9 @@ _SIDES: dict[str, Callable[[SideOut], str]] = {
         side["least_stay_seconds"], side["most_moves_per_hour"]
     ),
     "Jobs": lambda side: count(side["jobs"]),
-    "Start after, on average": lambda side: duration(side["mean_start_seconds"]),
-    "End after, on average": lambda side: duration(side["mean_end_seconds"]),
+    "Waiting jobs start after, on average": lambda side: duration(side["mean_start_seconds"]),
+    "The same jobs end after": lambda side: duration(side["mean_end_of_waiting_seconds"]),
+    "All jobs end after, on average": lambda side: duration(side["mean_end_seconds"]),
     "Last end after": _last_end,
     "End later than in 14 days": lambda side: count(side["later"]),
 }
@@ -60,7 +61,7 @@ def parts_of(found: ForecastOut) -> list[Component]:
         *(html.Div(note, className="hint") for note in found["notes"] or ()),
         *_jobs(slowed, draws, found["made_at"]),
         scrolls("what-if-sides", _sides(before, after), label="All jobs, before and after"),
-        *([html.Div(_OF_BOTH, className="hint")] if before["later"] or after["later"] else []),
+        *([html.Div(words, className="hint")] if (words := means_in_words(after)) else []),
         html.Div(f"{rests_on(draws)}, as of now.", className="hint"),
     ]
 
