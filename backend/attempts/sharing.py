@@ -24,9 +24,20 @@ from backend.attempts.steps import mean_alone
 from backend.jobs.models import Job
 from maat.api.attempts import PassBody
 from maat.scheduling.fitting import weight_of_mean
-from maat.scheduling.interference import SharingJob, nearest
+from maat.scheduling.interference import SharingJob, Slowdowns, nearest
 from maat.scheduling.throughput import step_seconds
 from maat.vocabulary import MAX_SLOWDOWN, AttemptKind
+
+
+@dataclass(frozen=True)
+class MeasuredPair:
+    """Who was slowed by whom, on which GPUs; batches as they ran."""
+
+    victim: SharingJob
+    partner: SharingJob
+    gpu_type: str
+    gpu_count: int
+
 
 LEAST_REPORTS = 3
 """Of a pair, before decisions go by them: one may be of a step that a disk held up."""
@@ -34,6 +45,61 @@ LEAST_REPORTS = 3
 _MOST_WEIGHT = 100.0  # of reports that a mean remembers: older ones count less and less
 _LEAST_RATIO = 0.5  # faster beside another than alone is noise: so much faster, a fault
 _MOST_FIT_ERROR = 0.1  # of a model that stands for steps alone that were never made
+
+
+_SAMPLES: sa.Table = SharingSample.__table__  # type: ignore[attr-defined]
+_KEY = tuple(column.name for column in _SAMPLES.primary_key)
+
+
+def _add_sample() -> tuple[sa.Executable, sa.Executable]:
+    """Return the statements that add one report's ratio to the mean of a pair.
+
+    Both take the same row (`sample_row`): the first makes an empty mean where there is none. A
+    ratio counts by its weight, and what is beyond _MOST_WEIGHT of those before is forgotten.
+    """
+    key = [_SAMPLES.c[name] == sa.bindparam(f"of_{name}") for name in _KEY]
+    empty = {name: sa.literal(0.0) for name in ("weight", "ratio_m2", "updated_seconds")}
+    first = {"count": sa.literal(0), "ratio": sa.literal(1.0), **empty}
+    keys = [sa.cast(sa.bindparam(f"of_{name}"), _SAMPLES.c[name].type).label(name) for name in _KEY]
+    values = sa.select(*keys, *first.values()).where(~sa.exists().where(*key))
+    make = sa.insert(_SAMPLES).from_select([*_KEY, *first], values)
+    known, ratio = _SAMPLES.c, sa.bindparam("new_ratio", type_=sa.Float)
+    weight, most = sa.bindparam("new_weight", type_=sa.Float), _MOST_WEIGHT
+    before = sa.case((known.weight + weight > most, most - weight), else_=known.weight)
+    kept = sa.case((known.weight > 0, before / sa.func.nullif(known.weight, 0.0)), else_=0.0)
+    mean = known.ratio + (ratio - known.ratio) * weight / (before + weight)
+    merge = sa.update(_SAMPLES).where(*key)
+    return make, merge.values(
+        count=known.count + 1,
+        weight=before + weight,
+        ratio=mean,
+        ratio_m2=known.ratio_m2 * kept + weight * (ratio - known.ratio) * (ratio - mean),
+        updated_seconds=sa.bindparam("at_seconds", type_=sa.Float),
+    )
+
+
+def sample_row(
+    cluster_id: str, pair: MeasuredPair, ratio: float, weight: float, now: float
+) -> Mapping[str, Any]:
+    """Return the parameters of ADD_SAMPLE: one report of a pair.
+
+    `ratio`: a step beside the partner over one alone.
+    """
+    key = {
+        "cluster_id": cluster_id,
+        "victim": pair.victim.model,
+        "victim_batch": pair.victim.per_gpu_batch_size,
+        "partner": pair.partner.model,
+        "partner_batch": pair.partner.per_gpu_batch_size,
+        "gpu_type": pair.gpu_type,
+        "gpu_count": pair.gpu_count,
+    }
+    return {
+        **{f"of_{name}": value for name, value in key.items()},
+        "new_ratio": min(max(ratio, _LEAST_RATIO), MAX_SLOWDOWN),
+        "new_weight": weight,
+        "at_seconds": now,
+    }
 
 
 @dataclass(frozen=True)
@@ -52,6 +118,8 @@ class Company:
 
 
 ALONE = Company()
+ADD_SAMPLE = _add_sample()
+"""The statements by which a report is added, one after the other; each takes a `sample_row`."""
 
 
 def company_of(session: Session, attempt: Reported) -> Company:
@@ -80,24 +148,16 @@ def add_slowdown(
     if alone is None:
         return
     batch = found.per_gpu_batch_size * (found.accumulation_steps + 1)
-    key: dict[str, Any] = {
-        "cluster_id": attempt.cluster_id,
-        "victim": attempt.model,
-        "victim_batch": batch,
-        "partner": partner.model,
-        "partner_batch": partner.per_gpu_batch_size,
-        "gpu_type": attempt.gpu_type,
-        "gpu_count": attempt.gpu_count,
-    }
-    row = session.get(SharingSample, tuple(key.values()), with_for_update=True)
-    if row is None:
-        row = SharingSample(
-            **key, count=0, weight=0.0, ratio=1.0, ratio_m2=0.0, updated_seconds=now
-        )
-    _merge(row, found, alone)
-    row.updated_seconds = now
-    session.add(row)
-    session.flush()
+    pair = MeasuredPair(
+        SharingJob(attempt.model, batch), partner, attempt.gpu_type, attempt.gpu_count
+    )
+    mean, steps = found.step_seconds.mean, found.steps
+    deviation = math.sqrt(found.step_seconds.m2 / (steps - 1)) if steps > 1 else 0.0
+    row = sample_row(
+        attempt.cluster_id, pair, mean / alone, weight_of_mean(steps, mean, deviation), now
+    )
+    for statement in ADD_SAMPLE:
+        session.connection().execute(statement, row)
 
 
 @dataclass(frozen=True)
@@ -106,12 +166,26 @@ class MeasuredSlowdowns:
 
     samples: Sequence[SharingSample]
 
+    declared: Slowdowns | None = None
+
     def of_jobs(self, victim: SharingJob, partner: SharingJob, gpu_count: int) -> float | None:
         """Return the mean of the nearest batches and GPU count that were measured often enough.
 
         Batches and counts that were not measured have the figure of the next smaller, else of the
-        smallest. None if the two models were not measured together.
+        smallest, times the quotient of what is `declared` of both, if it is. None if the two models
+        were not measured together.
         """
+        found = self._nearest(victim, partner, gpu_count)
+        if not found:
+            return None
+        total = sum(one.weight for one in found)
+        ratio = sum(one.ratio * one.weight for one in found) / total
+        return max(ratio * self._quotient(found[0], victim, partner, gpu_count), 1.0)
+
+    def _nearest(
+        self, victim: SharingJob, partner: SharingJob, gpu_count: int
+    ) -> Sequence[SharingSample]:
+        """Return the samples of the nearest batches and GPU count, of every GPU type."""
         found = [
             one
             for one in self.samples
@@ -126,12 +200,29 @@ class MeasuredSlowdowns:
             if found:
                 best = nearest(value, [getattr(one, name) for one in found])
                 found = [one for one in found if getattr(one, name) == best]
-        total = sum(one.weight for one in found)
-        return max(sum(one.ratio * one.weight for one in found) / total, 1.0) if total else None
+        return found
+
+    def _quotient(
+        self, sample: SharingSample, victim: SharingJob, partner: SharingJob, gpu_count: int
+    ) -> float:
+        """Return what is declared of these jobs over what is declared of those measured."""
+        if self.declared is None:
+            return 1.0
+        measured = (
+            SharingJob(sample.victim, sample.victim_batch),
+            SharingJob(sample.partner, sample.partner_batch),
+        )
+        there = self.declared.of_jobs(*measured, sample.gpu_count)
+        here = self.declared.of_jobs(victim, partner, gpu_count)
+        if there is None or here is None or math.isinf(there):
+            return 1.0
+        return here / there
 
 
-def measured_slowdowns(session: Session, cluster_id: str) -> MeasuredSlowdowns:
-    return MeasuredSlowdowns(sharing_samples(session, cluster_id))
+def measured_slowdowns(
+    session: Session, cluster_id: str, declared: Slowdowns | None = None
+) -> MeasuredSlowdowns:
+    return MeasuredSlowdowns(sharing_samples(session, cluster_id), declared)
 
 
 def sharing_samples(session: Session, cluster_id: str) -> Sequence[SharingSample]:
@@ -157,21 +248,6 @@ def is_believed(sample: SharingSample) -> bool:
 def spread_of(sample: SharingSample) -> float:
     """Return the standard deviation of the reports' slowdowns."""
     return math.sqrt(sample.ratio_m2 / sample.weight) if sample.weight else 0.0
-
-
-def _merge(row: SharingSample, found: PassBody, alone: float) -> None:
-    """Add a report's ratio; it weighs more with more steps, and less with more spread."""
-    mean, steps = found.step_seconds.mean, found.steps
-    deviation = math.sqrt(found.step_seconds.m2 / (steps - 1)) if steps > 1 else 0.0
-    weight = weight_of_mean(steps, mean, deviation)
-    ratio = min(max(mean / alone, _LEAST_RATIO), MAX_SLOWDOWN)
-    before = min(row.weight, _MOST_WEIGHT - weight)
-    kept = before / row.weight if row.weight else 0.0
-    row.count += 1
-    row.weight = before + weight
-    apart = ratio - row.ratio
-    row.ratio += apart * weight / row.weight
-    row.ratio_m2 = row.ratio_m2 * kept + weight * apart * (ratio - row.ratio)
 
 
 def _seconds_alone(session: Session, attempt: Reported, found: PassBody) -> float | None:

@@ -18,6 +18,7 @@ from backend.models import AttemptRow, SharingSample, StepSample
 from backend.settings import Settings
 from backend.sight import OTHER_MODEL
 from maat.scheduling.interference import SharingJob
+from maat.simulation.interference import Interference
 from maat.vocabulary import StopReason
 
 SCRIPT, NEIGHBOUR = SharingJob("script", 64), SharingJob("neighbour", 64)
@@ -138,6 +139,34 @@ def test_batches_that_were_not_measured_have_the_figure_of_the_next_smaller(agen
     b = SharingJob("b", 99)
     found = [slowdown(agent, SharingJob("a", batch), b) for batch in (1, 32, 64, 500)]
     assert found == pytest.approx([1.2, 1.2, 1.8, 1.8])
+
+
+def test_batches_that_were_not_measured_differ_as_the_declared_table_says(agent: Agent) -> None:
+    """The table has the shape, what was measured the level."""
+    table = Interference(
+        "t",
+        {
+            ("a (batch size 16)", "b"): {1: 1.5, 4: 2.0},
+            ("a (batch size 64)", "b"): {1: 3.0},
+        },
+    )
+    with agent.database.session_scope() as session:
+        cluster_id = get_cluster(session, "here").id
+        session.add(
+            SharingSample(
+                cluster_id=cluster_id, victim="a", victim_batch=16, partner="b",
+                partner_batch=8, gpu_type="t4", gpu_count=1, count=9, weight=9.0,
+                ratio=1.2, ratio_m2=0.0, updated_seconds=0.0,
+            )
+        )  # fmt: skip
+        session.flush()
+        measured = measured_slowdowns(session, cluster_id, table)
+    b = SharingJob("b", 8)
+    found = [
+        measured.of_jobs(SharingJob("a", batch), b, count)
+        for batch, count in ((16, 1), (64, 1), (16, 4))
+    ]
+    assert found == pytest.approx([1.2, 2.4, 1.6])
 
 
 def test_the_table_of_a_cluster_names_both_models_and_hides_those_of_others(

@@ -10,8 +10,9 @@ import pytest
 from live_samples import job, jobs_of, make_cluster, set_time, step_at, submit
 from sqlmodel import select
 
+from backend.attempts.sharing import is_believed, sharing_samples
 from backend.database import Database
-from backend.models import Cluster, ExecutorJob, Node, SharingSample
+from backend.models import Cluster, ExecutorJob, Job, Node, SharingSample
 from maat.forecasting.draws import CENTRAL, Drawing
 from maat.forecasting.play import play
 from maat.scheduling.belief import MemoisingFitter
@@ -121,6 +122,46 @@ def test_models_of_which_nothing_is_declared_share_under_first_fit_and_go_on(
     set_time(database, cluster_id, 400.0)
     assert live.step_cluster(database, cluster_id) is not None
     assert shared_gpus(database, cluster_id) == [0, 1]
+
+
+def measured(database: Database, cluster_id: str) -> list[SharingSample]:
+    with database.session_scope(writes=False) as session:
+        return list(sharing_samples(session, cluster_id))
+
+
+def test_what_simulated_jobs_lose_on_one_gpu_is_measured_as_that_of_real_ones(
+    database: Database,
+) -> None:
+    cluster_id = sharing_cluster(database, interference="1.25")
+    submit(database, cluster_id, count=2, **RIGID)
+    step_at(database, cluster_id, 200.0, 210.0)
+    assert shared_gpus(database, cluster_id) == [0, 1]
+    assert measured(database, cluster_id) == [], "they restart, and were not beside each other"
+    times = [300.0 + 10.0 * number for number in range(4)]
+    step_at(database, cluster_id, *times[:2])
+    MEMORY.forget(database)
+    step_at(database, cluster_id, *times[2:])
+    (pair,) = measured(database, cluster_id)
+    assert (pair.victim, pair.partner, pair.gpu_type, pair.gpu_count) == (
+        "cifar10", "cifar10", "t4", 2,
+    )  # fmt: skip
+    assert (pair.victim_batch, pair.partner_batch) == (256, 256)
+    assert pair.count == 2 * 3, "of both, in every step but the one in which the start ended"
+    assert pair.ratio == pytest.approx(1.25)
+    assert is_believed(pair)
+
+
+def test_nobody_is_measured_beside_a_job_that_comes_or_goes(database: Database) -> None:
+    cluster_id = sharing_cluster(database, interference="1.25")
+    first, _ = submit(database, cluster_id, count=2, **RIGID)
+    step_at(database, cluster_id, 200.0, 210.0, 300.0, 310.0)
+    (before,) = measured(database, cluster_id)
+    with database.session_scope() as session:
+        session.get_one(Job, first).cancel_requested = True
+    step_at(database, cluster_id, 320.0, 330.0, 340.0)
+    (after,) = measured(database, cluster_id)
+    assert shared_gpus(database, cluster_id) == []
+    assert after.count == before.count == 2
 
 
 def forecast_ends(database: Database, cluster_id: str) -> tuple[float, dict[str, float]]:

@@ -34,6 +34,7 @@ from worker.executors.protocol import (
     StateChanges,
 )
 from worker.executors.simulated_beliefs import BeliefNotes, parts_of
+from worker.executors.simulated_sharing import SharingNotes, beside
 from worker.executors.simulated_state import KeptJobs, fit_once
 from worker.jobs.spec import job_spec
 from worker.writes import Write
@@ -67,6 +68,7 @@ class SimulatedLive:
         self._cancelled: list[JobId] = []
         self._paused: Set[JobId] = frozenset()
         self._notes = BeliefNotes()
+        self._sharing = SharingNotes(restoration.cluster_id, fit_once)
         self._kept = KeptJobs({} if state is None else state.jobs)
         self._admit(restoration.news)
         if state is not None:
@@ -88,11 +90,14 @@ class SimulatedLive:
     def observe(self) -> Observation:
         requested = [*self._unseen, *self._cancel(), *self._begun]
         self._unseen, self._begun = [], []
-        before = parts_of(self._simulated.jobs)
+        before, since = parts_of(self._simulated.jobs), self._simulated.now
+        shares = self._simulated.cluster.jobs_per_gpu > 1
+        shared = beside(self._simulated.jobs) if shares else {}
         observed = self._simulated.observe()
         self._simulated.withdraw(self._paused)
         state = replace(observed, events=(*requested, *observed.events))
         jobs = (*self._simulated.jobs.values(), *self._simulated.finished.values())
+        self._sharing.note(shared, self._simulated.jobs, since=since, now=observed.now)
         self._notes.note_gradients(jobs, before, at=observed.now)
         self._notes.note_ended(self._simulated.finished.values())
         return Observation(
@@ -111,7 +116,7 @@ class SimulatedLive:
         return self._kept.take_changes(self._simulated.jobs, of=of)
 
     def take_writes(self) -> Sequence[Write]:
-        return self._notes.take_writes()
+        return [*self._notes.take_writes(), *self._sharing.take_writes()]
 
     def _admit(self, news: News) -> None:
         cancelled, self._paused = set(news.cancelled), news.paused.keys()

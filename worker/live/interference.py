@@ -19,7 +19,7 @@ def known_interference(
     """Return slowdowns by the names of jobs: what was measured, else what is declared."""
     if cluster.jobs_per_gpu == 1:
         return NOTHING_SHARED
-    measured = measured_slowdowns(session, cluster.id)
+    measured = measured_slowdowns(session, cluster.id, declared)
     return SlowdownsByName(measured, *(() if declared is None else (declared,)))
 
 
@@ -33,7 +33,8 @@ def played_interference(
     """
     if cluster.jobs_per_gpu == 1:
         return None
-    measured = measured_slowdowns(session, cluster.id)
     if declared is None:
-        return SlowdownsByName(measured, otherwise=1.0)
-    return SlowdownsByName(measured, declared.bounded(), otherwise=declared.worst)
+        return SlowdownsByName(measured_slowdowns(session, cluster.id), otherwise=1.0)
+    bounded = declared.bounded()
+    measured = measured_slowdowns(session, cluster.id, bounded)
+    return SlowdownsByName(measured, bounded, otherwise=declared.worst)
