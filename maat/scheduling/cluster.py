@@ -165,6 +165,14 @@ class Cluster:
         for group in text.split(","):
             match = _GROUP.fullmatch(group.strip())
             if match is None:
+                small = group.strip().lower()
+                if _GROUP.fullmatch(small):
+                    raise ClusterError(
+                        "has capitals in its GPU type",
+                        field="cluster",
+                        value=group,
+                        remedy=f"Write {small}.",
+                    )
                 raise ClusterError(
                     "does not read as type=NODESxGPUS",
                     field="cluster",

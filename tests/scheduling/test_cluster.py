@@ -31,7 +31,7 @@ def test_groups_of_one_type_may_differ_in_size() -> None:
         ("", r"cluster: does not read as type=NODESxGPUS \(got ''\). Write for example t4=6x4"),
         ("t4=6", r"cluster: does not read as type=NODESxGPUS \(got 't4=6'\)"),
         ("t4=1x4,,", "does not read as type=NODESxGPUS"),
-        ("T4=1x4", "does not read as type=NODESxGPUS"),
+        ("T4=1x4", "has capitals in its GPU type .* Write t4=1x4"),
         ("t4=-1x4", "does not read as type=NODESxGPUS"),
         (
             "t4=0x4",

@@ -153,6 +153,7 @@ possible = Sample(1, 2, 32, 0.2, 0.05)
         ("sync_seconds", 0.3, "more than the whole step takes (0.2 s)"),
         ("replica_count", 0, "no count"),
         ("node_count", 0, "no count"),
+        ("step_seconds", 1e-12, "no time that a step can take"),
         ("per_gpu_batch_size", 0, "no count"),
         ("weight", 0.0, "Give 1"),
         ("weight", math.nan, "Give 1"),
