@@ -159,7 +159,9 @@ def _checked(parameter: Parameter, value: object, hint: Any) -> object:
                 f"is no {parameter.type}",
                 field=parameter.name,
                 value=value,
-                remedy=f"Give a {parameter.type}.",
+                remedy="Give true or false."
+                if parameter.type == "boolean"
+                else f"Give a {parameter.type}.",
             )
         return value
     return _checked_number(parameter, value, base)

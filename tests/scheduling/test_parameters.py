@@ -78,7 +78,7 @@ def test_without_cvxpy_its_engine_is_refused_with_the_extra_that_installs_it(
 
 def test_a_flag_takes_no_number() -> None:
     with pytest.raises(
-        ParameterError, match=r"random_ties: is no boolean \(got 1\). Give a boolean."
+        ParameterError, match=r"random_ties: is no boolean \(got 1\). Give true or false."
     ):
         POLICIES.build("sia", {"random_ties": 1})
 
