@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from math import isfinite
 from typing import Any, TypeAlias, TypedDict
 
 from dash.development.base_component import Component
@@ -112,3 +113,12 @@ def _row_words(error: ApiError, problem: FieldProblem) -> str:
     """Return what is wrong in a file, with row and value, which only the detail names."""
     words = error.detail or problem.message
     return words if not problem.remedy or problem.remedy in words else f"{words} {problem.remedy}"
+
+
+def number_or_name(text: str) -> str | float:
+    """Return a slowdown as a number, and anything else as it is: also what JSON cannot carry."""
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return number if isfinite(number) else text

@@ -19,6 +19,7 @@ from backend.measurements.repository import texts_of
 from backend.measurements.uses import named_measurement
 from backend.problems import invalid_input
 from maat.api.clusters import ClusterBody, ClusterChanges
+from maat.api.previews import RoundPreviewBody
 from maat.scheduling.errors import InputError
 from maat.scheduling.interference import DeclaredSlowdowns
 from maat.vocabulary import SYNTHETIC, ExecutorKind, MeasurementKind
@@ -30,7 +31,7 @@ _POINTER = "/interference"
 
 
 def with_measurements(
-    session: Session, principal: Principal, body: ClusterBody | ClusterChanges
+    session: Session, principal: Principal, body: ClusterBody | ClusterChanges | RoundPreviewBody
 ) -> Any:
     """Return the request with the id of the measurements that it names. Raises Invalid."""
     given = body.interference

@@ -8,6 +8,7 @@ from fastapi import APIRouter, Depends, Response
 
 from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
+from backend.clusters.interference import with_measurements
 from backend.clusters.repository import get_cluster
 from backend.idempotency import Answer, KeyHeader, Once, answer_prepared
 from backend.operations.models import Operation
@@ -59,7 +60,9 @@ def preview_round(
         session,
         Once(principal.user_id, route, key, body.model_dump()),
         settings,
-        prepare=lambda found: prepare_preview(found, cluster_id, body),
+        prepare=lambda found: prepare_preview(
+            found, cluster_id, with_measurements(found, principal, body)
+        ),
         answer=answer,
     )
 

@@ -8,6 +8,7 @@ from typing import Any
 from sqlmodel import Session
 
 from backend.accounts.identity import Principal
+from backend.clusters.interference import stored_interference
 from backend.clusters.repository import get_cluster, nodes_of
 from backend.clusters.service import wanted_parts
 from backend.clusters.sharing import check_executor_shares, check_nothing_shared
@@ -65,6 +66,11 @@ def prepare_preview(session: Session, cluster_id: str, body: RoundPreviewBody) -
     wanted |= {
         "round_seconds": rounds,
         "jobs_per_gpu": places,
+        "interference": stored_interference(
+            given.get("interference", cluster.interference),
+            executor=cluster.executor,
+            jobs_per_gpu=places,
+        ),
         "drained_nodes": drained,
     }
     request = body.model_dump(exclude_unset=True)

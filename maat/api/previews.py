@@ -19,6 +19,7 @@ from maat.api.fields import (
     Timestamp,
 )
 from maat.api.operations import OperationState
+from maat.api.simulations import Interference
 
 MOST_PREVIEWED_JOBS = 500
 
@@ -38,6 +39,7 @@ class RoundPreviewBody(Body):
     placer_parameters: Parameters | None = None
     round_seconds: RoundSeconds | None = None
     jobs_per_gpu: JobsPerGpu | None = None
+    interference: Interference | None = None
     least_stay_seconds: LeastStay | None = Field(default=None, description=NO_BOUND)
     most_moves_per_hour: MostMoves | None = Field(default=None, description=NO_BOUND)
     drained_nodes: Annotated[list[Name], Field(max_length=MAX_NODES)] = Field(
@@ -73,6 +75,7 @@ class RoundSideOut(TypedDict):
 
     `starts` and `stops` count jobs that get their first GPUs, or lose all; `resumes` those that go
     on after a stop; `resizes` those whose GPU count changes; `moves` those that get other GPUs.
+    `interference`: of jobs on one GPU, as the cluster would declare it; null: none is shared.
     `restarts`: running jobs that would save, stop and start again: `resizes` and `moves`.
     `seconds`: CPU seconds of deciding and placing.
     """
@@ -82,6 +85,8 @@ class RoundSideOut(TypedDict):
     placer: str
     placer_parameters: dict[str, Any]
     round_seconds: float
+    jobs_per_gpu: int
+    interference: str | float | None
     gpus_in_use: int
     gpus_by_type: dict[str, int]
     jobs_with_gpus: int
@@ -93,6 +98,15 @@ class RoundSideOut(TypedDict):
     moves: int
     restarts: int
     seconds: float
+
+
+def sharing_words(side: RoundSideOut) -> str:
+    """Return `1 job`, or `2 jobs, slowdown synthetic`: what may run on one GPU."""
+    if side["jobs_per_gpu"] == 1:
+        return "1 job"
+    declared = side["interference"]
+    slowdown = f"{declared:g}" if isinstance(declared, int | float) else declared
+    return f"{side['jobs_per_gpu']} jobs, slowdown {slowdown}"
 
 
 class PreviewResultOut(TypedDict):

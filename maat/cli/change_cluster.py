@@ -145,9 +145,12 @@ def preview_lines(preview: RoundPreviewOut) -> list[str]:
     result = preview["result"]
     if result is None:
         return [preview["message"]]
+    from maat.api.previews import sharing_words
+
     sides = (result["as_it_stands"], result["with_change"])
     rows = [
         ["policy", *(f"{side['policy']} with {side['placer']}" for side in sides)],
+        ["on a GPU", *map(sharing_words, sides)],
         *([words, *(str(_count(side, key)) for side in sides)] for key, words in _COUNTS.items()),
     ]
     columns = (f"round {result['round_number']}", "as it stands", "with the change")

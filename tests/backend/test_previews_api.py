@@ -37,6 +37,7 @@ def test_a_preview_is_stored_with_what_it_tries_and_sent_to_a_worker(
         "round_seconds": 60.0,
         "drained_nodes": ["t4-1"],
         "jobs_per_gpu": 1,
+        "interference": None,
         "least_stay_seconds": None,
         "most_moves_per_hour": None,
     }
@@ -55,6 +56,8 @@ def test_a_preview_is_stored_with_what_it_tries_and_sent_to_a_worker(
         ({"placer": "anywhere"}, "/placer"),
         ({"round_seconds": 0}, "/round_seconds"),
         ({"drained_nodes": ["t4-0", "t9-9"]}, "/drained_nodes/1"),
+        ({"interference": 0.5}, "/interference"),
+        ({"jobs_per_gpu": 2, "interference": "nobody's"}, "/interference"),
         ({"speed": 2.0}, "/speed"),
     ],
     ids=str,
@@ -66,6 +69,26 @@ def test_what_could_not_be_applied_is_not_tried(
     assert refused.status_code == 422, refused.text
     (error,) = refused.json()["errors"]
     assert (error["pointer"], bool(error["remedy"])) == (pointer, True)
+
+
+@pytest.mark.parametrize(
+    ("given", "stored"),
+    [
+        ({"jobs_per_gpu": 2}, "synthetic"),
+        ({"jobs_per_gpu": 2, "interference": 1.5}, "1.5"),
+        ({"jobs_per_gpu": 2, "interference": "synthetic"}, "synthetic"),
+    ],
+    ids=str,
+)
+def test_a_preview_tries_the_interference_that_the_change_would_store(
+    client: TestClient, database: Database, given: dict[str, Any], stored: str
+) -> None:
+    shown = client.post(PREVIEWS, json=given).json()
+    with database.session_scope(writes=False) as session:
+        wanted = session.get_one(RoundPreview, shown["id"]).wanted
+    assert (wanted["jobs_per_gpu"], wanted["interference"]) == (2, stored)
+    changed = client.patch(DEMO, json=shown["request"], headers={"If-Match": "*"}).json()
+    assert str(changed["interference"]) == stored
 
 
 def test_a_preview_is_of_its_cluster_and_for_those_who_may_change_it(

@@ -38,6 +38,34 @@ def opened(server: Server, inside: Any) -> Page:
     return page
 
 
+def test_the_slowdown_on_a_shared_gpu_is_changed_in_the_dialog(
+    managed: Server, inside: Any
+) -> None:
+    page = opened(managed, inside)
+    change = page.locator("#admin-clusters tr", has_text="demo").get_by_role("button")
+    change.first.click()
+    slowdown = page.get_by_label("Slowdown on a shared GPU").last
+    expect(slowdown).to_have_value("")
+    page.locator("#admin-cluster-jobs-per-gpu").fill("2")
+    slowdown.fill("no such measurements")
+    page.locator("#admin-cluster-save").click()
+    box = page.locator(".mantine-TextInput-root", has=page.locator("#admin-cluster-interference"))
+    expect(box.locator(".mantine-TextInput-error")).to_be_visible()
+    slowdown.fill("1.5")
+    page.locator("#admin-cluster-save").click()
+    expect(page.locator("#admin-cluster-save")).to_be_hidden()
+    demo = managed.client.cluster("demo")
+    assert (demo["jobs_per_gpu"], demo["interference"]) == (2, 1.5)
+    change.first.click()
+    expect(slowdown).to_have_value("1.5")
+    slowdown.fill("")
+    page.locator("#admin-cluster-save").click()
+    expect(box).to_contain_text("Give synthetic, a slowdown such as 1.25, or measurements.")
+    page.keyboard.press("Escape")
+    managed.client.change_cluster(demo["id"], {"jobs_per_gpu": 1}, version=demo["version"])
+    assert [error for error in inside.witness.errors if "422" not in error] == []
+
+
 def test_a_cluster_is_made_after_what_was_wrong_stood_beside_its_field(
     managed: Server, inside: Any
 ) -> None:

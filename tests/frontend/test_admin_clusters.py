@@ -80,12 +80,13 @@ def test_a_new_cluster_says_beside_the_field_what_is_missing(
 def test_a_change_of_a_cluster_sends_only_what_differs() -> None:
     pressed = clusters.Pressed(
         at=1, cluster="clu_1", name="lab", round_seconds="60.0", speed="1.0",
-        keep_rounds="100", jobs_per_gpu="1", least_stay_seconds="1800.0", most_moves_per_hour="",
+        keep_rounds="100", jobs_per_gpu="1", interference="synthetic",
+        least_stay_seconds="1800.0", most_moves_per_hour="",
         paused="", version="3",
     )  # fmt: skip
     values = {
         "name": "lab", "round_seconds": 30, "speed": 1, "keep_rounds": 100, "jobs_per_gpu": 2,
-        "least_stay_seconds": "", "most_moves_per_hour": 4,
+        "interference": "synthetic", "least_stay_seconds": "", "most_moves_per_hour": 4,
     }  # fmt: skip
     changes = clusters.changes_of(values, pressed)
     assert ClusterChanges.model_validate(changes).model_dump(exclude_unset=True) == {
@@ -99,9 +100,15 @@ def test_a_change_of_a_cluster_sends_only_what_differs() -> None:
         "round_seconds",
         "jobs_per_gpu",
     }
-    faulty = {"name": "", "speed": "", "keep_rounds": 0, "jobs_per_gpu": 3}
-    wrong = clusters.unfinished(values | faulty)
-    assert set(wrong) == {"name", "speed", "keep_rounds", "jobs_per_gpu"}
+    for typed, sent in ((" 1.5 ", 1.5), ("pairs of ours", "pairs of ours"), ("nan", "nan")):
+        changes = clusters.changes_of(values | unchanged | {"interference": typed}, pressed)
+        assert changes["interference"] == sent
+    faulty = {"name": "", "speed": "", "keep_rounds": 0, "jobs_per_gpu": 3, "interference": " "}
+    wrong = clusters.unfinished(values | faulty, pressed)
+    assert set(wrong) == {"name", "speed", "keep_rounds", "jobs_per_gpu", "interference"}
+    undeclared: Any = pressed | {"interference": ""}
+    assert clusters.unfinished(values | {"interference": ""}, undeclared) == {}
+    assert "interference" not in clusters.changes_of(values | {"interference": ""}, undeclared)
 
 
 def test_new_nodes_need_a_type_and_counts() -> None:
@@ -183,7 +190,8 @@ def side(policy_name: str, **counts: int) -> RoundSideOut:
     given: Any = {"restarts": 0, "gpus_in_use": 4, **zeros, **counts}
     return RoundSideOut(
         policy=policy_name, policy_parameters={}, placer="whole-node", placer_parameters={},
-        round_seconds=60.0, gpus_by_type={"t4": 4}, seconds=0.1, **given,
+        round_seconds=60.0, jobs_per_gpu=1, interference=None, gpus_by_type={"t4": 4},
+        seconds=0.1, **given,
     )  # fmt: skip
 
 

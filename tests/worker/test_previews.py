@@ -16,7 +16,7 @@ from backend.clusters.repository import get_cluster
 from backend.database import Database
 from backend.models import Cluster, Node, Operation, OperationState, RoundPreview
 from backend.settings import Settings
-from maat.api.previews import PreviewResultOut
+from maat.api.previews import PreviewResultOut, sharing_words
 from worker import housekeeping
 from worker.live import step as live
 from worker.rehearsals import previews
@@ -74,7 +74,15 @@ SIA = {"policy": "sia", "placer": "whole-node"}
 STAYS = {**SIA, "least_stay_seconds": 86_400.0}
 
 
-@pytest.mark.parametrize("changes", [{}, SIA, STAYS, {"drained_nodes": ["a100-0"]}], ids=str)
+def shares(slowdown: str) -> dict[str, Any]:
+    """Two jobs per GPU, under a policy that shares where it is worth it."""
+    sharing = {"policy": "sjf-bsbf", "placer": "shared", "jobs_per_gpu": 2}
+    return {**sharing, "interference": slowdown}
+
+
+@pytest.mark.parametrize(
+    "changes", [{}, SIA, STAYS, shares("1"), {"drained_nodes": ["a100-0"]}], ids=str
+)
 def test_the_next_round_does_to_every_job_what_the_preview_said(
     database: Database, changes: dict[str, Any]
 ) -> None:
@@ -92,10 +100,10 @@ def test_the_next_round_does_to_every_job_what_the_preview_said(
     assert live.step_cluster(database, cluster_id) == result["round_number"]
 
     told = {one["job_id"]: one for one in result["jobs"]}
-    used = 0
+    used: set[int] = set()
     for job_id in jobs:
         row = job(database, job_id)
-        used += len(row.gpus or ())
+        used |= set(row.gpus or ())
         if job_id not in told:
             assert row.gpus == held[job_id]
             continue
@@ -105,13 +113,27 @@ def test_the_next_round_does_to_every_job_what_the_preview_said(
             len(row.gpus or ()),
         )
     side = result["with_change"]
-    assert used == side["gpus_in_use"] == sum(side["gpus_by_type"].values())
+    assert len(used) == side["gpus_in_use"] == sum(side["gpus_by_type"].values())
     assert result["gpus_in_use"] == sum(len(gpus or ()) for gpus in held.values())
     if not changes or changes == STAYS:  # nobody moves
         assert result["jobs_treated_differently"] == 0
     else:
         assert result["jobs_treated_differently"] > 0
         assert side["restarts"] == side["moves"] + side["resizes"]
+
+
+def test_a_preview_shares_gpus_by_the_interference_that_is_tried(database: Database) -> None:
+    cluster_id, _ = busy_cluster(database)
+    set_time(database, cluster_id, 210)
+
+    light, heavy = (
+        previewed(database, asked(database, cluster_id, **shares(slowdown)))["with_change"]
+        for slowdown in ("1", "100")
+    )
+
+    assert light["jobs_with_gpus"] > heavy["jobs_with_gpus"]
+    assert (light["jobs_per_gpu"], light["interference"]) == (2, 1.0)
+    assert sharing_words(heavy) == "2 jobs, slowdown 100"
 
 
 def _drain(session: Session, name: str) -> None:

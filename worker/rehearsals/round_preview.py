@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from celery.platforms import set_pdeathsig
 from sqlmodel import Session
 
 from backend.clocktime import shown_at
+from backend.clusters.interference import interference_of, shown_interference
 from backend.database import Database
 from backend.models import Cluster as ClusterRow
 from backend.models import RoundPreview
@@ -32,7 +33,8 @@ from maat.api.previews import (
     RoundSideOut,
 )
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.job import JobId
+from maat.scheduling.interference import named_for_sharing
+from maat.scheduling.job import Job, JobId
 from maat.scheduling.rounds import Change, ChangeKind, ClusterState, RoundResult
 from worker.executors import EXECUTORS
 from worker.live.cluster import FixedClock, restoration_of
@@ -47,6 +49,8 @@ _PARTS = (
     "placer",
     "placer_parameters",
     "round_seconds",
+    "jobs_per_gpu",
+    "interference",
     "least_stay_seconds",
     "most_moves_per_hour",
 )
@@ -71,14 +75,21 @@ def preview_of(session: Session, preview: RoundPreview) -> PreviewResultOut | No
     # A preview that was asked for by an earlier version names no bounds.
     parts = {name: wanted[name] for name in _PARTS if name in wanted}
     changed = ClusterRow(**cluster.model_dump() | parts)
-    places = wanted.get("jobs_per_gpu", cluster.jobs_per_gpu)
-    changed_cluster = _without(state.cluster, wanted["drained_nodes"], jobs_per_gpu=places)
-    drained = replace(state, cluster=changed_cluster)
+    places = changed.jobs_per_gpu
+    after = replace(
+        state,
+        cluster=_without(state.cluster, wanted["drained_nodes"], jobs_per_gpu=places),
+        jobs=_named(state.jobs) if places > 1 else state.jobs,
+    )
+    declared = known_interference(session, changed, interference_of(session, changed))
     rounds = (
         played(cluster, state, rules, at=snapshot.now),
-        played(changed, drained, rules, at=snapshot.now),
+        played(changed, after, replace(rules, interference=declared), at=snapshot.now),
     )
-    return _compared(state, (cluster, changed), rounds, at=shown_at(cluster, snapshot.now))
+    shown = [shown_interference(session, (row,)).get(row.id) for row in (cluster, changed)]
+    found = _compared(state, (cluster, changed), rounds, at=shown_at(cluster, snapshot.now))
+    found["as_it_stands"]["interference"], found["with_change"]["interference"] = shown
+    return found
 
 
 def _without(cluster: Cluster, drained: Collection[str], *, jobs_per_gpu: int) -> Cluster:
@@ -89,6 +100,11 @@ def _without(cluster: Cluster, drained: Collection[str], *, jobs_per_gpu: int) -
         for node in cluster.nodes
     ]
     return replace(cluster, nodes=tuple(nodes), jobs_per_gpu=jobs_per_gpu)
+
+
+def _named(jobs: Sequence[Job]) -> tuple[Job, ...]:
+    """Return the jobs under their names in tables of slowdowns, which alone on GPUs they lack."""
+    return tuple(replace(job, spec=named_for_sharing(job.spec)) for job in jobs)
 
 
 def _compared(
@@ -160,6 +176,8 @@ def _side(row: ClusterRow, result: RoundResult, changes: Mapping[JobId, Change])
         placer=row.placer,
         placer_parameters=row.placer_parameters,
         round_seconds=row.round_seconds,
+        jobs_per_gpu=row.jobs_per_gpu,
+        interference=row.interference,
         gpus_in_use=len(used),
         gpus_by_type={name: by_type[name] for name in cluster.type_names},
         jobs_with_gpus=with_gpus,

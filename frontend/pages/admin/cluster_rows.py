@@ -13,7 +13,7 @@ from frontend.components.cards import empty_state
 from frontend.components.names import LONGEST_SHOWN, cut_name
 from frontend.components.next_step import goes_to
 from frontend.components.states import gpu_chip
-from frontend.formatting import ABSENT, count, number, plural
+from frontend.formatting import ABSENT, as_typed, count, number, plural
 from frontend.routing import path_to
 from maat.api.clusters import ClusterOut, ClusterStateOut, NodeOut
 
@@ -54,6 +54,10 @@ def _bound(value: float | None) -> str:
     return "" if value is None else repr(value)
 
 
+def _declared(interference: str | float | None) -> str:
+    return as_typed(interference) if isinstance(interference, int | float) else interference or ""
+
+
 def _cluster_row(cluster: ClusterOut, living: int | None, *, may: bool) -> html.Tr:
     here = path_to("/admin", cluster=cluster["id"], tab="clusters")
     change = dmc.Button(
@@ -68,6 +72,7 @@ def _cluster_row(cluster: ClusterOut, living: int | None, *, may: bool) -> html.
             speed=repr(cluster["speed"]),
             keep_rounds=str(cluster["keep_rounds"]),
             jobs_per_gpu=str(cluster["jobs_per_gpu"]),
+            interference=_declared(cluster["interference"]),
             least_stay_seconds=_bound(cluster["least_stay_seconds"]),
             most_moves_per_hour=_bound(cluster["most_moves_per_hour"]),
             paused="yes" if cluster["paused"] else "",

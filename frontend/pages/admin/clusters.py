@@ -17,7 +17,7 @@ from frontend.components.cards import card, error_state, scrolls, skeleton
 from frontend.components.dialogs import dialog
 from frontend.components.notices import notice
 from frontend.components.states import FINAL_STATES
-from frontend.forms import FormValues, errors_by_field, wrong_number
+from frontend.forms import FormValues, errors_by_field, number_or_name, wrong_number
 from frontend.loading import loaded, may
 from frontend.pages.admin.cluster_rows import cluster_table
 from maat.api.clusters import ClusterChanges
@@ -30,13 +30,14 @@ NUMBERS = ("round_seconds", "speed", "keep_rounds", "jobs_per_gpu")
 BOUNDS = ("least_stay_seconds", "most_moves_per_hour")
 """Numbers that may be left out."""
 _WHOLE = ("keep_rounds", "jobs_per_gpu", "most_moves_per_hour")
-FIELDS = ("name", *NUMBERS, *BOUNDS)
+FIELDS = ("name", *NUMBERS, "interference", *BOUNDS)
 _LABELS = {
     "name": "Name",
     "round_seconds": "Seconds between two rounds",
     "speed": "Cluster seconds per second",
     "keep_rounds": "Rounds to keep",
     "jobs_per_gpu": "Jobs per GPU (1 or 2)",
+    "interference": "Slowdown on a shared GPU",
     "least_stay_seconds": "Least stay of a job (s)",
     "most_moves_per_hour": "Most moves of a job in an hour",
 }
@@ -52,6 +53,7 @@ class Pressed(TypedDict):
     speed: str
     keep_rounds: str
     jobs_per_gpu: str
+    interference: str
     least_stay_seconds: str
     most_moves_per_hour: str
     paused: str
@@ -74,6 +76,12 @@ def cards() -> html.Div:
 
 
 def _dialog() -> dmc.Modal:
+    slowdown = dmc.TextInput(
+        id=field_id("interference"),
+        label=_LABELS["interference"],
+        placeholder="where GPUs are shared: synthetic, 1.25, or measurements",
+        value="",
+    )
     numbers = [
         dmc.NumberInput(
             id=field_id(name),
@@ -85,6 +93,7 @@ def _dialog() -> dmc.Modal:
         )
         for name in (*NUMBERS, *BOUNDS)
     ]
+    numbers.insert(len(NUMBERS), slowdown)
     buttons = [
         dmc.Button("Pause", id="admin-cluster-pause", variant="default", n_clicks=0),
         dmc.Button("Save", id="admin-cluster-save", n_clicks=0),
@@ -189,6 +198,7 @@ async def open_cluster(*, pressed: Pressed | None) -> Changes:
             "speed": float(pressed["speed"]),
             "keep_rounds": int(pressed["keep_rounds"]),
             "jobs_per_gpu": int(pressed["jobs_per_gpu"]),
+            "interference": pressed["interference"],
             **{name: "" if bound is None else bound for name, bound in _bounds_of(pressed)},
         },
         "errors": dict.fromkeys(FIELDS, ""),
@@ -204,7 +214,7 @@ async def act_on_cluster(
     if not pressed or not (saves or pauses):
         return NOTHING
     pausing = is_press_of("admin-cluster-pause")
-    wrong = {} if pausing else unfinished(values)
+    wrong = {} if pausing else unfinished(values, pressed)
     if wrong:
         return {"errors": _beside(wrong), "problem": None}
     version, done = int(pressed["version"]), "Cluster changed"
@@ -229,13 +239,15 @@ async def act_on_cluster(
     }
 
 
-def unfinished(values: FormValues) -> dict[str, str]:
+def unfinished(values: FormValues, pressed: Pressed) -> dict[str, str]:
     """Return what the fields themselves can see to be wrong, by field."""
     numbers = (*NUMBERS, *BOUNDS)
     found = {name: wrong_number(ClusterChanges, name, values[name]) for name in numbers}
     found |= {name: "Give a number." for name in NUMBERS if values[name] in ("", None)}
     if not values["name"]:
         found["name"] = "Give it a name."
+    if pressed["interference"] and not _slowdown(values):
+        found["interference"] = "Give synthetic, a slowdown such as 1.25, or measurements."
     return {name: words for name, words in found.items() if words}
 
 
@@ -247,7 +259,13 @@ def changes_of(values: FormValues, pressed: Pressed) -> RawBody:
         wanted = None if values[name] in ("", None) else values[name]
         if wanted != bound:
             changes[name] = wanted
+    if _slowdown(values) != pressed["interference"]:
+        changes["interference"] = number_or_name(_slowdown(values))
     return changes | ({"name": values["name"]} if values["name"] != pressed["name"] else {})
+
+
+def _slowdown(values: FormValues) -> str:
+    return str(values["interference"] or "").strip()
 
 
 def _bounds_of(pressed: Pressed) -> list[tuple[str, float | None]]:

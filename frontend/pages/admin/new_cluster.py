@@ -17,7 +17,7 @@ from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import card, error_state
 from frontend.components.names import isolated
 from frontend.components.notices import notice
-from frontend.forms import FormValues, errors_by_field, wrong_number
+from frontend.forms import FormValues, errors_by_field, number_or_name, wrong_number
 from frontend.pages.admin.clusters import MAY_CHANGE
 from frontend.pages.admin.pasted_nodes import (
     TYPES_ID,
@@ -317,14 +317,6 @@ def body_of(values: FormValues) -> RawBody:
     body = {name: value for name, value in body.items() if value not in ("", None)}
     parameters = {name: values[name] for name in OF_SLURM if values[name]}
     return body | ({"executor_parameters": parameters} if is_slurm else {})
-
-
-def number_or_name(text: str) -> str | float:
-    """Return a slowdown as a number, and anything else as it is."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 def _beside(errors: Mapping[str, str]) -> dict[str, str]:

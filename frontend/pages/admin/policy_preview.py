@@ -18,6 +18,7 @@ from maat.api.previews import (
     PreviewResultOut,
     RoundPreviewOut,
     RoundSideOut,
+    sharing_words,
 )
 
 UNENDED = ("queued", "running")
@@ -83,8 +84,9 @@ def _sides(result: PreviewResultOut) -> Component:
     placer = _row("Placer", *(side["placer"] for side in sides))
     settings = _row("Parameters", *(_parameters(side) for side in sides))
     pace = _row("Round every", *(f"{number(side['round_seconds'])} s" for side in sides))
+    shared = _row("On a GPU", *map(sharing_words, sides))
     took = _row("Deciding took", *(f"{number(side['seconds'], 2)} s" for side in sides))
-    body = html.Tbody([policy, placer, settings, pace, *rows[:1], *types, *rows[1:], took])
+    body = html.Tbody([policy, placer, settings, pace, shared, *rows[:1], *types, *rows[1:], took])
     return html.Table([head(("", *columns), columns), body], className="plain-table")
 
 
