@@ -171,7 +171,7 @@ def test_a_job_without_a_forecast_says_why(client: TestClient, database: Databas
     address = f"/api/v1/jobs/{job['id']}/forecast"
     first = client.get(address).json()
     assert (first["state"], first["since"]) == ("coming", None)
-    assert "the first forecast of its cluster follows the next round" in first["sentence"]
+    assert "The first begins after the next round, within 2 s." in first["sentence"]
 
     paused = client.post(f"/api/v1/jobs/{job['id']}/actions/pause", headers={"If-Match": "*"})
     assert paused.is_success, paused.text
@@ -230,23 +230,28 @@ def test_a_job_without_a_forecast_says_what_is_under_way_and_since_when(
     began = now + timedelta(seconds=5)
     running = told(state="running", started_at=began, compute_seconds=8.0, made_seconds=None)
     assert running["since"] == rfc3339(began)
-    assert f"under way since {began:%H:%M:%S} UTC. The last took 8 s" in running["sentence"]
+    ready = began + timedelta(seconds=8)
+    assert running["sentence"] == (
+        f"No forecast yet: one with this job has been under way since {began:%H:%M:%S} UTC. It is "
+        f"ready at {ready:%H:%M:%S} UTC at the earliest. The last took 8 s of CPU."
+    )
     early = told(started_at=now - timedelta(hours=1))
-    assert "from before the job; the one after it has the job" in early["sentence"]
+    assert "the job came after its begin. The next one has the job." in early["sentence"]
 
     rests = {"finished_at": now + timedelta(seconds=600), "first_at": now + timedelta(seconds=300)}
     resting = told(state="succeeded", made_seconds=-1.0, **rests)
-    assert "the job came after the last one. The next one begins in about 3" in resting["sentence"]
+    assert "the job came after the last one. The next one begins in about " in resting["sentence"]
+    assert f", at {rests['first_at']:%H:%M:%S} UTC." in resting["sentence"]
     rested = told(first_at=now - timedelta(seconds=1))
-    assert "It has its first one within seconds." in rested["sentence"]
+    assert "Its first forecast is made within seconds." in rested["sentence"]
     missed = told(started_at=utc_now() + timedelta(seconds=1))
-    assert "Not forecast yet. The next one begins in about 6" in missed["sentence"]
+    assert "No forecast yet. The next one begins in about " in missed["sentence"]
     assert "begins after the next round" in told(finished_at=now - timedelta(hours=1))["sentence"]
     failed = told(state="failed", detail="It took longer than 60 CPU s, or was put off.")
     assert "the last one failed. It took longer than 60 CPU s" in failed["sentence"]
     again = told(state="running", started_at=began)
-    assert "the last one failed. It took longer than 60 CPU s" in again["sentence"]
-    assert f"Another one has been under way since {began:%H:%M:%S} UTC" in again["sentence"]
+    assert "The last forecast failed. It took longer than 60 CPU s" in again["sentence"]
+    assert f"has been under way since {began:%H:%M:%S} UTC" in again["sentence"]
 
     unknown = told(state="succeeded", detail=None, made_seconds=1e9)
     assert unknown["state"] == "not-known"

@@ -66,7 +66,7 @@ def go_to(database: Database, seconds: float) -> str:
 
 def test_a_job_tells_when_it_ends(run: Run, maat: Client, app: FastAPI) -> None:
     job = maat.submit_job({"name": "mine", "model": "ncf", "work_scale": 0.5})
-    assert "Not forecast yet" in run("forecast", "mine")
+    assert "No forecast yet" in run("forecast", "mine")
     go_to(app.state.database, 3600.0)  # it is profiled by then, however long the lines above took
 
     shown = run("forecast", "mine")
