@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -262,3 +264,27 @@ def test_a_zone_is_not_asked_where_the_records_say_how_long_jobs_ran() -> None:
 )
 def test_seconds_are_shown_as_they_are(seconds: float, shown: str) -> None:
     assert shown_seconds(seconds) == shown
+
+
+def test_an_entry_of_sacct_json_that_cannot_be_read_costs_no_other() -> None:
+    entry = {
+        "job_id": 1,
+        "user": "u",
+        "time": {"submission": 1000, "start": 1000, "end": 4600, "elapsed": 3600},
+        "state": {"current": ["COMPLETED"]},
+        "allocation_nodes": 1,
+        "tres": {"allocated": [{"type": "gres", "name": "gpu", "count": 2}]},
+    }
+    broken = {"job_id": 2, "time": entry["time"]}
+    text = json.dumps({"jobs": [entry, broken, 7, None]})
+    found = import_workload(text, ImportSettings("sacct"))
+    assert [(job.name, job.gpu_count) for job in found.workload.jobs] == [("1", 2)]
+    assert sum(each.count for each in found.dropped) == 3
+    assert all("Error" not in each.cause + each.example for each in found.dropped)
+
+
+@pytest.mark.parametrize("text", ['{"jobs": null}', '{"jobs": []}', '{"accounts": []}'])
+def test_an_answer_of_sacct_without_jobs_is_refused_in_words(text: str) -> None:
+    with pytest.raises(TraceError) as refused:
+        import_workload(text, ImportSettings("sacct"))
+    assert not re.search(r"Error\(|NoneType|iterable", str(refused.value))
