@@ -259,6 +259,22 @@ def test_guaranteed_gpus_come_back_out_of_what_reservations_leave(policy: str) -
     assert gpus_by_tenant(decided(policy, full), full) == {"a": 2}
 
 
+@pytest.mark.parametrize("holder_wants", [1, 4])
+@pytest.mark.parametrize("policy", POLICIES.names)
+def test_guaranteed_gpus_come_back_beside_those_that_the_holder_of_a_reservation_takes(
+    policy: str, holder_wants: int
+) -> None:
+    """Two of four GPUs are for c: what b borrows of the others is a's."""
+    cluster = Cluster.parse("t4=1x4")
+    kept = reservation_limits(cluster, (Reservation("t4", 2, tenant="c"),), 100_000.0)
+    lent = [asks(f"b-{i}", "b", held=(i,)) for i in range(2)]
+    quotas = (TenantQuota(tenant="a", guaranteed={"t4": 2}),)
+    jobs = (*lent, *many("a", 2), *many("c", holder_wants))
+    full = round_of(cluster, *jobs, limits=kept, quotas=quotas)
+    got = gpus_by_tenant(decided(policy, full), full)
+    assert got == {"a": 2, "c": min(holder_wants, 2)}
+
+
 @pytest.mark.parametrize("policy", POLICIES.names)
 def test_a_higher_class_comes_first_whether_or_not_a_policy_shares_gpus(policy: str) -> None:
     """Four GPUs with two places each, which only some policies fill."""

@@ -53,6 +53,17 @@ class Table(NamedTuple):
 
 
 @dataclass
+class Cap:
+    """What several tenants together may still be dealt of a type, beside a reservation of others.
+
+    `left` shrinks as they are dealt it.
+    """
+
+    gpu_type: int
+    left: int
+
+
+@dataclass
 class Hand:
     """One tenant: what its jobs could be dealt next, and what it was dealt.
 
@@ -61,6 +72,7 @@ class Hand:
         blocks: Whether jobs behind one that does not fit wait.
         held, given, room: By type: GPUs that it holds, was dealt, and may still be dealt.
         spare: By type: GPUs of those that it was dealt that no job has.
+        caps: Shared with other tenants.
     """
 
     held: list[int]
@@ -68,6 +80,7 @@ class Hand:
     room: list[int]
     spare: list[int]
     blocks: bool = False
+    caps: Sequence[Cap] = ()
     waiting: deque[Wish] = field(default_factory=deque)
     _growing: dict[int, list[tuple[int, int, int, Wish]]] = field(default_factory=dict)
     _dealt: int = 0
@@ -95,7 +108,7 @@ class Hand:
             if self.blocks:
                 return None
             self.waiting.popleft()
-        steps = list(self._steps(table.left))
+        steps = list(self._steps(table))
         if len(steps) < 2:
             return steps[0] if steps else None
         return min(
@@ -113,7 +126,18 @@ class Hand:
         self.spare[t] -= piece.then - before - piece.gpus
         self.given[t] += piece.gpus
         self.room[t] -= piece.gpus
+        for cap in self.caps:
+            if cap.gpu_type == t:
+                cap.left -= piece.gpus
         self.grow(piece.wish, t, piece.then)
+
+    def may_take(self, gpus: int, gpu_type: int, table: Table) -> bool:
+        """Return whether its room, what is left and its caps have so many GPUs."""
+        return (
+            gpus <= self.room[gpu_type]
+            and gpus <= table.left[gpu_type]
+            and all(gpus <= cap.left for cap in self.caps if cap.gpu_type == gpu_type)
+        )
 
     def claim(self, gpu_type: int) -> int:
         """Return how many GPUs of a type it holds and was not yet dealt."""
@@ -123,14 +147,14 @@ class Hand:
         """Return whether the tenant holds the piece already."""
         return self.given[piece.gpu_type] + piece.gpus <= self.held[piece.gpu_type]
 
-    def _steps(self, left: Sequence[int]) -> Iterator[Piece]:
+    def _steps(self, table: Table) -> Iterator[Piece]:
         """The next step of a job of each type: of the highest class, of the fewest GPUs."""
         for t, heap in self._growing.items():
             while heap:
                 _, count, _, wish = heap[0]
                 then = wish.counts[t][bisect_right(wish.counts[t], count)]
                 gpus = max(then - count - self.spare[t], 0)
-                if gpus <= min(self.room[t], left[t]):
+                if self.may_take(gpus, t, table):
                     yield Piece(gpus, t, then, wish)
                     break
                 heapq.heappop(heap)
@@ -140,7 +164,7 @@ class Hand:
         best: tuple[float, int] | None = None
         for t in wish.types:
             gpus = max(wish.counts[t][0] - self.spare[t], 0)
-            if gpus <= self.room[t] and gpus <= table.left[t]:
+            if self.may_take(gpus, t, table):
                 if wish.in_order:
                     return t
                 key = (self._filled(t, gpus, table), t)
@@ -199,7 +223,7 @@ class Dealer:
         while heap:
             _, k, piece = heapq.heappop(heap)
             t = piece.gpu_type
-            if piece.gpus <= table.left[t]:
+            if hands[k].may_take(piece.gpus, t, table):
                 table.claimed[t] -= hands[k].claim(t)
                 hands[k].take(piece)
                 table.claimed[t] += hands[k].claim(t)

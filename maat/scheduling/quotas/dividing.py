@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from maat.scheduling.arrays import BoolArray, IntArray
-from maat.scheduling.quotas.dealing import Dealer, Hand
+from maat.scheduling.quotas.dealing import Cap, Dealer, Hand
 from maat.scheduling.quotas.teams import CLASSES, Teams
 
 
@@ -91,9 +91,15 @@ class _Division:
         """
         teams, before = self._teams, self.given.copy()
         guaranteed = np.minimum(teams.guaranteed, teams.wanted) * teams.contended
+        by_team = _caps(teams, before)
         for k, t in np.argwhere(self.given < guaranteed).tolist():
-            left = max(int(teams.usable[t] - self.given[:, t].sum()), 0)
-            self.given[k, t] = min(int(guaranteed[k, t]), int(self.given[k, t]) + left)
+            caps = [cap for cap in by_team[k] if cap.gpu_type == t]
+            left = int(teams.usable[t] - self.given[:, t].sum())
+            left = max(min([left, *(cap.left for cap in caps)]), 0)
+            aside = min(int(guaranteed[k, t] - self.given[k, t]), left)
+            self.given[k, t] += aside
+            for cap in caps:
+                cap.left -= aside
         self._spare = self.given - before
 
     def _deal_further(self) -> bool:
@@ -132,4 +138,23 @@ def _hands(teams: Teams, *, given: IntArray, held: IntArray, spare: IntArray) ->
     room = np.maximum(teams.ceiling - given, 0)
     rows = zip(held.tolist(), given.tolist(), room.tolist(), spare.tolist(), strict=True)
     blocks = teams.policy_order is not None and teams.policy_order.blocks
-    return [Hand(*row, blocks) for row in rows]
+    caps = _caps(teams, given)
+    return [Hand(*row, blocks, of_team) for row, of_team in zip(rows, caps, strict=True)]
+
+
+def _caps(teams: Teams, given: IntArray) -> list[list[Cap]]:
+    """Return the caps of each of K teams beside what teams have, (K, T).
+
+    They are the bounds over one type that count jobs of several teams. Who has jobs that a bound
+    counts and others is under it: what these jobs could have is dealt once it is idle.
+    """
+    found: list[list[Cap]] = [[] for _ in teams.names]
+    for bound in teams.room.bounds:
+        if bound.types.sum() != 1:
+            continue
+        t = int(np.argmax(bound.types))
+        under = np.unique(teams.team[bound.counted[:, t]]).tolist()
+        cap = Cap(t, max(bound.places - int(given[under, t].sum()), 0))
+        for k in under:
+            found[k].append(cap)
+    return found
