@@ -11,6 +11,7 @@ from backend.accounts.identity import Principal
 from backend.clusters.models import Cluster, Node
 from backend.clusters.repository import nodes_of
 from backend.clusters.topology import capacity_by_type, node_of_gpu
+from backend.forecasts.models import JobForecastRow
 from backend.forecasts.repository import forecasts_of
 from backend.forecasts.resources import times_of
 from backend.jobs.models import Job
@@ -26,9 +27,11 @@ BLOCKED = frozenset(
         ReasonCode.WAITING_CAPACITY,
         ReasonCode.BEHIND_IN_ORDER,
         ReasonCode.LOWER_GOODPUT_GAIN,
+        ReasonCode.SHARING_NO_GAIN,
+        ReasonCode.WAITING_QUOTA,
     }
 )
-"""Reasons for which it is other jobs that hold the GPUs."""
+"""Reasons for which it is other jobs that hold the GPUs, or the quota of its own team."""
 
 _MOST_NAMED = 3  # in the sentence; the answer lists all
 _MOST_NODES = 3
@@ -49,34 +52,64 @@ _WHY: Mapping[Stay, str] = {
 
 @dataclass(frozen=True)
 class Blockers:
-    """Who blocks a job, as an answer says it: a sentence on all, and each by itself."""
+    """Who blocks a job, as an answer says it: a sentence on all, and each by itself.
+
+    `adds`: the sentence stands after that of the reason, and not in its place.
+    """
 
     sentence: str
     each: Sequence[BlockerOut]
+    adds: bool = False
 
 
 def blockers_of(session: Session, principal: Principal, job: Job) -> Blockers | None:
     """Return who blocks a job that waits for GPUs that others hold; None if nobody does.
 
-    Where jobs may share GPUs, GPUs that are held may still be had.
+    Where jobs may share GPUs, those with a free place can be had, unless the policy has found that
+    sharing them does not pay. Of a quota, jobs of the team hold what it allows.
     """
-    cluster = session.get_one(Cluster, job.cluster_id)
     waits = job.finished_seconds is None and job.gpus is None
-    if not waits or job.reason_code not in BLOCKED or cluster.jobs_per_gpu > 1:
+    if not waits or job.reason_code not in BLOCKED:
         return None
-    nodes = nodes_of(session, cluster.id)
-    in_service = capacity_by_type(nodes, usable_only=True)
-    holders = _holders(session, cluster.id)
-    rows = forecasts_of(session, [holder.id for holder in holders])
-    times = {holder.id: times_of(holder, rows.get(holder.id), cluster) for holder in holders}
-    ends = {job_id: row.end_p50 for job_id, row in rows.items()}
-    found = _least_lacking(job, holders, in_service, ends)
+    there = _There.of(session, job)
+    of_quota = job.reason_code == ReasonCode.WAITING_QUOTA
+    found = _of_team(job, there) if of_quota else _least_lacking(job, there)
     if found is None:
         return None
     sight = sight_of(session, principal, [one.job_id for one in found.by])
-    by_id = {holder.id: holder for holder in holders}
-    each = [_shown(one, by_id[one.job_id], sight, nodes, times[one.job_id]) for one in found.by]
-    return Blockers(_sentence(found, each), each)
+    each = [_shown(one, there, sight) for one in found.by]
+    if of_quota:
+        return Blockers(f"Of it {_named(each)}.", each, adds=True)
+    adds = job.reason_code == ReasonCode.SHARING_NO_GAIN
+    return Blockers(_sentence(found, each), each, adds)
+
+
+@dataclass(frozen=True)
+class _There:
+    """The cluster of a job: its nodes, who holds its GPUs, and until when by their forecasts."""
+
+    cluster: Cluster
+    nodes: Sequence[Node]
+    holders: Mapping[str, Job]
+    forecasts: Mapping[str, JobForecastRow]
+
+    @classmethod
+    def of(cls, session: Session, job: Job) -> _There:
+        cluster = session.get_one(Cluster, job.cluster_id)
+        holders = {one.id: one for one in _holders(session, cluster.id)}
+        forecasts = forecasts_of(session, list(holders))
+        return cls(cluster, nodes_of(session, cluster.id), holders, forecasts)
+
+    def times(self, job: Job) -> JobTimesOut | None:
+        return times_of(job, self.forecasts.get(job.id), self.cluster)
+
+    def of_type(self, gpu_type: str) -> list[Holder]:
+        return [
+            _holder(one, None if row is None else row.end_p50)
+            for one in self.holders.values()
+            if one.gpu_type == gpu_type
+            for row in (self.forecasts.get(one.id),)
+        ]
 
 
 def _holders(session: Session, cluster_id: str) -> Sequence[Job]:
@@ -88,28 +121,41 @@ def _holders(session: Session, cluster_id: str) -> Sequence[Job]:
     return session.exec(held.order_by(col(Job.id))).all()
 
 
-def _least_lacking(
-    job: Job,
-    holders: Sequence[Job],
-    in_service: Mapping[str, int],
-    ends: Mapping[str, float | None],
-) -> Blocking | None:
+def _least_lacking(job: Job, there: _There) -> Blocking | None:
     """Return who blocks it on the GPU type of which it lacks least; None if enough are free.
 
     A type that the round named comes before others.
     """
+    in_service = capacity_by_type(there.nodes, usable_only=True)
     needed = (job.gpu_count or 1) if job.adaptivity == Adaptivity.RIGID else job.min_gpus
     named = str(job.reason_evidence.get("gpu_type"))
     kinds = [named] if named in in_service else job.gpu_types or list(in_service)
+    places = 1 if job.reason_code == ReasonCode.SHARING_NO_GAIN else there.cluster.jobs_per_gpu
     found = []
     for kind in kinds:
-        mine = [_holder(one, ends.get(one.id)) for one in holders if one.gpu_type == kind]
-        held = blocking(mine, gpu_type=kind, needed=needed, in_service=in_service.get(kind, 0))
-        if held is not None:
-            found.append(held)
-        elif needed <= in_service.get(kind, 0):
+        known = in_service.get(kind, 0)
+        blocked = blocking(
+            there.of_type(kind), gpu_type=kind, needed=needed, in_service=known, places=places
+        )
+        if blocked is not None:
+            found.append(blocked)
+        elif needed <= known:
             return None
     return min(found, key=lambda one: (one.fixed, one.needed - one.free), default=None)
+
+
+def _of_team(job: Job, there: _There) -> Blocking | None:
+    """Return the jobs of its own team that hold the GPUs of a quota; None if none does."""
+    kind, gpus = job.reason_evidence.get("quota_gpu_type"), job.reason_evidence.get("quota_gpus")
+    mine = [
+        one
+        for one in there.of_type(str(kind))
+        if there.holders[one.job_id].tenant_id == job.tenant_id
+    ]
+    if not mine or not isinstance(gpus, int):
+        return None
+    largest_first = sorted(mine, key=lambda one: (-one.gpu_count, one.job_id))
+    return Blocking(str(kind), job.gpu_count or job.min_gpus, gpus, 0, False, tuple(largest_first))
 
 
 def _stay_of_running(job: Job) -> Stay:
@@ -120,13 +166,12 @@ def _stay_of_running(job: Job) -> Stay:
 
 def _holder(job: Job, ends_at: float | None) -> Holder:
     stay = _STAYS.get(job.state, _stay_of_running(job))
-    return Holder(job.id, len(job.gpus or []), stay, ends_at)
+    return Holder(job.id, frozenset(job.gpus or ()), stay, ends_at)
 
 
-def _shown(
-    holder: Holder, job: Job, sight: Sight, nodes: Sequence[Node], times: JobTimesOut | None
-) -> BlockerOut:
-    owner, gpus = node_of_gpu(nodes), job.gpus or []
+def _shown(holder: Holder, there: _There, sight: Sight) -> BlockerOut:
+    job, nodes = there.holders[holder.job_id], there.nodes
+    owner, gpus, times = node_of_gpu(nodes), job.gpus or [], there.times(job)
     names = [nodes[i].name for i in sorted({owner[gpu] for gpu in gpus if 0 <= gpu < len(owner)})]
     sees = sight.may_see(job.id)
     end = None if times is None else times["end"]
@@ -165,13 +210,20 @@ def _until(times: JobTimesOut | None) -> str:
 
 def _sentence(found: Blocking, each: Sequence[BlockerOut]) -> str:
     needs = f"It needs {found.needed} {found.gpu_type} of {found.in_service} in service"
-    held = sum(one.gpu_count for one in found.by)
     if found.fixed:
-        head = f"{needs}, and {held} of them cannot be taken now"
+        head = f"{needs}, and {found.kept_gpus} of them cannot be taken now"
+    elif found.places > 1:
+        head = f"{needs}; {_many(found.free, 'has', 'have')} a free place"
     else:
-        free = "none is free" if not found.free else f"{found.free} are free"
-        head = f"{needs}; {free if found.free != 1 else '1 is free'}"
+        head = f"{needs}; {_many(found.free, 'is', 'are')} free"
+    return f"{head}: {_named(each)}."
+
+
+def _many(count: int, one: str, more: str) -> str:
+    return f"none {one}" if not count else f"{count} {one if count == 1 else more}"
+
+
+def _named(each: Sequence[BlockerOut]) -> str:
     named = "; ".join(one["sentence"] for one in each[:_MOST_NAMED])
     rest = len(each) - _MOST_NAMED
-    others = "" if rest <= 0 else f"; and {rest} other{'s' * (rest > 1)}"
-    return f"{head}: {named}{others}."
+    return named + ("" if rest <= 0 else f"; and {rest} other{'s' * (rest > 1)}")

@@ -176,3 +176,76 @@ def test_nobody_blocks_a_job_for_which_enough_gpus_are_free_or_that_may_share(
         cluster.jobs_per_gpu = 2
         session.add(cluster)
     assert explained(client, one)["blockers"] == []
+
+
+def let_share(database: Database, cluster_id: str) -> None:
+    with database.session_scope() as session:
+        session.get_one(Cluster, cluster_id).jobs_per_gpu = 2
+
+
+def test_jobs_on_gpus_without_a_free_place_are_named(
+    client: TestClient, submit: Submit, database: Database, a100s: str
+) -> None:
+    first, second, third = (submit(name=name) for name in ("first", "second", "third"))
+    one = submit(name="one", adaptivity="rigid", gpu_count=9, batch_size=64)
+    let_share(database, a100s)
+    hold(database, first, *range(12))
+    hold(database, second, *range(4, 10))
+    hold(database, third, 12)
+    wait(database, one, "BEHIND_IN_ORDER")
+    assert explained(client, one)["blockers"] == [], "10 GPUs have a free place"
+
+    hold(database, second, *range(4, 12))
+
+    explanation = explained(client, one)
+    assert [each["name"] for each in explanation["blockers"]] == ["first", "second"]
+    assert explanation["primary"]["sentence"].startswith(
+        "It needs 9 a100 of 16 in service; 8 have a free place: job first holds 12 a100"
+    )
+
+
+def test_who_could_share_and_does_not_hears_that_and_who_holds_the_gpus(
+    client: TestClient, submit: Submit, database: Database, a100s: str
+) -> None:
+    holds = submit(name="holds")
+    one = submit(name="one", adaptivity="rigid", gpu_count=2, batch_size=64)
+    let_share(database, a100s)
+    hold(database, holds, *range(15))
+    wait(database, one, "SHARING_NO_GAIN")
+
+    explanation = explained(client, one)
+
+    assert [each["name"] for each in explanation["blockers"]] == ["holds"]
+    sentence = explanation["primary"]["sentence"]
+    assert sentence.startswith("It could only share GPUs, and no running job is a good partner")
+    assert "It needs 2 a100 of 16 in service; 1 is free: job holds holds 15 a100" in sentence
+
+
+def test_who_waits_for_a_quota_hears_which_jobs_of_its_team_hold_it(
+    client: TestClient,
+    client_as: Callable[..., TestClient],
+    submit: Submit,
+    database: Database,
+    a100s: str,
+) -> None:
+    theirs = submit(name="secret-of-red")
+    blue = client_as(Role.SUBMITTER, tenant="blue")
+    body = {"model": "bert", "adaptivity": "rigid", "gpu_count": 2, "batch_size": 64}
+    ours, mine = (
+        blue.post("/api/v1/jobs", json={**body, "name": name}).json() for name in ("ours", "mine")
+    )
+    hold(database, theirs, 0, 1, 2, 3)
+    wait(database, mine, "WAITING_QUOTA")
+    evidence = {"quota_gpus": 4, "quota_gpu_type": "a100", "quota_used_gpus": 3}
+    with database.session_scope() as session:
+        session.get_one(Job, mine["id"]).reason_evidence = evidence
+    assert explained(blue, mine)["blockers"] == []
+
+    hold(database, ours, 4, 5, 6)
+
+    explanation = explained(blue, mine)
+    assert [each["name"] for each in explanation["blockers"]] == ["ours"]
+    assert explanation["primary"]["sentence"].startswith(
+        "Held by your team's quota of 4 a100: 3 in use. Of it job ours holds 3 a100 (on node-0)"
+    )
+    assert "secret-of-red" not in str(explanation)
