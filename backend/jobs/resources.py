@@ -25,6 +25,7 @@ from backend.forecasts.resources import times_of
 from backend.jobs.deadlines import outlook_of
 from backend.jobs.kept_reasons import evidence_of
 from backend.jobs.models import Job, JobEvent
+from backend.jobs.remaining import remaining_seconds
 from backend.moments import moment_of
 from backend.sight import Sight, jobs_named_in, sight_of
 from maat.api.forecasts import JobTimesOut
@@ -168,7 +169,7 @@ def _show(
     forecast: JobTimesOut | None,
 ) -> JobOut:
     cluster = facts.cluster
-    remaining = _remaining_seconds(job, cluster)
+    remaining = remaining_seconds(job, cluster)
     outlook = outlook_of(job, now=facts.now, remaining_seconds=remaining)
     return answer_of(
         JobOut,
@@ -195,14 +196,6 @@ def _show(
         allocation=_allocation(job, facts),
         reason=show_reason(job, sight),
     )
-
-
-def _remaining_seconds(job: Job, cluster: Cluster) -> float | None:
-    if job.finished_seconds is not None:
-        return 0.0
-    if cluster.runs_commands and job.progress == 0:  # nobody may have said how much work there is
-        return None
-    return job.remaining_work / job.goodput if job.goodput is not None and job.goodput > 0 else None
 
 
 def _wait_seconds(job: Job, now: float) -> float:

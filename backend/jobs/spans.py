@@ -13,6 +13,7 @@ from backend.answers import answer_of
 from backend.clocktime import shown_at
 from backend.clusters.models import Cluster
 from backend.jobs.models import BatchChange, Job, JobAllocation
+from backend.jobs.remaining import remaining_seconds
 from backend.rounds.models import Round
 from maat.api.job_answers import AllocationSpanOut, MoveWorthOut
 from maat.scheduling.choice import Measured, Place
@@ -150,10 +151,12 @@ def measured_of(session: Session, job: Job) -> Measured:
     """Return what was measured of a job on the GPUs that it had, and what it does now."""
     mine = select(JobAllocation).where(JobAllocation.job_id == job.id)
     newest = session.exec(mine.order_by(col(JobAllocation.id).desc()).limit(MOST_COMPARED)).all()
+    timeline = timeline_of(session, job)
     return Measured(
-        timeline_of(session, job).measured(newest),
+        timeline.measured(newest),
         job.goodput,
         None if job.batch is None else job.batch["total_batch_size"],
+        remaining_seconds(job, timeline.cluster),
     )
 
 

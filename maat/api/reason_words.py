@@ -31,7 +31,7 @@ LABELS = {
     "cluster_gpu_types": "GPU types of the cluster",
     "decided_by_round": "decided by round",
     "free_gpus": "GPUs left for it",
-    "goodput_samples_per_second": "goodput (effective samples/s)",
+    "goodput_samples_per_second": "goodput, as the round believed (effective samples/s)",
     "gpu_count": "GPUs",
     "gpu_type": "GPU type",
     "gpus_with_one_job": "GPUs with one job",
@@ -64,7 +64,7 @@ LABELS = {
     "remaining_steps": "steps left",
     "restarting": "is restarting",
     "rho_without_gpus": "finish-time fairness rho without GPUs",
-    "remaining_seconds": "time left at this goodput",
+    "remaining_seconds": "time left as the round believed",
     "restart_seconds": "time of a restart",
     "runner_up_free_gpus": "next best: free GPUs of its type",
     "runner_up_limit": "next best: held back by",
@@ -136,11 +136,18 @@ def evidence_words(evidence: Mapping[str, Evidence | None]) -> list[tuple[str, s
         isinstance(value, int | float) and isinstance(second, int | float) and second <= value
     )
     unsaid = {"runner_up_limit"} if is_worth_less else set()
+    if _has_the_same_alone(evidence):
+        unsaid |= {name for name in evidence if name.startswith("alone_")}
     return [
         (label(name), _value(name, known))
         for name, known in evidence.items()
         if known is not None and name not in unsaid
     ]
+
+
+def _has_the_same_alone(evidence: Mapping[str, Evidence | None]) -> bool:
+    mine = evidence.get("gpu_type"), evidence.get("gpu_count")
+    return mine == (evidence.get("alone_gpu_type"), evidence.get("alone_gpu_count"))
 
 
 def _value(name: str, value: Evidence) -> str:

@@ -24,12 +24,14 @@ Place = tuple[str, int]
 class Measured:
     """What was measured of a job: `paces` by place, and what it does now on the GPUs it holds.
 
-    `goodput`: effective samples/s; `batch_size`: in all, samples. None where nothing is known.
+    `goodput`: effective samples/s; `batch_size`: in all, samples; `remaining_seconds`: at that
+    goodput. None where nothing is known: a job that has just moved does nothing there yet.
     """
 
     paces: Mapping[Place, Sequence[BatchPace]] = field(default_factory=dict)
     goodput: float | None = None
     batch_size: int | None = None
+    remaining_seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -67,12 +69,14 @@ class Option:
 class Choice:
     """What a job has, the next best, and the best if it were alone; None where not known.
 
-    `restart_seconds`: of one move. `remaining_seconds`: at the goodput `now`, or else as believed.
+    `restart_seconds`: of one move. `remaining_seconds`: at the goodput `now`, or else at what was
+    measured there, or else as believed.
     `now`: what it does, in effective samples/s; `batch_size`: with which it does that, and
     `best_batch_size`: for which the round believed its goodput, in samples. `by_request`: the
     policy gives jobs the counts that they ask for. `weight`: of the job, where the policy weighed
     it and it is not 1. `noise_scale`: at which the round believed, in samples; 0 before gradients
-    are measured. `decided_by_round`: that gave it the GPUs that it keeps, and believed this then.
+    are measured. `initial_batch_size`: samples. `decided_by_round`: that gave it the GPUs that it
+    keeps, and believed this then.
     """
 
     chosen: Option
@@ -87,6 +91,7 @@ class Choice:
     best_batch_size: int | None = None
     noise_scale: float | None = None
     decided_by_round: int | None = None
+    initial_batch_size: int | None = None
 
     @property
     def sentences(self) -> list[str]:
@@ -139,14 +144,19 @@ class Choice:
         )
 
     def _why_it_differs(self) -> str:
-        if self.noise_scale == 0.0:
+        """Name a reason that can explain a difference of this direction, or none."""
+        does_more = (self.now or 0.0) > (self.chosen.goodput or 0.0)
+        best, runs, initial = self.best_batch_size, self.batch_size, self.initial_batch_size
+        is_larger = runs is not None and initial is not None and runs > initial
+        if does_more and self.noise_scale == 0.0 and is_larger:
             return (
                 ": its gradients were not measured yet, so that samples beyond its initial batch "
                 "size counted for nothing"
             )
         if self.decided_by_round is not None:
             return ", by what was known of it then"
-        runs, best = self.batch_size, self.best_batch_size
+        if does_more:
+            return ", by its model and by the noise of its gradients as they were known then"
         if _differ(best, runs):
             return (
                 f", at its best batch size of {_count(best)} samples: it runs {_count(runs)} until "
@@ -181,9 +191,12 @@ class Choice:
         other = self.alone
         if other is None:
             return ""
+        by = "this round would have given it"
+        if self.decided_by_round is not None:
+            by = f"round {self.decided_by_round} would have given it"
         if other.name == self.name:
-            return "It would have the same if it were alone."
-        return f"If it were alone, it would have {other.name}{self._because(other)}."
+            return f"Alone, {by} the same."
+        return f"Alone, {by} {other.name}{self._because(other)}."
 
     def _because(self, other: Option) -> str:
         """`: others give more for t4`, by the limit that kept the job from it."""
@@ -211,10 +224,15 @@ class Choice:
         pays = f"would pay after {_time(after)}"
         if self.remaining_seconds is None:
             return f"{cost}; it {pays}{how}."
-        source = "by its model" if self.now is None else "at its present pace"
-        left = f"{source} it has {_time(self.remaining_seconds)} left"
+        left = f"{self._by_which_pace()} it has {_time(self.remaining_seconds)} left"
         joint = "but " if after > self.remaining_seconds else ""
         return f"{cost}; it {pays}{how}, {joint}{left}."
+
+    def _by_which_pace(self) -> str:
+        """Say what the time left is worked out from."""
+        if self.now is not None:
+            return "at its present pace"
+        return "at what was measured of it here" if self.chosen.measured else "by its model"
 
     def _by_what(self, other: Option) -> str:
         """`(measured: 9 684 there, 4 842 here; the round believed 4 439 there)`."""
@@ -222,7 +240,7 @@ class Choice:
             return ""
         figures = f"{_rate(other.measured)} there, {_rate(self.chosen.measured)} here"
         beliefs = f"; the round believed {_rate(other.goodput)} there" if other.differs else ""
-        return f" (measured, in effective samples/s: {figures}{beliefs})"
+        return f" (measured, in effective samples/s at that round's noise: {figures}{beliefs})"
 
 
 def choice_of(evidence: Mapping[str, Any], measured: Measured | None = None) -> Choice | None:
@@ -239,7 +257,7 @@ def choice_of(evidence: Mapping[str, Any], measured: Measured | None = None) -> 
         _option(evidence, "runner_up_", known),
         _option(evidence, "alone_", known),
         evidence.get("restart_seconds"),
-        _remaining_seconds(evidence, known),
+        _remaining_seconds(evidence, known, chosen),
         bool(evidence.get("by_request")),
         evidence.get("weight"),
         known.goodput,
@@ -247,15 +265,20 @@ def choice_of(evidence: Mapping[str, Any], measured: Measured | None = None) -> 
         evidence.get("best_batch_size"),
         evidence.get("noise_scale"),
         evidence.get("decided_by_round"),
+        evidence.get("initial_batch_size"),
     )
 
 
-def _remaining_seconds(evidence: Mapping[str, Any], known: Measured) -> float | None:
-    """Return the seconds left at what the job does now, or else as the round believed."""
-    left, believed = evidence.get("remaining_seconds"), evidence.get("goodput_samples_per_second")
-    if left is None or not believed or not known.goodput:
+def _remaining_seconds(
+    evidence: Mapping[str, Any], known: Measured, chosen: Option
+) -> float | None:
+    """Return the seconds left at what the job does now, or did there, or else as believed."""
+    if known.goodput is not None:
+        return known.remaining_seconds
+    left, believed = evidence.get("remaining_seconds"), chosen.goodput
+    if left is None or not believed or not chosen.measured:
         return left
-    return float(left * believed / known.goodput)
+    return float(left * believed / chosen.measured)
 
 
 def _option(evidence: Mapping[str, Any], prefix: str, known: Measured) -> Option | None:
@@ -268,11 +291,18 @@ def _option(evidence: Mapping[str, Any], prefix: str, known: Measured) -> Option
         evidence.get(f"{prefix}goodput_samples_per_second"),
         evidence.get(f"{prefix}value"),
         evidence.get(f"{prefix}price"),
-        evidence.get(f"{prefix}limit"),
+        None if prefix and _is_chosen(evidence, prefix) else evidence.get(f"{prefix}limit"),
         evidence.get(f"{prefix}free_gpus"),
         evidence.get(f"{prefix}pays_after_seconds"),
         f"{prefix}pays_after_seconds" in evidence,
         _measured(evidence, known.paces.get((gpu_type, gpu_count), ())),
+    )
+
+
+def _is_chosen(evidence: Mapping[str, Any], prefix: str) -> bool:
+    """Whether an option is what the job has: no limit keeps it from that."""
+    return all(
+        evidence.get(f"{prefix}{of}") == evidence.get(of) for of in ("gpu_type", "gpu_count")
     )
 
 

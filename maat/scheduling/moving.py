@@ -28,9 +28,11 @@ def with_moves(job: Job, evidence: Evidence) -> dict[str, float | int | str | No
     with a promised latency has no goodput of samples). Adds the restart's seconds and, where paces
     are known, the seconds left at the present pace, and for each other configuration the seconds
     after which the move has paid: None if never. A pace is the goodput, or steps per second at one
-    batch size.
+    batch size. Leaves out the limit of a configuration that is the one that it has.
     """
-    found = dict(evidence)
+    found = {
+        name: value for name, value in evidence.items() if name not in _of_what_it_has(evidence)
+    }
     if job.spec.promised_seconds is None:
         found |= {
             "noise_scale": _noise_scale(job),
@@ -51,6 +53,16 @@ def with_moves(job: Job, evidence: Evidence) -> dict[str, float | int | str | No
         if pace and then is not None:
             found[f"{other}pays_after_seconds"] = pays_after(pace, then, job.spec.restart_seconds)
     return found
+
+
+def _of_what_it_has(evidence: Evidence) -> set[str]:
+    """Return the limits of other configurations that are what the job has: none kept it from it."""
+    mine = evidence.get("gpu_type"), evidence.get("gpu_count")
+    return {
+        f"{other}limit"
+        for other in OTHERS
+        if mine == (evidence.get(f"{other}gpu_type"), evidence.get(f"{other}gpu_count"))
+    }
 
 
 def _noise_scale(job: Job) -> float:

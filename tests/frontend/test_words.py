@@ -452,6 +452,16 @@ def test_what_is_worth_less_was_held_back_by_nothing_else() -> None:
     ]
 
 
+def test_what_it_has_is_not_told_again_as_what_it_would_have_alone() -> None:
+    evidence = {"gpu_type": "a100", "gpu_count": 16, "alone_gpu_type": "a100"}
+    limit = {"alone_limit": "capacity:a100"}
+
+    same = evidence_words({**evidence, "alone_gpu_count": 16, **limit})
+    assert [name for name, _ in same] == ["GPU type", "GPUs"]
+    more = evidence_words({**evidence, "alone_gpu_count": 32, **limit})
+    assert ("alone: held back by", "too few a100 GPUs are left") in more
+
+
 def test_a_round_duration_of_one_policy_is_said_of_it() -> None:
     runs = [
         {"policy": "sia", "round_seconds": 300.0},

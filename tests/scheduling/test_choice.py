@@ -51,7 +51,7 @@ def test_a_job_that_is_outbid_learns_by_what_and_when_a_move_would_pay() -> None
     assert second == (
         "Next best was 2 t4: worth more to it, but its GPUs cost more: others give more for t4."
     )
-    assert alone == "If it were alone, it would have 2 t4: others give more for t4."
+    assert alone == "Alone, this round would have given it 2 t4: others give more for t4."
     assert "cost a restart of 30 s; it would pay after" in move
     assert "but" not in move.split("pay after")[1]
 
@@ -77,7 +77,7 @@ def test_what_lasts_for_days_is_told_in_days() -> None:
 
 def test_a_job_that_has_its_best_is_told_that_a_move_would_never_pay() -> None:
     (found,) = choices("sia", "t4=1x2,rtx=1x1", "a").values()
-    assert "It would have the same if it were alone." in found.sentences
+    assert "Alone, this round would have given it the same." in found.sentences
     assert found.sentences[-1].endswith("and never pay: it would be no faster there.")
 
 
@@ -135,7 +135,8 @@ def test_what_was_measured_on_both_counts_before_what_is_believed() -> None:
     assert found.alone is not None
     assert found.pays_after_seconds(found.alone) == pytest.approx(100.0)
     move = found.sentences[-1]
-    assert "it would pay after 2 min (measured, in effective samples/s: 3 584 there, 1 792" in move
+    assert "it would pay after 2 min (measured, in effective samples/s at that round's" in move
+    assert "noise: 3 584 there, 1 792 here" in move
     assert "the round believed 2 400 there" in move
     assert "never pay" not in " ".join(found.sentences)
 
@@ -179,10 +180,63 @@ def test_a_job_that_does_less_than_was_believed_says_both_and_why() -> None:
 
 def test_the_time_left_is_told_at_the_pace_that_it_has() -> None:
     evidence = {**EVIDENCE, "alone_pays_after_seconds": 100.0}
-    found = choice_of(evidence, Measured({}, 2400.0, 2048))
+    found = choice_of(evidence, Measured({}, 2400.0, 2048, remaining_seconds=2000.0))
     assert found is not None
     assert found.remaining_seconds == 2000.0
     assert found.sentences[-1].endswith("at its present pace it has 33 min left.")
+
+
+def test_a_job_that_stands_still_has_the_time_left_that_its_new_gpus_are_known_to_need() -> None:
+    """It moved a moment ago, and ran here before: not at what it did on the GPUs before."""
+    evidence = {**EVIDENCE, "alone_pays_after_seconds": 100.0}
+    unknown, known = (
+        choice_of(evidence, measured)
+        for measured in (Measured(), Measured({("a100", 1): one_batch(4842.0)}))
+    )
+    assert unknown is not None
+    assert known is not None
+    assert unknown.remaining_seconds == 1000.0
+    assert unknown.sentences[-1].endswith("by its model it has 17 min left.")
+    assert known.chosen.measured == pytest.approx(1792.0, rel=0.01)
+    assert known.remaining_seconds == pytest.approx(4800.0 / known.chosen.measured * 1000.0)
+    assert known.sentences[-1].endswith("at what was measured of it here it has 45 min left.")
+    assert not [one for one in (*unknown.sentences, *known.sentences) if "now" in one]
+
+
+def test_a_round_that_decided_earlier_is_the_one_that_would_have_given_more() -> None:
+    found = choice_of({**EVIDENCE, "decided_by_round": 402})
+    assert found is not None
+    assert "Alone, round 402 would have given it 2 a100." in found.sentences
+
+
+def test_no_limit_keeps_a_job_from_what_it_has() -> None:
+    same = {"alone_gpu_count": 1, "alone_limit": "capacity:a100"}
+    found = choice_of({**EVIDENCE, **same})
+    assert found is not None
+    assert found.alone is not None
+    assert found.alone.limit is None
+    assert "Alone, this round would have given it the same." in found.sentences
+
+
+@pytest.mark.parametrize(
+    ("goodput", "batch", "known", "words"),
+    [
+        (2000.0, 128, {"noise_scale": 0.0, "best_batch_size": 128}, "counts steps alone"),
+        (9000.0, 2048, {"noise_scale": 0.0}, "gradients were not measured yet"),
+        (9000.0, 128, {"noise_scale": 0.0, "best_batch_size": 128}, "noise of its gradients as"),
+        (9000.0, 2048, {}, "by its model and by the noise of its gradients as they were known"),
+        (9000.0, 256, {}, "by its model and by the noise of its gradients as they were known"),
+        (2000.0, 2048, {"decided_by_round": 7}, "by what was known of it then"),
+    ],
+)
+def test_only_a_reason_that_can_explain_the_difference_is_given(
+    goodput: float, batch: int, known: dict[str, object], words: str
+) -> None:
+    """What comes between steps, or a worse batch size, explains less than was believed only."""
+    found = choice_of({**EVIDENCE, **known}, Measured(goodput=goodput, batch_size=batch))
+    assert found is not None
+    (does,) = [sentence for sentence in found.sentences if "there now" in sentence]
+    assert words in does
 
 
 @pytest.mark.parametrize(
@@ -221,4 +275,4 @@ def test_a_belief_of_before_it_was_known_better_is_told_as_one(
 def test_what_kept_it_from_what_it_had_alone_is_named_by_its_kind(limit: str, words: str) -> None:
     found = choice_of({**EVIDENCE, "alone_limit": limit})
     assert found is not None
-    assert f"If it were alone, it would have 2 a100: {words}." in found.sentences
+    assert f"Alone, this round would have given it 2 a100: {words}." in found.sentences

@@ -144,10 +144,17 @@ def _choice_table(choice: ChoiceOut) -> Component:
     rows = [
         ("it has", choice["chosen"]),
         ("next best", choice["runner_up"]),
-        ("if it were alone", choice["alone"]),
+        ("alone, in that round", choice["alone"]),
     ]
     heads = (
-        *("", "GPUs", "Believed (effective samples/s)", "Measured", "Worth", "Price"),
+        *(
+            "",
+            "GPUs",
+            "Believed (effective samples/s)",
+            "Measured, at the same noise",
+            "Worth",
+            "Price",
+        ),
         "A move pays after",
     )
     return html.Table(
