@@ -54,6 +54,8 @@ def import_trace(body: TraceImportBody) -> TraceImportOut:
     try:
         found = import_workload(body.text, settings)
     except InputError as error:
+        if isinstance(error, TraceQuestion):
+            error.remedy = error.remedy_in_request
         raise invalid_input(error, _pointer(error)) from None
     return _shown(found)
 

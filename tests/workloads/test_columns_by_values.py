@@ -282,3 +282,36 @@ def test_local_times_are_read_in_their_zone_where_a_clock_was_set_back() -> None
         import_workload(BERLIN, ImportSettings("sacct"))
     assert asked.value.field == "zone"
     assert not any("zone" in rule for rule in found.rules)
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "choices"),
+    [
+        (
+            "submit_time,num_gpu,time_limit,elapsed",
+            "2026-03-02 08:00:00,4,24:00:00,01:30",
+            "elapsed",
+        ),
+        ("submit_time,num_gpu,gpu_hours,length", "2026-03-02 08:00:00,4,8,7200", "length"),
+        ("submit_time,num_gpu,gpu_hours", "2026-03-02 08:00:00,4,8", None),
+    ],
+)
+def test_a_column_that_means_something_else_by_its_name_is_not_proposed(
+    header: str, row: str, choices: str | None
+) -> None:
+    asked = question(f"{header}\n{row}\n")
+    assert asked.about == "duration"
+    if choices is None:
+        assert "Give a file with a column that says it" in str(asked)
+    else:
+        assert asked.choices == (choices,)
+
+
+def test_a_job_that_had_not_ended_and_a_negative_duration_are_dropped_as_such() -> None:
+    rows = ["1,0,1,60,RUNNING", "2,0,1,60,pending", "3,0,1,-5,done", "4,0,2,60,COMPLETED"]
+    found = read("\n".join(["id,submit_s,gpus,duration_s,state", *rows, ""]))
+    assert [job.name for job in found.workload.jobs] == ["4"]
+    assert {each.cause: each.count for each in found.dropped} == {
+        "it had not ended": 2,
+        "duration_s is negative": 1,
+    }

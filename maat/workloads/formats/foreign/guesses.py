@@ -199,13 +199,31 @@ def _several(field: str, fits: Sequence[str]) -> TraceQuestion:
 
 
 def _missing(field: str, cells: Mapping[str, Sequence[str]], free: Sequence[str]) -> TraceQuestion:
-    likely = [name for name in free if cells[name] and _hold(cells[name], _MEANINGS[field].fits)]
+    meaning = _MEANINGS[field]
+    open_names = [name for name in free if not _means_other(meaning, name)]
+    likely = [
+        name
+        for name in open_names
+        if _is_meant(meaning, name) or (cells[name] and _hold(cells[name], meaning.fits))
+    ]
+    likely.sort(key=lambda name: not _is_meant(meaning, name))
+    choices = (likely or open_names)[:_MOST_CHOICES]
     return TraceQuestion(
         f"no column is {field} by its name and values",
         field="mapping",
         about=field,
-        choices=(likely or list(free))[:_MOST_CHOICES] or ["COLUMN"],
+        choices=choices or ["COLUMN"],
+        remedy=None if choices else f"Give a file with a column that says it, such as {field}.",
     )
+
+
+def _is_meant(meaning: _Meaning, name: str) -> bool:
+    return any(_is_named(set(words_of(name)), tier, meaning.but) for tier in meaning.tiers)
+
+
+def _means_other(meaning: _Meaning, name: str) -> bool:
+    """Return whether a name has a word with which it means something else."""
+    return not set(words_of(name)).isdisjoint(meaning.but.split())
 
 
 def _preferred(

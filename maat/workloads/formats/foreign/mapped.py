@@ -20,6 +20,7 @@ from maat.workloads.formats.foreign.records import (
     ForeignJob,
     Found,
     Note,
+    Unusable,
     is_absent,
     ran,
     whole_count,
@@ -42,6 +43,10 @@ FIELDS: Mapping[str, str] = {
 }
 TIMES = ("submit", "start", "end")
 _IN_DAYS = (36_526.0, 55_153.0)
+_NOT_ENDED = {
+    *("RUNNING", "R", "PENDING", "PD", "QUEUED", "WAITING", "SUSPENDED", "COMPLETING"),
+    *("CONFIGURING", "STARTING", "SUBMITTED", "CREATED", "SCHEDULED"),
+}
 _EXAMPLE = "submit=SubmitTime, gpus=GPUs, duration=Seconds"
 
 
@@ -182,6 +187,13 @@ def _job(reading: _Reading, cells: Cells, row: int) -> ForeignJob:
     def text(field: str) -> str:
         return cells[reading.columns[field]] if field in reading.columns else ""
 
+    if text("state").strip().upper() in _NOT_ENDED:
+        raise Unusable(
+            "it had not ended",
+            column=reading.columns["state"],
+            value=text("state"),
+            remedy="Write the file again once it has ended.",
+        )
     return ForeignJob(
         row=row,
         name=text("name") or f"line-{row}",

@@ -36,10 +36,19 @@ class TraceQuestion(TraceError):
         row: int | None = None,
     ) -> None:
         self.about, self.choices = about, tuple(choices)
+        self._is_default = remedy is None
         option = {"mapping": "--map", "units": "--unit"}.get(field, f"--{field}")
         answers = [f"{option} {about}={each}" if about else f"{option} {each}" for each in choices]
         remedy = remedy or f"Say which it is: {' or '.join(answers)}."
         super().__init__(problem, field=field, value=value, remedy=remedy, source=source, row=row)
+
+    @property
+    def remedy_in_request(self) -> str:
+        """The remedy for who asked by the REST API, which has fields and no options."""
+        if not self._is_default:
+            return self.remedy
+        named = f"{self.field}.{self.about}" if self.about else self.field
+        return f"Say which it is: {named} is {' or '.join(self.choices)}."
 
 
 @dataclass(frozen=True, slots=True)

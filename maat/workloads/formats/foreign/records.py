@@ -160,7 +160,11 @@ def no_duration(column: str, text: str) -> Unusable:
 
 
 def ran(seconds: float, column: str, value: object) -> float:
-    """Return how long a job ran, if it did."""
+    """Return how long a job ran, if it did. `value`: as the record has it."""
+    if seconds < 0 and str(value).lstrip().startswith("-"):
+        raise Unusable(
+            f"{column} is negative", column=column, value=value, remedy="Correct the record."
+        )
     if seconds < 0:
         raise Unusable(
             f"by its {column} it ends before it starts",
