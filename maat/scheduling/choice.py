@@ -157,15 +157,16 @@ class Choice:
             return ", by what was known of it then"
         if does_more:
             return ", by its model and by the noise of its gradients as they were known then"
+        steps_alone = (
+            "what is believed counts steps alone, by a model of their times, and not what comes "
+            "between them (data, checkpoints, other jobs on its nodes)"
+        )
         if _differ(best, runs):
             return (
                 f", at its best batch size of {_count(best)} samples: it runs {_count(runs)} until "
-                "its agent chooses again"
+                f"its agent chooses again, and {steps_alone}"
             )
-        return (
-            ": what is believed counts steps alone, by a model of their times, and not what comes "
-            "between them (data, checkpoints, other jobs on its nodes)"
-        )
+        return f": {steps_alone}"
 
     def _weighed(self) -> str:
         return "" if self.weight is None else f"By its weight it counts as {self.weight:g} jobs."
