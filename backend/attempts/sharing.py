@@ -246,8 +246,11 @@ def is_believed(sample: SharingSample) -> bool:
 
 
 def spread_of(sample: SharingSample) -> float:
-    """Return the standard deviation of the reports' slowdowns."""
-    return math.sqrt(sample.ratio_m2 / sample.weight) if sample.weight else 0.0
+    """Return the standard deviation of the reports' slowdowns.
+
+    Of equal ones the sum of squares may be below zero by rounding.
+    """
+    return math.sqrt(max(sample.ratio_m2, 0.0) / sample.weight) if sample.weight else 0.0
 
 
 def _seconds_alone(session: Session, attempt: Reported, found: PassBody) -> float | None:

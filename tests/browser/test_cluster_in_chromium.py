@@ -254,3 +254,45 @@ def test_faults_have_a_column_while_a_node_has_one(server: Any, page: Page) -> N
 def set_fault(server: Any, fault: str | None) -> None:
     with closing(sqlite3.connect(server.folder / "maat.db")) as database, database:
         database.execute("UPDATE nodes SET fault = ? WHERE name = 'a100-1'", (fault,))
+
+
+def test_what_sharing_was_measured_to_cost_comes_while_the_page_is_open(
+    server: Any, tab: Any
+) -> None:
+    shared = server.client.create_cluster(
+        {
+            "name": "shared",
+            "nodes": [{"gpu_type": "t4", "gpu_count": 2}],
+            "policy": "sjf-bsbf",
+            "jobs_per_gpu": 2,
+            "interference": 1.25,
+            "round_seconds": 60.0,
+            "speed": 60.0,
+        }
+    )["id"]
+    page = tab.open(f"{server.url}/cluster?cluster={shared}")
+    card = page.locator("#cluster-slowdowns")
+    expect(card).to_contain_text("What sharing a GPU costs")
+    expect(card).to_contain_text("No pair of jobs was measured yet")
+
+    rigid = {"cluster_id": shared, "adaptivity": "rigid", "gpu_count": 2, "work_scale": 1000.0}
+    for model, batch_size in (("cifar10", 512), ("bert", 24)):
+        body = {**rigid, "name": f"shares-{model}", "model": model, "batch_size": batch_size}
+        server.client.submit_job(body)
+
+    rows = card.locator("tbody tr")
+    expect(rows).to_have_count(2)
+    both = ("bert, 12 a GPU", "cifar10, 256 a GPU")
+    for model, partner in (both, both[::-1]):
+        row = rows.filter(has=page.locator("td:first-child", has_text=model))
+        expect(row.locator("td").nth(1)).to_have_text(partner)
+        expect(row.locator("td").nth(2)).to_contain_text("t4")
+        expect(row.locator("td").nth(3)).to_have_text("2")
+        expect(row.locator("td").nth(4)).to_have_text("1.25")
+        expect(row.locator("td").nth(5)).to_have_text("± 0.00")
+        expect(row).to_contain_text("decisions go by it")
+    server.client.send(calls.act_on_cluster(shared, "pause"))
+    page.set_viewport_size({"width": 390, "height": 800})
+    wait_in_page(page, "document.documentElement.scrollWidth <= 390")
+    table = page.get_by_label("Measured slowdowns")
+    assert table.evaluate("one => one.scrollWidth >= one.clientWidth && one.clientWidth < 390")

@@ -17,7 +17,7 @@ from frontend.shell import NO_CLUSTER
 from maat.api.clusters import SlowdownOut
 from maat.client import calls
 
-_COLUMNS = ("Model", "Beside", "GPU type", "GPUs", "Slowdown", "Spread", "Reports", "")
+_COLUMNS = ("Model", "Beside", "GPU type", "GPUs", "Slowdown", "Spread", "Reports", "Use")
 _NUMBERS = _COLUMNS[3:7]
 
 
