@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlmodel import Session, col, select
 
@@ -33,7 +34,7 @@ BLOCKED = frozenset(
 )
 """Reasons for which it is other jobs that hold the GPUs, or the quota of its own team."""
 
-_MOST_NAMED = 3  # in the sentence; the answer lists all
+MOST_NAMED = 3  # in the sentence; the answer lists all
 _MOST_NODES = 3
 _STAYS: Mapping[str, Stay] = {
     JobState.STARTING: Stay.STARTING,
@@ -122,20 +123,32 @@ def _holders(session: Session, cluster_id: str) -> Sequence[Job]:
 
 
 def _least_lacking(job: Job, there: _There) -> Blocking | None:
-    """Return who blocks it on the GPU type of which it lacks least; None if enough are free.
-
-    A type that the round named comes before others.
-    """
     in_service = capacity_by_type(there.nodes, usable_only=True)
-    needed = (job.gpu_count or 1) if job.adaptivity == Adaptivity.RIGID else job.min_gpus
-    named = str(job.reason_evidence.get("gpu_type"))
-    kinds = [named] if named in in_service else job.gpu_types or list(in_service)
     places = 1 if job.reason_code == ReasonCode.SHARING_NO_GAIN else there.cluster.jobs_per_gpu
+    return least_lacking(job, job.reason_evidence, there.of_type, in_service, places=places)
+
+
+def least_lacking(
+    job: Job,
+    evidence: Mapping[str, Any],
+    of_type: Callable[[str], Sequence[Holder]],
+    in_service: Mapping[str, int],
+    *,
+    places: int = 1,
+) -> Blocking | None:
+    """Return who blocks a job on the GPU type of which it lacks least; None if enough are free.
+
+    `evidence`: of its reason; a type that it names comes before others. `of_type`: who holds GPUs
+    of a type. `in_service`: GPUs by type.
+    """
+    needed = (job.gpu_count or 1) if job.adaptivity == Adaptivity.RIGID else job.min_gpus
+    named = str(evidence.get("gpu_type"))
+    kinds = [named] if named in in_service else job.gpu_types or list(in_service)
     found = []
     for kind in kinds:
         known = in_service.get(kind, 0)
         blocked = blocking(
-            there.of_type(kind), gpu_type=kind, needed=needed, in_service=known, places=places
+            of_type(kind), gpu_type=kind, needed=needed, in_service=known, places=places
         )
         if blocked is not None:
             found.append(blocked)
@@ -213,17 +226,17 @@ def _sentence(found: Blocking, each: Sequence[BlockerOut]) -> str:
     if found.fixed:
         head = f"{needs}, and {found.kept_gpus} of them cannot be taken now"
     elif found.places > 1:
-        head = f"{needs}; {_many(found.free, 'has', 'have')} a free place"
+        head = f"{needs}; {many(found.free, 'has', 'have')} a free place"
     else:
-        head = f"{needs}; {_many(found.free, 'is', 'are')} free"
+        head = f"{needs}; {many(found.free, 'is', 'are')} free"
     return f"{head}: {_named(each)}."
 
 
-def _many(count: int, one: str, more: str) -> str:
+def many(count: int, one: str, more: str) -> str:
     return f"none {one}" if not count else f"{count} {one if count == 1 else more}"
 
 
 def _named(each: Sequence[BlockerOut]) -> str:
-    named = "; ".join(one["sentence"] for one in each[:_MOST_NAMED])
-    rest = len(each) - _MOST_NAMED
+    named = "; ".join(one["sentence"] for one in each[:MOST_NAMED])
+    rest = len(each) - MOST_NAMED
     return named + ("" if rest <= 0 else f"; and {rest} other{'s' * (rest > 1)}")

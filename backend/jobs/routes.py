@@ -21,6 +21,7 @@ from backend.jobs.demo import demo_bodies
 from backend.jobs.dependencies import held_forerunners, open_needs
 from backend.jobs.dry_run import try_submission
 from backend.jobs.explanation import explain, is_held_back, waited_for
+from backend.jobs.past_blockers import with_blockers
 from backend.jobs.queue import place_if_waiting
 from backend.jobs.remedies import RemedyFinder
 from backend.jobs.remedies.permitting import permitted
@@ -381,7 +382,8 @@ def read_explanation(
         blockers=blockers_of(session, principal, job),
     )
     may = permitted(principal, job, explained["remedies"], others=held)
-    return ExplanationOut({**explained, "remedies": may})
+    waited = with_blockers(session, principal, job, explained["waited"])
+    return ExplanationOut({**explained, "remedies": may, "waited": waited})
 
 
 def _checked_demo(session: Session, principal: Principal, body: DemoBody) -> list[Candidate]:

@@ -77,7 +77,7 @@ Task = Callable[[Walk], str]
 
 def why_pending(walk: Walk) -> str:
     walk.begin(NAME)
-    return walk.reads("main", "Jobs that it cannot replace hold all GPUs")
+    return walk.reads("main", "Other jobs hold the GPUs that it needs")
 
 
 def what_would_start_it(walk: Walk) -> str:

@@ -81,9 +81,7 @@ _SENTENCES: Mapping[ReasonCode, str] = {
     ),
     ReasonCode.WAITING_QUOTA: "Its tenant already holds all that its quota allows.",
     ReasonCode.WAITING_RESERVATION: "GPUs that it could use are reserved for others.",
-    ReasonCode.WAITING_CAPACITY: (
-        "Jobs that make at least as good use of them hold all GPUs that it could use."
-    ),
+    ReasonCode.WAITING_CAPACITY: "Other jobs hold the GPUs that it needs.",
     ReasonCode.FRAGMENTED: "Enough GPUs are free, but not together.",
     ReasonCode.BEHIND_IN_ORDER: "Jobs ahead of it in the policy's order hold the GPUs.",
     ReasonCode.SHARING_NO_GAIN: (
@@ -184,11 +182,8 @@ def sentence_of(code: str, evidence: Mapping[str, object]) -> str:
             )
         case ReasonCode.WAITING_CAPACITY if isinstance(by := evidence.get("held_by"), str):
             return f"{by[:1].upper()}{by[1:]} hold the GPUs that it needs, or are to have them."
-        case ReasonCode.WAITING_CAPACITY if _is_worth_more(evidence):
-            return (
-                "Jobs that it cannot replace hold all GPUs that it could use: they start or "
-                "restart, may not be preempted, or would lose more than it would gain."
-            )
+        case ReasonCode.WAITING_CAPACITY if _is_worth_no_more(evidence):
+            return "Jobs that make at least as good use of them hold all GPUs that it could use."
         case ReasonCode.NOT_YET_CONSIDERED if isinstance(why := evidence.get("reason"), str):
             ended = f"Its attempt {evidence.get('attempt')} ended: {why}".strip()
             return f"{ended} The next round considers it again."
@@ -232,12 +227,12 @@ def sentence_of(code: str, evidence: Mapping[str, object]) -> str:
             return _SENTENCES[reason]
 
 
-def _is_worth_more(evidence: Mapping[str, object]) -> bool:
-    """Return whether the GPUs would gain more by this job than their price says that they gain."""
+def _is_worth_no_more(evidence: Mapping[str, object]) -> bool:
+    """Return whether the GPUs would gain no more by this job than their price says they gain."""
     value, price = evidence.get("value"), evidence.get("price")
     if not isinstance(value, int | float) or not isinstance(price, int | float):
         return False
-    return value > price + _SAME * max(abs(value), abs(price), 1.0)
+    return value <= price + _SAME * max(abs(value), abs(price), 1.0)
 
 
 def _are_free(evidence: Mapping[str, object]) -> bool:

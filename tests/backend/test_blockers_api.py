@@ -11,7 +11,7 @@ from sqlmodel import Session, select
 
 from backend.accounts.permissions import Role
 from backend.database import Database
-from backend.models import Cluster, Job, JobForecastRow, Node
+from backend.models import Cluster, Job, JobForecastRow, Node, Round
 
 Submit = Callable[..., dict[str, Any]]
 
@@ -249,3 +249,96 @@ def test_who_waits_for_a_quota_hears_which_jobs_of_its_team_hold_it(
         "Held by your team's quota of 4 a100: 3 in use. Of it job ours holds 3 a100 (on node-0)"
     )
     assert "secret-of-red" not in str(explanation)
+
+
+def past_round(database: Database, cluster_id: str, **held: tuple[dict[str, Any], int]) -> None:
+    """Round 3 as it is recorded; `held`: a job and how many a100 it got, by why it stayed."""
+    evidence: dict[str, dict[str, Any]] = {
+        "pinned": {"starting": 0, "restarting": 0, "preemptible": 0},
+        "starts": {"starting": 1, "restarting": 1, "preemptible": 1},
+        "kept": {},
+    }
+    record = {
+        "job_ids": [job["id"] for job, _ in held.values()],
+        "job_names": [job["name"] for job, _ in held.values()],
+        "grants": {
+            job["id"]: {"gpu_type": "a100", "gpu_count": gpus} for job, gpus in held.values()
+        },
+        "reasons": {
+            job["id"]: {
+                "code": "GRANTED" if why == "kept" else "PINNED",
+                "evidence": evidence[why],
+            }
+            for why, (job, _) in held.items()
+        },
+    }
+    used = sum(gpus for _, gpus in held.values())
+    counts = dict.fromkeys(("active_jobs", "running_jobs", "pending_jobs", "changes"), 1)
+    with database.session_scope() as session:
+        session.add(
+            Round(
+                cluster_id=cluster_id,
+                number=3,
+                at_seconds=60.0,
+                gpus_used=used,
+                gpus_total=16,
+                policy="sia",
+                placer="whole-node",
+                status="optimal",
+                method="dual",
+                policy_seconds=0.05,
+                place_seconds=0.01,
+                gpus_by_type={"a100": {"used": used, "capacity": 16}},
+                record=record,
+                **counts,
+            )
+        )
+
+
+def had_waited(database: Database, job: dict[str, Any], *, as_of: int = 3) -> None:
+    """The job has GPUs now; before, it waited for some."""
+    waited = {"code": "WAITING_CAPACITY", "round": as_of}
+    evidence = {"gpu_type": "a100", "value": 2.0, "price": 1.0}
+    kept = {"_waited": {**waited, "evidence": evidence}}
+    hold(database, job, *range(16), reason_code="GRANTED", reason_evidence=kept)
+
+
+def test_who_blocked_a_job_that_runs_now_is_named_by_the_record_of_that_round(
+    client: TestClient,
+    client_as: Callable[..., TestClient],
+    submit: Submit,
+    database: Database,
+    a100s: str,
+) -> None:
+    base, begins, large = submit(name="base"), submit(name="begins"), submit(name="large")
+    past_round(database, a100s, pinned=(base, 1), starts=(begins, 2), kept=(large, 8))
+    blue = client_as(Role.SUBMITTER, tenant="blue")
+    body = {"name": "mine", "model": "bert", "adaptivity": "rigid", "batch_size": 64}
+    needs_all, needs_half = (
+        blue.post("/api/v1/jobs", json={**body, "gpu_count": gpus}).json() for gpus in (16, 8)
+    )
+    for job in (needs_all, needs_half):
+        had_waited(database, job)
+
+    assert explained(client, needs_all)["waited"]["sentence"] == (
+        "It needed 16 a100 of 16 in service; 5 were free: job begins held 2 and was starting; "
+        "job base held 1 and could not be preempted."
+    )
+    assert explained(client, needs_half)["waited"]["sentence"] == (
+        "It needed 8 a100 of 16 in service; 5 were free: "
+        "job large held 8 and had them by the policy's choice."
+    )
+    hidden = explained(blue, needs_half)["waited"]["sentence"]
+    assert hidden.endswith("another tenant's job held 8 and had them by the policy's choice.")
+
+
+def test_without_the_record_of_the_round_less_is_said_of_a_wait_that_is_over(
+    client: TestClient, submit: Submit, database: Database, a100s: str
+) -> None:
+    job = submit(name="mine", adaptivity="rigid", gpu_count=16, batch_size=64)
+    had_waited(database, job, as_of=2)
+    waited = explained(client, job)["waited"]
+    assert (waited["as_of_round"], waited["sentence"]) == (
+        2,
+        "Other jobs hold the GPUs that it needs.",
+    )
