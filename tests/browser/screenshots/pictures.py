@@ -102,6 +102,12 @@ def _forecast(page: Page) -> None:
     page.locator("#submit-forecast").get_by_text("Who ends later or earlier").wait_for()
 
 
+def _what_if(page: Page) -> None:
+    page.locator("#what-if-ask").click()
+    page.locator("#what-if-sides").get_by_text("Bound on moves").wait_for()
+    page.locator("#what-if-open").scroll_into_view_if_needed()
+
+
 def _policy(page: Page) -> None:
     page.locator("#admin-policy-policy").click()
     page.get_by_role("option", name="FIFO", exact=True).click()
@@ -151,6 +157,7 @@ DIALOGS = [
     Picture("cluster-reserve", "/cluster", steps=press("#cluster-reserve-open")),
     Picture("cluster-drain", "/cluster?cluster=small", steps=press("[aria-label^='drain ']")),
     Picture("cluster-past", "/cluster", steps=_past),
+    Picture("cluster-what-if", "/cluster?stay=600&moves=4", steps=_what_if),
     Picture("simulate-import", "/simulate", steps=_import),
     Picture("simulate-csv", "/simulate", steps=_csv),
     Picture("simulate-replay", "/simulate?replay=24"),
