@@ -24,6 +24,7 @@ from maat.api.previews import RoundPreviewBody
 from maat.forecasting.draws import Grounds
 from maat.forecasting.forecast import Forecast, JobForecast, Quantiles
 from maat.forecasting.play import Played
+from maat.scheduling.stability import Stability
 from maat.vocabulary import ForecastBasis
 from worker.forecasts import what_if
 
@@ -135,6 +136,8 @@ def test_a_least_stay_keeps_a_long_job_on_the_gpus_that_a_shorter_one_waits_for(
     bounds = ("least_stay_seconds", "most_moves_per_hour")
     assert [result["before"][name] for name in bounds] == [None, None]
     assert [result["after"][name] for name in bounds] == [3600.0, None]
+    (note,) = result["notes"]
+    assert "overstates what a bound saves" in note
 
 
 def test_a_bound_of_the_cluster_is_asked_away_and_the_other_stays(database: Database) -> None:
@@ -151,6 +154,11 @@ def test_a_bound_of_the_cluster_is_asked_away_and_the_other_stays(database: Data
     assert {row[0]: row[1] for row in result["slowed"]}[short] < -600
     assert {name: result["before"][name] for name in bounds} == bounds
     assert {name: result["after"][name] for name in bounds} == bounds | {"least_stay_seconds": None}
+    assert list(what_if.bound_notes(Stability(3600.0), Stability(60.0))) == [
+        "Far ahead few rounds are played: there jobs restart as often as they did until now, under "
+        "the bound that it has: without it, more may come."
+    ]
+    assert list(what_if.bound_notes(Stability(), Stability(0.0))) == []
 
 
 PARTS = ("policy", "policy_parameters", "placer", "placer_parameters")

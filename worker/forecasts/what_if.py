@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from maat.scheduling.cluster import Node
 from maat.scheduling.errors import InputError
 from maat.scheduling.job import JobId
 from maat.scheduling.parts import Parts
+from maat.scheduling.stability import Stability
 from worker.executors.simulated_state import fit_once
 from worker.forecasts.keeping import latest_of
 from worker.forecasts.pacing import quick_pacing_of
@@ -112,6 +113,7 @@ def _worked_out(database: Database, asked: WhatIf) -> dict[str, Any]:
     notes = unused_type_notes(changed, (node.gpu_type for node in added))
     if parts[1] != parts[0]:
         notes += notes_on_parts(reading.snapshot.cluster, parts[1])
+    notes += bound_notes(present.stability, changed.stability)
     sides = (
         vars(parts[0]) | asdict(present.stability),
         vars(parts[1]) | asdict(changed.stability),
@@ -134,6 +136,19 @@ def _worked_out(database: Database, asked: WhatIf) -> dict[str, Any]:
         has_time=lambda: time.monotonic() - begun < ANSWER_SECONDS,
     )
     return stored(before, after)
+
+
+def bound_notes(before: Stability, after: Stability) -> Iterator[str]:
+    """Yield what the figures do not say of another bound on moves."""
+    now, then = before.most_moves_per_second, after.most_moves_per_second
+    ahead = "Far ahead few rounds are played: there jobs restart as often as they did until now"
+    if then < now:
+        yield (
+            f"{ahead}, or as the bound allows. Where jobs have just been moved a lot, as on a "
+            "cluster that has begun lately, that overstates what a bound saves."
+        )
+    if then > now:
+        yield f"{ahead}, under the bound that it has: without it, more may come."
 
 
 def _changed(
