@@ -11,6 +11,7 @@ from frontend.components.events import details, event_words, with_state_before
 from frontend.components.names import cut_name, isolated
 from frontend.formatting import clock, column, duration, gpu_hours, number, percent, plural
 from frontend.pages.cluster.reservations import reservations_table
+from frontend.pages.job.parts import now
 from frontend.pages.jobs.rows import row_of, wanted
 from frontend.pages.rounds.summary import verdict_parts
 from frontend.pages.simulation.callbacks import failed
@@ -106,6 +107,28 @@ def test_what_a_job_wants_reads_as_a_range() -> None:
     assert wanted(job(max_gpus=16)) == "1 to 16"
     assert wanted(job(min_gpus=4, max_gpus=4)) == "4"
     assert wanted(job(adaptivity="rigid", gpu_count=8)) == "8"
+
+
+@pytest.mark.parametrize("state", ["starting", "restarting"])
+def test_a_job_that_has_not_run_on_its_gpus_yet_is_said_to_stand_still(state: str) -> None:
+    job: dict[str, Any] = {
+        "state": state,
+        "allocation": None,
+        "progress": 0.5,
+        "runs_command": False,
+        "remaining_seconds": None,
+        "goodput": None,
+        "wait_seconds": 61.0,
+        "pause_requested": False,
+        "deadline": None,
+        "gpu_hours": 1.0,
+        "restarts": 1,
+    }
+    assert f"none yet here: it is {state}" in str(now(job))  # type: ignore[arg-type]
+    runs = str(now({**job, "state": "running", "goodput": 60.0, "remaining_seconds": 90.0}))  # type: ignore[arg-type]
+    assert "60 effective samples/s" in runs
+    assert "1 min 30 s" in runs
+    assert "none yet" not in runs
 
 
 def test_a_row_keeps_the_name_as_text_and_links_by_id() -> None:

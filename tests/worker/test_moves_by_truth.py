@@ -10,9 +10,11 @@ from live_samples import job, make_cluster, spans_of, step_at, submit
 from backend.database import Database
 from backend.jobs.choices import choice_out
 from backend.jobs.kept_reasons import evidence_of
+from backend.jobs.remaining import remaining_seconds
 from backend.jobs.spans import measured_of, timeline_of
-from backend.models import Job, JobAllocation
+from backend.models import Cluster, Job, JobAllocation
 from maat.scheduling.belief import Fitter
+from maat.scheduling.choice import choice_of
 from maat.scheduling.move_worth import BatchPace
 from maat.simulation.simulated_job import SimulatedJob
 
@@ -151,3 +153,33 @@ def test_a_job_that_has_not_run_on_its_gpus_yet_has_no_pace_there(database: Data
             assert (row.goodput is not None) == has_run
             moves += row.restarts > 0 and not has_run
     assert moves >= 1
+
+
+def test_words_and_figures_of_a_job_give_one_time_left_in_every_round(database: Database) -> None:
+    """And none of them is at the pace of the GPUs before, while it stands still on new ones."""
+    cluster_id = make_cluster(database)
+    jobs = submit(database, cluster_id, model="cifar10", work_scale=4.0, count=2)
+    compared, stood = 0, 0
+    for number in range(1, 14):
+        step_at(database, cluster_id, 300.0 * number)
+        if number in (3, 6):
+            jobs += submit(database, cluster_id, count=3, submitted_seconds=300.0 * number)
+        for job_id in jobs:
+            with database.session_scope(writes=False) as session:
+                row = session.get_one(Job, job_id)
+                left = remaining_seconds(row, session.get_one(Cluster, cluster_id))
+                measured = measured_of(session, row)
+            choice = choice_of(evidence_of(row.reason_evidence), measured)
+            if row.gpus is None or choice is None:
+                continue
+            said = " ".join(choice.sentences)
+            speaks_of_now = "there now" in said or "at its present pace" in said
+            if row.goodput is None:
+                stood += 1
+                assert left is None
+                assert not speaks_of_now
+            else:
+                compared += speaks_of_now
+                assert choice.remaining_seconds == left
+    assert compared >= 1
+    assert stood >= 1

@@ -33,6 +33,7 @@ from maat.api.job_answers import (
     JobOut,
 )
 from maat.api.job_words import state_in_words
+from maat.vocabulary import JobState
 
 EVENTS_SHOWN = 100
 MAY_VARY = {
@@ -64,7 +65,7 @@ def now(job: JobOut) -> html.Dl:
         [
             *([("GPUs", _allocation_value(held))] if lives else []),
             ("Progress", "not known" if is_unmeasured(job) else dmc.Group(share, gap=8)),
-            *([("Remaining", duration(job["remaining_seconds"]))] if lives else []),
+            *([("Remaining", _remaining_words(job))] if lives else []),
             *([("Goodput", _goodput_words(job))] if lives else []),
             *([("Batch size", batch)] if lives else []),
             ("Waited", duration(job["wait_seconds"])),
@@ -76,9 +77,21 @@ def now(job: JobOut) -> html.Dl:
     )
 
 
+def _remaining_words(job: JobOut) -> str:
+    left = job["remaining_seconds"]
+    return "not known yet" if left is None and _stands_still(job) else duration(left)
+
+
 def _goodput_words(job: JobOut) -> str:
     goodput = job["goodput"]
-    return ABSENT if goodput is None else f"{number(goodput)} effective samples/s"
+    if goodput is None:
+        return f"none yet here: it is {job['state']}" if _stands_still(job) else ABSENT
+    return f"{number(goodput)} effective samples/s"
+
+
+def _stands_still(job: JobOut) -> bool:
+    """Whether it has GPUs and has not run on them yet: what it did on others says nothing."""
+    return job["goodput"] is None and job["state"] in (JobState.STARTING, JobState.RESTARTING)
 
 
 def _deadline(job: JobOut) -> str:
