@@ -21,15 +21,14 @@ from backend.accounts.token_service import record_token
 from backend.accounts.tokens import store_token
 from backend.audit.changes import program
 from backend.audit.models import AuditRecord
-from backend.clocktime import shown_day
 from backend.clusters.models import Cluster
 from backend.clusters.service import create_cluster
 from backend.database import Database
-from backend.demo.cluster import CURRENCY, DEMO_CLUSTER, HISTORY, PRICES
+from backend.demo.beginning import begin_with_history
+from backend.demo.cluster import DEMO_CLUSTER
+from backend.demo.history import History
 from backend.migrations import upgrade
 from backend.settings import Settings, get_settings
-from backend.usage.prices import add_price
-from maat.api.usage import PriceBody
 
 DEFAULT_TENANT = "default"
 NOBODY_CAME = (
@@ -51,23 +50,8 @@ def add_defaults(database: Database, settings: Settings) -> None:
         _ensure_admin(session)
         if settings.demo and session.exec(select(Cluster)).first() is None:
             demo = create_cluster(session, DEMO_CLUSTER)
-            # It runs for hours and days: a round every six seconds costs a machine little.
             if settings.demo_jobs:
-                demo.epoch -= HISTORY
-                demo.round_seconds, demo.speed = 120.0, 20.0
-                _price_gpus(session, demo)
-
-
-def _price_gpus(session: Session, demo: Cluster) -> None:
-    """Give every GPU type of the demo cluster a price from its first day on."""
-    for gpu_type, price in PRICES.items():
-        body = {
-            "gpu_type": gpu_type,
-            "price_per_gpu_hour": price,
-            "currency": CURRENCY,
-            "valid_from": shown_day(demo, 0.0).isoformat(),
-        }
-        add_price(session, demo.id, PriceBody.model_validate(body))
+                begin_with_history(session, demo, History.shipped())
 
 
 def _ensure_admin(session: Session) -> None:

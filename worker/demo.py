@@ -1,21 +1,21 @@
-"""Runs the demo cluster: plays a day of history, then submits arriving jobs.
+"""Runs the demo cluster: plays the end of its history, then submits arriving jobs.
 
-History consists of real rounds on a clock that is wound forward: the pages show it like any other
-rounds.
+It begins with whole weeks that were played beforehand (backend/demo/history.py). What lies between
+them and the moment at which it was made are real rounds on a clock that is wound forward: the pages
+show them like any other rounds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import timedelta
+from collections.abc import Iterator, Sequence
 from time import monotonic
 
 from sqlmodel import Session, col, select
 
 from backend.clocktime import cluster_seconds, wind_to
 from backend.database import Database
-from backend.demo.arrivals import Arrival, arrivals
-from backend.demo.cluster import DEMO_CLUSTER, HISTORY
+from backend.demo.arrivals import Arrival, arrivals, hour_of_week
+from backend.demo.cluster import DEMO_CLUSTER
 from backend.demo.examples import ask_for_examples, examples_are_missing
 from backend.demo.people import ensure_people
 from backend.jobs.service import submit_unless_known
@@ -25,7 +25,6 @@ from backend.queue import Queue
 from worker.live.snapshot import is_due
 from worker.live.step import step_cluster
 
-HISTORY_SECONDS = HISTORY.total_seconds()
 # Seconds between rounds of the history; fine in its last hours, which the pages show first.
 COARSE_SECONDS, FINE_SECONDS = 300.0, 120.0
 FINE_HISTORY_SECONDS = 7200.0
@@ -68,9 +67,10 @@ def wind_forward(database: Database, cluster_id: str) -> bool:
             return False
         if is_due(session, cluster, moment):
             return True
-        step = COARSE_SECONDS if now < HISTORY_SECONDS - FINE_HISTORY_SECONDS else FINE_SECONDS
-        until = min(now + step, HISTORY_SECONDS)
-        for arrival in arrivals(cluster_id, after=now, until=until):
+        history = _history_seconds(cluster)
+        step = COARSE_SECONDS if now < history - FINE_HISTORY_SECONDS else FINE_SECONDS
+        until = min(now + step, history)
+        for arrival in _arrivals(cluster, after=now, until=until):
             wind_to(cluster, moment_of(session), arrival.seconds)
             _submit(session, [arrival])
         wind_to(cluster, moment_of(session), until)
@@ -96,7 +96,7 @@ def submit_arrivals(database: Database, cluster_id: str) -> None:
         cluster = session.get_one(Cluster, cluster_id)
         now = cluster_seconds(cluster, moment_of(session))
         due = list(
-            arrivals(cluster_id, after=now - LOOKED_BACK_WALL_SECONDS * cluster.speed, until=now)
+            _arrivals(cluster, after=now - LOOKED_BACK_WALL_SECONDS * cluster.speed, until=now)
         )
         ids = [arrival.body.external_id for arrival in due]
         known = set(
@@ -116,16 +116,18 @@ def _demo_cluster(session: Session) -> Cluster | None:
     return session.exec(select(Cluster).where(Cluster.name == DEMO_CLUSTER.name)).first()
 
 
-def _has_history_to_come(cluster: Cluster, now: float) -> bool:
-    """Return whether history is still to be played.
+def _arrivals(cluster: Cluster, *, after: float, until: float) -> Iterator[Arrival]:
+    begins_at = hour_of_week(cluster.epoch)
+    return arrivals(cluster.id, after=after, until=until, begins_at=begins_at)
 
-    A cluster with a history has an epoch from before its creation.
-    """
-    return (
-        not cluster.paused
-        and now < HISTORY_SECONDS
-        and cluster.epoch <= cluster.created_at - HISTORY + timedelta(minutes=1)
-    )
+
+def _has_history_to_come(cluster: Cluster, now: float) -> bool:
+    return not cluster.paused and now < _history_seconds(cluster)
+
+
+def _history_seconds(cluster: Cluster) -> float:
+    """Return how long the history is; zero for a cluster whose time begins when it is made."""
+    return (cluster.created_at - cluster.epoch).total_seconds()
 
 
 def _submit(session: Session, due: Sequence[Arrival]) -> None:

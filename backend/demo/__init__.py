@@ -1,4 +1,4 @@
-"""A demo cluster with jobs of several tenants, and a day of history.
+"""A demo cluster with jobs of several tenants, and two whole weeks of history.
 
-Arrivals follow a daily rhythm. The settings turn it on.
+Arrivals follow the hours of the week. The settings turn it on.
 """

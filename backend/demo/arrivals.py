@@ -1,6 +1,7 @@
 """Which demo jobs arrive when. Draws jobs; stores nothing.
 
-A function of cluster time alone: two workers that ask submit the same jobs.
+A function of cluster time and of the weekday on which it begins: two workers that ask submit the
+same jobs.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import lru_cache
 
 import numpy as np
@@ -17,13 +19,19 @@ from maat.workloads.generators import generate
 from maat.workloads.workloads import TraceJob
 
 HOUR_SECONDS = 3600.0
-JOBS_PER_HOUR = 9.0
-# Hours since the first start: the first visitors see it get busy.
-BUSY_HOUR, DAILY_SWING = 2.0, 0.6
+HOURS_PER_DAY, HOURS_PER_WEEK = 24, 168
+# Jobs in each hour of a weekday, UTC: people submit by day, long searches go on by night.
+WEEKDAY_RATES = (
+    *(4.0, 3.5, 3.0, 3.0, 3.0, 3.5, 4.5, 6.0, 9.0, 12.0, 13.0, 13.0),
+    *(11.0, 12.0, 13.0, 13.0, 12.5, 11.0, 9.5, 8.5, 8.0, 7.0, 6.0, 5.0),
+)
+WEEKEND_SHARE, FIRST_OF_WEEKEND = 0.5, 5
 # Median, and standard deviation of the logarithm: shares of a model's standard training.
 WORK_SCALE, WORK_SPREAD = 1.2, 0.8
 ADAPTIVITIES, ADAPTIVITY_SHARES = ("adaptive", "strong-scaling", "rigid"), (0.68, 0.14, 0.18)
 NOT_PREEMPTIBLE_SHARE = 0.04
+# Jobs of these models train for hours. Their owners want them moved once an hour at most.
+LONG_MODELS, MOST_MOVES_OF_LONG_JOBS = frozenset({"imagenet", "yolov3"}), 1
 
 _FAMILY = "philly"
 _SEED = 20_260
@@ -69,29 +77,44 @@ class Arrival:
     body: JobBody
 
 
-def arrivals(cluster_id: str, *, after: float, until: float) -> Iterator[Arrival]:
-    """Yield the jobs that arrive in (after, until], in order."""
+def arrivals(
+    cluster_id: str, *, after: float, until: float, begins_at: int = 0
+) -> Iterator[Arrival]:
+    """Yield the jobs that arrive in (after, until], in order.
+
+    `begins_at`: the hour of the week of cluster second 0 (`hour_of_week`).
+    """
     first, last = max(int(after // HOUR_SECONDS), 0), int(until // HOUR_SECONDS)
     for hour in range(first, last + 1):
         yield from (
-            arrival for arrival in _of_hour(cluster_id, hour) if after < arrival.seconds <= until
+            arrival
+            for arrival in _of_hour(cluster_id, hour, begins_at)
+            if after < arrival.seconds <= until
         )
 
 
-def rate(hour: float) -> float:
-    """Return the expected jobs per hour in this hour since the cluster's start."""
-    return JOBS_PER_HOUR * (1.0 + DAILY_SWING * math.cos((hour - BUSY_HOUR) * math.tau / 24.0))
+def hour_of_week(moment: datetime) -> int:
+    """Return the hours since Monday, 00:00 UTC."""
+    utc = moment.astimezone(UTC)
+    return utc.weekday() * HOURS_PER_DAY + utc.hour
+
+
+def rate(hour: int) -> float:
+    """Return the expected jobs in this hour of the week."""
+    day, hour_of_day = divmod(hour % HOURS_PER_WEEK, HOURS_PER_DAY)
+    share = WEEKEND_SHARE if day >= FIRST_OF_WEEKEND else 1.0
+    return share * WEEKDAY_RATES[hour_of_day]
 
 
 @lru_cache(maxsize=4)
-def _of_hour(cluster_id: str, hour: int) -> tuple[Arrival, ...]:
+def _of_hour(cluster_id: str, hour: int, begins_at: int) -> tuple[Arrival, ...]:
     """Return the jobs of one hour; cached, since every beat of that hour asks for it."""
-    return tuple(_drawn(cluster_id, hour))
+    return tuple(_drawn(cluster_id, hour, begins_at))
 
 
-def _drawn(cluster_id: str, hour: int) -> Iterator[Arrival]:
+def _drawn(cluster_id: str, hour: int, begins_at: int) -> Iterator[Arrival]:
     rng = np.random.default_rng((_SEED, hour))
-    count = int(rng.poisson(rate(hour)))
+    count = int(rng.poisson(rate(hour + begins_at)))
     if count == 0:
         return
     moments = np.sort(rng.uniform(0.0, HOUR_SECONDS, count)) + hour * HOUR_SECONDS
@@ -118,5 +141,6 @@ def _body(cluster_id: str, job: TraceJob, number: str, rng: np.random.Generator)
             "batch_size": job.batch_size if fixed else None,
             "work_scale": round(scale, 3),
             "preemptible": bool(rng.random() >= NOT_PREEMPTIBLE_SHARE),
+            "most_moves_per_hour": MOST_MOVES_OF_LONG_JOBS if job.model in LONG_MODELS else None,
         }
     )

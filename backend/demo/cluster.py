@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from maat.api.clusters import ClusterBody
 
-HISTORY = timedelta(days=1)  # played for a demo cluster with jobs of its own before the first visit
 DEMO_CLUSTER = ClusterBody(
     name="demo",
     shape="t4=6x4,rtx=3x8,a100=2x8",

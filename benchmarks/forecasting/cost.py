@@ -45,7 +45,7 @@ COLUMNS = {
 NOTES = [
     "CPU seconds from the beginning: reading the rows is in the first three. whole: without these.",
     "process: new, in which nothing is fitted yet, or warm, after a forecast of the same state.",
-    "demo: the shipped one, right after its day of history.",
+    "demo: the shipped one, right after its history.",
 ]
 
 

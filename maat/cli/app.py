@@ -256,7 +256,7 @@ def up_command(
         bool,
         typer.Option(
             "--demo-jobs/--no-demo-jobs",
-            help="Let jobs of several tenants arrive on it, after a day of history.",
+            help="Let jobs of several tenants arrive on it, after two whole weeks of history.",
         ),
     ] = True,
     allow_commands: Annotated[

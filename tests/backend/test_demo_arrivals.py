@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from datetime import UTC, datetime
 from itertools import pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.demo.arrivals import HOUR_SECONDS, TEAMS, arrivals, rate
+from backend.demo.arrivals import (
+    HOUR_SECONDS,
+    LONG_MODELS,
+    MOST_MOVES_OF_LONG_JOBS,
+    TEAMS,
+    arrivals,
+    hour_of_week,
+    rate,
+)
 from backend.demo.cluster import DEMO_CLUSTER
 from backend.jobs.admission import objections
 from maat.models.catalog import load_catalog
@@ -51,3 +61,23 @@ def test_more_arrive_by_day_than_by_night() -> None:
     of_hour = [int(job.seconds // HOUR_SECONDS) % 24 for job in WHOLE]
 
     assert sum(hour in busy for hour in of_hour) > 1.5 * sum(hour in quiet for hour in of_hour)
+
+
+def test_fewer_arrive_at_weekends_wherever_in_the_week_the_cluster_begins() -> None:
+    week, thursday = 168 * HOUR_SECONDS, hour_of_week(datetime(2026, 11, 26, 15, 30, tzinfo=UTC))
+    assert thursday == 3 * 24 + 15
+
+    by_day = Counter(
+        int(job.seconds // HOUR_SECONDS + thursday) // 24 % 7
+        for job in arrivals("clu_1", after=0.0, until=week, begins_at=thursday)
+    )
+
+    assert set(by_day) == set(range(7))
+    assert max(by_day[5], by_day[6]) < min(by_day[day] for day in range(5))
+
+
+def test_owners_of_long_jobs_ask_to_be_moved_once_an_hour_at_most() -> None:
+    asks = {job.body.model: job.body.most_moves_per_hour for job in WHOLE}
+
+    assert {model for model, most in asks.items() if most is not None} == LONG_MODELS
+    assert {asks[model] for model in LONG_MODELS} == {MOST_MOVES_OF_LONG_JOBS}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,8 @@ from sqlmodel import col, func, select
 from backend.bootstrap_data import ensure_defaults
 from backend.clocktime import cluster_seconds, shown_day, this_moment, wind_to
 from backend.database import Database
-from backend.demo.arrivals import arrivals
+from backend.demo.arrivals import TEAMS, arrivals, hour_of_week
+from backend.demo.beginning import begin_on
 from backend.demo.cluster import DEMO_CLUSTER
 from backend.demo.examples import COMPARISON
 from backend.models import Cluster, GpuPrice, Job, Round, Simulation, Sweep, Tenant
@@ -23,6 +24,7 @@ from worker.app import create_app
 from worker.live.lease import leased
 
 HISTORY_SECONDS = 900.0
+BUSY = datetime(2026, 1, 5, 10, tzinfo=UTC)  # on a Monday, so that jobs arrive soon
 
 
 class Remembering:
@@ -37,21 +39,20 @@ class Remembering:
 
 @pytest.fixture(autouse=True)
 def short_history(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A history that one beat plays whole, however busy the machine is."""
-    monkeypatch.setattr(demo, "HISTORY_SECONDS", HISTORY_SECONDS)
+    """One beat plays the history whole, however busy the machine is."""
     monkeypatch.setattr(demo, "AT_ONCE_SECONDS", float("inf"))
 
 
 @pytest.fixture
 def cluster_id(database: Database, database_url: str, tmp_path: Path) -> str:
+    """A demo cluster whose history is short, and all of it still to be played."""
     ensure_defaults(
-        database,
-        Settings(
-            _env_file=None, data_dir=tmp_path, database_url=database_url, demo=True, demo_jobs=True
-        ),
+        database, Settings(_env_file=None, data_dir=tmp_path, database_url=database_url, demo=True)
     )
     with database.session_scope() as session:
         row = session.exec(select(Cluster)).one()
+        begin_on(session, row, BUSY)
+        row.created_at = BUSY + timedelta(seconds=HISTORY_SECONDS)
         row.speed = 1e-6  # its clock moves by being wound alone
         session.add(row)
     return row.id
@@ -103,9 +104,11 @@ def test_a_history_of_real_rounds_ends_at_the_clusters_present(
     assert cluster_seconds(cluster, this_moment()) == pytest.approx(HISTORY_SECONDS, abs=1.0)
     assert list(rounds) == list(range(1, len(rounds) + 1))
     assert len(rounds) >= HISTORY_SECONDS / demo.FINE_SECONDS - 1
-    assert sum(states.values()) == len(list(arrivals(cluster_id, after=0.0, until=HISTORY_SECONDS)))
-    assert len(tenants) > 1
-    assert cluster.epoch <= cluster.created_at - timedelta(hours=23)
+    came = arrivals(
+        cluster_id, after=0.0, until=HISTORY_SECONDS, begins_at=hour_of_week(cluster.epoch)
+    )
+    assert sum(states.values()) == len(list(came))
+    assert set(tenants) >= {team.name for team in TEAMS}
 
 
 def test_a_beat_ends_in_the_midst_of_the_history_once_its_time_is_up(
@@ -160,9 +163,8 @@ def test_jobs_go_on_arriving_after_the_history(database: Database, cluster_id: s
 
     demo.submit_arrivals(database, cluster_id)
 
-    wanted = {
-        job.body.external_id for job in arrivals(cluster_id, after=later - 600.0, until=later)
-    }
+    came = arrivals(cluster_id, after=later - 600.0, until=later, begins_at=hour_of_week(row.epoch))
+    wanted = {job.body.external_id for job in came}
     assert wanted
     assert wanted <= set(external_ids(database))
 
