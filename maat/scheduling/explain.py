@@ -183,7 +183,7 @@ def sentence_of(code: str, evidence: Mapping[str, object]) -> str:
         case ReasonCode.WAITING_CAPACITY if isinstance(by := evidence.get("held_by"), str):
             return f"{by[:1].upper()}{by[1:]} hold the GPUs that it needs, or are to have them."
         case ReasonCode.WAITING_CAPACITY if _is_worth_no_more(evidence):
-            return "Jobs that make at least as good use of them hold all GPUs that it could use."
+            return "Other jobs gain at least as much from the GPUs that it needs."
         case ReasonCode.NOT_YET_CONSIDERED if isinstance(why := evidence.get("reason"), str):
             ended = f"Its attempt {evidence.get('attempt')} ended: {why}".strip()
             return f"{ended} The next round considers it again."

@@ -31,7 +31,7 @@ HOLD = "hold the GPUs that it needs, or are to have them."
         ("tiresias", f"Jobs of higher queues, which have had less service, {HOLD}"),
         ("gandiva", f"Jobs whose turn it is {HOLD}"),
         ("shockwave", f"Jobs that the plan has in this round {HOLD}"),
-        ("sia", "Jobs that make at least as good use of them hold all GPUs that it could use."),
+        ("sia", "Other jobs gain at least as much from the GPUs that it needs."),
     ],
 )
 def test_each_policy_says_in_its_own_words_who_holds_the_gpus(policy: str, says: str) -> None:

@@ -223,8 +223,8 @@ def test_who_holds_the_gpus_is_not_said_to_use_them_better_than_the_prices_tell(
     def said(value: float, price: float) -> str:
         return sentence_of(ReasonCode.WAITING_CAPACITY.value, {"value": value, "price": price})
 
-    assert "at least as good use" in said(0.39289321881, 0.39289321898)
-    assert "at least as good use" in said(0.1, 0.3)
+    assert "gain at least as much" in said(0.39289321881, 0.39289321898)
+    assert "gain at least as much" in said(0.1, 0.3)
     assert said(0.1, 0.0) == "Other jobs hold the GPUs that it needs."
 
 
