@@ -18,7 +18,7 @@ from backend.forecasts.resources import times_of
 from backend.jobs.models import Job
 from backend.sight import OTHER_JOB, Sight, sight_of
 from maat.api.forecasts import JobTimesOut
-from maat.api.job_answers import BlockerOut
+from maat.api.job_answers import BlockerOut, ReasonOut
 from maat.scheduling.blocking import Blocking, Holder, Stay, blocking
 from maat.scheduling.explain import ReasonCode
 from maat.vocabulary import Adaptivity, JobState
@@ -61,6 +61,11 @@ class Blockers:
     sentence: str
     each: Sequence[BlockerOut]
     adds: bool = False
+
+    def said_with(self, reason: ReasonOut) -> ReasonOut:
+        """Return the reason with who blocks the job in its sentence."""
+        before = f"{reason['sentence']} " if self.adds else ""
+        return ReasonOut({**reason, "sentence": before + self.sentence})
 
 
 def blockers_of(session: Session, principal: Principal, job: Job) -> Blockers | None:

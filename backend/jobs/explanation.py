@@ -104,8 +104,7 @@ def explain(
     if needs and reason["code"] == ReasonCode.WAITING_DEPENDENCY:
         reason = ReasonOut({**reason, "sentence": _waits_for(needs)})
     if blockers is not None and reason["code"] == job.reason_code:
-        before = f"{reason['sentence']} " if blockers.adds else ""
-        reason = ReasonOut({**reason, "sentence": before + blockers.sentence})
+        reason = blockers.said_with(reason)
     last = reason_out(job.reason_code, evidence_of(stored), sight, as_of_round=job.as_of_round)
     has_gpus = job.reason_code in _HAS_GPUS
     return ExplanationOut(

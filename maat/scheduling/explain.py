@@ -189,29 +189,10 @@ def sentence_of(code: str, evidence: Mapping[str, object]) -> str:
             return f"{ended} The next round considers it again."
         case ReasonCode.WAITING_QUOTA | ReasonCode.EXCEEDS_QUOTA_LIMIT as reason:
             return _quota(reason, evidence)
-        case ReasonCode.BEHIND_IN_ORDER if isinstance(evidence.get("higher_class"), str):
-            return (
-                f"Jobs of its tenant of class {evidence['higher_class']} or above come first: "
-                "they could use the GPUs that it lacks."
-            )
-        case ReasonCode.BEHIND_IN_ORDER if _are_free(evidence):
-            return (
-                "Jobs ahead of it in the policy's order wait too. GPUs are free for it, but it "
-                "does not overtake them."
-            )
-        case ReasonCode.SHARING_NO_GAIN if "partner_slowdown" in evidence:
-            return _parted(evidence)
-        case ReasonCode.SHARING_NO_GAIN if evidence.get("length_is_known") is False:
-            return (
-                "How long it runs is not known, so it would share GPUs only where that pays at any "
-                "length: no running job is such a partner. It gets idle GPUs after the jobs of "
-                "known length."
-            )
-        case ReasonCode.BEHIND_IN_ORDER if evidence.get("length_is_known") is False:
-            return (
-                "How long it runs is not known, so jobs of known length come first: they, and jobs "
-                "that run already, hold the GPUs."
-            )
+        case ReasonCode.BEHIND_IN_ORDER as reason:
+            return _behind(_SENTENCES[reason], evidence)
+        case ReasonCode.SHARING_NO_GAIN as reason:
+            return _not_shared(_SENTENCES[reason], evidence)
         case ReasonCode.DEPENDENCY_FAILED if isinstance(evidence.get("job"), str):
             return (
                 f"Job {evidence['job']}, which it was to follow, is {evidence.get('state')}: "
@@ -238,6 +219,37 @@ def _is_worth_no_more(evidence: Mapping[str, object]) -> bool:
 def _are_free(evidence: Mapping[str, object]) -> bool:
     free, needed = evidence.get("free_gpus"), evidence.get("needed_gpus")
     return isinstance(free, int) and isinstance(needed, int) and free >= needed > 0
+
+
+def _behind(sentence: str, evidence: Mapping[str, object]) -> str:
+    if isinstance(evidence.get("higher_class"), str):
+        return (
+            f"Jobs of its tenant of class {evidence['higher_class']} or above come first: "
+            "they could use the GPUs that it lacks."
+        )
+    if _are_free(evidence):
+        return (
+            "Jobs ahead of it in the policy's order wait too. GPUs are free for it, but it "
+            "does not overtake them."
+        )
+    if evidence.get("length_is_known") is False:
+        return (
+            "How long it runs is not known, so jobs of known length come first: they, and jobs "
+            "that run already, hold the GPUs."
+        )
+    return sentence
+
+
+def _not_shared(sentence: str, evidence: Mapping[str, object]) -> str:
+    if "partner_slowdown" in evidence:
+        return _parted(evidence)
+    if evidence.get("length_is_known") is False:
+        return (
+            "How long it runs is not known, so it would share GPUs only where that pays at any "
+            "length: no running job is such a partner. It gets idle GPUs after the jobs of known "
+            "length."
+        )
+    return sentence
 
 
 def _parted(evidence: Mapping[str, object]) -> str:
