@@ -31,6 +31,8 @@ FAR = "http://maat.example"
 TABS = ["/admin?tab=clusters", "/admin?tab=quotas", "/admin?tab=audit"]
 PAGES = [path for _, path, _ in NAVIGATION] + [*TABS, "/account", "/sign-in"]
 READERS = (Role.VIEWER, Role.AUDITOR)
+# One that reads and one that also writes; `make test-long` walks as every role.
+SAMPLED = (Role.VIEWER, Role.TENANT_MANAGER)
 # Written by who reads: when a token was last used; that they signed out elsewhere.
 OF_READING = {"api_tokens", "audit_records", "forecast_interest"}
 
@@ -169,7 +171,9 @@ def _permissions(dependant: Any) -> Iterator[Permission]:
         yield from _permissions(inner)
 
 
-@pytest.mark.parametrize("role", list(Role), ids=str)
+@pytest.mark.parametrize(
+    "role", [pytest.param(r, marks=() if r in SAMPLED else pytest.mark.long) for r in Role], ids=str
+)
 def test_no_callback_does_more_than_its_visitors_role_may(
     started: FastAPI,
     world: World,
