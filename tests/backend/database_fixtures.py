@@ -14,6 +14,7 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 from postgres_server import NoPostgres, postgres_server, shared_url
+from shared_statements import share
 from sqlalchemy.engine import Connection
 
 from backend.database import Database
@@ -147,3 +148,4 @@ def _migrate(url: str) -> None:
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
             connection.exec_driver_sql("BEGIN")
     database.dispose()
+    share(database.engine)
