@@ -59,7 +59,7 @@ class GradientWatch:
         self._is_in_backward = False
         self._nodes, self._hooks = [], []
         for index, parameter in enumerate(parameters):
-            node = get_gradient_edge(parameter).node
+            node = _node_of(parameter)
             self._nodes.append(node)
             self._hooks.append(node.register_prehook(partial(self._take, index)))
 
@@ -102,10 +102,11 @@ class StepGradients:
     def begin_step(self) -> None:
         """Make ready for a step; of one pass, nothing is watched."""
         self._sums, self._is_averaged = {}, False
-        wanted = [each for each in self._parameters if each.requires_grad]
+        # Frozen ones too: the script may unfreeze them in the first pass of a step.
+        wanted = [each for each in self._parameters if _can_be_trained(each)]
         if not self._passes.are_several:
             self._watch([])
-        elif [(id(each), bool(each._backward_hooks)) for each in wanted] != self._watched:
+        elif [_key(each) for each in wanted] != self._watched:
             self._watch(wanted)
 
     def begin_pass(self) -> None:
@@ -150,13 +151,13 @@ class StepGradients:
         for hook in self._hooks:
             hook.remove()
         # Nodes that add to `grad`: unlike a tensor's hooks, theirs are not called by autograd.grad.
-        self._nodes = [get_gradient_edge(each).node for each in parameters]
+        self._nodes = [_node_of(each) for each in parameters]
         self._hooks = []
         for parameter, node in zip(parameters, self._nodes, strict=True):
             self._hooks.append(node.register_prehook(partial(self._take, parameter)))
-            if parameter._backward_hooks:  # the script's own
+            if parameter._backward_hooks and parameter.requires_grad:  # the script's own
                 self._hooks.append(_first_hook(parameter, partial(self._note_arrival, parameter)))
-        self._watched = [(id(each), bool(each._backward_hooks)) for each in parameters]
+        self._watched = [_key(each) for each in parameters]
 
     def _take(self, parameter: Any, gradients: Sequence[Any]) -> Any:
         """Take a gradient on its way to `grad`; return what is to go there instead."""
@@ -220,6 +221,25 @@ class StepGradients:
                 found.left = (parameter.grad, parameter.grad._version)
         if is_last:
             self.when_whole()
+
+
+def _can_be_trained(parameter: Any) -> bool:
+    return bool(parameter.is_floating_point() or parameter.is_complex())
+
+
+def _key(parameter: Any) -> tuple[int, bool]:
+    """Return what a weight is watched by: which it is, and whether the script has hooks on it."""
+    return id(parameter), bool(parameter._backward_hooks) and parameter.requires_grad
+
+
+def _node_of(parameter: Any) -> Any:
+    """Return the node that adds to a weight's `grad`, which outlives that the weight is frozen."""
+    is_trained = parameter.requires_grad
+    parameter.requires_grad_(True)
+    try:
+        return get_gradient_edge(parameter).node
+    finally:
+        parameter.requires_grad_(is_trained)
 
 
 def _first_hook(parameter: Any, hook: Callable[[Any], None]) -> Any:

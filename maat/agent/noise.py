@@ -187,7 +187,7 @@ class Meter:
         is_alone = self._replicas.count == 1 and not self._is_divided
         if self._is_measured and is_alone and self._passes > 1:
             start = self._moments.now()
-            gradients = [each.grad for each in self.parameters]
+            gradients = [each.grad if each.requires_grad else None for each in self.parameters]
             self._totals = [self._squared(gradients) / self._scale**2]
             self._spent.append((start, self._moments.now()))
 

@@ -55,6 +55,7 @@ class Script:
         ).to(device)
         self.optimiser: Any = torch.optim.SGD(self.model.parameters(), lr=0.05, momentum=0.5)
         self.average: Any = None
+        self._steps = 0
         self.job: Any = job
         if passes is not None:
             plan = BatchPlan(1, BATCH, -(-BATCH // passes), passes - 1)
@@ -71,11 +72,20 @@ class Script:
         """Return model, optimiser, loader and epochs."""
         loader = self.loader() if loader is None else loader
         if self.job is None:
+            self.optimiser.register_step_post_hook(self._count)
             return self.model, self.optimiser, loader, range(EPOCHS)
         adapted = self.job.adapt(
             self.model, self.optimiser, loader, scheduler, max_batch_size=4 * BATCH, rule="none"
         )
         return *adapted, self.job.epochs(EPOCHS)
+
+    @property
+    def steps(self) -> int:
+        """Return the steps taken so far, as `job.steps`."""
+        return self._steps if self.job is None else self.job.steps
+
+    def _count(self, *_: Any) -> None:
+        self._steps += 1
 
     def step_hook(self, optimiser: Any, call: Callable[[], object]) -> None:
         optimiser.register_step_post_hook(lambda *_: call())
@@ -330,6 +340,18 @@ def unfreezes(script: Script) -> None:
             if is_rare.any():
                 out = out.masked_scatter(is_rare[:, None], out[is_rare] + rare(x[is_rare]))
             ((out - y) ** 2).mean().backward()
+            optimiser.step()
+
+
+@row("weights that are frozen, and unfrozen, after a number of steps, by `job.steps`")
+def freezes_by_steps(script: Script) -> None:
+    model, optimiser, loader, epochs = script.begin()
+    for _ in epochs:
+        for x, y in loader:
+            script.model[0].requires_grad_(not 4 <= script.steps < 8)
+            script.model[2].bias.requires_grad_(script.steps < 11)
+            optimiser.zero_grad()
+            loss_of(model, x, y).backward()
             optimiser.step()
 
 
