@@ -53,6 +53,7 @@ class Split:
             self._is_searched = True
             self.schedules.look_for_others()
         self._warn()
+        self._weights.begin_step()
         self._others = register_optimizer_step_pre_hook(self.optimiser.check_other)
 
     def begin_pass(self, index: int) -> None:

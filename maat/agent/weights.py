@@ -1,6 +1,7 @@
-"""Watches what the script does with weights behind an optimiser.step() that was left out.
+"""Watches what the script does with weights in a step of several passes.
 
-An average of weights would be taken once a pass there, of weights that have not moved.
+Before optimiser.step() it may not change them. Behind one that was left out, an average of weights
+would be taken once a pass, of weights that have not moved.
 """
 
 from __future__ import annotations
@@ -51,16 +52,25 @@ class _Watch(TorchDispatchMode):
 
 
 class WeightWatch:
-    """Is on from optimiser.step() in a pass that is not the last, to the next batch."""
+    """Compares weights from a batch to optimiser.step(); watches what is done behind that.
+
+    The latter in passes that are not the last, to the next batch.
+    """
 
     def __init__(self, passes: Passes, parameters: Sequence[Any]) -> None:
         self._passes, self._parameters = passes, parameters
         self._mode: _Watch | None = None
         self._versions: list[int] = []
+        self._norms: list[torch.Tensor] = []
+        self._are_changed: list[torch.Tensor] = []  # on their devices: read once a step
+
+    def begin_step(self) -> None:
+        self._are_changed = []
 
     def begin_pass(self) -> None:
         if self._passes.are_several:
             self._versions = [each._version for each in self._parameters]
+            self._norms = self._read_norms()
 
     def start(self) -> None:
         """Watch from here on, in a pass that is not the last."""
@@ -74,16 +84,35 @@ class WeightWatch:
             mode.__exit__(None, None, None)
 
     def check_unchanged(self) -> None:
-        """Raise ScriptError if weights have changed in a pass that is not the last."""
+        """Raise ScriptError if weights have changed before the optimiser has stepped."""
         passes = self._passes
-        if not passes.is_split or passes.is_last:
+        if not passes.is_split or (passes.is_last and passes.has_stepped):
             return
-        if self._versions != [each._version for each in self._parameters]:
+        self._are_changed += [
+            ((one != other) & ~one.isnan()).any()
+            for one, other in zip(self._norms, self._read_norms(), strict=True)
+        ]
+        is_changed = self._versions != [each._version for each in self._parameters]
+        if is_changed or (passes.is_last and any(map(bool, self._are_changed))):
             raise passes.error(
                 "the loop has changed the model's weights by itself: that happens once a pass. "
                 "Register it, before the loop, to be called before or after real steps only: "
                 "optimiser.register_step_pre_hook(...), register_step_post_hook(...)."
             )
+
+    def _read_norms(self) -> list[torch.Tensor]:
+        """Return the norms of all weights: they tell of changes by `.data`, which versions do not.
+
+        One call for all of a kind reads the weights once, and waits for no device.
+        """
+        kinds: dict[Any, list[Any]] = {}
+        for each in self._parameters:
+            if each.layout == torch.strided and each.is_floating_point() and each.numel():
+                kinds.setdefault((each.device, each.dtype), []).append(each.detach())
+        return [
+            torch.stack(torch._foreach_norm(each, 2, dtype=torch.promote_types(kind, torch.float)))
+            for (_, kind), each in kinds.items()
+        ]
 
 
 def _is_by_element(func: Any) -> bool:

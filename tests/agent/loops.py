@@ -687,6 +687,21 @@ def clips_weights(script: Script) -> None:
     _averages(script, update)
 
 
+@row(
+    "weights that the loop changes by itself before the backward pass, by `p.data` too",
+    "the loop has changed the model's weights by itself",
+)
+def decays_weights_first(script: Script) -> None:
+    model, optimiser, loader, epochs = script.begin()
+    for _ in epochs:
+        for x, y in loader:
+            for each in model.parameters():
+                each.data.mul_(0.99)
+            optimiser.zero_grad()
+            loss_of(model, x, y).backward()
+            optimiser.step()
+
+
 @row("`break` after a number of batches", "by job.steps: the steps taken so far")
 def breaks(script: Script) -> None:
     model, optimiser, loader, epochs = script.begin()
