@@ -236,6 +236,7 @@ def walk_pages(world: World, user: str, *, press: bool) -> Iterator[Seen]:
         "speed": "1.0",
         "keep_rounds": "100",
         "jobs_per_gpu": "1",
+        "interference": "",
         "least_stay_seconds": "1800.0",
         "most_moves_per_hour": "",
         "paused": "",

@@ -144,6 +144,7 @@ def walk(world: World, client: TestClient) -> list[Seen]:
         "speed": "1.0",
         "keep_rounds": "100",
         "jobs_per_gpu": "1",
+        "interference": "",
         "least_stay_seconds": "1800.0",
         "most_moves_per_hour": "",
         "paused": "",
