@@ -125,7 +125,7 @@ AXES: Mapping[str, Axis] = {
             "policy",
             "Policy",
             _text,
-            lambda setup, value: replace(setup, policy=str(value)),
+            lambda setup, value: replace(setup, policy=str(value), own_policy=None),
             lambda _: False,
         ),
         Axis("p", "Fairness power p", _number("p", least=-10, most=10), _knob("p"), _is_knob("p")),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 
 from maat.laboratory.figures import CANNOT_RUN, Figures, common
 from maat.scheduling.arrays import FloatArray
+from maat.scheduling.protocols import Policy
 
 CONFIDENCE = 0.95
 RESAMPLES = 4_000
@@ -31,6 +32,7 @@ class Contestant:
     """What is compared: a policy with a placer, and the given parameters of both.
 
     `round_seconds`: its own interval of rounds; None: that of the comparison's conditions.
+    `own_policy`: as in a scenario; it is known by its name.
     """
 
     policy: str
@@ -38,6 +40,7 @@ class Contestant:
     policy_parameters: Settings = ()
     placer_parameters: Settings = ()
     round_seconds: float | None = None
+    own_policy: Policy | None = field(default=None, compare=False)
 
     @property
     def variant(self) -> str:
@@ -247,7 +250,7 @@ def report(outcomes: Sequence[Outcome], baseline: Contestant) -> dict[str, Any]:
     ]
     differences = [
         {
-            **asdict(d),
+            **asdict(replace(d, contestant=_named(d.contestant), baseline=_named(d.baseline))),
             "contestant": number[d.contestant],
             "baseline": number[d.baseline],
             "verdict": d.verdict,
@@ -256,6 +259,11 @@ def report(outcomes: Sequence[Outcome], baseline: Contestant) -> dict[str, Any]:
         for d in paired(outcomes, baseline)
     ]
     return {"baseline": number[baseline], "contestants": contestants, "paired": differences}
+
+
+def _named(who: Contestant) -> Contestant:
+    """Return the contestant without what decides, which need not be data."""
+    return replace(who, own_policy=None)
 
 
 def as_data(who: Contestant) -> dict[str, Any]:

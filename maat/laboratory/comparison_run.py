@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -120,6 +121,7 @@ class ComparisonPlan:
             conditions=self.conditions,
             seed=seed,
             round_seconds=contestant.round_seconds,
+            own_policy=contestant.own_policy,
         )
 
 
@@ -135,12 +137,13 @@ def run_comparison(
     plan: ComparisonPlan,
     *,
     workers: int = 1,
+    executor: Executor | None = None,
     cache: Path | None = None,
     on_progress: Callable[[ComparisonProgress], None] | None = None,
 ) -> tuple[Outcome, ...]:
     """Run every scenario, up to `workers` at a time; results in the plan's order.
 
-    Runs in the cache are not repeated.
+    `executor`: what runs them instead; it is not shut down. Runs in the cache are not repeated.
     """
     runs = [
         (who, trace, seed, _key(scenario), scenario)
@@ -153,6 +156,7 @@ def run_comparison(
         todo,
         simulate_one=simulate_with_jobs,
         workers=workers,
+        executor=executor,
         cache=None if cache is None else ResultCache(cache),
     ):
         found[key] = figures

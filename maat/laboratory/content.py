@@ -31,6 +31,7 @@ _ADDED_SEPARATELY = frozenset(
         "policy_parameters",
         "placer_parameters",
         "round_seconds",
+        "own_policy",
     }
 )
 
@@ -46,7 +47,8 @@ def content_key(scenario: Scenario) -> str:
     """Return a sha256 over canonical JSON of a scenario and the code's version.
 
     64 hexadecimal digits. A knob at its default counts like the same knob set to that value. Models
-    that the workload does not use, the workload's name and its format do not count. Raises
+    that the workload does not use, the workload's name and its format do not count. An own policy
+    is known by its `content()`, or else is no other than itself in this process. Raises
     UnknownNameError or ParameterError if policy or placer cannot be built.
     """
     world = World.of(scenario)
@@ -72,6 +74,7 @@ def content_key(scenario: Scenario) -> str:
                 "round_seconds": world.policy.default_round_seconds,
             },
             "placer_parameters": _knobs(world.placer),
+            **_of_own_policy(scenario),
             "conditions": dataclasses.replace(
                 scenario.conditions,
                 round_seconds=world.round_seconds,
@@ -93,6 +96,18 @@ def canonical_json(value: object) -> str:
 
 def _knobs(part: object) -> dict[str, object]:
     return {p.name: getattr(part, p.name) for p in parameters_of(type(part))}
+
+
+def _of_own_policy(scenario: Scenario) -> dict[str, object]:
+    own = scenario.own_policy
+    if own is None:
+        return {}
+    return {"own_policy": own.content() if isinstance(own, HasContent) else f"object {id(own)}"}
+
+
+def has_known_content(scenario: Scenario) -> bool:
+    """Return whether its key says the same in another process: an own policy's code is not read."""
+    return scenario.own_policy is None or isinstance(scenario.own_policy, HasContent)
 
 
 def _plain(value: object) -> object:

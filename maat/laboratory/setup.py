@@ -9,6 +9,7 @@ from typing import Protocol
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ParameterError
 from maat.scheduling.policies import suiting_placer
+from maat.scheduling.protocols import Policy
 from maat.scheduling.quotas import check_quotas
 from maat.scheduling.reservations import check_reservations
 from maat.simulation.adaptivity_shares import check_shares
@@ -56,11 +57,15 @@ class GivenTrace:
 
 @dataclass(frozen=True)
 class GeneratedTrace:
-    """A generated workload of a family, as `maat simulate --generate` draws it."""
+    """A generated workload of a family, as `maat simulate --generate` draws it.
+
+    `seed`: of this workload whatever the run's seed is; None: the run's.
+    """
 
     family: str = "philly"
     jobs: int | None = None
     hours: float | None = None
+    seed: int | None = None
 
     def workload(self, *, seed: int, copies: int, jobs_per_hour: float | None) -> Workload:
         if jobs_per_hour is not None and self.jobs is not None:
@@ -70,6 +75,7 @@ class GeneratedTrace:
                 value=jobs_per_hour,
                 remedy="Leave the number of jobs out.",
             )
+        seed = seed if self.seed is None else self.seed
         drawn = generate(self.family, jobs=self.jobs, hours=self.hours, seed=seed)
         if copies == 1 and jobs_per_hour is None:
             return drawn
@@ -92,7 +98,8 @@ class Setup:
 
     `placer` None: the one that suits the policy. `round_seconds`: the run's own interval; None: the
     conditions'. `arrival_rate`: factor on the submission rate.
-    `cluster_size`: factor on the number of nodes, and of jobs.
+    `cluster_size`: factor on the number of nodes, and of jobs. `own_policy`: as in a scenario; it
+    needs a placer by name.
     """
 
     trace: TraceSource
@@ -108,6 +115,7 @@ class Setup:
     arrival_rate: float = 1.0
     jobs_per_hour: float | None = None
     cluster_size: int = 1
+    own_policy: Policy | None = None
 
     def scenario(self) -> Scenario:
         """Return the scenario.
@@ -135,6 +143,7 @@ class Setup:
             conditions=self.conditions,
             seed=self.seed,
             round_seconds=self.round_seconds,
+            own_policy=self.own_policy,
         )
         check_gpu_types(scenario)
         return scenario

@@ -8,20 +8,22 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import pickle
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from enum import StrEnum
 from multiprocessing.connection import wait as wait_for
 from pathlib import Path
 
 from maat.laboratory.axes import AxisValue
-from maat.laboratory.content import digest
+from maat.laboratory.content import digest, has_known_content
 from maat.laboratory.figures import Figures, figures_of
 from maat.laboratory.sweep import Point, Row, rows_of
 from maat.scheduling.errors import InputError, MaatError
+from maat.scheduling.protocols import Policy
 from maat.simulation.engine import simulate
 from maat.simulation.record import Progress
 from maat.simulation.scenario import Scenario
@@ -166,13 +168,15 @@ def run_sweep(
     points: Sequence[Point],
     *,
     workers: int = 1,
+    executor: Executor | None = None,
     cache: ResultCache | None = None,
     on_progress: Callable[[SweepPosition], None] | None = None,
 ) -> SweepResult:
     """Return the figures of every point: cached, or from up to `workers` processes.
 
-    Points of the same content run once. Points that cannot be simulated are told beside the others;
-    if none can be, raises the error of the first.
+    `executor`: what runs them instead; it is not shut down. Points of the same content run
+    once. Points that cannot be simulated are told beside the others; if none can be, raises the
+    error of the first.
     """
     found, damaged = _kept([point.key for point in points], cache)
     left = {point.key: point.scenario for point in points if point.key not in found}
@@ -190,7 +194,7 @@ def run_sweep(
 
     report()
     errors: dict[str, MaatError] = {}
-    for key, figures in _run_missing(left, simulate_point, workers, cache):
+    for key, figures in _run_missing(left, simulate_point, workers, executor, cache):
         if isinstance(figures, MaatError):
             errors[key] = figures
         else:
@@ -213,17 +217,19 @@ def run_all(
     *,
     simulate_one: SimulatePoint,
     workers: int = 1,
+    executor: Executor | None = None,
     cache: ResultCache | None = None,
 ) -> Iterator[tuple[str, Figures]]:
     """Yield keys with their figures: first those in the cache, then the others.
 
-    `simulate_one`: a module-level function, which runs in up to `workers` processes. Raises
+    `simulate_one`: a module-level function, which runs in up to `workers` processes, or on
+    `executor`, which is not shut down. Raises
     MaatError for the first that cannot be simulated.
     """
     found, _ = _kept(list(todo), cache)
     yield from found.items()
     left = {key: scenario for key, scenario in todo.items() if key not in found}
-    for key, figures in _run_missing(left, simulate_one, workers, cache):
+    for key, figures in _run_missing(left, simulate_one, workers, executor, cache):
         if isinstance(figures, MaatError):
             raise figures
         yield key, figures
@@ -249,36 +255,78 @@ def _run_missing(
     left: Mapping[str, Scenario],
     simulate_one: SimulatePoint,
     workers: int,
+    executor: Executor | None,
     cache: ResultCache | None,
 ) -> _Results:
-    if workers == 1 or len(left) < 2:
+    if executor is None and (workers == 1 or len(left) < 2):
         return (
             (key, _run_and_store(key, scenario, simulate_one, cache))
             for key, scenario in left.items()
         )
-    return _in_parallel(left, simulate_one, min(workers, len(left)), cache)
+    if executor is not None:
+        return _on(executor, left, simulate_one, cache)
+    return _in_processes(left, simulate_one, min(workers, len(left)), cache)
 
 
-def _in_parallel(
+def _in_processes(
     left: Mapping[str, Scenario],
     simulate_one: SimulatePoint,
     workers: int,
     cache: ResultCache | None,
 ) -> _Results:
-    """Run one task per point, so that processes share long and short points evenly."""
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent)
     try:
-        waiting: dict[Future[Figures | MaatError], str] = {
-            pool.submit(_run_and_store, key, scenario, simulate_one, cache): key
-            for key, scenario in left.items()
-        }
+        yield from _on(pool, left, simulate_one, cache)
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _on(
+    executor: Executor,
+    left: Mapping[str, Scenario],
+    simulate_one: SimulatePoint,
+    cache: ResultCache | None,
+) -> _Results:
+    """Run one task per point, so that workers share long and short points evenly.
+
+    What cannot be sent to another process runs in this one meanwhile.
+    """
+    here = {
+        key
+        for key, scenario in left.items()
+        if isinstance(executor, ProcessPoolExecutor) and not _can_be_sent(scenario.own_policy)
+    }
+    waiting: dict[Future[Figures | MaatError], str] = {
+        executor.submit(_run_and_store, key, scenario, simulate_one, cache): key
+        for key, scenario in left.items()
+        if key not in here
+    }
+    try:
+        for key in left:
+            if key in here:
+                yield key, _run_and_store(key, left[key], simulate_one, cache)
         while waiting:
             ended, _ = wait(waiting, return_when=FIRST_COMPLETED)
             for future in ended:
                 yield waiting.pop(future), future.result()
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        for future in waiting:
+            future.cancel()
+
+
+def _can_be_sent(policy: Policy | None) -> bool:
+    """Return whether a process of a pool can make this policy.
+
+    It reads classes and functions by their module, and has none of a notebook's cells.
+    """
+    if policy is None:
+        return True
+    try:
+        written = pickle.dumps(policy)
+    except Exception:  # whatever a user's object raises
+        return False
+    return b"__main__" not in written
 
 
 def _run_and_store(
@@ -289,7 +337,7 @@ def _run_and_store(
         figures = simulate_one(scenario)
     except MaatError as error:
         return error
-    if cache is not None:
+    if cache is not None and has_known_content(scenario):
         cache.store(key, figures)
     return figures
 

@@ -11,14 +11,17 @@ from maat.scheduling.policies import POLICIES
 from maat.scheduling.registry import Needs, Registry
 
 
-def what_is_lacking(parts: Parts, *, jobs_per_gpu: int, has_scores: bool) -> Iterator[str]:
+def what_is_lacking(
+    parts: Parts, *, jobs_per_gpu: int, has_scores: bool, policy_is_own: bool = False
+) -> Iterator[str]:
     """Yield a sentence with its remedy for each need that is not met.
 
     A parameter has a need if it is set, and not to nothing: left out, it has its effect where it
     can. `has_scores`: whether the GPUs of a type differ in speed, as far as the placer will know.
-    Raises UnknownNameError or ParameterError.
+    `policy_is_own`: it is in no registry, and says nothing of its needs. Raises
+    UnknownNameError or ParameterError.
     """
-    for what, needs in _needs(parts):
+    for what, needs in _needs(parts, policy_is_own=policy_is_own):
         if needs is Needs.SHARED_GPUS and jobs_per_gpu == 1:
             yield (
                 f"{what} lets jobs share GPUs; here a GPU holds one job, so none "
@@ -31,9 +34,10 @@ def what_is_lacking(parts: Parts, *, jobs_per_gpu: int, has_scores: bool) -> Ite
             )
 
 
-def _needs(parts: Parts) -> Iterator[tuple[str, Needs]]:
+def _needs(parts: Parts, *, policy_is_own: bool) -> Iterator[tuple[str, Needs]]:
     """Yield what has a need, in words, and the need."""
-    yield from _needs_of("policy", POLICIES, parts.policy, parts.policy_parameters)
+    if not policy_is_own:
+        yield from _needs_of("policy", POLICIES, parts.policy, parts.policy_parameters)
     yield from _needs_of("placer", PLACERS, parts.placer, parts.placer_parameters)
 
 

@@ -81,6 +81,8 @@ _PARAMETERS: dict[
 
 
 def _read_parameters(cls: type) -> tuple[Parameter, ...]:
+    if not dataclasses.is_dataclass(cls):  # only a policy of a user's own
+        return ()
     hints = typing.get_type_hints(cls)
     found = []
     for field in dataclasses.fields(cls):
@@ -100,9 +102,22 @@ def build(cls: type[T], values: Mapping[str, object], *, owner: str) -> T:
         ParameterError: A knob is unknown or its value is wrong; the error names the knob, the
             value and what would be right.
     """
+    return cls(**checked_knobs(cls, values, owner=owner))
+
+
+def rebuilt(instance: T, values: Mapping[str, object], *, owner: str) -> T:
+    """Return the instance with these knobs set. Raises ParameterError, as `build` does."""
+    if not values:
+        return instance
+    checked = checked_knobs(type(instance), values, owner=owner)
+    return dataclasses.replace(instance, **checked)  # type: ignore[type-var]
+
+
+def checked_knobs(cls: type, values: Mapping[str, object], *, owner: str) -> dict[str, Any]:
+    """Return the values as the knobs of a class take them. Raises ParameterError."""
     known = {p.name: p for p in parameters_of(cls)}
     hints = typing.get_type_hints(cls)
-    checked = {}
+    checked: dict[str, Any] = {}
     for name, value in values.items():
         if name not in known:
             raise ParameterError(
@@ -112,7 +127,7 @@ def build(cls: type[T], values: Mapping[str, object], *, owner: str) -> T:
                 remedy=f"Use one of: {', '.join(known) or 'none'}.",
             )
         checked[name] = _checked(known[name], value, hints[name])
-    return cls(**checked)
+    return checked
 
 
 @lru_cache(maxsize=256)  # every round needs it

@@ -59,6 +59,7 @@ def notes_on(scenario: Scenario) -> tuple[str, ...]:
                 ),
                 jobs_per_gpu=scenario.cluster.jobs_per_gpu,
                 has_scores=_unequal(scenario),
+                policy_is_own=scenario.own_policy is not None,
             ),
             _ignored_scores(scenario),
             _unused_penalties(scenario),
@@ -167,6 +168,8 @@ def _declared(scenario: Scenario) -> Iterator[str]:
 
 
 def _ignored_scores(scenario: Scenario) -> Iterator[str]:
+    if scenario.own_policy is not None:  # it may weigh them: nobody said
+        return
     parts = (POLICIES.entry(scenario.policy), PLACERS.entry(scenario.placer))
     if _unequal(scenario) and all(part.needs is not Needs.GPU_SCORES for part in parts):
         yield (

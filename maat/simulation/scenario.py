@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from maat.scheduling.cluster import Cluster
+from maat.scheduling.protocols import Policy
 from maat.simulation.conditions import Conditions
 from maat.simulation.world_models import Model
 from maat.workloads.workloads import Workload
@@ -16,7 +17,8 @@ class Scenario:
     """Everything that a run depends on: the same scenario gives the same result.
 
     `round_seconds`: the run's own interval of rounds; None: the conditions'. `max_rounds`: limit on
-    the rounds after the last submission, for jobs that never end.
+    the rounds after the last submission, for jobs that never end. `own_policy`: a policy that no
+    registry has, which decides instead; then `policy` is its name.
     """
 
     workload: Workload
@@ -30,3 +32,4 @@ class Scenario:
     seed: int = 0
     round_seconds: float | None = None
     max_rounds: int = 1_000_000
+    own_policy: Policy | None = None

@@ -12,6 +12,7 @@ from maat.scheduling.bootstrap import ProjectByConstant, Projection, project_by_
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InterferenceError, TraceError
 from maat.scheduling.job import JobSpec
+from maat.scheduling.parameters import rebuilt
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES, parameters_beside
 from maat.scheduling.protocols import Placer, Policy
@@ -58,9 +59,12 @@ class World:
         """The policy, built with its parameters.
 
         The scenario's parameters go before the fidelity's, and these before those for the placer.
-        Raises UnknownNameError or ParameterError.
+        An own policy has its parameters, if it has such knobs. Raises UnknownNameError or
+        ParameterError.
         """
         scenario = self.scenario
+        if scenario.own_policy is not None:
+            return rebuilt(scenario.own_policy, scenario.policy_parameters, owner=scenario.policy)
         for_placer = parameters_beside(PLACERS.entry(scenario.placer), scenario.policy)
         preset = scenario.conditions.fidelity.policy_parameters.get(scenario.policy, {})
         parameters = {**for_placer, **preset, **scenario.policy_parameters}
