@@ -1,0 +1,93 @@
+"""Tables: named columns of numbers and texts that pandas, polars and Arrow take as they are."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from maat.library.arrow import Kind, stream_capsule
+
+Cell = int | float | str | bool | None
+MOST_SHOWN = 20  # rows, of a table that is shown
+
+
+class Table:
+    """Rows with named columns, each of one kind; an unknown value is None.
+
+    `pandas.DataFrame(table.to_dict())`, `polars.DataFrame(table)` and `pyarrow.table(table)` make
+    it theirs: it has Arrow's C stream interface (`__arrow_c_stream__`). In a notebook it is shown
+    as a table.
+
+    >>> table = Table({"job": str, "hours": float}, [("a", 1.5), ("b", None)])
+    >>> table["hours"]
+    [1.5, None]
+    >>> table.to_dict()
+    {'job': ['a', 'b'], 'hours': [1.5, None]}
+    >>> [row["job"] for row in table]
+    ['a', 'b']
+    >>> len(table), table.columns
+    (2, ('job', 'hours'))
+    """
+
+    def __init__(self, kinds: Mapping[str, Kind], rows: Iterable[Sequence[Cell]]) -> None:
+        """`kinds`: of every column, by its name; `rows`: cells in the order of the columns."""
+        self._kinds = dict(kinds)
+        cells = list(zip(*rows, strict=True)) or [()] * len(self._kinds)
+        self._cells = {name: list(values) for name, values in zip(kinds, cells, strict=True)}
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self._kinds)
+
+    def __len__(self) -> int:
+        """Return how many rows there are."""
+        return len(next(iter(self._cells.values()), ()))
+
+    def __getitem__(self, column: str) -> list[Cell]:
+        """Return the values of a column. Raises KeyError, which names the columns."""
+        if column not in self._cells:
+            raise KeyError(f"{column}: no such column. Use one of: {', '.join(self.columns)}.")
+        return list(self._cells[column])
+
+    def __iter__(self) -> Iterator[dict[str, Cell]]:
+        """Yield every row as a dictionary."""
+        for cells in zip(*self._cells.values(), strict=True):
+            yield dict(zip(self._cells, cells, strict=True))
+
+    def to_dict(self) -> dict[str, list[Cell]]:
+        """Return the columns by name."""
+        return {name: list(values) for name, values in self._cells.items()}
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the table as an Arrow stream; a schema that is requested is not followed."""
+        return stream_capsule({name: (kind, self[name]) for name, kind in self._kinds.items()})
+
+    def __repr__(self) -> str:
+        return f"Table of {len(self)} rows: {', '.join(self.columns)}"
+
+    def _repr_html_(self) -> str:
+        return self.as_html()
+
+    def as_html(self, *, most: int = MOST_SHOWN) -> str:
+        """Return the table in HTML; of more than `most` rows, it says how many are left out."""
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
+        first = [row for _, row in zip(range(most), self, strict=False)]
+        body = "".join(
+            f"<tr>{''.join(_cell(value) for value in row.values())}</tr>" for row in first
+        )
+        left = len(self) - len(first)
+        more = f"<p>and {left} more rows</p>" if left else ""
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def _cell(value: Any) -> str:
+    """Return a cell in HTML; texts are escaped, they may be anybody's."""
+    if value is None:
+        return "<td></td>"
+    if isinstance(value, float):
+        return f'<td style="text-align: right">{value:.6g}</td>'
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f'<td style="text-align: right">{value}</td>'
+    return f"<td>{html.escape(str(value))}</td>"
