@@ -15,7 +15,6 @@ import typer
 from maat.cli.condition_options import ConditionOptions
 from maat.cli.option_groups import takes_groups
 from maat.cli.output import (
-    Bar,
     check_writable,
     heading,
     print_json,
@@ -43,6 +42,7 @@ from maat.laboratory.comparison import (
 from maat.laboratory.comparison_run import ComparisonPlan, ComparisonProgress, run_comparison
 from maat.laboratory.figures import FIGURES, RunFigures, never_run, notes_on_runs
 from maat.laboratory.setup import GeneratedTrace
+from maat.library.progress import Bar
 from maat.scheduling.errors import InputError
 from maat.simulation.notes import notes_before
 

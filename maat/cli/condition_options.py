@@ -12,23 +12,15 @@ from typing import Annotated
 
 import typer
 
-from maat.cli.availability_options import Mtbf, Repair, Reserve, read_failures, read_reservations
+from maat.cli.availability_options import Mtbf, Repair, Reserve
 from maat.cli.numbers import number_option, whole_option
-from maat.cli.stay_options import LeastStay, MostMoves, bounds_of
-from maat.cli.variability_options import (
-    DrawRule,
-    Penalties,
-    VariabilityFolder,
-    read_measured,
-    read_penalties,
-)
+from maat.cli.stay_options import LeastStay, MostMoves
+from maat.cli.variability_options import DrawRule, Penalties, VariabilityFolder, read_penalties
+from maat.library.conditions import read_conditions
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.errors import InputError
-from maat.scheduling.stability import Stability
-from maat.simulation.conditions import Conditions, check_interference, with_draw
-from maat.simulation.fidelity import FIDELITIES, fidelity
-from maat.simulation.interference import interference
-from maat.simulation.tuned_jobs import MOST_GPUS, TunedJobs
+from maat.simulation.conditions import Conditions
+from maat.simulation.fidelity import FIDELITIES
+from maat.simulation.tuned_jobs import MOST_GPUS
 from maat.vocabulary import MAX_GPUS, ProfilingMode, TuningRule
 
 FidelityName = Annotated[
@@ -103,46 +95,28 @@ class ConditionOptions:
 
         Raises InputError for an invalid option, or one without effect because another is missing.
         """
-        found = Conditions(
-            fidelity=with_draw(
-                fidelity(self.fidelity_name, profiling=self.profiling),
-                self.variability_draw,
-                measured=self.variability is not None,
-            ),
+        return read_conditions(
+            cluster,
+            models,
             round_seconds=round_seconds,
+            fidelity=self.fidelity_name,
+            profiling=self.profiling,
             rigid_share=self.rigid_share,
             strong_scaling_share=self.strong_scaling_share,
-            failures=read_failures(self.mtbf_hours, self.repair_minutes),
-            reservations=read_reservations(self.reserve or []),
-            interference=None
-            if self.interference_name is None
-            else interference(self.interference_name),
-            variability=read_measured(self.variability, cluster),
-            locality_penalties=read_penalties(self.locality_penalty or [], models),
-            tuned=_tuned(self.tuned_rule, self.tuned_gpus),
-            stability=Stability(**bounds_of(self.least_stay, self.most_moves_per_hour)),
+            failures_mtbf_hours=self.mtbf_hours,
+            repair_minutes=self.repair_minutes,
+            reserve=self.reserve or (),
+            interference=self.interference_name,
+            variability=self.variability,
+            variability_draw=self.variability_draw,
+            locality_penalty=read_penalties(self.locality_penalty or [], models),
+            tuned=self.tuned_rule,
+            tuned_gpus=self.tuned_gpus,
+            least_stay=self.least_stay,
+            most_moves_per_hour=self.most_moves_per_hour,
         )
-        check_interference(found.interference, jobs_per_gpu=cluster.jobs_per_gpu)
-        return found
 
     def inputs(self) -> list[Path]:
         """Return the files that are read."""
         table = None if self.interference_name is None else Path(self.interference_name)
         return [path for path in (self.variability, table) if path is not None and path.exists()]
-
-
-def _tuned(rule: TuningRule | None, most_gpus: int | None) -> TunedJobs | None:
-    """Return how jobs are tuned, None if not.
-
-    Raises InputError for a limit without tuning.
-    """
-    if rule is not None:
-        return TunedJobs(rule) if most_gpus is None else TunedJobs(rule, most_gpus)
-    if most_gpus is not None:
-        raise InputError(
-            "limits tuned jobs, and there are none",
-            field="tuned_gpus",
-            value=most_gpus,
-            remedy="Add --tuned best-batch, or leave it out.",
-        )
-    return None

@@ -1,64 +1,14 @@
-"""Numbers on the command line, with errors that name option, value and remedy."""
+"""Options whose values are numbers in their bounds."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import typer
 
-from maat.scheduling.errors import ParameterError
+from maat.library.numbers import number, whole
 from maat.vocabulary import LEAST_WEIGHT, MOST_WEIGHT
-
-
-def whole(field: str, *, least: int, most: int) -> Callable[[object], int]:
-    """Make a reader of whole numbers, which raises ParameterError."""
-
-    def read(given: object) -> int:
-        try:
-            value = int(str(given))
-        except ValueError:  # also for thousands of digits
-            raise _refused(
-                "is not a whole number",
-                field,
-                given,
-                f"Give a whole number from {least} to {most}.",
-            ) from None
-        if not least <= value <= most:
-            raise _refused(
-                f"is not between {least} and {most}",
-                field,
-                given,
-                "Give a whole number in that range.",
-            )
-        return value
-
-    return read
-
-
-def number(
-    field: str, *, least: float = -math.inf, most: float = math.inf
-) -> Callable[[object], float]:
-    """Make a reader of numbers, which raises ParameterError."""
-
-    def read(given: object) -> float:
-        try:
-            value = float(str(given))
-        except ValueError:
-            value = math.nan
-        if math.isnan(value):
-            raise _refused("is not a number", field, given, "Give a plain decimal number.")
-        if not least <= value <= most:
-            raise _refused(
-                f"is not between {least:g} and {most:g}",
-                field,
-                given,
-                "Give a number in that range.",
-            )
-        return value
-
-    return read
 
 
 def whole_option(*names: str, least: int, most: int, help: str, panel: str | None = None) -> Any:
@@ -96,7 +46,3 @@ def weight_option(*, help: str) -> Any:
 
 def _field(option: str) -> str:
     return option.removeprefix("--").replace("-", "_")
-
-
-def _refused(problem: str, field: str, given: object, remedy: str) -> ParameterError:
-    return ParameterError(problem, field=field, value=given, remedy=remedy)

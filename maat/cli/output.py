@@ -1,4 +1,4 @@
-"""What commands share for output: a progress bar, lines, and checked files."""
+"""What commands share for output: lines, tables, and checked files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
@@ -16,49 +16,6 @@ from maat.cli.tables import drawn
 from maat.csv_output import defused
 from maat.laboratory.figures import Figure
 from maat.scheduling.errors import InputError, MaatError
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
-
-
-class Bar:
-    """A progress bar on a terminal; elsewhere it prints nothing."""
-
-    def __init__(self, label: str, *, quiet: bool, total: float | None = None) -> None:
-        self._bar: Progress | None = None
-        if quiet or not sys.stderr.isatty():
-            return
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-        )
-
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[at]}"),
-            TimeElapsedColumn(),
-        )
-        self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
-        self._task = self._bar.add_task(label, total=total, at="")
-
-    def __enter__(self) -> Bar:
-        if self._bar is not None:
-            self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-    def show(self, done: int, total: int, at: str = "") -> None:
-        if self._bar is not None:
-            self._bar.update(self._task, completed=done, total=total, at=at)
 
 
 def heading(figure: Figure) -> str:

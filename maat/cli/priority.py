@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from maat.cli.numbers import whole
+from maat.library.numbers import whole
 from maat.scheduling.errors import ParameterError
 from maat.vocabulary import MAX_PRIORITY, PRIORITIES, PriorityClass
 

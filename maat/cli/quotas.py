@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maat.cli.numbers import number, whole_option
+from maat.cli.numbers import whole_option
 from maat.cli.service import (
     DEFAULT_URL,
     AsJson,
@@ -16,6 +16,7 @@ from maat.cli.service import (
     show,
     table_of,
 )
+from maat.library.numbers import number
 from maat.scheduling.errors import ParameterError
 from maat.vocabulary import LEAST_WEIGHT, MAX_GPUS, MOST_WEIGHT
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maat.cli.durations import seconds_of
 from maat.cli.following import followed
 from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, cluster_or_first, show, table_of
 from maat.client.shapes import shape_in_service
+from maat.library.durations import seconds_of
 from maat.scheduling.errors import MaatError, ParameterError
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def _shape(maat: Client, live: ClusterOut) -> str:
 
 def _played(maat: Client, begun: SimulationOut) -> SimulationOut:
     """Follow a simulation to its end; Ctrl+C cancels it. Raises MaatError if it fails."""
-    from maat.cli.output import Bar
+    from maat.library.progress import Bar
 
     with Bar("replay", quiet=False) as bar:
         operation = followed(

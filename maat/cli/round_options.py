@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from maat.cli.numbers import number, number_option
+from maat.cli.numbers import number_option
+from maat.library.numbers import number
 from maat.scheduling.errors import ParameterError
 from maat.vocabulary import LEAST_ROUND_SECONDS, MOST_ROUND_SECONDS
 

@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from maat.cli.numbers import whole, whole_option
+from maat.cli.numbers import whole_option
+from maat.library.numbers import whole
 from maat.scheduling.errors import ParameterError
 from maat.workloads.generators import MAX_SEED
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from maat.cli.durations import seconds_of
+from maat.library.durations import seconds_of
 from maat.scheduling.stay_bounds import least_stay_of, most_moves_of
 from maat.vocabulary import UNBOUNDED
 

@@ -15,7 +15,6 @@ import typer
 from maat.cli.condition_options import ConditionOptions
 from maat.cli.option_groups import takes_groups
 from maat.cli.output import (
-    Bar,
     check_writable,
     heading,
     print_json,
@@ -39,6 +38,7 @@ from maat.laboratory.sweep_runner import (
     SweepResult,
     run_sweep,
 )
+from maat.library.progress import Bar
 from maat.scheduling.errors import MaatError, ParameterError
 from maat.scheduling.policies import suiting_placer
 from maat.simulation.notes import notes_before, notes_on_all

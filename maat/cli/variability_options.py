@@ -9,9 +9,7 @@ from typing import Annotated
 
 import typer
 
-from maat.scheduling.cluster import Cluster
 from maat.simulation.conditions import penalties_of
-from maat.simulation.variability import Variability, read_variability
 from maat.vocabulary import ScoreDraw
 
 VariabilityFolder = Annotated[
@@ -34,11 +32,6 @@ Penalties = Annotated[
         help="Slowdown across nodes: FACTOR, or MODEL=FACTOR. May be repeated; the last applies.",
     ),
 ]
-
-
-def read_measured(folder: Path | None, cluster: Cluster) -> Variability | None:
-    """Read the measurements of a cluster's GPU types. Raises VariabilityError."""
-    return None if folder is None else read_variability(folder, gpu_types=cluster.type_names)
 
 
 def read_penalties(texts: Sequence[str], models: Collection[str]) -> dict[str, float]:

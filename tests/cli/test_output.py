@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from cli.running import maat
 
-from maat.cli.numbers import number, whole
 from maat.cli.output import write_csv
+from maat.library.numbers import number, whole
 from maat.scheduling.errors import ParameterError
 
 ROWS = "name,time,application,num_replicas,batch_size,work_scale\na,0,cifar10,1,128,0.01\n"

@@ -266,7 +266,7 @@ def test_a_job_that_no_type_of_the_cluster_runs_is_refused_by_row(
         (
             ("--tuned-gpus", "8"),
             "tuned_gpus: limits tuned jobs, and there are none (got 8). "
-            "Add --tuned best-batch, or leave",
+            "Say by which rule (tuned best-batch), or leave",
         ),
         (
             ("--variability-draw", "rows"),
@@ -330,7 +330,7 @@ def test_neither_trace_nor_generator_is_refused(refused: Refused) -> None:
             "--repair-minutes",
             "5",
             "repair_minutes: repairs nodes, but none fails (got 5.0). "
-            "Add --failures-mtbf-hours, or leave",
+            "Say how often they fail (failures_mtbf_hours), or leave",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""Durations on the command line, such as 90m, 24h or 7d."""
+"""Durations as people write them, such as 90m, 24h or 7d."""
 
 from __future__ import annotations
 
