@@ -1,7 +1,49 @@
 """Maat: a scheduler for deep-learning training jobs on GPU clusters of mixed types.
 
+In a notebook or a script:
+
+>>> import maat
+>>> run = maat.simulate(maat.generate("philly", jobs=6, hours=1, seed=1), policy="sia")
+>>> run.summary["unfinished"]
+0
+
 `maat.scheduling` decides, `maat.simulation` simulates one run, `maat.laboratory` many;
 `maat.client` talks to a running service.
 """
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from maat import policies
+    from maat.library.inputs import generate, profiles
+    from maat.library.run import Run, simulate
+    from maat.library.tables import Table
+
 __version__ = "0.1.0"
+
+__all__ = ["Run", "Table", "generate", "policies", "profiles", "simulate"]
+
+# Imported when first used: a training script, which imports maat.agent, needs none of them.
+_WHERE = {
+    "Run": "maat.library.run",
+    "Table": "maat.library.tables",
+    "generate": "maat.library.inputs",
+    "profiles": "maat.library.inputs",
+    "simulate": "maat.library.run",
+}
+
+if not TYPE_CHECKING:  # a checker knows the names above, and no others
+
+    def __getattr__(name: str) -> object:
+        if name == "policies":
+            return import_module("maat.policies")
+        if name not in _WHERE:
+            raise AttributeError(f"maat has no {name}. It has: {', '.join(__all__)}.")
+        return getattr(import_module(_WHERE[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

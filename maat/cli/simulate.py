@@ -12,18 +12,15 @@ import typer
 from maat.cli.condition_options import ConditionOptions
 from maat.cli.numbers import whole_option
 from maat.cli.option_groups import takes_groups
-from maat.cli.output import Bar, check_writable, print_json, print_table, say, warn, write_csv
+from maat.cli.output import check_writable, print_json, print_table, say, warn, write_csv
 from maat.cli.policy_options import PlacerName, Setting, read_settings
 from maat.cli.round_options import RoundSeconds
 from maat.cli.workload_options import ClusterOptions, WorkloadOptions
-from maat.laboratory.fairness import Fairness, IsolatedRuns, fairness, static_fairness
 from maat.laboratory.setup import Setup
+from maat.library.fairness import fairness_of
+from maat.library.run import Run, run_scenario
 from maat.scheduling.errors import InputError
-from maat.simulation.engine import simulate
 from maat.simulation.notes import notes_before
-from maat.simulation.record import Position, SimulationResult
-from maat.simulation.scenario import Scenario
-from maat.vocabulary import FairnessRule
 from maat.workloads.generators import MAX_SEED
 
 PolicyNames = Annotated[
@@ -134,10 +131,11 @@ def simulate_command(
         for name in names
     ]
     warn(notes_before(scenarios[0].workload, conditions.round_seconds))
-    results = [_run(scenario, quiet=output.as_json) for scenario in scenarios]
-    summaries = [_summary(result, output.csv_path) for result in results]
+    runs = [run_scenario(scenario, quiet=output.as_json) for scenario in scenarios]
+    summaries = [_summary(run, output.csv_path) for run in runs]
     if output.with_fairness:
-        _add_fairness(summaries, results)
+        for summary, figures in zip(summaries, fairness_of([r.result for r in runs]), strict=True):
+            summary |= figures
     if output.as_json:
         print_json(summaries[0] if len(summaries) == 1 else summaries)
     else:
@@ -159,62 +157,27 @@ def _check_output(
     check_writable(output.csv_path, inputs=inputs)
 
 
-def _run(scenario: Scenario, *, quiet: bool) -> SimulationResult:
-    with Bar(scenario.policy, quiet=quiet, total=len(scenario.workload)) as bar:
-
-        def show(position: Position) -> None:
-            at = f"jobs ended, round {position.round_number}, hour {position.now / 3600:.1f}"
-            bar.show(position.finished, position.jobs, at)
-
-        return simulate(scenario, on_progress=show)
-
-
-def _summary(result: SimulationResult, csv_path: Path | None) -> dict[str, object]:
-    summary = result.summary()
+def _summary(run: Run, csv_path: Path | None) -> dict[str, object]:
+    summary = dict(run.summary)
     if csv_path is not None:
-        _write_csv(result, csv_path)
+        _write_csv(run, csv_path)
         summary["jobs_csv"] = str(csv_path)
     return summary
 
 
-def _add_fairness(
-    summaries: Sequence[dict[str, object]], results: Sequence[SimulationResult]
-) -> None:
-    """Add rho by every rule, from isolated runs that all policies share."""
-    alone = IsolatedRuns(results[0].scenario)
-    for summary, result in zip(summaries, results, strict=True):
-        for rule in FairnessRule:
-            named = (
-                "" if rule is FairnessRule.MEAN_OF_RATIOS else f"_{rule.value.replace('-', '_')}"
-            )
-            summary |= _of_fairness(named, fairness(result, alone=alone, rule=rule))
-        summary |= _of_fairness("_static", static_fairness(result, alone=alone))
-
-
-def _of_fairness(rule: str, found: Fairness) -> dict[str, float | None]:
-    """Return the figures; None if no job could be compared with itself alone."""
-    figures = {
-        f"rho{rule}_mean": found.mean,
-        f"rho{rule}_worst": found.worst,
-        f"unfair_fraction{rule}": found.unfair_fraction,
-    }
-    if not rule:
-        figures["rho_median"] = found.median
-    return {name: value if found.rho else None for name, value in figures.items()}
-
-
-def _write_csv(result: SimulationResult, path: Path) -> None:
+def _write_csv(run: Run, path: Path) -> None:
+    names = ("name", "submit", "start", "finish", "restarts")
     rows = (
         (
-            r.name,
-            r.submit,
-            "" if r.start is None else r.start,
-            "" if r.finish is None else r.finish,
-            r.restarts,
+            job["name"],
+            job["submit_seconds"],
+            "" if job["start_seconds"] is None else job["start_seconds"],
+            "" if job["finish_seconds"] is None else job["finish_seconds"],
+            job["restarts"],
         )
-        for r in result.records
+        for job in run.jobs
     )
-    write_csv(path, ("name", "submit", "start", "finish", "restarts"), rows)
+    write_csv(path, names, rows)
 
 
 def _print_table(summaries: Sequence[dict[str, Any]]) -> None:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from maat.cli.numbers import number_option, whole_option
-from maat.laboratory.setup import GeneratedTrace, GivenTrace, Trace, TraceSource
+from maat.laboratory.setup import GeneratedTrace, Trace, TraceSource
+from maat.library.inputs import DEFAULT_CLUSTER, read_cluster, read_models, read_trace, read_traces
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError
-from maat.simulation.iteration_models import shipped_models
-from maat.simulation.world_models import Model, measured_models
+from maat.simulation.world_models import Model
 from maat.vocabulary import MAX_HOURS, MAX_JOBS_PER_GPU
 from maat.workloads.generators import FAMILIES
-from maat.workloads.reading import MAX_JOBS, read_workload
+from maat.workloads.reading import MAX_JOBS
 
 TraceFile = Annotated[
     Path | None,
@@ -65,7 +65,7 @@ class ClusterOptions:
         ),
     ] = None
     cluster: Annotated[str, typer.Option(help="GPU types and nodes: type=NODESxGPUS,...")] = (
-        "t4=6x4,rtx=3x8,a100=2x8"
+        DEFAULT_CLUSTER
     )
     jobs_per_gpu: Annotated[
         int,
@@ -79,13 +79,8 @@ class ClusterOptions:
 
     def read(self) -> tuple[Mapping[str, Model], Cluster]:
         """Read models and cluster. Raises ClusterError, ProfileError."""
-        cluster = replace(Cluster.parse(self.cluster), jobs_per_gpu=self.jobs_per_gpu)
-        models = (
-            shipped_models()
-            if self.profiles is None
-            else measured_models(self.profiles, gpu_types=cluster.type_names)
-        )
-        return models, cluster
+        cluster = read_cluster(self.cluster, self.jobs_per_gpu)
+        return read_models(self.profiles, cluster), cluster
 
     def inputs(self) -> list[Path]:
         """Return the files that are read."""
@@ -116,7 +111,7 @@ class WorkloadOptions:
         if self.trace is None:
             return GeneratedTrace(str(self.generated), self.job_count, self.hours)
         _refuse_generator_options(self.job_count, self.hours)
-        return GivenTrace(read_workload(self.trace, known_models=models))
+        return read_trace(self.trace, models)
 
     def inputs(self) -> list[Path]:
         """Return the files that are read."""
@@ -134,14 +129,7 @@ class WorkloadsOptions:
 
     def read(self, models: Mapping[str, Model]) -> tuple[Trace, ...]:
         """Read the workloads by the names that tables show. Raises as WorkloadOptions."""
-        paths = self.traces or []
-        given = [
-            Trace(
-                f"{path.parent.name}/{path.stem}",
-                GivenTrace(read_workload(path, known_models=models)),
-            )
-            for path in paths
-        ]
+        given = read_traces(self.traces or [], models)
         made = [
             Trace(name, GeneratedTrace(name, self.job_count, self.hours))
             for name in _families(self.generated)

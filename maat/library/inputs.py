@@ -1,0 +1,142 @@
+"""Reads what runs need: cluster, models and traces, given as texts, files or objects."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from maat.laboratory.setup import GeneratedTrace, GivenTrace, Trace, TraceSource
+from maat.library.numbers import whole
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.errors import InputError, ProfileError
+from maat.simulation.iteration_models import shipped_models
+from maat.simulation.world_models import Model, measured_models
+from maat.vocabulary import MAX_JOBS_PER_GPU
+from maat.workloads.generators import MAX_SEED
+from maat.workloads.reading import read_workload
+from maat.workloads.workloads import Workload
+
+DEFAULT_CLUSTER = "t4=6x4,rtx=3x8,a100=2x8"
+"""The cluster of the Sia paper's simulations."""
+
+GivenTraces = str | Path | Workload | TraceSource
+"""A trace: its file, its text, its jobs, or what generates it."""
+
+Profiles = Mapping[str, Model]
+"""Models by name."""
+
+seed_of = whole("seed", least=0, most=MAX_SEED)
+_jobs_per_gpu = whole("jobs_per_gpu", least=1, most=MAX_JOBS_PER_GPU)
+
+
+def generate(
+    family: str = "philly",
+    *,
+    jobs: int | None = None,
+    hours: float | None = None,
+    seed: int | None = None,
+) -> GeneratedTrace:
+    """Return a generated trace of a family: `philly`, `helios` or `newtrace`.
+
+    Args:
+        family: What the jobs are, and how they arrive.
+        jobs: How many; by default 20 an hour.
+        hours: In how many hours they are submitted; by default the family's own.
+        seed: What draws them; by default the seed of the run, so that runs with other seeds have
+            other jobs.
+
+    Its jobs are drawn, and what is wrong is said (InputError), when a run begins.
+
+    >>> import maat
+    >>> trace = maat.generate("philly", jobs=40, seed=1)
+    >>> maat.simulate(trace, policy="fifo").summary["jobs"]
+    40
+    """
+    return GeneratedTrace(family, jobs, hours, None if seed is None else seed_of(seed))
+
+
+def profiles(folder: str | Path, *, gpu_types: Collection[str] | None = None) -> Profiles:
+    """Return the models of a folder of measured profiles, or of a JSON table of throughputs.
+
+    Give them as `profiles` to `simulate`, `compare` and `sweep`, which otherwise have the catalog's
+    fitted models. `gpu_types`: reads only the measurements on these. Raises ProfileError, which
+    names file, row and field.
+
+    >>> import maat
+    >>> maat.profiles("no-folder")
+    Traceback (most recent call last):
+    ...
+    maat.scheduling.errors.ProfileError: profiles: is no folder and no file (got 'no-folder'). \
+Name a folder of measured profiles, or a JSON table of throughputs.
+    """
+    path = Path(folder)
+    if not path.exists():
+        raise ProfileError(
+            "is no folder and no file",
+            field="profiles",
+            value=str(folder),
+            remedy="Name a folder of measured profiles, or a JSON table of throughputs.",
+        )
+    return measured_models(path, gpu_types=gpu_types)
+
+
+def read_cluster(given: str | Cluster, jobs_per_gpu: int | None) -> Cluster:
+    """Return the cluster. `jobs_per_gpu` None: its own. Raises ClusterError, ParameterError."""
+    cluster = given if isinstance(given, Cluster) else Cluster.parse(given)
+    if jobs_per_gpu is None:
+        return cluster
+    return replace(cluster, jobs_per_gpu=_jobs_per_gpu(jobs_per_gpu))
+
+
+def read_models(given: str | Path | Profiles | None, cluster: Cluster) -> Profiles:
+    """Return the models; None: all that Maat ships. Raises ProfileError."""
+    if given is None:
+        return shipped_models()
+    if isinstance(given, Mapping):
+        return given
+    return measured_models(Path(given), gpu_types=cluster.type_names)
+
+
+def read_trace(given: GivenTraces, models: Collection[str]) -> TraceSource:
+    """Return the source of a run's jobs.
+
+    A text of several lines is a trace itself, of one line its path. Raises TraceError.
+    """
+    if isinstance(given, Workload):
+        return GivenTrace(given)
+    if isinstance(given, str):
+        source = given if "\n" in given else Path(given)
+        return GivenTrace(read_workload(source, known_models=models))
+    if isinstance(given, Path):
+        return GivenTrace(read_workload(given, known_models=models))
+    if not hasattr(given, "workload"):
+        raise InputError(
+            "is no trace",
+            field="trace",
+            value=type(given).__name__,
+            remedy='Give a path, the text of a trace, a Workload, or maat.generate("philly").',
+        )
+    return given
+
+
+def read_traces(
+    given: GivenTraces | Sequence[GivenTraces] | Mapping[str, GivenTraces], models: Collection[str]
+) -> tuple[Trace, ...]:
+    """Return one or several traces with the names that tables show. Raises TraceError.
+
+    A mapping names them; else a file has its folder's name and its own.
+    """
+    if isinstance(given, Mapping):
+        return tuple(Trace(name, read_trace(each, models)) for name, each in given.items())
+    several: Sequence[GivenTraces] = given if isinstance(given, list | tuple) else (given,)
+    return tuple(_named(each, read_trace(each, models)) for each in several)
+
+
+def _named(given: GivenTraces, source: TraceSource) -> Trace:
+    if isinstance(given, str | Path) and "\n" not in str(given):
+        return Trace(f"{Path(given).parent.name}/{Path(given).stem}", source)
+    if isinstance(source, GeneratedTrace):
+        name = source.family if source.seed is None else f"{source.family}-{source.seed}"
+        return Trace(name, source)
+    return Trace(source.given.name if isinstance(source, GivenTrace) else "trace", source)

@@ -1,0 +1,295 @@
+"""Policies as a user names them: by name, with knobs, or their own."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from maat.library.conditions import round_seconds_of
+from maat.scheduling.arrays import IntArray
+from maat.scheduling.errors import InputError
+from maat.scheduling.explain import ReasonCode, Reasons
+from maat.scheduling.goodput import BatchPlan
+from maat.scheduling.job import JobId
+from maat.scheduling.matrix import evaluate_pairs
+from maat.scheduling.parameters import parameters_of
+from maat.scheduling.placement import PLACERS
+from maat.scheduling.policies import POLICIES, suiting_placer
+from maat.scheduling.protocols import Policy
+from maat.scheduling.registry import Entry
+from maat.scheduling.rounds import Decision, Grant, RoundInput
+from maat.scheduling.solving.report import SolveReport
+
+Granted = Mapping[JobId, tuple[str, int] | Grant]
+"""What a function grants: GPU type and count by job."""
+
+GivenPolicy = Any
+"""A name, `maat.policies.Sia(p=-1)`, a policy or its class, or a function of a round's input."""
+
+OWN_PLACER = "packed-sticky"
+
+
+@dataclass(frozen=True)
+class ChosenPolicy:
+    """A policy that is to decide: a registered one with knobs, or an own one.
+
+    `round_seconds`: its own interval of rounds; None: that of the conditions. `placer`: the one
+    that suits it. `own`: what decides, if no registry has it.
+    """
+
+    name: str
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    round_seconds: float | None = None
+    own: Policy | None = None
+
+    @property
+    def placer(self) -> str:
+        return suiting_placer(self.name) if self.own is None else OWN_PLACER
+
+    def __repr__(self) -> str:
+        shown = [f"{name}={value!r}" for name, value in self.parameters.items()]
+        if self.round_seconds is not None:
+            shown.append(f"round_seconds={self.round_seconds:g}")
+        return f"{self.name}({', '.join(shown)})"
+
+
+class PolicyConstructor:
+    """Makes a registered policy with these knobs: `maat.policies.Sia(p=-1)`.
+
+    Its signature has the knobs; its documentation says what each is.
+    """
+
+    def __init__(self, entry: Entry[Policy]) -> None:
+        self._entry = entry
+        self.__name__ = entry.where.partition(":")[2]
+
+    def __call__(self, *, round_seconds: float | None = None, **knobs: object) -> ChosenPolicy:
+        """Return the policy. Raises ParameterError, which names the knob, for a wrong one.
+
+        `round_seconds`: the interval of its rounds; None: that of the run.
+        """
+        POLICIES.build(self._entry.name, knobs)
+        seconds = None if round_seconds is None else round_seconds_of(round_seconds)
+        return ChosenPolicy(self._entry.name, knobs, seconds)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        named = [("round_seconds", None), *((p.name, p.default) for p in self._entry.parameters)]
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        return inspect.Signature(
+            [inspect.Parameter(name, keyword, default=default) for name, default in named]
+        )
+
+    @property
+    def __doc__(self) -> str:  # type: ignore[override]
+        knobs = "".join(f"\n    {p.name}: {p.help}" for p in self._entry.parameters)
+        return self._entry.summary + (f"\n\nKnobs:{knobs}" if knobs else "")
+
+    def __repr__(self) -> str:
+        return f"maat.policies.{self.__name__}"
+
+
+CONSTRUCTORS: Mapping[str, PolicyConstructor] = {
+    constructor.__name__: constructor for constructor in map(PolicyConstructor, POLICIES)
+}
+
+
+@dataclass(frozen=True)
+class FunctionPolicy:
+    """A function of a round's input that returns what it grants, as a policy.
+
+    Jobs that a round may not move keep what they have, whatever the function says of them.
+    """
+
+    name: str
+    function: Callable[[RoundInput], Granted | Decision]
+    default_round_seconds: ClassVar[float] = 60.0
+    chooses_gpu_counts: ClassVar[bool] = True
+
+    def allocate(self, round_input: RoundInput) -> Decision:
+        """Return the decision, with the best batch plan of every grant.
+
+        Raises InputError if the function returned no grants.
+        """
+        answer = self.function(round_input)
+        if isinstance(answer, Decision):
+            return answer
+        grants = dict(round_input.pinned)
+        for job_id, given in self._checked(answer).items():
+            if job_id not in round_input.pinned:
+                grants[job_id] = given
+        return Decision(
+            grants=_with_batches(grants, round_input),
+            report=SolveReport(method=self.name),
+            reasons={job_id: _reason(job_id, grants[job_id], round_input) for job_id in grants},
+        )
+
+    def _checked(self, answer: object) -> dict[JobId, Grant]:
+        if not isinstance(answer, Mapping):
+            raise self._refused(answer)
+        grants: dict[JobId, Grant] = {}
+        for job_id, given in answer.items():
+            if isinstance(given, Grant):
+                grants[job_id] = given
+                continue
+            match given:
+                case None:
+                    continue
+                case (str() as gpu_type, int() | np.integer() as count):
+                    if count != 0:
+                        grants[job_id] = Grant(gpu_type, int(count))
+                case _:
+                    raise self._refused({job_id: given})
+        return grants
+
+    def _refused(self, answer: object) -> InputError:
+        return InputError(
+            f"{self.name} returned no grants",
+            field="policy",
+            value=repr(answer) if answer is None else answer,
+            remedy='Return GPU type and count by job id, such as {"job-1": ("t4", 4)}.',
+        )
+
+
+def _reason(job_id: JobId, grant: Grant, round_input: RoundInput) -> Reasons:
+    code = ReasonCode.PINNED if job_id in round_input.pinned else ReasonCode.GRANTED
+    return Reasons(code, {"gpu_type": grant.gpu_type, "gpu_count": grant.gpu_count})
+
+
+def _with_batches(grants: Mapping[JobId, Grant], round_input: RoundInput) -> dict[JobId, Grant]:
+    """Give every grant without a batch plan the one of most goodput, as far as it is known."""
+    cluster, row_of = round_input.cluster, {job.id: i for i, job in enumerate(round_input.jobs)}
+    open_ = [
+        job_id
+        for job_id, grant in grants.items()
+        if grant.batch is None
+        and job_id not in round_input.pinned
+        and job_id in row_of
+        and grant.gpu_type in cluster.type_index
+        and round_input.job_by_id[job_id].spec.may_use(grant.gpu_type)
+    ]
+    kinds = _ints(cluster.type_index[grants[job_id].gpu_type] for job_id in open_)
+    counts = _ints(grants[job_id].gpu_count for job_id in open_)
+    pairs = evaluate_pairs(
+        round_input.jobs,
+        cluster,
+        job=_ints(row_of[job_id] for job_id in open_),
+        gpu_type=kinds,
+        gpu_count=counts,
+        node_count=-(-counts // np.maximum(cluster.gpus_per_node[kinds], 1)),
+        column=np.zeros_like(counts),
+        projection=round_input.projection,
+    )
+    plans: dict[JobId, BatchPlan] = {
+        job_id: pairs.plans.plan(pair)
+        for pair, job_id in enumerate(open_)
+        if pairs.goodput[pair] > 0
+    }
+    return {job_id: replace(g, batch=plans.get(job_id, g.batch)) for job_id, g in grants.items()}
+
+
+def _ints(values: Any) -> IntArray:
+    return np.array(list(values), dtype=np.int64)
+
+
+def Own(  # noqa: N802  # beside the classes of others
+    policy: GivenPolicy, *, name: str | None = None, round_seconds: float | None = None
+) -> ChosenPolicy:
+    """Return a policy of your own under a name, with an interval of rounds.
+
+    Args:
+        policy: A function of the round's input that returns GPU type and count by job id; or an
+            object, or its class, with `allocate(round_input)` that returns this or a `Decision`.
+        name: That tables show; by default the function's or the class's.
+        round_seconds: Seconds between its rounds; by default its `default_round_seconds`, or 60.
+
+    Raises InputError for what is no policy, or has the name of one of Maat's.
+
+    >>> import maat
+    >>> def one_gpu(round_input):
+    ...     free = int(round_input.cluster.capacity[0])
+    ...     kind = round_input.cluster.type_names[0]
+    ...     return {job.id: (kind, 1) for job in round_input.jobs[:free]}
+    >>> trace = maat.generate("philly", jobs=4, hours=1, seed=1)
+    >>> mine = maat.policies.Own(one_gpu, name="one GPU each", round_seconds=120)
+    >>> maat.simulate(trace, cluster="t4=2x4", policy=mine).summary["policy"]
+    'one GPU each'
+    """
+    chosen = read_policy(policy)
+    seconds = None if round_seconds is None else round_seconds_of(round_seconds)
+    if name is None or chosen.own is None:
+        return replace(chosen, round_seconds=seconds)
+    decide = chosen.own
+    _check_name(name)
+    if isinstance(decide, FunctionPolicy):
+        return ChosenPolicy(name, round_seconds=seconds, own=replace(decide, name=name))
+    return ChosenPolicy(name, round_seconds=seconds, own=decide)
+
+
+def read_policy(given: GivenPolicy) -> ChosenPolicy:
+    """Return what is to decide.
+
+    Raises UnknownNameError for a name that Maat does not have, and InputError for what is no policy
+    or has the name of a registered one.
+    """
+    if isinstance(given, ChosenPolicy):
+        return given
+    if isinstance(given, str):
+        return ChosenPolicy(POLICIES.entry(given.strip()).name)
+    if isinstance(given, PolicyConstructor):
+        return given()
+    made = given() if isinstance(given, type) else given
+    registered = _registered(made)
+    return registered if registered is not None else _own(made)
+
+
+def _registered(made: object) -> ChosenPolicy | None:
+    """Return an instance of a registered policy's class by its name and knobs."""
+    where = f"{type(made).__module__}:{type(made).__qualname__}"
+    for entry in POLICIES:
+        if entry.where == where:
+            known = parameters_of(type(made))
+            knobs = {p.name: getattr(made, p.name) for p in known}
+            changed = {p.name: knobs[p.name] for p in known if knobs[p.name] != p.default}
+            return ChosenPolicy(entry.name, changed)
+    return None
+
+
+def _own(made: Any) -> ChosenPolicy:
+    decide = getattr(made, "allocate", None)
+    if decide is None and callable(made):
+        decide = made
+    if decide is None:
+        raise InputError(
+            "is no policy",
+            field="policy",
+            value=made,
+            remedy="Give a name, maat.policies.Sia(p=-1), a function of the round's input, "
+            "or a class with allocate(round_input).",
+        )
+    name = getattr(made, "name", None) or getattr(made, "__name__", type(made).__name__)
+    _check_name(str(name))
+    is_whole = decide is not made and all(
+        hasattr(made, attribute) for attribute in ("name", "default_round_seconds")
+    )
+    own: Policy = made if is_whole else FunctionPolicy(str(name), decide)
+    return ChosenPolicy(str(name), own=own)
+
+
+def _check_name(name: str) -> None:
+    if name in POLICIES.names:
+        raise InputError(
+            "is the name of a policy that Maat has",
+            field="policy",
+            value=name,
+            remedy="Give yours another name.",
+        )
+
+
+def read_placer(given: str | None, policy: ChosenPolicy) -> str:
+    """Return the placer's name; None: the one that suits the policy. Raises UnknownNameError."""
+    return policy.placer if given is None else PLACERS.entry(given.strip()).name

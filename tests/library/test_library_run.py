@@ -1,0 +1,273 @@
+"""`maat.simulate`: what it takes, its tables, its errors, and policies of one's own."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+import maat
+from maat.laboratory.setup import GivenTrace
+from maat.library.conditions import ConditionValues, read_conditions
+from maat.scheduling.errors import ContractViolation, InputError
+from maat.scheduling.policies import POLICIES
+from maat.scheduling.policies.fifo import Fifo
+from maat.scheduling.policies.sia import Sia
+from maat.scheduling.rounds import Decision, RoundInput
+from maat.scheduling.solving.report import SolveReport
+from maat.workloads.generators import generate
+
+SMALL = maat.generate("philly", jobs=5, hours=1, seed=1)
+CLUSTER = "t4=4x4,a100=2x8"
+
+
+def simulated(**changes: Any) -> maat.Run:
+    given: dict[str, Any] = {"trace": SMALL, "cluster": CLUSTER, "policy": "fifo", **changes}
+    return maat.simulate(given.pop("trace"), **given)
+
+
+def one_each(round_input: RoundInput) -> dict[str, tuple[str, int]]:
+    """Grant every job one GPU of the first type, as long as there are any."""
+    kind, many = round_input.cluster.type_names[0], int(round_input.cluster.capacity[0])
+    return {job.id: (kind, 1) for job in round_input.jobs[:many]}
+
+
+MODULES = (
+    "maat",
+    "maat.policies",
+    *(f"maat.library.{name}" for name in ("inputs", "policies", "run")),
+)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_the_examples_of_every_public_name_are_true(module: str) -> None:
+    assert doctest.testmod(importlib.import_module(module)).failed == 0
+
+
+def test_every_public_name_has_an_example() -> None:
+    for name in maat.__all__:
+        documented = inspect.getdoc(getattr(maat, name)) or ""
+        assert ">>>" in documented, name
+    assert ">>>" in (maat.policies.Own.__doc__ or "")
+
+
+def test_maat_lists_its_names_and_refuses_others() -> None:
+    assert set(maat.__all__) <= set(dir(maat))
+    with pytest.raises(AttributeError, match=r"maat has no simulat. It has: "):
+        maat.simulat  # noqa: B018
+    with pytest.raises(AttributeError, match=r"maat.policies has no Foo. Use one of: Own, Sia, "):
+        maat.policies.Foo  # noqa: B018
+
+
+def test_what_a_training_script_imports_brings_none_of_the_library() -> None:
+    script = (
+        "import sys, maat, maat.launch.control; print(*(n for n in sys.modules if 'maat' in n))"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    loaded = ended.stdout.split()
+    assert "maat" in loaded
+    assert not [name for name in loaded if name.startswith(("maat.library", "maat.scheduling"))]
+
+
+def test_a_run_has_the_figures_of_the_command_line() -> None:
+    run = simulated()
+    assert run.summary["jobs"] == 5
+    assert run.summary["placer"] == "packed-sticky"
+    assert run.summary["avg_jct_hours"] == pytest.approx(
+        sum(jct for jct in run.jobs["jct_seconds"] if isinstance(jct, float)) / 5 / 3600
+    )
+
+
+def test_the_tables_of_a_run_agree_with_each_other() -> None:
+    run = simulated(policy="srtf", profiling="oracle")
+    finish = dict(zip(run.jobs["name"], run.jobs["finish_seconds"], strict=True))
+    seconds = dict.fromkeys(finish, 0.0)
+    last: dict[Any, Any] = {}
+    for span in run.spans:
+        assert span["end_seconds"] >= span["start_seconds"]
+        seconds[span["job"]] += span["gpu_count"] * (span["end_seconds"] - span["start_seconds"])
+        last[span["job"]] = span["end_seconds"]
+    assert last == finish
+    assert seconds == pytest.approx(
+        dict(zip(run.jobs["name"], run.jobs["gpu_seconds"], strict=True))
+    )
+    for row in run.rounds:
+        assert row["gpus"] == row["t4_gpus"] + row["a100_gpus"]
+
+
+def test_a_trace_is_a_path_a_text_jobs_or_what_generates_them(tmp_path: Path) -> None:
+    text = "time,name,application,num_replicas,batch_size\n0,one,cifar10,1,128\n"
+    file = tmp_path / "trace.csv"
+    file.write_text(text)
+    jobs = generate("philly", jobs=5, hours=1, seed=1)
+    for trace in (file, str(file), text):
+        assert simulated(trace=trace).jobs["name"] == ["one"]
+    for source in (jobs, GivenTrace(jobs), SMALL):
+        assert simulated(trace=source, seed=3).jobs["name"] == [job.name for job in jobs.jobs]
+
+
+def test_a_generated_trace_without_a_seed_follows_that_of_the_run() -> None:
+    trace = maat.generate("philly", jobs=5, hours=1)
+    first, same, other = (simulated(trace=trace, seed=seed).jobs for seed in (1, 1, 2))
+    assert first.to_dict() == same.to_dict() == simulated().jobs.to_dict()
+    assert first["submit_seconds"] != other["submit_seconds"]
+
+
+def test_the_conditions_have_one_set_of_names() -> None:
+    signature = inspect.signature(maat.simulate).parameters
+    keywords = [
+        name
+        for name, each in inspect.signature(read_conditions).parameters.items()
+        if each.kind is each.KEYWORD_ONLY and name != "round_seconds"
+    ]
+    assert list(ConditionValues.__annotations__) == keywords
+    assert set(keywords) < set(signature)
+    with pytest.raises(TypeError, match=r"simulate\(\) takes no rigid_shares. Did you mean rigid_"):
+        simulated(rigid_shares=1.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"cluster": "t4"}, "cluster"),
+        ({"jobs_per_gpu": 0}, "jobs_per_gpu: is not between 1 and"),
+        ({"policy": "sja"}, "policy: is no policy that Maat has .got 'sja'"),
+        ({"policy": 3}, "policy: is no policy .got 3"),
+        ({"placer": "nowhere"}, "placer: is no placer"),
+        ({"seed": -1}, "seed: is not between 0 and"),
+        ({"seed": "x"}, "seed: is not a whole number"),
+        ({"round_seconds": 0.1}, "round_seconds: is not between 1 and"),
+        ({"fidelity": "none"}, "fidelity: is no fidelity"),
+        ({"profiling": "some"}, "profiling: is not one of its choices .got 'some'.. Use one of: "),
+        ({"tuned": "yes"}, "tuned: is not one of its choices"),
+        ({"tuned_gpus": 4}, "tuned_gpus: limits tuned jobs"),
+        ({"variability_draw": "x"}, "variability_draw: is not one of its choices"),
+        ({"rigid_share": 2}, "rigid_share: is not between 0 and 1"),
+        ({"rigid_share": "half"}, "rigid_share: is not a number"),
+        ({"repair_minutes": 3}, "repair_minutes: repairs nodes"),
+        ({"reserve": "t4"}, "reserve: does not read as a reservation"),
+        ({"least_stay": "soon"}, "least_stay: is no duration"),
+        ({"least_stay": -1}, "least_stay: is no time from 0"),
+        ({"locality_penalty": {"x": 2}}, "locality_penalty: is no known model"),
+        ({"interference": 1.5}, "interference: says what jobs on one GPU lose"),
+        ({"profiles": "no-folder"}, "no-folder"),
+        ({"trace": "no-file.csv"}, "no-file.csv"),
+        ({"trace": 3}, "trace: is no trace"),
+        ({"trace": maat.generate("phily")}, "phily"),
+        ({"trace": maat.generate(jobs=0)}, "jobs"),
+    ],
+)
+def test_bad_input_is_answered_with_field_value_and_remedy(
+    changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        simulated(**changes)
+
+
+def test_conditions_have_their_effect() -> None:
+    plain = simulated(policy="sia").jobs.to_dict()
+    rigid = simulated(policy="sia", rigid_share=1.0)
+    assert set(rigid.jobs["adaptivity"]) == {"rigid"}
+    assert rigid.jobs.to_dict() != plain
+    slower = simulated(policy="sia", locality_penalty=3.0, round_seconds=120)
+    assert slower.jobs.to_dict() != plain
+
+
+def test_every_registered_policy_is_a_constructor_with_its_knobs() -> None:
+    assert len(maat.policies.__all__) == len(POLICIES.names) + 1
+    for entry in POLICIES:
+        constructor = getattr(maat.policies, entry.where.partition(":")[2])
+        assert constructor().name == entry.name
+        named = list(inspect.signature(constructor).parameters)
+        assert named == ["round_seconds", *(p.name for p in entry.parameters)]
+        assert entry.summary in constructor.__doc__
+
+
+def test_a_policy_may_be_given_as_name_constructor_class_or_object() -> None:
+    expected = simulated(policy="sia").jobs.to_dict()
+    for given in (maat.policies.Sia, maat.policies.Sia(), Sia, Sia()):
+        assert simulated(policy=given).jobs.to_dict() == expected
+    assert simulated(policy=Fifo()).summary["policy"] == "fifo"
+    setting = simulated(policy=Sia(p=-1.0)).result.scenario.policy_parameters
+    assert setting == {"p": -1.0}
+
+
+def test_a_function_is_a_policy() -> None:
+    run = simulated(policy=one_each)
+    assert run.summary["policy"] == "one_each"
+    assert run.summary["unfinished"] == 0
+    assert {span["gpu_count"] for span in run.spans} == {1}
+    assert all(span["total_batch_size"] for span in run.spans)
+
+
+def test_a_class_is_a_policy() -> None:
+    class Mine:
+        def allocate(self, round_input: RoundInput) -> dict[str, tuple[str, int]]:
+            return one_each(round_input)
+
+    expected = simulated(policy=one_each).jobs.to_dict()
+    assert simulated(policy=Mine).jobs.to_dict() == expected
+    assert simulated(policy=Mine()).summary["policy"] == "Mine"
+
+
+def test_an_object_of_the_policies_protocol_is_a_policy() -> None:
+    @dataclass(frozen=True)
+    class Nothing:
+        name: str = "nothing"
+        default_round_seconds: ClassVar[float] = 600.0
+
+        def allocate(self, round_input: RoundInput) -> Decision:
+            granted = Fifo().allocate(round_input)
+            return Decision(granted.grants, SolveReport(), {})
+
+    run = simulated(policy=Nothing)
+    assert run.summary["policy"] == "nothing"
+    assert run.rounds["time_seconds"][1] == 600.0
+    half = maat.policies.Own(Nothing(), name="half", round_seconds=300)
+    assert simulated(policy=half).rounds["time_seconds"][1] == 300.0
+
+
+def test_a_knob_that_an_own_policy_lacks_is_refused() -> None:
+    policy = maat.policies.Own(one_each)
+    with pytest.raises(InputError, match="p: is no parameter of one_each"):
+        simulated(policy=type(policy)("one_each", {"p": 1}, own=policy.own))
+
+
+@pytest.mark.parametrize("answer", [None, {"x": "t4"}, {"x": ("t4", "4")}, [1]])
+def test_a_function_that_returns_no_grants_is_told_what_to_return(answer: object) -> None:
+    with pytest.raises(InputError, match=r"policy: wrong returned no grants .*Return GPU type and"):
+        simulated(policy=maat.policies.Own(lambda _: answer, name="wrong"))
+
+
+def test_grants_that_break_a_rule_are_named() -> None:
+    def too_many(round_input: RoundInput) -> dict[str, tuple[str, int]]:
+        return {job.id: ("t4", 17) for job in round_input.jobs}
+
+    def unknown(round_input: RoundInput) -> dict[str, tuple[str, int]]:
+        return {job.id: ("h100", 1) for job in round_input.jobs}
+
+    with pytest.raises(ContractViolation, match="allows 16 places"):
+        simulated(policy=too_many)
+    with pytest.raises(ContractViolation, match="cannot use 1 h100"):
+        simulated(policy=unknown)
+
+
+def test_an_own_policy_may_not_have_the_name_of_a_registered_one() -> None:
+    with pytest.raises(InputError, match="policy: is the name of a policy that Maat has"):
+        maat.policies.Own(one_each, name="sia")
+
+
+def test_a_shown_run_escapes_names() -> None:
+    run = simulated(policy=maat.policies.Own(one_each, name="<b>"))
+    shown = run._repr_html_()
+    assert "<b>" not in shown
+    assert "&lt;b&gt; + packed-sticky" in shown
