@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from maat.scheduling.job import Job
 from maat.scheduling.matrix import NO_LOSS
 
+_EQUAL = 1e-3
 Evidence = Mapping[str, float | int | str | None]
 
 OTHERS = ("runner_up_", "alone_")
@@ -70,8 +71,12 @@ def _noise_scale(job: Job) -> float:
 
 
 def pays_after(pace: float, other: float, restart_seconds: float) -> float | None:
-    """Return the seconds from its begin after which a move has paid; None if it never does."""
-    return restart_seconds * other / (other - pace) if other > pace else None
+    """Return the seconds from its begin after which a move has paid; None if it never does.
+
+    Paces that differ by less than a thousandth are equal: no measurement tells them apart.
+    """
+    is_faster = other > pace * (1 + _EQUAL)
+    return restart_seconds * other / (other - pace) if is_faster else None
 
 
 def _pace(evidence: Evidence, prefix: str) -> float | None:

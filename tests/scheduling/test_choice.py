@@ -33,6 +33,8 @@ def test_a_move_has_paid_once_its_faster_pace_made_up_for_the_restart() -> None:
     assert at * 2.0 == (at - 30.0) * 3.0
     assert pays_after(2.0, 2.0, 30.0) is None
     assert pays_after(2.0, 1.0, 30.0) is None
+    assert pays_after(2.0, 2.0 * (1 + 1e-12), 30.0) is None
+    assert pays_after(2.0, 2.0 * 1.002, 30.0) == pytest.approx(30.0 * 501)
 
 
 def test_a_job_that_is_outbid_learns_by_what_and_when_a_move_would_pay() -> None:
