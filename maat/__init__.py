@@ -18,21 +18,38 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from maat import policies
+    from maat.library.comparing import Comparison, compare
     from maat.library.inputs import generate, profiles
     from maat.library.run import Run, simulate
+    from maat.library.sweeping import Swept, sweep
     from maat.library.tables import Table
 
 __version__ = "0.1.0"
 
-__all__ = ["Run", "Table", "generate", "policies", "profiles", "simulate"]
+__all__ = [
+    "Comparison",
+    "Run",
+    "Swept",
+    "Table",
+    "compare",
+    "generate",
+    "policies",
+    "profiles",
+    "simulate",
+    "sweep",
+]
 
 # Imported when first used: a training script, which imports maat.agent, needs none of them.
 _WHERE = {
+    "Comparison": "maat.library.comparing",
     "Run": "maat.library.run",
+    "Swept": "maat.library.sweeping",
     "Table": "maat.library.tables",
+    "compare": "maat.library.comparing",
     "generate": "maat.library.inputs",
     "profiles": "maat.library.inputs",
     "simulate": "maat.library.run",
+    "sweep": "maat.library.sweeping",
 }
 
 if not TYPE_CHECKING:  # a checker knows the names above, and no others

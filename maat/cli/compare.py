@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -31,19 +31,13 @@ from maat.laboratory.comparison import (
     Basis,
     Contestant,
     Interval,
-    Outcome,
     PairedDifference,
     Spread,
-    as_data,
-    paired,
-    report,
-    spreads,
 )
-from maat.laboratory.comparison_run import ComparisonPlan, ComparisonProgress, run_comparison
-from maat.laboratory.figures import FIGURES, RunFigures, never_run, notes_on_runs
+from maat.laboratory.comparison_run import ComparisonPlan
+from maat.laboratory.figures import FIGURES
 from maat.laboratory.setup import GeneratedTrace
-from maat.library.progress import Bar
-from maat.scheduling.errors import InputError
+from maat.library.comparing import Comparison, baseline_of, run_plan
 from maat.simulation.notes import notes_before
 
 PolicyNames = Annotated[
@@ -118,7 +112,7 @@ def compare_command(
     """Compare policies and placers over traces and seeds, with their uncertainty."""
     rounds = read_rounds(round_seconds or [])
     contestants = read_contestants(policy, placer, setting or [], rounds.by_label)
-    against = _baseline(baseline, contestants)
+    against = baseline_of(baseline, contestants)
     models, cluster = hardware.read()
     conditions = condition.read(cluster, models, round_seconds=rounds.of_all)
     plan = ComparisonPlan(
@@ -133,13 +127,13 @@ def compare_command(
         for workload in plan.first_workloads()
         for note in notes_before(workload, _shortest(rounds))
     )
-    outcomes = _run(plan, runs, quiet=output.as_json)
+    compared = run_plan(plan, against, workers=runs.workers, cache=runs.cache, quiet=output.as_json)
     if output.csv_path is not None:
-        _write_csv(outcomes, output.csv_path)
+        _write_csv(compared, output.csv_path)
     if output.as_json:
-        print_json(_as_json(plan, outcomes, against))
+        print_json(compared.to_dict())
     else:
-        _print(plan, outcomes, against)
+        _print(compared)
 
 
 def _shortest(rounds: Rounds) -> float | None:
@@ -148,82 +142,15 @@ def _shortest(rounds: Rounds) -> float | None:
     return min((seconds for seconds in given if seconds is not None), default=None)
 
 
-def _baseline(text: str | None, contestants: Sequence[Contestant]) -> Contestant:
-    if text is None:
-        return contestants[0]
-    policy, _, placer = (part.strip() for part in text.partition("+"))
-    for contestant in contestants:
-        if text.strip() == contestant.name or (
-            contestant.policy == policy and placer in ("", contestant.placer)
-        ):
-            return contestant
-    known = ", ".join(c.name for c in contestants)
-    raise InputError(
-        "is not among the compared ones",
-        field="baseline",
-        value=text,
-        remedy=f"Use one of: {known}.",
-    )
-
-
-def _run(plan: ComparisonPlan, runs: RunOptions, *, quiet: bool) -> tuple[Outcome, ...]:
-    with Bar("runs", quiet=quiet, total=plan.size) as bar:
-
-        def show(at: ComparisonProgress) -> None:
-            bar.show(at.done, at.total)
-
-        return run_comparison(plan, workers=runs.workers, cache=runs.cache, on_progress=show)
-
-
-def _as_json(
-    plan: ComparisonPlan, outcomes: Sequence[Outcome], against: Contestant
-) -> dict[str, Any]:
-    interference = plan.conditions.interference
-    return {
-        "cluster": plan.cluster.describe(),
-        "jobs_per_gpu": plan.cluster.jobs_per_gpu,
-        "interference": None if interference is None else interference.name,
-        "fidelity": plan.conditions.fidelity.name,
-        **report(outcomes, against),
-        "runs": [
-            {**as_data(o.contestant), "trace": o.trace, "seed": o.seed, "figures": o.figures}
-            for o in outcomes
-        ],
-        "notes": (*never_run(_played(outcomes)), *_notes(plan, outcomes)),
-    }
-
-
-def _notes(plan: ComparisonPlan, outcomes: Sequence[Outcome]) -> tuple[str, ...]:
-    return (*plan.notes(), *notes_on_runs(_played(outcomes)))
-
-
-def _played(outcomes: Sequence[Outcome]) -> list[RunFigures]:
-    return [
-        RunFigures(outcome.contestant.policy, outcome.contestant.placer, outcome.figures)
-        for outcome in outcomes
-    ]
-
-
-def _write_csv(outcomes: Sequence[Outcome], path: Path) -> None:
+def _write_csv(compared: Comparison, path: Path) -> None:
     """Write one line per run; a figure is empty if it is unknown."""
-    names = [name for name in FIGURES if any(name in o.figures for o in outcomes)]
-    rows = (
-        (
-            o.contestant.name,
-            o.contestant.policy,
-            o.contestant.placer,
-            o.trace,
-            o.seed,
-            *(o.figures.get(name, "") for name in names),
-        )
-        for o in outcomes
-    )
-    write_csv(path, ("contestant", "policy", "placer", "trace", "seed", *names), rows)
+    rows = (["" if cell is None else cell for cell in row.values()] for row in compared.runs)
+    write_csv(path, compared.runs.columns, rows)
 
 
-def _print(plan: ComparisonPlan, outcomes: Sequence[Outcome], against: Contestant) -> None:
-    found = spreads(outcomes)
-    runs = len(outcomes) // len(found)
+def _print(compared: Comparison) -> None:
+    plan = compared.plan
+    runs = len(compared.outcomes) // len(compared.spreads)
     say(
         f"{runs} run(s) of each"
         + ("; mean ± sample standard deviation over runs" if runs > 1 else "")
@@ -232,19 +159,18 @@ def _print(plan: ComparisonPlan, outcomes: Sequence[Outcome], against: Contestan
         f"{_trace_names(plan)} on {plan.cluster.describe()}, "
         f"fidelity {plan.conditions.fidelity.name}"
     )
-    for line in never_run(_played(outcomes)):
+    for line in compared.never_run:
         say(line)
-    _print_means(found)
-    differences = paired(outcomes, against)
-    if differences:
+    _print_means(compared.spreads)
+    if compared.paired:
         say(
-            f"Job by job against {against.name}; "
-            f"in brackets the 95 % interval {BASES[differences[0].basis]}"
+            f"Job by job against {compared.baseline.name}; "
+            f"in brackets the 95 % interval {BASES[compared.paired[0].basis]}"
         )
-        _print_differences(differences)
-        for note in (d.note for d in differences if d.note is not None):
+        _print_differences(compared.paired)
+        for note in (d.note for d in compared.paired if d.note is not None):
             say(note)
-    for line in _notes(plan, outcomes):
+    for line in compared.notes:
         say(line)
 
 

@@ -6,7 +6,7 @@ Prints a table, JSON or CSV.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -27,21 +27,18 @@ from maat.cli.policy_options import PlacerName, Setting, read_settings
 from maat.cli.round_options import RoundSeconds
 from maat.cli.run_options import RunOptions
 from maat.cli.workload_options import ClusterOptions, WorkloadOptions
-from maat.laboratory.figures import FIGURES, RunFigures, never_run, notes_on_runs
+from maat.laboratory.figures import FIGURES
 from maat.laboratory.setup import Setup
-from maat.laboratory.sweep import Point, Row, Sweep, Varied
+from maat.laboratory.sweep import Row, Sweep, Varied
 from maat.laboratory.sweep_runner import (
     FailedPoint,
     Origin,
-    ResultCache,
-    SweepPosition,
     SweepResult,
-    run_sweep,
 )
-from maat.library.progress import Bar
+from maat.library.sweeping import Swept, check_policy_once, run_points
 from maat.scheduling.errors import MaatError, ParameterError
 from maat.scheduling.policies import suiting_placer
-from maat.simulation.notes import notes_before, notes_on_all
+from maat.simulation.notes import notes_before
 
 Vary = Annotated[
     list[str] | None,
@@ -105,13 +102,7 @@ def sweep_command(
         conditions=condition.read(cluster, models, round_seconds=round_seconds),
     )
     axes = tuple(_varied(text) for text in vary or [])
-    if policy is not None and any(varied.axis.name == "policy" for varied in axes):
-        raise ParameterError(
-            "is varied, and set for all points",
-            field="policy",
-            value=policy,
-            remedy="Set it or vary it.",
-        )
+    check_policy_once(policy, axes)
     sweep = Sweep(base, axes, runs.seeds())
     if output.csv_path is not None:
         check_writable(
@@ -123,16 +114,16 @@ def sweep_command(
         for point in points
         for note in notes_before(point.scenario.workload, point.scenario.conditions.round_seconds)
     )
-    result = _run(points, runs, quiet=output.as_json)
-    _say_repaired(result)
+    swept = run_points(sweep, points, workers=runs.workers, cache=runs.cache, quiet=output.as_json)
+    _say_repaired(swept.result)
     if output.csv_path is not None:
-        _write_csv(result, output.csv_path)
+        _write_csv(swept, output.csv_path)
     if output.as_json:
-        print_json(_as_json(sweep, points, result))
+        print_json(swept.to_dict())
     else:
-        _print_table(sweep, points, result)
-    if result.failed:
-        raise PointsFailed(result)
+        _print_table(swept)
+    if swept.result.failed:
+        raise PointsFailed(swept.result)
 
 
 class PointsFailed(MaatError):
@@ -149,16 +140,6 @@ def _settings(point: FailedPoint) -> str:
     """`cluster_size 2, seed 0`"""
     named = (f"{name} {_value(value)}" for name, value in point.settings.items())
     return ", ".join([*named, f"seed {point.seed}"])
-
-
-def _run(points: Sequence[Point], runs: RunOptions, *, quiet: bool) -> SweepResult:
-    kept = None if runs.cache is None else ResultCache(runs.cache)
-    with Bar("points", quiet=quiet) as bar:
-
-        def show(at: SweepPosition) -> None:
-            bar.show(at.done, at.total, f"{at.simulated} simulated")
-
-        return run_sweep(points, workers=runs.workers, cache=kept, on_progress=show)
 
 
 def _varied(text: str) -> Varied:
@@ -182,57 +163,14 @@ def _say_repaired(result: SweepResult) -> None:
         )
 
 
-def _as_json(sweep: Sweep, points: Sequence[Point], result: SweepResult) -> dict[str, object]:
-    base = sweep.base
-    return {
-        "cluster": base.cluster.describe(),
-        "jobs_per_gpu": base.cluster.jobs_per_gpu,
-        "interference": None
-        if base.conditions.interference is None
-        else base.conditions.interference.name,
-        "policy": base.policy,
-        "placer": base.placer,
-        "fidelity": base.conditions.fidelity.name,
-        "axes": [
-            {"name": v.axis.name, "title": v.axis.title, "unit": v.axis.unit, "values": v.values}
-            for v in sweep.axes
-        ],
-        "seeds": sweep.seeds,
-        "points": [asdict(point) for point in result.points],
-        "failed": [
-            {"settings": point.settings, "seed": point.seed, "error": str(point.error)}
-            for point in result.failed
-        ],
-        "rows": [asdict(row) for row in result.rows()],
-        "notes": (*never_run(_played(points, result)), *_notes(points, result)),
-    }
-
-
-def _notes(points: Sequence[Point], result: SweepResult) -> tuple[str, ...]:
-    scenarios = {point.key: point.scenario for point in points}
-    return (*notes_on_all(scenarios.values()), *notes_on_runs(_played(points, result)))
-
-
-def _played(points: Sequence[Point], result: SweepResult) -> list[RunFigures]:
-    figures = {point.key: point.figures for point in result.points}
-    scenarios = {point.key: point.scenario for point in points}
-    return [
-        RunFigures(scenarios[key].policy, scenarios[key].placer, found)
-        for key, found in figures.items()
-    ]
-
-
-def _write_csv(result: SweepResult, path: Path) -> None:
+def _write_csv(swept: Swept, path: Path) -> None:
     """Write one line per point; a figure is empty if it is unknown."""
-    names = [name for name in FIGURES if any(name in point.figures for point in result.points)]
-    rows = (
-        (*point.settings.values(), point.seed, *(point.figures.get(name, "") for name in names))
-        for point in result.points
-    )
-    write_csv(path, (*result.points[0].settings, "seed", *names), rows)
+    rows = (["" if cell is None else cell for cell in row.values()] for row in swept.table)
+    write_csv(path, swept.table.columns, rows)
 
 
-def _print_table(sweep: Sweep, points: Sequence[Point], result: SweepResult) -> None:
+def _print_table(swept: Swept) -> None:
+    sweep, result = swept.sweep, swept.result
     total = len(result.points) + len(result.failed)
     simulated = len({point.key for point in result.points if point.origin is not Origin.CACHE})
     seeds = ", ".join(map(str, sweep.seeds))
@@ -246,7 +184,7 @@ def _print_table(sweep: Sweep, points: Sequence[Point], result: SweepResult) -> 
         f"{scheduler_names(sweep)} on {sweep.base.cluster.describe()}, "
         f"fidelity {sweep.base.conditions.fidelity.name}"
     )
-    for line in never_run(_played(points, result)):
+    for line in swept.never_run:
         say(line)
     rows = [
         (
@@ -260,7 +198,7 @@ def _print_table(sweep: Sweep, points: Sequence[Point], result: SweepResult) -> 
         [heading(FIGURES[name]) for name, _ in TABLE],
         rows,
     )
-    for line in _notes(points, result):
+    for line in swept.notes:
         say(line)
 
 

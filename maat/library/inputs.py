@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,7 +27,12 @@ GivenTraces = str | Path | Workload | TraceSource
 Profiles = Mapping[str, Model]
 """Models by name."""
 
+MOST_WORKERS = 256
+"""Processes of one comparison or sweep."""
+
 seed_of = whole("seed", least=0, most=MAX_SEED)
+_seed_of_several = whole("seeds", least=0, most=MAX_SEED)
+_workers = whole("workers", least=1, most=MOST_WORKERS)
 _jobs_per_gpu = whole("jobs_per_gpu", least=1, most=MAX_JOBS_PER_GPU)
 
 
@@ -96,6 +102,17 @@ def read_models(given: str | Path | Profiles | None, cluster: Cluster) -> Profil
     if isinstance(given, Mapping):
         return given
     return measured_models(Path(given), gpu_types=cluster.type_names)
+
+
+def read_seeds(given: Iterable[int]) -> tuple[int, ...]:
+    """Return the seeds. Raises ParameterError."""
+    several = given if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    return tuple(_seed_of_several(seed) for seed in several)
+
+
+def workers_of(given: int | None) -> int:
+    """Return how many processes run; None: one per core. Raises ParameterError."""
+    return (os.cpu_count() or 1) if given is None else _workers(given)
 
 
 def read_trace(given: GivenTraces, models: Collection[str]) -> TraceSource:

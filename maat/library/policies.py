@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -228,6 +228,16 @@ def Own(  # noqa: N802  # beside the classes of others
     if isinstance(decide, FunctionPolicy):
         return ChosenPolicy(name, round_seconds=seconds, own=replace(decide, name=name))
     return ChosenPolicy(name, round_seconds=seconds, own=decide)
+
+
+def read_policies(given: str | Sequence[GivenPolicy]) -> list[ChosenPolicy]:
+    """Return several policies; a text names them with commas between, or is `all`."""
+    if given == "all":
+        return [ChosenPolicy(name) for name in POLICIES.names]
+    several = given.split(",") if isinstance(given, str) else given
+    if not isinstance(several, list | tuple):
+        several = [several]
+    return [read_policy(each) for each in several]
 
 
 def read_policy(given: GivenPolicy) -> ChosenPolicy:

@@ -298,7 +298,7 @@ def test_a_mean_and_a_ratio_that_seem_to_contradict_each_other_are_explained(
             for who, jct in zip(contest.contestants, hours, strict=True)
         )
 
-    monkeypatch.setattr("maat.cli.compare.run_comparison", played)
+    monkeypatch.setattr("maat.library.comparing.run_comparison", played)
     assert compare("--policy", "fifo,srtf") == 0
     assert (
         "srtf + packed-sticky: JCT ratio 0.794 and difference +2.667 h are both true."

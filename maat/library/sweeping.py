@@ -1,0 +1,264 @@
+"""`maat.sweep`: one or two settings of a simulation varied, over several seeds."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Unpack
+
+from maat.laboratory.axes import AxisValue
+from maat.laboratory.figures import FIGURES, RunFigures, never_run, notes_on_runs
+from maat.laboratory.sweep import Point, Sweep, Varied
+from maat.laboratory.sweep_runner import ResultCache, SweepPosition, SweepResult, run_sweep
+from maat.library.arrow import Kind
+from maat.library.comparing import kind_of
+from maat.library.conditions import ConditionValues, takes_conditions
+from maat.library.inputs import DEFAULT_CLUSTER, GivenTraces, Profiles, read_seeds, workers_of
+from maat.library.policies import GivenPolicy
+from maat.library.progress import Bar
+from maat.library.run import setup_of
+from maat.library.tables import Table
+from maat.scheduling.cluster import Cluster
+from maat.scheduling.errors import ParameterError
+from maat.simulation.notes import notes_on_all
+
+
+@takes_conditions
+def sweep(
+    trace: GivenTraces,
+    vary: Mapping[str, Sequence[AxisValue]],
+    *,
+    cluster: str | Cluster = DEFAULT_CLUSTER,
+    jobs_per_gpu: int | None = None,
+    policy: GivenPolicy = None,
+    placer: str | None = None,
+    profiles: str | Path | Profiles | None = None,
+    seeds: Iterable[int] = (0,),
+    round_seconds: float | None = None,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    cache: str | Path | None = None,
+    progress: bool = True,
+    **conditions: Unpack[ConditionValues],
+) -> Swept:
+    """Vary one or two settings of a simulation over seeds.
+
+    Raises InputError, which names the argument, its value and a remedy, for what cannot be
+    simulated.
+
+    Args:
+        trace: As `maat.simulate` takes it.
+        vary: Settings with their values, such as `{"round_seconds": [60, 120]}`; one or two.
+        cluster: GPU types and nodes: `type=NODESxGPUS,...`.
+        jobs_per_gpu: How many jobs may share a GPU; None: one, or as the cluster object says.
+        policy: As `maat.simulate` takes it; None: sia. To vary it: `{"policy": ["sia", "fifo"]}`.
+        placer: Name of what decides on which GPUs; None: each policy's own.
+        profiles: Folder of measured profiles, or `maat.profiles(folder)`; None: the catalog.
+        seeds: Of every point; a generated trace without a seed is drawn again with each.
+        round_seconds: Seconds between rounds; None: the policy's own.
+        workers: Processes; None: one per core.
+        executor: Any `concurrent.futures.Executor`, which runs them instead.
+        cache: Folder of results: stored ones are not simulated again.
+        progress: Whether to show a progress bar, on a terminal or in a notebook.
+        **conditions: See docs/library.md; they have the names of `maat sweep --help`.
+
+    >>> import maat
+    >>> trace = maat.generate("philly", jobs=4, hours=1)
+    >>> swept = maat.sweep(trace, {"round_seconds": [60, 360]}, policy="fifo", workers=1)
+    >>> swept.means["round_seconds"]
+    [60.0, 360.0]
+    """
+    axes = tuple(Varied.of(name, list(values)) for name, values in vary.items())
+    check_policy_once(None if policy is None else str(policy), axes)
+    base = setup_of(
+        trace,
+        cluster=cluster,
+        jobs_per_gpu=jobs_per_gpu,
+        policy="sia" if policy is None else policy,
+        placer=placer,
+        profiles=profiles,
+        seed=0,
+        round_seconds=round_seconds,
+        **conditions,
+    )
+    planned = Sweep(base, axes, read_seeds(seeds))
+    return run_points(
+        planned,
+        planned.points(),
+        workers=workers_of(workers),
+        executor=executor,
+        cache=None if cache is None else Path(cache),
+        quiet=not progress,
+    )
+
+
+def check_policy_once(policy: str | None, axes: Sequence[Varied]) -> None:
+    """Raise ParameterError if a policy is given, and varied."""
+    if policy is not None and any(varied.axis.name == "policy" for varied in axes):
+        raise ParameterError(
+            "is varied, and set for all points",
+            field="policy",
+            value=policy,
+            remedy="Set it or vary it.",
+        )
+
+
+def run_points(
+    planned: Sweep,
+    points: Sequence[Point],
+    *,
+    workers: int,
+    executor: Executor | None = None,
+    cache: Path | None,
+    quiet: bool,
+) -> Swept:
+    """Run the points of a sweep under a progress bar. Raises MaatError if none can be simulated."""
+    kept = None if cache is None else ResultCache(cache)
+    with Bar("points", quiet=quiet) as bar:
+
+        def show(at: SweepPosition) -> None:
+            bar.show(at.done, at.total, f"{at.simulated} simulated")
+
+        result = run_sweep(points, workers=workers, executor=executor, cache=kept, on_progress=show)
+    return Swept(planned, tuple(points), result)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Swept:
+    """The points of a sweep: tables of every point, and of the means over seeds.
+
+    `failed`: points that could not be simulated, with why. In a notebook it shows the means.
+
+    >>> import maat
+    >>> trace = maat.generate("philly", jobs=4, hours=1)
+    >>> swept = maat.sweep(trace, {"policy": ["fifo", "las"]}, seeds=[0, 1], workers=1)
+    >>> swept
+    2 values of policy, 2 seed(s): 4 points, 0 failed
+    >>> swept.table["policy"]
+    ['fifo', 'fifo', 'las', 'las']
+    """
+
+    sweep: Sweep
+    points: tuple[Point, ...]
+    result: SweepResult
+
+    @property
+    def failed(self) -> Table:
+        """One row per point that could not be simulated: its settings, seed, and why."""
+        return Table(
+            {**self._settings, "seed": int, "error": str},
+            [(*p.settings.values(), p.seed, str(p.error)) for p in self.result.failed],
+        )
+
+    @cached_property
+    def table(self) -> Table:
+        """One row per point: its settings, seed, and each figure that is known."""
+        points = self.result.points
+        names = [name for name in FIGURES if any(name in point.figures for point in points)]
+        kinds: dict[str, Kind] = {
+            name: kind_of([p.figures[name] for p in points if name in p.figures]) for name in names
+        }
+        return Table(
+            {**self._settings, "seed": int, **kinds},
+            [
+                (*p.settings.values(), p.seed, *(p.figures.get(name) for name in names))
+                for p in points
+            ],
+        )
+
+    @cached_property
+    def means(self) -> Table:
+        """One row per combination: the mean of each figure, and its deviation over the seeds.
+
+        Has the figures that every seed has.
+        """
+        rows = self.result.rows()
+        names = [name for name in FIGURES if any(name in row.mean for row in rows)]
+        cells: dict[str, Kind] = {}
+        for name in names:
+            cells |= {name: float, f"{name}_deviation": float}
+        return Table(
+            {**self._settings, **cells},
+            [
+                (
+                    *row.settings.values(),
+                    *(value for n in names for value in (row.mean.get(n), row.spread.get(n))),
+                )
+                for row in rows
+            ],
+        )
+
+    @property
+    def _settings(self) -> dict[str, Kind]:
+        return {varied.axis.name: _kind(varied.values) for varied in self.sweep.axes}
+
+    @cached_property
+    def never_run(self) -> tuple[str, ...]:
+        """A sentence for each policy and placer under which jobs can never run."""
+        return never_run(self._played)
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What else a reader of the figures should know, as sentences."""
+        scenarios = {point.key: point.scenario for point in self.points}
+        return (*notes_on_all(scenarios.values()), *notes_on_runs(self._played))
+
+    @property
+    def _played(self) -> list[RunFigures]:
+        figures = {point.key: point.figures for point in self.result.points}
+        scenarios = {point.key: point.scenario for point in self.points}
+        return [
+            RunFigures(scenarios[key].policy, scenarios[key].placer, known)
+            for key, known in figures.items()
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what `maat sweep --json` prints: every point and every mean."""
+        base = self.sweep.base
+        interference = base.conditions.interference
+        return {
+            "cluster": base.cluster.describe(),
+            "jobs_per_gpu": base.cluster.jobs_per_gpu,
+            "interference": None if interference is None else interference.name,
+            "policy": base.policy,
+            "placer": base.placer,
+            "fidelity": base.conditions.fidelity.name,
+            "axes": [
+                {
+                    "name": v.axis.name,
+                    "title": v.axis.title,
+                    "unit": v.axis.unit,
+                    "values": v.values,
+                }
+                for v in self.sweep.axes
+            ],
+            "seeds": self.sweep.seeds,
+            "points": [asdict(point) for point in self.result.points],
+            "failed": [
+                {"settings": point.settings, "seed": point.seed, "error": str(point.error)}
+                for point in self.result.failed
+            ],
+            "rows": [asdict(row) for row in self.result.rows()],
+            "notes": (*self.never_run, *self.notes),
+        }
+
+    def __repr__(self) -> str:
+        axes = ", ".join(f"{len(v.values)} values of {v.axis.name}" for v in self.sweep.axes)
+        points = f"{len(self.points)} points, {len(self.result.failed)} failed"
+        return f"{axes}, {len(self.sweep.seeds)} seed(s): {points}"
+
+    def _repr_html_(self) -> str:
+        failed = self.failed.as_html() if len(self.failed) else ""
+        notes = "".join(f"<p>{html.escape(each)}</p>" for each in (*self.never_run, *self.notes))
+        return f"<p>{html.escape(repr(self))}</p>{self.means.as_html()}{failed}{notes}"
+
+
+def _kind(values: Sequence[AxisValue]) -> Kind:
+    """Return the kind of a setting's column; one that has a word among its numbers has words."""
+    if all(isinstance(value, int) for value in values):
+        return int
+    return str if any(isinstance(value, str) for value in values) else float
