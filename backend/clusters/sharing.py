@@ -37,8 +37,8 @@ def check_nothing_shared(session: Session, cluster: Cluster) -> None:
         more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
         raise Conflict(
             f"Jobs share GPUs now: {', '.join(names[:_MOST_NAMED])}{more}. Choose a policy that "
-            "shares none, with the placer shared, and try again once the next round has parted "
-            "them; or wait until they end."
+            "shares none, and try again once the next round has parted them; or wait until they "
+            "end."
         )
     if _carries_out(session, cluster.id) or _second_places(session, cluster.id):
         raise Conflict("A round that may share GPUs is being carried out. Try again soon.")

@@ -93,7 +93,7 @@ def fairness(
     by_name = {job.name: job for job in scenario.workload.jobs}
     gpus = {
         name: int(n)
-        for name, n in zip(scenario.cluster.type_names, scenario.cluster.capacity, strict=True)
+        for name, n in zip(scenario.cluster.type_names, scenario.cluster.usable_gpus, strict=True)
     }
     rho = {}
     for record in result.records:
@@ -127,7 +127,7 @@ def static_fairness(result: SimulationResult, *, alone: IsolatedRuns | None = No
     by_name = {job.name: job for job in World.of(scenario).jobs}
     gpus = {
         name: int(n)
-        for name, n in zip(scenario.cluster.type_names, scenario.cluster.capacity, strict=True)
+        for name, n in zip(scenario.cluster.type_names, scenario.cluster.usable_gpus, strict=True)
     }
     contention = max(len(by_name) / max(sum(gpus.values()), 1), 1.0)
     rho = {}

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from maat.scheduling.errors import ContractViolation
+from maat.scheduling.gpu_places import places_by_gpu
 from maat.scheduling.rounds import Decision, Grant, PlacementResult, RoundInput
 
 
@@ -46,7 +47,8 @@ def check_placement(placed: PlacementResult, decision: Decision, round_input: Ro
         raise ContractViolation("a placement names a GPU that the cluster does not have")
     if not cluster.gpu_available[gpus].all():
         raise ContractViolation("a placement uses a drained GPU")
-    if len(gpus) and np.bincount(gpus).max() > cluster.jobs_per_gpu:
+    jobs_on = np.bincount(gpus, minlength=cluster.gpu_count)
+    if (jobs_on > places_by_gpu(round_input)).any():
         raise ContractViolation("a placement gives one place to two jobs")
     type_of = cluster.gpu_type_of.tolist()
     for job_id, held in placed.placement.by_job.items():

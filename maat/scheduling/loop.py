@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from maat.scheduling.bootstrap import Projection, project_by_profile
 from maat.scheduling.checks import check_decision, check_placement
 from maat.scheduling.cluster import Cluster
+from maat.scheduling.gpu_places import cluster_for, place_beside_pairs, with_pairs_that_stay
 from maat.scheduling.job import Allocation, Job
 from maat.scheduling.limits import Limit, capacity_limits
 from maat.scheduling.pins import pinned_grants
@@ -57,7 +58,7 @@ def plan_round(round_input: RoundInput, policy: Policy, placer: Placer) -> Round
     round_input, decision = decided.round_input, decided.decision
     check_decision(decision, round_input)
     policy_ended = time.process_time()
-    placed = placer.place(decision, round_input)
+    placed = place_beside_pairs(placer, decision, round_input)
     check_placement(placed, decision, round_input)
     ended = time.process_time()
     decision = with_weights(decided.settled(placed), round_input, policy)
@@ -150,7 +151,7 @@ class RoundLoop:
         self._projection = projection
         self._seed = seed
         self._skip_rounds = skip_rounds
-        self._cluster_limits: tuple[Cluster, tuple[Limit, ...]] | None = None
+        self._seen: tuple[Cluster, Cluster, tuple[Limit, ...]] | None = None
 
     def step(self) -> tuple[RoundResult, ClusterState] | None:
         """Run one round; return None if another worker committed it first.
@@ -193,17 +194,19 @@ class RoundLoop:
         )
 
     def _input(self, observed: ClusterState, stored: StoredState) -> RoundInput:
-        jobs, cluster = observed.jobs, observed.cluster
+        jobs = observed.jobs
+        cluster, limits = self._places(observed.cluster)
         stays = required_stays(jobs, cluster, now=observed.now, stability=self._stability)
+        pinned = pinned_grants(jobs, cluster, stays)
         return RoundInput(
             now=observed.now,
             round_number=stored.next_round_number,
             round_seconds=self.round_seconds,
             jobs=jobs,
             cluster=cluster,
-            limits=self._limits(cluster)
+            limits=with_pairs_that_stay(limits, cluster, jobs, pinned)
             + reservation_limits(cluster, self._reservations, observed.now),
-            pinned=pinned_grants(jobs, cluster, stays),
+            pinned=pinned,
             stays=stays,
             interference=self._interference,
             state=stored.policy_state,
@@ -213,7 +216,12 @@ class RoundLoop:
             quotas=self._quotas,
         )
 
-    def _limits(self, cluster: Cluster) -> tuple[Limit, ...]:
-        if self._cluster_limits is None or self._cluster_limits[0] is not cluster:
-            self._cluster_limits = (cluster, capacity_limits(cluster) + self._extra_limits)
-        return self._cluster_limits[1]
+    def _places(self, observed: Cluster) -> tuple[Cluster, tuple[Limit, ...]]:
+        """Return the cluster with the places that the policy uses, and its standing limits.
+
+        They are the same objects while the observed cluster is: data is cached for each.
+        """
+        if self._seen is None or self._seen[0] is not observed:
+            cluster = cluster_for(self._policy, observed)
+            self._seen = (observed, cluster, capacity_limits(cluster) + self._extra_limits)
+        return self._seen[1:]

@@ -24,10 +24,12 @@ from maat.scheduling.rounds import (
 class GpuSharing(StrEnum):
     """Whether a policy puts several jobs on a GPU of a cluster that allows it.
 
-    CHOSEN: on some GPUs, those on which it expects that jobs gain by it.
+    CHOSEN: on some GPUs, those on which it expects that jobs gain by it. NEVER: it uses one place
+    of each. PLACES_AS_GPUS: it would take every place for a GPU, and put two jobs on one beside
+    idle GPUs. Policies other than CHOSEN see one place on each GPU (gpu_places.py).
     """
 
-    WHEREVER_ALLOWED = "wherever-allowed"
+    PLACES_AS_GPUS = "places-as-gpus"
     CHOSEN = "chosen"
     NEVER = "never"
 
@@ -40,8 +42,8 @@ class Policy(Protocol):
     If it does not use every count that a job declares, it also has `useful_counts(round_input)`:
     the counts that it would grant in this round, by job and GPU type, ascending. A policy that
     grants along an order has `order(round_input)`, an `Order`. A policy that counts a job of
-    weight w as w jobs like it sets `weighs_jobs` to True; others ignore weights. One that does not
-    put jobs wherever a cluster allows several on a GPU says so by `gpu_sharing`, a `GpuSharing`.
+    weight w as w jobs like it sets `weighs_jobs` to True; others ignore weights. One that knows of
+    GPUs that several jobs share says how by `gpu_sharing`, a `GpuSharing`.
     """
 
     default_round_seconds: ClassVar[float]
@@ -52,7 +54,10 @@ class Policy(Protocol):
 
 
 class Placer(Protocol):
-    """Decides which GPUs each job gets."""
+    """Decides which GPUs each job gets.
+
+    One that puts two jobs on a GPU only if the policy chose the pair sets `keeps_pairs` to True.
+    """
 
     @property
     def name(self) -> str: ...

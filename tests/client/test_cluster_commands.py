@@ -151,7 +151,7 @@ def test_a_dry_run_shows_both_rounds_and_changes_nothing(
     assert "fifo with packed-sticky" in said
     assert "Both rounds treat every job alike." in said  # it is being profiled
     assert maat.cluster("demo")["policy"] == "sia"
-    sharing = ("--jobs-per-gpu", "2", "--interference", "1.5")
+    sharing = ("--policy", "sjf-bsbf", "--jobs-per-gpu", "2", "--interference", "1.5")
     said = run("change-cluster", "demo", *sharing, "--dry-run")
     (line,) = [line for line in said.splitlines() if line.startswith("on a GPU")]
     assert line.split("  ", 1)[1].split() == ["1", "job", "2", "jobs,", "slowdown", "1.5"]

@@ -289,11 +289,11 @@ def test_a_policy_shares_gpus_as_it_says(policy: Policy) -> None:
         for i in range(10)
     ]
     granted = len(policy.allocate(round_of(cluster, *jobs)).grants)
-    sharing = getattr(policy, "gpu_sharing", GpuSharing.WHEREVER_ALLOWED)
+    sharing = getattr(policy, "gpu_sharing", GpuSharing.PLACES_AS_GPUS)
     assert (
         granted
         in {
-            GpuSharing.WHEREVER_ALLOWED: (8,),
+            GpuSharing.PLACES_AS_GPUS: (8,),
             GpuSharing.CHOSEN: range(4, 9),
             GpuSharing.NEVER: (4,),
         }[sharing]

@@ -99,8 +99,8 @@ def places(gpu_type: str, round_input: RoundInput, policy: Policy) -> int:
     One job each where it need not share them, and what reservations for others leave.
     """
     cluster = round_input.cluster
-    shares = getattr(policy, "gpu_sharing", GpuSharing.WHEREVER_ALLOWED)
-    everywhere = shares is GpuSharing.WHEREVER_ALLOWED
+    shares = getattr(policy, "gpu_sharing", GpuSharing.PLACES_AS_GPUS)
+    everywhere = shares is GpuSharing.PLACES_AS_GPUS
     found = cluster.usable_gpus[cluster.type_index[gpu_type]]
     return min(
         int(found) * (cluster.jobs_per_gpu if everywhere else 1),

@@ -176,7 +176,7 @@ def _side(row: ClusterRow, result: RoundResult, changes: Mapping[JobId, Change])
         placer=row.placer,
         placer_parameters=row.placer_parameters,
         round_seconds=row.round_seconds,
-        jobs_per_gpu=row.jobs_per_gpu,
+        jobs_per_gpu=result.round_input.cluster.jobs_per_gpu,
         interference=row.interference,
         gpus_in_use=len(used),
         gpus_by_type={name: by_type[name] for name in cluster.type_names},

@@ -60,7 +60,7 @@ def _asked(
 
 def _reserved(result: RoundResult, observed: ClusterState) -> Counter[str]:
     """Return how many GPUs holders have reserved and do not use, by type."""
-    cluster, unused = observed.cluster, Counter[str]()
+    cluster, unused = result.round_input.cluster, Counter[str]()
     rows = [
         limit
         for limit in result.round_input.limits

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from maat.scheduling.job import JobId
 from maat.scheduling.placeable import held_as_granted
@@ -21,6 +22,7 @@ class LowestNumbered:
     shares a GPU.
     """
 
+    keeps_pairs: ClassVar[bool] = True
     name: str = "lowest-numbered"
 
     def place(self, decision: Decision, round_input: RoundInput) -> PlacementResult:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.job import JobId
@@ -28,6 +29,7 @@ class Shared:
     grant names GPUs, the job gets exactly those or none.
     """
 
+    keeps_pairs: ClassVar[bool] = True
     name: str = "shared"
 
     def place(self, decision: Decision, round_input: RoundInput) -> PlacementResult:

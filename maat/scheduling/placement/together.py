@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from maat.scheduling.job import JobId
 from maat.scheduling.placeable import held_as_granted
@@ -28,6 +29,7 @@ class Together:
     a pair is dissolved, its first member keeps the GPUs.
     """
 
+    keeps_pairs: ClassVar[bool] = True
     name: str = "together"
 
     def place(self, decision: Decision, round_input: RoundInput) -> PlacementResult:

@@ -82,10 +82,10 @@ class Room:
 def room_of(round_input: RoundInput, policy: Policy | None) -> Room:
     """Return the places of a round under a policy; None for one that shares wherever it may."""
     cluster = round_input.cluster
-    sharing = getattr(policy, "gpu_sharing", GpuSharing.WHEREVER_ALLOWED)
+    sharing = getattr(policy, "gpu_sharing", GpuSharing.PLACES_AS_GPUS)
     return Room(
         most=cluster.usable_gpus if sharing is GpuSharing.NEVER else cluster.capacity,
-        sure=cluster.capacity if sharing is GpuSharing.WHEREVER_ALLOWED else cluster.usable_gpus,
+        sure=cluster.capacity if sharing is GpuSharing.PLACES_AS_GPUS else cluster.usable_gpus,
         bounds=tuple(_bounds(round_input)),
     )
 
