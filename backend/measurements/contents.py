@@ -51,6 +51,11 @@ def declared_interference(
     return synthetic() if given == SYNTHETIC else Interference.constant(float(given))
 
 
+def catalog_pairs() -> list[tuple[str, str]]:
+    """Return the pairs of the catalog's models that can share GPUs: (victim, partner)."""
+    return sorted(synthetic().pairs)
+
+
 def covered(kind: MeasurementKind, texts: Texts) -> dict[str, list[str]]:
     """Return GPU type -> the applications or models measured on it.
 

@@ -17,6 +17,7 @@ from backend.clocktime import utc_now
 from backend.columns import pack_json
 from backend.measurements.contents import Texts, covered, digest_of, sha256
 from backend.measurements.models import Measurement, MeasurementFiles
+from backend.measurements.notes import measurement_notes
 from backend.measurements.repository import get_measurement, is_used, named
 from backend.problems import Conflict, FieldError, Forbidden, Invalid, input_field_error
 from maat.api.measurements import ACCEPTED, MAX_BYTES, MAX_LINES, MeasurementBody, MeasurementOut
@@ -98,6 +99,7 @@ def show_measurements(session: Session, rows: Sequence[Measurement]) -> list[Mea
             owner=owners[row.owner_id],
             tenant=tenants[row.tenant_id],
             bytes=sum(file["bytes"] for file in row.files),
+            notes=measurement_notes(session, row),
         )
         for row in rows
     ]

@@ -257,7 +257,8 @@ async def upload(
             "problem": problem,
             "key": uuid4().hex,
         }
-    words = notice("Uploaded", f"Simulations can name {isolated(made['name'])} now.")
+    usable = f"Simulations and clusters can name {isolated(made['name'])} now."
+    words = notice("Uploaded", " ".join([usable, *made["notes"]]))
     return {**unsaid, "key": uuid4().hex, "changed": changed + 1, "notices": words}
 
 
@@ -341,7 +342,11 @@ def _row(one: MeasurementOut, *, may: bool) -> html.Tr:
     )
     cells = [
         html.Td(
-            [one["name"], html.Div(KINDS[one["kind"]], className="caption")],
+            [
+                one["name"],
+                html.Div(KINDS[one["kind"]], className="caption"),
+                *(html.Div(note, className="caption") for note in one["notes"]),
+            ],
             className="wraps narrow",
         ),
         html.Td(

@@ -78,6 +78,9 @@ class MeasurementOut(TypedDict):
     bytes: int
     files: list[FileOut]
     covers: dict[str, list[str]]
+    notes: Annotated[
+        list[str], Field(description="What its owner should know, such as names of no model.")
+    ]
     created_at: Timestamp
 
 

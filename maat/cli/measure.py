@@ -27,7 +27,11 @@ def measure_pairs(
         typer.Argument(help="Two commands, each in quotes, which print a line after every step."),
     ],
     output: Annotated[
-        Path, typer.Option(help="The CSV for --interference; rows are added to one that exists.")
+        Path,
+        typer.Option(
+            help="The CSV for --interference; in one that exists, rows of these names are replaced "
+            "and others stay."
+        ),
     ] = Path("pairs.csv"),
     names: Annotated[
         str | None,
@@ -60,18 +64,30 @@ def measure_pairs(
         [pair.victim, pair.partner, str(gpu_count), f"{pair.slowdown:.4f}"]
         for pair in dict.fromkeys(pairs)
     ]
-    add_rows(output, rows)
+    put_rows(output, rows)
     found = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
     show(found, as_json, "\n".join([*_lines(pairs), f"Written to {output}."]))
 
 
-def add_rows(output: Path, rows: Iterable[Sequence[str]]) -> None:
-    """Add rows to a table of interference, which begins with its columns."""
-    is_new = not output.exists() or not output.stat().st_size
-    with output.open("a", newline="", encoding="utf-8") as file:
-        written = csv.writer(file)
-        written.writerows([COLUMNS] if is_new else [])
-        written.writerows(rows)
+def put_rows(output: Path, rows: Iterable[Sequence[str]]) -> None:
+    """Put rows into a table of interference, in place of those of the same pair and GPU count.
+
+    Of several new figures of a pair, which has one in the table, the worst is written.
+    """
+    before: list[list[str]] = []
+    if output.exists():
+        with output.open(newline="", encoding="utf-8") as file:
+            before = [row for row in csv.reader(file) if row][1:]
+    worst: dict[tuple[str, ...], Sequence[str]] = {}
+    for row in rows:
+        key = tuple(row[:3])
+        if key not in worst or float(row[3]) > float(worst[key][3]):
+            worst[key] = row
+    kept = [row for row in before if tuple(row[:3]) not in worst]
+    beside = output.with_name(f"{output.name}.new")
+    with beside.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([COLUMNS, *kept, *worst.values()])
+    beside.replace(output)
 
 
 def _commands(

@@ -65,7 +65,8 @@ def upload_measurement(
     covers = "; ".join(
         f"{gpu_type}: {', '.join(measured)}" for gpu_type, measured in made["covers"].items()
     )
-    show(made, as_json, f"{made['id']} {made['name']!r} holds measurements of {covers}")
+    done = f"{made['id']} {made['name']!r} holds measurements of {covers}"
+    show(made, as_json, "\n".join([done, *made["notes"]]))
 
 
 def delete_measurement(

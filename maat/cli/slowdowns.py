@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from maat.cli.measure import add_rows
+from maat.cli.measure import put_rows
 from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, cluster_or_first, show, table_of
 
 
@@ -40,7 +40,7 @@ def slowdowns(
     ]
     if output is not None:
         used = [one for one in found if one["is_used"]]
-        add_rows(
+        put_rows(
             output,
             [
                 [

@@ -251,13 +251,21 @@ def is_gavel(text: str) -> bool:
 
 
 def _own_rows(table: CsvInput) -> Iterable[tuple[Pair, int, float]]:
+    line_of: dict[tuple[Pair, int], int] = {}
     for row in table.rows:
         count = row.whole_number("gpu_count", maximum=MAX_GPUS_PER_JOB)
-        yield (
-            (_model(row, "victim"), _model(row, "partner")),
-            count,
-            row.number("slowdown", minimum=1.0, maximum=MAX_SLOWDOWN),
-        )
+        pair = (_model(row, "victim"), _model(row, "partner"))
+        first = line_of.setdefault((pair, count), row.line)
+        if first != row.line:
+            raise row.blame(
+                f"has a second slowdown of {pair[0]} beside {pair[1]} on {count} GPUs, "
+                f"after that of line {first}",
+                field="slowdown",
+                value=row.cells["slowdown"],
+                row=row.line,
+                remedy="Keep one of the two lines.",
+            )
+        yield pair, count, row.number("slowdown", minimum=1.0, maximum=MAX_SLOWDOWN)
 
 
 def _model(row: Row, column: str) -> str:

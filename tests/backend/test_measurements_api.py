@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from measurement_samples import (
     GAVEL,
@@ -25,7 +26,7 @@ from backend.accounts.permissions import Role
 from backend.app import create_app
 from backend.database import Database
 from backend.measurements import service
-from backend.models import Measurement, MeasurementFiles
+from backend.models import Job, Measurement, MeasurementFiles
 from backend.settings import Settings
 
 
@@ -311,3 +312,31 @@ def test_measurements_are_listed_newest_first_by_kind_in_pages(client: TestClien
         "table 0",
     ]
     assert client.get(MEASUREMENTS, params={"kind": "weather"}).status_code == 422
+
+
+@pytest.mark.parametrize(("name", "meant"), [("bertt", "bert"), ("BERT", "bert"), ("llama", None)])
+def test_a_name_that_no_model_and_no_job_has_is_told_with_what_was_meant(
+    client: TestClient, app: FastAPI, name: str, meant: str | None
+) -> None:
+    text = f"victim,partner,gpu_count,slowdown\n{name},ncf,1,1.2\nncf,{name},1,1.1\n"
+    body = {"kind": "interference", "name": "slip", "files": [{"name": "x.csv", "text": text}]}
+    (note,) = uploaded(client, body)["notes"]
+    words = f"{name} (did you mean {meant}?)" if meant else name
+    assert f"no unfinished job has the name {words}. " in note
+    assert client.post("/api/v1/clusters", json={"name": "c", "shape": "t4=1x1"}).status_code == 201
+    job = {"name": "mine", "model": "ncf", "cluster_id": "c"}
+    made = client.post("/api/v1/jobs", json=job).json()
+    with app.state.database.session_scope() as session:
+        session.get_one(Job, made["id"]).model = name
+    assert [one["notes"] for one in client.get(MEASUREMENTS).json()["items"]] == [[]]
+
+
+def test_a_pair_given_twice_is_refused_at_its_line(client: TestClient) -> None:
+    text = "victim,partner,gpu_count,slowdown\nbert,ncf,1,1.2\nbert,ncf,1,1.9\n"
+    body = {"kind": "interference", "name": "twice", "files": [{"name": "x.csv", "text": text}]}
+    refused = client.post(MEASUREMENTS, json=body)
+    assert refused.status_code == 422
+    (error,) = refused.json()["errors"]
+    assert error["pointer"] == "/files/0/text"
+    for words in ("row 3", "after that of line 2", "Keep one of the two lines."):
+        assert words in refused.json()["detail"]

@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from maat.cli.app import app
+from maat.cli.measure import put_rows
 from maat.simulation.interference import read_table
 
 STEPS = """
@@ -96,3 +97,12 @@ def test_what_cannot_be_measured_is_said(
     code, told = measure(*commands, "--seconds", "0.3", "--output", str(tmp_path / "pairs.csv"))
     assert code != 0
     assert words in told
+
+
+def test_a_table_has_one_figure_of_a_pair_the_newest_and_of_several_the_worst(
+    tmp_path: Path,
+) -> None:
+    table = tmp_path / "pairs.csv"
+    put_rows(table, [["a", "b", "1", "1.9"], ["b", "a", "1", "1.3"]])
+    put_rows(table, [["a", "b", "1", "1.2"], ["a", "b", "1", "1.4"], ["a", "b", "2", "1.1"]])
+    assert read_table(table).pairs == {("a", "b"): {1: 1.4, 2: 1.1}, ("b", "a"): {1: 1.3}}

@@ -84,6 +84,14 @@ def test_a_table_that_cannot_be_used_is_refused_by_its_field(text: str, field: s
     assert caught.value.field == field
 
 
+def test_a_pair_that_has_two_slowdowns_is_refused_by_its_second_line() -> None:
+    rows = ("bert,ncf,1,1.2", "ncf,bert,1,1.3", "bert,ncf,2,1.4", "bert,ncf,1,1.9")
+    twice = "\n".join(("victim,partner,gpu_count,slowdown", *rows))
+    with pytest.raises(InterferenceError, match="after that of line 2") as refused:
+        read_table(twice, name="pairs.csv")
+    assert (refused.value.field, refused.value.row, refused.value.value) == ("slowdown", 5, "1.9")
+
+
 def test_pals_measurements_are_read_in_both_directions_and_only_where_data_parallel() -> None:
     pairs = read_table(PAL, name="pal").pairs
     assert pairs["Big", "Small"] == {2: 2.0}
@@ -233,7 +241,8 @@ def test_sharing_without_knowing_what_it_costs_is_refused() -> None:
 def test_jobs_that_do_not_fit_on_one_gpu_are_not_simulated_on_one() -> None:
     apart = Interference("apart", {("cifar10", "cifar10"): {1: math.inf}})
     with pytest.raises(InterferenceError, match="on which they do not fit"):
-        _played(apart, jobs_per_gpu=2, policy="fifo", placer="packed-sticky")
+        _played(apart, jobs_per_gpu=2, placer="packed-sticky", gpus=2)
+    assert _played(apart, jobs_per_gpu=2, policy="fifo", placer="packed-sticky").complete
     assert _played(apart, jobs_per_gpu=2).complete, "a policy that reads the table keeps them apart"
 
 
@@ -316,8 +325,9 @@ def _played(
     jobs_per_gpu: int,
     policy: str = "sjf-ffs",
     placer: str = "shared",
+    gpus: int = 1,
 ) -> SimulationResult:
-    """Two short cifar10 jobs, submitted together, on one GPU."""
+    """Two short cifar10 jobs, submitted together, on one GPU or more."""
     jobs = tuple(
         TraceJob(
             name=f"cifar10-{n}",
@@ -329,7 +339,7 @@ def _played(
         )
         for n in (1, 2)
     )
-    cluster = replace(Cluster.parse("t4=1x1"), jobs_per_gpu=jobs_per_gpu)
+    cluster = replace(Cluster.parse(f"t4=1x{gpus}"), jobs_per_gpu=jobs_per_gpu)
     return simulate(
         Scenario(
             Workload("two", jobs, "sia"),
