@@ -10,10 +10,11 @@ from sqlmodel import Session, col
 
 from backend.answers import answer_of
 from backend.clocktime import cluster_seconds, shown_at, this_moment
-from backend.clusters.interference import shown_interference
+from backend.clusters.interference import interference_of, shown_interference
 from backend.clusters.models import Cluster, Node
 from backend.clusters.notes import cluster_notes
 from maat.api.clusters import ClusterOut, NodeOut
+from maat.scheduling.interference import DeclaredSlowdowns
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.weights import weighs_jobs
 
@@ -32,7 +33,13 @@ def show_clusters(session: Session, clusters: Sequence[Cluster]) -> list[Cluster
         sizes.setdefault(found, {})[kind] = _Size(nodes, int(gpus))
     declared = shown_interference(session, clusters)
     return [
-        _shown(cluster, sizes.get(cluster.id, {}), declared.get(cluster.id)) for cluster in clusters
+        _shown(
+            cluster,
+            sizes.get(cluster.id, {}),
+            declared.get(cluster.id),
+            interference_of(session, cluster),
+        )
+        for cluster in clusters
     ]
 
 
@@ -48,7 +55,10 @@ def show_cluster(session: Session, cluster: Cluster) -> ClusterOut:
 
 
 def _shown(
-    cluster: Cluster, by_type: Mapping[str, _Size], interference: str | float | None
+    cluster: Cluster,
+    by_type: Mapping[str, _Size],
+    interference: str | float | None,
+    slowdowns: DeclaredSlowdowns | None,
 ) -> ClusterOut:
     now = shown_at(cluster, cluster_seconds(cluster, this_moment()))
     policy = POLICIES.build(cluster.policy, cluster.policy_parameters)
@@ -59,6 +69,8 @@ def _shown(
         weighs_jobs=weighs_jobs(policy),
         node_count=sum(size.nodes for size in by_type.values()),
         gpu_count=sum(size.gpus for size in by_type.values()),
-        notes=cluster_notes(cluster, {name: size.gpus for name, size in by_type.items()}),
+        notes=cluster_notes(
+            cluster, {name: size.gpus for name, size in by_type.items()}, slowdowns
+        ),
         interference=interference,
     )

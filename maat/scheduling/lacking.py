@@ -1,13 +1,15 @@
-"""What a policy or placer needs of a cluster to have its effect, and the cluster lacks."""
+"""What a policy or placer needs of a cluster and the cluster lacks, and what it makes no use of."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from maat.scheduling.gpu_places import shares_gpus
 from maat.scheduling.parts import Parts
 from maat.scheduling.placement import PLACERS
-from maat.scheduling.policies import POLICIES
+from maat.scheduling.policies import POLICIES, suiting_placer
+from maat.scheduling.protocols import Policy
 from maat.scheduling.registry import Needs, Registry
 
 
@@ -32,6 +34,47 @@ def what_is_lacking(
                 f"{what} weighs how slow GPUs are; "
                 "here all of a type are alike (no variability given)."
             )
+
+
+def what_has_no_effect(
+    parts: Parts, *, jobs_per_gpu: int, has_interference: bool, own_policy: Policy | None = None
+) -> Iterator[str]:
+    """Yield a sentence with its remedy if no GPUs are shared, or not as the policy chose.
+
+    `own_policy`: one that is in no registry, in place of the one of `parts`. Raises
+    UnknownNameError or ParameterError.
+    """
+    policy = own_policy or POLICIES.build(parts.policy, parts.policy_parameters)
+    placer = PLACERS.build(parts.placer, parts.placer_parameters)
+    if jobs_per_gpu > 1 and not shares_gpus(policy):
+        yield (
+            f"jobs_per_gpu {jobs_per_gpu} and interference have no effect under {parts.policy}, "
+            "which gives every job GPUs of its own: jobs share GPUs under "
+            f"{_sharing_policies()}."
+        )
+    elif jobs_per_gpu > 1 and not getattr(placer, "keeps_pairs", False):
+        yield (
+            f"The placer {parts.placer} puts jobs on any GPU with a free place, also on one of a "
+            f"job that {parts.policy} did not choose: the placer "
+            f"{'shared' if own_policy else suiting_placer(parts.policy)} keeps to its choice."
+        )
+    elif jobs_per_gpu == 1 and has_interference:
+        yield (
+            "interference has no effect where a GPU holds one job: "
+            f"give jobs_per_gpu 2 under {_sharing_policies()}."
+        )
+
+
+def _sharing_policies() -> str:
+    """Return the policies under which jobs share GPUs, in words."""
+    names = []
+    for entry in POLICIES:
+        knobs = [knob for knob, needs in entry.knob_needs.items() if needs is Needs.SHARED_GPUS]
+        if entry.needs is Needs.SHARED_GPUS:
+            names.append(entry.name)
+        elif knobs:
+            names.append(f"{entry.name} ({', '.join(knobs)})")
+    return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _needs(parts: Parts, *, policy_is_own: bool) -> Iterator[tuple[str, Needs]]:

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from maat.scheduling.lacking import what_is_lacking
+from maat.scheduling.gpu_places import shares_gpus
+from maat.scheduling.lacking import what_has_no_effect, what_is_lacking
 from maat.scheduling.parts import Parts
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
@@ -46,20 +47,22 @@ class PlacerMoves:
 
 def notes_on(scenario: Scenario) -> tuple[str, ...]:
     """Return the notes on a scenario, as sentences."""
+    parts = _parts(scenario)
     return tuple(
         chain(
             scenario.workload.notes,
             _declared(scenario),
             what_is_lacking(
-                Parts(
-                    scenario.policy,
-                    scenario.placer,
-                    scenario.policy_parameters,
-                    scenario.placer_parameters,
-                ),
+                parts,
                 jobs_per_gpu=scenario.cluster.jobs_per_gpu,
                 has_scores=_unequal(scenario),
                 policy_is_own=scenario.own_policy is not None,
+            ),
+            what_has_no_effect(
+                parts,
+                jobs_per_gpu=scenario.cluster.jobs_per_gpu,
+                has_interference=scenario.conditions.interference is not None,
+                own_policy=scenario.own_policy,
             ),
             _ignored_scores(scenario),
             _unused_penalties(scenario),
@@ -155,10 +158,19 @@ def _moved(run: PlacerMoves) -> str:
     )
 
 
+def _parts(scenario: Scenario) -> Parts:
+    return Parts(
+        scenario.policy, scenario.placer, scenario.policy_parameters, scenario.placer_parameters
+    )
+
+
 def _declared(scenario: Scenario) -> Iterator[str]:
     """Conditions that are declared rather than measured, or differ from the trace."""
     given, tuned = scenario.conditions.interference, scenario.conditions.tuned
-    if scenario.cluster.jobs_per_gpu > 1 and given is not None:
+    parts = _parts(scenario)
+    policy = scenario.own_policy or POLICIES.build(parts.policy, parts.policy_parameters)
+    shares = scenario.cluster.jobs_per_gpu > 1 and shares_gpus(policy)
+    if shares and given is not None:
         yield f"Up to {scenario.cluster.jobs_per_gpu} jobs per GPU, interference: {given.name}."
     if tuned is not None:
         yield (

@@ -264,7 +264,8 @@ def test_what_is_declared_and_who_lacks_what_is_told(
 
     shown = capsys.readouterr().out
     assert "philly (generated) on t4=4x4, fidelity paper" in shown
-    assert "Up to 2 jobs per GPU, interference: synthetic (declared, not measured)" in shown
+    assert "jobs_per_gpu 2 and interference have no effect under fifo" in shown
+    assert "jobs_per_gpu 2 and interference have no effect under srtf" in shown
     assert shown.count("The placer pal weighs how slow GPUs are; here all of a type are alike") == 1
 
 

@@ -56,11 +56,20 @@ def test_a_penalty_of_a_model_that_no_job_is_of_is_told() -> None:
 
 
 def test_what_is_declared_is_told() -> None:
-    shared = replace(SCENARIO, cluster=replace(SCENARIO.cluster, jobs_per_gpu=2))
+    shared = replace(
+        SCENARIO,
+        policy="sjf-bsbf",
+        placer="shared",
+        cluster=replace(SCENARIO.cluster, jobs_per_gpu=2),
+    )
+    packed = replace(under(shared, interference=synthetic()), placer="packed")
+    assert "also on one of a job that sjf-bsbf did not choose" in notes_on(packed)[1]
 
     assert notes_on(under(shared, interference=synthetic())) == (
         "Up to 2 jobs per GPU, interference: synthetic (declared, not measured).",
     )
+    (unused,) = notes_on(replace(under(shared, interference=synthetic()), policy="fifo"))
+    assert unused.startswith("jobs_per_gpu 2 and interference have no effect under fifo")
     assert notes_on(under(SCENARIO, tuned=TunedJobs(TuningRule.ANY_PAIR))) == (
         "Jobs are tuned by the rule any-pair, drawn by the seed: "
         "not the trace's own GPU counts and batch sizes.",
