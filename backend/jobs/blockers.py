@@ -28,11 +28,15 @@ BLOCKED = frozenset(
         ReasonCode.WAITING_CAPACITY,
         ReasonCode.BEHIND_IN_ORDER,
         ReasonCode.LOWER_GOODPUT_GAIN,
+        ReasonCode.SHARING_UNKNOWN,
         ReasonCode.SHARING_NO_GAIN,
         ReasonCode.WAITING_QUOTA,
     }
 )
 """Reasons for which it is other jobs that hold the GPUs, or the quota of its own team."""
+
+_SHARES_NOT = frozenset({ReasonCode.SHARING_UNKNOWN, ReasonCode.SHARING_NO_GAIN})
+"""Reasons for which free places beside others cannot be had."""
 
 MOST_NAMED = 3  # in the sentence; the answer lists all
 _MOST_NODES = 3
@@ -86,7 +90,7 @@ def blockers_of(session: Session, principal: Principal, job: Job) -> Blockers | 
     each = [_shown(one, there, sight) for one in found.by]
     if of_quota:
         return Blockers(f"Of it {_named(each)}.", each, adds=True)
-    adds = job.reason_code == ReasonCode.SHARING_NO_GAIN
+    adds = job.reason_code in _SHARES_NOT
     return Blockers(_sentence(found, each), each, adds)
 
 
@@ -129,7 +133,7 @@ def _holders(session: Session, cluster_id: str) -> Sequence[Job]:
 
 def _least_lacking(job: Job, there: _There) -> Blocking | None:
     in_service = capacity_by_type(there.nodes, usable_only=True)
-    places = 1 if job.reason_code == ReasonCode.SHARING_NO_GAIN else there.cluster.jobs_per_gpu
+    places = 1 if job.reason_code in _SHARES_NOT else there.cluster.jobs_per_gpu
     return least_lacking(job, job.reason_evidence, there.of_type, in_service, places=places)
 
 

@@ -36,6 +36,13 @@ _ASK_FOR_LESS = plain_remedy(
     "As things go it does not start within 14 days, and no single change starts it now. Let it use "
     "fewer GPUs and more types at once, or wait: every round considers it again.",
 )
+_MEASURE = plain_remedy(
+    "measure",
+    "wait",
+    "Measure what the two lose on one GPU (maat measure pairs) and have an administrator declare "
+    "it for the cluster (maat upload-measurement, then maat change-cluster --interference); or "
+    "wait for idle GPUs.",
+)
 _MOST_NEEDS_TOLD = 5
 _RESUME = plain_remedy(
     "resume", "resume", "Resume it: it goes back into the queue, as of its submission."
@@ -93,6 +100,8 @@ def explain(
     told = failure or setback
     wait = _ASK_FOR_LESS if starts_late else _WAIT
     offered = list(remedies) or ([wait] if waits else [])
+    if waits and job.reason_code == ReasonCode.SHARING_UNKNOWN:
+        offered = [_MEASURE, *remedies]
     if job.pause_requested and not has_ended:
         offered = [_RESUME]
     elif reason["code"] == ReasonCode.DEPENDENCY_FAILED:

@@ -28,6 +28,7 @@ class ReasonCode(StrEnum):
     WAITING_CAPACITY = "WAITING_CAPACITY"
     FRAGMENTED = "FRAGMENTED"
     BEHIND_IN_ORDER = "BEHIND_IN_ORDER"
+    SHARING_UNKNOWN = "SHARING_UNKNOWN"
     SHARING_NO_GAIN = "SHARING_NO_GAIN"
     NOT_SEARCHED = "NOT_SEARCHED"
     LOWER_GOODPUT_GAIN = "LOWER_GOODPUT_GAIN"
@@ -84,6 +85,9 @@ _SENTENCES: Mapping[ReasonCode, str] = {
     ReasonCode.WAITING_CAPACITY: "Other jobs hold the GPUs that it needs.",
     ReasonCode.FRAGMENTED: "Enough GPUs are free, but not together.",
     ReasonCode.BEHIND_IN_ORDER: "Jobs ahead of it in the policy's order hold the GPUs.",
+    ReasonCode.SHARING_UNKNOWN: (
+        "It could only share GPUs, and no slowdown is known of it beside the jobs that run."
+    ),
     ReasonCode.SHARING_NO_GAIN: (
         "It could only share GPUs, and no running job is a good partner: "
         "memory has no room for both, or the two would end later on average."
@@ -191,6 +195,8 @@ def sentence_of(code: str, evidence: Mapping[str, object]) -> str:
             return _quota(reason, evidence)
         case ReasonCode.BEHIND_IN_ORDER as reason:
             return _behind(_SENTENCES[reason], evidence)
+        case ReasonCode.SHARING_UNKNOWN as reason:
+            return _unknown_pairs(_SENTENCES[reason], evidence)
         case ReasonCode.SHARING_NO_GAIN as reason:
             return _not_shared(_SENTENCES[reason], evidence)
         case ReasonCode.DEPENDENCY_FAILED if isinstance(evidence.get("job"), str):
@@ -250,6 +256,19 @@ def _not_shared(sentence: str, evidence: Mapping[str, object]) -> str:
             "length."
         )
     return sentence
+
+
+def _unknown_pairs(sentence: str, evidence: Mapping[str, object]) -> str:
+    """Name the model of the job and of one that it could join, as far as the owner may know it."""
+    model, partner = evidence.get("model"), evidence.get("partner_model")
+    if not isinstance(model, str):
+        return sentence
+    beside = f"beside {partner}" if isinstance(partner, str) else "beside jobs of other tenants"
+    more = " Beside other jobs it would gain nothing." if evidence.get("gains_nowhere_else") else ""
+    return (
+        "It could only share GPUs, and the cluster knows no slowdown of both jobs where "
+        f"{model} runs {beside}.{more}"
+    )
 
 
 def _parted(evidence: Mapping[str, object]) -> str:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from maat.scheduling.batch_split import halved, memory_share
 from maat.scheduling.belief import Belief, TypeBelief
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.explain import ReasonCode
+from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.fitting import Sample
 from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import UNKNOWN_WORK, Allocation, Job, JobSpec, MemoryLimits
@@ -420,6 +420,39 @@ def test_a_job_of_unknown_length_is_told_that_its_length_is_what_lacks() -> None
     known = decide("sjf-bsbf", given_jobs(old, job("new", 90.0), xi=2.5)).reasons["new"]
     assert known.primary is ReasonCode.SHARING_NO_GAIN
     assert "not known" not in known.sentence
+
+
+# ---- pairs of which no slowdown is known
+
+
+def unknown_pair(*, tenant: str, policy: str = "sjf-bsbf", smallest: int = 1) -> Reasons:
+    """Return why a job waits beside one of another tenant or its own, of whom nothing is known."""
+    given = given_jobs(
+        job("old", 100.0, gpus=4, held=(0, 1, 2, 3), per_gpu=48),
+        job("new", 10.0, gpus=2, per_gpu=32, smallest=smallest),
+    )
+    old, new = given.jobs
+    old = replace(old, spec=replace(old.spec, tenant=tenant, model="secret"))
+    new = replace(new, spec=replace(new.spec, tenant="mine"))
+    return decide(policy, replace(given, jobs=(old, new), interference={})).reasons["new"]
+
+
+def test_a_job_of_which_no_slowdown_is_known_waits_for_that_reason() -> None:
+    why = unknown_pair(tenant="mine")
+    assert why.primary is ReasonCode.SHARING_UNKNOWN
+    assert (why.evidence["model"], why.evidence["partner_model"]) == ("new", "secret")
+    assert "knows no slowdown of both jobs where new runs beside secret." in why.sentence
+
+
+def test_the_model_of_another_tenant_is_not_named() -> None:
+    why = unknown_pair(tenant="other")
+    assert why.primary is ReasonCode.SHARING_UNKNOWN
+    assert "secret" not in f"{why.evidence} {why.sentence}"
+    assert "new runs beside jobs of other tenants." in why.sentence
+
+
+def test_where_memory_has_no_room_it_is_not_for_a_slowdown_that_the_job_waits() -> None:
+    assert unknown_pair(tenant="mine", smallest=17).primary is ReasonCode.SHARING_NO_GAIN
 
 
 # ---- pairs of which more is known than when they were joined

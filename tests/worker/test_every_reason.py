@@ -155,6 +155,10 @@ PLANNED: dict[ReasonCode, tuple[Case, Case]] = {
     ),
     ReasonCode.FRAGMENTED: (scattered(apart=True).reason, scattered(apart=False).reason),
     ReasonCode.BEHIND_IN_ORDER: (fifo().reason, fifo(head_of_line="backfill").reason),
+    ReasonCode.SHARING_UNKNOWN: (
+        lambda: _shared(40.0, knows=False),
+        lambda: _shared(60.0),
+    ),
     ReasonCode.SHARING_NO_GAIN: (
         lambda: _shared(60.0),
         lambda: _shared(40.0),
@@ -170,9 +174,11 @@ PLANNED: dict[ReasonCode, tuple[Case, Case]] = {
 }
 
 
-def _shared(seconds: float) -> ReasonCode:
+def _shared(seconds: float, *, knows: bool = True) -> ReasonCode:
     jobs = (runs("old", 100.0, gpus=4, held=(0, 1, 2, 3)), runs("new", seconds, gpus=2))
-    return planned("sjf-bsbf", given_jobs(*jobs, xi=2.0)).explained["new"].primary
+    given = given_jobs(*jobs, xi=2.0)
+    given = given if knows else replace(given, interference={})
+    return planned("sjf-bsbf", given).explained["new"].primary
 
 
 @pytest.mark.parametrize("code", PLANNED)

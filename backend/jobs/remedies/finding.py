@@ -45,6 +45,7 @@ SOLUBLE = frozenset(
         ReasonCode.WAITING_CAPACITY,
         ReasonCode.FRAGMENTED,
         ReasonCode.BEHIND_IN_ORDER,
+        ReasonCode.SHARING_UNKNOWN,
         ReasonCode.SHARING_NO_GAIN,
         ReasonCode.NOT_SEARCHED,
         ReasonCode.LOWER_GOODPUT_GAIN,

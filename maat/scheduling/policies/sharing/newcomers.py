@@ -9,6 +9,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from maat.scheduling.batch_split import Split
 from maat.scheduling.job import JobId
 from maat.scheduling.policies.sharing.batches import Batches
@@ -16,7 +18,14 @@ from maat.scheduling.policies.sharing.gpu_counts import GpuCounts
 from maat.scheduling.policies.sharing.gpu_holders import GpuHolders
 from maat.scheduling.policies.sharing.limit_places import LimitPlaces
 from maat.scheduling.policies.sharing.partner_search import PartnerSearch, may_share
-from maat.scheduling.policies.sharing.partners import Judge, Offer, OpenGpus, Site, best_site
+from maat.scheduling.policies.sharing.partners import (
+    Judge,
+    Offer,
+    OpenGpus,
+    Partner,
+    Site,
+    best_site,
+)
 from maat.scheduling.rounds import Grant, RoundInput
 
 
@@ -32,10 +41,14 @@ class Start:
 
 @dataclass(frozen=True)
 class SharingRule:
-    """Which partners a newcomer joins, and which GPUs it takes; see `share`."""
+    """Which partners a newcomer joins, and which GPUs it takes; see `share`.
+
+    `needs_slowdowns`: whether it joins nobody of whom the slowdowns are not known.
+    """
 
     judge: Judge
     idle_first: bool
+    needs_slowdowns: bool = False
 
 
 @dataclass(frozen=True)
@@ -61,6 +74,17 @@ class Newcomers:
             for t in self.batches.types(row):
                 if self._to_share(row, t) <= self.counts.joinable(t) and self.places.fit(row, t):
                     yield t
+
+    def possible_partners(self, row: int) -> list[Partner]:
+        """Return the jobs that leave room for this one, and that it could join if that paid."""
+        spec = self.round_input.jobs[row].spec
+        found = []
+        for t in self.sharing_types(row):
+            partners, ways = self.search.partners(spec, t), self.batches.ways(row, t)
+            if ways and partners.of:
+                room = np.flatnonzero(partners.fits(ways).any(axis=1))
+                found += [partners.of[i] for i in room.tolist()]
+        return found
 
     def _alone(self, row: int) -> Start | None:
         """Return a start on idle GPUs of the fastest type that has enough."""

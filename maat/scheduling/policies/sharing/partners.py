@@ -32,6 +32,11 @@ class Partner:
     xi: float | None
     xi_newcomer: float | None
 
+    @property
+    def is_known(self) -> bool:
+        """Whether it is known what the two lose beside each other."""
+        return self.xi is not None and self.xi_newcomer is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Offer:

@@ -36,6 +36,7 @@ def share(
     *,
     idle_first: bool,
     by_placement: bool = False,
+    needs_slowdowns: bool = False,
 ) -> Decision:
     """Keep running jobs, but for pairs that lose, then start waiting ones, shortest first.
 
@@ -49,6 +50,7 @@ def share(
         by_placement: If True, times are those on the GPUs that a job would get, including the cost
             of several nodes. The job gets the set of GPUs with the least added seconds among those
             with offered partners only, and its grant names them.
+        needs_slowdowns: Whether `judge` offers no partner of which a slowdown is not known.
     """
     batches, places = Batches(requests(round_input), memory), LimitPlaces(round_input)
     pairs = SharingPairs(round_input, batches, memory)
@@ -57,7 +59,7 @@ def share(
     counts = counts_beside(round_input, staying)
     holders, moved = holders_beside(round_input, staying) if by_placement else (None, {})
     search = PartnerSearch(round_input, batches, counts, holders)
-    rule = SharingRule(judge, idle_first)
+    rule = SharingRule(judge, idle_first, needs_slowdowns)
     newcomers = Newcomers(round_input, rule, batches, places, counts, holders, search)
     grants: dict[JobId, Grant] = {**round_input.pinned, **moved}
     reasons: dict[JobId, Reasons] = {}
@@ -155,4 +157,24 @@ def _waiting(newcomers: Newcomers, row: int, possible: Sequence[int]) -> Reasons
         return Reasons(waiting_for(lacking), {**evidence, **held})
     could_share = any(True for _ in newcomers.sharing_types(row))
     code = ReasonCode.SHARING_NO_GAIN if could_share else ReasonCode.BEHIND_IN_ORDER
-    return Reasons(code, {**evidence, "gpus_with_one_job": max(map(counts.joinable, possible))})
+    unknown = _unknown_pair(newcomers, row) if could_share else {}
+    return Reasons(
+        ReasonCode.SHARING_UNKNOWN if unknown else code,
+        {**evidence, "gpus_with_one_job": max(map(counts.joinable, possible)), **unknown},
+    )
+
+
+def _unknown_pair(newcomers: Newcomers, row: int) -> Mapping[str, float | int | str | None]:
+    """Return the models of a pair of which no slowdown is known; empty if there is none.
+
+    The partner's model is named to a job of its own tenant only.
+    """
+    partners = newcomers.possible_partners(row) if newcomers.rule.needs_slowdowns else []
+    unknown = [partner for partner in partners if not partner.is_known]
+    if not unknown:
+        return {}
+    spec, by_id = newcomers.round_input.jobs[row].spec, newcomers.round_input.job_by_id
+    others = [by_id[partner.job_id].spec for partner in unknown]
+    mine = next((other.model for other in others if other.tenant == spec.tenant), None)
+    known = len(unknown) < len(partners)
+    return {"model": spec.model, "partner_model": mine, "gains_nowhere_else": int(known)}

@@ -56,6 +56,7 @@ class SjfBsbf:
             best_benefit,
             idle_first=self.idle_first,
             by_placement=self.by_placement,
+            needs_slowdowns=True,
         )
 
 
