@@ -21,6 +21,7 @@ from backend.fairness.shares import Capacity, Holding, Shares, Wanting, shares_o
 from backend.fairness.weights import weights_over
 from backend.jobs.models import Job, JobAllocation, JobPause
 from backend.rounds.models import Round
+from backend.usage.pieces import divided, held_piece
 from maat.vocabulary import Adaptivity
 
 _JOBS: sa.Table = Job.__table__  # type: ignore[attr-defined]
@@ -87,30 +88,40 @@ def _wanting(
 
 
 def _holding(session: Session, cluster_id: str, begin: float, end: float) -> list[Holding]:
+    """The GPUs that jobs held; one that k jobs share counts 1/k for each, as in usage."""
     spans = sa.select(
-        _JOBS.c.tenant_id, _SPANS.c.from_seconds, _SPANS.c.to_seconds, _SPANS.c.gpu_count
+        _JOBS.c.tenant_id,
+        _SPANS.c.from_seconds,
+        _SPANS.c.to_seconds,
+        _SPANS.c.gpu_count,
+        _SPANS.c.gpus,
     ).join(_SPANS, _SPANS.c.job_id == _JOBS.c.id)
     rows = _over(session, spans.where(_SPANS.c.cluster_id == cluster_id), begin, end)
-    return [Holding(tenant, since, until, float(gpus or 0)) for tenant, since, until, gpus in rows]
+    held = [
+        held_piece(number, gpus or (), since, min(until, end))
+        for number, (_, since, until, _, gpus) in enumerate(rows)
+    ]
+    return [
+        Holding(rows[one.job][0], one.begin, one.end, float(rows[one.job][3] or 0) * one.share)
+        for one in divided(held)
+    ]
 
 
-def _over(
-    session: Session, statement: Any, begin: float, end: float
-) -> list[tuple[str, float, float, int | None]]:
+def _over(session: Session, statement: Any, begin: float, end: float) -> list[Any]:
     """Rows that lie over a span: an index finds those that ended in it or since, and the others.
 
     What has not ended lasts to the end of the span.
     """
-    _, since, until, _ = statement.selected_columns
+    _, since, until, *_ = statement.selected_columns
     connection = session.connection()
     parts = [
         connection.execute(statement.where(since < end, condition)).all()
         for condition in (until > begin, until.is_(None))
     ]
     return [
-        (tenant, first, np.inf if last is None else last, gpus)
+        (tenant, first, np.inf if last is None else last, *gpus)
         for rows in parts
-        for tenant, first, last, gpus in rows
+        for tenant, first, last, *gpus in rows
     ]
 
 

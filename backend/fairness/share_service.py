@@ -27,7 +27,8 @@ FORMULA = (
     "deserved_k = min(demand_k, w_k x level), with one level for all, so that the deserved GPUs of "
     "all tenants sum to min(GPUs in service, demand); w_k is the tenant's weight then. Its demand "
     "is what its unfinished jobs could use: rigid ones the GPUs that they asked for, others as "
-    "many as their owners allow. Actual: GPUs held by its jobs. All are means over the span."
+    "many as their owners allow. Actual: GPUs held by its jobs; one that k jobs share counts "
+    "1/k for each. All are means over the span."
 )
 _STEPS = tuple(
     timedelta(seconds=seconds) for seconds in (60, 300, 900, 1800, 3600, 7200, 21_600, 43_200)

@@ -73,10 +73,32 @@ class Piece:
 
 def pieces_of(spans: Sequence[Span]) -> list[Piece]:
     """Return the pieces of all spans that overlap in time."""
-    pieces = [piece for span in spans for piece in _read_pieces(span)]
+    return divided([piece for span in spans for piece in _read_pieces(span)])
+
+
+def held_piece(number: int, gpus: Sequence[int], begin: float, end: float) -> Piece:
+    """Return GPUs that were held, of which no more is known. `number`: as `Piece.job`."""
+    return Piece(
+        number,
+        "",
+        tuple(gpus),
+        begin,
+        end,
+        used_from=begin,
+        lost_from=end,
+        efficiency=None,
+        for_profile=False,
+    )
+
+
+def divided(pieces: Sequence[Piece]) -> list[Piece]:
+    """Return the pieces cut where jobs begin or end to share GPUs, each with its share of them.
+
+    The one rule for all that is summed over jobs: a GPU that k jobs share counts 1/k for each.
+    """
     overlaps = _overlaps(pieces)
     if not overlaps:
-        return pieces
+        return list(pieces)
     return [
         part
         for index, piece in enumerate(pieces)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -79,6 +80,7 @@ class Rows:
         since: float = 0.0,
         name: str = "train",
         held: int = 0,
+        gpus: Sequence[int] = (),
         **fields: Any,
     ) -> str:
         """A job from `since` that ended at `at`; with a row of fairness unless `at` is None."""
@@ -109,6 +111,7 @@ class Rows:
                         to_seconds=at,
                         gpu_type="t4",
                         gpu_count=held,
+                        gpus=list(gpus),
                         node_count=1,
                     )
                 )

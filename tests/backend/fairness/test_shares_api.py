@@ -70,6 +70,17 @@ def test_a_tenant_whose_weight_was_changed_can_be_removed(client: TestClient) ->
     assert client.delete(one, headers={"If-Match": '"2"'}).status_code == 204
 
 
+@pytest.mark.both_databases
+def test_a_gpu_that_two_jobs_share_counts_half_for_each(client: TestClient, rows: Rows) -> None:
+    """Both hold both GPUs, red for the second hour only."""
+    rows.capacity(2)
+    rows.job("blue", at=2 * HOUR, held=2, gpus=(0, 1))
+    rows.job("red", since=HOUR, at=2 * HOUR, held=2, gpus=(0, 1))
+    found = read(client, f"{FAIRNESS}/shares", points=10, **period(rows, 0.0, 2 * HOUR))
+    assert [one["actual"] for one in found["whole"]["tenants"]] == [3 / 4, 1 / 4]
+    assert sum(one["actual"] for one in found["points"][-1]["tenants"]) == 1.0
+
+
 def test_gpus_that_come_later_count_from_then_on(client: TestClient, rows: Rows) -> None:
     rows.capacity(4)
     rows.capacity(12, at=HOUR, number=2)
