@@ -383,3 +383,13 @@ class PromiseKind(StrEnum):
 
     SUBMISSION = "submission"
     HOURLY = "hourly"
+
+
+class SlowdownSource(StrEnum):
+    """Where the slowdown of two jobs on a GPU is from.
+
+    MEASURED: by the cluster, on jobs like them. DECLARED: it is what the cluster declares.
+    """
+
+    MEASURED = "measured"
+    DECLARED = "declared"

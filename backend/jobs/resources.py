@@ -26,6 +26,7 @@ from backend.jobs.deadlines import outlook_of
 from backend.jobs.kept_reasons import evidence_of
 from backend.jobs.models import Job, JobEvent
 from backend.jobs.remaining import remaining_seconds
+from backend.jobs.shared_now import SharedNow
 from backend.moments import moment_of
 from backend.sight import Sight, jobs_named_in, sight_of
 from maat.api.forecasts import JobTimesOut
@@ -64,6 +65,10 @@ class _ClusterFacts:
     now: float
 
     @cached_property
+    def sharing(self) -> SharedNow:
+        return SharedNow(self.session, self.cluster)
+
+    @cached_property
     def node_of_gpu(self) -> Sequence[int]:
         return node_of_gpu(nodes_of(self.session, self.cluster.id))
 
@@ -80,7 +85,9 @@ def show_jobs(
     facts = _facts(session, dict.fromkeys(job.cluster_id for job in jobs))
     active = [] if are_new else [job.id for job in jobs if job.finished_seconds is None]
     forecasts = forecasts_of(session, active)
-    sight = sight_of(session, principal, jobs_named_in([job.reason_evidence for job in jobs]))
+    beside = (each for job in jobs for each in facts[job.cluster_id].sharing.ids_beside(job))
+    named = jobs_named_in([job.reason_evidence for job in jobs])
+    sight = sight_of(session, principal, [*named, *beside])
     return [
         _show(
             job,
@@ -193,7 +200,7 @@ def _show(
         forecast=forecast,
         priority_class=priority_class(job.priority),
         gpu_hours=job.gpu_seconds / 3600,
-        allocation=_allocation(job, facts),
+        allocation=_allocation(job, facts, sight),
         reason=show_reason(job, sight),
     )
 
@@ -205,11 +212,16 @@ def _wait_seconds(job: Job, now: float) -> float:
     return max(end - job.submitted_seconds - job.unwaited_seconds, 0.0)
 
 
-def _allocation(job: Job, facts: _ClusterFacts) -> AllocationOut | None:
+def _allocation(job: Job, facts: _ClusterFacts, sight: Sight) -> AllocationOut | None:
     if not job.gpus or job.gpu_type is None:
         return None
     batch = None if job.batch is None else cast(BatchPlanOut, job.batch)
     nodes = count_nodes(facts.node_of_gpu, job.gpus)
     return AllocationOut(
-        gpu_type=job.gpu_type, gpu_count=len(job.gpus), node_count=nodes, gpus=job.gpus, batch=batch
+        gpu_type=job.gpu_type,
+        gpu_count=len(job.gpus),
+        node_count=nodes,
+        gpus=job.gpus,
+        batch=batch,
+        shared_with=facts.sharing.beside(job, sight),
     )

@@ -44,6 +44,7 @@ from backend.jobs.service import (
     first_cluster,
     store_jobs,
 )
+from backend.jobs.shared_now import with_sharing
 from backend.jobs.spans import measured_of, span_before, timeline_of
 from backend.pagination import PageAsked, Skip
 from backend.secret_key import secret_key
@@ -383,7 +384,16 @@ def read_explanation(
     )
     may = permitted(principal, job, explained["remedies"], others=held)
     waited = with_blockers(session, principal, job, explained["waited"])
-    return ExplanationOut({**explained, "remedies": may, "waited": waited})
+    primary = with_sharing(session, principal, job, cluster, explained["primary"])
+    return ExplanationOut(
+        {
+            **explained,
+            "primary": primary,
+            "reasons": [primary, *explained["reasons"][1:]],
+            "remedies": may,
+            "waited": waited,
+        }
+    )
 
 
 def _checked_demo(session: Session, principal: Principal, body: DemoBody) -> list[Candidate]:

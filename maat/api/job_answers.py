@@ -15,6 +15,7 @@ from maat.api.fields import (
 from maat.api.forecasts import JobTimesOut
 from maat.vocabulary import (
     PriorityClass,
+    SlowdownSource,
 )
 
 
@@ -26,6 +27,24 @@ class BatchPlanOut(TypedDict):
     accumulation_steps: int
 
 
+class SharedWithOut(TypedDict):
+    """A job that holds GPUs of this one beside it, now."""
+
+    job_id: Annotated[
+        str, Field(description="For another tenant's job, a key of this answer such as `other-1`.")
+    ]
+    job_name: str
+    gpus: Annotated[int, Field(description="How many GPUs both hold.")]
+    slowdown: Annotated[
+        float | None,
+        Field(
+            description="How many times longer a step of this job takes beside that one, as the "
+            "next decision believes; null if nothing is known of the two."
+        ),
+    ]
+    slowdown_source: SlowdownSource | None
+
+
 class AllocationOut(TypedDict):
     """What a job holds now."""
 
@@ -34,6 +53,9 @@ class AllocationOut(TypedDict):
     node_count: int
     gpus: list[int]
     batch: BatchPlanOut | None
+    shared_with: Annotated[
+        list[SharedWithOut], Field(description="Jobs that hold some of these GPUs too.")
+    ]
 
 
 class ReasonOut(TypedDict):
@@ -101,7 +123,13 @@ class JobOut(TypedDict):
     wait_seconds: Annotated[
         float, Field(description="From submission to the first GPU, or until now, less pauses.")
     ]
-    gpu_hours: float
+    gpu_hours: Annotated[
+        float,
+        Field(
+            description="GPUs held x hours, shared ones whole; of a GPU that k jobs share, usage, "
+            "costs, shares and reports count 1/k for each."
+        ),
+    ]
     restarts: int
     forecast: Annotated[
         JobTimesOut | None,
@@ -288,7 +316,8 @@ class Remedy(TypedDict):
     Changes were tried with a round on the present cluster. `action` says how to make them:
     `change-job` is a PATCH of the job with `changes`, `change-tenant` a PATCH of its tenant;
     `resume` and `release` are actions of the job, or of the one in `targets`; `restore-nodes` is
-    the action `restore` of each node in `targets`; for `wait` there is nothing to do.
+    the action `restore` of each node in `targets`; for `wait` no request
+    does it.
     """
 
     code: str

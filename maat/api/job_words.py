@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from maat.api.job_answers import SharedWithOut
 
 _BEFORE = {
     "failed": "failed, is tried again",
@@ -19,6 +22,22 @@ def follows_others(job: Mapping[str, Any]) -> bool:
     """Return whether a job that nobody paused waits until other jobs have succeeded."""
     waits = (job.get("reason") or {}).get("code") == "WAITING_DEPENDENCY"
     return job["state"] == "paused" and waits and not job.get("pause_requested")
+
+
+def sharing_words(shared: Sequence[SharedWithOut]) -> list[str]:
+    """Return a sentence for each job that is on a job's GPUs now: how many, and at what cost."""
+    return [_shares(one) for one in shared]
+
+
+def _shares(one: SharedWithOut) -> str:
+    gpus = "a GPU" if one["gpus"] == 1 else f"{one['gpus']} GPUs"
+    slowdown, source = one["slowdown"], one["slowdown_source"]
+    cost = (
+        "what that costs it is not known."
+        if slowdown is None
+        else f"its steps take {slowdown:.2f} times as long there, as {source}."
+    )
+    return f"It shares {gpus} with {one['job_name']} now: {cost}"
 
 
 def place_words(waiting: int, position: int, *, would: str = "it is") -> str:

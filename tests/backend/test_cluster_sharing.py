@@ -11,8 +11,17 @@ from fastapi.testclient import TestClient
 from sqlmodel import select
 
 from backend.clusters.interference import interference_of
-from backend.models import AttemptRow, Cluster, GpuHold, Job, Node, OutboxMessage
+from backend.models import (
+    AttemptRow,
+    Cluster,
+    GpuHold,
+    Job,
+    Node,
+    OutboxMessage,
+    SharingSample,
+)
 from maat.scheduling.interference import SharingJob
+from maat.simulation.interference import synthetic
 
 CLUSTERS = "/api/v1/clusters"
 
@@ -126,6 +135,31 @@ def test_the_state_of_the_cluster_shows_both_jobs_on_a_gpu(
     assert (second["held"], second["shared_with"]) == (False, [])
 
 
+def test_a_job_says_with_whom_it_shares_and_at_what_cost_as_long_as_it_does(
+    client: TestClient, app: FastAPI, jobs: list[str]
+) -> None:
+    first, second = jobs
+    (beside,) = client.get(f"/api/v1/jobs/{first}").json()["allocation"]["shared_with"]
+    assert (beside["job_id"], beside["job_name"], beside["gpus"]) == (second, "second", 1)
+    declared = synthetic().pairs["cifar10", "cifar10"][1]
+    assert (beside["slowdown"], beside["slowdown_source"]) == (declared, "declared")
+    words = "It shares a GPU with second now: its steps take"
+    assert words in client.get(f"/api/v1/jobs/{first}/explanation").json()["primary"]["sentence"]
+    with app.state.database.session_scope() as session:
+        cluster_id = session.get_one(Job, first).cluster_id
+        sample = {"victim_batch": 1, "partner_batch": 1, "gpu_type": "t4", "gpu_count": 1}
+        pair = {"victim": "cifar10", "partner": "cifar10", "ratio_m2": 0.0, "updated_seconds": 0.0}
+        figures = {"count": 3, "weight": 3.0, "ratio": 2.5}
+        session.add(SharingSample(cluster_id=cluster_id, **sample, **pair, **figures))
+    (beside,) = client.get(f"/api/v1/jobs/{first}").json()["allocation"]["shared_with"]
+    assert (beside["slowdown"], beside["slowdown_source"]) == (2.5, "measured")
+    with app.state.database.session_scope() as session:
+        session.get_one(Job, second).gpus = [1]
+    assert client.get(f"/api/v1/jobs/{first}").json()["allocation"]["shared_with"] == []
+    said = client.get(f"/api/v1/jobs/{first}/explanation").json()["primary"]["sentence"]
+    assert "shares" not in said
+
+
 # ---- what sharing is declared to cost
 
 TABLE = "victim,partner,gpu_count,slowdown\ncifar10,cifar10,1,1.3\n"
@@ -177,6 +211,42 @@ def test_what_is_no_interference_is_refused_at_its_field(client: TestClient, wro
     refused = make(client, jobs_per_gpu=2, interference=wrong)
     assert refused.status_code == 422
     assert [error["pointer"] for error in refused.json()["errors"]] == ["/interference"]
+
+
+def test_pairs_of_the_catalog_that_a_table_lacks_are_said_with_the_cluster(
+    client: TestClient,
+) -> None:
+    upload(client, "pairs")
+    (note,) = make(client, jobs_per_gpu=2, interference="pairs").json()["notes"]
+    assert note.startswith("Its interference lacks 35 of the 36 pairs of the catalog's models:")
+    assert "cifar10 beside cifar10" not in note
+    for complete in ("synthetic", 1.25):
+        made = make(client, name=f"as {complete}", jobs_per_gpu=2, interference=complete)
+        assert made.json()["notes"] == []
+
+
+NO_EFFECT = "jobs_per_gpu 2 and interference have no effect under"
+
+
+@pytest.mark.parametrize("policy", ["fifo", "sia", "pollux"])
+def test_a_policy_that_never_shares_says_that_its_cluster_need_not_allow_it(
+    client: TestClient, policy: str
+) -> None:
+    made = make(client, policy=policy, placer=None, jobs_per_gpu=2).json()
+    assert [note for note in made["notes"] if note.startswith(f"{NO_EFFECT} {policy},")]
+    for shares in (True, False):
+        pairs = {"policy": "gavel", "policy_parameters": {"space_sharing": shares}}
+        tag = client.get(f"{CLUSTERS}/lab").headers["ETag"]
+        changed = client.patch(f"{CLUSTERS}/lab", json=pairs, headers={"If-Match": tag}).json()
+        assert any(NO_EFFECT in note for note in changed["notes"]) is not shares
+
+
+def test_a_slowdown_without_jobs_that_share_is_said_to_have_no_effect(client: TestClient) -> None:
+    (note,) = make(client, policy="sia", placer=None, interference=1.2).json()["notes"]
+    assert note == (
+        "interference has no effect where a GPU holds one job: give jobs_per_gpu 2 under "
+        "gavel (space_sharing), gandiva, sjf-ffs and sjf-bsbf."
+    )
 
 
 def test_a_policy_that_shares_is_told_of_a_cluster_that_does_not(client: TestClient) -> None:

@@ -32,7 +32,7 @@ from maat.api.job_answers import (
     JobEventOut,
     JobOut,
 )
-from maat.api.job_words import state_in_words
+from maat.api.job_words import sharing_words, state_in_words
 from maat.vocabulary import JobState
 
 EVENTS_SHOWN = 100
@@ -71,10 +71,19 @@ def now(job: JobOut) -> html.Dl:
             ("Waited", duration(job["wait_seconds"])),
             *([("Paused", _paused_words(job))] if job["pause_requested"] else []),
             *([("Deadline", _deadline(job))] if job["deadline"] else []),
-            ("GPU-hours", gpu_hours(job["gpu_hours"])),
+            ("GPU-hours", _gpu_hours(job)),
             ("Restarts", str(job["restarts"])),
         ]
     )
+
+
+def _gpu_hours(job: JobOut) -> ComponentType:
+    """The GPU-hours, with how GPUs count that it shares."""
+    hours, held = gpu_hours(job["gpu_hours"]), job["allocation"]
+    if not held or not held["shared_with"]:
+        return hours
+    rule = "GPUs that it shares count whole here; usage and reports divide them among their jobs."
+    return html.Div([hours, html.Div(rule, className="caption")])
 
 
 def _remaining_words(job: JobOut) -> str:
@@ -120,7 +129,8 @@ def _allocation_value(held: AllocationOut | None) -> ComponentType:
     chip: Component = gpu_chip(
         held["gpu_type"], f"{held['gpu_count']} × {held['gpu_type']} on {nodes}"
     )
-    return chip
+    shared = [html.Div(words, className="caption") for words in sharing_words(held["shared_with"])]
+    return html.Div([chip, *shared]) if shared else chip
 
 
 def _batch_words(batch: BatchPlanOut | None) -> str:
