@@ -78,7 +78,7 @@ def covered(kind: MeasurementKind, texts: Texts) -> dict[str, list[str]]:
 
 
 def _models(table: Interference) -> list[str]:
-    return sorted({victim for victim, _ in table.pairs})
+    return sorted({name for pair in table.pairs for name in pair})
 
 
 def sha256(text: str) -> str:

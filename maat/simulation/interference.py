@@ -258,7 +258,7 @@ def _own_rows(table: CsvInput) -> Iterable[tuple[Pair, int, float]]:
         first = line_of.setdefault((pair, count), row.line)
         if first != row.line:
             raise row.blame(
-                f"has a second slowdown of {pair[0]} beside {pair[1]} on {count} GPUs, "
+                f"is the second of {pair[0]} beside {pair[1]} for gpu_count {count}, "
                 f"after that of line {first}",
                 field="slowdown",
                 value=row.cells["slowdown"],
