@@ -263,11 +263,11 @@ def _unknown_pairs(sentence: str, evidence: Mapping[str, object]) -> str:
     model, partner = evidence.get("model"), evidence.get("partner_model")
     if not isinstance(model, str):
         return sentence
-    beside = f"beside {partner}" if isinstance(partner, str) else "beside jobs of other tenants"
+    other = partner if isinstance(partner, str) else "the jobs of other tenants there"
     more = " Beside other jobs it would gain nothing." if evidence.get("gains_nowhere_else") else ""
     return (
-        "It could only share GPUs, and the cluster knows no slowdown of both jobs where "
-        f"{model} runs {beside}.{more}"
+        "It could only share GPUs, and it is not known how much "
+        f"{model} and {other} slow each other.{more}"
     )
 
 

@@ -216,7 +216,7 @@ def test_measurements_are_uploaded_listed_and_deleted(run: Run, tmp_path: Path) 
     made: Any = json.loads(
         run("upload-measurement", str(table), "--kind", "interference", "--name", "mine", "--json")
     )
-    assert (made["name"], made["covers"]) == ("mine", {"every GPU": ["bert"]})
+    assert (made["name"], made["covers"]) == ("mine", {"every GPU": ["bert", "ncf"]})
     assert made["id"] in run("measurements", "--kind", "interference")
     assert run("delete-measurement", made["id"]) == f"{made['id']} is deleted\n"
     assert made["id"] not in run("measurements")

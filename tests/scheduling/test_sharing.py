@@ -441,14 +441,14 @@ def test_a_job_of_which_no_slowdown_is_known_waits_for_that_reason() -> None:
     why = unknown_pair(tenant="mine")
     assert why.primary is ReasonCode.SHARING_UNKNOWN
     assert (why.evidence["model"], why.evidence["partner_model"]) == ("new", "secret")
-    assert "knows no slowdown of both jobs where new runs beside secret." in why.sentence
+    assert "not known how much new and secret slow each other." in why.sentence
 
 
 def test_the_model_of_another_tenant_is_not_named() -> None:
     why = unknown_pair(tenant="other")
     assert why.primary is ReasonCode.SHARING_UNKNOWN
     assert "secret" not in f"{why.evidence} {why.sentence}"
-    assert "new runs beside jobs of other tenants." in why.sentence
+    assert "how much new and the jobs of other tenants there slow each other." in why.sentence
 
 
 def test_where_memory_has_no_room_it_is_not_for_a_slowdown_that_the_job_waits() -> None:
