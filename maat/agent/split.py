@@ -9,6 +9,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from maat.agent.gradients import StepGradients
+from maat.agent.loop_check import LoopCheck
 from maat.agent.optimiser import AdaptiveOptimiser, torch_optimiser
 from maat.agent.passes import STEP, Passes
 from maat.agent.schedules import Schedules
@@ -23,7 +24,13 @@ class Split:
     """
 
     def __init__(
-        self, model: Any, optimiser: Any, rate: Callable[[], float], *, replicas: int
+        self,
+        model: Any,
+        optimiser: Any,
+        rate: Callable[[], float],
+        *,
+        replicas: int,
+        dataset: Any = None,
     ) -> None:
         self._model = model
         parameters = _parameters(model, optimiser, replicas=replicas)
@@ -34,6 +41,7 @@ class Split:
         self.schedules = Schedules(self.passes, torch_optimiser(optimiser), self.optimiser)
         self.gradients = StepGradients(self.passes, parameters, are_averaged=replicas > 1)
         self._weights = WeightWatch(self.passes, parameters)
+        self._loop = LoopCheck(parameters, dataset)
         self._others: Any = None
         self._is_searched = self._has_warned = False
 
@@ -52,6 +60,7 @@ class Split:
         if not self._is_searched:
             self._is_searched = True
             self.schedules.look_for_others()
+            self._loop.check()
         self._warn()
         self._weights.begin_step()
         self._others = register_optimizer_step_pre_hook(self.optimiser.check_other)

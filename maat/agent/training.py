@@ -43,7 +43,13 @@ class Training(Steps):
     ) -> None:
         super().__init__(parts, Meter(replicas), replicas, ledger, inbox)
         self.model = model
-        self.split = Split(model, optimiser, self._rate_factor, replicas=replicas.count)
+        self.split = Split(
+            model,
+            optimiser,
+            self._rate_factor,
+            replicas=replicas.count,
+            dataset=parts.loader.dataset,
+        )
         self.optimiser: AdaptiveOptimiser = self.split.optimiser
         self.left_early: ScriptError | None = None
         self.has_begun = False

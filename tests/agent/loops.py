@@ -676,6 +676,43 @@ def averages_anew(script: Script) -> None:
 
 
 @row(
+    "an average of weights by hand for each batch, through numpy",
+    "optimiser.register_step_post_hook",
+)
+def averages_by_numpy(script: Script) -> None:
+    model, optimiser, loader, epochs = script.begin()
+    mean = [each.detach().cpu().numpy().copy() for each in model.parameters()]
+    for _ in epochs:
+        for x, y in loader:
+            optimiser.zero_grad()
+            loss_of(model, x, y).backward()
+            optimiser.step()
+            weights = [each.detach().cpu().numpy() for each in model.parameters()]
+            mean = [0.9 * one + 0.1 * other for one, other in zip(mean, weights, strict=True)]
+
+
+@row(
+    "weights that are pulled back, or averaged, after each k-th batch, as in Lookahead",
+    "optimiser.register_step_post_hook",
+)
+def looks_ahead(script: Script) -> None:
+    model, optimiser, loader, epochs = script.begin()
+    slow = [each.detach().clone() for each in model.parameters()]
+    count = 0
+    for _ in epochs:
+        for x, y in loader:
+            optimiser.zero_grad()
+            loss_of(model, x, y).backward()
+            optimiser.step()
+            count += 1
+            if count % 4 == 0:
+                with torch.no_grad():
+                    for fast, each in zip(model.parameters(), slow, strict=True):
+                        each.add_(fast - each, alpha=0.5)
+                        fast.copy_(each)
+
+
+@row(
     "weights that the loop changes by itself behind a step: decay, noise, clipping",
     "the loop changes weights",
 )
@@ -700,6 +737,112 @@ def decays_weights_first(script: Script) -> None:
             optimiser.zero_grad()
             loss_of(model, x, y).backward()
             optimiser.step()
+
+
+@row(
+    "a loss by `job.steps`: a weight that grows, another loss after a number of steps",
+)
+def weighs_by_steps(script: Script) -> None:
+    model, optimiser, loader, epochs = script.begin()
+    for _ in epochs:
+        for x, y in loader:
+            optimiser.zero_grad()
+            loss = loss_of(model, x, y) if script.steps < 6 else (model(x) - y).abs().mean()
+            penalty = sum((each**2).sum() for each in model.parameters())
+            (loss + min(1.0, script.steps / 8) * 0.1 * penalty).backward()
+            optimiser.step()
+
+
+@row(
+    "a loss by a number of batches: a weight that grows, another loss later",
+    "the loss, or what is done with it, depends on `index`",
+)
+def weighs_by_batches(script: Script) -> None:
+    model, optimiser, loader, epochs = script.begin()
+    for _ in epochs:
+        for index, (x, y) in enumerate(loader):
+            optimiser.zero_grad()
+            weight = min(1.0, index / 8)
+            (loss_of(model, x, y) * weight).backward()
+            optimiser.step()
+
+
+@row(
+    "a loss by what earlier batches have left: a running mean, a list's length, a hidden state",
+    "the loss, or what is done with it, depends on `mean`",
+)
+def weighs_by_the_past(script: Script) -> None:
+    model, optimiser, loader, epochs = script.begin()
+    mean = 1.0
+    for _ in epochs:
+        for x, y in loader:
+            optimiser.zero_grad()
+            loss = loss_of(model, x, y)
+            mean = 0.9 * mean + 0.1 * loss.item()
+            (loss / mean).backward()
+            optimiser.step()
+
+
+@row("gradients by a number of batches, as in a warm-up by hand", "depends on `count`")
+def warms_up_by_batches(script: Script) -> None:
+    model, optimiser, loader, epochs = script.begin()
+    count = 0
+    for _ in epochs:
+        for x, y in loader:
+            count += 1
+            optimiser.zero_grad()
+            loss_of(model, x, y).backward()
+            for each in model.parameters():
+                each.grad.mul_(min(1.0, count / 6))
+            optimiser.step()
+
+
+@row(
+    "weights that are frozen, or set back, after a number of batches; the optimiser's state, too",
+    "`count`, which goes from batch to batch, decides what is trained",
+)
+def clears_state_by_batches(script: Script) -> None:
+    model, optimiser, loader, epochs = script.begin()
+    count = 0
+    for _ in epochs:
+        for x, y in loader:
+            count += 1
+            optimiser.zero_grad()
+            loss_of(model, x, y).backward()
+            optimiser.step()
+            if count == 5:
+                optimiser.state.clear()
+
+
+@row("batches of another loader beside this one's", "depends on `next(others)`")
+def takes_other_batches(script: Script) -> None:
+    model, optimiser, loader, epochs = script.begin()
+    for _ in epochs:
+        others = iter(DataLoader(script.data, 10))
+        for x, y in loader:
+            more = next(others)
+            optimiser.zero_grad()
+            (loss_of(model, x, y) + 0.1 * loss_of(model, *more)).backward()
+            optimiser.step()
+
+
+@row("numbers of batches for a log: running means, `if i % 100 == 0:` print, evaluate or save")
+def counts_for_a_log(script: Script) -> None:
+    model, optimiser, loader, epochs = script.begin()
+    running, lines, best = 0.0, [], math.inf
+    for _ in epochs:
+        for index, (x, y) in enumerate(loader):
+            optimiser.zero_grad()
+            loss = loss_of(model, x, y)
+            loss.backward()
+            optimiser.step()
+            running = 0.9 * running + 0.1 * loss.item()
+            if index % 2 == 0:
+                lines.append(f"{len(lines)} {running}")
+                model.eval()
+                with torch.no_grad():
+                    best = min(best, loss_of(model, *script.data[:30]).item())
+                model.train()
 
 
 @row("`break` after a number of batches", "by job.steps: the steps taken so far")
