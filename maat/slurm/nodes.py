@@ -49,7 +49,7 @@ def nodes_in(
     no record can be read.
     """
     key, read = ("sinfo", _of_group) if "sinfo" in data else ("nodes", _of_node)
-    entries = data[key]
+    entries = data.get(key)
     if not isinstance(entries, list):
         raise UnreadableAnswer(f"it has no list of {key}")
     nodes: dict[str, NodeRecord] = {}
