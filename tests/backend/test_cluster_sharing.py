@@ -11,6 +11,7 @@ from fastapi.testclient import TestClient
 from sqlmodel import select
 
 from backend.clusters.interference import interference_of
+from backend.jobs.shared_now import SharedNow
 from backend.models import (
     AttemptRow,
     Cluster,
@@ -20,6 +21,8 @@ from backend.models import (
     OutboxMessage,
     SharingSample,
 )
+from backend.sight import Sight
+from maat.api.job_words import sharing_words
 from maat.scheduling.interference import SharingJob
 from maat.simulation.interference import synthetic
 
@@ -158,6 +161,15 @@ def test_a_job_says_with_whom_it_shares_and_at_what_cost_as_long_as_it_does(
     assert client.get(f"/api/v1/jobs/{first}").json()["allocation"]["shared_with"] == []
     said = client.get(f"/api/v1/jobs/{first}/explanation").json()["primary"]["sentence"]
     assert "shares" not in said
+
+
+def test_a_job_of_another_tenant_on_the_same_gpu_has_no_name(app: FastAPI, jobs: list[str]) -> None:
+    with app.state.database.session_scope() as session:
+        job = session.get_one(Job, jobs[0])
+        sharing = SharedNow(session, session.get_one(Cluster, job.cluster_id))
+        (beside,) = sharing.beside(job, Sight({job.id}))
+    assert (beside["job_id"], beside["job_name"]) == ("other-1", "another tenant's job")
+    assert sharing_words([beside])[0].startswith("It shares a GPU with another tenant's job now:")
 
 
 # ---- what sharing is declared to cost
