@@ -7,8 +7,8 @@ from typing import Any
 from dash import html
 
 from frontend.attributes import aria
-from frontend.theme import gpu_colour
 from maat.api.quotas import QuotaOut
+from maat.colours import gpu_colour
 
 LEGEND = (
     "The bar is what the tenant holds, the shade what it is guaranteed, the line its ceiling; the "

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import dash_mantine_components as dmc
 from dash import html
 
-from frontend.theme import gpu_colour
+from maat.colours import gpu_colour
 
 
 @dataclass(frozen=True, slots=True)

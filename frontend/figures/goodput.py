@@ -9,8 +9,8 @@ import plotly.graph_objects as go
 from frontend.figures.base import empty_figure, figure, label_or_legend, thinned, whole_ticks
 from frontend.figures.texts import escape
 from frontend.formatting import number
-from frontend.theme import gpu_colour, gpu_order
 from maat.api.models import GoodputPoint, GoodputSeries
+from maat.colours import gpu_colour, gpu_order
 
 
 def goodput_figure(

@@ -11,8 +11,9 @@ from frontend.figures.base import LEGEND_ABOVE, empty_figure, figure
 from frontend.figures.texts import escape
 from frontend.formatting import percent
 from frontend.routing import path_to
-from frontend.theme import OKABE_ITO, SERIES, gpu_colour, palette, translucent
+from frontend.theme import palette, translucent
 from maat.api.usage import DayUse, TypeUse, UsageOut, UsageRow
+from maat.colours import OKABE_ITO, SERIES, gpu_colour
 
 REST = "others"
 MOST_DAYS_NAMED = 10

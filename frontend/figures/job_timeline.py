@@ -14,8 +14,9 @@ from frontend.figures.job_marks import mark_traces
 from frontend.figures.links import cluster_address, zooms
 from frontend.figures.texts import escape
 from frontend.formatting import plural
-from frontend.theme import gpu_colour, gpu_order, palette, template, translucent
+from frontend.theme import palette, template, translucent
 from maat.api.job_answers import AllocationSpanOut, JobEventOut
+from maat.colours import gpu_colour, gpu_order
 
 Drawn: TypeAlias = tuple[list[str | None], list[float | None], list[str]]
 """What a line is drawn of: times, values, words for the pointer."""

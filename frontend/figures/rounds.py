@@ -9,8 +9,8 @@ import plotly.graph_objects as go
 from frontend.figures.base import empty_figure, figure, label_or_legend, rule, step_line
 from frontend.figures.links import leads_to, round_address, zooms
 from frontend.figures.texts import escape
-from frontend.theme import gpu_colour, gpu_order
 from maat.api.rounds import RoundOut
+from maat.colours import gpu_colour, gpu_order
 
 _CAPACITY = "capacity:"
 NO_PRICE = 1e-6  # what rounding leaves of the price of a type that is not scarce

@@ -21,7 +21,8 @@ from frontend.figures.links import leads_to, simulated_job_address, zooms
 from frontend.figures.texts import escape
 from frontend.formatting import duration
 from frontend.others import told_job
-from frontend.theme import SERIES, gpu_colour, gpu_order, palette, template, translucent
+from frontend.theme import palette, template, translucent
+from maat.colours import SERIES, gpu_colour, gpu_order
 
 Result = Mapping[str, Any]
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star")

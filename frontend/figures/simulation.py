@@ -20,8 +20,9 @@ from frontend.figures.base import (
 from frontend.figures.links import leads_to, run_address, zooms
 from frontend.figures.texts import escape
 from frontend.formatting import rho_by
-from frontend.theme import DASHES, SERIES, gpu_colour, gpu_order, palette
+from frontend.theme import palette
 from maat.api.simulation_answers import Distribution, DrawnRun
+from maat.colours import DASHES, SERIES, gpu_colour, gpu_order
 
 NO_RUN = "No run of this simulation has finished."
 FEW_JOBS = 30

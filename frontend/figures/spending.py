@@ -11,8 +11,9 @@ from frontend.figures.base import LEGEND_ABOVE, empty_figure, figure, name_runs
 from frontend.figures.simulation import NO_RUN
 from frontend.figures.texts import escape
 from frontend.formatting import number, plural
-from frontend.theme import SERIES, gpu_colour, gpu_order, palette, template
+from frontend.theme import palette, template
 from maat.api.simulation_answers import DrawnRun
+from maat.colours import SERIES, gpu_colour, gpu_order
 
 MODELS_PER_ROW = 3
 BAR_HEIGHT, GAP, ABOVE, BELOW = (

@@ -10,9 +10,9 @@ from frontend.figures.base import LEGEND_ABOVE, empty_figure, figure
 from frontend.figures.links import leads_to, part_address
 from frontend.figures.texts import escape
 from frontend.formatting import count, number, plural
-from frontend.theme import DASHES, gpu_colour, gpu_order
 from maat.api.attempts import StepSampleOut
 from maat.api.beliefs import CurveOut, FitOut
+from maat.colours import DASHES, gpu_colour, gpu_order
 
 X = "Batch size per GPU (samples)"
 Y = "Step time without accumulation (s)"

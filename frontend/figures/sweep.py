@@ -14,8 +14,8 @@ from frontend.figures.base import LEGEND_ABOVE, empty_figure, figure, rule
 from frontend.figures.links import leads_to, part_address
 from frontend.figures.texts import escape
 from frontend.formatting import number, percent, rho_by
-from frontend.theme import DASHES, SERIES
 from maat.api.sweeps import AxisOut, RowOut, SweepDetail
+from maat.colours import DASHES, SERIES
 
 EDGE = 0.05  # room beside the outermost values, as a share of the axis
 

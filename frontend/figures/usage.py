@@ -17,8 +17,9 @@ from frontend.figures.base import (
 )
 from frontend.figures.links import cluster_address, zooms
 from frontend.formatting import count
-from frontend.theme import gpu_colour, gpu_order, palette, translucent
+from frontend.theme import palette, translucent
 from maat.api.rounds import Steps
+from maat.colours import gpu_colour, gpu_order
 
 
 def usage_figure(

@@ -10,7 +10,7 @@ import pytest
 from frontend.figures.base import MAX_POINTS
 from frontend.figures.side_by_side import allocations_figure, paired_figure
 from frontend.figures.spending import decision_time_figure, model_hours_figure
-from frontend.theme import gpu_colour
+from maat.colours import gpu_colour
 
 RESULTS = {"sia": samples.result(0.0), "fifo": samples.result(5.0)}
 DRAWN = samples.drawn(RESULTS)

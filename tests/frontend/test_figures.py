@@ -23,7 +23,8 @@ from frontend.figures.simulation import (
 from frontend.figures.spending import decision_time_figure, model_hours_figure
 from frontend.figures.step_times import step_times_figure
 from frontend.figures.usage import pending_figure, usage_figure
-from frontend.theme import DARK, KNOWN_GPU_TYPES, LIGHT, OKABE_ITO, gpu_colour
+from frontend.theme import DARK, LIGHT
+from maat.colours import KNOWN_GPU_TYPES, OKABE_ITO, gpu_colour
 
 NOTHING: dict[str, list[object]] = {"at": [], "value": []}
 RESULTS = {"sia": samples.result(0.0), "fifo": samples.result(5.0)}

@@ -11,7 +11,6 @@ from frontend.components.names import cut_name
 from frontend.components.states import gpu_chip
 from frontend.formatting import count, gpus, number, plural
 from frontend.pages.admin.cluster_rows import head, numeric
-from frontend.theme import gpu_order
 from maat.api.previews import (
     JobFateOut,
     PreviewedJobOut,
@@ -20,6 +19,7 @@ from maat.api.previews import (
     RoundSideOut,
     sharing_words,
 )
+from maat.colours import gpu_order
 
 UNENDED = ("queued", "running")
 _SHOWN = 100

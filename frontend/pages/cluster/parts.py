@@ -14,8 +14,8 @@ from frontend.components.next_step import leads
 from frontend.components.states import gpu_chip
 from frontend.pages.cluster.summary import NO_NODE, without_nodes
 from frontend.routing import path_to
-from frontend.theme import gpu_order
 from maat.api.clusters import ClusterOut, ClusterStateOut
+from maat.colours import gpu_order
 
 
 def free_table(

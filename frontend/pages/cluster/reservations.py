@@ -31,12 +31,12 @@ from frontend.formatting import clock, count, gpus, parse_time
 from frontend.forms import FormValues, Told, errors_by_field
 from frontend.loading import loaded
 from frontend.others import OTHER_JOB, is_other
-from frontend.theme import gpu_order
 from maat.api.clusters import ClusterStateOut, GpuOut
 from maat.api.reservations import ReservationOut
 from maat.client import calls
 from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
+from maat.colours import gpu_order
 
 PREFIX = "cluster"
 # Field of a refusal -> field of the dialog.

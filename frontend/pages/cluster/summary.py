@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from frontend.formatting import count, gpus, number, plural
-from frontend.theme import gpu_order
 from maat.api.clusters import ClusterOut, ClusterStateOut
+from maat.colours import gpu_order
 from maat.vocabulary import ExecutorKind
 
 NO_NODE = "No node yet"

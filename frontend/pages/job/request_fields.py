@@ -12,9 +12,9 @@ from dash.development.base_component import Component
 from frontend.forms import FormValues
 from frontend.pages.submit import model, run_model
 from frontend.pages.submit.model import ADAPTIVITY, LABELS, Capacity, Model
-from frontend.theme import gpu_order
 from maat.api.job_answers import JobOut
 from maat.client.calls import RawBody
+from maat.colours import gpu_order
 
 COUNTS = ("gpu_count", "min_gpus", "max_gpus", "batch_size")
 REQUEST = ("adaptivity", "gpu_types", *COUNTS)

@@ -8,9 +8,9 @@ from frontend.components.forecast import expected, expected_exact
 from frontend.components.grid import RIGHT, Column
 from frontend.components.states import STATES
 from frontend.formatting import ABSENT, clock, duration, gpu_hours, gpus
-from frontend.theme import gpu_colour
 from maat.api.job_answers import JobOut
 from maat.api.job_words import FOLLOWS, follows_others
+from maat.colours import gpu_colour
 
 Row: TypeAlias = dict[str, str | float | None]
 

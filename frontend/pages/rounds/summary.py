@@ -12,8 +12,8 @@ from frontend.components.states import gpu_chip
 from frontend.figures.rounds import prices_by_type
 from frontend.formatting import ABSENT, clock, count, number, percent, plural
 from frontend.routing import path_to
-from frontend.theme import gpu_order
 from maat.api.rounds import RoundDetailOut, RoundOut
+from maat.colours import gpu_order
 
 PROVED = 1e-9  # a gap that is a rounding: the optimum is proved
 

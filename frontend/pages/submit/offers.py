@@ -35,8 +35,8 @@ from frontend.pages.submit.preview import SHOWN_PREVIEW, preview
 from frontend.pages.submit.run_fields import run_id
 from frontend.pages.submit.submission import Like
 from frontend.shell import NO_CLUSTER
-from frontend.theme import gpu_order
 from maat.client import calls
+from maat.colours import gpu_order
 
 COUNTS = ("gpu_count", "min_gpus", "max_gpus")
 SUITED = {

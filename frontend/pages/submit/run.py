@@ -45,9 +45,9 @@ from frontend.pages.submit.run_model import (
 from frontend.pages.submit.run_secrets import ROWS, register_secrets, secret_sources
 from frontend.pages.submit.trying import tried
 from frontend.shell import NO_CLUSTER
-from frontend.theme import gpu_order
 from maat.client import ApiError
 from maat.client.errors import FieldProblem
+from maat.colours import gpu_order
 from maat.vocabulary import ExecutorKind
 
 _BOXES = (*SHAPED, "profile")
