@@ -34,6 +34,7 @@ from maat.library.inputs import (
     read_traces,
     workers_of,
 )
+from maat.library.plots import ComparisonPlots
 from maat.library.policies import GivenPolicy, read_placer, read_policies, read_policy
 from maat.library.progress import Bar
 from maat.library.tables import Table
@@ -298,6 +299,11 @@ class Comparison:
                 for name, hours in o.jct_hours.items()
             ],
         )
+
+    @property
+    def plot(self) -> ComparisonPlots:
+        """The figures: `found.plot.jct_cdf()`."""
+        return ComparisonPlots(self.jobs, self.runs)
 
     @cached_property
     def never_run(self) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from maat.library.inputs import (
     read_trace,
     seed_of,
 )
+from maat.library.plots import RunPlots
 from maat.library.policies import GivenPolicy, read_placer, read_policy
 from maat.library.progress import Bar
 from maat.library.tables import Table
@@ -258,6 +259,11 @@ class Run:
             )
             ends[span.job] = span.start
         return reversed(rows)
+
+    @property
+    def plot(self) -> RunPlots:
+        """The figures: `run.plot.jct_cdf()`, `run.plot.gpus_over_time()`."""
+        return RunPlots(self.result.scenario.policy, self.jobs, self.rounds)
 
     def fairness(self) -> Mapping[str, float | None]:
         """Return finish-time fairness rho by every rule, against every job alone; slow.

@@ -1,0 +1,63 @@
+"""Figures of runs and comparisons: what they draw, from what the tables hold."""
+
+from __future__ import annotations
+
+import doctest
+import sys
+from typing import Any
+
+import pytest
+
+import maat
+from maat.library import plots
+from maat.library.plots import RunPlots
+from maat.library.tables import Table
+from maat.scheduling.errors import MaatError
+
+JOBS = {"jct_seconds": float}
+ROUNDS = {"time_seconds": float, "a100_gpus": int, "t4_gpus": int}
+
+
+def drawn(jobs: list[Any], rounds: list[Any]) -> RunPlots:
+    return RunPlots("<i>", Table(JOBS, jobs), Table(ROUNDS, rounds))
+
+
+def test_the_examples_of_figures_are_true() -> None:
+    assert doctest.testmod(plots).failed == 0
+
+
+def test_a_share_of_jobs_is_of_all_and_ends_below_one_if_some_have_not_finished() -> None:
+    figure = drawn([(7200.0,), (None,), (3600.0,), (3600.0,)], []).jct_cdf()
+    (line,) = figure.data
+    assert list(line.x) == [1.0, 1.0, 1.0, 2.0]
+    assert list(line.y) == [0.0, 0.25, 0.5, 0.75]
+    assert line.name == "&lt;i&gt;"
+
+
+def test_gpus_are_stacked_by_type_in_the_order_and_colours_of_the_pages() -> None:
+    figure = drawn([], [(0.0, 0, 4), (3600.0, 8, 2)]).gpus_over_time()
+    assert [area.name for area in figure.data] == ["t4", "a100"]
+    assert [list(area.y) for area in figure.data] == [[4, 2], [0, 8]]
+    assert list(figure.data[0].x) == [0.0, 1.0]
+    assert {area.stackgroup for area in figure.data} == {"gpus"}
+
+
+def test_a_figure_of_nothing_says_so() -> None:
+    plotted = drawn([(None,)], [])
+    assert plotted.jct_cdf().layout.annotations[0].text == "No job has finished."
+    assert plotted.gpus_over_time().layout.annotations[0].text == "No round was played."
+
+
+def test_lines_of_a_comparison_differ_by_dash_too() -> None:
+    found = maat.compare(["fifo", "las"], maat.generate(jobs=5, hours=1), seeds=[0, 1], workers=1)
+    lines = found.plot.jct_cdf().data
+    assert len({line.line.dash for line in lines}) == 2
+    assert [max(line.y) for line in lines] == [1.0, 1.0]
+    assert [len(line.x) for line in lines] == [11, 11]
+
+
+def test_without_plotly_a_figure_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "plotly.graph_objects", None)
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    with pytest.raises(MaatError, match=r"pip install 'maat\[plot\]'"):
+        drawn([(1.0,)], []).jct_cdf()
