@@ -10,6 +10,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from maat.agent.gradients import StepGradients
 from maat.agent.loop_check import LoopCheck
+from maat.agent.losses import LossCheck
 from maat.agent.optimiser import AdaptiveOptimiser, torch_optimiser
 from maat.agent.passes import STEP, Passes
 from maat.agent.schedules import Schedules
@@ -42,6 +43,7 @@ class Split:
         self.gradients = StepGradients(self.passes, parameters, are_averaged=replicas > 1)
         self._weights = WeightWatch(self.passes, parameters)
         self._loop = LoopCheck(parameters, dataset)
+        self._losses = LossCheck(self.passes)
         self._others: Any = None
         self._is_searched = self._has_warned = False
 
@@ -63,6 +65,7 @@ class Split:
             self._loop.check()
         self._warn()
         self._weights.begin_step()
+        self._losses.start(sizes)
         self._others = register_optimizer_step_pre_hook(self.optimiser.check_other)
 
     def begin_pass(self, index: int) -> None:
@@ -87,6 +90,7 @@ class Split:
     def leave(self) -> None:
         """Watch nothing until the next step."""
         self._weights.end()
+        self._losses.end()
         self.passes.leave()
         if self._others is not None:
             self._others.remove()

@@ -240,6 +240,32 @@ def scales_by_itself(script: Script) -> None:
             scaler.update()
 
 
+@row(
+    "a loss that is a sum over samples, also over a fixed number: `reduction='sum'`, `/ 20`",
+    "give a mean over the samples of the batch",
+)
+def sums_losses(script: Script) -> None:
+    model, optimiser, loader, epochs = script.begin()
+    for _ in epochs:
+        for x, y in loader:
+            optimiser.zero_grad()
+            (torch.nn.functional.mse_loss(model(x), y, reduction="sum") / BATCH).backward()
+            optimiser.step()
+
+
+@row("a mean by hand: `loss.sum() / len(x)`; penalties on weights; sums of such losses")
+def divides_by_samples(script: Script) -> None:
+    model, optimiser, loader, epochs = script.begin()
+    for _ in epochs:
+        for x, y in loader:
+            optimiser.zero_grad()
+            error = (model(x) - y) ** 2
+            penalty = sum((each**2).sum() for each in model.parameters())
+            both = torch.stack([error.sum() / len(x), 0.5 * error.sum() / error.numel()])
+            (both.sum() + 0.001 * penalty + error.abs().mean(1).sum() * (1 / len(x))).backward()
+            optimiser.step()
+
+
 @row("several losses, several `backward()` for one batch")
 def adds_losses(script: Script) -> None:
     model, optimiser, loader, epochs = script.begin()

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -178,3 +179,51 @@ def test_a_model_with_batch_normalisation_is_told_what_passes_change(
     loop, _ = ROWS["`model.zero_grad()`"]
     loop(script)
     assert capsys.readouterr().out.count("the model has batch normalisation") == 1
+
+
+@pytest.mark.parametrize("kind", ["mask", "padding"])
+def test_a_mean_over_a_part_of_the_samples_is_told_what_passes_change(
+    kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = Script(2)
+    model, optimiser, loader, epochs = script.begin()
+    for _ in epochs:
+        for x, y in loader:
+            optimiser.zero_grad()
+            if kind == "mask":
+                mask = x[:, :1] > 0
+                loss = ((model(x) - y) ** 2 * mask).sum() / mask.sum()
+            else:
+                labels = torch.where(x[:, 0] > 0, 0, -100)
+                both = torch.cat([model(x), -model(x)], 1)
+                loss = torch.nn.functional.cross_entropy(both, labels)
+            loss.backward()
+            optimiser.step()
+    assert capsys.readouterr().out.count("the loss is a mean over a number that differs") == 1
+
+
+def _by_nothing(model: Any, x: Any, y: Any) -> Any:
+    return ((model(x) - y) ** 2).sum()
+
+
+def _by_a_share(model: Any, x: Any, y: Any) -> Any:
+    return ((model(x) - y) ** 2).sum() * 0.01
+
+
+def _by_a_steps_samples(model: Any, x: Any, y: Any) -> Any:
+    return ((model(x) - y) ** 2).mean() * len(x) / BATCH
+
+
+@pytest.mark.parametrize("loss", [_by_nothing, _by_a_share, _by_a_steps_samples])
+def test_a_sum_over_samples_is_stopped_whatever_it_is_divided_by(loss: Any) -> None:
+    def train(script: Script) -> None:
+        model, optimiser, loader, epochs = script.begin()
+        for _ in epochs:
+            for x, y in loader:
+                optimiser.zero_grad()
+                loss(model, x, y).backward()
+                optimiser.step()
+
+    with pytest.raises(ScriptError, match="give a mean over the samples of the batch"):
+        train(Script(2))
+    assert torch.autograd.backward.__module__ == "torch.autograd"
