@@ -24,6 +24,7 @@ from maat.workloads.cluster_text import (
     MOST_CHARACTERS,
     FoundCluster,
     LeftOut,
+    cluster_text,
     read_cluster,
 )
 
@@ -156,18 +157,11 @@ def _text(file: Path) -> str:
     try:
         with file.open("rb") as opened:
             read = opened.read(MOST_CHARACTERS + 1)
-        return read.decode("utf-8-sig")
+        return cluster_text(read)
     except OSError as problem:
         raise ClusterError(
             f"cannot be read: {problem.strerror}",
             field="file",
             value=str(file),
             remedy="Check the path and that the file may be read.",
-        ) from None
-    except UnicodeDecodeError:
-        raise ClusterError(
-            "is no text in UTF-8",
-            field="file",
-            value=str(file),
-            remedy="Save it as UTF-8 text.",
         ) from None

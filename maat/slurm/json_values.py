@@ -20,15 +20,25 @@ class SlurmSays(UnreadableAnswer):
 
 def answer_in(text: str) -> Mapping[str, Any]:
     """Return an answer. Raises UnreadableAnswer, and SlurmSays if it is an error."""
+    data = mapping_in(text)
+    if words := errors_of(data):
+        raise SlurmSays(f"Slurm says: {words}. See whether slurmctld runs: `scontrol ping`.")
+    return data
+
+
+def errors_of(data: Mapping[str, Any]) -> str:
+    """Return the errors that an answer tells, in Slurm's words; "" if it tells none."""
+    return _words(data["errors"]) if data.get("errors") else ""
+
+
+def mapping_in(text: str) -> Mapping[str, Any]:
+    """Return an answer with whatever errors it tells. Raises UnreadableAnswer."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise UnreadableAnswer(f"is no JSON: {error}") from None
     if not isinstance(data, Mapping):
         raise UnreadableAnswer("is no answer in JSON")
-    if data.get("errors"):
-        words = _words(data["errors"])
-        raise SlurmSays(f"Slurm says: {words}. See whether slurmctld runs: `scontrol ping`.")
     return data
 
 

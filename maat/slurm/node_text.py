@@ -6,11 +6,11 @@ A node stands where it stands first: sinfo names it once for each partition.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from maat.scheduling.errors import ClusterError
 from maat.slurm.hosts import MOST_HOSTS, host_names
-from maat.slurm.nodes import NodeRecord
+from maat.slurm.nodes import LeaveOut, NodeRecord, contradiction
 from maat.slurm.states import NodeState, node_state
 
 _COMMAND = 'sinfo -N -o "%N %G %T"'
@@ -39,23 +39,57 @@ def is_of_sinfo(text: str) -> bool:
     return header is not None and any(name in header[1] for name in _NAME_COLUMNS)
 
 
-def nodes_of_list(text: str) -> list[NodeRecord]:
-    """Return the nodes of scontrol's text, or of slurm.conf. Raises ClusterError."""
+def nodes_of_list(text: str, *, leave_out: LeaveOut) -> list[NodeRecord]:
+    """Return the nodes of scontrol's text, or of slurm.conf. Raises ClusterError if none is left.
+
+    `leave_out`: called for each record that cannot be read, and for each that contradicts another.
+    """
     defaults: dict[str, str] = {}
-    nodes: dict[str, NodeRecord] = {}
+    nodes = _Nodes(leave_out)
     down: dict[str, NodeState] = {}
     for row, fields in _statements(text):
-        if "nodename" not in fields:
-            for name in host_names(fields.get("downnodes", ""), field="DownNodes", row=row):
-                down[name] = node_state(fields.get("state", "DOWN"))
-        elif fields["nodename"].upper() == "DEFAULT":
-            defaults |= {key: value for key, value in fields.items() if key != "nodename"}
-        else:
-            for node in _of_fields(defaults | fields, row):
-                nodes.setdefault(node.name, node)
-        if len(nodes) > MOST_HOSTS:
-            raise _wrong(f"has more than {MOST_HOSTS} nodes", fields.get("nodename", ""), row)
-    return [_with_state(node, down.get(node.name, down.get("ALL"))) for node in nodes.values()]
+        try:
+            if "nodename" not in fields:
+                for name in host_names(fields.get("downnodes", ""), field="DownNodes", row=row):
+                    down[name] = node_state(fields.get("state", "DOWN"))
+            elif fields["nodename"].upper() == "DEFAULT":
+                defaults |= {key: value for key, value in fields.items() if key != "nodename"}
+            else:
+                nodes.add_all(list(_of_fields(defaults | fields, row)))
+        except ClusterError as wrong:
+            nodes.leave_out(row, fields.get("nodename") or fields.get("downnodes", ""), wrong)
+        nodes.check_count(row, fields.get("nodename", ""))
+    return [_with_state(node, down.get(node.name, down.get("ALL"))) for node in nodes.read()]
+
+
+class _Nodes:
+    """The nodes read so far, each where it stands first, and the first error of a record."""
+
+    def __init__(self, leave_out: LeaveOut) -> None:
+        self._by_name: dict[str, NodeRecord] = {}
+        self._leave_out = leave_out
+        self._first_wrong: ClusterError | None = None
+
+    def add_all(self, records: Iterable[NodeRecord]) -> None:
+        for node in records:
+            known = self._by_name.setdefault(node.name, node)
+            if known is not node and (why := contradiction(known, node)):
+                self._leave_out(node.row, node.name, why)
+
+    def leave_out(self, row: int, name: str, wrong: ClusterError) -> None:
+        self._first_wrong = self._first_wrong or wrong
+        self._leave_out(row, name[:80], f"cannot be read: {wrong.field} {wrong.problem}")
+
+    def check_count(self, row: int, line: str) -> None:
+        """Raise ClusterError if there are more nodes than a text may have."""
+        if len(self._by_name) > MOST_HOSTS:
+            raise _wrong(f"has more than {MOST_HOSTS} nodes", line, row)
+
+    def read(self) -> list[NodeRecord]:
+        """Return the nodes. Raises the first ClusterError if there is none."""
+        if self._first_wrong is not None and not self._by_name:
+            raise self._first_wrong
+        return list(self._by_name.values())
 
 
 def _with_state(node: NodeRecord, state: NodeState | None) -> NodeRecord:
@@ -111,23 +145,30 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
         yield begun, joined
 
 
-def nodes_of_sinfo(text: str) -> list[NodeRecord]:
-    """Return the nodes of sinfo's text with its header. Raises ClusterError."""
+def nodes_of_sinfo(text: str, *, leave_out: LeaveOut) -> list[NodeRecord]:
+    """Return the nodes of sinfo's text with its header. Raises ClusterError if none is left.
+
+    `leave_out`: called for each record that cannot be read, and for each that contradicts another.
+    """
     begun, header = _header(text) or (0, [])
     if "GRES" not in header:
         raise _wrong("has no column GRES", " ".join(header), begun)
     names = next(name for name in _NAME_COLUMNS if name in header)
-    nodes: dict[str, NodeRecord] = {}
+    nodes = _Nodes(leave_out)
     for row, line in enumerate(text.splitlines(), start=1):
         if row <= begun or not line.strip():
             continue
-        cells = dict(zip(header, _cells(line, header, row), strict=True))
-        state = node_state(cells.get("STATE"))
-        for name in host_names(cells[names], row=row):
-            nodes.setdefault(name, NodeRecord(row, name, cells["GRES"], state))
-        if len(nodes) > MOST_HOSTS:
-            raise _wrong(f"has more than {MOST_HOSTS} nodes", line, row)
-    return list(nodes.values())
+        shown = line.strip()
+        try:
+            cells = dict(zip(header, _cells(line, header, row), strict=True))
+            shown, state = cells[names], node_state(cells.get("STATE"))
+            nodes.add_all(
+                NodeRecord(row, name, cells["GRES"], state) for name in host_names(shown, row=row)
+            )
+        except ClusterError as wrong:
+            nodes.leave_out(row, shown, wrong)
+        nodes.check_count(row, line)
+    return nodes.read()
 
 
 def _header(text: str) -> tuple[int, list[str]] | None:

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
+from maat.slurm.gres import gpus_by_type, resources
 from maat.slurm.hosts import host_names
 from maat.slurm.json_values import UnreadableAnswer, reading, text_of
 from maat.slurm.states import NodeState, node_state
+
+LeaveOut: TypeAlias = Callable[[int, str, str], None]
+"""Called for what is left out: its row, its name and why."""
 
 _SLURMS = frozenset({"gres", "state", "partitions"})
 
@@ -39,14 +43,12 @@ def has_nodes(data: Mapping[str, Any]) -> bool:
     return "sinfo" in data or (isinstance(nodes, list) and any(map(_is_slurms, nodes)))
 
 
-def nodes_in(
-    data: Mapping[str, Any], *, leave_out: Callable[[int, str], None] | None = None
-) -> list[NodeRecord]:
+def nodes_in(data: Mapping[str, Any], *, leave_out: LeaveOut | None = None) -> list[NodeRecord]:
     """Return the nodes of an answer in its order, each once with all its partitions.
 
-    `leave_out`: called for each record that cannot be read, with its place and what is wrong with
-    it; without it, one such record makes the answer unreadable. Raises UnreadableAnswer, also if
-    no record can be read.
+    `leave_out`: called for each record that cannot be read, and for each that contradicts another;
+    without it, one that cannot be read makes the answer unreadable, and the first of a node counts.
+    Raises UnreadableAnswer, also if no record can be read.
     """
     key, read = ("sinfo", _of_group) if "sinfo" in data else ("nodes", _of_node)
     entries = data.get(key)
@@ -62,16 +64,28 @@ def nodes_in(
             first_wrong = first_wrong or wrong
             if leave_out is None:
                 raise
-            leave_out(row, str(wrong))
+            leave_out(row, f"record {row}", str(wrong))
             continue
         for node in listed:
             known = nodes.setdefault(node.name, node)
             if known is not node:
                 partitions = known.partitions | node.partitions
                 nodes[node.name] = replace(known, partitions=partitions)
+                if leave_out is not None and (why := contradiction(known, node)):
+                    leave_out(row, node.name, why)
     if first_wrong is not None and not nodes:
         raise first_wrong
     return list(nodes.values())
+
+
+def contradiction(known: NodeRecord, other: NodeRecord) -> str:
+    """Return in which way two records of one node disagree; "" if they do not."""
+    if gpus_by_type(resources(known.gres)) != gpus_by_type(resources(other.gres)):
+        first, second = (each.gres[:80] or "no GPUs" for each in (known, other))
+        return f"has {second} here and {first} in row {known.row}, which counts"
+    if known.state.is_out != other.state.is_out:
+        return f"is {other.state} here and {known.state} in row {known.row}, which counts"
+    return ""
 
 
 def _is_slurms(entry: object) -> bool:

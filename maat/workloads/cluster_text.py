@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from maat.models.gpu_types import GPU_TYPES, is_slice, known_gpu_type, renamed
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ClusterError
 from maat.slurm.gres import GPU, Gres, gpus_by_type, resources
 from maat.slurm.hosts import MOST_HOSTS
-from maat.slurm.json_values import UnreadableAnswer, answer_in
+from maat.slurm.json_values import SlurmSays, UnreadableAnswer, errors_of, mapping_in
 from maat.slurm.node_text import (
     is_node_list,
     is_of_scontrol,
@@ -24,11 +24,12 @@ from maat.slurm.node_text import (
     nodes_of_list,
     nodes_of_sinfo,
 )
-from maat.slurm.nodes import NodeRecord, has_nodes, nodes_in
+from maat.slurm.nodes import LeaveOut, NodeRecord, has_nodes, nodes_in
 from maat.vocabulary import MAX_GPUS_PER_NODE
 
 MOST_CHARACTERS = 32 * 2**20
 MOST_NODES = MOST_HOSTS
+_NOT_UTF8 = "\N{REPLACEMENT CHARACTER}"  # stands for bytes that are not UTF-8
 _UNTYPED = "gpu"  # the GPU type of nodes whose GPUs have no type in Slurm
 _REMEDY = (
     'Give what scontrol show node or sinfo -N -o "%N %G %T" writes, with its header, or YAML with '
@@ -86,6 +87,12 @@ class FoundCluster:
         return _unknown_types(self.left_out)
 
 
+class _ReadText(Protocol):
+    """Reads the nodes of a text of Slurm."""
+
+    def __call__(self, text: str, *, leave_out: LeaveOut) -> list[NodeRecord]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class _Names:
     """What GPU types are called: `given` by the person who imports, and `seen` in the text."""
@@ -104,6 +111,17 @@ class _Names:
         return is_slice(name) and name.strip().lower() not in self.given
 
 
+def cluster_text(read: bytes) -> str:
+    """Return the text of a file. A node whose name is not UTF-8 is left out when it is read.
+
+    Raises ClusterError for what is no text.
+    """
+    text = read.decode("utf-8-sig", errors="replace")
+    if "\0" in text or 10 * text.count(_NOT_UTF8) > len(text):
+        raise ClusterError("is no text in UTF-8", field="file", remedy="Save it as UTF-8 text.")
+    return text
+
+
 def read_cluster(text: str, *, gpu_types: Mapping[str, str] | None = None) -> FoundCluster:
     """Read the nodes; the format is recognised by the text.
 
@@ -120,6 +138,8 @@ def read_cluster(text: str, *, gpu_types: Mapping[str, str] | None = None) -> Fo
     for each in read:
         if isinstance(each, LeftOut):
             left_out.append(each)
+        elif _NOT_UTF8 in each.name:
+            left_out.append(LeftOut(each.row, each.name, "has a name that is not UTF-8"))
         elif each.name in nodes:
             left_out.append(LeftOut(each.row, each.name, "has the name of another node"))
         else:
@@ -135,20 +155,38 @@ def read_cluster(text: str, *, gpu_types: Mapping[str, str] | None = None) -> Fo
 def _recognised(text: str, names: _Names) -> tuple[str, Iterable[FoundNode | LeftOut]]:
     if is_node_list(text):
         kind = "scontrol" if is_of_scontrol(text) else "slurm.conf"
-        return kind, _of_records(nodes_of_list(text), names)
+        return kind, _of_text(nodes_of_list, text, names)
     if text.lstrip().startswith("{"):
         return _of_json(text, names)
     if is_of_sinfo(text):
-        return "sinfo", _of_records(nodes_of_sinfo(text), names)
+        return "sinfo", _of_text(nodes_of_sinfo, text, names)
     return _of_yaml(text, names)
 
 
-def _of_answer(data: Mapping[str, Any], names: _Names) -> list[FoundNode | LeftOut]:
-    """Return what becomes of the nodes of an answer in JSON. Raises UnreadableAnswer."""
+def _of_text(read: _ReadText, text: str, names: _Names) -> list[FoundNode | LeftOut]:
+    """Return what becomes of the nodes of Slurm's text. Raises ClusterError."""
     left_out: list[FoundNode | LeftOut] = []
-    records = nodes_in(
-        data, leave_out=lambda row, why: left_out.append(LeftOut(row, f"record {row}", why))
-    )
+    records = read(text, leave_out=lambda *of_record: left_out.append(LeftOut(*of_record)))
+    return [*_of_records(records, names), *left_out]
+
+
+def _of_answer(data: Mapping[str, Any], names: _Names) -> list[FoundNode | LeftOut]:
+    """Return what becomes of the nodes of an answer in JSON or YAML. Raises UnreadableAnswer.
+
+    An answer may have errors and nodes; the nodes count, and the errors are told beside them.
+    """
+    left_out: list[FoundNode | LeftOut] = []
+    words = errors_of(data)
+    try:
+        records = nodes_in(data, leave_out=lambda *of_record: left_out.append(LeftOut(*of_record)))
+    except UnreadableAnswer:
+        records = []
+        if not words:
+            raise
+    if words and not records:
+        raise SlurmSays(f"Slurm says: {words}. See whether slurmctld runs: `scontrol ping`.")
+    if words:
+        left_out.append(LeftOut(1, "the answer", f"may lack nodes: Slurm says {words}"))
     return [*_of_records(records, names), *left_out]
 
 
@@ -208,8 +246,8 @@ def _of_gpus(
 
 def _of_json(text: str, names: _Names) -> tuple[str, Iterable[FoundNode | LeftOut]]:
     try:
-        data = answer_in(text)
-        if has_nodes(data):
+        data = mapping_in(text)
+        if has_nodes(data) or errors_of(data):
             return "Slurm's JSON", _of_answer(data, names)
     except UnreadableAnswer as wrong:
         raise _unreadable(wrong, text) from None
@@ -247,8 +285,23 @@ def _of_own(given: Any, text: str, names: _Names) -> Iterator[FoundNode | LeftOu
     entries = given.get("nodes") if isinstance(given, dict) else None
     if not isinstance(entries, list):
         raise _wrong("has neither nodes nor a shape", value=text[:40])
+    first_wrong: ClusterError | None = None
+    is_read = False
     for number, entry in enumerate(entries, start=1):
-        yield from _of_entry(entry, number, names)
+        try:
+            yield from _of_entry(entry, number, names)
+            is_read = True
+        except ClusterError as wrong:
+            first_wrong = first_wrong or wrong
+            name = entry.get("name") if isinstance(entry, dict) else None
+            yield LeftOut(number, str(name or f"record {number}")[:80], _why(wrong))
+    if first_wrong is not None and not is_read:
+        raise first_wrong
+
+
+def _why(wrong: ClusterError) -> str:
+    value = "" if wrong.value is None else f" (got {str(wrong.value)[:80]!r})"
+    return f"cannot be read: {wrong.field} {wrong.problem}{value}"
 
 
 def _of_entry(entry: Any, number: int, names: _Names) -> Iterator[FoundNode | LeftOut]:
@@ -275,6 +328,8 @@ def _of_entry(entry: Any, number: int, names: _Names) -> Iterator[FoundNode | Le
 
 
 def _whole(value: object, name: str, *, most: int, row: int) -> int:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
         raise _wrong(
             f"is no whole number from 1 to {most}",

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maat.scheduling.errors import ClusterError, InputError
-from maat.workloads.cluster_text import read_cluster
+from maat.workloads.cluster_text import cluster_text, read_cluster
 
 SCONTROL = """\
 NodeName=gpu01 Arch=x86_64 CoresPerSocket=32
@@ -239,3 +239,73 @@ def test_a_node_of_json_that_cannot_be_read_is_left_out_alone(broken: object) ->
     (left_out,) = found.left_out
     assert (left_out.row, left_out.name) == (2, "record 2")
     assert left_out.why in ("has no name", "has another form")
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "words"),
+    [
+        ("NODELIST GRES STATE\nn1 gpu:a100:8 idle\nm[1-200000] gpu:a100:8 idle", 3, "too many"),
+        ("NODELIST GRES STATE\nn1 gpu:a100:8 idle\nm1 gpu:a100:8", 3, "has 2 cells where"),
+        ("NodeName=n1 Gres=gpu:a100:8\nNodeName=m[1- Gres=gpu:a100:8", 2, "is no list of nodes"),
+        ("NodeName=n1 Gres=gpu:a100:8\nDownNodes=m[1- State=DOWN", 2, "is no list of nodes"),
+        ("nodes:\n- {gpu_type: a100, gpu_count: 8}\n- {gpu_type: a100, gpu_count: x}", 2, "'x'"),
+        ("nodes:\n- {gpu_type: a100, gpu_count: 8}\n- {gpu_type: 3, gpu_count: 8}", 2, "gpu_type"),
+        ("nodes:\n- {gpu_type: a100, gpu_count: 8}\n- text", 2, "is no node with gpu_type"),
+        ("NODELIST GRES\nn1 gpu:a100:8\nn\ufffd gpu:a100:8", 3, "not UTF-8"),
+    ],
+)
+def test_a_record_that_cannot_be_read_is_left_out_alone(text: str, row: int, words: str) -> None:
+    found = read_cluster(text)
+    assert found.groups == {("a100", 8): 1}
+    (left_out,) = found.left_out
+    assert left_out.row == row
+    assert words in left_out.why
+
+
+def test_a_count_may_be_written_as_a_decimal_number() -> None:
+    assert groups('{"nodes": [{"gpu_type": "t4", "gpu_count": 8.0, "count": 2.0}]}') == {
+        ("t4", 8): 2
+    }
+
+
+@pytest.mark.parametrize("error", [{"description": "lost a node"}, "lost a node"])
+def test_slurms_nodes_count_beside_its_errors_which_are_told(error: object) -> None:
+    node = {"name": "n1", "gres": "gpu:a100:8", "state": ["IDLE"]}
+    found = read_cluster(json.dumps({"nodes": [node], "errors": [error]}))
+    assert found.groups == {("a100", 8): 1}
+    assert [each.why for each in found.left_out] == ["may lack nodes: Slurm says lost a node"]
+    with pytest.raises(ClusterError, match="Slurm says: lost a node"):
+        read_cluster(json.dumps({"nodes": [], "errors": [error]}))
+
+
+@pytest.mark.parametrize(
+    ("rows", "why"),
+    [
+        ("n1 gpu:a100:4 idle\nn1 gpu:a100:8 idle", "gpu:a100:8 here and gpu:a100:4 in row 2"),
+        ("n1 gpu:a100:4 idle\nn1 gpu:a100:4 down", "down here and idle in row 2"),
+        ("n1 gpu:a100:4 idle\nn1 gpu:a100:4(S:0) mixed", None),
+    ],
+)
+def test_rows_of_one_node_that_disagree_are_told(rows: str, why: str | None) -> None:
+    found = read_cluster(f"NODELIST GRES STATE\n{rows}")
+    assert found.groups == {("a100", 4): 1}
+    said = [each.why for each in found.left_out]
+    assert len(said) == (why is not None)
+    assert all(why.upper() in each.upper() for each in said if why is not None)
+
+
+def test_nodes_of_json_that_disagree_are_told() -> None:
+    node = {"name": "n1", "gres": "gpu:a100:4", "state": ["IDLE"]}
+    found = read_cluster(json.dumps({"nodes": [node, {**node, "gres": "gpu:a100:8"}]}))
+    assert found.groups == {("a100", 4): 1}
+    assert [(each.row, each.name) for each in found.left_out] == [(2, "n1")]
+
+
+def test_a_name_that_is_not_utf8_costs_its_node_alone() -> None:
+    text = cluster_text(b"NODELIST GRES REASON\nn\xe9 gpu:t4:2 none\nn2 gpu:t4:2 fan cass\xe9\n")
+    found = read_cluster(text)
+    assert [node.name for node in found.nodes] == ["n2"]
+    assert [each.why for each in found.left_out] == ["has a name that is not UTF-8"]
+    for no_text in (b"\xff\xfe", b"\x89PNG\0", "NODELIST".encode("utf-16")):
+        with pytest.raises(ClusterError, match="no text in UTF-8"):
+            cluster_text(no_text)
