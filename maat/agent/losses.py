@@ -22,6 +22,7 @@ _THROUGH = (*_JOINS, *_SAME, "UnsqueezeBackward", "AddBackward", "SubBackward")
 _BY_ELEMENT = ("PowBackward", "MulBackward", "AbsBackward", "SubBackward", "AddBackward")
 _SUM = 2  # torch's number for reduction="sum"
 _MOST_NODES = 1000
+_LOOKS = 50  # losses, in which a mean over tokens is looked for
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class LossCheck:
         self._backward: Callable[..., Any] | None = None
         self._numbers: set[tuple[float, ...]] = set()
         self._has_warned = False
+        self._looks = 0
 
     def start(self, sizes: Sequence[int]) -> None:
         """Look at losses from here on; `sizes`: the samples of each pass."""
@@ -73,7 +75,8 @@ class LossCheck:
         if loss.grad_fn is None or loss.numel() != 1:
             return
         samples, index = self._sizes[self._passes.index], self._passes.index
-        for term in _terms(loss.grad_fn):
+        self._looks += 1
+        for term in _terms(loss.grad_fn, looks_at_weights=self._looks <= _LOOKS):
             if term.is_weighted:
                 self._warn()
             divisors = _divisors_of_sum(term, samples)
@@ -119,8 +122,11 @@ def _divisors_of_sum(term: _Term, samples: int) -> tuple[float, ...] | None:
     return term.divisors
 
 
-def _terms(root: Any) -> Iterator[_Term]:
-    """Yield the sums and means that a loss is made of, as far as they can be told."""
+def _terms(root: Any, *, looks_at_weights: bool) -> Iterator[_Term]:
+    """Yield the sums and means that a loss is made of, as far as they can be told.
+
+    `looks_at_weights`: reads numbers that a device may not have yet, and waits for it.
+    """
     left: list[tuple[Any, tuple[float, ...], tuple[float, ...]]] = [(root, (), ())]
     for _ in range(_MOST_NODES):
         if not left:
@@ -147,7 +153,7 @@ def _terms(root: Any) -> Iterator[_Term]:
         elif "LossBackward" in name and hasattr(node, "_saved_reduction"):
             is_sum = node._saved_reduction == _SUM
             numel = _numel_of(node)
-            is_weighted = not is_sum and _is_weighted(node, numel)
+            is_weighted = looks_at_weights and not is_sum and _is_weighted(node, numel)
             yield _Term(numel, is_sum, factors, divisors, is_weighted)
 
 
