@@ -189,6 +189,123 @@ TRAINS: dict[str, str] = {
                 total.backward()
                 optimiser.step()
     """,
+    "is built as the examples of torchvision": """
+        import math, random, time
+
+        class SmoothedValue:
+            def __init__(self, window=3):
+                self.deque, self.total, self.count = collections.deque(maxlen=window), 0.0, 0
+
+            def update(self, value, n=1):
+                self.deque.append(value)
+                self.count += n
+                self.total += value * n
+
+            @property
+            def median(self):
+                return torch.tensor(list(self.deque)).median().item()
+
+        class MetricLogger:
+            def __init__(self):
+                self.meters = collections.defaultdict(SmoothedValue)
+
+            def update(self, **numbers):
+                for name, value in numbers.items():
+                    if isinstance(value, torch.Tensor):
+                        value = value.item()
+                    self.meters[name].update(value)
+
+            def __getattr__(self, name):
+                return self.__dict__["meters"][name]
+
+            def log_every(self, iterable, every):
+                i, end = 0, time.time()
+                for each in iterable:
+                    self.meters["data"].update(time.time() - end)
+                    yield each
+                    if i % every == 0:
+                        said.append((i, self.meters["data"].median))
+                    i += 1
+                    end = time.time()
+
+        def accuracy(output, target):
+            with torch.inference_mode():
+                return (output.sign() == target.sign()).float().mean()
+
+        def train_one_epoch(model, criterion, optimiser, data_loader, epoch, logger):
+            model.train()
+            for i, (image, target) in enumerate(logger.log_every(data_loader, 2)):
+                start = time.time()
+                image, target = image.to("cpu"), target.to("cpu")
+                output = model(image)
+                loss = criterion(output, target)
+                optimiser.zero_grad()
+                loss.backward()
+                norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 5.0)
+                if not math.isfinite(loss.item()):
+                    raise SystemExit(1)
+                optimiser.step()
+                logger.update(loss=loss.item(), lr=optimiser.param_groups[0]["lr"], norm=norm)
+                logger.meters["accuracy"].update(accuracy(output, target).item(), n=len(image))
+                logger.meters["pace"].update(len(image) / (time.time() - start))
+
+        def main():
+            logger = MetricLogger()
+            for epoch in epochs:
+                train_one_epoch(model, torch.nn.MSELoss(), optimiser, loader, epoch, logger)
+
+        main()
+    """,
+    "trains in a class of steps, with a context and a schedule": """
+        import contextlib, dataclasses, math
+
+        @dataclasses.dataclass
+        class State:
+            step: int = 0
+            loss: float = math.inf
+            best: float = math.inf
+            history: list = dataclasses.field(default_factory=list)
+
+        @contextlib.contextmanager
+        def timed(name):
+            yield
+            said.append(name)
+
+        class Trainer:
+            def __init__(self, model, optimiser):
+                self.model, self.optimiser, self.state = model, optimiser, State()
+                self.callbacks = [self.on_step]
+
+            def on_step(self, state):
+                if state.step % 3 == 0:
+                    state.best = min(state.best, state.loss)
+                    state.history.append(state.best)
+
+            def forward_backward(self, batch):
+                x, y = batch
+                with timed("forward"), torch.autocast("cpu", enabled=False):
+                    loss = loss_of(self.model, x, y)
+                if loss.item() > 1e9:
+                    return None
+                loss.backward()
+                return loss.detach()
+
+            def fit(self, loader):
+                iterator = iter(loader)
+                while (batch := next(iterator, None)) is not None:
+                    self.optimiser.zero_grad(set_to_none=True)
+                    loss = self.forward_backward(batch)
+                    if loss is not None:
+                        self.optimiser.step()
+                        self.state.loss = loss.item()
+                    self.state.step += 1
+                    for each in self.callbacks:
+                        each(self.state)
+
+        trainer = Trainer(model, optimiser)
+        for epoch in epochs:
+            trainer.fit(loader)
+    """,
     "looks at weights and gradients": """
         before = None
         norms = collections.deque(maxlen=4)
