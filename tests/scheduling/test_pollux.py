@@ -212,6 +212,42 @@ def test_on_a_mixed_cluster_a_job_keeps_the_type_of_which_it_got_most() -> None:
     assert grant.gpus_by_node == {"a100-0": 8}
 
 
+MIXED = ["t4=1x7,a100=1x3", "t4=1x4,a100=1x4", "a100=2x4,t4=8x2", "a100=1x3,t4=2x3"]
+
+
+@pytest.mark.parametrize("cluster", MIXED)
+@pytest.mark.parametrize("adaptivity", [Adaptivity.ADAPTIVE, Adaptivity.RIGID])
+def test_a_job_alone_starts_on_any_number_of_gpus_that_one_of_two_types_has(
+    cluster: str, adaptivity: Adaptivity
+) -> None:
+    most = int(round_of(cluster).cluster.usable_gpus.max())
+    for count in range(1, most + 1):
+        counts = (
+            {"adaptivity": adaptivity, "gpu_count": count, "batch_size": 512}
+            if adaptivity is Adaptivity.RIGID
+            else {"min_gpus": count, "max_gpus": count}
+        )
+        both = belief(count, t4=0.5, a100=0.5)
+        alone = job(spec("a", **{"max_batch_size": 65536, **counts}), both)
+        granted = decide(round_of(cluster, alone)).grants
+        assert {name: grant.gpu_count for name, grant in granted.items()} == {"a": count}
+
+
+@pytest.mark.parametrize("cluster", MIXED)
+def test_no_job_waits_while_one_of_two_types_has_enough_idle_gpus_for_it(cluster: str) -> None:
+    for least in (2, 3):
+        both = belief(least, t4=0.5, a100=0.5)
+        jobs = [
+            job(spec(name, max_batch_size=65536, min_gpus=least, max_gpus=least), both)
+            for name in "abcdef"
+        ]
+        round_input = round_of(cluster, *jobs)
+        granted, usable = decide(round_input).grants, round_input.cluster.usable_gpus
+        fit = sum(int(gpus) // least for gpus in usable)
+        assert len(granted) >= min(fit, len(jobs))
+        assert all(grant.gpu_count == least for grant in granted.values())
+
+
 def serving(name: str, seconds: float, *, held: tuple[int, ...] = (), **alphas: float) -> Job:
     """It promises 16 answers in so many seconds.
 

@@ -9,6 +9,7 @@ from maat.scheduling.policies.pollux.problem import (
     CountArray,
     Quota,
     SearchProblem,
+    WholeTypes,
     held_gpus,
     held_nodes,
     used_gpus,
@@ -25,10 +26,12 @@ CROSSED_SHARE = 0.9  # pairs that are crossed, not copied
 def repair(problem: SearchProblem, population: CountArray, rng: np.random.Generator) -> CountArray:
     """Return individuals near the given ones that keep every rule.
 
-    The rules are: interference avoidance, counts, nodes per job, room, quotas. If jobs need more
-    than a node has, those of higher priority keep their GPUs.
+    The rules are: whole types, interference avoidance, counts, nodes per job, room, quotas. If jobs
+    need more than a node has, those of higher priority keep their GPUs.
     """
     repaired = np.minimum(population, problem.most_on_node)
+    if problem.whole_types is not None:
+        _to_one_type(problem.whole_types, repaired)
     if problem.avoid_interference:
         _one_distributed_job_per_node(problem, repaired)
     _within_counts(problem, repaired, rng)
@@ -36,7 +39,33 @@ def repair(problem: SearchProblem, population: CountArray, rng: np.random.Genera
     for quota in problem.quotas:
         _within_quota(quota, repaired)
     _within_counts(problem, repaired, rng)
+    if problem.whole_types is not None:
+        _to_one_type(problem.whole_types, repaired)
     return repaired
+
+
+def filled(problem: SearchProblem, individual: CountArray) -> CountArray:
+    """Give the jobs of `whole_types` that have no GPUs their best rows of what is free, (J, N).
+
+    In order of priority. Chance alone seldom puts all the GPUs that such a job needs on one type.
+    """
+    if problem.whole_types is None:
+        return individual
+    work = _Workbench(problem, individual[None])
+    for job in np.flatnonzero(problem.whole_types.jobs & (individual.sum(axis=1) == 0)):
+        work.put(np.array([job]), work.best_rows(np.array([job])))
+    whole: CountArray = work.population[0]
+    return whole
+
+
+def _to_one_type(whole: WholeTypes, population: CountArray) -> None:
+    """Keep the GPUs of the type that a job of `whole` has most of, if they are enough for it."""
+    jobs = np.flatnonzero(whole.jobs)
+    rows = population[:, jobs]
+    by_type = rows.astype(np.int64) @ whole.nodes.T.astype(np.int64)
+    enough = np.where(by_type >= whole.fewest[jobs], by_type, 0)
+    kept = whole.nodes[np.argmax(enough, axis=2)] & (enough.max(axis=2) > 0)[:, :, None]
+    population[:, jobs] = np.where(kept, rows, 0)
 
 
 def _one_distributed_job_per_node(problem: SearchProblem, population: CountArray) -> None:
@@ -257,6 +286,9 @@ class _Workbench:
             if problem.avoid_interference
             else free
         )
+        keep_worth = self._present_worth(job, free, roomy)
+        if problem.whole_types is not None:
+            free, roomy = self._of_best_type(problem.whole_types, job, free, roomy)
         on_one, on_many = self._worth(job, free, roomy)
         worth = np.maximum(on_one, on_many)
         chosen = np.argmax(worth, axis=1)
@@ -266,7 +298,7 @@ class _Workbench:
             _tightest(free, chosen),
             _widest(roomy, chosen),
         )
-        keep = self._present_worth(job, free, roomy) >= most * problem.change_factor[job]
+        keep = keep_worth >= most * problem.change_factor[job]
         return np.where(keep[:, None], problem.present[job], rows)
 
     def _worth(
@@ -285,6 +317,22 @@ class _Workbench:
         on_one = np.where(count <= free.max(axis=1)[:, None], problem.speedup[job, :, 0], 0.0)
         on_many = np.where(count <= wide[:, None], problem.speedup[job, :, 1], 0.0)
         return on_one, on_many
+
+    def _of_best_type(
+        self, whole: WholeTypes, job: IntArray, free: CountArray, roomy: CountArray
+    ) -> tuple[CountArray, CountArray]:
+        """Return what is free (P, N), for jobs of `whole` on the type where they gain most alone.
+
+        The first of equal types; nothing where no type has enough.
+        """
+        best = np.where(whole.jobs[job], 0.0, np.inf)
+        inside = np.repeat(~whole.jobs[job][:, None], free.shape[1], axis=1)
+        for t, nodes in enumerate(whole.nodes):
+            on_one, on_many = self._worth(job, free * nodes, roomy * nodes)
+            worth = np.where(whole.legal[job, t], np.maximum(on_one, on_many), 0.0).max(axis=1)
+            inside[worth > best] = nodes
+            best = np.maximum(best, worth)
+        return free * inside, roomy * inside
 
     def _present_worth(self, job: IntArray, free: CountArray, roomy: CountArray) -> FloatArray:
         """Return the speedup of each job's present row, shape (P,).

@@ -24,6 +24,7 @@ from maat.scheduling.policies.pollux.virtual_nodes import (
     quotas,
     usable_nodes,
     virtual_nodes,
+    whole_types,
 )
 from maat.scheduling.protocols import GpuSharing
 from maat.scheduling.restart import restart_factor
@@ -151,6 +152,7 @@ class Pollux:
             weight=np.array([job.spec.weight for job in jobs], dtype=np.float64),
             taken=taken,
             quotas=quotas(jobs, round_input, nodes),
+            whole_types=whole_types(jobs, known.allowed, nodes),
             p=self.p,
             least_speedup=self.idle_speedup * total / max(len(nodes.size), 1),
             avoid_interference=self.avoid_interference,

@@ -27,6 +27,26 @@ class Quota:
 
 
 @dataclass(frozen=True)
+class WholeTypes:
+    """Jobs that one GPU is not enough for, on nodes of T types.
+
+    A job keeps GPUs of one type only, so a row of several types may leave such a job with too few
+    to run. `jobs` (J,): which they are. `nodes` (T, N): the nodes of each type. `legal`
+    (J, T, C + 1): the counts of each type that a job of these may have; zero is not among them.
+    """
+
+    jobs: BoolArray
+    nodes: BoolArray
+    legal: BoolArray
+
+    @cached_property
+    def fewest(self) -> IntArray:
+        """The smallest legal count of each type, shape (J, T); beyond any count if none."""
+        none = np.iinfo(np.int64).max
+        return np.where(self.legal.any(axis=2), np.argmax(self.legal, axis=2), none)
+
+
+@dataclass(frozen=True)
 class SearchProblem:
     """What to allocate to J jobs on N nodes; C is the largest count.
 
@@ -35,7 +55,8 @@ class SearchProblem:
     may not or cannot have them. `allowed` (J, C + 1): counts that a job may have; zero is always
     allowed. `present` (J, N): what jobs hold. `change_factor` (J,): discount of every row other
     than the present one. `taken` (N,): nodes where a job outside this search spans several nodes.
-    `weight` (J,): of each job in the mean; None for equal ones.
+    `weight` (J,): of each job in the mean; None for equal ones. `whole_types`: None if all nodes
+    are of one type, or one GPU is enough for every job.
     """
 
     room: IntArray
@@ -47,6 +68,7 @@ class SearchProblem:
     taken: BoolArray
     weight: FloatArray | None = None
     quotas: tuple[Quota, ...] = ()
+    whole_types: WholeTypes | None = None
     p: float = -1.0
     least_speedup: float = 4e-3
     avoid_interference: bool = True

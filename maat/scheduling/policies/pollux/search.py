@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from maat.scheduling.arrays import FloatArray, IntArray
-from maat.scheduling.policies.pollux.moves import exchanged, made_room, offspring, repair
+from maat.scheduling.policies.pollux.moves import exchanged, filled, made_room, offspring, repair
 from maat.scheduling.policies.pollux.problem import CountArray, SearchProblem, fitness, speedups
 
 MOST_EXCHANGES = 10  # improvements of one individual, before evolution and after
@@ -48,11 +48,11 @@ def search(
 ) -> Found:
     """Evolve `start`, shape (P, J, N); deterministic given `rng`.
 
-    The present allocation always takes part. It and the best individual are improved by exchanges
-    before evolution, since a good answer is often few changes away, and the best once more after
-    it.
+    The present allocation always takes part, and if jobs need several GPUs of one type, so does it
+    with GPUs for those that have none. It and the best individual are improved by exchanges before
+    evolution, since a good answer is often few changes away, and the best once more after it.
     """
-    first = repair(problem, np.concatenate((problem.present[None], start)), rng)
+    first = _first(problem, start, rng)
     population, value = _survivors(first, fitness(problem, first), options.population)
     for individual in (
         population[:1] if (population[0] == first[0]).all() else np.stack((population[0], first[0]))
@@ -73,14 +73,24 @@ def search(
         generation += 1
         since = 0 if value[0] > best else since + 1
         best = value[0]
+    last = filled(problem, improved(problem, population[0], rng))[None]
     population, value = _joined(
         problem,
         population,
         value,
-        improved(problem, population[0], rng)[None],
+        repair(problem, last, rng) if problem.whole_types is not None else last,
         most=options.population,
     )
     return Found(population, value, generation)
+
+
+def _first(problem: SearchProblem, start: CountArray, rng: np.random.Generator) -> CountArray:
+    """Return the individuals that evolution starts from, the present allocation first."""
+    first = repair(problem, np.concatenate((problem.present[None], start)), rng)
+    if problem.whole_types is None:
+        return first
+    whole = repair(problem, filled(problem, first[0])[None], rng)
+    return np.concatenate((first, whole))
 
 
 def improved(

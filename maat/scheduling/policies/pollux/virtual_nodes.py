@@ -13,7 +13,7 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.free_capacity import free_places
 from maat.scheduling.job import Job
 from maat.scheduling.limits import LimitKind
-from maat.scheduling.policies.pollux.problem import CountArray, Quota
+from maat.scheduling.policies.pollux.problem import CountArray, Quota, WholeTypes
 from maat.scheduling.rounds import RoundInput
 from maat.vocabulary import MAX_GPUS
 
@@ -102,3 +102,28 @@ def quotas(jobs: Sequence[Job], round_input: RoundInput, nodes: VirtualNodes) ->
         if mine.any() and places < nodes.size[where].sum():
             found.append(Quota(mine, where, places))
     return tuple(found)
+
+
+def whole_types(jobs: Sequence[Job], allowed: BoolArray, nodes: VirtualNodes) -> WholeTypes | None:
+    """Return the jobs that need several GPUs of one type, and the counts that they may have.
+
+    `allowed` (J, C + 1): counts that each job may have this round. None if nodes have one type, or
+    one GPU is enough for every job.
+    """
+    names = nodes.cluster.type_names
+    in_service = np.unique(nodes.gpu_type)
+    if len(in_service) <= 1 or not len(jobs):
+        return None
+    count = np.arange(allowed.shape[1])
+    replicas = [max(job.spec.replica_gpus(names[t]) for t in in_service.tolist()) for job in jobs]
+    one = allowed[:, 1:2].any(axis=1) & (np.array(replicas) == 1)
+    several: BoolArray = allowed[:, 1:].any(axis=1) & ~one
+    legal = np.zeros((len(jobs), len(in_service), len(count)), dtype=bool)
+    for j in np.flatnonzero(several).tolist():
+        for row, t in enumerate(in_service.tolist()):
+            if jobs[j].spec.may_use(names[t]):
+                legal[j, row] = allowed[j] & (count % jobs[j].spec.replica_gpus(names[t]) == 0)
+    legal[:, :, 0] = False
+    return (
+        WholeTypes(several, nodes.gpu_type == in_service[:, None], legal) if several.any() else None
+    )
