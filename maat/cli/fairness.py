@@ -153,7 +153,7 @@ def _figures(name: str, figures: RhoFiguresOut, *, few: bool) -> list[str]:
     return [
         f"{name}*" if few else name,
         str(figures["jobs"]),
-        *(_number(figures[key]) for key in ("mean", "median", "p90", "worst")),
+        *(rho_words(figures[key]) for key in ("mean", "median", "p90", "worst")),
         "-" if unfair is None else f"{unfair:.0%}",
     ]
 
@@ -166,7 +166,7 @@ def _worst_lines(cases: list[JobFairnessOut]) -> list[str]:
             one["job_id"],
             one["job_name"],
             one["tenant"],
-            _number(one["rho"]),
+            rho_words(one["rho"]),
             _hours(one["jct_seconds"]),
             _hours(one["baseline_seconds"]),
             "" if one["why"] is None else _why(one["why"]),
@@ -198,8 +198,8 @@ def _job_lines(found: JobFairnessOut) -> list[str]:
     if found["rho"] is None:
         return lines
     lines.append(
-        f"rho {_number(found['rho'])}: JCT {_hours(found['jct_seconds'])} h, alone "
-        f"{_hours(found['baseline_seconds'])} h; {_number(found['contention'])} active jobs "
+        f"rho {rho_words(found['rho'])}: JCT {_hours(found['jct_seconds'])} h, alone "
+        f"{_hours(found['baseline_seconds'])} h; {rho_words(found['contention'])} active jobs "
         f"on average; {found['rule']}, version {found['formula_version']}"
     )
     for kind, seconds in (found["isolated_seconds"] or {}).items():
@@ -215,7 +215,8 @@ def _why(why: WhyOut) -> str:
     return " ".join(part for part in (why["cause_sentence"], why["sentence"]) if part)
 
 
-def _number(value: float | None) -> str:
+def rho_words(value: float | None) -> str:
+    """Write a rho, or a number of jobs beside it, with two decimals as a report does."""
     return "-" if value is None else f"{value:.2f}"
 
 

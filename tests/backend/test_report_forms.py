@@ -19,10 +19,13 @@ from backend.reports import words
 from backend.reports.builder import build_report
 from backend.reports.csv_form import csv_of
 from backend.reports.facts import PeriodFacts, PolicyDecided, TenantWait, TypeValue, Waits
+from backend.reports.figures import parts
 from backend.reports.pdf.document import pdf_of
 from backend.reports.pdf.kept import Kept
+from maat.api import shown_numbers
 from maat.api.report_rows import drawn_rows, sum_rows
 from maat.api.reports import FigureOut, Paper, ReportOut
+from maat.cli.fairness import rho_words
 
 KEPT = Kept("rep_1", "2026-11-16T06:00:00.000Z", "ab" * 32)
 
@@ -383,6 +386,40 @@ def test_small_shares_keep_two_figures(share: float, text: str) -> None:
 )
 def test_a_number_has_three_figures_after_rounding_too(value: float, text: str) -> None:
     assert words.number(value) == text
+
+
+@pytest.mark.parametrize("worst", [1.5251, 1.5249, 2.0049999, 1.525, 1.535, 1.9951])
+def test_a_sentence_a_table_a_chart_and_the_terminal_round_a_number_alike(worst: float) -> None:
+    names = ("vision", "speech")
+    fair = fairness(names)
+    every = replace(fair.all, jobs=50, worst=worst, p90=worst)
+    present = PeriodFacts(use(names), waits(names), replace(fair, all=every), 50)
+    report = build_report(facts(present=present))
+    found = next(one for one in report["figures"] if one["key"] == "fair")
+    keys = [column["key"] for column in found["columns"]]
+    cell_of = dict(zip(keys, found["rows"][-1], strict=True))
+    by_terminal = rho_words(worst)
+    for key in ("worst", "p90"):
+        column = found["columns"][keys.index(key)]
+        assert parts.shown(column, cell_of[key]) == by_terminal
+        assert float(shown_numbers.number(float(cell_of[key] or 0.0))) == float(by_terminal)
+    assert f"The worst took {by_terminal} times as long as alone" in found["answer"]
+    assert f"nine of ten at most {by_terminal} times" in found["answer"]
+
+
+@pytest.mark.parametrize("late", [0.12504, 0.12496, 0.005004])
+def test_a_share_is_rounded_alike_in_a_sentence_and_in_a_table(late: float) -> None:
+    names = ("vision", "speech")
+    fair = fairness(names)
+    every = replace(fair.all, jobs=5000, late=late)
+    present = PeriodFacts(use(names), waits(names), replace(fair, all=every), 5000)
+    report = build_report(facts(present=present))
+    found = next(one for one in report["figures"] if one["key"] == "fair")
+    keys = [column["key"] for column in found["columns"]]
+    place = keys.index("late")
+    assert (
+        f"{parts.shown(found['columns'][place], found['rows'][-1][place])} were" in found["answer"]
+    )
 
 
 def test_a_tenants_sentences_tell_of_the_tenant() -> None:

@@ -52,7 +52,7 @@ def _cells(hours: Hours) -> list[float | None]:
         hours.idle,
         hours.capacity,
     )
-    return [cell(value, 3) for value in values]
+    return [cell(value) for value in values]
 
 
 def _answer(use: Use, before: Use | None) -> str:

@@ -87,11 +87,11 @@ def _row(one: TypeValue) -> list[Cell]:
         one.gpu_type,
         version(one.policy, one.policy_version),
         cell(one.mean_value),
-        cell(one.positive_share, 4),
-        cell(one.used_share, 4),
+        cell(one.positive_share),
+        cell(one.used_share),
         round(one.capacity)
         if abs(one.capacity - round(one.capacity)) < 0.05
-        else cell(one.capacity, 2),
+        else cell(one.capacity),
         cell(one.price_per_hour),
         cell(_per_cost(one)),
     ]

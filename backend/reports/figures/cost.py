@@ -52,19 +52,19 @@ def _rows(use: Use) -> Iterator[list[Cell]]:
         share = one.cost / use.cost if one.cost is not None and use.cost else None
         yield [
             one.tenant,
-            cell(one.allocated, 3),
-            cell(one.useful, 3),
-            cell(one.cost, 2),
-            cell(share, 4),
+            cell(one.allocated),
+            cell(one.useful),
+            cell(one.cost),
+            cell(share),
         ]
     yield [
         "all tenants",
-        cell(use.hours.allocated, 3),
-        cell(use.hours.useful, 3),
-        cell(use.cost, 2),
+        cell(use.hours.allocated),
+        cell(use.hours.useful),
+        cell(use.cost),
         1.0 if use.cost else None,
     ]
-    yield [NOBODY, cell(use.hours.idle, 3), 0.0, cell(use.idle_cost, 2), None]
+    yield [NOBODY, cell(use.hours.idle), 0.0, cell(use.idle_cost), None]
 
 
 def _answer(use: Use | None, before: Use | None, tenant: str | None) -> str:

@@ -64,8 +64,17 @@ def _row(one: TenantFairness) -> list[Cell]:
     return [
         one.tenant,
         one.jobs,
-        *(cell(value, 3) for value in (one.median, one.p90, one.worst)),
-        *(cell(value, 4) for value in (one.late, one.deserved, one.actual)),
+        *(
+            cell(value)
+            for value in (
+                one.median,
+                one.p90,
+                one.worst,
+                one.late,
+                one.deserved,
+                one.actual,
+            )
+        ),
     ]
 
 

@@ -22,9 +22,15 @@ def quantity(key: str, label: str, unit: str | None = None, *, adds: bool = Fals
     return ColumnOut(key=key, label=label, unit=unit, is_text=False, adds=adds)
 
 
-def cell(value: float | None, digits: int = 6) -> float | None:
-    """Round a number as all forms of the report show it."""
-    return None if value is None else round(float(value), digits)
+DIGITS = 6  # of a cell after the point: many more than any form shows
+
+
+def cell(value: float | None) -> float | None:
+    """Return a number for a table, as exact as sentences have it: what shows it rounds it.
+
+    A cell with the digits of a sentence would be rounded twice: 1.5251 to 1.525, and that to 1.52.
+    """
+    return None if value is None else round(float(value), DIGITS)
 
 
 def shown(column: ColumnOut, value: Cell) -> str:

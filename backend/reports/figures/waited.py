@@ -59,9 +59,9 @@ def _row(one: TenantWait) -> list[Cell]:
     return [
         one.tenant,
         one.jobs,
-        cell(one.median, 1),
-        cell(one.p90, 1),
-        cell(one.longest, 1),
+        cell(one.median),
+        cell(one.p90),
+        cell(one.longest),
         one.waiting,
     ]
 
