@@ -45,7 +45,7 @@ def read_failures(mtbf_hours: float | None, repair_minutes: float | None) -> Fai
 
 def read_reservations(given: Sequence[str | Reservation]) -> tuple[Reservation, ...]:
     """Read reservations, or take them as they are. Raises ParameterError for invalid ones."""
-    return tuple(_read(each) if isinstance(each, str) else each for each in given)
+    return tuple(each if isinstance(each, Reservation) else _read(str(each)) for each in given)
 
 
 def _read(text: str) -> Reservation:

@@ -114,7 +114,7 @@ def read_conditions(
     """
     read = Conditions(
         fidelity=with_draw(
-            preset_of(fidelity, profiling=word_of(ProfilingMode, profiling, "profiling")),
+            preset_of(str(fidelity), profiling=word_of(ProfilingMode, profiling, "profiling")),
             word_of(ScoreDraw, variability_draw, "variability_draw"),
             measured=variability is not None,
         ),

@@ -302,4 +302,4 @@ def _check_name(name: str) -> None:
 
 def read_placer(given: str | None, policy: ChosenPolicy) -> str:
     """Return the placer's name; None: the one that suits the policy. Raises UnknownNameError."""
-    return policy.placer if given is None else PLACERS.entry(given.strip()).name
+    return policy.placer if given is None else PLACERS.entry(str(given).strip()).name

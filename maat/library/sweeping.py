@@ -72,7 +72,7 @@ def sweep(
     >>> swept.means["round_seconds"]
     [60.0, 360.0]
     """
-    axes = tuple(Varied.of(name, list(values)) for name, values in vary.items())
+    axes = read_axes(vary)
     check_policy_once(None if policy is None else str(policy), axes)
     base = setup_of(
         trace,
@@ -94,6 +94,21 @@ def sweep(
         cache=None if cache is None else Path(cache),
         quiet=not progress,
     )
+
+
+def read_axes(vary: Mapping[str, Sequence[AxisValue]]) -> tuple[Varied, ...]:
+    """Return the settings that vary. Raises InputError."""
+    known = vary.values() if isinstance(vary, Mapping) else [vary]
+    if not isinstance(vary, Mapping) or any(
+        isinstance(values, str) or not isinstance(values, Iterable) for values in known
+    ):
+        raise ParameterError(
+            "are no settings with their values",
+            field="vary",
+            value=vary,
+            remedy='Give for example {"round_seconds": [60, 120]}.',
+        )
+    return tuple(Varied.of(name, list(values)) for name, values in vary.items())
 
 
 def check_policy_once(policy: str | None, axes: Sequence[Varied]) -> None:

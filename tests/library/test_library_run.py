@@ -139,6 +139,10 @@ def test_the_conditions_have_one_set_of_names() -> None:
     ("changes", "message"),
     [
         ({"cluster": "t4"}, "cluster"),
+        ({"cluster": 5}, "cluster: .*5"),
+        ({"placer": 3}, "placer: is no placer that Maat has .got '3'"),
+        ({"fidelity": ["x"]}, "fidelity: is no fidelity"),
+        ({"reserve": [3]}, "reserve: does not read as a reservation .got '3'"),
         ({"jobs_per_gpu": 0}, "jobs_per_gpu: is not between 1 and"),
         ({"policy": "sja"}, "policy: is no policy that Maat has .got 'sja'"),
         ({"policy": 3}, "policy: is no policy .got 3"),

@@ -180,6 +180,9 @@ def test_a_sweep_takes_an_own_policy_and_an_executor() -> None:
     [
         ({}, {}, "vary: are not one or two"),
         ({"colour": [1]}, {}, "vary: is nothing that can be varied"),
+        (["round_seconds"], {}, "vary: are no settings with their values"),
+        ({"round_seconds": 60}, {}, "vary: are no settings with their values"),
+        ({"policy": "fifo"}, {}, "vary: are no settings with their values"),
         ({"round_seconds": []}, {}, "round_seconds: has no values"),
         ({"round_seconds": [60, 60]}, {}, "round_seconds: stands twice"),
         ({"policy": ["fifo"]}, {"policy": "sia"}, "policy: is varied, and set"),
