@@ -16,7 +16,7 @@ import statistics
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import IO, cast
 
@@ -24,6 +24,7 @@ from maat.scheduling.errors import MaatError, ParameterError
 
 LEAST_STEPS = 10  # of which a median is taken
 _STOP_SECONDS = 10.0  # from SIGTERM until SIGKILL
+_EXIT_SECONDS = 2.0  # from the end of its output until a command's exit
 _SHOWN_CHARACTERS = 300  # of what a command wrote last, in an error
 
 
@@ -84,7 +85,7 @@ def measure_pair(
 
     Raises:
         ParameterError: A command cannot be started.
-        MeasuringFailed: A command did not make LEAST_STEPS steps in a run.
+        MeasuringFailed: A command failed, or did not make LEAST_STEPS steps in a run.
     """
     both = (first, second)
     alone = [_timed((one,), seconds, warm_up_steps, env)[0] for one in both]
@@ -101,6 +102,7 @@ class _Run:
     """A running command: when each of its steps was seen, and what it wrote last."""
 
     command: MeasuredCommand
+    process: subprocess.Popen[bytes]
     output: IO[bytes]
     steps: list[float] = field(default_factory=list)
     last: str = ""
@@ -115,7 +117,24 @@ class _Run:
             self.last = text.strip() or self.last
             if self.command.step_line.search(text):
                 self.steps.append(now)
+        if not data and self.partial:
+            self.last = self.partial.decode(errors="replace").strip() or self.last
         return bool(data)
+
+    @property
+    def wrote(self) -> str:
+        """Return a sentence with the last line that it wrote; "" if it wrote none."""
+        return f" It wrote last: {self.last[:_SHOWN_CHARACTERS]!r}." if self.last else ""
+
+    def failure(self) -> str:
+        """Return how a command ended that failed of itself; "" if it did not."""
+        with suppress(subprocess.TimeoutExpired):
+            code = self.process.wait(_EXIT_SECONDS)
+            if code > 0:
+                return f"with exit code {code}"
+            if code < 0:
+                return f"by signal {-code} ({signal.strsignal(-code) or 'unknown'})"
+        return ""
 
 
 def _timed(
@@ -127,7 +146,13 @@ def _timed(
     """Run these commands beside each other, and return the times of their steps."""
     with ExitStack() as stack:
         runs = [stack.enter_context(_running(one, env)) for one in commands]
-        ended = _watch(runs, seconds, warm_up_steps)
+        ended, first_ended = _watch(runs, seconds, warm_up_steps)
+        if first_ended is not None and (failure := first_ended.failure()):
+            name = first_ended.command.name
+            raise MeasuringFailed(
+                f"{name} failed: it ended {failure} while it was measured.{first_ended.wrote} "
+                "Run it by itself, and correct it."
+            )
         warm = [run.steps[warm_up_steps : warm_up_steps + 1] for run in runs]
         begin = max((times[0] for times in warm if times), default=ended)
         if not all(warm):
@@ -135,10 +160,11 @@ def _timed(
         return [_timing(run, begin, ended) for run in runs]
 
 
-def _watch(runs: Sequence[_Run], seconds: float, warm_up_steps: int) -> float:
-    """Read what the commands write until the time is over or one ends; return when that was.
+def _watch(runs: Sequence[_Run], seconds: float, warm_up_steps: int) -> tuple[float, _Run | None]:
+    """Read what the commands write until the time is over or one ends.
 
-    The time counts from when all have warmed up.
+    Returns when that was, and the command that ended. The time counts from when all have
+    warmed up.
     """
     with selectors.DefaultSelector() as waiting:
         for run in runs:
@@ -148,10 +174,10 @@ def _watch(runs: Sequence[_Run], seconds: float, warm_up_steps: int) -> float:
         while (now := time.monotonic()) < until:
             for key, _ in waiting.select(min(until - now, 0.5)):
                 if not key.data.read(time.monotonic()):
-                    return time.monotonic()
+                    return time.monotonic(), key.data
             if not is_warm and all(len(run.steps) > warm_up_steps for run in runs):
                 is_warm, until = True, time.monotonic() + seconds
-        return now
+        return now, None
 
 
 def _timing(run: _Run, begin: float, ended: float) -> Timing:
@@ -159,10 +185,9 @@ def _timing(run: _Run, begin: float, ended: float) -> Timing:
     times = [at for at in run.steps if begin <= at <= ended]
     steps = tuple(after - before for before, after in itertools.pairwise(times))
     if len(steps) < LEAST_STEPS or statistics.median(steps) <= 0:
-        wrote = f" It wrote last: {run.last[:_SHOWN_CHARACTERS]!r}." if run.last else ""
         raise MeasuringFailed(
             f"{run.command.name} made {len(steps)} steps that count, and {LEAST_STEPS} are needed: "
-            f"measure for longer, or say which lines are steps.{wrote}"
+            f"measure for longer, or say which lines are steps.{run.wrote}"
         )
     return Timing(steps)
 
@@ -189,7 +214,7 @@ def _running(command: MeasuredCommand, env: Mapping[str, str] | None) -> Iterato
         ) from None
     with process, cast("IO[bytes]", process.stdout) as output:
         try:
-            yield _Run(command, output)
+            yield _Run(command, process, output)
         finally:
             _end(process)
 

@@ -89,6 +89,12 @@ def test_rows_are_added_to_a_table_that_exists_and_to_no_other_file(
         (("true",), "are not two commands"),
         (("no-such-programme", "true"), "cannot be started"),
         (("echo done", "true"), "made 0 steps that count"),
+        (("false", "true"), "false failed: it ended with exit code 1"),
+        (
+            ("sh -c 'echo step; echo out of memory >&2; exit 3'", "true"),
+            "with exit code 3 while it was measured. It wrote last: 'out of memory'.",
+        ),
+        (("sh -c 'kill -9 $$'", "true"), "by signal 9 (Killed)"),
     ],
 )
 def test_what_cannot_be_measured_is_said(
