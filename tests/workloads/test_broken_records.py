@@ -288,3 +288,28 @@ def test_an_answer_of_sacct_without_jobs_is_refused_in_words(text: str) -> None:
     with pytest.raises(TraceError) as refused:
         import_workload(text, ImportSettings("sacct"))
     assert not re.search(r"Error\(|NoneType|iterable", str(refused.value))
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "column", "words"),
+    [
+        ("2026-03-29T02:30:00", "2026-03-29T05:00:00", "Start", "set forward"),
+        ("2026-03-29T01:30:00", "2026-03-29T02:30:00", "End", "set forward"),
+        ("2025-10-26T02:30:00", "2025-10-26T05:00:00", "Start", "set back"),
+        ("2025-10-26T01:30:00", "2025-10-26T02:30:00", "End", "set back"),
+    ],
+)
+def test_a_time_that_a_clock_change_makes_unclear_is_shown_with_the_change(
+    start: str, end: str, column: str, words: str
+) -> None:
+    text = "JobIDRaw|Submit|Start|End|State|AllocTRES\n" + "".join(
+        f"{number}|2025-10-20T01:00:00|{begun}|{ended}|COMPLETED|gres/gpu=1\n"
+        for number, begun, ended in (
+            (1, "2025-10-20T01:00:00", "2025-10-20T02:00:00"),
+            (2, start, end),
+        )
+    )
+    settings = ImportSettings("sacct", reading=ReadingOptions(zone="Europe/Berlin"))
+    (dropped,) = import_workload(text, settings).dropped
+    assert (dropped.column, dropped.rows) == (column, [3])
+    assert words in dropped.cause

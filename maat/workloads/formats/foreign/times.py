@@ -65,15 +65,24 @@ class Times:
         """Return the seconds from start to end, above 0. Raises Unusable.
 
         Where a clock was set back, a local time is one of two moments: the ones count that leave
-        the end after the start. If several do, the record does not say how long it ran.
+        the end after the start. If several do, the record does not say how long it ran; nor if a
+        time is in the hour that a clock left out when it was set forward.
         """
         starts, ends = self._readings(cells, start), self._readings(cells, end)
+        for column, readings in ((start, starts), (end, ends)):
+            if readings[0] > readings[-1]:  # the later offset makes it earlier: in no offset it was
+                raise Unusable(
+                    f"{column} did not exist in the zone: the clock was set forward over it",
+                    column=column,
+                    value=cells[column],
+                    remedy="Name the zone that the times are in, or export times with a zone.",
+                )
         fits = {later - earlier for earlier in starts for later in ends if later >= earlier}
         if len(fits) > 1:
             raise Unusable(
                 "its times stand in the hour that a clock was set back, and may be either",
-                column=end,
-                value=cells[end],
+                column=end if len(ends) > 1 else start,
+                value=cells[end if len(ends) > 1 else start],
                 remedy="Export how long it ran (ElapsedRaw), or times with a zone.",
             )
         return ran(fits.pop() if fits else ends[0] - starts[0], end, cells[end])
