@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from maat.compression import problem_and_remedy
 from maat.scheduling.errors import InputError
 
 MAX_LINE_CHARACTERS = 10_000
@@ -174,6 +175,13 @@ def source_lines(source: Path | str, blame: Blame) -> Iterator[str]:
     return _file_lines(source, blame) if isinstance(source, Path) else _text_lines(source, blame)
 
 
+def check_unpacked(first: bytes, blame: Blame) -> None:
+    """Raise the owner's error if a file is compressed, by its first bytes."""
+    if packed := problem_and_remedy(first):
+        problem, remedy = packed
+        raise blame(problem, field="file", remedy=remedy)
+
+
 def _columns(header: Sequence[str], blame: Blame) -> tuple[str, ...]:
     if not header:
         raise blame(
@@ -189,7 +197,9 @@ def _columns(header: Sequence[str], blame: Blame) -> tuple[str, ...]:
 def _file_lines(path: Path, blame: Blame) -> Iterator[str]:
     try:
         with path.open("rb") as raw:
-            if b"\0" in raw.peek(_SNIFFED_BYTES)[:_SNIFFED_BYTES]:
+            sample = raw.peek(_SNIFFED_BYTES)[:_SNIFFED_BYTES]
+            check_unpacked(sample, blame)
+            if b"\0" in sample:
                 raise blame(
                     "is a binary file, not CSV",
                     field="file",

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from maat.compression import problem_and_remedy
 from maat.models.gpu_types import GPU_TYPES, is_slice, known_gpu_type, renamed
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ClusterError
@@ -116,6 +117,8 @@ def cluster_text(read: bytes) -> str:
 
     Raises ClusterError for what is no text.
     """
+    if packed := problem_and_remedy(read):
+        raise ClusterError(packed[0], field="file", remedy=packed[1])
     text = read.decode("utf-8-sig", errors="replace")
     if "\0" in text or 10 * text.count(_NOT_UTF8) > len(text):
         raise ClusterError("is no text in UTF-8", field="file", remedy="Save it as UTF-8 text.")

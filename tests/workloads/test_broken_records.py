@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import json
+import lzma
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from itertools import permutations
 from pathlib import Path
 
@@ -14,11 +18,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from maat.scheduling.errors import TraceError
+from maat.csv_input import read_csv
+from maat.scheduling.errors import InputError, TraceError
+from maat.workloads.cluster_text import cluster_text
 from maat.workloads.formats.foreign.questions import ReadingOptions, TraceQuestion
 from maat.workloads.formats.foreign.zone_evidence import depends_on_zone
 from maat.workloads.import_report import Imported, shown_seconds
 from maat.workloads.importing import ImportSettings, import_workload
+from maat.workloads.reading import read_workload
 from maat.workloads.workloads import TraceJob
 
 SACCT = "JobIDRaw|JobName|User|Submit|Start|End|ElapsedRaw|State|AllocTRES"
@@ -313,3 +320,26 @@ def test_a_time_that_a_clock_change_makes_unclear_is_shown_with_the_change(
     (dropped,) = import_workload(text, settings).dropped
     assert (dropped.column, dropped.rows) == (column, [3])
     assert words in dropped.cause
+
+
+@pytest.mark.parametrize(
+    ("pack", "command"),
+    [(gzip.compress, "gunzip"), (bz2.compress, "bunzip2"), (lzma.compress, "unxz")],
+)
+def test_a_compressed_file_is_said_to_be_compressed(
+    pack: Callable[[bytes], bytes], command: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_bytes(pack(b"name,time,application,num_replicas,batch_size\na,0,bert,1,12\n"))
+    readers: list[Callable[[], object]] = [
+        lambda: read_workload(path, known_models={"bert"}),
+        lambda: list(read_csv(path, error=TraceError).rows),
+        lambda: cluster_text(path.read_bytes()),
+        *(
+            partial(import_workload, path, ImportSettings(name))
+            for name in ("sacct", "philly", "csv")
+        ),
+    ]
+    for read in readers:
+        with pytest.raises(InputError, match=rf"file: is compressed \(.*Unpack it with {command}"):
+            read()

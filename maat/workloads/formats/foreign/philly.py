@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections import defaultdict
@@ -9,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from maat.csv_input import Blame
+from maat.csv_input import Blame, check_unpacked
 from maat.scheduling.errors import TraceError
 from maat.workloads.formats.foreign.questions import ReadingOptions
 from maat.workloads.formats.foreign.records import (
@@ -134,7 +135,9 @@ def _parts(source: Path | str, blame: Blame) -> Iterator[str]:
         yield source
         return
     try:
-        with source.open(encoding="utf-8", errors="replace") as file:
+        with source.open("rb") as raw:
+            check_unpacked(raw.peek(), blame)
+            file = io.TextIOWrapper(raw, encoding="utf-8", errors="replace")
             while part := file.read(_CHUNK):
                 yield part
     except OSError as problem:

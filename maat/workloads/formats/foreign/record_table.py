@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, AnyStr, NamedTuple
 
-from maat.csv_input import Blame
+from maat.csv_input import Blame, check_unpacked
 from maat.scheduling.errors import InputError
 
 MAX_LINE_BYTES = 16 << 20
@@ -117,6 +117,7 @@ def readable_twice(source: Path | str, blame: Blame) -> Path | str:
             field="file",
             remedy="Write it to a file, and give that.",
         )
+    check_unpacked(found, blame)
     lines = found.removeprefix(b"\xef\xbb\xbf").splitlines(keepends=True)
     return "".join(_decoded(line)[0] for line in lines)
 
@@ -143,6 +144,7 @@ def _raw_lines(source: Path | str, blame: Blame) -> Iterator[tuple[str, bool, bo
         return
     try:
         with source.open("rb") as raw:
+            check_unpacked(raw.peek(_SAMPLED_BYTES), blame)
             yield from _split_lines(_decoded_lines(raw, _encoding(raw)))
     except OSError as problem:
         raise _unreadable(problem, blame) from problem
