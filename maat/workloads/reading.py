@@ -45,13 +45,14 @@ def read_workload(
     ]
     table = open_trace(source, name=name, headerless=headerless)
     format_name = _recognised(table)
-    jobs, lost = dict[str, TraceJob](), LeftOut()
+    trace_format = FORMATS[format_name]
+    jobs, lost = dict[str, TraceJob](), LeftOut(counts=trace_format.counts)
     for record in table.records:
         lost.records += 1
         try:
-            job = _job(record, FORMATS[format_name], known_models, jobs)
+            job = _job(record, trace_format, known_models, jobs)
         except InputError as wrong:
-            lost.add(wrong, _gpu_hours(record))
+            lost.add(wrong, _gpu_hours(record, trace_format))
             continue
         if len(jobs) >= max_jobs:
             raise table.blame(
@@ -97,14 +98,15 @@ def _job(
     return job
 
 
-def _gpu_hours(record: Row | InputError) -> float | None:
-    """Return the GPU-hours of a record of a job as recorded, whose work is seconds."""
-    if isinstance(record, InputError) or record.cells.get("application") != RECORDED:
+def _gpu_hours(record: Row | InputError, trace_format: TraceFormat) -> float | None:
+    """Return the GPU-hours of a record; None if it does not say them."""
+    if isinstance(record, InputError) or trace_format.gpu_seconds is None:
         return None
     try:
-        return record.whole_number("num_replicas") * record.number("work_scale") / 3600.0
-    except (InputError, KeyError):
+        seconds = trace_format.gpu_seconds(record)
+    except InputError:
         return None
+    return None if seconds is None else seconds / 3600.0
 
 
 def _default_name(source: Path | str) -> str:

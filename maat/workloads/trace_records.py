@@ -109,8 +109,12 @@ def _row(
 
 @dataclass(slots=True)
 class LeftOut:
-    """The records that became no job: how many, the first of them and why, and their GPU-hours."""
+    """The records that became no job: how many, the first of them and why, and their GPU-hours.
 
+    `counts`: what the work of a record counts, where that is no time.
+    """
+
+    counts: str = ""
     records: int = 0
     errors: list[InputError] = field(default_factory=list)
     count: int = 0
@@ -140,7 +144,9 @@ class LeftOut:
 
     def _hours(self) -> str:
         if self.without_hours == self.count:
-            return "their GPU-hours unknown" if self.count > 1 else "its GPU-hours unknown"
+            whose = "their" if self.count > 1 else "its"
+            why = f", since {whose} work counts {self.counts}" if self.counts else ""
+            return f"{whose} GPU-hours unknown{why}"
         unknown = f", and those of {self.without_hours} unknown" if self.without_hours else ""
         return f"with {self.gpu_hours:,.3g} GPU-hours{unknown}"
 

@@ -249,6 +249,22 @@ def test_what_is_left_out_is_told_with_its_gpu_hours() -> None:
     )
 
 
+def test_that_iterations_of_an_unknown_model_have_no_gpu_hours_is_said() -> None:
+    """PAL's `duration` is a number of iterations: of an unknown model, no time."""
+    text = "job_id,num_gpus,submit_time,duration,model\n0,1,0,64,vgg19\n1,1,132,64.0,ALEXNET9\n"
+    (note,) = read_workload(text, known_models=(*KNOWN, "vgg19")).notes
+    assert "left out, its GPU-hours unknown, since its work counts iterations: line 3" in note
+
+
+def test_gpu_hours_that_a_record_of_bsbf_states_are_told_when_it_is_left_out() -> None:
+    text = (
+        "job_id,num_gpu,submit_time,iterations,model_name,iteration_time\n"
+        "0,1,0,10,vgg19,100\n1,4,soon,9000,vgg19,1000\n"
+    )
+    (note,) = read_workload(text, known_models={"as-recorded"}).notes
+    assert note.startswith("1 of 2 records of the trace was left out, with 10 GPU-hours: line 3")
+
+
 def test_of_many_records_that_are_left_out_the_first_are_named() -> None:
     rows = "".join(f"b{k},-1,bert,1,12\n" for k in range(20))
     (note,) = read_workload(HEADER + "a,0,bert,1,12\n" + rows, known_models=KNOWN).notes

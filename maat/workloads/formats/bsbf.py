@@ -21,17 +21,25 @@ BSBF_COLUMNS = ("job_id", "num_gpu", "submit_time", "iterations", "model_name", 
 
 
 def _bsbf_job(row: Row) -> TraceJob:
-    iterations = row.number("iterations", above=0.0, maximum=MAX_WORK_SCALE)
-    milliseconds = row.number("iteration_time", above=0.0, maximum=MAX_WORK_SCALE)
     return TraceJob(
         name=name_cell(row, "job_id"),
         submit_seconds=row.number("submit_time", minimum=0.0, maximum=MAX_SECONDS) / 1000.0,
         model=RECORDED,
-        gpu_count=row.whole_number("num_gpu", maximum=MAX_GPUS),
-        work_scale=iterations * milliseconds / 1000.0,
+        gpu_count=_gpus(row),
+        work_scale=_seconds(row),
         adaptivity=Adaptivity.RIGID,
         labels=_labels(name_cell(row, "model_name")),
     )
+
+
+def _gpus(row: Row) -> int:
+    return row.whole_number("num_gpu", maximum=MAX_GPUS)
+
+
+def _seconds(row: Row) -> float:
+    iterations = row.number("iterations", above=0.0, maximum=MAX_WORK_SCALE)
+    milliseconds = row.number("iteration_time", above=0.0, maximum=MAX_WORK_SCALE)
+    return iterations * milliseconds / 1000.0
 
 
 def _labels(model: str) -> tuple[str, ...]:
@@ -39,5 +47,9 @@ def _labels(model: str) -> tuple[str, ...]:
 
 
 BSBF = TraceFormat(
-    columns=BSBF_COLUMNS, model_column="model_name", name_column="job_id", parse=_bsbf_job
+    columns=BSBF_COLUMNS,
+    model_column="model_name",
+    name_column="job_id",
+    parse=_bsbf_job,
+    gpu_seconds=lambda row: _gpus(row) * _seconds(row),
 )

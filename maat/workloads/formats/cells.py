@@ -23,6 +23,8 @@ class TraceFormat:
     in this order. `model_remedy`: what to do if a model is not known; "": to name a known one.
     `models`: of formats whose jobs count iterations, the models of which that is known; `but`: the
     models that mean something else in this format. Both hold for the models that Maat ships.
+    `gpu_seconds`: of a record; None if it does not say, may raise InputError. `counts`: what the
+    work of a record counts, where that is no time.
     """
 
     columns: tuple[str, ...]
@@ -33,6 +35,8 @@ class TraceFormat:
     model_remedy: str = ""
     models: frozenset[str] | None = None
     but: frozenset[str] = frozenset()
+    gpu_seconds: Callable[[Row], float | None] | None = None
+    counts: str = ""
 
 
 def name_cell(row: Row, column: str) -> str:

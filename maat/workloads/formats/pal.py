@@ -28,4 +28,5 @@ PAL = TraceFormat(
     name_column="job_id",
     parse=_pal_job,
     models=PAL_MODELS,
+    counts="iterations",
 )

@@ -30,6 +30,7 @@ from maat.vocabulary import (
 )
 from maat.workloads.formats.cells import MAX_WORK_SCALE, TraceFormat, name_cell
 from maat.workloads.formats.pal import PAL_MODELS
+from maat.workloads.recorded import RECORDED
 from maat.workloads.workloads import TraceJob, Workload
 
 
@@ -209,10 +210,20 @@ def _cell(value: object) -> str:
     return str(value)
 
 
+def _gpu_seconds(row: Row) -> float | None:
+    """Return the GPU-seconds of a job as recorded, whose work is seconds."""
+    if row.cells["application"] != RECORDED or not row.cells.get("work_scale"):
+        return None
+    return row.whole_number("num_replicas", maximum=MAX_GPUS) * row.number(
+        "work_scale", minimum=0.0
+    )
+
+
 SIA = TraceFormat(
     columns=SIA_COLUMNS,
     model_column="application",
     name_column="name",
     parse=_sia_job,
     but=PAL_MODELS,
+    gpu_seconds=_gpu_seconds,
 )
