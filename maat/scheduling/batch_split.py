@@ -87,7 +87,7 @@ def job_halved(job: Job, plan: BatchPlan, gpu_type: str) -> list[BatchPlan]:
         plan,
         replicas=replicas,
         smallest_per_gpu=job.spec.memory[gpu_type].smallest_per_gpu,
-        most_total=max(job.spec.max_batch_size, plan.total_batch_size),
+        most_total=max(job.spec.most_samples(job.spec.requested_batch_size), plan.total_batch_size),
     )
 
 

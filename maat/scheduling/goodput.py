@@ -36,11 +36,11 @@ def plan_for_batch(
 ) -> BatchPlan:
     """Return the plan of a total batch size with the fewest accumulation steps.
 
-    It fits memory, is rounded up to whole samples, and stays within `largest_total`. One replica
-    accumulates at least once above `accumulate_above`: the gradient noise scale needs two
+    It fits memory, is rounded up to whole samples, and down to stay within `largest_total`. One
+    replica accumulates at least once above `accumulate_above`: the gradient noise scale needs two
     gradients (Pollux section 4).
     """
-    local = total / replicas
+    local = min(total / replicas, max(largest_total // replicas, 1))
     accumulation = max(math.ceil(local / largest_per_gpu - _EPSILON) - 1, 0)
     if replicas == 1 and local > accumulate_above + _EPSILON:
         accumulation = max(accumulation, 1)
@@ -118,10 +118,11 @@ def batch_candidates(
     spread = np.exp(span[:, None] * np.linspace(0.0, 1.0, BATCH_CANDIDATES))
     spread[:, -1] = limits.largest_total / low
     local = low[:, None] * spread / replicas
+    most = limits.largest_total if limits.most_total is None else limits.most_total
+    local = np.minimum(local, np.maximum(np.floor(most / replica_count + _EPSILON), 1.0)[:, None])
     accumulation = np.ceil(local / limits.largest_per_gpu[:, None] - _EPSILON) - 1
     must_accumulate = (replicas == 1) & (local > initial_batch_size[:, None] + _EPSILON)
     accumulation = np.maximum(accumulation, np.where(must_accumulate, 1.0, 0.0))
-    most = limits.largest_total if limits.most_total is None else limits.most_total
     fewest = np.floor(most[:, None] / (replicas * (accumulation + 1)) + _EPSILON)
     whole = np.minimum(np.ceil(local / (accumulation + 1) - _EPSILON), fewest)
     fits = (whole >= limits.smallest_per_gpu[:, None]) & (whole <= limits.largest_per_gpu[:, None])

@@ -247,6 +247,24 @@ class JobSpec(JobDeclaration):
         )
 
     @property
+    def rounds_batch_down(self) -> bool:
+        """Return whether the batch that its owner fixed is rounded down to whole samples per GPU.
+
+        A promise is of answers to all requests, so that their number is rounded up. Published
+        simulators round up (`rounds_batch_up`).
+        """
+        return (
+            self.batch_size is not None
+            and self.adaptivity is not Adaptivity.ADAPTIVE
+            and self.workload_kind is not WorkloadKind.LATENCY_INFERENCE
+            and not self.rounds_batch_up
+        )
+
+    def most_samples(self, total: int) -> int:
+        """Return the most samples that a plan for this total batch size may have."""
+        return total if self.rounds_batch_down else max(self.max_batch_size, total)
+
+    @property
     def learns(self) -> bool:
         """Return whether a sample of a larger batch may have less value.
 

@@ -279,7 +279,13 @@ class _Beliefs:
                 self.promised_seconds[j] = spec.promised_seconds
             self.smallest_total[j] = spec.initial_batch_size if fixed is None else fixed
             self.largest_total[j] = spec.max_batch_size if fixed is None else fixed
-            self.most_total[j] = np.inf if spec.rounds_batch_up else most
+            self.most_total[j] = (
+                np.inf
+                if spec.rounds_batch_up
+                else most
+                if fixed is None
+                else spec.most_samples(fixed)
+            )
             for t, name in enumerate(names):
                 memory = spec.memory.get(name)
                 if memory is None:

@@ -195,7 +195,9 @@ class AdaptiveAgent:
         """
         spec, kind = self._spec, replicas.gpu_type
         if self._regimes:
-            per_gpu = -(-batch_size_at(self._regimes, epoch) // replicas.count)
+            size = batch_size_at(self._regimes, epoch)
+            down = spec.rounds_batch_down and size >= replicas.count
+            per_gpu = size // replicas.count if down else -(-size // replicas.count)
             return BatchPlan(per_gpu * replicas.count, per_gpu, 0)
         if fixed_plan is not None:
             return self._fitted(fixed_plan, replicas)
@@ -210,11 +212,12 @@ class AdaptiveAgent:
 
     def plan_for(self, total: int, kind: str, *, gpu_count: int, replicas: int) -> BatchPlan:
         """Return the plan of a total batch size with the fewest accumulation steps."""
+        most = max(self.max_batch_size, self._spec.requested_batch_size)
         return plan_for_batch(
             total,
             replicas=replicas,
             largest_per_gpu=self._truth.largest_per_gpu(kind, gpu_count),
-            largest_total=max(self.max_batch_size, self._spec.requested_batch_size),
+            largest_total=total if self._spec.rounds_batch_down else most,
             accumulate_above=self._truth.initial_batch_size if self._spec.learns else total,
         )
 

@@ -73,6 +73,7 @@ def tuned(
     how: TunedJobs,
     *,
     seed: int,
+    rounds_batch_up: bool = False,
 ) -> Mapping[str, TraceJob]:
     """Return the tuned jobs by name, each with a valid pair of its model.
 
@@ -80,7 +81,7 @@ def tuned(
     request, jobs of hybrid-parallel models, and jobs that the cluster cannot run.
     """
     valid = {
-        name: valid_pairs(models[name], cluster, how)
+        name: valid_pairs(models[name], cluster, how, rounds_batch_up=rounds_batch_up)
         for name in dict.fromkeys(job.model for job in jobs)
     }
     rng = np.random.default_rng((seed, _STREAM))
@@ -112,16 +113,19 @@ def is_bound(job: TraceJob) -> bool:
     return chosen or not job.preemptible or job.workload_kind is not WorkloadKind.TRAINING
 
 
-def valid_pairs(model: Model, cluster: Cluster, how: TunedJobs) -> tuple[Pair, ...]:
+def valid_pairs(
+    model: Model, cluster: Cluster, how: TunedJobs, *, rounds_batch_up: bool = False
+) -> tuple[Pair, ...]:
     """Return the valid pairs of a model, by GPU count and batch size.
 
     If none is within the band, the nearest one. Pairs run on the cluster's type whose GPUs hold
     least of the model, so that the batch fits all of them; nodes are filled one after the other.
+    `rounds_batch_up`: whether whole samples per GPU are rounded up, as published simulators do.
     """
     kind = _reference_type(model, cluster)
     if kind is None:
         return ()
-    runs = _Runs(model.truth, cluster, kind)
+    runs = _Runs(model.truth, cluster, kind, rounds_batch_up=rounds_batch_up)
     alone = min((seconds for _, seconds in runs.on(1)), default=None)
     if alone is None:
         return ()
@@ -154,8 +158,8 @@ def _reference_type(model: Model, cluster: Cluster) -> str | None:
 class _Runs:
     """Seconds of a whole training at a constant batch size, on one GPU type."""
 
-    def __init__(self, truth: Truth, cluster: Cluster, kind: str) -> None:
-        self._truth, self._kind = truth, kind
+    def __init__(self, truth: Truth, cluster: Cluster, kind: str, *, rounds_batch_up: bool) -> None:
+        self._truth, self._kind, self._rounds_up = truth, kind, rounds_batch_up
         self._per_node = int(cluster.gpus_per_node[cluster.type_index[kind]])
         self._steps: dict[int, float] = {}
 
@@ -184,7 +188,7 @@ class _Runs:
             total,
             replicas=count,
             largest_per_gpu=truth.largest_per_gpu(self._kind, count),
-            largest_total=truth.max_batch_size,
+            largest_total=truth.max_batch_size if self._rounds_up else total,
             accumulate_above=truth.initial_batch_size,
         )
         if plan.per_gpu_batch_size < truth.smallest_per_gpu(self._kind):

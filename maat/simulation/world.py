@@ -238,7 +238,12 @@ class World:
             replace(job, adaptivity=self.adaptivity[job.name]) for job in scenario.workload.jobs
         ]
         return tuned(
-            jobs, self.true_models, scenario.cluster, scenario.conditions.tuned, seed=scenario.seed
+            jobs,
+            self.true_models,
+            scenario.cluster,
+            scenario.conditions.tuned,
+            seed=scenario.seed,
+            rounds_batch_up=scenario.conditions.fidelity.rounds_batch_up,
         )
 
     @cached_property

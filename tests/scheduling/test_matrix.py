@@ -60,7 +60,7 @@ def test_an_elastic_job_is_offered_no_more_gpus_of_a_type_than_it_was_measured_o
     assert allowed(job(spec(min_gpus=8, most_gpus_by_type={"t4": 4}))) == [8]
 
 
-def test_a_fixed_batch_may_be_rounded_up_to_the_largest_and_no_further() -> None:
+def test_a_fixed_batch_is_rounded_down_however_large_a_batch_may_be() -> None:
     fixed = {"adaptivity": Adaptivity.RIGID, "gpu_count": 3, "batch_size": 256}
     cluster = Cluster.parse("t4=1x4")
 
@@ -69,7 +69,7 @@ def test_a_fixed_batch_may_be_rounded_up_to_the_largest_and_no_further() -> None
         return int(matrix_of(one, cluster=cluster).pairs.plans.total_batch_size[0])
 
     assert planned(256) == 255
-    assert planned(512) == 258
+    assert planned(512) == 255
     assert planned(256, rounds_batch_up=True) == 258
 
 

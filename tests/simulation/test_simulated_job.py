@@ -161,6 +161,22 @@ def test_a_fixed_batch_is_split_into_as_few_passes_as_memory_allows() -> None:
     assert plans == {1: BatchPlan(100, 25, 3), 2: BatchPlan(100, 25, 1), 4: BatchPlan(100, 25, 0)}
 
 
+def test_a_fixed_batch_is_never_run_with_more_samples_than_it_has() -> None:
+    def ran(batch: int, gpus: int, **changes: object) -> int:
+        fixed = spec(adaptivity=Adaptivity.RIGID, gpu_count=gpus, batch_size=batch, **changes)
+        one = running(fixed, gpus=gpus)
+        live(one, 0.0, 1.0)
+        assert one.plan is not None
+        return one.plan.total_batch_size
+
+    assert ran(100, 3) == 96  # two passes of 16, since a GPU holds fewer than 33
+    assert ran(100, 3, rounds_batch_up=True) == 102
+    most_lost = 3 * 4 - 1  # a sample less than GPUs times passes
+    for gpus in (1, 2, 3):
+        for batch in range(16, 101, 7):
+            assert batch - most_lost <= ran(batch, gpus) <= batch
+
+
 def test_a_plan_that_the_policy_fixed_is_run() -> None:
     one = running()
     give(one, 2, now=0.0, plan=BatchPlan(40, 20, 0))

@@ -206,7 +206,7 @@ def declared_plan(spec: JobSpec, gpu_type: str, *, replicas: int) -> BatchPlan |
 def declared_plans(spec: JobSpec, gpu_type: str) -> Callable[[int], BatchPlan | None]:
     """Return a function from replica count to the declared plan."""
     total, memory = spec.requested_batch_size, spec.memory[gpu_type]
-    most, above = max(spec.max_batch_size, total), spec.initial_batch_size if spec.learns else total
+    most, above = spec.most_samples(total), spec.initial_batch_size if spec.learns else total
     return partial(
         _plan_within, total, memory.smallest_per_gpu, memory.largest_per_gpu, most, above
     )

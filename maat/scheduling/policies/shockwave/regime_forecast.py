@@ -121,10 +121,11 @@ def _measured(job: Job, gpu_type: str) -> float | None:
     if belief is None or size is None or job.spec.regimes is None:
         return None
     replicas = job.spec.requested_gpus // job.spec.replica_gpus(gpu_type)
+    per_gpu = size // replicas if job.spec.rounds_batch_down else -(-size // replicas)
     same = [
         s
         for s in belief.samples
-        if (s.replica_count, s.per_gpu_batch_size) == (replicas, -(-size // replicas))
+        if (s.replica_count, s.per_gpu_batch_size) == (replicas, max(per_gpu, 1))
     ]
     return min((size / s.step_seconds for s in sorted(same)[:1]), default=None)
 
