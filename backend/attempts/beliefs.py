@@ -9,9 +9,9 @@ import numpy as np
 from sqlmodel import Session, col, select
 
 from backend.answers import answer_of
+from backend.attempts.job_restarts import restart_of
 from backend.attempts.models import AttemptRow, GradientSample, JobFit, JobMemory, StepSample
 from backend.attempts.profiles import why_given_up
-from backend.attempts.restarts import restart_parts, restart_seconds
 from backend.clocktime import cluster_seconds, shown_at
 from backend.clusters.models import Cluster
 from backend.jobs.models import Job
@@ -50,11 +50,12 @@ def show_belief(session: Session, job: Job) -> BeliefOut:
     memory = session.exec(
         select(JobMemory).where(JobMemory.job_id == job.id).order_by(col(JobMemory.gpu_type))
     ).all()
-    parts = restart_parts(attempts)
+    seconds, parts = restart_of(session, cluster, job)
     return BeliefOut(
         types=[_fit(fit, samples, cluster) for fit in fits],
         gradient=_gradient(session, job.id, cluster),
-        restart_seconds=restart_seconds(parts),
+        played=not cluster.runs_commands,
+        restart_seconds=seconds,
         restart=[answer_of(RestartPartOut, part) for part in parts],
         profiles=_profiles(attempts, now),
         memory=[answer_of(MemoryOut, row) for row in memory],

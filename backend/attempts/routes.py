@@ -178,7 +178,8 @@ def list_gradients(
 def get_belief(session: SessionDep, principal: Reader, job_id: str) -> BeliefOut:
     """What was learnt of the job: fitted step times by GPU type, the parts of a restart, profiles.
 
-    Each with its error. Policies decide by it. Of a job that is played, nothing is here.
+    Each with its error. Policies decide by it. Of a job that is played, no step is measured, and
+    the restart is the catalog's.
     """
     return show_belief(session, get_job(session, principal, job_id))
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from sqlmodel import Session, col, select
+from sqlmodel import Session
 
 from backend.accounts.identity import Principal
-from backend.attempts.models import AttemptRow
-from backend.attempts.restarts import restart_parts, restart_seconds
+from backend.attempts.job_restarts import restart_of
 from backend.clusters.models import Cluster, Node
 from backend.clusters.repository import get_cluster, get_node, nodes_of
 from backend.clusters.topology import first_gpus
@@ -17,7 +16,6 @@ from backend.occupancy.repository import jobs_on
 from backend.occupancy.service import check_removable, wanted_node
 from backend.sight import OTHER_JOB, Sight, sight_of
 from maat.api.clusters import MovedJobOut, NodeChanges, NodeEffectOut
-from maat.models.catalog import load_catalog
 
 
 def effect_of_change(
@@ -63,7 +61,7 @@ def _effect(
     held = jobs_on(session, cluster.id, numbers)
     sight = sight_of(session, principal, [job.id for job, _ in held])
     jobs = [
-        _moved(job, tenant, sight, numbers, seconds=_restart_seconds(session, cluster, job))
+        _moved(job, tenant, sight, numbers, seconds=restart_of(session, cluster, job)[0])
         for job, tenant in held
     ]
     return NodeEffectOut(
@@ -94,16 +92,6 @@ def _moved(
         gpus_here=len(set(gpus) & set(numbers)),
         may_move=job.preemptible,
         restart_seconds=seconds,
-    )
-
-
-def _restart_seconds(session: Session, cluster: Cluster, job: Job) -> float:
-    """Return what a restart costs by the catalog; of a command, by what its attempts measured."""
-    if not cluster.runs_commands:
-        return load_catalog()[job.model].restart_seconds
-    attempts = select(AttemptRow).where(AttemptRow.job_id == job.id)
-    return restart_seconds(
-        restart_parts(session.exec(attempts.order_by(col(AttemptRow.number))).all())
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from maat.api.beliefs import FitOut
+from maat.api.beliefs import BeliefOut, FitOut
 from maat.api.shown_numbers import number, percent
 
 
@@ -24,3 +24,26 @@ def missed_words(fit: FitOut) -> str:
         f"{number(worst['measured_seconds'])} s and is believed to take "
         f"{number(worst['modelled_seconds'])} s, {percent(off)} off. "
     )
+
+
+def unmeasured_words(belief: BeliefOut) -> str:
+    """Say why no step time is shown; nothing where some are."""
+    if belief["types"]:
+        return ""
+    if belief["played"]:
+        return (
+            "This cluster plays its jobs by the catalog and measures no steps of its own. What a "
+            "round believed of the job stands in its reasons (maat explain)."
+        )
+    return "No step time was measured yet."
+
+
+def restart_words(belief: BeliefOut) -> str:
+    """Say what a restart takes, as rounds reckon, and how that is known."""
+    takes = f"A restart takes about {number(belief['restart_seconds'])} s"
+    if belief["played"]:
+        return f"{takes}, by the catalog."
+    measured = sum(part["measured"] for part in belief["restart"])
+    if not measured:
+        return f"{takes}, assumed: none was measured."
+    return f"{takes}, by {measured} measurement{'s' * (measured > 1)}."

@@ -124,9 +124,16 @@ class MemoryOut(TypedDict):
 class BeliefOut(TypedDict):
     """What Maat believes of a job."""
 
+    played: Annotated[
+        bool,
+        Field(
+            description="Whether the cluster plays the job by the catalog: no step of it is "
+            "measured, and its restart is the catalog's, without parts."
+        ),
+    ]
     types: list[FitOut]
     gradient: GradientOut | None
-    restart_seconds: float
+    restart_seconds: Annotated[float, Field(description="What rounds reckon with, s.")]
     restart: list[RestartPartOut]
     profiles: list[ProfileOut]
     memory: list[MemoryOut]

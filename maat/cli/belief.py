@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from maat.api.belief_words import missed_words
+from maat.api.belief_words import missed_words, restart_words, unmeasured_words
 from maat.api.beliefs import BeliefOut
 from maat.api.shown_numbers import percent
 from maat.cli.service import (
@@ -66,7 +66,7 @@ def belief_lines(found: BeliefOut) -> list[str]:
         ]
         for one in found["profiles"]
     ]
-    lines = [table_of(_FITS, fits)] if fits else ["No step time was measured yet."]
+    lines = [table_of(_FITS, fits)] if fits else [unmeasured_words(found)]
     lines += [
         f"{fit['gpu_type']}: {missed_words(fit)}".rstrip()
         for fit in found["types"]
@@ -75,7 +75,7 @@ def belief_lines(found: BeliefOut) -> list[str]:
     gradient = found["gradient"]
     if gradient is not None:
         lines.append(f"Gradient noise scale: {gradient['noise_scale']:.4g} samples.")
-    lines += [f"A restart takes about {found['restart_seconds']:.0f} s:", table_of(_PARTS, parts)]
+    lines += [restart_words(found), *([table_of(_PARTS, parts)] if parts else [])]
     lines += [table_of(_PROFILES, profiles)] if profiles else []
     return lines if found["profiles_ended"] is None else [*lines, found["profiles_ended"]]
 

@@ -17,6 +17,7 @@ from backend.models import Cluster
 from backend.queue import ANSWER_WHAT_IF
 from maat.cli.app import app as commands
 from maat.client import Client
+from maat.models.catalog import load_catalog
 from maat.scheduling.errors import MaatError, ParameterError
 from worker.forecasts import what_if, work
 from worker.live.step import step_cluster
@@ -194,3 +195,19 @@ def test_the_calibration_is_a_table(run: Run, maat: Client, app: FastAPI) -> Non
     ]
     assert near.split()[1] == "1"
     assert "within 10 min" in shown
+
+
+def test_a_played_job_is_believed_to_restart_as_its_rounds_reckon(
+    run: Run, maat: Client, app: FastAPI
+) -> None:
+    job = maat.submit_job({"name": "mine", "model": "ncf", "work_scale": 0.5})
+    go_to(app.state.database, 3600.0)
+    seconds = load_catalog()["ncf"].restart_seconds
+
+    found, shown = maat.belief(job["id"]), run("belief", "mine")
+
+    assert (found["played"], found["restart_seconds"], found["restart"]) == (True, seconds, [])
+    assert f"A restart takes about {seconds:g} s, by the catalog." in shown
+    assert "plays its jobs by the catalog and measures no steps of its own" in shown
+    assert f"restart of {seconds:g} s" in run("explain", "mine")
+    assert "No step time was measured yet" not in shown

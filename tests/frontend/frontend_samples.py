@@ -260,6 +260,7 @@ def belief() -> BeliefOut:
         "deviation": 0.4,
     }
     return {
+        "played": False,
         "types": [fit],
         "gradient": {"noise_scale": 321.4, "steps": 40, "at": "2026-11-20T10:00:00Z"},
         "restart_seconds": 28.0,

@@ -152,7 +152,7 @@ def test_a_measured_point_that_the_model_misses_is_named() -> None:
 
 def test_a_restart_is_told_in_parts_and_where_they_come_from() -> None:
     said = text_of(restart_table(belief()))
-    assert "costs about 28 s, by 2 measurements." in said
+    assert "A restart takes about 28 s, by 2 measurements." in said
     assert "Stop, with its checkpoint 3 0.4 2 5" in said
     unmeasured: Any = [{**part, "measured": 0} for part in belief()["restart"]]
     assert "assumed: none was measured" in text_of(

@@ -7,8 +7,8 @@ from dash.development.base_component import Component
 
 from frontend.components.cards import empty_state, scrolls
 from frontend.components.states import gpu_chip
-from frontend.formatting import ABSENT, column, duration, number, percent, plural
-from maat.api.belief_words import missed_words
+from frontend.formatting import ABSENT, column, number, percent, plural
+from maat.api.belief_words import missed_words, restart_words, unmeasured_words
 from maat.api.beliefs import BeliefOut, FitOut, ProfileOut, RestartPartOut
 
 _PARTS = {
@@ -34,7 +34,8 @@ def belief_words(belief: BeliefOut) -> Component:
         )
     if not sentences:
         remedy = "Step times come from profiles and from reports of an adaptive script."
-        return empty_state("Nothing was learnt yet", remedy)
+        words = unmeasured_words(belief)
+        return empty_state("Nothing was learnt yet", words if belief["played"] else remedy)
     return html.Ul(sentences, className="remedies")
 
 
@@ -52,9 +53,9 @@ def _fit_words(fit: FitOut) -> str:
 def restart_table(belief: BeliefOut) -> list[Component]:
     """A sentence, and the parts of a restart."""
     parts = belief["restart"]
-    measured = sum(part["measured"] for part in parts)
-    source = f"by {plural(measured, 'measurement')}" if measured else "assumed: none was measured"
-    total = f"Moving it to other GPUs costs about {duration(belief['restart_seconds'])}, {source}."
+    total = restart_words(belief)
+    if not parts:
+        return [html.P(total)]
     heads = ("Part of a restart", "Believed (s)", "± (s)", "Measured", "Assumed (s)")
     head = html.Thead(html.Tr([html.Th(text) for text in heads]))
     believed = column([part["seconds"] for part in parts])
