@@ -53,6 +53,15 @@ def wrong_number(body: type[Body], name: str, value: object) -> str:
     return ""
 
 
+def not_a_number(value: object) -> str:
+    """Return what is wrong with a number field that keeps a text; nothing if it is empty."""
+    if value in ("", None) or isinstance(value, int | float):
+        return ""
+    return (
+        f"“{value}” is no number that this field takes: give digits, without a unit or an exponent."
+    )
+
+
 def _limit(value: float) -> str:
     return count(int(value)) if value == int(value) else f"{value:g}"
 

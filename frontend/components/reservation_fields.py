@@ -9,7 +9,7 @@ from dash.development.base_component import Component
 from frontend.attributes import Props
 from frontend.callbacks import Changes, answer, as_inputs
 from frontend.formatting import duration
-from frontend.forms import FormValues, Told, still_wrong
+from frontend.forms import FormValues, Told, not_a_number, still_wrong
 
 FIELDS = ("type", "gpus", "for", "holder", "from", "until")
 
@@ -108,6 +108,7 @@ def unfinished_reservation(values: FormValues) -> dict[str, str]:
         wrong["holder"] = f"Name the {values['for']} that the GPUs are reserved for."
     if (hours_of(values["from"]) or 0.0) < 0:
         wrong["from"] = "Give the hours until it begins, from 0 up."
+    wrong |= {name: words for name in ("from", "until") if (words := not_a_number(values[name]))}
     until = hours_of(values["until"])
     if until is not None and until <= (hours_of(values["from"]) or 0.0):
         wrong["until"] = "It must end after it begins."

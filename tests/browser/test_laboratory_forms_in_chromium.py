@@ -83,6 +83,39 @@ def test_a_simulation_is_asked_for_with_bounds_on_moves(laboratory: Any, inside:
     assert [error for error in inside.witness.errors if "422" not in error] == []
 
 
+def test_a_field_for_a_number_keeps_and_refuses_what_is_none(laboratory: Any, inside: Any) -> None:
+    page = inside.follow(f"{laboratory.url}/simulate?most_moves_per_hour=4")
+    page.wait_for_selector("#simulate-list .state-title, #simulate-list table")
+    give_trace(page, "simulate", TRACE)
+    page.fill("#simulate-cluster", CLUSTER)
+    expect(page.locator("#simulate-most_moves_per_hour")).to_have_value("4")
+    for name, typed, words in (
+        ("least_stay_seconds", "1e9", "is no number"),
+        ("least_stay_seconds", "10m", "is no number"),
+        ("least_stay_seconds", "none", "is no number"),
+        ("most_moves_per_hour", "2.5", "is no whole number"),
+        ("slowdown", "1.23456", "has too many decimals"),
+    ):
+        field = page.locator(f"#simulate-{name}")
+        field.click()
+        page.keyboard.press("Control+A")
+        page.keyboard.type(typed)
+        expect(field).to_have_value(typed)
+        expect(error_beside(page, f"simulate-{name}")).to_contain_text(f"“{typed}” {words}")
+        await_value(page, f"simulate-{name}", typed)
+
+    moves = page.locator("#simulate-most_moves_per_hour")
+    moves.press("End")
+    moves.press("Backspace")
+    moves.press("Backspace")
+    expect(moves).to_have_value("2")
+    expect(moves).to_be_focused()
+    moves.press("ArrowUp")
+    expect(moves).to_have_value("3")
+    await_value(page, "simulate-most_moves_per_hour", 3)
+    assert inside.witness.errors == []
+
+
 def test_a_least_stay_is_varied_beside_no_bound(laboratory: Any, inside: Any) -> None:
     page = inside.follow(
         f"{laboratory.url}/sweeps?vary1=least_stay_seconds&values1=none,600&seeds=0"

@@ -144,6 +144,20 @@ def test_what_was_begun_in_a_form_and_would_be_lost_is_said_beside_its_field(
 
 
 @pytest.mark.parametrize(
+    ("field", "text", "beside"),
+    [
+        ("least_stay_seconds", "10m", "least_stay_seconds"),
+        ("most_moves_per_hour", "2.5", "most_moves_per_hour"),
+        ("mtbf_hours", "1e9", "mtbf_hours"),
+        ("jobs_per_gpu", "two", "jobs_per_gpu"),
+        ("slowdown", "1,2", "interference"),
+    ],
+)
+def test_a_text_in_a_field_for_a_number_is_refused(field: str, text: str, beside: str) -> None:
+    assert f"“{text}” is no number" in incomplete_fields({**FORM, field: text})[beside]
+
+
+@pytest.mark.parametrize(
     ("change", "sent"),
     [
         ({"jobs_per_gpu": 2}, {"jobs_per_gpu": 2}),

@@ -9,7 +9,7 @@ from dash import State
 
 from frontend.callbacks import Sources
 from frontend.components.reservation_fields import hours_of, reservation_states
-from frontend.forms import FormValues
+from frontend.forms import FormValues, not_a_number
 from maat.client.calls import RawBody
 
 BOUNDS = ("least_stay_seconds", "most_moves_per_hour")
@@ -95,15 +95,18 @@ def condition_states(prefix: str) -> Sources:
 def incomplete_fields(form: FormValues) -> dict[str, str]:
     """Return errors by field for input that was begun and would be lost.
 
-    These are a reservation that was typed but not added, a repair time without failures, and a
-    slowdown that is no number.
+    These are texts in fields of numbers, a reservation that was typed but not added, a repair time
+    without failures, and a penalty that is no number.
     """
-    wrong: dict[str, str] = {}
+    fields = (*NUMBERS, "slowdown")
+    texts = {name: words for name in fields if (words := not_a_number(form[name]))}
+    wrong = {"interference" if name == "slowdown" else name: texts[name] for name in texts}
     if any((form["reserve"][name] or "").strip() for name in ("type", "holder")):
         wrong["reservations"] = (
             "This reservation is not added yet: press Reserve, or empty its fields."
         )
-    if hours_of(form["repair_minutes"]) is not None and hours_of(form["mtbf_hours"]) is None:
+    no_failures = form["mtbf_hours"] in ("", None)
+    if hours_of(form["repair_minutes"]) is not None and no_failures:
         wrong["repair_minutes"] = (
             "No node fails: say about how often one does, or leave this empty."
         )
