@@ -29,12 +29,8 @@ from maat.cli.run_options import RunOptions
 from maat.cli.workload_options import ClusterOptions, WorkloadOptions
 from maat.laboratory.figures import FIGURES
 from maat.laboratory.setup import Setup
-from maat.laboratory.sweep import Row, Sweep, Varied
-from maat.laboratory.sweep_runner import (
-    FailedPoint,
-    Origin,
-    SweepResult,
-)
+from maat.laboratory.sweep import FailedPoint, Row, Sweep, Varied
+from maat.laboratory.sweep_runner import Origin, SweepResult
 from maat.library.sweeping import Swept, check_policy_once, run_points
 from maat.scheduling.errors import MaatError, ParameterError
 from maat.scheduling.policies import suiting_placer
@@ -108,13 +104,13 @@ def sweep_command(
         check_writable(
             output.csv_path, inputs=[*workload.inputs(), *hardware.inputs(), *condition.inputs()]
         )
-    points = sweep.points()
+    planned = sweep.planned()
     warn(
         note
-        for point in points
+        for point in planned.points
         for note in notes_before(point.scenario.workload, point.scenario.conditions.round_seconds)
     )
-    swept = run_points(sweep, points, workers=runs.workers, cache=runs.cache, quiet=output.as_json)
+    swept = run_points(sweep, planned, workers=runs.workers, cache=runs.cache, quiet=output.as_json)
     _say_repaired(swept.result)
     if output.csv_path is not None:
         _write_csv(swept, output.csv_path)

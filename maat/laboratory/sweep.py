@@ -16,7 +16,13 @@ from maat.laboratory.axes import AXES, Axis, AxisValue
 from maat.laboratory.content import content_key
 from maat.laboratory.figures import Figures, common
 from maat.laboratory.setup import Setup
-from maat.scheduling.errors import InputError, ParameterError, UnknownNameError
+from maat.scheduling.errors import (
+    ClusterTooSmall,
+    InputError,
+    MaatError,
+    ParameterError,
+    UnknownNameError,
+)
 from maat.simulation.scenario import Scenario
 from maat.workloads.generators import MAX_SEED
 
@@ -66,6 +72,23 @@ class Point:
     seed: int
     key: str
     scenario: Scenario
+
+
+@dataclass(frozen=True)
+class FailedPoint:
+    """A point that could not be simulated, and why."""
+
+    settings: Mapping[str, AxisValue]
+    seed: int
+    error: MaatError
+
+
+@dataclass(frozen=True)
+class Planned:
+    """The points of a sweep that can be simulated, and those whose cluster is too small."""
+
+    points: tuple[Point, ...]
+    failed: tuple[FailedPoint, ...]
 
 
 @dataclass(frozen=True)
@@ -123,10 +146,30 @@ class Sweep:
 
     def each(self) -> Iterator[Point]:
         """Yield the points one by one."""
+        for settings, seed in self._combinations():
+            yield point_at(self.base, settings, seed)
+
+    def planned(self) -> Planned:
+        """Return the points; one whose cluster is too small for what is reserved fails alone.
+
+        Raises InputError if no point can be simulated, or one for another reason.
+        """
+        points: list[Point] = []
+        failed: list[FailedPoint] = []
+        for settings, seed in self._combinations():
+            try:
+                points.append(point_at(self.base, settings, seed))
+            except ClusterTooSmall as error:
+                failed.append(FailedPoint(settings, seed, error))
+        if not points:
+            raise failed[0].error
+        return Planned(tuple(points), tuple(failed))
+
+    def _combinations(self) -> Iterator[tuple[dict[str, AxisValue], int]]:
         names = [varied.axis.name for varied in self.axes]
         for values in itertools.product(*(varied.values for varied in self.axes)):
             for seed in self.seeds:
-                yield point_at(self.base, dict(zip(names, values, strict=True)), seed)
+                yield dict(zip(names, values, strict=True)), seed
 
 
 def point_at(base: Setup, settings: Mapping[str, AxisValue], seed: int) -> Point:

@@ -21,7 +21,7 @@ from pathlib import Path
 from maat.laboratory.axes import AxisValue
 from maat.laboratory.content import digest, has_known_content
 from maat.laboratory.figures import Figures, figures_of
-from maat.laboratory.sweep import Point, Row, rows_of
+from maat.laboratory.sweep import FailedPoint, Point, Row, rows_of
 from maat.scheduling.errors import InputError, MaatError
 from maat.scheduling.protocols import Policy
 from maat.simulation.engine import simulate
@@ -52,15 +52,6 @@ class PointResult:
     key: str
     figures: Figures
     origin: Origin
-
-
-@dataclass(frozen=True)
-class FailedPoint:
-    """A point that could not be simulated, and why."""
-
-    settings: Mapping[str, AxisValue]
-    seed: int
-    error: MaatError
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Unpack
 
 from maat.laboratory.axes import AxisValue
 from maat.laboratory.figures import FIGURES, RunFigures, never_run, notes_on_runs
-from maat.laboratory.sweep import Point, Sweep, Varied
+from maat.laboratory.sweep import Planned, Point, Sweep, Varied
 from maat.laboratory.sweep_runner import ResultCache, SweepPosition, SweepResult, run_sweep
 from maat.library.arrow import Kind
 from maat.library.comparing import kind_of
@@ -85,10 +85,10 @@ def sweep(
         round_seconds=round_seconds,
         **conditions,
     )
-    planned = Sweep(base, axes, read_seeds(seeds))
+    wanted = Sweep(base, axes, read_seeds(seeds))
     return run_points(
-        planned,
-        planned.points(),
+        wanted,
+        wanted.planned(),
         workers=workers_of(workers),
         executor=executor,
         cache=None if cache is None else Path(cache),
@@ -123,8 +123,8 @@ def check_policy_once(policy: str | None, axes: Sequence[Varied]) -> None:
 
 
 def run_points(
-    planned: Sweep,
-    points: Sequence[Point],
+    sweep: Sweep,
+    planned: Planned,
     *,
     workers: int,
     executor: Executor | None = None,
@@ -138,8 +138,11 @@ def run_points(
         def show(at: SweepPosition) -> None:
             bar.show(at.done, at.total, f"{at.simulated} simulated")
 
-        result = run_sweep(points, workers=workers, executor=executor, cache=kept, on_progress=show)
-    return Swept(planned, tuple(points), result)
+        result = run_sweep(
+            planned.points, workers=workers, executor=executor, cache=kept, on_progress=show
+        )
+    result = replace(result, failed=(*planned.failed, *result.failed))
+    return Swept(sweep, planned.points, result)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -80,6 +80,10 @@ class ParameterError(InputError):
     """A policy's, placer's or generator's parameter is unknown or out of range."""
 
 
+class ClusterTooSmall(ParameterError):
+    """More GPUs are reserved or guaranteed than a cluster has; a larger one may have them."""
+
+
 class UnknownNameError(InputError):
     """A policy, placer, model or fidelity of that name does not exist."""
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.errors import ClusterError, ParameterError
+from maat.scheduling.errors import ClusterError, ClusterTooSmall, ParameterError
 from maat.scheduling.job import JobId
 from maat.scheduling.limits import Limit, LimitKind
 
@@ -155,12 +155,12 @@ def check_reservations(
 
 
 def _check_sum(together: Sequence[Reservation], cluster: Cluster) -> None:
-    """Raise ParameterError if simultaneous reservations exceed the GPUs of a type."""
+    """Raise ClusterTooSmall if simultaneous reservations exceed the GPUs of a type."""
     for name in {r.gpu_type for r in together}:
         most = sum(node.gpu_count for node in cluster.nodes_of(name))
         wanted = sum(r.gpu_count for r in together if r.gpu_type == name)
         if wanted > most:
-            raise ParameterError(
+            raise ClusterTooSmall(
                 f"of {name} hold together at one time, of which there are {most}",
                 field="reservation.gpu_count",
                 value=wanted,

@@ -290,3 +290,18 @@ def test_a_point_that_fails_is_named_and_the_others_are_kept(tmp_path: Path) -> 
     assert [point["settings"] for point in found["points"]] == [{"policy": "sia"}]
     assert [point["settings"] for point in found["failed"]] == [{"policy": "fifo"}]
     assert len(cells.read_text(encoding="utf-8").splitlines()) == 2
+
+
+def test_a_point_whose_cluster_is_too_small_for_a_reservation_fails_alone(trace: Path) -> None:
+    cluster = ("--cluster", "t4=2x4", "--reserve", "t4=9,tenant=x", "--workers", "1")
+
+    varied = maat("sweep", str(trace), *cluster, "--vary", "cluster_size=1,2", "--json")
+    refused = maat("sweep", str(trace), *cluster, "--vary", "cluster_size=1")
+
+    assert varied.returncode == 1, varied.stderr
+    assert "cluster_size 1, seed 0: reservation.gpu_count: of t4 hold together" in varied.stderr
+    found = json.loads(varied.stdout)
+    assert [point["settings"] for point in found["points"]] == [{"cluster_size": 2}]
+    assert [point["settings"] for point in found["failed"]] == [{"cluster_size": 1}]
+    assert refused.returncode == 2
+    assert "of t4 hold together" in refused.stderr

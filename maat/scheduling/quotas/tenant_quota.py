@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.errors import ClusterError, ParameterError
+from maat.scheduling.errors import ClusterError, ClusterTooSmall, ParameterError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +86,7 @@ def check_quotas(quotas: Sequence[TenantQuota], cluster: Cluster) -> None:
         most = sum(node.gpu_count for node in cluster.nodes_of(name)) * cluster.jobs_per_gpu
         together = sum(quota.guaranteed.get(name, 0) for quota in quotas)
         if together > most:
-            raise ParameterError(
+            raise ClusterTooSmall(
                 f"of {name} are guaranteed together, of which there are {most}",
                 field="quotas.guaranteed",
                 value=together,
