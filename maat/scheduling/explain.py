@@ -175,6 +175,13 @@ def sentence_of(code: str, evidence: Mapping[str, object]) -> str:
             if ", " in types:
                 return f"None of its GPU types ({types}) is in this cluster."
             return f"Its GPU type {types} is not in this cluster."
+        case ReasonCode.NO_CONFIGURATION if isinstance(
+            offered := evidence.get("offered_gpus"), str
+        ):
+            return (
+                f"The policy gives these numbers of GPUs: {offered}. "
+                f"It asks for {evidence.get('asked_gpus')} and no other number."
+            )
         case ReasonCode.PROFILE_INCOMPLETE as reason if isinstance(evidence.get("gpu_type"), str):
             return (
                 f"It is being profiled on {evidence['gpu_type']}: "

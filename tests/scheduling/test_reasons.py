@@ -132,6 +132,20 @@ def test_a_count_that_no_batch_size_fits_differs_from_a_cluster_that_is_too_smal
     ) == (4, 4, 2)
 
 
+@pytest.mark.parametrize(
+    ("cluster", "offered"),
+    [("t4=1x4", "1, 2, 4 of t4"), ("a100=1x7,t4=1x3", "1, 2, 4 of a100; 1, 2 of t4")],
+)
+def test_counts_that_the_policy_does_not_have_are_named_beside_those_that_it_has(
+    cluster: str, offered: str
+) -> None:
+    reason = why(round_of(cluster, known("x", min_gpus=3, max_gpus=3)), "x")
+    assert reason.primary is ReasonCode.NO_CONFIGURATION
+    assert reason.sentence == (
+        f"The policy gives these numbers of GPUs: {offered}. It asks for 3 and no other number."
+    )
+
+
 def test_a_job_too_large_for_what_drained_nodes_leave_has_that_reason() -> None:
     halves = Cluster.of(
         [Node(f"n{i}", "t4", 4, drained=frozenset({1, 2, 3})) for i in range(3)]

@@ -11,9 +11,10 @@ import numpy as np
 
 from maat.scheduling.arrays import FloatArray, IntArray
 from maat.scheduling.assignment.limit_columns import LimitColumns, limit_columns
+from maat.scheduling.configuration import ConfigurationTable
 from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.free_capacity import exceeds, free_places, never_fits, waiting_for
-from maat.scheduling.job import Job, JobId
+from maat.scheduling.job import Job, JobId, JobSpec
 from maat.scheduling.limits import Limit, LimitKind
 from maat.scheduling.matrix import GoodputMatrix
 from maat.scheduling.moving import with_moves
@@ -83,7 +84,11 @@ class AssignmentReasons(Mapping[JobId, Reasons]):
         start, end = np.searchsorted(self.matrix.pairs.job, (row, row + 1))
         if start == end:
             needed = job.spec.requested_gpus if job.spec.is_rigid else job.spec.min_gpus
-            return never_fits(job, self.round_input, needed=needed)
+            why = never_fits(job, self.round_input, needed=needed)
+            if why.primary is not ReasonCode.NO_CONFIGURATION:
+                return why
+            counts = _counts_not_offered(job.spec, self.matrix.table)
+            return Reasons(why.primary, {**why.evidence, **counts})
         return (
             self._chosen(job, int(start), int(end))
             if job_id in self.grants
@@ -213,3 +218,23 @@ class AssignmentReasons(Mapping[JobId, Reasons]):
             f"{prefix}value": float(self.value[pair]),
             f"{prefix}price": float(self.value[pair] - self._net(pair, pair + 1)[0]),
         }
+
+
+def _counts_not_offered(spec: JobSpec, table: ConfigurationTable) -> dict[str, str]:
+    """Return the counts that a job asks for and those that the table has, if none are the same."""
+    offered: dict[str, list[int]] = {}
+    for configuration, elastic in zip(table.configurations, table.elastic.tolist(), strict=True):
+        if elastic and spec.may_use(configuration.gpu_type):
+            offered.setdefault(configuration.gpu_type, []).append(configuration.gpu_count)
+    most = spec.max_gpus
+    within = any(
+        count >= spec.min_gpus and (most is None or count <= most)
+        for counts in offered.values()
+        for count in counts
+    )
+    if within or spec.is_rigid or not offered:
+        return {}
+    asked = f"{spec.min_gpus} or more" if most is None else f"{spec.min_gpus} to {most}"
+    asked = str(most) if most == spec.min_gpus else asked
+    by_type = [f"{', '.join(map(str, counts))} of {name}" for name, counts in offered.items()]
+    return {"asked_gpus": asked, "offered_gpus": "; ".join(by_type)}
