@@ -17,6 +17,7 @@ COMPONENTS = {
     "01_store.js": ("dash_stores",),
     "graph_later.js": ("dash_core_components",),
     "grid_later.js": ("dash_ag_grid",),
+    "numbers_later.js": ("dash_mantine_components",),
     "once_seen.js": ("maat_parts",),
 }
 MOST_COLUMNS = 100
