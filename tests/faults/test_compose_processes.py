@@ -25,6 +25,7 @@ from benchmarks.service.real_server import free_port
 from maat.client import Client
 
 ROOT = Path(__file__).resolve().parents[2]
+GRACE_SECONDS = 10.0  # of docker compose, where a service names none
 PASSWORD = "letters0and1digits"
 DOT_ENV = {"POSTGRES_PASSWORD": PASSWORD, "REDIS_PASSWORD": PASSWORD, "MAAT_DEMO": "true"}
 
@@ -119,12 +120,15 @@ class Compose:
             wait_until(lambda name=name: self.is_healthy(name), f"{name} is healthy", log=log)
 
     def stop(self) -> None:
+        """Stop all of them as `docker compose down` does: who takes too long is killed."""
         for process in reversed(self.started.values()):
             if process.poll() is None:
                 process.terminate()
         for process in self.started.values():
             try:
-                process.wait(PATIENCE_SECONDS)
+                process.wait(GRACE_SECONDS)
+            except subprocess.TimeoutExpired:
+                pass
             finally:
                 if group_lives(process.pid):
                     os.killpg(process.pid, signal.SIGKILL)
