@@ -253,23 +253,21 @@ def test_a_file_that_is_too_large_is_named_wherever_it_stands_among_several(
     expect(page.locator("#simulate-csv-error")).to_have_text("")
 
 
-def test_a_wrong_cell_of_a_workload_is_named_with_its_row_and_value(
+def test_a_workload_without_a_good_row_is_refused_by_a_wrong_cell_with_row_and_value(
     server: Any, inside: Any
 ) -> None:
     page = inside.follow(server.url + "/simulate")
     settled(page)
     page.get_by_text("CSV file", exact=True).click()
-    lines = (
-        b"name,time,application,num_replicas,batch_size\na,0,cifar10,1,128\nb,0,frobnicate,1,128\n"
-    )
+    lines = b"name,time,application,num_replicas,batch_size\nb,0,frobnicate,1,128\n"
     page.set_input_files(
         "#simulate-upload input", {"name": "jobs.csv", "mimeType": "text/csv", "buffer": lines}
     )
-    expect(page.locator("#simulate-file")).to_contain_text("3 lines")
+    expect(page.locator("#simulate-file")).to_contain_text("2 lines")
 
     page.click("#simulate-button")
 
-    expect(page.locator("#simulate-csv-refused")).to_contain_text("row 3")
+    expect(page.locator("#simulate-csv-refused")).to_contain_text("row 2")
     expect(page.locator("#simulate-csv-refused")).to_contain_text("frobnicate")
 
 
