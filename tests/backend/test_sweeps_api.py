@@ -290,7 +290,15 @@ def test_the_jobs_of_a_cluster_are_taken_as_they_are_now(client: TestClient) -> 
         ({"fidelity": "exact"}, "/fidelity"),
         ({"trace": {**GENERATED, "family": "azure"}}, "/trace/family"),
         ({"trace": {**GENERATED, "jobs": 20_000}, "seeds": [0, 1, 2]}, "/trace"),
-        ({"trace": {"kind": "csv", "text": CSV.replace(",60,", ",nan,")}}, "/trace/text"),
+        (
+            {
+                "trace": {
+                    "kind": "csv",
+                    "text": CSV.replace(",0,", ",nan,").replace(",60,", ",nan,"),
+                }
+            },
+            "/trace/text",
+        ),
         ({"policy_parameters": {"round_seconds": 60}}, "/policy_parameters/round_seconds"),
         ({"trace": {"kind": "cluster", "cluster_id": "mars"}}, "/trace/cluster_id"),
         ({"name": ""}, "/name"),
