@@ -14,9 +14,9 @@ from maat.models.catalog import load_catalog
 
 
 def restart_of(session: Session, cluster: Cluster, job: Job) -> tuple[float, Sequence[RestartPart]]:
-    """Return the seconds that rounds reckon with, and the parts that they are the sum of.
+    """Return the seconds that rounds believe a restart to take, and the parts that add up to them.
 
-    A cluster that plays its jobs takes the catalog's, which has no parts.
+    On a cluster that plays its jobs they are the catalog's, which has no parts.
     """
     if not cluster.runs_commands:
         return load_catalog()[job.model].restart_seconds, ()

@@ -54,7 +54,7 @@ _KEY = tuple(column.name for column in _SAMPLES.primary_key)
 def _add_sample() -> tuple[sa.Executable, sa.Executable]:
     """Return the statements that add one report's ratio to the mean of a pair.
 
-    Both take the same row (`sample_row`): the first makes an empty mean where there is none. A
+    Both take the same row (`sample_row`): the first inserts an empty mean for a new pair. A
     ratio counts by its weight, and what is beyond _MOST_WEIGHT of those before is forgotten.
     """
     key = [_SAMPLES.c[name] == sa.bindparam(f"of_{name}") for name in _KEY]

@@ -48,7 +48,7 @@ class _Sum:
 
 
 class GradientWatch:
-    """Calls a function with the gradients of each backward pass, None where there is none.
+    """Calls a function with the gradients of each backward pass: None for a weight without one.
 
     It is not called by torch.autograd.grad, at which torch's own hook for many tensors fails.
     """

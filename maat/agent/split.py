@@ -9,7 +9,7 @@ import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from maat.agent.gradients import StepGradients
-from maat.agent.loop_check import LoopCheck
+from maat.agent.loop.check import LoopCheck
 from maat.agent.losses import LossCheck
 from maat.agent.optimiser import AdaptiveOptimiser, torch_optimiser
 from maat.agent.passes import STEP, Passes

@@ -39,7 +39,7 @@ def unmeasured_words(belief: BeliefOut) -> str:
 
 
 def restart_words(belief: BeliefOut) -> str:
-    """Say what a restart takes, as rounds reckon, and how that is known."""
+    """Say how long rounds believe a restart to take, and what they know it by."""
     takes = f"A restart takes about {number(belief['restart_seconds'])} s"
     if belief["played"]:
         return f"{takes}, by the catalog."

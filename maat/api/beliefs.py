@@ -133,7 +133,9 @@ class BeliefOut(TypedDict):
     ]
     types: list[FitOut]
     gradient: GradientOut | None
-    restart_seconds: Annotated[float, Field(description="What rounds reckon with, s.")]
+    restart_seconds: Annotated[
+        float, Field(description="How long rounds believe a restart to take, s.")
+    ]
     restart: list[RestartPartOut]
     profiles: list[ProfileOut]
     memory: list[MemoryOut]

@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from maat.library.numbers import number, whole
+from maat.library.numbers import number_reader, whole_number_reader
 from maat.vocabulary import LEAST_WEIGHT, MOST_WEIGHT
 
 
@@ -16,14 +16,14 @@ def whole_option(*names: str, least: int, most: int, help: str, panel: str | Non
 
     `panel`: the part of the help that it stands in.
     """
-    read = whole(_field(names[0]), least=least, most=most)
+    read = whole_number_reader(_field(names[0]), least=least, most=most)
     return typer.Option(*names, parser=read, metavar="COUNT", help=help, rich_help_panel=panel)
 
 
 def whole_argument(field: str, *, least: int, most: int, help: str) -> Any:
     """Make an argument whose value is a whole number."""
     return typer.Argument(
-        parser=whole(field, least=least, most=most), metavar=field.upper(), help=help
+        parser=whole_number_reader(field, least=least, most=most), metavar=field.upper(), help=help
     )
 
 
@@ -35,7 +35,7 @@ def number_option(
     panel: str | None = None,
 ) -> Any:
     """Make an option, named by its first name, whose value is a number; see whole_option."""
-    read = number(_field(names[0]), least=least, most=most)
+    read = number_reader(_field(names[0]), least=least, most=most)
     return typer.Option(*names, parser=read, metavar="NUMBER", help=help, rich_help_panel=panel)
 
 

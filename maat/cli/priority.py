@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from maat.library.numbers import whole
+from maat.library.numbers import whole_number_reader
 from maat.scheduling.errors import ParameterError
 from maat.vocabulary import MAX_PRIORITY, PRIORITIES, PriorityClass
 
@@ -12,7 +12,7 @@ def read_priority(given: str) -> int:
     if given in tuple(PriorityClass):
         return PRIORITIES[PriorityClass(given)]
     try:
-        return whole("--priority", least=-MAX_PRIORITY, most=MAX_PRIORITY)(given)
+        return whole_number_reader("--priority", least=-MAX_PRIORITY, most=MAX_PRIORITY)(given)
     except ParameterError:
         raise ParameterError(
             "is no priority",

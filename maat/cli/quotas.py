@@ -16,7 +16,7 @@ from maat.cli.service import (
     show,
     table_of,
 )
-from maat.library.numbers import number
+from maat.library.numbers import number_reader
 from maat.scheduling.errors import ParameterError
 from maat.vocabulary import LEAST_WEIGHT, MAX_GPUS, MOST_WEIGHT
 
@@ -119,7 +119,7 @@ def weight(
     weight: Annotated[
         float,
         typer.Argument(
-            parser=number("weight", least=LEAST_WEIGHT, most=MOST_WEIGHT),
+            parser=number_reader("weight", least=LEAST_WEIGHT, most=MOST_WEIGHT),
             metavar="WEIGHT",
             help=f"{LEAST_WEIGHT:g} to {MOST_WEIGHT:g}: of two tenants with 2 and 1, one gets two "
             "thirds of what both want.",

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from maat.cli.numbers import number_option
-from maat.library.numbers import number
+from maat.library.numbers import number_reader
 from maat.scheduling.errors import ParameterError
 from maat.vocabulary import LEAST_ROUND_SECONDS, MOST_ROUND_SECONDS
 
@@ -31,7 +31,7 @@ RoundsOfEach = Annotated[
     ),
 ]
 
-_read = number("round_seconds", least=LEAST_ROUND_SECONDS, most=MOST_ROUND_SECONDS)
+_read = number_reader("round_seconds", least=LEAST_ROUND_SECONDS, most=MOST_ROUND_SECONDS)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from maat.cli.numbers import whole_option
-from maat.library.numbers import whole
+from maat.library.numbers import whole_number_reader
 from maat.scheduling.errors import ParameterError
 from maat.workloads.generators import MAX_SEED
 
@@ -40,7 +40,7 @@ class RunOptions:
 
     def seeds(self) -> tuple[int, ...]:
         """Read the seeds. Raises ParameterError."""
-        read = whole("seeds", least=0, most=MAX_SEED)
+        read = whole_number_reader("seeds", least=0, most=MAX_SEED)
         try:
             return tuple(read(part) for part in self.seed_list.split(","))
         except ParameterError as refused:

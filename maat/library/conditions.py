@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, TypedDict, TypeVar
 
 from maat.library.availability import read_failures, read_reservations
 from maat.library.durations import seconds_of
-from maat.library.numbers import number, whole
+from maat.library.numbers import number_reader, whole_number_reader
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError, ParameterError
 from maat.scheduling.reservations import Reservation
@@ -43,8 +43,10 @@ Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 Word = TypeVar("Word", bound=StrEnum)
 
-round_seconds_of = number("round_seconds", least=LEAST_ROUND_SECONDS, most=MOST_ROUND_SECONDS)
-_tuned_gpus = whole("tuned_gpus", least=1, most=MAX_GPUS)
+round_seconds_of = number_reader(
+    "round_seconds", least=LEAST_ROUND_SECONDS, most=MOST_ROUND_SECONDS
+)
+_tuned_gpus = whole_number_reader("tuned_gpus", least=1, most=MAX_GPUS)
 
 
 class ConditionValues(TypedDict, total=False):
@@ -119,8 +121,8 @@ def read_conditions(
             measured=variability is not None,
         ),
         round_seconds=None if round_seconds is None else round_seconds_of(round_seconds),
-        rigid_share=number("rigid_share")(rigid_share),
-        strong_scaling_share=number("strong_scaling_share")(strong_scaling_share),
+        rigid_share=number_reader("rigid_share")(rigid_share),
+        strong_scaling_share=number_reader("strong_scaling_share")(strong_scaling_share),
         failures=read_failures(
             _number_or_none("failures_mtbf_hours", failures_mtbf_hours),
             _number_or_none("repair_minutes", repair_minutes),
@@ -178,7 +180,7 @@ def word_of(kind: type[Word], given: str | None, field: str) -> Word | None:
 
 
 def _number_or_none(field: str, given: float | None) -> float | None:
-    return None if given is None else number(field)(given)
+    return None if given is None else number_reader(field)(given)
 
 
 def _interference(given: str | float | Path | Interference | None) -> Interference | None:
@@ -194,7 +196,7 @@ def _variability(given: str | Path | Variability | None, cluster: Cluster) -> Va
 
 
 def _penalties(given: Any, models: Collection[str]) -> dict[str, float]:
-    read = number("locality_penalty")
+    read = number_reader("locality_penalty")
     if isinstance(given, Mapping):
         return penalties_of({model: read(factor) for model, factor in given.items()}, models)
     return penalties_of(read(given), models)

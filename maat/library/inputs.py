@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from maat.laboratory.setup import GeneratedTrace, GivenTrace, Trace, TraceSource
-from maat.library.numbers import whole
+from maat.library.numbers import whole_number_reader
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError, ProfileError
 from maat.simulation.iteration_models import shipped_models
@@ -30,10 +30,10 @@ Profiles = Mapping[str, Model]
 MOST_WORKERS = 256
 """Processes of one comparison or sweep."""
 
-seed_of = whole("seed", least=0, most=MAX_SEED)
-_seed_of_several = whole("seeds", least=0, most=MAX_SEED)
-_workers = whole("workers", least=1, most=MOST_WORKERS)
-_jobs_per_gpu = whole("jobs_per_gpu", least=1, most=MAX_JOBS_PER_GPU)
+seed_of = whole_number_reader("seed", least=0, most=MAX_SEED)
+_seed_of_several = whole_number_reader("seeds", least=0, most=MAX_SEED)
+_workers = whole_number_reader("workers", least=1, most=MOST_WORKERS)
+_jobs_per_gpu = whole_number_reader("jobs_per_gpu", least=1, most=MAX_JOBS_PER_GPU)
 
 
 def generate(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from maat.scheduling.errors import ParameterError
 
 
-def whole(field: str, *, least: int, most: int) -> Callable[[object], int]:
+def whole_number_reader(field: str, *, least: int, most: int) -> Callable[[object], int]:
     """Make a reader of whole numbers, which raises ParameterError."""
 
     def read(given: object) -> int:
@@ -33,7 +33,7 @@ def whole(field: str, *, least: int, most: int) -> Callable[[object], int]:
     return read
 
 
-def number(
+def number_reader(
     field: str, *, least: float = -math.inf, most: float = math.inf
 ) -> Callable[[object], float]:
     """Make a reader of numbers, which raises ParameterError."""

@@ -17,8 +17,8 @@ _COLUMNS = (
 def accounting_table(data: Mapping[str, Any]) -> str:
     """Return the jobs of an answer, one a line below a header; times are Unix seconds.
 
-    What a record lacks, or has in another form, is an empty cell or stands there as it is written:
-    whoever reads the table says so of that record. Raises UnreadableAnswer.
+    What a record lacks is an empty cell; what it has in another form is copied as it is written.
+    The reader of the table drops such records. Raises UnreadableAnswer.
     """
     if not isinstance(data.get("jobs"), list):
         raise UnreadableAnswer("it has no list of jobs")

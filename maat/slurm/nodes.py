@@ -26,7 +26,7 @@ class NodeRecord:
     """A node as Slurm describes it.
 
     `gres`: its generic resources, as text. `row`: where it stands: a line, or the place in a list.
-    `reason`: why it is out of service, in the words of whoever took it out.
+    `reason`: why it is out of service, as its administrator wrote it.
     """
 
     row: int

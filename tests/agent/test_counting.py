@@ -173,7 +173,7 @@ TRAINS: dict[str, str] = {
                 train(x, y)
                 said.append(i)
     """,
-    "makes its batch anew": """
+    "makes a new batch of each": """
         for epoch in epochs:
             for batch in loader:
                 batch = dict(zip("xy", batch))

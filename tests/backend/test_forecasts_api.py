@@ -218,7 +218,7 @@ def test_a_job_without_a_forecast_says_what_is_under_way_and_since_when(
     job = submit(client)
     address, now = f"/api/v1/jobs/{job['id']}/forecast", utc_now()
 
-    def told(**fields: Any) -> dict[str, Any]:
+    def answer(**fields: Any) -> dict[str, Any]:
         with database.session_scope() as session:
             row = session.get(ClusterForecast, job["cluster_id"])
             row = row or ClusterForecast(cluster_id=job["cluster_id"])
@@ -228,32 +228,32 @@ def test_a_job_without_a_forecast_says_what_is_under_way_and_since_when(
         return client.get(address).json()
 
     began = now + timedelta(seconds=5)
-    running = told(state="running", started_at=began, compute_seconds=8.0, made_seconds=None)
+    running = answer(state="running", started_at=began, compute_seconds=8.0, made_seconds=None)
     assert running["since"] == rfc3339(began)
     ready = began + timedelta(seconds=8)
     assert running["sentence"] == (
         f"No forecast yet: one with this job has been under way since {began:%H:%M:%S} UTC. It is "
         f"ready at {ready:%H:%M:%S} UTC at the earliest. The last took 8 s of CPU."
     )
-    early = told(started_at=now - timedelta(hours=1))
+    early = answer(started_at=now - timedelta(hours=1))
     assert "the job came after its begin. The next one has the job." in early["sentence"]
 
     rests = {"finished_at": now + timedelta(seconds=600), "first_at": now + timedelta(seconds=300)}
-    resting = told(state="succeeded", made_seconds=-1.0, **rests)
+    resting = answer(state="succeeded", made_seconds=-1.0, **rests)
     assert "the job came after the last one. The next one begins in about " in resting["sentence"]
     assert f", at {rests['first_at']:%H:%M:%S} UTC." in resting["sentence"]
-    rested = told(first_at=now - timedelta(seconds=1))
+    rested = answer(first_at=now - timedelta(seconds=1))
     assert "Its first forecast is made within seconds." in rested["sentence"]
-    missed = told(started_at=utc_now() + timedelta(seconds=1))
+    missed = answer(started_at=utc_now() + timedelta(seconds=1))
     assert "No forecast yet. The next one begins in about " in missed["sentence"]
-    assert "begins after the next round" in told(finished_at=now - timedelta(hours=1))["sentence"]
-    failed = told(state="failed", detail="It took longer than 60 CPU s, or was put off.")
+    assert "begins after the next round" in answer(finished_at=now - timedelta(hours=1))["sentence"]
+    failed = answer(state="failed", detail="It took longer than 60 CPU s, or was put off.")
     assert "the last one failed. It took longer than 60 CPU s" in failed["sentence"]
-    again = told(state="running", started_at=began)
+    again = answer(state="running", started_at=began)
     assert "The last forecast failed. It took longer than 60 CPU s" in again["sentence"]
     assert f"has been under way since {began:%H:%M:%S} UTC" in again["sentence"]
 
-    unknown = told(state="succeeded", detail=None, made_seconds=1e9)
+    unknown = answer(state="succeeded", detail=None, made_seconds=1e9)
     assert unknown["state"] == "not-known"
     assert "how much work it has is not known" in unknown["sentence"]
 
@@ -265,15 +265,15 @@ def test_a_job_that_starts_late_if_at_all_is_not_told_that_nothing_needs_to_be_d
     with database.session_scope() as session:
         session.get_one(Job, job["id"]).reason_code = "WAITING_CAPACITY"
 
-    def told() -> str:
+    def answer() -> str:
         (only,) = client.get(f"/api/v1/jobs/{job['id']}/explanation").json()["remedies"]
         return str(only["sentence"])
 
-    assert "Nothing needs to be done" in told()
+    assert "Nothing needs to be done" in answer()
     late = {"round_number": 1, "made_seconds": 0.0, "draws": 9, "holds_gpus": False}
     with database.session_scope() as session:
         session.add(JobForecastRow(job_id=job["id"], cluster_id=job["cluster_id"], **late))
-    assert "does not start within 14 days" in told()
+    assert "does not start within 14 days" in answer()
 
 
 def test_a_list_has_the_forecasts_of_its_jobs_in_one_query(

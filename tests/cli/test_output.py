@@ -10,7 +10,7 @@ import pytest
 from cli.running import maat
 
 from maat.cli.output import write_csv
-from maat.library.numbers import number, whole
+from maat.library.numbers import number_reader, whole_number_reader
 from maat.scheduling.errors import ParameterError
 
 ROWS = "name,time,application,num_replicas,batch_size,work_scale\na,0,cifar10,1,128,0.01\n"
@@ -89,13 +89,13 @@ def test_what_is_no_whole_number_in_range_is_refused(text: str) -> None:
     with pytest.raises(
         ParameterError, match=r"^jobs: is n.* \(got '.{0,80}\)\. Give a whole number"
     ):
-        whole("jobs", least=1, most=100)(text)
+        whole_number_reader("jobs", least=1, most=100)(text)
 
 
 @pytest.mark.parametrize("text", ["-1", "x", "nan", "inf", "9" * 5000])
 def test_what_is_no_number_in_range_is_refused(text: str) -> None:
     with pytest.raises(ParameterError, match=r"^hours: is n.* \(got '.{0,80}\)\. Give a"):
-        number("hours", least=0.01, most=100)(text)
+        number_reader("hours", least=0.01, most=100)(text)
 
 
 def test_a_name_that_is_a_formula_is_written_as_text(tmp_path: Path) -> None:

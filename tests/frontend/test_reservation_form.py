@@ -60,19 +60,19 @@ def test_a_reservation_says_before_whether_jobs_have_to_leave_their_gpus() -> No
         ],
     }
 
-    def told(**changed: Any) -> str:
+    def preview(**changed: Any) -> str:
         usual = {"type": "a100", "gpus": 8, "for": "tenant", "holder": "vision"}
         return preview_of(state, usual | changed)
 
     free = "3 of 16 × a100 are free now."
-    assert told(type="") == "Free now: 0 of 24 × t4, 3 of 16 × a100."
-    assert [told(gpus=gpus) for gpus in ("", 0, 17)] == [free] * 3
-    assert told(holder=" ") == free
+    assert preview(type="") == "Free now: 0 of 24 × t4, 3 of 16 × a100."
+    assert [preview(gpus=gpus) for gpus in ("", 0, 17)] == [free] * 3
+    assert preview(holder=" ") == free
     held = f"{free} Jobs of others hold 8 and may hold 8 once it has begun"
-    assert told() == f"{held}: none has to leave its GPUs."
-    assert "hold 13 and may hold 8" in told(holder="nobody")
-    assert "takes 5 back" in told(holder="nobody")
-    assert "hold 5 and may hold 4" in told(**{"for": "job", "holder": "job_2", "gpus": 12})
+    assert preview() == f"{held}: none has to leave its GPUs."
+    assert "hold 13 and may hold 8" in preview(holder="nobody")
+    assert "takes 5 back" in preview(holder="nobody")
+    assert "hold 5 and may hold 4" in preview(**{"for": "job", "holder": "job_2", "gpus": 12})
 
 
 def test_a_gpu_that_the_holder_shares_with_another_is_held_by_others_too() -> None:
@@ -90,13 +90,13 @@ def test_a_gpu_that_the_holder_shares_with_another_is_held_by_others_too() -> No
         ],
     }
 
-    def told(**fields: Any) -> str:
+    def preview(**fields: Any) -> str:
         return preview_of(state, {"type": "a100", "gpus": 3, **fields})
 
-    by_tenant = told(**{"for": "tenant", "holder": "vision"})
+    by_tenant = preview(**{"for": "tenant", "holder": "vision"})
     assert "Jobs of others hold 2 and may hold 1" in by_tenant
     assert "takes 1 back" in by_tenant
-    assert "Jobs of others hold 3 and may hold 1" in told(**{"for": "job", "holder": "job_1"})
+    assert "Jobs of others hold 3 and may hold 1" in preview(**{"for": "job", "holder": "job_1"})
 
 
 def test_a_live_reservation_counts_its_hours_on_the_clock_of_the_cluster() -> None:

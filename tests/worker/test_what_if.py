@@ -53,7 +53,7 @@ def test_a_drained_node_puts_off_what_ran_on_it(database: Database) -> None:
 
 
 def test_a_job_that_ends_within_the_horizon_in_one_state_alone_counts_in_no_mean() -> None:
-    def found(**ends: float | None) -> Forecast:
+    def forecast_of(**ends: float | None) -> Forecast:
         jobs = {
             job_id: JobForecast(
                 job_id, None, Quantiles(end, end), (), Grounds(ForecastBasis.WORK, 0)
@@ -62,7 +62,7 @@ def test_a_job_that_ends_within_the_horizon_in_one_state_alone_counts_in_no_mean
         }
         return Forecast(0.0, jobs, Played({}, {}, {}, 0), ())
 
-    before, after = found(a=10.0, b=None), found(a=8.0, b=900.0)
+    before, after = forecast_of(a=10.0, b=None), forecast_of(a=8.0, b=900.0)
 
     sides = [what_if._side(before, after), what_if._side(after, before)]
 
@@ -74,7 +74,7 @@ def test_a_job_that_ends_within_the_horizon_in_one_state_alone_counts_in_no_mean
 def test_mean_start_and_mean_end_of_waiting_jobs_are_of_the_same_jobs() -> None:
     """`late` starts within the horizon and does not end in it; `runs` has no start."""
 
-    def found(**times: tuple[float | None, float | None]) -> Forecast:
+    def forecast_of(**times: tuple[float | None, float | None]) -> Forecast:
         jobs = {
             job_id: JobForecast(
                 job_id,
@@ -87,7 +87,7 @@ def test_mean_start_and_mean_end_of_waiting_jobs_are_of_the_same_jobs() -> None:
         }
         return Forecast(0.0, jobs, Played({}, {}, {}, 0), ())
 
-    now = found(runs=(None, 3.0), soon=(10.0, 20.0), late=(900.0, None))
+    now = forecast_of(runs=(None, 3.0), soon=(10.0, 20.0), late=(900.0, None))
 
     side = what_if._side(now, now)
 

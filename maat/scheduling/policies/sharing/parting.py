@@ -116,21 +116,23 @@ class SharingPairs:
         mine, other = self._way(leaver), self._way(partner)
         if mine is None or other is None:
             return False
-        row, held = self._row_of[leaver], self._held(leaver)
+        row, held = self._row_of[leaver], self._allocation_of(leaver)
         whole = self._batches.ways(row, self._input.cluster.type_index[held.gpu_type])[0]
         waiting = whole.solo_seconds + self._input.jobs[row].spec.restart_seconds
         known = self._slowdowns((partner, leaver))
-        there = Partner(partner, self._held(partner).gpu_count, other, known.first, known.second)
+        there = Partner(
+            partner, self._allocation_of(partner).gpu_count, other, known.first, known.second
+        )
         return not judge((mine,), Partners((there,)), waiting)
 
     def _way(self, job_id: JobId) -> Split | None:
         """Return how a job runs its batch, with its time on as many nodes as it has."""
-        cluster, held = self._input.cluster, self._held(job_id)
+        cluster, held = self._input.cluster, self._allocation_of(job_id)
         way = self._batches.running_way(self._row_of[job_id], cluster.type_index[held.gpu_type])
         apart = len({int(cluster.gpu_node[gpu]) for gpu in held.gpus}) > 1
         return way.apart() if way is not None and apart else way
 
-    def _held(self, job_id: JobId) -> Allocation:
+    def _allocation_of(self, job_id: JobId) -> Allocation:
         return cast("Allocation", self._input.job_by_id[job_id].allocation)
 
 

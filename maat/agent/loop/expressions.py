@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import ast
 import builtins
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from maat.agent.loop_effects import Effects
-from maat.agent.loop_scope import Memory, Scope
-from maat.agent.loop_source import LoopAt
-from maat.agent.loop_values import (
+from maat.agent.loop.effects import Effects
+from maat.agent.loop.scope import Memory, Scope
+from maat.agent.loop.source import LoopAt
+from maat.agent.loop.values import (
     GRADIENTS,
     MODEL,
     OPTIMISER,
@@ -33,7 +34,7 @@ _PAIRS = {"named_parameters", "items", "named_modules"}
 COUNTED = "enumerate()"
 
 
-class Expressions:
+class Expressions(ABC):
     """Reads expressions; calls are read by what extends this.
 
     Attributes:
@@ -71,11 +72,13 @@ class Expressions:
 
         return Scope(loop.file, find, key)
 
+    @abstractmethod
     def call(self, node: ast.Call, scope: Scope) -> Value:
-        raise NotImplementedError
+        """Return what is known of a call's result, after going into the script's own function."""
 
+    @abstractmethod
     def read_property(self, function: Any, receiver: Value) -> Value:
-        raise NotImplementedError
+        """Return what is known of a property, which is read as a call is."""
 
     def value(self, node: ast.expr, scope: Scope) -> Value:
         """Return what is known of an expression."""
@@ -132,7 +135,7 @@ class Expressions:
             return one == other
         return one != other if isinstance(node.ops[0], ast.NotEq) else UNKNOWN
 
-    def known(self, target: Any, label: str) -> Value:
+    def value_before_loop(self, target: Any, label: str) -> Value:
         """Return what is known of an object that was there before the loop."""
         value = self.memory.objects.value(target)
         if isinstance(target, list | dict | set) or hasattr(target, "__setitem__"):
@@ -150,11 +153,11 @@ class Expressions:
                 value = self.memory.read(key, node.id, before)
                 if value.target is UNKNOWN:
                     return value
-                known = self.known(value.target, node.id)
+                known = self.value_before_loop(value.target, node.id)
                 keys = value.keys | known.keys
                 return replace(value, carried=value.carried or known.carried, keys=keys)
             if before is not UNKNOWN:
-                return self.known(before, node.id)
+                return self.value_before_loop(before, node.id)
             place = place.parent
         return Value()
 
@@ -169,7 +172,7 @@ class Expressions:
             self.memory.keep_alive(base.target)
             value = self.memory.read(("attr", id(base.target), name), ast.unparse(node), found)
             if value.target is not UNKNOWN:
-                known = self.known(value.target, ast.unparse(node))
+                known = self.value_before_loop(value.target, ast.unparse(node))
                 value = replace(
                     known,
                     carried=value.carried or known.carried,
@@ -204,7 +207,7 @@ class Expressions:
                 target = base.target[at]  # type: ignore[index]
             except (LookupError, TypeError):
                 target = UNKNOWN
-        value = self.known(target, "") if target is not UNKNOWN else Value()
+        value = self.value_before_loop(target, "") if target is not UNKNOWN else Value()
         both = joined((base, index, value))
         stands_for = base.stands_for
         if stands_for == SETTINGS and at == "params":
@@ -296,16 +299,16 @@ class Expressions:
             return element
         return _tuple_of([Value(element.carried, element.keys, element.is_of_batch), element])
 
-    def given(self, node: ast.expr, scope: Scope) -> Value:
+    def batch_value(self, node: ast.expr, scope: Scope) -> Value:
         """Return what the loop over batches gets each time."""
         if isinstance(node, ast.Call):
             name = getattr(node.func, "attr", getattr(node.func, "id", ""))
             if name == "enumerate" and node.args:
-                return _tuple_of([Value(carried=COUNTED), self.given(node.args[0], scope)])
+                return _tuple_of([Value(carried=COUNTED), self.batch_value(node.args[0], scope)])
             if name == "zip":
                 return _tuple_of([self._given_beside(each, node.args, scope) for each in node.args])
             if node.args and not self._is_own(node, scope):
-                return self.given(node.args[0], scope)
+                return self.batch_value(node.args[0], scope)
             return self.given_value
         target = self.value(node, scope).target
         inner = getattr(target, "iterable", target) if target is not UNKNOWN else target
@@ -320,7 +323,7 @@ class Expressions:
         loaders = [each for each in others if self._gives_batches(each, scope)]
         if name in _COUNTS or (loaders and node not in loaders):
             return Value(carried=ast.unparse(node))
-        return self.given(node, scope)
+        return self.batch_value(node, scope)
 
     def _gives_batches(self, node: ast.expr, scope: Scope) -> bool:
         names = [each for each in ast.walk(node) if isinstance(each, ast.Name | ast.Attribute)]

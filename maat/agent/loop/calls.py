@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,10 +13,10 @@ from typing import Any
 
 import torch
 
-from maat.agent.loop_expressions import Expressions, found_outside
-from maat.agent.loop_scope import Memory, Scope
-from maat.agent.loop_source import Function, arguments_of, function_of
-from maat.agent.loop_values import MODEL, UNKNOWN, WEIGHTS, Key, Objects, Value, joined
+from maat.agent.loop.expressions import Expressions, found_outside
+from maat.agent.loop.scope import Memory, Scope
+from maat.agent.loop.source import Function, arguments_of, function_of
+from maat.agent.loop.values import MODEL, UNKNOWN, WEIGHTS, Key, Objects, Value, joined
 from maat.agent.script import is_script
 
 _DEEPEST = 12
@@ -119,7 +120,7 @@ class Calls(Expressions):
             own = inspect.getattr_static(type(target), "__call__", None)
             target = MethodType(own, target) if isinstance(own, FunctionType) else target
         if isinstance(target, MethodType):
-            positional = [self.known(target.__self__, "self"), *positional]
+            positional = [self.value_before_loop(target.__self__, "self"), *positional]
             target = target.__func__
         if isinstance(target, FunctionType):
             return self._follow(inspect.unwrap(target), positional, named, scope)
@@ -140,7 +141,9 @@ class Calls(Expressions):
         """Return what a module gives: its own function is followed, or those of its parts."""
         forward = inspect.getattr_static(type(module), "forward", None)
         if isinstance(forward, FunctionType) and is_script(forward.__code__.co_filename):
-            found = self._follow(forward, [self.known(module, "self"), *positional], named, scope)
+            found = self._follow(
+                forward, [self.value_before_loop(module, "self"), *positional], named, scope
+            )
             if found is not None:
                 return found
         values = [*positional, *named.values()]
@@ -161,7 +164,7 @@ class Calls(Expressions):
                 continue
             if is_script(own.__code__.co_filename):
                 count = own.__code__.co_argcount - 1
-                given = [self.known(each, "self"), *[argument] * count]
+                given = [self.value_before_loop(each, "self"), *[argument] * count]
                 values.append(self._follow(own, given, {}, scope) or Value())
         return replace(joined(values), is_of_batch=True)
 
@@ -242,8 +245,9 @@ class Calls(Expressions):
             return inner.returned[0]
         return joined(inner.returned) if inner.returned else Value(target=None)
 
+    @abstractmethod
     def block(self, statements: Sequence[ast.stmt], scope: Scope) -> None:
-        raise NotImplementedError
+        """Read statements one after the other."""
 
     def _is_own(self, node: ast.Call, scope: Scope) -> bool:
         target = self.value(node.func, scope).target

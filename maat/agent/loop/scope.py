@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from maat.agent.loop_values import UNKNOWN, Key, Objects, Value, either, joined
+from maat.agent.loop.values import UNKNOWN, Key, Objects, Value, either, joined
 
 
 @dataclass

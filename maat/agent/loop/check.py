@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from maat.agent.loop_effects import Reached
-from maat.agent.loop_reading import Reading
-from maat.agent.loop_source import LoopAt, loops_at_work
-from maat.agent.loop_values import Objects, Value
+from maat.agent.loop.effects import Reached
+from maat.agent.loop.reading import Reading
+from maat.agent.loop.source import LoopAt, loops_at_work
+from maat.agent.loop.values import Objects, Value
 from maat.agent.script import ScriptError
 from maat.agent.words import say
 

@@ -13,10 +13,10 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
-from maat.agent.loop_calls import Calls
-from maat.agent.loop_scope import Branches, Scope
-from maat.agent.loop_source import LoopAt
-from maat.agent.loop_values import UNKNOWN, Value, joined
+from maat.agent.loop.calls import Calls
+from maat.agent.loop.scope import Branches, Scope
+from maat.agent.loop.source import LoopAt
+from maat.agent.loop.values import UNKNOWN, Value, joined
 
 
 class Reading(Calls):
@@ -46,7 +46,7 @@ class Reading(Calls):
         if isinstance(node, ast.While):
             self.value(node.test, scope)
         elif loop.fetch is node:
-            self.assign(node.target, self.given(node.iter, scope), scope)
+            self.assign(node.target, self.batch_value(node.iter, scope), scope)
         else:  # it counts batches
             self.assign(node.target, Value(carried=ast.unparse(node.target)), scope)
         self.block(node.body, scope)
@@ -123,7 +123,7 @@ class Reading(Calls):
 
     def _for(self, node: ast.For, scope: Scope) -> None:
         if self.is_fetch(node):
-            given = self.given(node.iter, scope)
+            given = self.batch_value(node.iter, scope)
         else:
             given = self.elements(node.iter, scope)
         self._repeat(node, given, scope)

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import ModuleType
 
-from maat.agent.loop_scope import Scope
-from maat.agent.loop_values import (
+from maat.agent.loop.scope import Scope
+from maat.agent.loop.values import (
     DATA,
     GRADIENTS,
     MODEL,
