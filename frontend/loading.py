@@ -20,10 +20,10 @@ import plotly.graph_objects as go
 
 from frontend.api import Failure, error_message
 from frontend.callbacks import Changes
-from frontend.figures.base import error_figure
 from frontend.figures.cluster_map import message
 from maat.api.service import MeOut
 from maat.client import ApiError, Unreachable
+from maat.figures.base import error_figure
 
 T = TypeVar("T")
 Draw: TypeAlias = Callable[[], object]

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from frontend.figures.base import LEGEND_ABOVE, empty_figure, figure
 from frontend.figures.links import job_address, leads_to
 from frontend.routing import path_to
-from frontend.theme import palette
 from maat.api.forecasts import CalibrationBinOut, PromiseOut
 from maat.colours import SERIES
+from maat.figures.base import LEGEND_ABOVE, empty_figure, figure
+from maat.figures.theme import palette
 
 LEAST_PROMISES = 20
 _SYMBOLS = {"start": "circle", "end": "diamond"}

@@ -14,9 +14,9 @@ from typing import TypeAlias, TypedDict
 from zlib import crc32
 
 from frontend.others import is_other, told_job
-from frontend.theme import mix, palette, readable_on
 from maat.api.clusters import GpuOut
 from maat.colours import gpu_colour, gpu_order
+from maat.figures.theme import mix, palette, readable_on
 
 SHADES = 5
 _node_of = itemgetter("node")

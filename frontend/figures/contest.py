@@ -9,11 +9,11 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from frontend.figures.base import empty_figure, figure, name_runs
 from frontend.figures.links import leads_to, part_address
-from frontend.figures.texts import escape
-from frontend.theme import palette
 from maat.colours import SERIES
+from maat.figures.base import empty_figure, figure, name_runs
+from maat.figures.texts import escape
+from maat.figures.theme import palette
 
 ROW_HEIGHT, MARGIN_HEIGHT, LINE_HEIGHT = 34, 110, 18
 TITLE_CHARACTERS = 32  # of a line below the axis, beside which names stand: a phone shows as many

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from frontend.figures.base import empty_figure, figure, rule, step_line, thinned
 from frontend.figures.links import leads_to, zooms
-from frontend.figures.texts import escape
 from frontend.routing import path_to
-from frontend.theme import palette
 from maat.api.fairness import FEW_JOBS, SharePointOut, SharesOut, TenantRhoOut, TenantShareOut
 from maat.colours import DASHES, SERIES
+from maat.figures.base import empty_figure, figure, rule, step_line, thinned
+from maat.figures.texts import escape
+from maat.figures.theme import palette
 
 OTHERS = "other tenants"
 MOST_TENANTS = 5  # lines that a chart can tell apart, besides that of the others

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from frontend.figures.base import empty_figure, figure, label_or_legend, thinned, whole_ticks
-from frontend.figures.texts import escape
 from frontend.formatting import number
 from maat.api.models import GoodputPoint, GoodputSeries
 from maat.colours import gpu_colour, gpu_order
+from maat.figures.base import empty_figure, figure, label_or_legend, thinned, whole_ticks
+from maat.figures.texts import escape
 
 
 def goodput_figure(

@@ -7,13 +7,13 @@ from datetime import date
 
 import plotly.graph_objects as go
 
-from frontend.figures.base import LEGEND_ABOVE, empty_figure, figure
-from frontend.figures.texts import escape
 from frontend.formatting import percent
 from frontend.routing import path_to
-from frontend.theme import palette, translucent
 from maat.api.usage import DayUse, TypeUse, UsageOut, UsageRow
 from maat.colours import OKABE_ITO, SERIES, gpu_colour
+from maat.figures.base import LEGEND_ABOVE, empty_figure, figure
+from maat.figures.texts import escape
+from maat.figures.theme import palette, translucent
 
 REST = "others"
 MOST_DAYS_NAMED = 10

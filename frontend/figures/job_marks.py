@@ -8,11 +8,11 @@ from typing import NamedTuple, TypeAlias
 import plotly.graph_objects as go
 
 from frontend.components.events import details, event_words, with_state_before
-from frontend.figures.base import thinned
-from frontend.figures.texts import escape
 from frontend.formatting import clock
-from frontend.theme import Palette
 from maat.api.job_answers import JobEventOut
+from maat.figures.base import thinned
+from maat.figures.texts import escape
+from maat.figures.theme import Palette
 from maat.vocabulary import JobState
 
 MOST_OF_A_KIND = 300

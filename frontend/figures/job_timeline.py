@@ -9,14 +9,14 @@ from typing import TypeAlias
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from frontend.figures.base import TWO_LINES_BELOW, empty_figure, thinned, whole_ticks
 from frontend.figures.job_marks import mark_traces
 from frontend.figures.links import cluster_address, zooms
-from frontend.figures.texts import escape
 from frontend.formatting import plural
-from frontend.theme import palette, template, translucent
 from maat.api.job_answers import AllocationSpanOut, JobEventOut
 from maat.colours import gpu_colour, gpu_order
+from maat.figures.base import TWO_LINES_BELOW, empty_figure, thinned, whole_ticks
+from maat.figures.texts import escape
+from maat.figures.theme import palette, template, translucent
 
 Drawn: TypeAlias = tuple[list[str | None], list[float | None], list[str]]
 """What a line is drawn of: times, values, words for the pointer."""

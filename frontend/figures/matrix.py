@@ -7,13 +7,13 @@ from textwrap import wrap
 
 import plotly.graph_objects as go
 
-from frontend.figures.base import empty_figure, figure
 from frontend.figures.links import job_address
 from frontend.figures.matrix_rows import Cells, best_of, cells_of
-from frontend.figures.texts import escape, text_pixels
 from frontend.formatting import number
-from frontend.theme import palette
 from maat.api.rounds import RoundConfiguration, RoundRecord
+from maat.figures.base import empty_figure, figure
+from maat.figures.texts import escape, text_pixels
+from maat.figures.theme import palette
 
 WORDS_CHARACTERS = 60  # of a line of the words on a job
 MAX_JOBS = 60

@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 
 import plotly.graph_objects as go
 
-from frontend.figures.base import LEGEND_ABOVE, empty_figure, figure, rule
-from frontend.figures.texts import escape
 from frontend.formatting import duration, number, percent
-from frontend.theme import palette
 from maat.api.report_rows import drawn_rows
 from maat.api.reports import Cell, Chart, FigureOut
 from maat.colours import SERIES, gpu_colour
+from maat.figures.base import LEGEND_ABOVE, empty_figure, figure, rule
+from maat.figures.texts import escape
+from maat.figures.theme import palette
 
 ROW_PIXELS, FRAME_PIXELS = 44, 96
 NAME_CHARACTERS = 18

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
-from frontend.figures.base import empty_figure, figure, label_or_legend, rule, step_line
 from frontend.figures.links import leads_to, round_address, zooms
-from frontend.figures.texts import escape
 from maat.api.rounds import RoundOut
 from maat.colours import gpu_colour, gpu_order
+from maat.figures.base import empty_figure, figure, label_or_legend, rule, step_line
+from maat.figures.texts import escape
 
 _CAPACITY = "capacity:"
 NO_PRICE = 1e-6  # what rounding leaves of the price of a type that is not scarce

@@ -8,7 +8,11 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from frontend.figures.base import (
+from frontend.figures.links import leads_to, simulated_job_address, zooms
+from frontend.formatting import duration
+from frontend.others import told_job
+from maat.colours import SERIES, gpu_colour, gpu_order
+from maat.figures.base import (
     LEGEND_ABOVE,
     MAX_POINTS,
     empty_figure,
@@ -17,12 +21,8 @@ from frontend.figures.base import (
     thinned,
     whole_ticks,
 )
-from frontend.figures.links import leads_to, simulated_job_address, zooms
-from frontend.figures.texts import escape
-from frontend.formatting import duration
-from frontend.others import told_job
-from frontend.theme import palette, template, translucent
-from maat.colours import SERIES, gpu_colour, gpu_order
+from maat.figures.texts import escape
+from maat.figures.theme import palette, template, translucent
 
 Result = Mapping[str, Any]
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star")

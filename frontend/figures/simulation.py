@@ -8,7 +8,11 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from frontend.figures.base import (
+from frontend.figures.links import leads_to, run_address, zooms
+from frontend.formatting import rho_by
+from maat.api.simulation_answers import Distribution, DrawnRun
+from maat.colours import DASHES, SERIES, gpu_colour, gpu_order
+from maat.figures.base import (
     LEGEND_ABOVE,
     empty_figure,
     figure,
@@ -17,12 +21,8 @@ from frontend.figures.base import (
     step_line,
     thinned,
 )
-from frontend.figures.links import leads_to, run_address, zooms
-from frontend.figures.texts import escape
-from frontend.formatting import rho_by
-from frontend.theme import palette
-from maat.api.simulation_answers import Distribution, DrawnRun
-from maat.colours import DASHES, SERIES, gpu_colour, gpu_order
+from maat.figures.texts import escape
+from maat.figures.theme import palette
 
 NO_RUN = "No run of this simulation has finished."
 FEW_JOBS = 30

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from frontend.figures.base import LEGEND_ABOVE, empty_figure, figure, name_runs
 from frontend.figures.simulation import NO_RUN
-from frontend.figures.texts import escape
 from frontend.formatting import number, plural
-from frontend.theme import palette, template
 from maat.api.simulation_answers import DrawnRun
 from maat.colours import SERIES, gpu_colour, gpu_order
+from maat.figures.base import LEGEND_ABOVE, empty_figure, figure, name_runs
+from maat.figures.texts import escape
+from maat.figures.theme import palette, template
 
 MODELS_PER_ROW = 3
 BAR_HEIGHT, GAP, ABOVE, BELOW = (

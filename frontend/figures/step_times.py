@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from frontend.figures.base import LEGEND_ABOVE, empty_figure, figure
 from frontend.figures.links import leads_to, part_address
-from frontend.figures.texts import escape
 from frontend.formatting import count, number, plural
 from maat.api.attempts import StepSampleOut
 from maat.api.beliefs import CurveOut, FitOut
 from maat.colours import DASHES, gpu_colour, gpu_order
+from maat.figures.base import LEGEND_ABOVE, empty_figure, figure
+from maat.figures.texts import escape
 
 X = "Batch size per GPU (samples)"
 Y = "Step time without accumulation (s)"

@@ -10,12 +10,12 @@ from math import log10
 
 import plotly.graph_objects as go
 
-from frontend.figures.base import LEGEND_ABOVE, empty_figure, figure, rule
 from frontend.figures.links import leads_to, part_address
-from frontend.figures.texts import escape
 from frontend.formatting import number, percent, rho_by
 from maat.api.sweeps import AxisOut, RowOut, SweepDetail
 from maat.colours import DASHES, SERIES
+from maat.figures.base import LEGEND_ABOVE, empty_figure, figure, rule
+from maat.figures.texts import escape
 
 EDGE = 0.05  # room beside the outermost values, as a share of the axis
 

@@ -6,7 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
-from frontend.figures.base import (
+from frontend.figures.links import cluster_address, zooms
+from frontend.formatting import count
+from maat.api.rounds import Steps
+from maat.colours import gpu_colour, gpu_order
+from maat.figures.base import (
     empty_figure,
     figure,
     label_or_legend,
@@ -15,11 +19,7 @@ from frontend.figures.base import (
     thinned,
     whole_ticks,
 )
-from frontend.figures.links import cluster_address, zooms
-from frontend.formatting import count
-from frontend.theme import palette, translucent
-from maat.api.rounds import Steps
-from maat.colours import gpu_colour, gpu_order
+from maat.figures.theme import palette, translucent
 
 
 def usage_figure(

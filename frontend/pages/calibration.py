@@ -22,7 +22,6 @@ from frontend.components.cards import (
     skeleton,
 )
 from frontend.components.next_step import NO_CLUSTER_YET, leads, without_cluster
-from frontend.figures.base import empty_figure
 from frontend.figures.calibration import (
     LEAST_PROMISES,
     NONE_DUE,
@@ -35,6 +34,7 @@ from frontend.loading import failed_figure
 from frontend.routing import QueryValue
 from frontend.shell import NO_CLUSTER
 from maat.api.forecasts import CalibrationBinOut, CalibrationOut, SharpnessOut
+from maat.figures.base import empty_figure
 
 REFRESH_MILLISECONDS = 15_000
 HEIGHT = 340

@@ -33,7 +33,6 @@ from frontend.components.period import (
     period_parameters,
     register_period,
 )
-from frontend.figures.base import empty_figure
 from frontend.figures.fairness import important, jain_figure, looks_of, rho_figure, shares_figure
 from frontend.formatting import clock
 from frontend.loading import by_part, failed_figure, loaded, may, nothing
@@ -43,6 +42,7 @@ from frontend.shell import NO_CLUSTER
 from maat.api.fairness import FairnessOut
 from maat.client import calls
 from maat.client.calls import period_fields
+from maat.figures.base import empty_figure
 from maat.vocabulary import FairnessState
 
 REFRESH_MILLISECONDS = 6000

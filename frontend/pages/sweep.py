@@ -29,7 +29,6 @@ from frontend.components.fairness_rule import RULES
 from frontend.components.operations import actions, cancel_stores, progress, register_cancel
 from frontend.components.parameter_fields import told_parameters
 from frontend.components.states import state_chip
-from frontend.figures.base import error_figure
 from frontend.figures.sweep import (
     METRICS,
     axis_title,
@@ -54,6 +53,7 @@ from frontend.routing import (
 from frontend.runs import left_out_words, named_measurements, replayed_cluster
 from maat.api.sweeps import RowOut, SweepDetail
 from maat.client import ApiError, calls
+from maat.figures.base import error_figure
 from maat.vocabulary import FairnessRule
 
 HEIGHT = 420

@@ -12,7 +12,7 @@ import pytest
 from frontend.components.cluster_map import drawing_of
 from frontend.figures.cluster_map import Known, map_changes, message, node_drawings
 from frontend.pages.cluster.summary import note_of, without_nodes
-from frontend.theme import READABLE_CONTRAST, contrast
+from maat.figures.theme import READABLE_CONTRAST, contrast
 
 
 def drawn(

@@ -7,10 +7,10 @@ from itertools import pairwise
 import frontend_samples as samples
 import pytest
 
-from frontend.figures.base import MAX_POINTS
 from frontend.figures.side_by_side import allocations_figure, paired_figure
 from frontend.figures.spending import decision_time_figure, model_hours_figure
 from maat.colours import gpu_colour
+from maat.figures.base import MAX_POINTS
 
 RESULTS = {"sia": samples.result(0.0), "fifo": samples.result(5.0)}
 DRAWN = samples.drawn(RESULTS)

@@ -8,7 +8,6 @@ import frontend_samples as samples
 import plotly.graph_objects as go
 import pytest
 
-from frontend.figures.base import MAX_POINTS, error_figure, name_runs, thinned
 from frontend.figures.goodput import goodput_figure
 from frontend.figures.job_timeline import job_timeline_figure
 from frontend.figures.matrix import matrix_figure
@@ -23,8 +22,9 @@ from frontend.figures.simulation import (
 from frontend.figures.spending import decision_time_figure, model_hours_figure
 from frontend.figures.step_times import step_times_figure
 from frontend.figures.usage import pending_figure, usage_figure
-from frontend.theme import DARK, LIGHT
 from maat.colours import KNOWN_GPU_TYPES, OKABE_ITO, gpu_colour
+from maat.figures.base import MAX_POINTS, error_figure, name_runs, thinned
+from maat.figures.theme import DARK, LIGHT
 
 NOTHING: dict[str, list[object]] = {"at": [], "value": []}
 RESULTS = {"sia": samples.result(0.0), "fifo": samples.result(5.0)}

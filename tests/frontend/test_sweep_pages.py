@@ -16,9 +16,9 @@ from frontend.figures.sweep_words import verdict
 from frontend.pages.sweep import caption, captions, request_facts, table
 from frontend.pages.sweeps import body_of, parse_values, place, unfinished
 from frontend.pages.sweeps_varied import EXAMPLES
-from frontend.theme import DARK, LIGHT
 from maat.api.sweeps import RowOut
 from maat.client.errors import FieldProblem
+from maat.figures.theme import DARK, LIGHT
 from maat.laboratory.axes import AXES
 from maat.vocabulary import FairnessRule
 

@@ -19,10 +19,10 @@ from frontend.pages.simulation.side_by_side import partners_of
 from frontend.pages.simulation.tables import runs_table
 from frontend.pages.usage.parts import hours, money
 from frontend.runs import run_names
-from frontend.theme import DARK, LIGHT, READABLE_CONTRAST, contrast, legible, readable_on
 from maat.api.reason_words import evidence_words, reason_words
 from maat.client import ApiError, Unreachable
 from maat.colours import OKABE_ITO
+from maat.figures.theme import DARK, LIGHT, READABLE_CONTRAST, contrast, legible, readable_on
 from maat.scheduling.events import TRANSITIONS, EventKind
 from maat.scheduling.rounds import ChangeKind
 from maat.vocabulary import JobState

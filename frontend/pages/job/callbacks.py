@@ -12,7 +12,6 @@ from frontend.attributes import HIDDEN
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import card, error_state, link_button, missing
 from frontend.components.states import FINAL_STATES
-from frontend.figures.base import error_figure
 from frontend.figures.job_timeline import job_timeline_figure
 from frontend.formatting import ABSENT
 from frontend.loading import by_part, failed_figure, loaded
@@ -23,6 +22,7 @@ from frontend.pages.job.reading import read_parts
 from frontend.pages.job.why import why
 from frontend.routing import cluster_output, title_output
 from maat.client import ApiError, calls
+from maat.figures.base import error_figure
 
 
 def register(app: Dash, api: Api) -> None:

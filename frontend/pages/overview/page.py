@@ -26,7 +26,6 @@ from frontend.components.next_round import next_round
 from frontend.components.next_step import NO_CLUSTER_YET, without_cluster
 from frontend.components.notices import notice, refusal
 from frontend.components.replay import replay_link
-from frontend.figures.base import empty_figure
 from frontend.figures.cluster_map import Known, message
 from frontend.formatting import clock, parse_time
 from frontend.loading import Loaded, by_part, failed_figure, failed_map, loaded
@@ -45,6 +44,7 @@ from frontend.shell import NO_CLUSTER
 from maat.api.clusters import ClusterChangesOut, ClusterOut, ClusterStateOut
 from maat.api.rounds import TimelineOut
 from maat.client import ApiError, AsyncClient, calls
+from maat.figures.base import empty_figure
 
 DEMO_JOBS = 20
 # The room below the tiles on the first screen: two charts share it, the map stands beside them.

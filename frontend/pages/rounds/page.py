@@ -19,7 +19,6 @@ from frontend.components.cards import (
 )
 from frontend.components.grid import placeholder_id
 from frontend.components.next_step import leads, without_cluster
-from frontend.figures.base import empty_figure
 from frontend.figures.matrix import EMPTY_PIXELS, MAX_JOBS, matrix_figure
 from frontend.figures.matrix_rows import ORDERS, rows_of
 from frontend.figures.rounds import prices_figure
@@ -31,6 +30,7 @@ from frontend.routing import path_to, register_title, title_output
 from frontend.shell import NO_CLUSTER
 from maat.api.rounds import RoundDetailOut
 from maat.client import ApiError, AsyncClient, calls
+from maat.figures.base import empty_figure
 
 ROUNDS_SHOWN = 200
 NO_ROUND = ("No round has run yet", "The worker runs one as soon as it is up.")

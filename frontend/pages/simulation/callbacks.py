@@ -17,7 +17,6 @@ from frontend.components.again import simulation_again
 from frontend.components.cards import error_state, facts, link_button, missing
 from frontend.components.operations import actions, progress
 from frontend.components.states import FINAL_STATES, state_chip
-from frontend.figures.base import error_figure
 from frontend.figures.simulation import (
     contention_figure,
     fairness_figure,
@@ -43,6 +42,7 @@ from frontend.runs import left_out_words, named_measurements, replayed_cluster, 
 from maat.api.operations import OperationOut
 from maat.api.simulation_answers import FiguresOut, RunOut, SimulationOut
 from maat.client import ApiError, AsyncClient, calls
+from maat.figures.base import error_figure
 from maat.vocabulary import FairnessRule
 
 FIGURES: Mapping[str, Callable[..., go.Figure]] = {

@@ -22,7 +22,6 @@ from frontend.components.cards import (
     scrolls,
     skeleton,
 )
-from frontend.figures.base import empty_figure, error_figure
 from frontend.figures.contest import ratio_figure, row_id
 from frontend.formatting import ABSENT, number, percent, plural, rho_by
 from frontend.pages.simulation.verdict import sentences
@@ -34,6 +33,7 @@ from maat.api.simulation_answers import (
     Spread,
 )
 from maat.client import ApiError, calls
+from maat.figures.base import empty_figure, error_figure
 
 WORST_RHO = "worst_rho"
 # Field, heading with unit, digits.

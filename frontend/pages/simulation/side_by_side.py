@@ -16,12 +16,12 @@ from frontend.api import Api, Failure, error_message
 from frontend.attributes import aria
 from frontend.callbacks import NOTHING, Changes, answer, in_browser
 from frontend.components.cards import card, graph, many_charts
-from frontend.figures.base import error_figure
 from frontend.figures.side_by_side import allocations_figure, paired_figure
 from frontend.others import is_other, told_job
 from frontend.runs import run_names
 from maat.api.simulation_answers import RunOut, RunResult
 from maat.client import AsyncClient, calls
+from maat.figures.base import error_figure
 
 HEIGHT, CAPTION_HEIGHT = 420, 20
 MOST_JOBS = 8

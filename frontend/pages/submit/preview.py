@@ -10,7 +10,6 @@ from dash.development.base_component import Component, ComponentType
 from frontend.api import Api, Failure, error_message
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import card, facts, graph
-from frontend.figures.base import empty_figure, error_figure
 from frontend.figures.goodput import goodput_figure
 from frontend.formatting import count, duration, number, plural
 from frontend.pages.submit.fields import field_id
@@ -24,6 +23,7 @@ from frontend.pages.submit.model import (
 )
 from maat.api.models import GoodputSeries
 from maat.client import calls
+from maat.figures.base import empty_figure, error_figure
 from maat.vocabulary import WorkloadKind
 
 HEIGHT = 340

@@ -14,7 +14,6 @@ from frontend.components.cards import card, empty_state, error_state
 from frontend.components.next_step import goes_to, without_cluster
 from frontend.components.notices import refusal
 from frontend.components.period import asked_period, period_inputs
-from frontend.figures.base import empty_figure
 from frontend.figures.gpu_hours import effect_figure, hours_by_row_figure, utilisation_figure
 from frontend.formatting import clock
 from frontend.loading import by_part, failed_figure, loaded, may
@@ -26,6 +25,7 @@ from maat.api.periods import days_named
 from maat.api.usage import UsageOut
 from maat.client import calls
 from maat.client.usage_csv import usage_csv
+from maat.figures.base import empty_figure
 
 CHARTS = ("rows_chart", "types_chart", "effect_chart")
 NO_CLUSTER_YET = ("No cluster yet", "Create one: what its GPUs are used for shows here.")

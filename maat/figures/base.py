@@ -8,8 +8,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from frontend.figures.texts import escape
-from frontend.theme import legible, palette, template
+from maat.figures.texts import escape
+from maat.figures.theme import legible, palette, template
 
 MAX_POINTS = 2000
 MAX_LABELLED_LINES = 4
