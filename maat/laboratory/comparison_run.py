@@ -14,8 +14,9 @@ from pathlib import Path
 from maat.laboratory.comparison import Contestant, Outcome
 from maat.laboratory.content import content_key, digest
 from maat.laboratory.figures import Figures, figures_of
+from maat.laboratory.results import ResultCache
 from maat.laboratory.setup import Setup, Trace
-from maat.laboratory.sweep_runner import ResultCache, run_all
+from maat.laboratory.sweep_runner import run_all
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError
 from maat.simulation.conditions import Conditions

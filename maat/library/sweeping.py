@@ -12,8 +12,9 @@ from typing import Any, Unpack
 
 from maat.laboratory.axes import AxisValue
 from maat.laboratory.figures import FIGURES, RunFigures, never_run, notes_on_runs
+from maat.laboratory.results import ResultCache
 from maat.laboratory.sweep import Planned, Point, Sweep, Varied
-from maat.laboratory.sweep_runner import ResultCache, SweepPosition, SweepResult, run_sweep
+from maat.laboratory.sweep_runner import SweepPosition, SweepResult, run_sweep
 from maat.library.arrow import Kind
 from maat.library.comparing import kind_of
 from maat.library.conditions import ConditionValues, takes_conditions

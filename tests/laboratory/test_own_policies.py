@@ -14,9 +14,10 @@ import pytest
 from maat.laboratory.comparison import Contestant, report
 from maat.laboratory.comparison_run import ComparisonPlan, run_comparison
 from maat.laboratory.content import content_key, has_known_content
+from maat.laboratory.results import ResultCache
 from maat.laboratory.setup import GeneratedTrace, Setup, Trace
 from maat.laboratory.sweep import Sweep, Varied
-from maat.laboratory.sweep_runner import ResultCache, run_sweep
+from maat.laboratory.sweep_runner import run_sweep
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ParameterError
 from maat.scheduling.parameters import knob

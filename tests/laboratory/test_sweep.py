@@ -16,13 +16,14 @@ from pathlib import Path
 import pytest
 from simulation.small import under
 
-from maat.laboratory import content, sweep_runner
+from maat.laboratory import content, results, sweep_runner
 from maat.laboratory.axes import AXES
 from maat.laboratory.content import canonical_json, content_key
 from maat.laboratory.fairness import fairness
+from maat.laboratory.results import CorruptedEntry, ResultCache
 from maat.laboratory.setup import GeneratedTrace, GivenTrace, Setup
 from maat.laboratory.sweep import Sweep, Varied, rows_of
-from maat.laboratory.sweep_runner import CorruptedEntry, Origin, ResultCache, run_sweep
+from maat.laboratory.sweep_runner import Origin, run_sweep
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError, MaatError, TraceError
 from maat.scheduling.stability import Stability
@@ -411,7 +412,8 @@ from maat.scheduling.cluster import Cluster
 from maat.simulation.world_models import catalog_models
 from maat.laboratory.setup import GeneratedTrace, Setup
 from maat.laboratory.sweep import Sweep, Varied
-from maat.laboratory.sweep_runner import ResultCache, run_sweep
+from maat.laboratory.results import ResultCache
+from maat.laboratory.sweep_runner import run_sweep
 
 if __name__ == "__main__":
     trace, cluster = GeneratedTrace("philly", jobs=12, hours=1.0), Cluster.parse("t4=4x4,a100=2x8")
@@ -495,7 +497,7 @@ def test_a_cache_without_room_ends_with_its_name_and_a_remedy(
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(sweep_runner.os, "fsync", full)
+    monkeypatch.setattr(results.os, "fsync", full)
     with pytest.raises(
         MaatError,
         match=(
@@ -504,4 +506,4 @@ def test_a_cache_without_room_ends_with_its_name_and_a_remedy(
         ),
     ):
         run_sweep(sweep_of(p=[-1]).points(), cache=ResultCache(tmp_path))
-    assert not list(tmp_path.rglob("*.json"))
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]

@@ -1,0 +1,129 @@
+"""Runs tasks in parallel processes, each at most once.
+
+Each process stores a result in the cache as soon as it has it, so that killed work can continue.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from multiprocessing.connection import wait as wait_for
+from typing import Any
+
+from maat.laboratory.results import Kept, ResultCache
+from maat.scheduling.errors import MaatError
+
+Results = Iterator[tuple[str, Kept | MaatError]]
+"""Keys, each with its result, or why it has none."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be computed: `run(given)`, where `run` is a module-level function.
+
+    `own`: an object of the user's in `given`, which perhaps only this process can make. `kept`:
+    whether the cache may keep the result.
+    """
+
+    run: Callable[[Any], Kept]
+    given: object
+    own: object = None
+    kept: bool = True
+
+
+def run_tasks(
+    todo: Mapping[str, Task],
+    *,
+    workers: int = 1,
+    executor: Executor | None = None,
+    cache: ResultCache | None = None,
+) -> Results:
+    """Yield the key of each task with its result, in the order in which they end.
+
+    Up to `workers` processes run them, or `executor`, which is not shut down. A task that raises
+    MaatError yields it; the others go on.
+    """
+    if executor is not None:
+        return _on(executor, todo, cache)
+    if workers == 1 or len(todo) < 2:
+        return ((key, _run_and_store(key, task, cache)) for key, task in todo.items())
+    return _in_processes(todo, min(workers, len(todo)), cache)
+
+
+def _in_processes(todo: Mapping[str, Task], workers: int, cache: ResultCache | None) -> Results:
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_end_with_parent)
+    try:
+        yield from _on(pool, todo, cache)
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _on(executor: Executor, todo: Mapping[str, Task], cache: ResultCache | None) -> Results:
+    """Submit each task by itself, so that workers share long and short ones evenly.
+
+    What cannot be sent to another process runs in this one meanwhile.
+    """
+    here = {
+        key
+        for key, task in todo.items()
+        if isinstance(executor, ProcessPoolExecutor) and not _can_be_sent(task.own)
+    }
+    waiting: dict[Future[Kept | MaatError], str] = {
+        executor.submit(_run_and_store, key, task, cache): key
+        for key, task in todo.items()
+        if key not in here
+    }
+    try:
+        for key in todo:
+            if key in here:
+                yield key, _run_and_store(key, todo[key], cache)
+        while waiting:
+            ended, _ = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in ended:
+                yield waiting.pop(future), future.result()
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def _can_be_sent(own: object) -> bool:
+    """Return whether a process of a pool can make this object.
+
+    It reads classes and functions by their module, and has none of a notebook's cells.
+    """
+    if own is None:
+        return True
+    try:
+        written = pickle.dumps(own)
+    except Exception:  # whatever a user's object raises
+        return False
+    return b"__main__" not in written
+
+
+def _run_and_store(key: str, task: Task, cache: ResultCache | None) -> Kept | MaatError:
+    """Return the result of one task, or why it has none: the others go on."""
+    try:
+        result = task.run(task.given)
+    except MaatError as error:
+        return error
+    if cache is not None and task.kept:
+        cache.store(key, result)
+    return result
+
+
+def _end_with_parent() -> None:
+    """End this process as soon as its parent ends."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_watch, args=(parent.sentinel,), daemon=True).start()
+
+
+def _watch(sentinel: int) -> None:
+    wait_for([sentinel])
+    os._exit(1)
