@@ -54,6 +54,7 @@ def conditions_of(request: ConditionsBody, measured: Measured = NOTHING_MEASURED
         interference=interference_from(request.interference, measured.interference),
         variability=measured.variability,
         locality_penalty=request.locality_penalty,
+        network_contention=request.network_contention,
         tuned=request.tuned,
         tuned_gpus=request.tuned_gpus,
     )

@@ -115,6 +115,7 @@ def _fixed(body: SweepBody) -> dict[str, tuple[str, Any]]:
         "rigid_share",
         "strong_scaling_share",
         "locality_penalty",
+        "network_contention",
         "least_stay_seconds",
         "most_moves_per_hour",
         "policy",

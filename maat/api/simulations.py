@@ -31,6 +31,7 @@ from maat.vocabulary import (
     MAX_JOBS_PER_GPU,
     MAX_SECONDS,
     MAX_SLOWDOWN,
+    MOST_CONTENTION,
     SYNTHETIC,
     ProfilingMode,
     ScoreDraw,
@@ -240,6 +241,13 @@ class ConditionsBody(Body):
         description="Slowdown of a job across nodes, at least 1: "
         "one factor for all models, or a factor by model. Default: the models' own.",
         examples=[1.7, {"resnet50": 1.2}],
+    )
+    network_contention: Annotated[float, Field(ge=0, le=MOST_CONTENTION)] = Field(
+        default=0.0,
+        title="Network contention (share, 0–0.99)",
+        description="Share of its speed that a job across nodes loses while it shares one of them "
+        "with another such job.",
+        examples=[0.25],
     )
     tuned: Tuned | None = Field(
         default=None,

@@ -21,7 +21,7 @@ from maat.scheduling.cluster import Cluster
 from maat.simulation.conditions import Conditions
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.tuned_jobs import MOST_GPUS
-from maat.vocabulary import MAX_GPUS, ProfilingMode, TuningRule
+from maat.vocabulary import MAX_GPUS, MOST_CONTENTION, ProfilingMode, TuningRule
 
 FidelityName = Annotated[
     str, typer.Option("--fidelity", help=f"Preset of modelling switches: {', '.join(FIDELITIES)}.")
@@ -47,6 +47,15 @@ Shared = Annotated[
     typer.Option(
         "--interference",
         help="Slowdown of jobs on one GPU: a table (CSV, JSON), synthetic, or a number.",
+    ),
+]
+Contention = Annotated[
+    float,
+    number_option(
+        "--network-contention",
+        least=0,
+        most=MOST_CONTENTION,
+        help="Share of its speed that a job across nodes loses to another such job on a node.",
     ),
 ]
 TunedRule = Annotated[
@@ -83,6 +92,7 @@ class ConditionOptions:
     variability: VariabilityFolder = None
     variability_draw: DrawRule = None
     locality_penalty: Penalties = None
+    network_contention: Contention = 0.0
     tuned_rule: TunedRule = None
     tuned_gpus: TunedGpus = None
     least_stay: LeastStay = None
@@ -110,6 +120,7 @@ class ConditionOptions:
             variability=self.variability,
             variability_draw=self.variability_draw,
             locality_penalty=read_penalties(self.locality_penalty or [], models),
+            network_contention=self.network_contention,
             tuned=self.tuned_rule,
             tuned_gpus=self.tuned_gpus,
             least_stay=self.least_stay,

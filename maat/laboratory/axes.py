@@ -14,7 +14,13 @@ from maat.laboratory.setup import Setup
 from maat.scheduling.errors import ParameterError
 from maat.scheduling.stay_bounds import least_stay_of, most_moves_of
 from maat.simulation.fidelity import FIDELITIES
-from maat.vocabulary import LEAST_ROUND_SECONDS, MOST_ROUND_SECONDS, UNBOUNDED, ProfilingMode
+from maat.vocabulary import (
+    LEAST_ROUND_SECONDS,
+    MOST_CONTENTION,
+    MOST_ROUND_SECONDS,
+    UNBOUNDED,
+    ProfilingMode,
+)
 
 MAX_COPIES = 64
 
@@ -168,6 +174,13 @@ AXES: Mapping[str, Axis] = {
                 setup, locality_penalties=dict.fromkeys(sorted(setup.models), float(value))
             ),
             lambda setup: bool(setup.conditions.locality_penalties),
+        ),
+        Axis(
+            "network_contention",
+            "Network contention of distributed jobs",
+            _number("network_contention", least=0, most=MOST_CONTENTION),
+            lambda setup, value: _under(setup, network_contention=float(value)),
+            lambda setup: setup.conditions.network_contention > 0,
         ),
         Axis("profiling", "Profiling mode", _profiling, _profiled, _knows_otherwise),
         Axis(

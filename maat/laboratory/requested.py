@@ -59,6 +59,7 @@ def requested_conditions(
     interference: Interference | None,
     variability: Variability | None,
     locality_penalty: float | Mapping[str, float] | None,
+    network_contention: float,
     tuned: TuningRule | None,
     tuned_gpus: int,
     quotas: tuple[TenantQuota, ...] = (),
@@ -83,6 +84,7 @@ def requested_conditions(
         interference=interference,
         variability=variability,
         locality_penalties=penalties_from(locality_penalty),
+        network_contention=network_contention,
         tuned=None if tuned is None else TunedJobs(tuned, tuned_gpus),
     )
 

@@ -28,8 +28,10 @@ class Conditions:
     `stability`: how long jobs stay where they are. `interference`: slowdowns of jobs on one GPU;
     required if the cluster allows several jobs per GPU. `variability`: measurements from which the
     GPU scores of the cluster are drawn; None: its own, if any. `locality_penalties`: by model,
-    replacing the model's own. `tuned`: jobs keep GPU counts and batch sizes as a well-informed
-    owner would choose them, drawn by the seed, instead of the trace's.
+    replacing the model's own. `network_contention`: share of its speed that a distributed job loses
+    while it shares a node with another (Pollux, section 5.3.2). `tuned`: jobs keep GPU counts and
+    batch sizes as a well-informed owner would choose them, drawn by the seed, instead of the
+    trace's.
     """
 
     fidelity: Fidelity = field(default_factory=lambda: FIDELITIES["paper"])
@@ -43,6 +45,7 @@ class Conditions:
     interference: Interference | None = None
     variability: Variability | None = None
     locality_penalties: Mapping[str, float] = field(default_factory=dict)
+    network_contention: float = 0.0
     tuned: TunedJobs | None = None
 
 

@@ -173,7 +173,7 @@ class SimulatedExecutor:
         self._look = now
         failures = self._outages.between(self._now, now)
         running = tuple(job for job in self.jobs.values() if job.allocation is not None)
-        alone, groups = coupled(running) if self._slowdowns else (running, ())
+        alone, groups = coupled(running, self._slowdowns) if self._slowdowns else (running, ())
         events = [
             event
             for job in alone
@@ -213,7 +213,7 @@ class SimulatedExecutor:
     def _advance_group(
         self, group: Sequence[SimulatedJob], failures: Sequence[NodeFailure], now: float
     ) -> list[Event]:
-        """Advance jobs that share GPUs, event by event: each event changes their pace.
+        """Advance jobs that slow each other, event by event: each event changes their pace.
 
         Advance every job to `now`. If one finishes or loses its GPUs earlier, roll the others back
         and advance them to that moment instead; then continue with the remaining jobs at their new

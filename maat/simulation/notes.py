@@ -172,6 +172,11 @@ def _declared(scenario: Scenario) -> Iterator[str]:
     shares = scenario.cluster.jobs_per_gpu > 1 and shares_gpus(policy)
     if shares and given is not None:
         yield f"Up to {scenario.cluster.jobs_per_gpu} jobs per GPU, interference: {given.name}."
+    if contention := scenario.conditions.network_contention:
+        yield (
+            f"A job across nodes loses {contention:.0%} of its speed while it shares a node with "
+            "another: declared, not measured."
+        )
     if tuned is not None:
         yield (
             f"Jobs are tuned by the rule {tuned.rule.value}, drawn by the seed: "

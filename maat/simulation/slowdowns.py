@@ -1,4 +1,4 @@
-"""What slows a simulated job apart from its step times: partners and GPUs.
+"""What slows a simulated job apart from its step times: partners, nodes and GPUs.
 
 Knows no policy and no placer.
 """
@@ -6,7 +6,7 @@ Knows no policy and no placer.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -21,8 +21,12 @@ class Slowdown(Protocol):
     def slowdown(self, job: SimulatedJob, partners: Sequence[SimulatedJob]) -> float:
         """Return true over nominal seconds of a step of `job`; above 0, 1 for no effect.
 
-        `job` holds GPUs. `partners`: the jobs that share any of them.
+        `job` holds GPUs. `partners`: the other jobs that contend for what it contends for.
         """
+        ...
+
+    def contended(self, job: SimulatedJob) -> Iterable[int]:
+        """Return the resources, by number, for which `job` contends with others; none: ()."""
         ...
 
 
@@ -59,6 +63,32 @@ class SharedGpus:
                     on_gpu[gpu] *= xi
         return max(on_gpu.values(), default=1.0)
 
+    def contended(self, job: SimulatedJob) -> Iterable[int]:
+        """Return its GPUs."""
+        return job.allocation.gpus if job.allocation else ()
+
+
+class SharedNetwork:
+    """Distributed jobs on one node slow each other: network contention (Pollux, section 5.3.2).
+
+    A job is distributed if it spans nodes. One that shares any of its nodes with another
+    distributed job loses `contention` of its speed (0 to below 1), however many those are. What it
+    reports to its policy are its step times without contention, as in the published simulator.
+    """
+
+    def __init__(self, cluster: Cluster, contention: float) -> None:
+        self._gpu_node: list[int] = cluster.gpu_node.tolist()
+        self._slowdown = 1.0 / (1.0 - contention)
+
+    def slowdown(self, job: SimulatedJob, partners: Sequence[SimulatedJob]) -> float:
+        return self._slowdown if partners else 1.0
+
+    def contended(self, job: SimulatedJob) -> Iterable[int]:
+        """Return the nodes of a distributed job."""
+        if len(job.shape) < 2 or job.allocation is None:
+            return ()
+        return {self._gpu_node[gpu] for gpu in job.allocation.gpus}
+
 
 class UnequalGpus:
     """GPU scores and the locality penalty, L x max V (PAL, eq. 1).
@@ -80,49 +110,54 @@ class UnequalGpus:
             else apart * max(scores[gpu] for gpu in job.allocation.gpus)
         )
 
+    def contended(self, job: SimulatedJob) -> Iterable[int]:
+        return ()
+
 
 def set_paces(jobs: Sequence[SimulatedJob], slowdowns: Sequence[Slowdown]) -> None:
     """Set the pace of each job that holds GPUs: the product of its slowdowns."""
     running = [job for job in jobs if job.allocation is not None]
-    on_gpu = _by_gpu(running)
     for job in running:
         job.pace = 1.0
-        partners = _partners(job, on_gpu)
-        for cause in slowdowns:
-            job.pace *= cause.slowdown(job, partners)
+    for cause in slowdowns:
+        at = _contenders(running, cause)
+        for job in running:
+            job.pace *= cause.slowdown(job, _partners(job, at, cause))
 
 
 def coupled(
-    jobs: Sequence[SimulatedJob],
+    jobs: Sequence[SimulatedJob], slowdowns: Sequence[Slowdown]
 ) -> tuple[tuple[SimulatedJob, ...], tuple[tuple[SimulatedJob, ...], ...]]:
-    """Split jobs into those that share no GPU, and groups that share GPUs.
+    """Split jobs into those that contend with no other, and groups that contend for resources.
 
     A group is connected directly or through other jobs. Order is kept.
     """
-    on_gpu = _by_gpu([job for job in jobs if job.allocation is not None])
+    running = [job for job in jobs if job.allocation is not None]
     group: dict[str, list[SimulatedJob]] = {job.spec.id: [job] for job in jobs}
-    for holders in on_gpu.values():
-        for other in holders[1:]:
-            first, second = group[holders[0].spec.id], group[other.spec.id]
-            if first is not second:
-                first += second
-                group |= {job.spec.id: first for job in second}
+    for cause in slowdowns:
+        for contenders in _contenders(running, cause).values():
+            for other in contenders[1:]:
+                first, second = group[contenders[0].spec.id], group[other.spec.id]
+                if first is not second:
+                    first += second
+                    group |= {job.spec.id: first for job in second}
     alone = tuple(job for job in jobs if len(group[job.spec.id]) == 1)
     groups = {id(members): tuple(members) for job in jobs if len(members := group[job.spec.id]) > 1}
     return alone, tuple(groups.values())
 
 
-def _by_gpu(running: Sequence[SimulatedJob]) -> dict[int, list[SimulatedJob]]:
-    on_gpu: dict[int, list[SimulatedJob]] = {}
+def _contenders(running: Sequence[SimulatedJob], cause: Slowdown) -> dict[int, list[SimulatedJob]]:
+    """Return the jobs that contend for each resource."""
+    at: dict[int, list[SimulatedJob]] = {}
     for job in running:
-        for gpu in job.allocation.gpus if job.allocation else ():
-            on_gpu.setdefault(gpu, []).append(job)
-    return on_gpu
+        for resource in cause.contended(job):
+            at.setdefault(resource, []).append(job)
+    return at
 
 
 def _partners(
-    job: SimulatedJob, on_gpu: Mapping[int, Sequence[SimulatedJob]]
+    job: SimulatedJob, at: Mapping[int, Sequence[SimulatedJob]], cause: Slowdown
 ) -> list[SimulatedJob]:
-    gpus = job.allocation.gpus if job.allocation else ()
-    others = {other.spec.id: other for gpu in gpus for other in on_gpu[gpu] if other is not job}
+    resources = cause.contended(job)
+    others = {other.spec.id: other for each in resources for other in at[each] if other is not job}
     return list(others.values())

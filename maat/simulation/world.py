@@ -20,7 +20,7 @@ from maat.scheduling.rounds import PolicyState
 from maat.simulation.adaptivity_shares import draw_adaptivity
 from maat.simulation.fidelity import Fidelity
 from maat.simulation.scenario import Scenario
-from maat.simulation.slowdowns import SharedGpus, Slowdown, UnequalGpus
+from maat.simulation.slowdowns import SharedGpus, SharedNetwork, Slowdown, UnequalGpus
 from maat.simulation.submission import Submission
 from maat.simulation.tuned_jobs import tuned
 from maat.simulation.variability import draw_scores
@@ -192,7 +192,10 @@ class World:
         """What slows jobs apart from their own step times."""
         apart = any(self._locality_penalty(name) > 1 for name in self.scenario.workload.models)
         unequal = (UnequalGpus(self.cluster),) if self.cluster.scores or apart else ()
-        return (*unequal, SharedGpus(self.interference)) if self.interference else unequal
+        contention = self.scenario.conditions.network_contention
+        network = (SharedNetwork(self.cluster, contention),) if contention else ()
+        shared = (SharedGpus(self.interference),) if self.interference else ()
+        return (*unequal, *shared, *network)
 
     def check_interference(self) -> None:
         """Raise InterferenceError if GPUs can be shared and no table covers the jobs."""

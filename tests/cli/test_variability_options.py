@@ -151,6 +151,10 @@ def test_placers_are_compared_and_penalties_varied_on_unequal_gpus(
             ("--locality-penalty", "lenet=2"),
             "locality_penalty: is no known model (got 'lenet'). Use one of: ",
         ),
+        (
+            ("--network-contention", "1"),
+            "network_contention: is not between 0 and 0.99 (got '1').",
+        ),
     ],
 )
 def test_a_bad_option_is_refused_by_name_value_and_remedy(

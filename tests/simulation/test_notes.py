@@ -74,6 +74,10 @@ def test_what_is_declared_is_told() -> None:
         "Jobs are tuned by the rule any-pair, drawn by the seed: "
         "not the trace's own GPU counts and batch sizes.",
     )
+    assert notes_on(under(SCENARIO, network_contention=0.25)) == (
+        "A job across nodes loses 25% of its speed while it shares a node with another: "
+        "declared, not measured.",
+    )
 
 
 def test_jobs_that_can_never_run_are_said_first() -> None:

@@ -32,6 +32,14 @@ RESERVATION = "reservation"
 """`4:a100:0:10:tenant:vision`: 4 GPUs of a100 from hour 0 to 10, or without end, for a tenant."""
 
 _NUMBERS = (*NUMBERS, "slowdown")
+_PLAIN = (
+    "rigid_share",
+    "strong_scaling_share",
+    "tuned_gpus",
+    "jobs_per_gpu",
+    "network_contention",
+    *BOUNDS,
+)
 _MINUTE, _HOUR = 60, 3600
 _MEASUREMENT = "mea_"  # what the id of uploaded measurements begins with
 
@@ -84,7 +92,7 @@ def _texts_of(request: StoredRequest) -> Iterable[tuple[str, str | None]]:
     """Yield each condition that a request sets, by its field; not all of them have a text."""
     for name in ("profiling", "tuned", "variability_draw"):
         yield name, request.get(name)
-    for name in ("rigid_share", "strong_scaling_share", "tuned_gpus", "jobs_per_gpu", *BOUNDS):
+    for name in _PLAIN:
         value = request.get(name)
         yield name, None if value in (None, USUAL[name]) else as_typed(value)
     interference = request.get("interference")

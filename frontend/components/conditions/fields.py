@@ -177,7 +177,7 @@ def _sharing_fields(prefix: str) -> list[Component]:
 
 
 def _unequal_fields(prefix: str) -> list[Component]:
-    """Fields of unequal GPUs: the variability of a type, its draw, and the cost of locality."""
+    """Fields of unequal GPUs, and of what distributed jobs lose by distance and each other."""
     of_type, draw = (
         _select(prefix, "variability", "GPUs of one type", VARIABILITY),
         _select(prefix, "variability_draw", "Each is", DRAW),
@@ -190,7 +190,13 @@ def _unequal_fields(prefix: str) -> list[Component]:
         value=USUAL["locality_penalty"],
         inputWrapperOrder=["label", "input", "description", "error"],
     )
-    return [html.Div([of_type, draw], className="form-row"), penalty]
+    contention = number_field(
+        f"{prefix}-network_contention", ConditionsBody, "network_contention", bare=True, step=0.05
+    )
+    return [
+        html.Div([of_type, draw], className="form-row"),
+        html.Div([penalty, contention], className="form-row"),
+    ]
 
 
 def _select(prefix: str, name: str, label: str, offered: Sequence[tuple[str, str]]) -> dmc.Select:

@@ -19,6 +19,7 @@ NUMBERS = (
     "strong_scaling_share",
     "tuned_gpus",
     "jobs_per_gpu",
+    "network_contention",
     "mtbf_hours",
     "repair_minutes",
     *BOUNDS,
@@ -46,6 +47,7 @@ USUAL = {
     "strong_scaling_share": 0,
     "tuned_gpus": 16,
     "jobs_per_gpu": 1,
+    "network_contention": 0,
     "mtbf_hours": "",
     "repair_minutes": "",
     **dict.fromkeys(BOUNDS, ""),
@@ -121,7 +123,7 @@ def incomplete_fields(form: FormValues) -> dict[str, str]:
 def conditions_of(form: FormValues) -> RawBody:
     """The fields as the API names them; what is left as it is, is left out."""
     given: RawBody = {}
-    for name in ("rigid_share", "strong_scaling_share"):
+    for name in ("rigid_share", "strong_scaling_share", "network_contention"):
         if isinstance(form[name], int | float) and form[name]:
             given[name] = form[name]
     if form["profiling"] != "fidelity":

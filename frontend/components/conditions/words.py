@@ -120,6 +120,9 @@ def _about_nodes(request: StoredRequest) -> list[tuple[str, str]]:
     lines = []
     if request.get("locality_penalty"):
         lines.append(("Slowdown across nodes", _slowdown(request["locality_penalty"])))
+    if request.get("network_contention"):
+        lost = f"{number(request['network_contention'])} of the speed"
+        lines.append(("Network contention of distributed jobs", lost))
     if failures := request.get("failures"):
         often = number(failures["mtbf_hours"])
         words = f"each node about every {often} h, for {duration(failures['repair_seconds'])}"
