@@ -144,3 +144,19 @@ def test_a_record_of_json_that_cannot_be_read_is_dropped_alone(
 def test_an_answer_without_jobs_is_refused_in_words() -> None:
     with pytest.raises(TraceError, match="has no list of jobs"):
         import_workload('{"jobs": null}', ImportSettings("sacct"))
+
+
+def test_jobs_beside_errors_are_read_and_the_errors_told() -> None:
+    errors = [{"description": "Unable to query slurmdbd", "error_number": 9001}, "away"]
+    found = import_workload(
+        json.dumps({"errors": errors, "jobs": [RECORD]}), ImportSettings("sacct")
+    )
+    assert [job.name for job in found.workload.jobs] == ["1"]
+    assert "The answer may lack jobs: Slurm says Unable to query slurmdbd; away." in found.rules
+
+
+@pytest.mark.parametrize("jobs", [[], None])
+def test_errors_without_jobs_are_refused_in_the_words_of_slurm(jobs: object) -> None:
+    text = json.dumps({"errors": ["Unable to query slurmdbd"], "jobs": jobs})
+    with pytest.raises(TraceError, match="Slurm says: Unable to query slurmdbd"):
+        import_workload(text, ImportSettings("sacct"))

@@ -16,7 +16,7 @@ from pathlib import Path
 from maat.scheduling.errors import TraceError
 from maat.slurm.accounting import accounting_table
 from maat.slurm.gres import GPU, gpus_by_type, resources
-from maat.slurm.json_values import UnreadableAnswer, answer_in
+from maat.slurm.json_values import SlurmSays, UnreadableAnswer, errors_of, mapping_in
 from maat.workloads.formats.foreign.numbers import Decimal, plain_number
 from maat.workloads.formats.foreign.questions import ReadingOptions
 from maat.workloads.formats.foreign.records import (
@@ -24,6 +24,7 @@ from maat.workloads.formats.foreign.records import (
     ForeignFormat,
     ForeignJob,
     Found,
+    Note,
     Run,
     Unusable,
     gpus,
@@ -57,7 +58,9 @@ _ENDED = _RAN_AGAIN | {
 
 
 def read(source: Path | str, options: ReadingOptions) -> Found:
-    source = _as_table(source)
+    source, words = _as_table(source)
+    if words:
+        yield Note(f"The answer may lack jobs: Slurm says {words}.")
     header = header_of(
         source, needs=_NEEDS, remedy=f"Write the file with: {_COMMAND}.", quoted=False
     )
@@ -82,15 +85,23 @@ def _between(header: Sequence[str]) -> tuple[str, str] | None:
     return None if is_told or not {"Start", "End"} <= set(header) else ("Start", "End")
 
 
-def _as_table(source: Path | str) -> Path | str:
-    """Return sacct's JSON as the table that it writes otherwise; a table as it is."""
+def _as_table(source: Path | str) -> tuple[Path | str, str]:
+    """Return sacct's JSON as the table that it writes otherwise, and the errors that it tells.
+
+    A table stays as it is. An answer may have errors and jobs, which count; raises TraceError for
+    one without jobs.
+    """
     text = _json_in(source)
     if text is None:
-        return source
+        return source, ""
     if len(text) > _MOST_JSON:
         raise _no_json(f"has more than {_MOST_JSON >> 20} MiB", source)
     try:
-        return accounting_table(answer_in(text))
+        data = mapping_in(text)
+        words = errors_of(data)
+        if words and not data.get("jobs"):
+            raise SlurmSays(f"Slurm says: {words}. See whether slurmdbd runs: `sacctmgr show cluster`.")
+        return accounting_table(data), words
     except UnreadableAnswer as wrong:
         raise _no_json(f"is no answer of sacct --json: {str(wrong)[:200]}", source) from None
 
