@@ -13,7 +13,7 @@ from maat.workloads.formats.foreign.durations import written_duration
 from maat.workloads.formats.foreign.guesses import guessed_columns
 from maat.workloads.formats.foreign.numbers import Decimal, number_by, shown_decimal
 from maat.workloads.formats.foreign.questions import ReadingOptions, TraceQuestion
-from maat.workloads.formats.foreign.units import Unit, unit_in
+from maat.workloads.formats.foreign.units import SECONDS_OF, Unit, unit_in
 from maat.workloads.import_report import Imported
 from maat.workloads.importing import ImportSettings, import_workload
 
@@ -125,14 +125,74 @@ def test_the_unit_of_the_header_counts() -> None:
 
 def test_the_unit_is_held_against_start_and_end() -> None:
     row = "2026-03-02 08:00:00,2026-03-02 08:10:00,2026-03-02 09:10:00,4"
-    found = read(f"submit,start,end,gpus,duration\n{row},60\n")
-    assert seconds(found) == [3600.0]
+    assert seconds(read(f"submit,start,end,gpus,duration\n{row},3600\n")) == [3600.0]
     asked = question(f"submit,start,end,gpus,duration_hours\n{row},60\n")
     assert (asked.field, asked.about, asked.choices) == ("units", "duration", ("h", "min"))
     answer = {"duration": Unit.MINUTES}
     assert seconds(read(f"submit,start,end,gpus,duration_hours\n{row},60\n", units=answer)) == [
         3600
     ]
+
+
+JOBS = (  # submitted, started and ended at a minute, ran so many minutes
+    ("08:00", "08:10", "09:10", 60),
+    ("08:00", "09:00", "09:45", 45),
+    ("09:00", "09:00", "11:00", 120),
+)
+
+
+def jobs_that_ran(header: str, unit: float) -> str:
+    """Write the jobs with their durations in a unit of so many seconds."""
+    rows = []
+    for submit, start, end, minutes in JOBS:
+        moments = {"submit": submit, "start": start, "end": end, "queued": submit}
+        known = {name: f"2026-03-02 {clock}:00" for name, clock in moments.items()}
+        cells = known | {"gpus": "4", "run_time": f"{minutes * 60 / unit:g}"}
+        rows.append(",".join(cells[name] for name in header.split(",")))
+    return "\n".join([header, *rows, ""])
+
+
+@pytest.mark.parametrize("header", ["submit,start,end,gpus,run_time", "submit,end,gpus,run_time"])
+@pytest.mark.parametrize("unit", [Unit.MINUTES, Unit.HOURS, Unit.MILLISECONDS])
+def test_durations_that_are_no_seconds_by_their_times_are_a_question(
+    header: str, unit: Unit
+) -> None:
+    text = jobs_that_ran(header, SECONDS_OF[unit])
+    asked = question(text)
+    assert (asked.field, asked.about, asked.choices) == ("units", "duration", ("s", unit.value))
+    expected = [3600.0, 2700.0, 7200.0]
+    assert seconds(read(text, units={"duration": unit})) == pytest.approx(expected)
+    assert seconds(read(jobs_that_ran(header, 1.0))) == expected
+
+
+def test_times_that_no_column_was_mapped_to_are_evidence_too() -> None:
+    text = jobs_that_ran("submit,start,end,gpus,run_time", 60.0)
+    mapping = {"submit": "submit", "gpus": "gpus", "duration": "run_time"}
+    with pytest.raises(TraceQuestion, match="would be in minutes by start and end"):
+        import_workload(text, ImportSettings("csv", columns=mapping))
+
+
+def test_jobs_that_never_ran_hide_no_unit() -> None:
+    text = jobs_that_ran("submit,start,end,gpus,run_time", 60.0)
+    never = "2026-03-02 08:00:00,,2026-03-02 08:30:00,4,0\n"
+    assert question(text + 20 * never).about == "duration"
+
+
+def test_whole_minutes_of_short_jobs_are_minutes() -> None:
+    starts = [(f"2026-03-02 08:00:{second:02d}", second) for second in (5, 20, 40)]
+    rows = [f"{start},{start},2026-03-02 08:03:00,1,2" for start, _ in starts]
+    text = "\n".join(["submit,start,end,gpus,duration_min", *rows, ""])
+    assert seconds(read(text)) == [120.0] * 3
+
+
+def test_jobs_that_waited_long_show_no_other_unit() -> None:
+    rows = [
+        "2026-03-02 08:00:00,2026-03-02 08:01:30,1,60",
+        "2026-03-02 08:00:00,2026-03-02 20:00:30,1,60",
+        "2026-03-02 08:00:00,2026-03-02 08:03:30,1,120",
+    ]
+    found = read("\n".join(["submit,end,gpus,run_time", *rows, ""]))
+    assert seconds(found) == [60.0, 60.0, 120.0]
 
 
 def test_durations_of_many_days_without_a_unit_are_a_question() -> None:

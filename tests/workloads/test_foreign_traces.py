@@ -367,3 +367,31 @@ def test_the_line_that_tells_spreadsheets_the_separator_is_no_header(sign: str) 
 
     assert [job.work_scale for job in found.workload.jobs] == [60.0]
     assert [each.rows for each in found.dropped] == [[4]]
+
+
+@pytest.mark.parametrize(
+    ("format_", "header", "row"),
+    [
+        (
+            "helios",
+            "job_id,user,gpu_num,state,submit_time,start_time,end_time,duration",
+            "{},u,4,COMPLETED,2020-04-01 00:00:00,2020-04-01 00:10:00,2020-04-01 01:10:00,{}",
+        ),
+        (
+            "sacct",
+            "JobIDRaw|Submit|Start|End|Elapsed|State|AllocTRES",
+            "{}|2020-04-01T00:00:00|2020-04-01T00:10:00|2020-04-01T01:10:00|{}|COMPLETED|gres/gpu=4",
+        ),
+    ],
+)
+def test_minutes_where_a_format_has_seconds_are_refused(
+    format_: str, header: str, row: str
+) -> None:
+    def text(duration: str) -> str:
+        return "\n".join([header, *(row.format(number, duration) for number in (1, 2)), ""])
+
+    with pytest.raises(TraceError, match="would be in minutes by"):
+        import_workload(text("60"), ImportSettings(format_))
+    for sound in ("3600", "01:00:00"):
+        found = import_workload(text(sound), ImportSettings(format_))
+        assert [job.work_scale for job in found.workload.jobs] == [3600.0, 3600.0]

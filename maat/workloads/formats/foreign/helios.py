@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+from maat.workloads.formats.foreign.duration_column import check_seconds
 from maat.workloads.formats.foreign.questions import ReadingOptions
 from maat.workloads.formats.foreign.records import (
     Cells,
@@ -14,7 +15,7 @@ from maat.workloads.formats.foreign.records import (
     count_cell,
     seconds_cell,
 )
-from maat.workloads.formats.foreign.tables import header_of, jobs_of_table
+from maat.workloads.formats.foreign.tables import first_rows, header_of, jobs_of_table
 from maat.workloads.formats.foreign.times import Times
 
 COLUMNS = ("job_id", "user", "gpu_num", "state", "submit_time", "duration")
@@ -22,12 +23,14 @@ COLUMNS = ("job_id", "user", "gpu_num", "state", "submit_time", "duration")
 
 def read(source: Path | str, options: ReadingOptions) -> Found:
     needs = [(name,) for name in COLUMNS]
-    header_of(
+    header = header_of(
         source,
         needs=needs,
         remedy="Give cluster_log.csv of Earth, Saturn, Uranus or Venus as published.",
     )
     times = Times({}, options.tzinfo())
+    if {"start_time", "end_time"} <= set(header):
+        check_seconds("duration", "start_time", "end_time", first_rows(source), times)
     yield from jobs_of_table(source, partial(_job, times), gpu_seconds_of=_gpu_seconds)
 
 

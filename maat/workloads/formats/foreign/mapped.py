@@ -11,6 +11,7 @@ from pathlib import Path
 from maat.scheduling.errors import TraceError
 from maat.workloads.formats.foreign.duration_column import DurationColumn, duration_column
 from maat.workloads.formats.foreign.gpu_cells import types_in
+from maat.workloads.formats.foreign.guesses import guessed_columns
 from maat.workloads.formats.foreign.numbers import number_by
 from maat.workloads.formats.foreign.questions import ReadingOptions, TraceQuestion
 from maat.workloads.formats.foreign.record_table import read_records
@@ -100,37 +101,53 @@ class _Reading:
 def _read(columns: Mapping[str, str], source: Path | str, options: ReadingOptions) -> Found:
     needs = [(column,) for column in columns.values()]
     header_of(source, needs=needs, remedy="Map a column that the header has.")
-    moments = [columns[field] for field in TIMES if field in columns]
+    known = _with_evidence(columns, source)
+    moments = [known[field] for field in TIMES if field in known]
     numbers = [columns[field] for field in ("duration", "gpus") if field in columns]
     ran_between = None if "duration" in columns else (columns["start"], columns["end"])
     scan = scan_table(source, times=moments, numbers=numbers, ran=ran_between)
     scan.check_zone(options)
-    reading = _reading(columns, scan, options)
+    reading = _reading(columns, known, scan, options)
     yield from jobs_of_table(
         source, partial(_job, reading), gpu_seconds_of=partial(_gpu_seconds, reading)
     )
     yield from _notes(reading, scan, options)
 
 
-def _reading(columns: Mapping[str, str], scan: TableScan, options: ReadingOptions) -> _Reading:
+def _with_evidence(columns: Mapping[str, str], source: Path | str) -> Mapping[str, str]:
+    """Return the columns with those of start and end, against which a duration's unit is held."""
+    if "duration" not in columns:
+        return columns
+    guess = guessed_columns(source, columns).mapping
+    more = {field: guess[field] for field in ("start", "end") if field in guess}
+    return {**more, **columns}
+
+
+def _reading(
+    columns: Mapping[str, str],
+    known: Mapping[str, str],
+    scan: TableScan,
+    options: ReadingOptions,
+) -> _Reading:
+    """Return how cells are read. `known`: also columns that are only evidence."""
     zone, order, decimal = options.tzinfo(), scan.order(options), scan.decimal(options)
     moments = {
-        columns[field]: time_column(
-            columns[field],
-            cells_of(scan.sample, columns[field]),
+        known[field]: time_column(
+            known[field],
+            cells_of(scan.sample, known[field]),
             zone=zone,
             order=order,
             decimal=decimal,
-            unit=_unit_of(field, columns[field], options),
+            unit=_unit_of(field, known[field], options),
         )
         for field in TIMES
-        if field in columns
+        if field in known
     }
     times = Times(moments, zone, order, decimal)
     _check_serial_days(columns, times, scan, options)
     duration = None
     if "duration" in columns:
-        duration = duration_column(columns, scan.sample, times, options.units)
+        duration = duration_column(known, scan.sample, times, options.units)
         _check_units(columns, times, duration, options)
     return _Reading(columns, times, duration)
 
@@ -226,7 +243,7 @@ def _ran_seconds(reading: _Reading, cells: Cells) -> float:
 
 def _notes(reading: _Reading, scan: TableScan, options: ReadingOptions) -> Found:
     for name, column in reading.times.columns.items():
-        if column.is_number:
+        if column.is_number and name in reading.columns.values():
             yield Note(f"Numbers of {name} count as {column.unit.name.lower()}.")
     if reading.duration is not None and reading.duration.note:
         yield Note(reading.duration.note)

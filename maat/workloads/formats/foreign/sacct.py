@@ -17,6 +17,7 @@ from maat.scheduling.errors import TraceError
 from maat.slurm.accounting import accounting_table
 from maat.slurm.gres import GPU, gpus_by_type, resources
 from maat.slurm.json_values import SlurmSays, UnreadableAnswer, errors_of, mapping_in
+from maat.workloads.formats.foreign.duration_column import check_seconds
 from maat.workloads.formats.foreign.numbers import Decimal, plain_number
 from maat.workloads.formats.foreign.questions import ReadingOptions
 from maat.workloads.formats.foreign.records import (
@@ -34,7 +35,7 @@ from maat.workloads.formats.foreign.records import (
 )
 from maat.workloads.formats.foreign.runs import joined
 from maat.workloads.formats.foreign.scans import TableScan, cells_of, scan_table
-from maat.workloads.formats.foreign.tables import header_of, jobs_of_table
+from maat.workloads.formats.foreign.tables import first_rows, header_of, jobs_of_table
 from maat.workloads.formats.foreign.times import Times, time_column
 
 _IDS = ("JobIDRaw", "JobID")
@@ -73,6 +74,7 @@ def read(source: Path | str, options: ReadingOptions) -> Found:
     scan.check_zone(options)
     yield from scan.zone_notes(options)
     times = _times(scan, options, [name for name in _TIMES if name in header])
+    _check_elapsed(source, header, times)
     jobs = jobs_of_table(
         source, partial(_job, times), gpu_seconds_of=partial(_gpu_seconds, times), quoted=False
     )
@@ -83,6 +85,12 @@ def _between(header: Sequence[str]) -> tuple[str, str] | None:
     """Return the columns between which a job ran, where none says how long it did."""
     is_told = any(name in header for name in _ELAPSED)
     return None if is_told or not {"Start", "End"} <= set(header) else ("Start", "End")
+
+
+def _check_elapsed(source: Path | str, header: Sequence[str], times: Times) -> None:
+    elapsed = next((name for name in _ELAPSED if name in header), None)
+    if elapsed is not None and {"Start", "End"} <= set(header):
+        check_seconds(elapsed, "Start", "End", first_rows(source, quoted=False), times)
 
 
 def _as_table(source: Path | str) -> tuple[Path | str, str]:
@@ -100,7 +108,7 @@ def _as_table(source: Path | str) -> tuple[Path | str, str]:
         data = mapping_in(text)
         words = errors_of(data)
         if words and not data.get("jobs"):
-            raise SlurmSays(f"Slurm says: {words}. See whether slurmdbd runs: `sacctmgr show cluster`.")
+            raise SlurmSays(f"Slurm says: {words}. See whether slurmdbd answers sacctmgr.")
         return accounting_table(data), words
     except UnreadableAnswer as wrong:
         raise _no_json(f"is no answer of sacct --json: {str(wrong)[:200]}", source) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from itertools import islice
 from pathlib import Path
 
 from maat.scheduling.errors import TraceError
@@ -15,6 +16,8 @@ from maat.workloads.formats.foreign.records import (
     Note,
     Unusable,
 )
+
+_SAMPLED_ROWS = 2000
 
 GpuSecondsOf = Callable[[Cells], float]
 """GPU-seconds of a record by its cells; raises Unusable if they do not say."""
@@ -42,6 +45,16 @@ def header_of(
                 remedy=remedy,
             )
     return table.header
+
+
+def first_rows(source: Path | str, *, quoted: bool = True) -> list[Cells]:
+    """Return the first records whose cells can be told apart. Raises TraceError for no table."""
+    table = read_records(source, error=TraceError, quoted=quoted)
+    return [
+        dict(zip(table.header, record.cells, strict=True))
+        for record in islice(table.records, _SAMPLED_ROWS)
+        if not record.problem
+    ]
 
 
 def jobs_of_table(
