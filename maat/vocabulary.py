@@ -261,15 +261,17 @@ class ProfilingMode(StrEnum):
     """What the scheduler knows of a job before it has run (Sia section 5.7).
 
     ORACLE: step times at every configuration. BOOTSTRAP: step times on one GPU of every type.
-    NO_PROFILE: nothing. REQUESTED: its true pace, calibration included, at the GPU count and batch
-    size that it asks for, on every type, free of charge. REQUEST_ORACLE: step times at the batch
-    size that it asks for on any number of GPUs, filled node by node, and how many optimiser steps
-    of that batch size remain (Pollux section 5.2, Optimus+Oracle).
+    TWO_COUNTS: on one GPU and on two of every type. NO_PROFILE: nothing. REQUESTED: its true pace,
+    calibration included, at the GPU count and batch size that it asks for, on every type, free of
+    charge. REQUEST_ORACLE: step times at the batch size that it asks for on any number of GPUs,
+    filled node by node, and how many optimiser steps of that batch size remain (Pollux section 5.2,
+    Optimus+Oracle).
     """
 
     ORACLE = "oracle"
     REQUESTED = "requested"
     BOOTSTRAP = "bootstrap"
+    TWO_COUNTS = "two-counts"
     NO_PROFILE = "no-profile"
     REQUEST_ORACLE = "request-oracle"
 

@@ -22,7 +22,7 @@ VARIED = (
     ("round_seconds", "Round duration (s)", "60, 120, 300"),
     ("arrival_rate", "Arrival rate, relative to the trace", "0.5, 1, 2"),
     ("jobs_per_hour", "Arrival rate of generated jobs (jobs/h)", "10, 20, 30"),
-    ("profiling", "Profiling mode", "oracle, requested, bootstrap, no-profile"),
+    ("profiling", "Profiling mode", "oracle, requested, bootstrap, two-counts, no-profile"),
     ("rigid_share", "Share of rigid jobs", "0, 0.5, 1"),
     ("strong_scaling_share", "Share of strong-scaling jobs", "0, 0.5, 1"),
     ("locality_penalty", "Slowdown across nodes", "1, 1.5, 2"),

@@ -10,7 +10,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence, Set
 from typing import Any
 
-from maat.models.truth import Truth
+from maat.models.truth import Shape, Truth
 from maat.scheduling.belief import Fitter, TypeBelief
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import MaatError
@@ -23,7 +23,7 @@ from maat.scheduling.standing import RoundsAhead
 from maat.simulation.failures import NodeFailure, Outages
 from maat.simulation.fidelity import Fidelity
 from maat.simulation.job_snapshot import JobSnapshot, beliefs_from_json, samples_to_json
-from maat.simulation.profiling import revealed_samples
+from maat.simulation.profiling import profiled_shapes, revealed_samples
 from maat.simulation.simulated_job import SimulatedJob, shape_of
 from maat.simulation.slowdowns import Slowdown, coupled, set_paces
 from maat.vocabulary import JobState, ProfilingMode
@@ -107,8 +107,15 @@ class SimulatedExecutor:
                 job.hold(None, (), None, restarts=False, now=self._now)
 
     def _visible_at(self, spec: JobSpec) -> float:
-        profiled = self._fidelity.profiling is ProfilingMode.BOOTSTRAP
-        return spec.submitted_at + (self._fidelity.profiling_seconds_per_type if profiled else 0.0)
+        shapes = [len(self._profiled_shapes(spec, kind)) for kind in self._usable_types(spec)]
+        runs = max(shapes, default=0)  # of each type at once, one shape after the other
+        return spec.submitted_at + runs * self._fidelity.profiling_seconds_per_type
+
+    def _usable_types(self, spec: JobSpec) -> list[str]:
+        return [kind for kind in self.cluster.type_names if spec.may_use(kind)]
+
+    def _profiled_shapes(self, spec: JobSpec, kind: str) -> list[Shape]:
+        return profiled_shapes(spec, kind, self._fidelity.profiling, self.cluster)
 
     @property
     def unfinished(self) -> Set[JobId]:
@@ -342,14 +349,16 @@ class SimulatedExecutor:
         mode = self._fidelity.profiling
         if mode is ProfilingMode.NO_PROFILE:
             return
-        for kind in self.cluster.type_names:
-            if job.spec.may_use(kind) and kind not in but:
-                samples = revealed_samples(job, kind, mode, self.cluster)
-                if samples:
-                    job.agent.learn(kind, samples, fitter=self._fitter)
-                if mode is ProfilingMode.BOOTSTRAP:
-                    cost = self._fidelity.profiling_seconds_per_type * job.spec.replica_gpus(kind)
-                    job.ledger.profiling_gpu_seconds[kind] = cost
+        for kind in self._usable_types(job.spec):
+            if kind in but:
+                continue
+            samples = revealed_samples(job, kind, mode, self.cluster)
+            if samples:
+                job.agent.learn(kind, samples, fitter=self._fitter)
+            if shapes := self._profiled_shapes(job.spec, kind):
+                gpus = sum(sum(shape) for shape in shapes)
+                cost = self._fidelity.profiling_seconds_per_type * gpus
+                job.ledger.profiling_gpu_seconds[kind] = cost
 
     # ---- over a restart
 

@@ -35,9 +35,34 @@ def revealed_samples(
                 for shape in _all_shapes(job.spec, kind, cluster)
                 for sample in profile_shape(job, kind, shape, ORACLE_BATCH_SIZES)
             ]
-        case ProfilingMode.BOOTSTRAP:
-            one_replica = (job.spec.replica_gpus(kind),)
-            return profile_shape(job, kind, one_replica, PROFILED_BATCH_SIZES)
+        case ProfilingMode.BOOTSTRAP | ProfilingMode.TWO_COUNTS:
+            return [
+                sample
+                for shape in profiled_shapes(job.spec, kind, mode, cluster)
+                for sample in profile_shape(job, kind, shape, PROFILED_BATCH_SIZES)
+            ]
+
+
+def profiled_shapes(spec: JobSpec, kind: str, mode: ProfilingMode, cluster: Cluster) -> list[Shape]:
+    """Return the shapes on which the cluster profiles a job on one GPU type, one after the other.
+
+    One replica, and with TWO_COUNTS two (Sia section 5.7), on one node if it has room for them.
+    Only one replica where the job may not have two of that type. None in other modes.
+    """
+    unit = spec.replica_gpus(kind)
+    if mode is ProfilingMode.BOOTSTRAP:
+        return [(unit,)]
+    if mode is not ProfilingMode.TWO_COUNTS:
+        return []
+    index = cluster.type_index[kind]
+    limits = (
+        spec.max_gpus,
+        spec.most_gpus_by_type.get(kind),
+        int(cluster.usable_gpus[index]),
+    )
+    two = filled_shape(2 * unit, int(cluster.gpus_per_node[index]))
+    fits = all(limit is None or 2 * unit <= limit for limit in limits)
+    return [(unit,), two] if fits else [(unit,)]
 
 
 def _filled_shapes(spec: JobSpec, kind: str, cluster: Cluster) -> list[Shape]:

@@ -26,11 +26,15 @@ QUIET = FIDELITIES["sia-artifact"]
 
 
 def executor_with(
-    fidelity: Fidelity, *, restart_seconds: float = 30.0, **changes: object
+    fidelity: Fidelity,
+    *,
+    restart_seconds: float = 30.0,
+    cluster: Cluster = CLUSTER,
+    **changes: object,
 ) -> tuple[SimulatedExecutor, JumpingClock]:
     """An executor to which one job was submitted."""
     clock = JumpingClock()
-    executor = SimulatedExecutor(CLUSTER, clock, fidelity)
+    executor = SimulatedExecutor(cluster, clock, fidelity)
     executor.submit(spec(**changes), truth(), restart_seconds=restart_seconds)
     return executor, clock
 
@@ -76,6 +80,36 @@ def test_profiling_takes_its_time_is_charged_and_shows_one_gpu_of_every_type() -
     for known in job.belief.by_type.values():
         assert {(s.node_count, s.replica_count) for s in known.samples} == {(1, 1)}
         assert len(known.samples) > 3
+    assert executor.jobs["x"].ledger.profiling_gpu_seconds == {"t4": 20.0, "a100": 20.0}
+
+
+def test_two_counts_are_profiled_one_after_the_other_and_charged_for_their_gpus() -> None:
+    """20 s on one GPU, then 20 s on two: 60 GPU-seconds of a type."""
+    cluster = Cluster.parse("t4=2x4,a100=2x1")
+    executor, clock = executor_with(
+        FIDELITIES["paper"].revealing(ProfilingMode.TWO_COUNTS), cluster=cluster
+    )
+    assert executor.observe().jobs == ()
+    clock.sleep_until(39.0)
+    assert executor.observe().jobs == ()
+    clock.sleep_until(40.0)
+    (job,) = executor.observe().jobs
+
+    shapes = {
+        kind: {(s.node_count, s.replica_count) for s in known.samples}
+        for kind, known in job.belief.by_type.items()
+    }
+    assert shapes == {"t4": {(1, 1), (1, 2)}, "a100": {(1, 1), (2, 2)}}
+    assert executor.jobs["x"].ledger.profiling_gpu_seconds == {"t4": 60.0, "a100": 60.0}
+
+
+def test_a_job_that_may_have_one_gpu_is_profiled_on_no_second() -> None:
+    clock = JumpingClock()
+    mode = FIDELITIES["paper"].revealing(ProfilingMode.TWO_COUNTS)
+    executor = SimulatedExecutor(CLUSTER, clock, mode)
+    executor.submit(spec(max_gpus=1), truth(), restart_seconds=30.0)
+    clock.sleep_until(20.0)
+    executor.observe()
     assert executor.jobs["x"].ledger.profiling_gpu_seconds == {"t4": 20.0, "a100": 20.0}
 
 

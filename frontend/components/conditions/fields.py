@@ -18,6 +18,7 @@ PROFILING = (
     ("fidelity", "As the fidelity has it"),
     ("oracle", "Oracle: everything known"),
     ("bootstrap", "Bootstrap: one GPU of each type first"),
+    ("two-counts", "Two counts: one and two GPUs of each type first"),
     ("no-profile", "No profile"),
     ("requested", "Requested: its pace at what it asks for"),
     ("request-oracle", "Request oracle: its batch size on any GPUs, and its end"),
