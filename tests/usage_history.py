@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from round_rows import round_row
 from sqlmodel import Session, select
 
 from backend.clocktime import utc_now
 from backend.database import Database
-from backend.models import AllocationReading, Cluster, Job, JobAllocation, Round, Tenant, User
+from backend.models import AllocationReading, Cluster, Job, JobAllocation, Tenant, User
 from backend.usage.days import settled_days, store_day, tally_of_day
 
 MIDNIGHT = datetime(2026, 3, 2, tzinfo=UTC)
@@ -148,24 +149,12 @@ def rounds_every(
     while (number - 1) * hours <= until:
         found = {"used": 0, "capacity": capacity, "fragmented": fragmented, "reserved": reserved}
         session.add(
-            Round(
-                cluster_id=cluster.id,
-                number=number,
+            round_row(
+                cluster.id,
+                number,
                 at_seconds=(number - 1) * hours * HOUR,
-                active_jobs=0,
-                running_jobs=0,
-                pending_jobs=0,
-                gpus_used=0,
                 gpus_total=capacity,
-                changes=0,
-                policy="sia",
-                placer="whole-node",
-                status="optimal",
-                method="m",
-                policy_seconds=0.0,
-                place_seconds=0.0,
                 gpus_by_type={"t4": found},
-                record={},
             )
         )
         number += 1

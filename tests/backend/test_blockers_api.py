@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from round_rows import round_row
 from sqlmodel import Session, select
 
 from backend.accounts.permissions import Role
 from backend.database import Database
-from backend.models import Cluster, Job, JobForecastRow, Node, Round
+from backend.models import Cluster, Job, JobForecastRow, Node
 
 Submit = Callable[..., dict[str, Any]]
 
@@ -276,18 +277,12 @@ def past_round(database: Database, cluster_id: str, **held: tuple[dict[str, Any]
     counts = dict.fromkeys(("active_jobs", "running_jobs", "pending_jobs", "changes"), 1)
     with database.session_scope() as session:
         session.add(
-            Round(
-                cluster_id=cluster_id,
-                number=3,
+            round_row(
+                cluster_id,
+                3,
                 at_seconds=60.0,
                 gpus_used=used,
                 gpus_total=16,
-                policy="sia",
-                placer="whole-node",
-                status="optimal",
-                method="dual",
-                policy_seconds=0.05,
-                place_seconds=0.01,
                 gpus_by_type={"a100": {"used": used, "capacity": 16}},
                 record=record,
                 **counts,

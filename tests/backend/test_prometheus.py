@@ -20,6 +20,7 @@ from fastapi.testclient import TestClient
 from history import fill, settle
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_openmetrics
 from prometheus_client.parser import text_string_to_metric_families
+from round_rows import round_row
 from sqlmodel import select
 
 from backend.accounts.identity import principal_named
@@ -28,7 +29,7 @@ from backend.clocktime import utc_now
 from backend.database import Database
 from backend.events.feed import Feed, Position
 from backend.metrics.snapshot import take_snapshot
-from backend.models import Cluster, Job, Node, Round, WorkerHeartbeat
+from backend.models import Cluster, Job, Node, WorkerHeartbeat
 from backend.queue import celery_queue
 from backend.settings import Settings
 from benchmarks.service.real_server import free_port
@@ -84,26 +85,19 @@ def add_round(database: Database, *, used: Mapping[str, int]) -> None:
     with database.session_scope() as session:
         cluster = session.exec(select(Cluster)).one()
         session.add(
-            Round(
-                cluster_id=cluster.id,
-                number=1,
-                at_seconds=60.0,
+            round_row(
+                cluster.id,
+                1,
                 active_jobs=1,
                 running_jobs=1,
-                pending_jobs=0,
                 gpus_used=sum(used.values()),
                 gpus_total=64,
                 changes=1,
-                policy="sia",
-                placer="whole-node",
-                status="optimal",
-                method="dual",
                 solve_seconds=0.02,
                 policy_seconds=0.05,
                 place_seconds=0.01,
                 gpus_by_type={name: {"used": count, "capacity": 8} for name, count in used.items()},
                 committed_at=utc_now() - timedelta(seconds=40),
-                record={},
             )
         )
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from round_rows import round_row
 from sqlalchemy import delete, func
 from sqlmodel import select
 from usage_history import DAY, HOUR, Held, cluster_at, lived_job, person
@@ -30,6 +31,7 @@ from worker.fairness.days import keep_days
 DAYS = 366 if os.environ.get("MAAT_TESTS_LONG") else 122
 LAST = datetime(2026, 3, 2, tzinfo=UTC) + timedelta(days=DAYS - 2)
 YEAR = {"from": "2026-03-02T00:00:00Z", "to": LAST.isoformat()}
+TYPES = ("t4", "rtx", "a100")
 WAYS = ("tenant", "user", "model", "label", "gpu_type", "day")
 
 
@@ -58,33 +60,20 @@ def year(client: TestClient, database: Database) -> str:
         lived_job(session, cluster, owners[0], Held(30.0, None, gpus=(8,)), submitted=20.0)
         session.execute(delete(Round))
         for number, day in enumerate(range(DAYS + 1), start=1):
-            session.add(round_at(cluster.id, number, day * DAY))
+            session.add(
+                round_row(
+                    cluster.id,
+                    number,
+                    at_seconds=day * DAY,
+                    active_jobs=1,
+                    running_jobs=1,
+                    gpus_total=64,
+                    gpus_by_type={name: {"used": 0, "capacity": 24} for name in TYPES},
+                )
+            )
         cluster.next_round_number = DAYS + 2
         cluster.keep_rounds = 3
         return cluster.id
-
-
-def round_at(cluster_id: str, number: int, at: float) -> Round:
-    capacity = {name: {"used": 0, "capacity": 24} for name in ("t4", "rtx", "a100")}
-    return Round(
-        cluster_id=cluster_id,
-        number=number,
-        at_seconds=at,
-        active_jobs=1,
-        running_jobs=1,
-        pending_jobs=0,
-        gpus_used=0,
-        gpus_total=64,
-        changes=0,
-        policy="sia",
-        placer="whole-node",
-        status="optimal",
-        method="dual",
-        policy_seconds=0.0,
-        place_seconds=0.0,
-        gpus_by_type=capacity,
-        record={},
-    )
 
 
 def reports(client: TestClient) -> list[Any]:

@@ -10,6 +10,7 @@ import pytest
 import sqlalchemy as sa
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from round_rows import round_row
 from sqlmodel import select
 
 from backend.accounts.permissions import Role
@@ -28,18 +29,14 @@ RECORD = {
 }
 
 
-def round_row(cluster_id: str, number: int, **fields: Any) -> Round:
+def busy_round(cluster_id: str, number: int, **columns: Any) -> Round:
     given: dict[str, Any] = {
-        "at_seconds": 60.0 * number,
         "active_jobs": 3,
         "running_jobs": number % 3,
         "pending_jobs": 3 - number % 3,
         "gpus_used": 4 * (number % 3),
         "gpus_total": 64,
         "changes": 1,
-        "policy": "sia",
-        "placer": "whole-node",
-        "status": "optimal",
         "method": "price",
         "objective": 1.5,
         "bound": 1.5,
@@ -51,7 +48,7 @@ def round_row(cluster_id: str, number: int, **fields: Any) -> Round:
         "gpus_by_type": {"t4": {"used": 4 * (number % 3), "capacity": 24}},
         "record": RECORD,
     }
-    return Round(cluster_id=cluster_id, number=number, **(given | fields))
+    return round_row(cluster_id, number, **(given | columns))
 
 
 @pytest.fixture
@@ -59,7 +56,7 @@ def cluster(client: TestClient, database: Database) -> Cluster:
     """The demo cluster with rounds 1 to 20, a minute apart."""
     with database.session_scope() as session:
         found = session.exec(select(Cluster)).one()
-        session.add_all(round_row(found.id, number) for number in range(1, 21))
+        session.add_all(busy_round(found.id, number) for number in range(1, 21))
         found.next_round_number = 21
     return found
 
@@ -139,7 +136,7 @@ def test_the_record_of_a_round_is_kept_compressed(cluster: Cluster, database: Da
 
 def test_a_round_is_unique_by_cluster_and_number(cluster: Cluster, database: Database) -> None:
     with pytest.raises(sa.exc.IntegrityError), database.session_scope() as session:
-        session.add(round_row(cluster.id, 20))
+        session.add(busy_round(cluster.id, 20))
 
 
 def test_the_state_of_a_past_round_is_what_that_round_left(

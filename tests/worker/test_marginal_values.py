@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from live_samples import make_cluster, set_time
+from round_rows import COUNTS, round_row
 from sqlmodel import select
 
 from backend.database import Database
@@ -23,28 +24,13 @@ HALF_DAY = 43_200.0
 
 
 def a_round(cluster_id: str, number: int, at: float, price: float | None, **more: Any) -> Round:
-    given: dict[str, Any] = {
-        "policy": "sia",
+    given: dict[str, Any] = dict.fromkeys(COUNTS, 1) | {
+        "at_seconds": at,
         "policy_version": "one",
-        "placer": "whole-node",
-        "status": "optimal",
         "gpus_by_type": {"t4": {"used": 6, "capacity": 8}},
         "prices": {} if price is None else {"capacity:t4": price, "shape:t4>=4": 9.0},
-    } | more
-    counts = dict.fromkeys(
-        ("active_jobs", "running_jobs", "pending_jobs", "gpus_used", "gpus_total", "changes"), 1
-    )
-    return Round(
-        cluster_id=cluster_id,
-        number=number,
-        at_seconds=at,
-        method="",
-        policy_seconds=0.0,
-        place_seconds=0.0,
-        record={},
-        **counts,
-        **given,
-    )
+    }
+    return round_row(cluster_id, number, **(given | more))
 
 
 @pytest.fixture

@@ -7,11 +7,12 @@ from datetime import timedelta
 from typing import Any
 
 from fastapi.testclient import TestClient
+from round_rows import round_row
 from sqlmodel import Session, select
 
 from backend.clocktime import utc_now
 from backend.database import Database
-from backend.models import Cluster, Job, JobAllocation, JobFairness, Round, Tenant, User
+from backend.models import Cluster, Job, JobAllocation, JobFairness, Tenant, User
 
 HOUR = 3600.0
 FAIRNESS = "/api/v1/fairness"
@@ -140,26 +141,7 @@ class Rows:
 
     def capacity(self, gpus: int, *, at: float = 0.0, number: int = 1) -> None:
         with self.database.session_scope() as session:
-            session.add(
-                Round(
-                    cluster_id=self.cluster.id,
-                    number=number,
-                    at_seconds=at,
-                    active_jobs=0,
-                    running_jobs=0,
-                    pending_jobs=0,
-                    gpus_used=0,
-                    gpus_total=gpus,
-                    changes=0,
-                    policy="sia",
-                    placer="whole-node",
-                    status="optimal",
-                    method="",
-                    policy_seconds=0.0,
-                    place_seconds=0.0,
-                    record={},
-                )
-            )
+            session.add(round_row(self.cluster.id, number, at_seconds=at, gpus_total=gpus))
 
     def forget_rounds_before(self, at: float, *, gpus: int = 8) -> None:
         """Let the oldest round that is left be one at this time."""
