@@ -6,7 +6,7 @@ Simulations and sweeps share both.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from backend.measurements.uses import NOTHING_MEASURED, Measured
@@ -30,7 +30,7 @@ from maat.laboratory.requested import (
     requested_conditions,
 )
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.errors import InputError
+from maat.scheduling.errors import ClusterTooSmall, InputError
 from maat.scheduling.quotas import TenantQuota, check_quotas
 from maat.scheduling.reservations import Reservation, check_reservations
 from maat.scheduling.stability import Stability
@@ -65,8 +65,12 @@ def cluster_of(request: ConditionsBody) -> Cluster:
     return replace(Cluster.parse(request.cluster), jobs_per_gpu=request.jobs_per_gpu)
 
 
-def check_conditions(body: ConditionsBody, measured: Measured) -> Cluster:
-    """Return the cluster to simulate. Raises Invalid at an unusable field."""
+def check_conditions(body: ConditionsBody, measured: Measured, *, grows: bool = False) -> Cluster:
+    """Return the cluster to simulate. Raises Invalid at an unusable field.
+
+    `grows`: its size is varied, so that a larger one may have what is reserved or guaranteed.
+    """
+    too_small = (ClusterTooSmall,) if grows else ()
     cluster = _checked_cluster(body.cluster)
     with pointing_at("/fidelity"):
         fidelity_drawing(body.fidelity, None, measured=False)
@@ -85,11 +89,15 @@ def check_conditions(body: ConditionsBody, measured: Measured) -> Cluster:
         )
     _check_failures(body, len(cluster.nodes))
     for index, given in enumerate(body.reservations):
-        with pointing_at(f"/reservations/{index}"):
+        with pointing_at(f"/reservations/{index}"), suppress(*too_small):
             check_reservations([_reservation(given)], cluster)
-    with pointing_at("/reservations"):
+    with pointing_at("/reservations"), suppress(*too_small):
         check_reservations([_reservation(given) for given in body.reservations], cluster)
-    _check_quotas(body, cluster)
+    for index, quota in enumerate(body.quotas or ()):
+        with pointing_at(f"/quotas/{index}"), suppress(*too_small):
+            check_quotas([_quota(quota)], cluster)
+    with pointing_at("/quotas"), suppress(*too_small):
+        check_quotas([_quota(quota) for quota in body.quotas or ()], cluster)
     return cluster
 
 
@@ -117,14 +125,6 @@ def check_reserved_jobs(scenario: Scenario) -> None:
     for index, reservation in enumerate(scenario.conditions.reservations):
         with pointing_at(f"/reservations/{index}/job"):
             check_reservations([reservation], scenario.cluster, job_ids=names)
-
-
-def _check_quotas(body: ConditionsBody, cluster: Cluster) -> None:
-    for index, given in enumerate(body.quotas or ()):
-        with pointing_at(f"/quotas/{index}"):
-            check_quotas([_quota(given)], cluster)
-    with pointing_at("/quotas"):
-        check_quotas([_quota(given) for given in body.quotas or ()], cluster)
 
 
 def _check_failures(body: ConditionsBody, nodes: int) -> None:

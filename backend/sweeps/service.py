@@ -46,6 +46,7 @@ from maat.api.sweeps import MAX_SWEEP_JOBS, MAX_SWEEP_POINTS, SweepBody
 from maat.laboratory import requested
 from maat.laboratory.axes import AXES
 from maat.laboratory.requested import FIDELITIES
+from maat.laboratory.sweep import FailedPoint, Point
 from maat.laboratory.sweep import Sweep as EngineSweep
 from maat.scheduling.errors import InputError
 
@@ -77,8 +78,8 @@ def prepare_sweep(session: Session, principal: Principal, body: SweepBody) -> Pr
     """
     uses = find_uses(session, principal, body)
     found = measured(session, uses, body)
-    check_conditions(body, found)
     varied = [vary.name for vary in body.vary]
+    check_conditions(body, found, grows="cluster_size" in varied)
     refuse(chain(idle_conditions(body), fixed_and_varied(_fixed(body), varied)))
     placer_parameters = {} if body.placer is None else body.placer_parameters
     check_parts(body.policy, body.policy_parameters, body.placer, placer_parameters)
@@ -197,26 +198,14 @@ def _points(request: StoredSweep, found: Measured) -> _Points:
 
 
 def _checked(sweep: EngineSweep) -> _Points:
+    """Check every point. One whose cluster is too small is kept: it fails when it is played.
+
+    Raises InputError if all of them are.
+    """
     members: list[SweepMember] = []
     notes: dict[str, None] = {}
-    jobs = 0
+    jobs, checked, too_small = 0, 0, None
     for position, point in enumerate(sweep.each()):
-        jobs += len(point.scenario.workload)
-        _check_jobs(jobs)
-        if point.scenario.cluster.gpu_count > MAX_SIMULATED_GPUS:
-            most = f"Stay at or below {MAX_SIMULATED_GPUS} GPUs."
-            _refuse(
-                "/vary",
-                "The cluster becomes larger than this service simulates.",
-                most,
-                point.scenario.cluster.gpu_count,
-            )
-        if position < len(sweep.seeds):
-            check_fits(point.scenario.workload, point.scenario.cluster)
-            requested.check_shared_gpus(point.scenario)
-        if point.seed == sweep.seeds[0]:
-            check_scores(point.scenario)
-        notes |= dict.fromkeys(requested.notes_on(point.scenario))
         members.append(
             SweepMember(
                 sweep_id="",
@@ -226,7 +215,34 @@ def _checked(sweep: EngineSweep) -> _Points:
                 seed=point.seed,
             )
         )
+        if isinstance(point, FailedPoint):
+            too_small = point.error
+            continue
+        jobs += len(point.scenario.workload)
+        _check_jobs(jobs)
+        _check_point(point, is_of_first=checked < len(sweep.seeds), sweep=sweep)
+        notes |= dict.fromkeys(requested.notes_on(point.scenario))
+        checked += 1
+    if not checked and too_small is not None:
+        raise too_small
     return _Points(members, tuple(notes))
+
+
+def _check_point(point: Point, *, is_of_first: bool, sweep: EngineSweep) -> None:
+    """Check a point. `is_of_first`: of the first settings, whose jobs those of others repeat."""
+    scenario = point.scenario
+    if scenario.cluster.gpu_count > MAX_SIMULATED_GPUS:
+        _refuse(
+            "/vary",
+            "The cluster becomes larger than this service simulates.",
+            f"Stay at or below {MAX_SIMULATED_GPUS} GPUs.",
+            scenario.cluster.gpu_count,
+        )
+    if is_of_first:
+        check_fits(scenario.workload, scenario.cluster)
+        requested.check_shared_gpus(scenario)
+    if point.seed == sweep.seeds[0]:
+        check_scores(scenario)
 
 
 def _check_size(sweep: EngineSweep, jobs: int) -> None:

@@ -124,18 +124,25 @@ class Setup:
         a GPU type that nobody knows.
         """
         check_shares(self.conditions.rigid_share, self.conditions.strong_scaling_share)
-        cluster = grown(self.cluster, self.cluster_size)
+        scenario = self.unchecked()
+        check_reservations(
+            self.conditions.reservations,
+            scenario.cluster,
+            job_ids={job.name for job in scenario.workload.jobs},
+        )
+        check_quotas(self.conditions.quotas, scenario.cluster)
+        check_gpu_types(scenario)
+        return scenario
+
+    def unchecked(self) -> Scenario:
+        """Return the scenario, which may reserve more than its cluster has."""
         drawn = self.trace.workload(
             seed=self.seed, copies=self.cluster_size, jobs_per_hour=self.jobs_per_hour
         )
-        check_reservations(
-            self.conditions.reservations, cluster, job_ids={job.name for job in drawn.jobs}
-        )
-        check_quotas(self.conditions.quotas, cluster)
-        scenario = Scenario(
+        return Scenario(
             workload=sped_up(drawn, self.arrival_rate),
             models=self.models,
-            cluster=cluster,
+            cluster=grown(self.cluster, self.cluster_size),
             policy=self.policy,
             placer=suiting_placer(self.policy) if self.placer is None else self.placer,
             policy_parameters=self.policy_parameters,
@@ -145,8 +152,6 @@ class Setup:
             round_seconds=self.round_seconds,
             own_policy=self.own_policy,
         )
-        check_gpu_types(scenario)
-        return scenario
 
 
 def sped_up(workload: Workload, rate: float) -> Workload:

@@ -76,10 +76,11 @@ class Point:
 
 @dataclass(frozen=True)
 class FailedPoint:
-    """A point that could not be simulated, and why."""
+    """A point that could not be simulated, and why. `key`: of the content it would have."""
 
     settings: Mapping[str, AxisValue]
     seed: int
+    key: str
     error: MaatError
 
 
@@ -142,28 +143,33 @@ class Sweep:
 
         Raises InputError if one of them cannot be simulated.
         """
-        return tuple(self.each())
+        return tuple(point_at(self.base, settings, seed) for settings, seed in self._combinations())
 
-    def each(self) -> Iterator[Point]:
-        """Yield the points one by one."""
+    def each(self) -> Iterator[Point | FailedPoint]:
+        """Yield every combination; one whose cluster is too small for what is reserved has failed.
+
+        Raises InputError if one cannot be simulated for another reason.
+        """
         for settings, seed in self._combinations():
-            yield point_at(self.base, settings, seed)
+            point: Point | FailedPoint
+            try:
+                point = point_at(self.base, settings, seed)
+            except ClusterTooSmall as error:
+                unchecked = setup_at(self.base, settings, seed).unchecked()
+                point = FailedPoint(settings, seed, content_key(unchecked), error)
+            yield point
 
     def planned(self) -> Planned:
-        """Return the points; one whose cluster is too small for what is reserved fails alone.
+        """Return the points that can be simulated and those that failed.
 
-        Raises InputError if no point can be simulated, or one for another reason.
+        Raises InputError if no point can be simulated, or one for another reason than its cluster.
         """
-        points: list[Point] = []
-        failed: list[FailedPoint] = []
-        for settings, seed in self._combinations():
-            try:
-                points.append(point_at(self.base, settings, seed))
-            except ClusterTooSmall as error:
-                failed.append(FailedPoint(settings, seed, error))
+        each = tuple(self.each())
+        points = tuple(point for point in each if isinstance(point, Point))
+        failed = tuple(point for point in each if isinstance(point, FailedPoint))
         if not points:
             raise failed[0].error
-        return Planned(tuple(points), tuple(failed))
+        return Planned(points, failed)
 
     def _combinations(self) -> Iterator[tuple[dict[str, AxisValue], int]]:
         names = [varied.axis.name for varied in self.axes]
@@ -177,11 +183,16 @@ def point_at(base: Setup, settings: Mapping[str, AxisValue], seed: int) -> Point
 
     Raises InputError if it cannot be simulated.
     """
+    scenario = setup_at(base, settings, seed).scenario()
+    return Point(settings, seed, content_key(scenario), scenario)
+
+
+def setup_at(base: Setup, settings: Mapping[str, AxisValue], seed: int) -> Setup:
+    """Return the run of these settings, by axis, before its workload is drawn."""
     setup = replace(base, seed=seed)
     for name, value in settings.items():
         setup = AXES[name].apply(setup, value)
-    scenario = setup.scenario()
-    return Point(settings, seed, content_key(scenario), scenario)
+    return setup
 
 
 @dataclass(frozen=True)

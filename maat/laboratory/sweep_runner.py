@@ -116,7 +116,9 @@ def run_sweep(
             for p in points
             if p.key in found
         ),
-        tuple(FailedPoint(p.settings, p.seed, errors[p.key]) for p in points if p.key in errors),
+        tuple(
+            FailedPoint(p.settings, p.seed, p.key, errors[p.key]) for p in points if p.key in errors
+        ),
     )
 
 

@@ -314,6 +314,24 @@ def test_the_jobs_of_a_cluster_are_taken_as_they_are_now(client: TestClient) -> 
         ),
         ({"rigid_share": 0.6, "strong_scaling_share": 0.5}, "/strong_scaling_share"),
         ({"reservations": [{"gpu_type": "t4", "gpu_count": 1, "job": "nobody"}]}, "/reservations"),
+        (
+            {"reservations": [{"gpu_type": "t4", "gpu_count": 25, "tenant": "x"}]},
+            "/reservations/0",
+        ),
+        (
+            {
+                "reservations": [{"gpu_type": "t4", "gpu_count": 49, "tenant": "x"}],
+                "vary": [{"name": "cluster_size", "values": [1, 2]}],
+            },
+            "/reservations",
+        ),
+        (
+            {
+                "quotas": [{"tenant": "x", "guaranteed": {"t4": 49}}],
+                "vary": [{"name": "cluster_size", "values": [1, 2]}],
+            },
+            "/quotas",
+        ),
     ],
     ids=str,
 )

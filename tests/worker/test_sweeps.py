@@ -217,6 +217,27 @@ def test_a_point_that_fails_leaves_the_others_their_figures(
     assert error["status"] == 500
 
 
+def test_a_point_whose_cluster_is_too_small_for_a_reservation_fails_alone(
+    database: Database,
+) -> None:
+    reserved = [{"gpu_type": "t4", "gpu_count": 9, "tenant": "x"}]
+    sizes = [{"name": "cluster_size", "values": [1, 2]}]
+    sweep_id, keys = ask(database, cluster="t4=2x4", reservations=reserved, vary=sizes)
+
+    assert sorted(str(sweeps.run_point(database, key)) for key in keys) == ["failed", "succeeded"]
+
+    found = shown(database, sweep_id)
+    assert [(p["settings"], p["state"]) for p in found["points"]] == [
+        ({"cluster_size": 1}, "failed"),
+        ({"cluster_size": 2}, "succeeded"),
+    ]
+    error = found["points"][0]["error"]
+    assert error is not None
+    assert "of t4 hold together" in error["detail"]
+    assert [row["settings"] for row in found["rows"]] == [{"cluster_size": 2}]
+    assert (found["state"], found["done"]) == ("failed", 2)
+
+
 def test_a_sweep_of_another_version_of_the_engine_is_not_mixed_with_this_one(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
