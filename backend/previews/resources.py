@@ -48,4 +48,10 @@ def _named(session: Session, principal: Principal, result: dict[str, Any]) -> di
         seen = sight.may_see(job["job_id"])
         shown = {"job_id": sight.job(job["job_id"]), "job_name": name if seen else OTHER_JOB}
         jobs.append({**job, **shown, "tenant": tenant if seen else None})
-    return {**result, "jobs": jobs}
+    return {**_as_of_now(result), "jobs": jobs}
+
+
+def _as_of_now(result: dict[str, Any]) -> dict[str, Any]:
+    """Return a result with what those of an earlier version lack."""
+    sides = {name: {"notes": [], **result[name]} for name in ("as_it_stands", "with_change")}
+    return {"jobs_not_considered": 0, **result, **sides}

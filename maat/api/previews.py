@@ -77,7 +77,9 @@ class RoundSideOut(TypedDict):
     on after a stop; `resizes` those whose GPU count changes; `moves` those that get other GPUs.
     `interference`: of jobs on one GPU, as the cluster would declare it; null: none is shared.
     `restarts`: running jobs that would save, stop and start again: `resizes` and `moves`.
-    `seconds`: CPU seconds of deciding and placing.
+    `jobs_waiting`: those that no round considers yet among them (`jobs_not_considered`).
+    `seconds`: CPU seconds of deciding and placing. `notes`: what policy and placer lack or do not
+    use on this cluster.
     """
 
     policy: str
@@ -98,6 +100,7 @@ class RoundSideOut(TypedDict):
     moves: int
     restarts: int
     seconds: float
+    notes: list[str]
 
 
 def sharing_words(side: RoundSideOut) -> str:
@@ -113,7 +116,8 @@ class PreviewResultOut(TypedDict):
     """Both rounds, played on the same jobs at the same moment, and the jobs that they change.
 
     `jobs`: first those that the two rounds treat differently; `jobs_left_out`: how many more there
-    are. `gpus_in_use`: held now, before either round.
+    are. `gpus_in_use`: held now, before either round. `jobs_not_considered`: jobs without GPUs that
+    were just submitted, are being profiled or pause after an attempt that failed.
     """
 
     round_number: int
@@ -125,6 +129,19 @@ class PreviewResultOut(TypedDict):
     jobs_treated_differently: int
     jobs: list[PreviewedJobOut]
     jobs_left_out: int
+    jobs_not_considered: int
+
+
+def not_considered_words(result: PreviewResultOut) -> str | None:
+    """Say how many of the jobs that wait neither round considers; None if it is none."""
+    many = result["jobs_not_considered"]
+    if not many:
+        return None
+    whose = "1 of the jobs that wait is" if many == 1 else f"{many} of the jobs that wait are"
+    return (
+        f"{whose} not considered yet by either round: just submitted, being profiled, or pausing "
+        "after a failed attempt."
+    )
 
 
 class RoundPreviewOut(TypedDict):

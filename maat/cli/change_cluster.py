@@ -145,7 +145,7 @@ def preview_lines(preview: RoundPreviewOut) -> list[str]:
     result = preview["result"]
     if result is None:
         return [preview["message"]]
-    from maat.api.previews import sharing_words
+    from maat.api.previews import not_considered_words, sharing_words
 
     sides = (result["as_it_stands"], result["with_change"])
     rows = [
@@ -155,7 +155,14 @@ def preview_lines(preview: RoundPreviewOut) -> list[str]:
     ]
     columns = (f"round {result['round_number']}", "as it stands", "with the change")
     now = f"Now {result['gpus_in_use']} of {result['gpus_in_service']} GPUs are in use."
-    return [now, table_of(columns, rows), *_job_lines(result)]
+    unseen = not_considered_words(result)
+    return [
+        now,
+        table_of(columns, rows),
+        *([unseen] if unseen else []),
+        *result["with_change"]["notes"],
+        *_job_lines(result),
+    ]
 
 
 def _count(side: RoundSideOut, key: str) -> int:

@@ -187,7 +187,7 @@ def _lines(
     ]
     return [
         *_about(window),
-        *_never(found),
+        *_notes(done, _never(found)),
         "",
         table_of(("policy + placer", "average JCT, h", "99th percentile, h"), means),
         "",
@@ -226,6 +226,17 @@ def _never(found: Comparison) -> list[str]:
         for each, figures in zip(contestants, means, strict=True)
         for note in never_run([RunFigures(each["policy"], each["placer"], figures)])
     ]
+
+
+def _notes(done: SimulationOut, never: list[str]) -> list[str]:
+    """Return what can never run, then what else a reader of the runs should know, each once."""
+    summaries = [run["summary"] for run in done["runs"] if run["summary"] is not None]
+    others = (
+        note
+        for summary in summaries
+        for note in summary["notes"][1 if summary["cannot_run"] else 0 :]
+    )
+    return list(dict.fromkeys([*never, *others]))
 
 
 def _mean(figures: Any, key: str) -> str:

@@ -12,7 +12,8 @@ from fastapi import FastAPI
 from sqlmodel import col, select
 from typer.testing import CliRunner
 
-from backend.models import Job, RoundPreview, SharingSample
+from backend.clocktime import utc_now
+from backend.models import Cluster, Job, RoundPreview, SharingSample
 from maat.cli import change_cluster, following
 from maat.cli.app import app as commands
 from maat.client import ApiError, Client
@@ -136,6 +137,10 @@ def test_a_dry_run_shows_both_rounds_and_changes_nothing(
     run: Run, maat: Client, app: FastAPI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     database = app.state.database
+    with database.session_scope() as session:
+        cluster = session.exec(select(Cluster)).one()
+        cluster.speed, cluster.anchor_wall = 1e-9, utc_now()  # what is profiled stays so
+        session.add(cluster)
     maat.submit_job({"name": "first", "model": "cifar10"})
 
     def play(_seconds: float) -> None:
@@ -150,11 +155,17 @@ def test_a_dry_run_shows_both_rounds_and_changes_nothing(
     assert "sia with whole-node" in said
     assert "fifo with packed-sticky" in said
     assert "Both rounds treat every job alike." in said  # it is being profiled
+    (line,) = [line for line in said.splitlines() if line.startswith("jobs that wait")]
+    assert line.split()[-2:] == ["1", "1"]
+    assert "1 of the jobs that wait is not considered yet" in said
     assert maat.cluster("demo")["policy"] == "sia"
     sharing = ("--policy", "sjf-bsbf", "--jobs-per-gpu", "2", "--interference", "1.5")
     said = run("change-cluster", "demo", *sharing, "--dry-run")
     (line,) = [line for line in said.splitlines() if line.startswith("on a GPU")]
     assert line.split("  ", 1)[1].split() == ["1", "job", "2", "jobs,", "slowdown", "1.5"]
+    assert "lets jobs share GPUs" not in said
+    said = run("change-cluster", "demo", "--policy", "sjf-bsbf", "--dry-run")
+    assert "The policy sjf-bsbf lets jobs share GPUs; here a GPU holds one job" in said
 
 
 def test_ctrl_c_cancels_the_preview(

@@ -86,6 +86,11 @@ def test_a_replay_compares_the_live_policy_with_others_job_by_job(run: Run) -> N
     assert request["traces"][0]["window"]["submitted"] == 8
 
 
+def test_a_replay_says_what_another_policy_lacks_on_the_cluster(run: Run) -> None:
+    said = run("replay", "--since", "24h", "--policy", "sjf-bsbf")
+    assert said.count("The policy sjf-bsbf lets jobs share GPUs; here a GPU holds one job") == 1
+
+
 def test_an_interrupted_replay_is_cancelled(
     run: Run, queue: WorkerAtOnce, app: FastAPI, monkeypatch: pytest.MonkeyPatch
 ) -> None:

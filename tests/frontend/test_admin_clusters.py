@@ -191,7 +191,7 @@ def side(policy_name: str, **counts: int) -> RoundSideOut:
     return RoundSideOut(
         policy=policy_name, policy_parameters={}, placer="whole-node", placer_parameters={},
         round_seconds=60.0, jobs_per_gpu=1, interference=None, gpus_by_type={"t4": 4},
-        seconds=0.1, **given,
+        seconds=0.1, notes=[f"{policy_name} lacks something."], **given,
     )  # fmt: skip
 
 
@@ -212,13 +212,16 @@ def test_a_preview_shows_both_rounds_and_what_becomes_of_each_job() -> None:
     result = PreviewResultOut(
         round_number=8, at="", gpus_in_use=4, gpus_in_service=8, as_it_stands=side("fifo"),
         with_change=side("sia", moves=1, restarts=1), jobs_treated_differently=1, jobs=[job],
-        jobs_left_out=2,
+        jobs_left_out=2, jobs_not_considered=1,
     )  # fmt: skip
     said = str(preview_view(preview_in("succeeded", result)))
     for words in ("fifo", "sia", "stays on 4 × t4", "moves to 1 × a100", "2 more jobs"):
         assert words in said
     assert "4 of 8 GPUs are in use before it" in said
     assert "Restarts of running jobs" in said
+    assert "1 of the jobs that wait is not considered yet" in said
+    assert "sia lacks something." in said
+    assert "fifo lacks something." not in said
 
 
 def test_a_preview_without_a_result_says_why() -> None:

@@ -13,10 +13,11 @@ from training_samples import TrainingCluster
 
 from backend.clocktime import utc_now
 from backend.clusters.repository import get_cluster
+from backend.clusters.resources import show_cluster
 from backend.database import Database
-from backend.models import Cluster, Node, Operation, OperationState, RoundPreview
+from backend.models import Cluster, Job, Node, Operation, OperationState, RoundPreview
 from backend.settings import Settings
-from maat.api.previews import PreviewResultOut, sharing_words
+from maat.api.previews import PreviewResultOut, not_considered_words, sharing_words
 from worker import housekeeping
 from worker.live import step as live
 from worker.rehearsals import previews
@@ -134,6 +135,44 @@ def test_a_preview_shares_gpus_by_the_interference_that_is_tried(database: Datab
     assert light["jobs_with_gpus"] > heavy["jobs_with_gpus"]
     assert (light["jobs_per_gpu"], light["interference"]) == (2, 1.0)
     assert sharing_words(heavy) == "2 jobs, slowdown 100"
+
+
+def test_a_preview_counts_jobs_that_no_round_considers_yet_as_jobs_that_wait(
+    database: Database,
+) -> None:
+    cluster_id, _ = busy_cluster(database)
+    set_time(database, cluster_id, 210)
+    before = previewed(database, asked(database, cluster_id))
+    late = submit(database, cluster_id, count=2, submitted_seconds=209.0, work_scale=100.0)
+    paused, followed = submit(database, cluster_id, count=2, submitted_seconds=209.0)
+    with database.session_scope() as session:
+        session.get_one(Job, paused).pause_requested = True
+        session.get_one(Job, followed).cancel_requested = True
+
+    result = previewed(database, asked(database, cluster_id, **SIA))
+
+    assert (before["jobs_not_considered"], result["jobs_not_considered"]) == (0, len(late))
+    waiting = before["as_it_stands"]["jobs_waiting"] + len(late)
+    assert result["as_it_stands"]["jobs_waiting"] == waiting
+    assert not_considered_words(before) is None
+    assert str(not_considered_words(result)).startswith("2 of the jobs that wait are not")
+
+
+def test_a_preview_says_what_the_new_policy_lacks_as_the_change_itself_does(
+    database: Database,
+) -> None:
+    cluster_id, _ = busy_cluster(database)
+    alone = {"policy": "sjf-bsbf", "placer": "shared"}
+    result = previewed(database, asked(database, cluster_id, **alone))
+
+    assert result["as_it_stands"]["notes"] == []
+    with database.session_scope() as session:
+        cluster = get_cluster(session, cluster_id, lock=True)
+        cluster.policy, cluster.placer = alone["policy"], alone["placer"]
+        session.add(cluster)
+        session.flush()
+        assert result["with_change"]["notes"] == show_cluster(session, cluster)["notes"]
+    assert "lets jobs share GPUs" in result["with_change"]["notes"][0]
 
 
 def _drain(session: Session, name: str) -> None:

@@ -21,6 +21,8 @@ from sqlmodel import Session
 
 from backend.clocktime import shown_at
 from backend.clusters.interference import interference_of, shown_interference
+from backend.clusters.notes import cluster_notes
+from backend.clusters.topology import capacity_by_type
 from backend.database import Database
 from backend.models import Cluster as ClusterRow
 from backend.models import RoundPreview
@@ -37,6 +39,7 @@ from maat.scheduling.interference import named_for_sharing
 from maat.scheduling.job import Job, JobId
 from maat.scheduling.rounds import Change, ChangeKind, ClusterState, RoundResult
 from worker.executors import EXECUTORS
+from worker.executors.protocol import News
 from worker.live.cluster import FixedClock, restoration_of
 from worker.live.interference import known_interference
 from worker.live.snapshot import snapshot_of
@@ -89,7 +92,19 @@ def preview_of(session: Session, preview: RoundPreview) -> PreviewResultOut | No
     shown = [shown_interference(session, (row,)).get(row.id) for row in (cluster, changed)]
     found = _compared(state, (cluster, changed), rounds, at=shown_at(cluster, snapshot.now))
     found["as_it_stands"]["interference"], found["with_change"]["interference"] = shown
+    gpus = capacity_by_type(snapshot.nodes, usable_only=False)
+    found["as_it_stands"]["notes"] = cluster_notes(cluster, gpus, snapshot.interference)
+    found["with_change"]["notes"] = cluster_notes(changed, gpus, interference_of(session, changed))
+    unseen = found["jobs_not_considered"] = _not_considered(state, snapshot.news)
+    found["as_it_stands"]["jobs_waiting"] += unseen
+    found["with_change"]["jobs_waiting"] += unseen
     return found
+
+
+def _not_considered(state: ClusterState, news: News) -> int:
+    """Count the jobs without GPUs that no round sees yet, and that nobody paused or cancelled."""
+    others = {job.id for job in state.jobs} | news.paused.keys() | set(news.cancelled)
+    return sum(row.id not in others and row.gpus is None for row in news.jobs)
 
 
 def _without(cluster: Cluster, drained: Collection[str], *, jobs_per_gpu: int) -> Cluster:
@@ -140,6 +155,7 @@ def _compared(
         jobs_treated_differently=sum(map(_differs, jobs)),
         jobs=jobs[:MOST_PREVIEWED_JOBS],
         jobs_left_out=max(len(jobs) - MOST_PREVIEWED_JOBS, 0),
+        jobs_not_considered=0,
     )
 
 
@@ -189,6 +205,7 @@ def _side(row: ClusterRow, result: RoundResult, changes: Mapping[JobId, Change])
         moves=kinds[ChangeKind.MIGRATE],
         restarts=kinds[ChangeKind.RESCALE] + kinds[ChangeKind.MIGRATE],
         seconds=result.seconds.total,
+        notes=[],
     )
 
 

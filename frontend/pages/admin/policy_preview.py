@@ -17,6 +17,7 @@ from maat.api.previews import (
     PreviewResultOut,
     RoundPreviewOut,
     RoundSideOut,
+    not_considered_words,
     sharing_words,
 )
 from maat.colours import gpu_order
@@ -64,7 +65,10 @@ def _result(result: PreviewResultOut) -> list[Component]:
     both = scrolls("admin-policy-sides", _sides(result), label="Both rounds")
     words = "What the next round would do"
     title = html.H3(words, className="card-title", style={"marginTop": 12})
-    return [title, html.P(now), both, *_jobs(result)]
+    unseen = not_considered_words(result)
+    notes = [*([unseen] if unseen else []), *result["with_change"]["notes"]]
+    told = [html.Div(note, className="hint") for note in notes]
+    return [title, html.P(now), both, *told, *_jobs(result)]
 
 
 def _sides(result: PreviewResultOut) -> Component:
