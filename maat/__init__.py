@@ -23,11 +23,13 @@ if TYPE_CHECKING:
     from maat.library.run import Run, simulate
     from maat.library.sweeping import Swept, sweep
     from maat.library.tables import Table
+    from maat.papers.reproducing import Reproduced, reproduce
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Comparison",
+    "Reproduced",
     "Run",
     "Swept",
     "Table",
@@ -35,6 +37,7 @@ __all__ = [
     "generate",
     "policies",
     "profiles",
+    "reproduce",
     "simulate",
     "sweep",
 ]
@@ -42,12 +45,14 @@ __all__ = [
 # Imported when first used: a training script, which imports maat.agent, needs none of them.
 _WHERE = {
     "Comparison": "maat.library.comparing",
+    "Reproduced": "maat.papers.reproducing",
     "Run": "maat.library.run",
     "Swept": "maat.library.sweeping",
     "Table": "maat.library.tables",
     "compare": "maat.library.comparing",
     "generate": "maat.library.inputs",
     "profiles": "maat.library.inputs",
+    "reproduce": "maat.papers.reproducing",
     "simulate": "maat.library.run",
     "sweep": "maat.library.sweeping",
 }

@@ -40,6 +40,11 @@ COMMANDS = (
         "maat.cli.sweep:sweep_command",
     ),
     Command(
+        "reproduce",
+        "Make tables and figures of the papers again, beside the published values.",
+        "maat.cli.reproduce:reproduce_command",
+    ),
+    Command(
         "replay",
         "Play a cluster's last hours again under other policies, and compare them job by job.",
         "maat.cli.replay:replay",

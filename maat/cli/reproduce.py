@@ -1,0 +1,152 @@
+"""`maat reproduce`: tables and figures of the papers, beside their published values."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from maat.cli.numbers import whole_option
+from maat.cli.output import print_json, print_table, say, warn
+from maat.laboratory.results import ResultCache
+from maat.library.progress import Bar
+from maat.papers.bench import Size
+from maat.papers.catalogue import PAPERS, item_of, paper_of
+from maat.papers.data import Data
+from maat.papers.items import Paper
+from maat.papers.pictures import Pictures
+from maat.papers.report import as_data, cell, heading
+from maat.papers.reproducing import Reproduced, make
+from maat.papers.standing import as_rows
+from maat.papers.written import Folder
+from maat.scheduling.errors import InputError
+
+OUTPUT = Path("reproduced")
+
+PaperName = Annotated[
+    str | None, typer.Argument(help="`sia`, `pollux`, `bsbf` or `pal`.", show_default=False)
+]
+ItemKeys = Annotated[
+    list[str] | None,
+    typer.Argument(help="Tables and figures, such as fig-8; by default all.", show_default=False),
+]
+DataFolder = Annotated[
+    Path | None,
+    typer.Option(
+        envvar="MAAT_DATA",
+        help="Folder of the published data, or a checkout of the artifacts (docs/reproduce.md).",
+    ),
+]
+
+
+def reproduce_command(
+    paper: PaperName = None,
+    items: ItemKeys = None,
+    data: DataFolder = None,
+    output: Annotated[
+        Path, typer.Option(help="Folder of the report; each paper has one of its own there.")
+    ] = OUTPUT,
+    quick: Annotated[
+        bool, typer.Option(help="Run less: about ten minutes on two cores for a paper.")
+    ] = False,
+    replace: Annotated[
+        bool, typer.Option(help="Begin the paper's report anew; results of runs are kept.")
+    ] = False,
+    processes: Annotated[
+        int | None,
+        whole_option("--workers", least=1, most=256, help="Processes; default: one per core."),
+    ] = None,
+    listed: Annotated[
+        bool, typer.Option("--list", help="List the items: possible now, or what they need.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Make tables and figures of the papers again, beside the published values."""
+    found = Data(data)
+    if listed:
+        _list([*PAPERS.values()] if paper is None else [paper_of(paper)], found, as_json=as_json)
+        return
+    if paper is None:
+        raise InputError(
+            "is missing",
+            field="paper",
+            remedy=f"Give one of: {', '.join(PAPERS)}; or --list.",
+        )
+    known = paper_of(paper)
+    chosen = tuple(item_of(known, key) for key in items) if items else known.items
+    size = Size.QUICK if quick else Size.WHOLE
+    folder = Folder(output, known, size, replace=replace)
+    with folder.writing(), Pictures() as pictures, Bar(paper, quiet=as_json) as bar:
+        made = []
+        for each in make(
+            known,
+            chosen,
+            data=found,
+            size=size,
+            workers=processes or os.cpu_count() or 1,
+            cache=ResultCache(output / "runs"),
+            on_progress=bar.show,
+        ):
+            made.append(each)
+            folder.add(each, pictures)
+            if not as_json:
+                _print(each)
+        if pictures.why_none is not None:
+            warn([pictures.why_none])
+    if as_json:
+        print_json({"paper": known.name, "size": size.value, "items": [as_data(m) for m in made]})
+    else:
+        say(f"Written to {folder.path}")
+    if any(each.failed is not None for each in made):
+        raise typer.Exit(1)
+
+
+def _print(made: Reproduced) -> None:
+    say(f"{made.paper.name} {made.item.key}: {made.item.title}")
+    if made.failed is not None:
+        say(f"Not made: {made.failed}")
+        return
+    table = made.table
+    words = [*made.labels, "measure", "published"]
+    figures = [name for name in table.columns if name not in words]
+    print_table(
+        [heading(name) for name in words],
+        [heading(name) for name in figures],
+        [[cell(name, row[name]) for name in (*words, *figures)] for row in table],
+    )
+    for sentence in (made.why, *made.notes):
+        say(sentence)
+    say("")
+
+
+def _list(papers: Sequence[Paper], data: Data, *, as_json: bool) -> None:
+    rows = as_rows(papers, data)
+    if as_json:
+        possible = sum(row["standing"] == "possible now" for row in rows)
+        print_json({"count": len(rows), "possible": possible, "items": rows})
+        return
+    print_table(
+        ("Paper", "Item", "Shows", "Now"),
+        ("CPU min, quick", "whole"),
+        [
+            (
+                row["paper"],
+                row["item"],
+                row["title"],
+                row["standing"] + (", emulated" if row["emulated"] else ""),
+                _minutes(row["quick_cpu_minutes"]),
+                _minutes(row["whole_cpu_minutes"]),
+            )
+            for row in rows
+        ],
+    )
+    for row in rows:
+        if row["because"] is not None:
+            say(f"{row['paper']} {row['item']}: {row['because']}")
+
+
+def _minutes(given: float | None) -> str:
+    return "-" if given is None else f"{given:.1f}"

@@ -1,0 +1,110 @@
+"""What items build their runs from: published data where they are, else what stands in for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+from maat.papers.data import Data
+from maat.simulation.iteration_models import shipped_models
+from maat.simulation.variability import Variability, read_variability
+from maat.simulation.world_models import Model, measured_models
+from maat.workloads.generators import generate
+from maat.workloads.reading import read_workload
+from maat.workloads.workloads import Workload
+
+Value = TypeVar("Value")
+MOST_TINY_JOBS = 8
+
+
+class Size(StrEnum):
+    """How much is run: all, ten minutes on two cores a paper, or a few jobs, as tests do."""
+
+    WHOLE = "whole"
+    QUICK = "quick"
+    TINY = "tiny"
+
+
+@dataclass
+class Bench:
+    """The data of one item's runs, and notes on what stood in for published data."""
+
+    data: Data = field(default_factory=Data)
+    size: Size = Size.WHOLE
+    notes: list[str] = field(default_factory=list)
+
+    def pick(self, whole: Value, *, quick: Value, tiny: Value | None = None) -> Value:
+        """Return what suits the size; without a tiny one, the quick one."""
+        if self.size is Size.WHOLE:
+            return whole
+        return quick if self.size is Size.QUICK or tiny is None else tiny
+
+    def note(self, sentence: str) -> None:
+        """Say something that a reader of the figures should know, once."""
+        if sentence not in self.notes:
+            self.notes.append(sentence)
+
+    def sia_models(self) -> Mapping[str, Model]:
+        """Return the models measured for Sia; else the catalog's, fitted to them."""
+        if self.data.has("sia profiles"):
+            return _measured(self.data.path("sia profiles"))
+        self.note("Without the published profiles: models are the catalog's fits of them.")
+        return shipped_models()
+
+    def sia_trace(self, family: str, number: int, models: Mapping[str, Model]) -> Workload:
+        """Return a trace of Sia's: `philly`, `saturn` (Helios), `newtrace`; or a generated one."""
+        part = f"{family}/workload-{number}"
+        if self.data.has("sia trace {}", part):
+            workload = _read(self.data.path("sia trace {}", part), tuple(models))
+            return self.sized(replace(workload, name=f"{family}-{number}"))
+        self.note("Without the published traces: generated ones of the same families.")
+        return self.generated({"saturn": "helios"}.get(family, family), seed=number)
+
+    def pollux_trace(self, number: int, models: Mapping[str, Model], *, load: str = "") -> Workload:
+        """Return a trace of Pollux; `load`: "", "-0.5", "-1.5", "-2.0" or "-realistic"."""
+        part = f"workloads{load}/workload-{number}"
+        if self.data.has("pollux trace {}", part):
+            workload = _read(self.data.path("pollux trace {}", part), tuple(models))
+            return self.sized(replace(workload, name=f"workload-{number}{load}"))
+        self.note("Without the published traces: generated ones of the philly family.")
+        jobs = round(160 * float(load[1:])) if load[1:2].isdigit() else 160
+        return self.generated("philly", jobs=jobs, seed=number)
+
+    def pal_trace(self, part: str, models: Mapping[str, Model]) -> Workload:
+        """Return a trace of PAL: `workload-1`, or `sia-cluster-160`. Raises MissingData."""
+        return self.sized(_read(self.data.path("pal trace {}", part), tuple(models)))
+
+    def variability(self, *gpu_types: str) -> Variability:
+        """Return PAL's measurements of single GPUs of these types. Raises MissingData."""
+        return _variability(self.data.path("pal variability"), gpu_types)
+
+    def generated(
+        self, family: str, *, jobs: int | None = None, hours: float | None = None, seed: int
+    ) -> Workload:
+        """Return a generated trace, by the defaults of its family."""
+        return self.sized(generate(family, jobs=jobs, hours=hours, seed=seed))
+
+    def sized(self, workload: Workload) -> Workload:
+        """Return the trace; for a tiny size only its first jobs."""
+        if self.size is not Size.TINY:
+            return workload
+        return replace(workload, jobs=workload.jobs[:MOST_TINY_JOBS])
+
+
+@cache
+def _measured(folder: Path) -> Mapping[str, Model]:
+    return measured_models(folder)
+
+
+@cache
+def _read(path: Path, models: tuple[str, ...]) -> Workload:
+    return read_workload(path, known_models=models)
+
+
+@cache
+def _variability(folder: Path, gpu_types: tuple[str, ...]) -> Variability:
+    return read_variability(folder, gpu_types=gpu_types)

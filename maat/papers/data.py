@@ -1,0 +1,101 @@
+"""Where the published data lie in a folder: measurements and traces of the papers.
+
+Takes the layout of docs/reproduce.md and a checkout of the published artifacts as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from maat.scheduling.errors import InputError, MaatError
+
+# name -> where it may lie, in our layout or in a checkout; {} is filled by `Data.path`
+PLACES: Mapping[str, tuple[str, ...]] = {
+    "sia profiles": ("sia-artifact/profiles", "sia-simulator/traces"),
+    "sia trace {}": (
+        "sia-artifact/workloads/{}.csv",
+        "sia-simulator/workloads/{}.csv",
+    ),
+    "pollux trace {}": ("pollux/{}.csv", "simulator/{}.csv", "benchmark/{}.csv"),
+    "pal trace {}": (
+        "pal/traces/{}.csv",
+        "workload-traces/philly/{}.csv",
+        "blox_exp/workload/{}.csv",
+    ),
+    "pal variability": ("pal/variability", "aggregated_data"),
+    "pal pairs": ("pal/colocation", "blox_exp/colocate_info"),
+    "gavel throughputs": (
+        "gavel/simulation_throughputs.json",
+        "simulation_throughputs.json",
+        "scheduler/simulation_throughputs.json",
+    ),
+    "shockwave throughputs": ("shockwave/tacc_throughputs.json", "scheduler/tacc_throughputs.json"),
+    "shockwave trace {}": ("shockwave/{}.trace", "scheduler/traces/shockwave/{}.trace"),
+    "bsbf jobs {}": ("bsbf/{}.csv",),
+}
+
+
+class MissingData(MaatError):
+    """Published data that the folder does not have."""
+
+    def __init__(self, name: str, folder: Path | None, places: tuple[str, ...]) -> None:
+        super().__init__(
+            f"{name}: not there. "
+            + (
+                "Give the folder with --data (docs/reproduce.md says which)."
+                if folder is None
+                else f"Looked in {folder} for {' and '.join(places)}."
+            )
+        )
+        self.name = name
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """The published data in a folder; None: none at all."""
+
+    folder: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Raise InputError for a folder that is not there, or has nothing of the papers."""
+        if self.folder is None:
+            return
+        if not self.folder.is_dir():
+            raise InputError(
+                "is no folder",
+                field="data",
+                value=str(self.folder),
+                remedy="Name the folder of the published data, or leave it out.",
+            )
+        tops = sorted(
+            {place.split("/")[0].split("{")[0] for each in PLACES.values() for place in each}
+        )
+        if not any(top and (self.folder / top).exists() for top in tops):
+            raise InputError(
+                "has nothing of the papers",
+                field="data",
+                value=str(self.folder),
+                remedy="docs/reproduce.md says what it may hold, or leave it out.",
+            )
+
+    def path(self, name: str, part: str | None = None) -> Path:
+        """Return where something of PLACES lies; `part` fills its {}.
+
+        Raises MissingData, which names where it was looked for.
+        """
+        places = tuple(place.format(part) for place in PLACES[name])
+        if self.folder is not None:
+            for place in places:
+                if (self.folder / place).exists():
+                    return self.folder / place
+        raise MissingData(name.format(part), self.folder, places)
+
+    def has(self, name: str, part: str | None = None) -> bool:
+        """Return whether it is there."""
+        try:
+            self.path(name, part)
+        except MissingData:
+            return False
+        return True

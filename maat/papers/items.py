@@ -1,0 +1,172 @@
+"""An item of a paper, a table or a figure, as data; and what comes out of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any
+
+from maat.laboratory.content import content_key, digest
+from maat.laboratory.parallel import Task
+from maat.papers.bench import Bench
+from maat.papers.observation import Observation, observe
+from maat.simulation.scenario import Scenario
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+Label = tuple[str, ...]
+"""What a run is of, such as ("philly-1", "Sia")."""
+
+
+@dataclass(frozen=True)
+class Computation:
+    """Work that is no simulation: `function(**arguments)`, of a module, with plain arguments.
+
+    It returns a mapping of JSON's own types. Raise `version` when it returns something else.
+    """
+
+    function: Callable[..., Mapping[str, Any]]
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    version: int = 1
+
+
+Runs = Mapping[Label, Scenario | Computation]
+"""What an item needs: simulations, and other work."""
+
+Outcomes = Mapping[Label, Any]
+"""What came out: an Observation of a simulation, the mapping of other work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A published value, or what is said of it: from `least` to `most`."""
+
+    least: float = -math.inf
+    most: float = math.inf
+
+    @classmethod
+    def of(cls, given: float | Published | None) -> Published | None:
+        return given if given is None or isinstance(given, Published) else cls(given, given)
+
+    @property
+    def text(self) -> str:
+        if self.least == self.most:
+            return f"{self.least:g}"
+        if self.least == -math.inf:
+            return f"at most {self.most:g}"
+        if self.most == math.inf:
+            return f"at least {self.least:g}"
+        return f"{self.least:g} to {self.most:g}"
+
+    def difference(self, ours: float) -> float | None:
+        """Return by which share ours is off the nearest published value: 0.1 is 10 % more.
+
+        None where the published value is 0.
+        """
+        nearest = min(max(ours, self.least), self.most)
+        return None if nearest == 0 else ours / nearest - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of an item's table.
+
+    `of`: a cell for each of the table's labels; `measure`: what is measured, with its unit; `ours`:
+    a value for each trace or seed; none where nothing came out.
+    """
+
+    of: Label
+    measure: str
+    ours: Sequence[float]
+    published: float | Published | None = None
+
+    @property
+    def mean(self) -> float | None:
+        return fmean(self.ours) if self.ours else None
+
+    @property
+    def spread(self) -> float | None:
+        """Return the sample standard deviation; None of fewer than two values."""
+        return stdev(self.ours) if len(self.ours) > 1 else None
+
+    @property
+    def difference(self) -> float | None:
+        """Return by which share the mean is off what was published."""
+        published = Published.of(self.published)
+        return None if published is None or self.mean is None else published.difference(self.mean)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What an item shows: its table, figure and sentence.
+
+    `labels`: the columns of `Row.of`; `why`: why ours differ from the published values, if so.
+    """
+
+    labels: Sequence[str]
+    rows: Sequence[Row]
+    why: str
+    figure: go.Figure | None = None
+
+
+def no_runs(bench: Bench) -> Runs:
+    """Return the runs of an item that needs none."""
+    return {}
+
+
+@dataclass(frozen=True)
+class Item:
+    """A table or figure of a paper.
+
+    Attributes:
+        key: As the paper names it: `fig-8`, `table-3`.
+        title: What it shows.
+        show: Its table, figure and sentence, from what came out.
+        runs: What must be run for it.
+        needs: Published data without which it cannot be made: names of `data.PLACES`, with the part
+            that fills {} after a slash.
+        uses: Published data for which the catalog or a generator stands in.
+        hardware: Why it needs real hardware; then what is shown is no more than emulated.
+        emulated: Whether it runs on emulated devices, although the paper's ran on real ones.
+        cpu_minutes: Measured, for (quick, whole); None: not measured.
+    """
+
+    key: str
+    title: str
+    show: Callable[[Bench, Outcomes], Shown]
+    runs: Callable[[Bench], Runs] = no_runs
+    needs: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
+    hardware: str | None = None
+    emulated: bool = False
+    cpu_minutes: tuple[float | None, float | None] = (None, None)
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper: its name (`sia`), its title, and its items in the paper's order."""
+
+    name: str
+    title: str
+    items: tuple[Item, ...]
+
+
+def task_of(run: Scenario | Computation) -> tuple[str, Task]:
+    """Return the key of a run's content, and what computes it."""
+    if isinstance(run, Scenario):
+        return digest({"scenario": content_key(run), "with": "observation"}), Task(observe, run)
+    named = f"{run.function.__module__}:{run.function.__qualname__}"
+    key = digest({"function": named, "arguments": run.arguments, "version": run.version})
+    return key, Task(_compute, run)
+
+
+def outcome_of(run: Scenario | Computation, kept: Mapping[str, Any]) -> Any:
+    """Return the outcome of a run as items read it, from what the cache keeps."""
+    return Observation.of(kept) if isinstance(run, Scenario) else kept
+
+
+def _compute(work: Computation) -> Mapping[str, Any]:
+    return work.function(**work.arguments)

@@ -1,0 +1,59 @@
+"""What is kept of a run for the papers' tables and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from maat.laboratory.fairness import fairness_by_rule
+from maat.laboratory.figures import figures_of
+from maat.library.run import Run
+from maat.library.tables import Cell
+from maat.simulation.engine import simulate
+from maat.simulation.scenario import Scenario
+
+Columns = Mapping[str, list[Cell]]
+"""A table by its columns, as `Table.to_dict` gives it."""
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A run as the papers' items read it.
+
+    `figures`: as of sweeps; `jobs`, `rounds`, `spans`: the tables of `maat.simulate`; `rho`: by
+    rule, by job; `policy_seconds`: CPU seconds of each round's decision, of this machine.
+    """
+
+    figures: Mapping[str, float]
+    jobs: Columns
+    rounds: Columns
+    spans: Columns
+    rho: Mapping[str, Mapping[str, float]]
+    policy_seconds: list[float]
+    cpu_seconds: float
+
+    @classmethod
+    def of(cls, kept: Mapping[str, Any]) -> Observation:
+        return cls(**kept)
+
+    def jct_hours(self) -> list[float]:
+        """Return the JCT of every job that finished, in the trace's order."""
+        return [float(jct) / 3600 for jct in self.jobs["jct_seconds"] if jct is not None]
+
+
+def observe(scenario: Scenario) -> Mapping[str, Any]:
+    """Simulate, and return what is kept. Raises InputError as the simulation does."""
+    result = simulate(scenario)
+    run, fair = Run(result), fairness_by_rule(result)
+    return asdict(
+        Observation(
+            figures=dict(figures_of(result, fairness=fair)),
+            jobs=run.jobs.to_dict(),
+            rounds=run.rounds.to_dict(),
+            spans=run.spans.to_dict(),
+            rho={rule.value: dict(fairness.rho) for rule, fairness in fair.items()},
+            policy_seconds=list(result.scheduling_seconds),
+            cpu_seconds=result.cpu_seconds,
+        )
+    )

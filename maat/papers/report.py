@@ -1,0 +1,147 @@
+"""An item as data, in Markdown and in HTML; and all items of a paper as one report."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from maat.papers.bench import Size
+from maat.papers.reproducing import Reproduced
+
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; color: #1c2128 }
+body { max-width: 980px; margin: 2rem auto; padding: 0 1rem }
+h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2.5rem }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums }
+th, td { padding: 3px 12px 3px 0; border-bottom: 1px solid #e2e5ea; text-align: left }
+td.number, th.number { text-align: right }
+nav a { margin-right: 1rem } .note { color: #59636e } .figure { overflow-x: auto }
+"""
+NUMBERS = frozenset({"published", "ours", "difference", "spread", "runs"})
+
+
+def as_data(made: Reproduced) -> Mapping[str, Any]:
+    """Return an item as plain data, as `maat reproduce --json` prints it."""
+    return {
+        "paper": made.paper.name,
+        "item": made.item.key,
+        "title": made.item.title,
+        "failed": made.failed,
+        "emulated": made.item.emulated,
+        "rows": list(made.table),
+        "why": made.why,
+        "notes": list(made.notes),
+    }
+
+
+def as_markdown(item: Mapping[str, Any]) -> str:
+    """Return an item's data in Markdown: title, table, sentence, notes."""
+    lines = [f"## {_title(item)}", ""]
+    columns = list(item["rows"][0]) if item["rows"] else []
+    if columns:
+        lines += [_line(map(heading, columns)), _line("---" for _ in columns)]
+        lines += [_line(map(cell, row, row.values())) for row in item["rows"]]
+    lines += ["", item["why"], *(f"\n{note}" for note in item["notes"]), ""]
+    return "\n".join(lines)
+
+
+def report_markdown(title: str, size: Size, items: Sequence[Mapping[str, Any]]) -> str:
+    """Return a paper's report in Markdown; its figures are the SVG files beside it."""
+    parts = [f"# {title}", _of_size(size)]
+    for item in items:
+        picture = f"\n![{_title(item)}]({item['item']}.svg)\n" if item["pictures"] else ""
+        parts.append(as_markdown(item) + picture)
+    return "\n\n".join(parts)
+
+
+def report_html(title: str, size: Size, items: Sequence[Mapping[str, Any]]) -> str:
+    """Return a paper's report in one HTML page that needs nothing else."""
+    from plotly.offline import get_plotlyjs
+
+    drawn = any(item["figure"] is not None for item in items)
+    script = f"<script>{get_plotlyjs()}</script>" if drawn else ""
+    links = "".join(
+        f'<a href="#{html.escape(item["item"])}">{html.escape(_name(item["item"]))}</a>'
+        for item in items
+    )
+    parts = "".join(map(_section, items))
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title>'
+        f"<style>{STYLE}</style>{script}<h1>{html.escape(title)}</h1>"
+        f"<p>{html.escape(_of_size(size))}</p><nav>{links}</nav>{parts}</html>"
+    )
+
+
+def _section(item: Mapping[str, Any]) -> str:
+    key = html.escape(item["item"])
+    columns = list(item["rows"][0]) if item["rows"] else []
+    head = "".join(f"<th{_side(name)}>{html.escape(heading(name))}</th>" for name in columns)
+    body = "".join(f"<tr>{''.join(map(_cell, row, row.values()))}</tr>" for row in item["rows"])
+    sentences = f"<p>{html.escape(item['why'])}</p>" + "".join(
+        f'<p class="note">{html.escape(note)}</p>' for note in item["notes"]
+    )
+    return (
+        f'<section id="{key}"><h2>{html.escape(_title(item))}</h2>{_figure(item)}'
+        f"<table><tr>{head}</tr>{body}</table>{sentences}</section>"
+    )
+
+
+def _figure(item: Mapping[str, Any]) -> str:
+    if item["figure"] is None:
+        return ""
+    name = f"figure-{html.escape(item['item'])}"
+    # "</" would end the script wherever a text has it
+    data = json.dumps(item["figure"]).replace("</", "<\\/")
+    return (
+        f'<div class="figure" id="{name}"></div><script>{{const drawn = {data};'
+        f'Plotly.newPlot("{name}", drawn.data, drawn.layout, {{responsive: true}})}}</script>'
+    )
+
+
+def _cell(column: str, value: object) -> str:
+    return f"<td{_side(column)}>{html.escape(cell(column, value))}</td>"
+
+
+def _side(column: str) -> str:
+    return ' class="number"' if column in NUMBERS else ""
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _title(item: Mapping[str, Any]) -> str:
+    emulated = " (emulated devices)" if item["emulated"] else ""
+    return f"{_name(item['item'])}: {item['title']}{emulated}"
+
+
+def _of_size(size: Size) -> str:
+    return (
+        "All runs." if size is Size.WHOLE else "Quick: fewer traces and seeds than the paper has."
+    )
+
+
+def heading(column: str) -> str:
+    return {"measure": "", "spread": "±"}.get(column, column)
+
+
+def cell(column: str, value: object) -> str:
+    """Return a cell as tables show it: three digits, differences in percent."""
+    if value is None:
+        return "-"
+    if column == "difference" and isinstance(value, float):
+        return f"{value:+.1%}"
+    return f"{value:.3g}" if isinstance(value, float) and abs(value) < 1000 else _text(value)
+
+
+def _text(value: object) -> str:
+    return f"{value:,.0f}" if isinstance(value, float) else str(value).replace("|", "\\|")
+
+
+def _name(key: str) -> str:
+    """Return an item's name in words: `fig-8` is Figure 8."""
+    kind, _, rest = key.partition("-")
+    word = {"fig": "Figure", "table": "Table", "sec": "Section"}.get(kind, kind.capitalize())
+    return f"{word} {rest}"

@@ -1,0 +1,253 @@
+"""Makes items of a paper again: runs what they need, each run once, and shows what comes out."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from maat.laboratory.parallel import Task, run_tasks
+from maat.laboratory.results import Kept, ResultCache, kept_results
+from maat.library.numbers import whole_number_reader
+from maat.library.progress import Bar
+from maat.library.tables import Table
+from maat.papers.bench import Bench, Size
+from maat.papers.catalogue import PAPERS, item_of, paper_of
+from maat.papers.data import Data
+from maat.papers.items import (
+    Item,
+    Label,
+    Outcomes,
+    Paper,
+    Published,
+    Row,
+    Shown,
+    outcome_of,
+    task_of,
+)
+from maat.papers.standing import why_not
+from maat.scheduling.errors import MaatError
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+MOST_WORKERS = 256
+_workers = whole_number_reader("workers", least=1, most=MOST_WORKERS)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reproduced:
+    """An item made again: its table, its figure, and why ours differ.
+
+    `failed`: why it could not be made; then it has no rows. `notes`: what stood in for published
+    data.
+
+    >>> import maat
+    >>> [item] = maat.reproduce("pal", ["fig-13"])
+    >>> item.item.title[:30], item.failed[:23], len(item.table)
+    ('Average JCT of the Sia-Philly ', 'It needs published data', 0)
+    """
+
+    paper: Paper
+    item: Item
+    labels: Sequence[str] = ()
+    rows: Sequence[Row] = ()
+    why: str = ""
+    figure: go.Figure | None = None
+    notes: Sequence[str] = ()
+    failed: str | None = None
+
+    @property
+    def table(self) -> Table:
+        """One row per measure: published, ours (a mean), its difference and its spread."""
+        return Table(
+            {
+                **dict.fromkeys(self.labels, str),
+                "measure": str,
+                "published": str,
+                "ours": float,
+                "difference": float,
+                "spread": float,
+                "runs": int,
+            },
+            [
+                (
+                    *row.of,
+                    row.measure,
+                    _published(row),
+                    row.mean,
+                    row.difference,
+                    row.spread,
+                    len(row.ours),
+                )
+                for row in self.rows
+            ],
+        )
+
+    def __repr__(self) -> str:
+        return f"{self.paper.name} {self.item.key}: {self.item.title}"
+
+    def _repr_html_(self) -> str:
+        if self.failed is not None:
+            return f"<p>{html.escape(repr(self))}</p><p>{html.escape(self.failed)}</p>"
+        sentences = "".join(f"<p>{html.escape(text)}</p>" for text in (self.why, *self.notes))
+        return (
+            f"<p>{html.escape(repr(self))}</p>{self.table.as_html(most=len(self.rows))}{sentences}"
+        )
+
+
+def reproduce(
+    paper: str,
+    item: str | Sequence[str] | None = None,
+    *,
+    data: str | Path | None = None,
+    quick: bool = False,
+    workers: int | None = None,
+    executor: Executor | None = None,
+    cache: str | Path | None = None,
+    progress: bool = True,
+) -> Reproduced | list[Reproduced]:
+    """Make a table or figure of a paper again, or all of them.
+
+    Raises InputError, which names the argument, its value and a remedy, for what is not known.
+
+    Args:
+        paper: `sia`, `pollux`, `bsbf` or `pal`.
+        item: One, such as `fig-8`, which is returned itself; several, or None for all: a list.
+        data: Folder of the published data, or of a checkout of the artifacts; None: the catalog and
+            generated traces stand in where they can.
+        quick: Whether to run less: about ten minutes on two cores for a paper.
+        workers: Processes; None: one per core.
+        executor: Any `concurrent.futures.Executor`, which runs them instead.
+        cache: Folder of results: what is there is not run again.
+        progress: Whether to show a progress bar, on a terminal or in a notebook.
+
+    >>> import maat
+    >>> maat.reproduce("sia", "fig-99")
+    Traceback (most recent call last):
+    ...
+    maat.scheduling.errors.UnknownNameError: item: is no item of sia (got 'fig-99'). Use one of: ...
+    """
+    known = paper_of(paper)
+    keys = [item] if isinstance(item, str) else item
+    items = known.items if keys is None else tuple(item_of(known, key) for key in keys)
+    size = Size.QUICK if quick else Size.WHOLE
+    with Bar(paper, quiet=not progress) as bar:
+        made = list(
+            make(
+                known,
+                items,
+                data=Data(None if data is None else Path(data)),
+                size=size,
+                workers=(os.cpu_count() or 1) if workers is None else _workers(workers),
+                executor=executor,
+                cache=None if cache is None else ResultCache(Path(cache)),
+                on_progress=bar.show,
+            )
+        )
+    return made[0] if isinstance(item, str) else made
+
+
+def no_progress(done: int, total: int, at: str) -> None:
+    """Show nothing."""
+
+
+def make(
+    paper: Paper,
+    items: Sequence[Item],
+    *,
+    data: Data,
+    size: Size,
+    workers: int = 1,
+    executor: Executor | None = None,
+    cache: ResultCache | None = None,
+    on_progress: Callable[[int, int, str], None] = no_progress,
+) -> Iterator[Reproduced]:
+    """Yield each item as soon as all that it needs has been run, in the order in which they end.
+
+    Items that need the same run share it. One that cannot be made says why; the others go on.
+    """
+    left: list[_Open] = []
+    for item in items:
+        opened = _opened(paper, item, Bench(data, size))
+        if isinstance(opened, Reproduced):
+            yield opened
+        else:
+            left.append(opened)
+    results: dict[str, Kept | MaatError] = {}
+    tasks = {key: task for each in left for key, task in each.tasks.items()}
+    results |= kept_results(list(tasks), cache)[0]
+    missing = {key: task for key, task in tasks.items() if key not in results}
+    total = len(tasks)
+
+    def ready() -> Iterator[Reproduced]:
+        for each in [each for each in left if all(key in results for key in each.tasks)]:
+            left.remove(each)
+            yield each.closed(results)
+
+    on_progress(len(results), total, "")
+    yield from ready()
+    for key, result in run_tasks(missing, workers=workers, executor=executor, cache=cache):
+        results[key] = result
+        on_progress(len(results), total, next((e.item.key for e in left if key in e.tasks), ""))
+        yield from ready()
+
+
+@dataclass(frozen=True)
+class _Open:
+    """An item whose runs are known: by label, the key of each."""
+
+    paper: Paper
+    item: Item
+    bench: Bench
+    runs: Mapping[Label, Any]
+    keys: Mapping[Label, str]
+    tasks: Mapping[str, Task]
+
+    def closed(self, results: Mapping[str, Kept | MaatError]) -> Reproduced:
+        """Show the item, or say which run failed."""
+        outcomes: dict[Label, Any] = {}
+        for label, key in self.keys.items():
+            result = results[key]
+            if isinstance(result, MaatError):
+                return _failed(self.paper, self.item, f"{', '.join(label)}: {result}", self.bench)
+            outcomes[label] = outcome_of(self.runs[label], result)
+        return _shown(self.paper, self.item, self.bench, outcomes)
+
+
+def _opened(paper: Paper, item: Item, bench: Bench) -> _Open | Reproduced:
+    lacking = why_not(item, bench.data)
+    if lacking is not None:
+        return _failed(paper, item, lacking, bench)
+    try:
+        runs = item.runs(bench)
+        keyed = {label: task_of(run) for label, run in runs.items()}
+    except MaatError as error:
+        return _failed(paper, item, str(error), bench)
+    keys = {label: key for label, (key, _) in keyed.items()}
+    return _Open(paper, item, bench, runs, keys, dict(keyed.values()))
+
+
+def _shown(paper: Paper, item: Item, bench: Bench, outcomes: Outcomes) -> Reproduced:
+    try:
+        shown: Shown = item.show(bench, outcomes)
+    except MaatError as error:
+        return _failed(paper, item, str(error), bench)
+    notes = tuple(bench.notes)
+    return Reproduced(paper, item, shown.labels, shown.rows, shown.why, shown.figure, notes)
+
+
+def _failed(paper: Paper, item: Item, why: str, bench: Bench) -> Reproduced:
+    return Reproduced(paper, item, notes=tuple(bench.notes), failed=why)
+
+
+def _published(row: Row) -> str | None:
+    published = Published.of(row.published)
+    return None if published is None else published.text
+
+
+__all__ = ["PAPERS", "Reproduced", "make", "reproduce"]

@@ -1,0 +1,234 @@
+"""`maat reproduce`: every item on a small instance; runs made once; a folder that is never torn."""
+
+from __future__ import annotations
+
+import dataclasses
+import fcntl
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import plotly.graph_objects as go
+import pytest
+from small_disk import SmallDisk
+from typer.testing import CliRunner
+
+import maat
+from maat.cli.app import app
+from maat.laboratory.results import ResultCache
+from maat.papers.bench import Bench, Size
+from maat.papers.catalogue import PAPERS
+from maat.papers.data import Data
+from maat.papers.items import Computation, Item, Outcomes, Paper, Published, Row, Shown
+from maat.papers.pictures import Pictures
+from maat.papers.reproducing import make
+from maat.papers.standing import Standing, standing_of
+from maat.papers.written import Folder
+from maat.scheduling.errors import InputError, MaatError, UnknownNameError
+
+ITEMS = [(paper, item) for paper in PAPERS.values() for item in paper.items]
+
+
+def called(*words: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["reproduce", *words])
+    return result.exit_code, result.output
+
+
+@pytest.mark.needs_data
+@pytest.mark.parametrize(
+    ("paper", "item"), [pytest.param(p, i, id=f"{p.name}-{i.key}") for p, i in ITEMS]
+)
+def test_an_item_comes_out_of_a_small_instance(
+    paper: Paper, item: Item, data_folder: Path, results: ResultCache
+) -> None:
+    data = Data(data_folder)
+    if standing_of(item, data) is not Standing.POSSIBLE:
+        pytest.skip(f"{item.key}: {standing_of(item, data)}")  # --list says so
+    (made,) = make(paper, [item], data=data, size=Size.TINY, cache=results)
+    assert made.failed is None
+    assert made.why.endswith(".")
+    assert made.rows or made.figure is not None
+    for row in made.rows:
+        assert len(row.of) == len(made.labels)
+        assert all(math.isfinite(value) for value in row.ours), row
+    assert any(row.ours for row in made.rows) or not made.rows
+    if made.figure is not None:
+        drawn = json.loads(made.figure.to_json())
+        assert drawn["data"]
+        assert item.key.startswith("table") or drawn["layout"]["xaxis"]["title"]["text"]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> ResultCache:
+    """Results that the items of these tests share, as those of one call do."""
+    return ResultCache(tmp_path_factory.mktemp("runs"))
+
+
+@pytest.mark.parametrize("paper", PAPERS.values(), ids=PAPERS)
+def test_items_without_data_stand_in_or_say_what_they_need(paper: Paper, tmp_path: Path) -> None:
+    for item in paper.items:
+        bench = Bench(Data(), Size.TINY)
+        if item.needs:
+            (made,) = make(paper, [item], data=Data(), size=Size.TINY)
+            assert made.failed is not None
+            assert "docs/reproduce.md" in made.failed or item.hardware is not None
+        elif item.hardware is None:
+            item.runs(bench)
+            assert bool(bench.notes) == bool(item.uses), item.key
+
+
+def test_keys_are_names_of_the_papers_and_differ() -> None:
+    for paper in PAPERS.values():
+        keys = [item.key for item in paper.items]
+        assert len(set(keys)) == len(keys)
+        assert all(key.partition("-")[0] in ("fig", "table", "sec") for key in keys)
+
+
+@pytest.mark.parametrize(
+    ("published", "ours", "text", "difference"),
+    [
+        (2.0, 2.5, "2", 0.25),
+        (Published(40, 70), 35, "40 to 70", -0.125),
+        (Published(40, 70), 50, "40 to 70", 0.0),
+        (Published(most=0.3), 0.2, "at most 0.3", 0.0),
+        (Published(least=100), 50, "at least 100", -0.5),
+        (0.0, 1.0, "0", None),
+    ],
+)
+def test_a_difference_is_to_the_nearest_published_value(
+    published: float | Published, ours: float, text: str, difference: float | None
+) -> None:
+    row = Row(("sia",), "h", [ours], published)
+    assert row.difference == pytest.approx(difference)
+    known = Published.of(published)
+    assert known is not None
+    assert known.text == text
+
+
+def counted(folder: str, name: str) -> Mapping[str, Any]:
+    path = Path(folder, name)
+    path.write_text(path.read_text() + "." if path.exists() else ".")
+    return {"value": 2.0}
+
+
+def twice(folder: Path, *, failing: str = "") -> Paper:
+    """Return a paper of two items that need the same work, and one of its own each."""
+
+    def runs(name: str) -> dict[tuple[str, ...], Computation]:
+        return {
+            (each,): Computation(counted, {"folder": str(folder), "name": each})
+            for each in ("shared", name)
+        }
+
+    def show(bench: Bench, outcomes: Outcomes) -> Shown:
+        return Shown(("run",), [Row(k, "h", [o["value"]], 1.0) for k, o in outcomes.items()], "So.")
+
+    def fail(bench: Bench) -> dict[tuple[str, ...], Computation]:
+        raise InputError("is wrong", field="trace", remedy="Give another.")
+
+    return Paper(
+        "twice",
+        "A paper",
+        (
+            Item("fig-1", "One", show, runs=lambda bench: runs("a")),
+            Item("fig-2", "Two", show, runs=lambda bench: runs("b")),
+            Item("fig-3", "Three", show, runs=fail),
+        ),
+    )
+
+
+def test_what_several_items_need_runs_once_and_is_kept(tmp_path: Path) -> None:
+    paper, cache = twice(tmp_path), ResultCache(tmp_path / "runs")
+    for _ in range(2):
+        made = {
+            each.item.key: each
+            for each in make(paper, paper.items, data=Data(), size=Size.TINY, cache=cache)
+        }
+        assert made["fig-1"].table["difference"] == [1.0, 1.0]
+        assert made["fig-2"].failed is None
+        assert made["fig-3"].failed == "trace: is wrong. Give another."
+    assert [(tmp_path / name).read_text() for name in ("shared", "a", "b")] == [".", ".", "."]
+
+
+def test_the_library_names_what_it_does_not_know() -> None:
+    with pytest.raises(UnknownNameError, match=r"paper: is no paper .*got 'nobody'.*sia"):
+        maat.reproduce("nobody")
+    with pytest.raises(InputError, match=r"data: is no folder \(got 'nowhere'\)"):
+        maat.reproduce("pal", "fig-13", data="nowhere")
+
+
+def test_a_folder_with_nothing_of_the_papers_is_refused(tmp_path: Path) -> None:
+    words = ["reproduce", "pal", "--data", str(tmp_path), "--output", str(tmp_path / "o")]
+    result = CliRunner().invoke(app, words)
+    assert isinstance(result.exception, InputError)  # which ends with 2
+    assert "data: has nothing of the papers" in str(result.exception)
+    assert not (tmp_path / "o").exists()
+
+
+def test_a_folder_that_is_half_there_says_what_it_lacks(tmp_path: Path) -> None:
+    (tmp_path / "pal" / "traces").mkdir(parents=True)
+    code, output = called("pal", "fig-13", "--data", str(tmp_path), "--output", str(tmp_path / "o"))
+    assert code == 1
+    assert "It needs published data: pal variability" in " ".join(output.split())
+    assert not list((tmp_path / "o" / "pal").glob("fig-13*"))
+
+
+def test_the_list_is_of_all_papers_and_counts_what_is_possible() -> None:
+    code, output = called("--list", "--json")
+    listed = json.loads(output)
+    assert code == 0
+    assert listed["count"] == len(listed["items"]) == len(ITEMS)
+    assert listed["possible"] == sum(i["standing"] == "possible now" for i in listed["items"])
+    code, output = called("--list")
+    assert code == 0
+    assert "fig-13" in output
+
+
+def written(folder: Path, size: Size, work: Path, *, replace: bool = False) -> None:
+    paper = twice(work)
+    report = Folder(folder, paper, size, replace=replace)
+    with report.writing(), Pictures() as pictures:
+        for each in make(paper, paper.items[:2], data=Data(), size=size):
+            drawn = go.Figure(go.Scatter(x=[1], y=[2], name="</script>"))
+            report.add(dataclasses.replace(each, figure=drawn), pictures)
+
+
+@pytest.mark.needs_chromium
+def test_a_report_has_every_file_and_needs_nothing_else(tmp_path: Path) -> None:
+    written(tmp_path, Size.QUICK, tmp_path)
+    folder = tmp_path / "twice"
+    for key in ("fig-1", "fig-2"):
+        kinds = {path.suffix for path in folder.glob(f"{key}.*")}
+        assert kinds == {".csv", ".md", ".json", ".html", ".svg", ".png"}
+    assert (folder / "fig-1.svg").read_text().startswith("<svg")
+    page = (folder / "index.html").read_text()
+    assert page.count("Plotly.newPlot(") >= 2
+    assert '"</script>"' not in page
+    assert "<script src" not in page
+    assert "![Figure 1: One](fig-1.svg)" in (folder / "index.md").read_text()
+
+
+def test_a_folder_has_items_of_one_size(tmp_path: Path) -> None:
+    written(tmp_path, Size.QUICK, tmp_path)
+    with pytest.raises(InputError, match=r"has a report of quick runs.*--replace"):
+        written(tmp_path, Size.WHOLE, tmp_path)
+    written(tmp_path, Size.WHOLE, tmp_path, replace=True)
+    assert "All runs." in (tmp_path / "twice" / "index.md").read_text()
+
+
+def test_two_calls_do_not_write_one_report(tmp_path: Path) -> None:
+    written(tmp_path, Size.QUICK, tmp_path)
+    with (tmp_path / "twice" / ".writing").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(InputError, match="is being written by another call"):
+            written(tmp_path, Size.QUICK, tmp_path)
+
+
+def test_a_full_disk_leaves_nothing_torn(small_disk: SmallDisk, tmp_path: Path) -> None:
+    with pytest.raises(MaatError, match=r"No space left on device.*what was computed is kept"):
+        written(small_disk.path, Size.QUICK, tmp_path)  # one page has plotly's 5 MB
+    left = [path for path in small_disk.path.rglob("*") if path.is_file()]
+    assert not [path for path in left if path.suffix == ".part"]
+    assert all(json.loads(path.read_text()) for path in left if path.suffix == ".json")
