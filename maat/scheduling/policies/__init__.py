@@ -64,6 +64,13 @@ POLICIES: Registry[Policy] = Registry(
         "most-free",
     ),
     Entry(
+        "allox",
+        "AlloX",
+        "Matches waiting jobs to free GPUs for the least total completion time; each job gets the "
+        "GPUs that it requests and keeps them.",
+        "maat.scheduling.policies.allox:AlloX",
+    ),
+    Entry(
         "gavel",
         "Gavel",
         "Computes the best share of time of each job on each GPU type for an objective, and runs "

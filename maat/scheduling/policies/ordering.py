@@ -174,6 +174,10 @@ class Walker:
         self._grant(row, gpu_type, need)
         return True
 
+    def has_room(self, row: int, gpu_type: int) -> bool:
+        """Return whether the request fits beside the grants so far."""
+        return self._fits(self._need(row, gpu_type))
+
     def refuse_unless_granted(self, row: int) -> None:
         if self._input.jobs[row].id not in self.grants:
             self.refuse(row)
