@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from maat.compression import problem_and_remedy
+from maat.compression import problem_and_remedy, problem_of_text
 from maat.scheduling.errors import InputError
 
 MAX_LINE_CHARACTERS = 10_000
@@ -175,9 +175,10 @@ def source_lines(source: Path | str, blame: Blame) -> Iterator[str]:
     return _file_lines(source, blame) if isinstance(source, Path) else _text_lines(source, blame)
 
 
-def check_unpacked(first: bytes, blame: Blame) -> None:
-    """Raise the owner's error if a file is compressed, by its first bytes."""
-    if packed := problem_and_remedy(first):
+def check_unpacked(first: bytes | str, blame: Blame) -> None:
+    """Raise the owner's error if a file is compressed, by its first bytes, or a text made of it."""
+    packed = problem_of_text(first) if isinstance(first, str) else problem_and_remedy(first)
+    if packed:
         problem, remedy = packed
         raise blame(problem, field="file", remedy=remedy)
 
@@ -222,6 +223,7 @@ def _file_lines(path: Path, blame: Blame) -> Iterator[str]:
 
 
 def _text_lines(text: str, blame: Blame) -> Iterator[str]:
+    check_unpacked(text, blame)
     stream = io.StringIO(text.removeprefix("\ufeff"), newline="")
     for number, line in enumerate(
         iter(lambda: stream.readline(MAX_LINE_CHARACTERS + 1), ""), start=1

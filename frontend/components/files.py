@@ -8,13 +8,18 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from dash import dcc, html
 
 from frontend.attributes import aria
+from maat.compression import problem_and_remedy
+from maat.encodings import decoded
 
 MAX_FILE_BYTES = 8_000_000  # in base64 it still fits into what the service takes of a page
+
+_MOST_BEYOND_ASCII = 0.3  # share of the bytes of a text in Windows-1252
+_NOT_UTF8 = "not UTF-8, read as Windows-1252: letters beyond ASCII may be others"
 
 
 class NoText(ValueError):
@@ -40,31 +45,48 @@ def file_box(
     )
 
 
+class ChosenText(NamedTuple):
+    """The text of a chosen file. `note`: on how it was read; "" if there is nothing to say."""
+
+    name: str
+    text: str
+    note: str
+
+
 async def texts_in(
     contents: str | Sequence[str], names: str | Sequence[str] | None
-) -> list[tuple[str, str]]:
-    """(name, text) of every chosen file, in their order. Raises NoText."""
+) -> list[ChosenText]:
+    """Return every chosen file, in their order. Raises NoText."""
     return [
         await _text_in(content, name)
         for content, name in zip(_listed(contents), _listed(names), strict=True)
     ]
 
 
-async def _text_in(content: str, name: str) -> tuple[str, str]:
+async def _text_in(content: str, name: str) -> ChosenText:
     try:
-        text = await asyncio.to_thread(_decoded, content)
+        read = await asyncio.to_thread(_bytes_of, content)
     except ValueError:
-        raise NoText(f"{name} is no text in UTF-8. Choose another file.") from None
-    if "\0" in text:
+        raise NoText(f"{name} did not arrive whole. Choose it again.") from None
+    if packed := problem_and_remedy(read):
+        problem, remedy = packed
+        raise NoText(f"{name} {problem}. {remedy}")
+    text, not_utf8 = await asyncio.to_thread(decoded, read)
+    if "\0" in text or (not_utf8 and _beyond_ascii(read) > _MOST_BEYOND_ASCII):
         raise NoText(f"{name} is a binary file, no text. Choose another file.")
     if not text.strip():
         raise NoText(f"{name} is empty. Choose another file.")
-    return name, text
+    return ChosenText(name, text, _NOT_UTF8 if not_utf8 else "")
+
+
+def _beyond_ascii(read: bytes) -> float:
+    """Return the share of bytes that are no ASCII."""
+    return 1.0 - len(read.decode("ascii", "ignore")) / len(read)
 
 
 def _listed(given: str | Sequence[str] | None) -> Sequence[str]:
     return [given or ""] if given is None or isinstance(given, str) else given
 
 
-def _decoded(contents: str) -> str:
-    return base64.b64decode(contents.split(",", 1)[-1]).decode("utf-8-sig")
+def _bytes_of(contents: str) -> bytes:
+    return base64.b64decode(contents.split(",", 1)[-1])

@@ -203,10 +203,13 @@ async def take_files(*, contents: str | list[str] | None, names: str | list[str]
         files = await texts_in(contents, names)
     except NoText as wrong:
         return {"texts": None, "digests": [], "file": "", "error": str(wrong)}
-    lines = [f"{name}: {text.count(chr(10))} lines" for name, text in files]
+    lines = [
+        f"{file.name}: {file.text.count(chr(10))} lines{file.note and f', {file.note}'}"
+        for file in files
+    ]
     return {
-        "texts": [text for _, text in files],
-        "digests": [sha256(text.encode()).hexdigest() for _, text in files],
+        "texts": [file.text for file in files],
+        "digests": [sha256(file.text.encode()).hexdigest() for file in files],
         "file": "; ".join(lines),
         "error": "",
     }

@@ -204,10 +204,11 @@ async def take_file(*, contents: str | None, name: str | None) -> Changes:
     if not contents:
         return NOTHING
     try:
-        ((named, text),) = await texts_in(contents, name)
+        (file,) = await texts_in(contents, name)
     except NoText as wrong:
         return {"text": None, "file": "", "error": str(wrong)}
-    return {"text": text, "file": named, "error": ""}
+    shown = f"{file.name}, {file.note}" if file.note else file.name
+    return {"text": file.text, "file": shown, "error": ""}
 
 
 async def offer_columns(api: Api, *, text: str | None, trace_format: str) -> Changes:

@@ -224,8 +224,11 @@ async def take_files(*, contents: list[str] | None, names: list[str] | None) -> 
         files = await texts_in(contents, names)
     except NoText as wrong:
         return {"files": [], "chosen": "", "error": str(wrong)}
-    told = ", ".join(f"{name} ({plural(text.count(chr(10)), 'line')})" for name, text in files)
-    kept: list[File] = [{"name": name, "text": text} for name, text in files]
+    told = ", ".join(
+        f"{file.name} ({plural(file.text.count(chr(10)), 'line')}{file.note and f', {file.note}'})"
+        for file in files
+    )
+    kept: list[File] = [{"name": file.name, "text": file.text} for file in files]
     return {"files": kept, "chosen": f"Chosen: {told}", "error": ""}
 
 

@@ -13,6 +13,7 @@ import typer
 
 from maat.cli.lazy_commands import words_after_dashes
 from maat.cli.terminal_text import without_controls
+from maat.compression import problem_and_remedy
 from maat.scheduling.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
@@ -37,7 +38,10 @@ def read(context: typer.Context, path: Path) -> JobFile:
     from maat.client.job_file import parse_job_file, with_secrets
 
     try:
-        text = path.read_text(encoding="utf-8")
+        content = path.read_bytes()
+        if packed := problem_and_remedy(content):
+            raise InputError(packed[0], field="file", value=str(path), remedy=packed[1])
+        text = content.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as failed:
         why = failed.strerror if isinstance(failed, OSError) else "it is not UTF-8"
         raise InputError(

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, show, table_of
+from maat.compression import problem_and_remedy
 from maat.scheduling.errors import ParameterError
 from maat.vocabulary import MeasurementKind
 
@@ -83,7 +84,10 @@ def delete_measurement(
 def _text_of(path: Path) -> str:
     """Read a file. Raises ParameterError if it is not text or cannot be read."""
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        read = path.read_bytes()
+        if packed := problem_and_remedy(read):
+            raise ParameterError(packed[0], field="files", value=str(path), remedy=packed[1])
+        return read.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as wrong:
         remedy = "Give readable CSV or JSON files in UTF-8."
         raise ParameterError(

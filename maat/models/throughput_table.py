@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from maat.compression import problem_and_remedy
 from maat.models.truth import Shape, StepTime
 from maat.scheduling.belief import GradientStatistics
 from maat.scheduling.errors import InputError, ProfileError
@@ -203,7 +204,10 @@ def _read_json(path: Path) -> Mapping[str, Any]:
                 field="file",
                 remedy="Give the table alone.",
             )
-        read = json.loads(path.read_bytes())
+        content = path.read_bytes()
+        if packed := problem_and_remedy(content):
+            raise _blame(path, packed[0], field="file", remedy=packed[1])
+        read = json.loads(content)
     except OSError as problem:
         raise _blame(
             path, f"cannot be read: {problem.strerror}", field="file", remedy="Check the path."

@@ -17,6 +17,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from maat.compression import problem_and_remedy, problem_of_text
 from maat.csv_input import CsvInput, Row, read_csv
 from maat.scheduling.errors import InterferenceError
 from maat.scheduling.interference import SharingJob, nearest
@@ -360,7 +361,11 @@ def gavel_types(source: Path | str, *, name: str) -> Mapping[str, Mapping[str, M
     Raises InterferenceError if the JSON is of another kind.
     """
     try:
-        data = json.loads(source.read_text("utf-8") if isinstance(source, Path) else source)
+        given = source.read_bytes() if isinstance(source, Path) else source
+        packed = problem_of_text(given) if isinstance(given, str) else problem_and_remedy(given)
+        if packed:
+            raise _not_gavel(name, packed[0], remedy=packed[1])
+        data = json.loads(given)
     # ValueError: no UTF-8, no JSON, numbers of thousands of digits
     except (OSError, ValueError, RecursionError) as wrong:
         raise _not_gavel(name, "is no JSON that can be read") from wrong
@@ -382,13 +387,10 @@ def _gavel_speed(given: Any) -> float:
     return float(given)
 
 
-def _not_gavel(name: str, problem: str) -> InterferenceError:
-    return InterferenceError(
-        problem,
-        field="interference",
-        value=name,
-        remedy="Give Gavel's simulation_throughputs.json.",
-    )
+def _not_gavel(
+    name: str, problem: str, *, remedy: str = "Give Gavel's simulation_throughputs.json."
+) -> InterferenceError:
+    return InterferenceError(problem, field="interference", value=name, remedy=remedy)
 
 
 def _one_gpu_job(key: str) -> str | None:

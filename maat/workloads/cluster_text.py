@@ -11,7 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from maat.compression import problem_and_remedy
+from maat.compression import problem_and_remedy, problem_of_text
+from maat.encodings import encoding_of
 from maat.models.gpu_types import GPU_TYPES, is_slice, known_gpu_type, renamed
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ClusterError
@@ -119,7 +120,8 @@ def cluster_text(read: bytes) -> str:
     """
     if packed := problem_and_remedy(read):
         raise ClusterError(packed[0], field="file", remedy=packed[1])
-    text = read.decode("utf-8-sig", errors="replace")
+    encoding = encoding_of(read[:4096])
+    text = read.decode(encoding, errors="replace").removeprefix("\ufeff")
     if "\0" in text or 10 * text.count(_NOT_UTF8) > len(text):
         raise ClusterError("is no text in UTF-8", field="file", remedy="Save it as UTF-8 text.")
     return text
@@ -133,6 +135,8 @@ def read_cluster(text: str, *, gpu_types: Mapping[str, str] | None = None) -> Fo
     field, value and remedy; if no node is left, with every GPU type that is not known.
     """
     names = _Names(renamed(gpu_types or {}), {})
+    if packed := problem_of_text(text):
+        raise ClusterError(packed[0], field="text", remedy=packed[1])
     if len(text) > MOST_CHARACTERS or "\0" in text:
         raise _wrong("is no text of nodes, or too long", value=text[:40])
     kind, read = _recognised(text.removeprefix("\ufeff"), names)

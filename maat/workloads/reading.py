@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from maat.csv_input import Row
+from maat.csv_input import Blame, Row, check_unpacked
 from maat.scheduling.errors import InputError, TraceError
 from maat.workloads.formats import FORMATS
 from maat.workloads.formats.cells import TraceFormat
@@ -33,6 +33,8 @@ def read_workload(
     out, and the workload's notes say which and why. Raises TraceError naming row, field, value and
     remedy: if the format is not known, if there are too many jobs, or if no record is a job.
     """
+    if isinstance(source, str):
+        check_unpacked(source, Blame(TraceError, name))
     if isinstance(source, str) and source and "\n" not in source:
         raise TraceError(
             "is no CSV text",

@@ -201,7 +201,7 @@ def test_the_badge_tells_when_the_service_no_longer_answers(server: Any, tab: An
     ("content", "name", "words"),
     [
         pytest.param(b"a" * 20_000_001, "jobs.csv", "more than the 8 MB", marks=pytest.mark.long),
-        (b"\x89PNG\xff\x00", "jobs.csv", "no text in UTF-8"),
+        (b"\x89PNG\xff\x00", "jobs.csv", "is a binary file"),
         pytest.param(
             b"\x89PNG\xff\x00",
             "jobs.png",

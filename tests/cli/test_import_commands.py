@@ -56,7 +56,7 @@ def test_the_nodes_of_a_cluster_are_shown_before_it_is_made(tmp_path: Path) -> N
         assert words in said
     found = json.loads(run("cluster", given, "--dry-run", "--json"))
     assert found["nodes"] == [{"name": "a", "gpu_type": "t4", "gpu_count": 4}]
-    given.write_bytes(b"\xff\xfe")
+    given.write_bytes(b"\xff\xe9")
     with pytest.raises(ClusterError, match="UTF-8"):
         run("cluster", given, "--dry-run")
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import json
 import lzma
 import re
+import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -18,9 +20,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from maat.compression import problem_of_text
 from maat.csv_input import read_csv
 from maat.scheduling.errors import InputError, TraceError
-from maat.workloads.cluster_text import cluster_text
+from maat.simulation.interference import gavel_types
+from maat.simulation.world_models import measured_models
+from maat.workloads.cluster_text import cluster_text, read_cluster
 from maat.workloads.formats.foreign.questions import ReadingOptions, TraceQuestion
 from maat.workloads.formats.foreign.zone_evidence import depends_on_zone
 from maat.workloads.import_report import Imported, shown_seconds
@@ -322,24 +327,51 @@ def test_a_time_that_a_clock_change_makes_unclear_is_shown_with_the_change(
     assert words in dropped.cause
 
 
+def zipped(content: bytes, name: str = "jobs.csv") -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr(name, content)
+    return file.getvalue()
+
+
 @pytest.mark.parametrize(
-    ("pack", "command"),
-    [(gzip.compress, "gunzip"), (bz2.compress, "bunzip2"), (lzma.compress, "unxz")],
+    ("pack", "words"),
+    [
+        (gzip.compress, r"is compressed \(gzip.*Unpack it with gunzip"),
+        (bz2.compress, r"is compressed \(bzip2.*Unpack it with bunzip2"),
+        (lzma.compress, r"is compressed \(xz.*Unpack it with unxz"),
+        (zipped, r"is compressed \(zip.*Unpack it with unzip"),
+        (partial(zipped, name="[Content_Types].xml"), "is a workbook.*Save its sheet as CSV"),
+        (lambda content: b"PAR1" + content, "is a table in a binary format.*Write it as CSV"),
+    ],
+    ids=["gzip", "bzip2", "xz", "zip", "xlsx", "parquet"],
 )
-def test_a_compressed_file_is_said_to_be_compressed(
-    pack: Callable[[bytes], bytes], command: str, tmp_path: Path
+def test_what_is_packed_is_named_by_every_reader_of_files_and_of_texts(
+    pack: Callable[[bytes], bytes], words: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "trace.csv"
     path.write_bytes(pack(b"name,time,application,num_replicas,batch_size\na,0,bert,1,12\n"))
+    texts = [path.read_bytes().decode("latin-1"), path.read_bytes().decode("utf-8", "replace")]
     readers: list[Callable[[], object]] = [
-        lambda: read_workload(path, known_models={"bert"}),
-        lambda: list(read_csv(path, error=TraceError).rows),
         lambda: cluster_text(path.read_bytes()),
-        *(
-            partial(import_workload, path, ImportSettings(name))
-            for name in ("sacct", "philly", "csv")
-        ),
+        lambda: measured_models(path),
+        lambda: gavel_types(path, name="tables"),
     ]
+    for source in (path, *texts):
+        readers += [
+            partial(read_workload, source, known_models={"bert"}),
+            partial(read_csv, source, error=TraceError),
+            *(
+                partial(import_workload, source, ImportSettings(name))
+                for name in ("sacct", "philly", "helios", "csv")
+            ),
+        ]
+    readers += [partial(read_cluster, text) for text in texts]
     for read in readers:
-        with pytest.raises(InputError, match=rf"file: is compressed \(.*Unpack it with {command}"):
+        with pytest.raises(InputError, match=words):
             read()
+
+
+@pytest.mark.parametrize("text", ["BZhours,gpus\n", "PAR12,gpus\n"[3:], "name,PK\n"])
+def test_a_text_that_begins_like_a_packed_file_is_none(text: str) -> None:
+    assert problem_of_text(text) is None

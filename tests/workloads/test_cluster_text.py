@@ -306,6 +306,8 @@ def test_a_name_that_is_not_utf8_costs_its_node_alone() -> None:
     found = read_cluster(text)
     assert [node.name for node in found.nodes] == ["n2"]
     assert [each.why for each in found.left_out] == ["has a name that is not UTF-8"]
-    for no_text in (b"\xff\xfe", b"\x89PNG\0", "NODELIST".encode("utf-16")):
+    nodes = "NODELIST GRES STATE\nn1 gpu:t4:2 idle\n"
+    assert read_cluster(cluster_text(nodes.encode("utf-16"))).groups == {("t4", 2): 1}
+    for no_text in (b"\xff\xe9\xe8", b"\x89PNG\0"):
         with pytest.raises(ClusterError, match="no text in UTF-8"):
             cluster_text(no_text)

@@ -100,12 +100,13 @@ async def take_nodes(*, contents: str | None, name: str | None) -> Changes:
     if not contents:
         return NOTHING
     try:
-        ((named, text),) = await texts_in(contents, name)
+        (file,) = await texts_in(contents, name)
     except NoText as wrong:
         return {"error": str(wrong)}
-    if len(text) > MOST_CHARACTERS:
-        return {"error": f"{named} is too long for this page. Use maat import cluster {named}."}
-    return {"text": text, "error": ""}
+    if len(file.text) > MOST_CHARACTERS:
+        words = f"{file.name} is too long for this page. Use maat import cluster {file.name}."
+        return {"error": words}
+    return {"text": file.text, "error": ""}
 
 
 async def show_nodes(api: Api, *, text: str | None, types: str | None) -> Changes:

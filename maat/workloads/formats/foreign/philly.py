@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from maat.csv_input import Blame, check_unpacked
+from maat.encodings import encoding_of
 from maat.scheduling.errors import TraceError
 from maat.workloads.formats.foreign.questions import ReadingOptions
 from maat.workloads.formats.foreign.records import (
@@ -132,12 +133,14 @@ def _entries(source: Path | str, blame: Blame) -> Iterator[object]:
 
 def _parts(source: Path | str, blame: Blame) -> Iterator[str]:
     if isinstance(source, str):
+        check_unpacked(source, blame)
         yield source
         return
     try:
         with source.open("rb") as raw:
             check_unpacked(raw.peek(), blame)
-            file = io.TextIOWrapper(raw, encoding="utf-8", errors="replace")
+            encoding = encoding_of(raw.peek()[:4096])
+            file = io.TextIOWrapper(raw, encoding=encoding, errors="replace")
             while part := file.read(_CHUNK):
                 yield part
     except OSError as problem:

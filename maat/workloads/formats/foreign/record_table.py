@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, AnyStr, NamedTuple
 
 from maat.csv_input import Blame, check_unpacked
+from maat.encodings import decoded, decoded_line, encoding_of
 from maat.scheduling.errors import InputError
 
 MAX_LINE_BYTES = 16 << 20
@@ -118,8 +119,7 @@ def readable_twice(source: Path | str, blame: Blame) -> Path | str:
             remedy="Write it to a file, and give that.",
         )
     check_unpacked(found, blame)
-    lines = found.removeprefix(b"\xef\xbb\xbf").splitlines(keepends=True)
-    return "".join(_decoded(line)[0] for line in lines)
+    return decoded(found)[0]
 
 
 def _unreadable(problem: OSError, blame: Blame) -> InputError:
@@ -139,13 +139,16 @@ def text_lines(source: Path | str, blame: Blame) -> Iterator[Line]:
 
 def _raw_lines(source: Path | str, blame: Blame) -> Iterator[tuple[str, bool, bool]]:
     if isinstance(source, str):
+        check_unpacked(source, blame)
         text = source.removeprefix("\ufeff")
         yield from _split_lines((line, True, True) for line in io.StringIO(text, newline="\n"))
         return
     try:
         with source.open("rb") as raw:
             check_unpacked(raw.peek(_SAMPLED_BYTES), blame)
-            yield from _split_lines(_decoded_lines(raw, _encoding(raw)))
+            yield from _split_lines(
+                _decoded_lines(raw, encoding_of(raw.peek(_SAMPLED_BYTES)[:_SAMPLED_BYTES]))
+            )
     except OSError as problem:
         raise _unreadable(problem, blame) from problem
 
@@ -155,19 +158,6 @@ def _split_lines(lines: Iterator[tuple[str, bool, bool]]) -> Iterator[tuple[str,
     for text, is_utf8, is_whole in lines:
         for part in text.removesuffix("\n").removesuffix("\r").split("\r"):
             yield part, is_utf8, is_whole
-
-
-def _encoding(raw: io.BufferedReader) -> str:
-    """Return what the first bytes show: UTF-16 by its mark or its NUL bytes; else UTF-8."""
-    sample = raw.peek(_SAMPLED_BYTES)[:_SAMPLED_BYTES]
-    if sample.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "utf-16"
-    even, odd = sample[0::2], sample[1::2]
-    if len(sample) >= 8 and 0 < 0.8 * len(odd) <= odd.count(0) and not even.count(0):
-        return "utf-16-le"
-    if len(sample) >= 8 and 0 < 0.8 * len(even) <= even.count(0) and not odd.count(0):
-        return "utf-16-be"
-    return "utf-8"
 
 
 def _decoded_lines(raw: IO[bytes], encoding: str) -> Iterator[tuple[str, bool, bool]]:
@@ -180,7 +170,7 @@ def _decoded_lines(raw: IO[bytes], encoding: str) -> Iterator[tuple[str, bool, b
     if raw.read(len(mark)) != mark:
         raw.seek(0)
     for line, whole in _bounded(raw):
-        yield *_decoded(line), whole
+        yield *decoded_line(line), whole
 
 
 def _bounded(file: IO[AnyStr]) -> Iterator[tuple[AnyStr, bool]]:
@@ -190,18 +180,6 @@ def _bounded(file: IO[AnyStr]) -> Iterator[tuple[AnyStr, bool]]:
         while len(rest) == MAX_LINE_BYTES and (rest := file.readline(MAX_LINE_BYTES)):
             whole = False
         yield line, whole
-
-
-def _decoded(line: bytes) -> tuple[str, bool]:
-    """Return a line as UTF-8, else as what Windows of Western Europe writes; and whether it is."""
-    try:
-        return line.decode("utf-8"), True
-    except UnicodeDecodeError:
-        pass
-    try:
-        return line.decode("cp1252"), False
-    except UnicodeDecodeError:
-        return line.decode("latin-1"), False
 
 
 def _noting_not_utf8(lines: Iterator[Line], not_utf8: list[int]) -> Iterator[Line]:

@@ -8,11 +8,13 @@ Without SLURM_TIME_FORMAT=%s it prints local times without a zone. -D: the runs 
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 
+from maat.encodings import encoding_of
 from maat.scheduling.errors import TraceError
 from maat.slurm.accounting import accounting_table
 from maat.slurm.gres import GPU, gpus_by_type, resources
@@ -119,8 +121,10 @@ def _json_in(source: Path | str) -> str | None:
     if isinstance(source, str):
         return source.removeprefix("\ufeff") if _JSON.match(source) else None
     try:
-        with source.open(encoding="utf-8-sig", errors="replace") as opened:
-            begun = opened.read(256)
+        with source.open("rb") as raw:
+            encoding = encoding_of(raw.peek()[:4096])
+            opened = io.TextIOWrapper(raw, encoding=encoding, errors="replace")
+            begun = opened.read(256).removeprefix("\ufeff")
             return begun + opened.read(_MOST_JSON + 1) if _JSON.match(begun) else None
     except OSError:
         return None
