@@ -11,25 +11,22 @@ from plotly.subplots import make_subplots
 from frontend.figures.links import leads_to, simulated_job_address, zooms
 from frontend.formatting import duration
 from frontend.others import told_job
-from maat.colours import SERIES, gpu_colour, gpu_order
+from maat.colours import gpu_colour, gpu_order
 from maat.figures.base import (
-    LEGEND_ABOVE,
     MAX_POINTS,
     empty_figure,
-    figure,
     step_line,
     thinned,
     whole_ticks,
 )
+from maat.figures.data import Point
+from maat.figures.scatter import scatter
 from maat.figures.texts import escape
 from maat.figures.theme import palette, template, translucent
 
 Result = Mapping[str, Any]
-SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star")
 ROW_HEIGHT, MARGIN_HEIGHT = 120, 110
 POINTS_PER_STRETCH = 3
-TICKS = [step * 10.0**power for power in range(-5, 5) for step in (1, 2, 5)]
-SPARSE_TICKS = [10.0**power for power in range(-5, 5)]
 
 
 def paired_figure(
@@ -57,37 +54,22 @@ def paired_figure(
             "Choose two runs in which jobs have finished.",
             height=height,
         )
-    drawn = figure(
-        scheme,
+    models = sorted({model for _, model, _, _ in pairs})
+    of_model = {name: [pair for pair in pairs if pair[1] == name] for name in models}
+    drawn = scatter(
+        {name: [_point(pair, (first, second)) for pair in of_model[name]] for name in models},
         x=f"JCT under {escape(first)} (hours)",
         y=f"JCT under {escape(second)} (hours)",
+        log=True,
+        equal="equal JCT",
+        scheme=scheme,
         height=height,
     )
-    values = [value for _, _, x, y in pairs for value in (x, y)]
-    low, high = min(values) / 1.2, max(values) * 1.2
-    line = {"color": palette(scheme).muted, "width": 1, "dash": "dot"}
-    drawn.add_trace(
-        go.Scatter(
-            name="equal JCT",
-            x=[low, high],
-            y=[low, high],
-            mode="lines",
-            line=line,
-            hoverinfo="skip",
-        )
-    )
-    for index, model in enumerate(sorted({model for _, model, _, _ in pairs})):
-        drawn.add_trace(
-            _points([pair for pair in pairs if pair[1] == model], model, index, (first, second))
-        )
-    ticks = TICKS if high / low < 300 else SPARSE_TICKS
-    for update in (drawn.update_xaxes, drawn.update_yaxes):
-        update(type="log", tickvals=ticks, ticktext=[f"{tick:g}" for tick in ticks])
+    for name, trace in zip(models, drawn.data[1:], strict=True):
+        jobs = [job for job, *_ in of_model[name]]
+        leads_to(trace, [simulated_job_address(jobs[i]) for i in thinned(jobs)])
     sooner, later = sum(x < y for *_, x, y in pairs), sum(x > y for *_, x, y in pairs)
     drawn.update_layout(
-        showlegend=True,
-        hovermode="closest",
-        margin={"t": LEGEND_ABOVE},
         meta={"sooner": sooner, "later": later, "jobs": len(pairs)},
     )
     return drawn
@@ -107,30 +89,10 @@ def _jct_hours(job: Mapping[str, Any]) -> float | None:
     return float(job["finish"] - job["submit"]) / 3600
 
 
-def _points(
-    pairs: Sequence[tuple[str, str, float, float]], model: str, index: int, runs: tuple[str, str]
-) -> go.Scatter:
-    kept = [pairs[i] for i in thinned(pairs)]
-    words = [
-        f"{escape(told_job(name))}<br>"
-        f"{escape(runs[0])}: {duration(x * 3600)}<br>{escape(runs[1])}: {duration(y * 3600)}"
-        for name, _, x, y in kept
-    ]
-    return go.Scatter(
-        name=escape(model),
-        x=[x for _, _, x, _ in kept],
-        y=[y for _, _, _, y in kept],
-        text=words,
-        customdata=[simulated_job_address(name) for name, *_ in kept],
-        mode="markers",
-        marker={
-            "size": 8,
-            "opacity": 0.75,
-            "color": SERIES[index % len(SERIES)],
-            "symbol": SYMBOLS[index % len(SYMBOLS)],
-        },
-        hovertemplate="%{text}<extra></extra>",
-    )
+def _point(pair: tuple[str, str, float, float], runs: tuple[str, str]) -> Point:
+    name, _, x, y = pair
+    under = [f"{escape(run)}: {duration(v * 3600)}" for run, v in zip(runs, (x, y), strict=True)]
+    return Point(x, y, "<br>".join((escape(told_job(name)), *under)))
 
 
 def allocations_figure(

@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from math import log10
-from typing import Any
+from collections.abc import Mapping
 
 import plotly.graph_objects as go
 
 from frontend.figures.links import leads_to, run_address, zooms
 from frontend.formatting import rho_by
 from maat.api.simulation_answers import Distribution, DrawnRun
-from maat.colours import DASHES, SERIES, gpu_colour, gpu_order
-from maat.figures.base import (
-    LEGEND_ABOVE,
-    empty_figure,
-    figure,
-    name_runs,
-    rule,
-    step_line,
-    thinned,
-)
+from maat.colours import gpu_colour, gpu_order
+from maat.figures import data as figures
+from maat.figures.bars import stacked_bars
+from maat.figures.base import LEGEND_ABOVE, empty_figure, figure, rule, step_line, thinned
+from maat.figures.distributions import cdf
+from maat.figures.marks import mark
 from maat.figures.texts import escape
-from maat.figures.theme import palette
 
 NO_RUN = "No run of this simulation has finished."
-FEW_JOBS = 30
-_DECADES = [step * 10.0**power for power in range(-4, 5) for step in (1, 2, 5)]
-
-
-def _style(index: int) -> tuple[str, str]:
-    return SERIES[index % len(SERIES)], DASHES[index % len(DASHES)]
 
 
 def _cdf_figure(
@@ -42,52 +29,22 @@ def _cdf_figure(
     height: int,
     log: bool = False,
 ) -> go.Figure:
-    """Step lines: value x share of jobs at or below it.
-
-    Lines of fewer than FEW_JOBS jobs are drawn with points: a curve would look too exact. A line
-    ends below 1 if the value of some jobs is unknown. `ids`: the run of each line.
-    """
-    drawn = figure(scheme, x=x, y="Share of jobs", height=height)
-    for index, (name, line) in enumerate(lines.items()):
-        points = line["points"]
-        colour, dash = _style(index)
-        trace = step_line(
-            name,
-            [points[0][0], *(value for value, _ in points)],
-            [0.0, *(share for _, share in points)],
-            colour=colour,
-            dash=dash,
-            hovertemplate=(
-                f"{escape(name)}: %{{y:.0%}} of {line['jobs']} jobs "
-                "at or below %{x:.3g}<extra></extra>"
-            ),
-        )
-        if line["known"] < FEW_JOBS:
-            trace.update(mode="lines+markers", marker={"size": 5, "color": colour})
-        drawn.add_trace(leads_to(trace, [run_address(ids[name])] * len(trace.x)))
-    drawn.update_yaxes(range=[0, 1.02], tickformat=".0%")
-    ends = [
-        value for line in lines.values() for value, _ in (line["points"][0], line["points"][-1])
-    ]
-    drawn.update_xaxes(**(_log_axis(ends) if log else {"rangemode": "tozero"}))
-    drawn.update_layout(showlegend=True, hovermode="closest", margin={"t": LEGEND_ABOVE})
+    """Step lines: value x share of jobs at or below it. `ids`: the run of each line."""
+    drawn = cdf(
+        {name: _distribution(line) for name, line in lines.items()},
+        x=x,
+        log_x=log,
+        scheme=scheme,
+        height=height,
+    )
+    for name, trace in zip(lines, drawn.data, strict=True):
+        leads_to(trace, [run_address(ids[name])] * len(trace.x))
     return drawn
 
 
-def _log_axis(values: Sequence[float]) -> dict[str, Any]:
-    """A logarithmic axis; a narrow range with fewer than three of 1, 2, 5 gets even ticks."""
-    low, high = min(values), max(values)
-    ticks = [tick for tick in _DECADES if low <= tick <= high]
-    if len(ticks) < 3:
-        low, high = (low, high) if high > low * 1.05 else (low / 1.2, high * 1.2)
-        ticks = sorted({float(f"{low * (high / low) ** (step / 4):.3g}") for step in range(5)})
-        return {
-            "type": "log",
-            "tickvals": ticks,
-            "ticktext": [f"{tick:g}" for tick in ticks],
-            "range": [log10(low) - 0.01, log10(high) + 0.01],
-        }
-    return {"type": "log", "tickvals": _DECADES, "ticktext": [f"{tick:g}" for tick in _DECADES]}
+def _distribution(of: Distribution) -> figures.Distribution:
+    values, shares = zip(*of["points"], strict=True)
+    return figures.Distribution(values, shares, of["jobs"], of["known"])
 
 
 def jct_figure(runs: Mapping[str, DrawnRun], *, scheme: str | None, height: int = 300) -> go.Figure:
@@ -139,29 +96,18 @@ def gpu_hours_figure(
     types = gpu_order(gpu_type for hours in totals.values() for gpu_type in hours)
     if not types:
         return empty_figure(scheme, "No GPU-hours yet", NO_RUN, height=height)
-    drawn = figure(scheme, x="GPU-hours", y="Run", height=height)
-    for gpu_type in types:
-        drawn.add_trace(
-            go.Bar(
-                name=escape(gpu_type),
-                y=[escape(name) for name in totals],
-                x=[hours.get(gpu_type, 0.0) for hours in totals.values()],
-                orientation="h",
-                marker={"color": gpu_colour(gpu_type)},
-                customdata=[run_address(run["id"]) for run in runs.values()],
-                hovertemplate="%{x:,.1f} GPU-hours " + escape(gpu_type) + "<extra></extra>",
-            )
-        )
-    drawn.update_layout(
-        barmode="stack",
-        bargap=0.35,
-        showlegend=True,
-        hovermode="y unified",
-        margin={"t": LEGEND_ABOVE},
+    drawn = stacked_bars(
+        list(totals),
+        {name: [hours.get(name, 0.0) for hours in totals.values()] for name in types},
+        x="GPU-hours",
+        y="Run",
+        colours={name: gpu_colour(name) for name in types},
+        scheme=scheme,
+        height=height,
     )
-    drawn.update_xaxes(showgrid=True, gridcolor=palette(scheme).line)
-    drawn.update_yaxes(autorange="reversed", showgrid=False, title_text="Run")
-    name_runs(drawn, totals)
+    for trace in drawn.data:
+        leads_to(trace, [run_address(run["id"]) for run in runs.values()])
+        trace.hovertemplate = f"%{{x:,.1f}} GPU-hours {trace.name}<extra></extra>"
     return drawn
 
 
@@ -174,15 +120,15 @@ def contention_figure(
         return empty_figure(scheme, "No contention yet", NO_RUN, height=height)
     drawn = figure(scheme, x="Time (hours)", y="Contention (jobs active)", height=height)
     for index, (name, points) in enumerate(lines.items()):
-        colour, dash = _style(index)
+        look = mark(index)
         x, y = [point[0] / 3600 for point in points], [float(point[1]) for point in points]
         drawn.add_trace(
             step_line(
                 name,
                 x,
                 y,
-                colour=colour,
-                dash=dash,
+                colour=look.colour,
+                dash=look.dash,
                 customdata=[run_address(runs[name]["id"])] * len(thinned(x)),
                 hovertemplate=f"%{{y}} jobs, {escape(name)}<extra></extra>",
             )

@@ -13,8 +13,9 @@ import plotly.graph_objects as go
 from frontend.figures.links import leads_to, part_address
 from frontend.formatting import number, percent, rho_by
 from maat.api.sweeps import AxisOut, RowOut, SweepDetail
-from maat.colours import DASHES, SERIES
-from maat.figures.base import LEGEND_ABOVE, empty_figure, figure, rule
+from maat.figures.base import empty_figure, rule
+from maat.figures.data import Estimate, Place
+from maat.figures.lines import lines
 from maat.figures.texts import escape
 
 EDGE = 0.05  # room beside the outermost values, as a share of the axis
@@ -57,30 +58,27 @@ def sweep_figure(
             height=height,
         )
     first = sweep["axes"][0]
-    drawn = figure(
-        scheme, x=axis_title(first), y=metric_title(metric, sweep["fairness_rule"]), height=height
+    values = dict(_lines(sweep, rows, METRICS[metric][0]))
+    drawn = lines(
+        {
+            name: [_estimate(row, first["name"], metric) for row in of]
+            for name, of in values.items()
+        },
+        x=axis_title(first),
+        y=metric_title(metric, sweep["fairness_rule"]),
+        ranges="whiskers",
+        scheme=scheme,
+        height=height,
     )
-    seeds = len(sweep["seeds"])
-    for index, (name, line) in enumerate(_lines(sweep, rows, METRICS[metric][0])):
-        if line:
-            trace = _line(name, line, first["name"], metric, index, seeds=seeds)
-            ids = [part_address(row_id(sweep["rows"].index(row))) for row in line]
-            drawn.add_trace(leads_to(trace, ids))
+    for trace, line in zip(drawn.data, filter(None, values.values()), strict=True):
+        trace.text = [_said(row, metric) for row in line]
+        leads_to(trace, [part_address(row_id(sweep["rows"].index(row))) for row in line])
     _scale(drawn, first)
-    drawn.update_yaxes(
-        rangemode="tozero", **({"tickformat": ".0%"} if metric == "unfair_fraction" else {})
-    )
+    if metric == "unfair_fraction":
+        drawn.update_yaxes(tickformat=".0%")
     if metric == "worst_rho":
         rule(drawn, scheme, y=1, text="rho = 1")
-    # Lines stand a little beside each other at every value, so that no bar hides another.
-    drawn.update_layout(
-        scattermode="group",
-        scattergap=0.96,
-        showlegend=len(sweep["axes"]) > 1,
-        hovermode="closest",
-        margin={"t": LEGEND_ABOVE},
-    )
-    return drawn
+    return drawn.update_layout(showlegend=len(sweep["axes"]) > 1)
 
 
 def row_id(index: int) -> str:
@@ -104,32 +102,12 @@ def _lines(
     ]
 
 
-def _line(
-    name: str, rows: Sequence[RowOut], axis: str, metric: str, index: int, *, seeds: int
-) -> go.Scatter:
-    colour, dash = SERIES[index % len(SERIES)], DASHES[index % len(DASHES)]
-    text = [_said(row, metric) for row in rows]
-    bars = {
-        "type": "data",
-        "array": [row["spread"][metric] for row in rows],
-        "thickness": 1.2,
-        "width": 4,
-        "color": colour,
-    }
-    return go.Scatter(
-        name=escape(name),
-        x=[
-            escape(value) if isinstance(value, str) else value
-            for value in (row["settings"][axis] for row in rows)
-        ],
-        y=[row["mean"][metric] for row in rows],
-        error_y={**bars, "visible": seeds > 1},
-        mode="lines+markers",
-        line={"color": colour, "dash": dash, "width": 2},
-        marker={"color": colour, "size": 7},
-        text=text,
-        hovertemplate=f"{escape(name)} at %{{x}}: %{{text}}<extra></extra>",
-    )
+def _estimate(row: RowOut, axis: str, metric: str) -> tuple[Place, Estimate]:
+    """Return a setting with the mean over its seeds, a sample deviation each way."""
+    mean, deviation = row["mean"][metric], row["spread"][metric]
+    several = len(row["seeds"]) > 1
+    around = (mean - deviation, mean + deviation) if several else (None, None)
+    return row["settings"][axis], Estimate(mean, *around)
 
 
 def _said(row: RowOut, metric: str) -> str:

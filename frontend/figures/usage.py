@@ -10,7 +10,9 @@ from frontend.figures.links import cluster_address, zooms
 from frontend.formatting import count
 from maat.api.rounds import Steps
 from maat.colours import gpu_colour, gpu_order
+from maat.figures.areas import stacked_areas
 from maat.figures.base import (
+    TWO_LINES_BELOW,
     empty_figure,
     figure,
     label_or_legend,
@@ -19,7 +21,8 @@ from maat.figures.base import (
     thinned,
     whole_ticks,
 )
-from maat.figures.theme import palette, translucent
+from maat.figures.data import Series
+from maat.figures.theme import palette
 
 
 def usage_figure(
@@ -40,24 +43,16 @@ def usage_figure(
             "No round has run yet",
             "Submit a job, or add demo jobs: the first round shows here.",
         )
-    traces = []
-    for name in types:
-        kept = thinned(used[name]["at"])
-        colour = gpu_colour(name)
-        trace = {
-            "type": "scatter",
-            "name": name,
-            "customdata": _rounds_of(rounds, kept),
-            "x": [used[name]["at"][i] for i in kept],
-            "y": [used[name]["value"][i] for i in kept],
-            "mode": "lines",
-            "stackgroup": "gpus",
-            "line": {"shape": "hv", "width": 1, "color": colour},
-            "fillcolor": translucent(colour, 0.55),
-            "hovertemplate": "%{y} " + name + "<extra></extra>",
-        }
-        traces.append(trace)
-    drawn = figure(scheme, x="Cluster time", y="GPUs in use", traces=traces, two_lines=True)
+    drawn = stacked_areas(
+        {name: Series(used[name]["at"], used[name]["value"]) for name in types},
+        x="Cluster time",
+        y="GPUs in use",
+        colours={name: gpu_colour(name) for name in types},
+        scheme=scheme,
+    )
+    drawn.update_layout(showlegend=False, margin={"t": None, "b": TWO_LINES_BELOW})
+    for name, trace in zip(types, drawn.data, strict=True):
+        trace.customdata = _rounds_of(rounds, thinned(used[name]["at"]))
     total = sum(float(steps["value"][-1]) for steps in capacity.values() if steps["value"])
     ends, below = {}, 0.0
     last_values = {name: float(used[name]["value"][-1]) for name in types}

@@ -54,10 +54,9 @@ def message_figure(
     lines = "<br>".join(escape(line) for line in wrap(remedy, MESSAGE_CHARACTERS))
     drawn.update_xaxes(visible=False)
     drawn.update_yaxes(visible=False)
+    below = f"<br><span style='color:{colours.muted};font-size:12px'>{lines}</span>"
     drawn.add_annotation(
-        text=(
-            f"{escape(title)}<br><span style='color:{colours.muted};font-size:12px'>{lines}</span>"
-        ),
+        text=escape(title) + (below if lines else ""),
         font={"size": 14, "color": colours.danger if failed else colours.text},
         showarrow=False,
         x=0.5,
@@ -70,7 +69,7 @@ def message_figure(
 
 
 def empty_figure(
-    scheme: str | None, title: str, remedy: str, *, height: int | None = None
+    scheme: str | None, title: str, remedy: str = "", *, height: int | None = None
 ) -> go.Figure:
     return message_figure(scheme, title, remedy, height=height)
 

@@ -104,6 +104,12 @@ def translucent(colour: str, alpha: float) -> str:
     return f"rgba({red},{green},{blue},{alpha})"
 
 
+def on_paper(drawn: go.Figure, scheme: str | None = None) -> go.Figure:
+    """Give a figure a background of its own, where no page has one. Returns the figure."""
+    card = palette(scheme).card
+    return drawn.update_layout(paper_bgcolor=card, plot_bgcolor=card)
+
+
 @cache
 def template(scheme: str | None) -> go.layout.Template:
     """The Plotly template of a colour scheme: horizontal grid lines only, and a unified hover."""

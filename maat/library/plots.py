@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Sequence
+from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from maat.colours import DASHES, SERIES, gpu_colour, gpu_order
+from maat.colours import gpu_colour, gpu_order
 from maat.library.tables import Table
 from maat.scheduling.errors import MaatError
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+
+NOT_FINISHED = "No job has finished."
 
 
 class RunPlots:
@@ -32,12 +34,12 @@ class RunPlots:
 
         Raises MaatError if plotly is not installed.
         """
-        known = [float(value) for value in self._jobs["jct_seconds"] if value is not None]
-        return _with_axes(
-            [_cdf(self._name, [s / 3600 for s in known], jobs=len(self._jobs), index=0)],
+        of = _figures("data").Distribution.of
+        return _drawn(
+            _figures("distributions").cdf,
+            {self._name: of(_hours(value) for value in self._jobs["jct_seconds"])},
             x="JCT (hours)",
-            y="Share of jobs",
-            empty="No job has finished.",
+            nothing=NOT_FINISHED,
         )
 
     def gpus_over_time(self) -> go.Figure:
@@ -45,21 +47,16 @@ class RunPlots:
 
         Raises MaatError if plotly is not installed.
         """
-        hours = [float(value or 0) / 3600 for value in self._rounds["time_seconds"]]
-        types = [name.removesuffix("_gpus") for name in self._rounds.columns if "_gpus" in name]
-        areas = [
-            _graph_objects().Scatter(
-                name=html.escape(kind),
-                x=hours,
-                y=self._rounds[f"{kind}_gpus"],
-                mode="lines",
-                stackgroup="gpus",
-                line={"shape": "hv", "color": gpu_colour(kind), "width": 1},
-            )
-            for kind in gpu_order(types)
-        ]
-        return _with_axes(
-            areas if hours else [], x="Time (hours)", y="GPUs held", empty="No round was played."
+        at = [_hours(value) for value in self._rounds["time_seconds"]]
+        names = [name.removesuffix("_gpus") for name in self._rounds.columns if "_gpus" in name]
+        types, series = gpu_order(names), _figures("data").Series
+        return _drawn(
+            _figures("areas").stacked_areas,
+            {kind: series(at, self._rounds[f"{kind}_gpus"]) for kind in types},
+            x="Time (hours)",
+            y="GPUs held",
+            colours={kind: gpu_colour(kind) for kind in types},
+            nothing="No round was played.",
         )
 
 
@@ -86,48 +83,32 @@ class ComparisonPlots:
             jobs[run["contestant"]] = jobs.get(run["contestant"], 0) + int(run["jobs"] or 0)
         for job in self._jobs:
             hours.setdefault(job["contestant"], []).append(float(job["jct_hours"] or 0))
-        lines = [
-            _cdf(str(name), hours[name], jobs=jobs[name], index=index)
-            for index, name in enumerate(name for name in jobs if name in hours)
-        ]
-        return _with_axes(lines, x="JCT (hours)", y="Share of jobs", empty="No job has finished.")
+        of = _figures("data").Distribution.of
+        return _drawn(
+            _figures("distributions").cdf,
+            {str(name): of(hours.get(name, ()), total=jobs[name]) for name in jobs},
+            x="JCT (hours)",
+            nothing=NOT_FINISHED,
+        )
 
 
-def _cdf(name: str, hours: Sequence[float], *, jobs: int, index: int) -> Any:
-    """Return a step line: `hours` x share of `jobs` at or below it."""
-    ordered = sorted(hours)
-    first = ordered[:1]  # from 0 up at the shortest
-    return _graph_objects().Scatter(
-        name=html.escape(name),
-        x=[*first, *ordered],
-        y=[*(0.0 for _ in first), *((rank + 1) / jobs for rank in range(len(ordered)))],
-        mode="lines",
-        line={
-            "shape": "hv",
-            "color": SERIES[index % len(SERIES)],
-            "dash": DASHES[index % len(DASHES)],
-        },
-    )
+def _hours(seconds: Any) -> float | None:
+    return None if seconds is None else float(seconds) / 3600
 
 
-def _with_axes(lines: Sequence[Any], *, x: str, y: str, empty: str) -> go.Figure:
-    """Return the lines on axes with their units; without any, what there is none of."""
-    figure = _graph_objects().Figure(list(lines))
-    figure.update_layout(template="plotly_white", showlegend=True, hovermode="x unified")
-    figure.update_xaxes(title_text=x, rangemode="tozero")
-    figure.update_yaxes(title_text=y, rangemode="tozero")
-    if not any(len(line.x or ()) for line in lines):
-        figure.add_annotation(text=empty, x=0.5, y=0.5, xref="paper", yref="paper", showarrow=False)
-    return figure
+def _drawn(draw: Callable[..., go.Figure], *data: object, **words: object) -> go.Figure:
+    """Return a figure with a background of its own: a notebook's may be dark."""
+    drawn: go.Figure = _figures("theme").on_paper(draw(*data, **words))
+    return drawn
 
 
-def _graph_objects() -> Any:
+def _figures(name: str) -> Any:
+    """Return a module of maat.figures. Raises MaatError if plotly is not installed."""
     try:
-        import plotly.graph_objects as go
+        return import_module(f"maat.figures.{name}")
     except ModuleNotFoundError as missing:
         if (missing.name or "").partition(".")[0] != "plotly":
             raise
         raise MaatError(
             "Figures are an extra. Install it with: pip install 'maat[plot]'"
         ) from missing
-    return go
