@@ -18,6 +18,7 @@ from rich.console import Console
 from benchmarks import fit_searches as fit_searches_benchmark
 from benchmarks import fits as fits_benchmark
 from benchmarks import pollux as pollux_benchmark
+from benchmarks import series as series_benchmark
 from benchmarks import simulate as simulate_benchmark
 from benchmarks.agent import cpu as agent_benchmark
 from benchmarks.agent import gpu as agent_gpu_benchmark
@@ -110,6 +111,10 @@ def _simulate(_: argparse.Namespace) -> Sequence[Figures]:
     return [simulate_benchmark.measure(), simulate_benchmark.measure_pollux()]
 
 
+def _series(_: argparse.Namespace) -> Sequence[Figures]:
+    return [series_benchmark.measure()]
+
+
 def _fits(_: argparse.Namespace) -> Sequence[Figures]:
     return [fits_benchmark.measure(), fit_searches_benchmark.measure()]
 
@@ -191,6 +196,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "quotas": _quotas,
     "shares": _shares,
     "simulate": _simulate,
+    "series": _series,
     "fits": _fits,
     "pollux": _pollux,
     "pages": _pages,

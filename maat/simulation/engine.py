@@ -11,6 +11,7 @@ from maat.scheduling.reservations import check_reservations
 from maat.scheduling.standing import RoundsAhead
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.failures import Outages
+from maat.simulation.job_recorder import JobRecorder
 from maat.simulation.record import Cancelled, Progress, Recorder, SimulationResult
 from maat.simulation.scenario import Scenario
 from maat.simulation.world import World
@@ -43,6 +44,7 @@ def simulate(
         fitter=fitter,
         outages=outages,
         slowdowns=world.slowdowns,
+        recorder=JobRecorder(world.cluster, world.unequal_gpus),
     )
     for job in world.submissions:
         executor.submit(
@@ -76,11 +78,10 @@ def simulate(
         loop.run(until=last + scenario.max_rounds * loop.round_seconds)
     except Cancelled:
         stopped = True
-    failed = len(outages.between(-1.0, clock.now()))
     return recorder.result(
         loop.round_seconds,
         stopped=stopped,
-        failures=failed,
+        outages=outages,
         cpu_seconds=time.process_time() - began_cpu,
         wall_seconds=time.perf_counter() - began,
     )

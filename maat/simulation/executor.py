@@ -22,6 +22,7 @@ from maat.scheduling.rounds import Change, ChangeKind, Changes, ClusterState
 from maat.scheduling.standing import RoundsAhead
 from maat.simulation.failures import NodeFailure, Outages
 from maat.simulation.fidelity import Fidelity
+from maat.simulation.job_recorder import JobRecorder
 from maat.simulation.job_snapshot import JobSnapshot, beliefs_from_json, samples_to_json
 from maat.simulation.profiling import profiled_shapes, revealed_samples
 from maat.simulation.simulated_job import SimulatedJob, shape_of
@@ -34,7 +35,8 @@ class SimulatedExecutor:
 
     `apply` is idempotent by (round, job). `dump` and `load` carry the state over a restart.
     `outages`: node failures; the GPUs of a failed node appear as drained until its repair, and jobs
-    on them return to their last checkpoint and wait.
+    on them return to their last checkpoint and wait. `recorder`: keeps what jobs hold and achieve
+    over time, if that is wanted.
     """
 
     def __init__(
@@ -46,10 +48,12 @@ class SimulatedExecutor:
         fitter: Fitter | None = None,
         outages: Outages | None = None,
         slowdowns: Sequence[Slowdown] = (),
+        recorder: JobRecorder | None = None,
     ) -> None:
         self.cluster = cluster
         self._outages = Outages(cluster, ()) if outages is None else outages
         self._slowdowns = tuple(slowdowns)
+        self._recorder = recorder
         self._clock = clock
         self._fidelity = fidelity
         self._fitter = fidelity.fitter() if fitter is None else fitter
@@ -86,6 +90,8 @@ class SimulatedExecutor:
             truth.max_batch_size if beyond_plan else min(spec.max_batch_size, truth.max_batch_size)
         )
         job = SimulatedJob(spec, truth, restart_seconds, ends, most, regimes=regimes)
+        if self._recorder is not None:
+            self._recorder.begin(job)
         bisect.insort(self._to_come, (self._visible_at(spec), self._submitted, job))
         self._ids_to_come.add(spec.id)
         self._submitted += 1
@@ -266,6 +272,7 @@ class SimulatedExecutor:
         if hit is not None and job.finished_at is None:
             undone = job.ledger.done_work - job.ledger.saved_work
             job.interrupt(hit.time)
+            self._record_holding(job, hit.time)
             data: dict[str, object] = {
                 "cause": EventKind.NODE_FAILED.value,
                 "node": hit.node,
@@ -326,6 +333,7 @@ class SimulatedExecutor:
         job.hold(after, shape, plan, restarts=not free, now=now)
         if not moved:
             return []
+        self._record_holding(job, now)
         data: dict[str, object] = {"change": change.kind.value}
         if after is not None:
             data |= {
@@ -340,6 +348,10 @@ class SimulatedExecutor:
         else:
             state = JobState.STARTING if first else JobState.RESTARTING
         return [Event(now, job.spec.id, EventKind.STATE, state, data)]
+
+    def _record_holding(self, job: SimulatedJob, now: float) -> None:
+        if self._recorder is not None:
+            self._recorder.enter_holding(job, now)
 
     def _profile(self, job: SimulatedJob, *, but: Collection[str] = ()) -> None:
         """Give the agent the samples that the profiling mode reveals.

@@ -21,6 +21,7 @@ from maat.scheduling.rounds import (
 )
 from maat.scheduling.standing import RoundsAhead
 from maat.simulation.executor import SimulatedExecutor
+from maat.simulation.failures import Outages
 from maat.simulation.fidelity import GpuTimeRule
 from maat.simulation.notes import (
     PlacerMoves,
@@ -30,6 +31,7 @@ from maat.simulation.notes import (
     notes_on_never,
 )
 from maat.simulation.scenario import Scenario
+from maat.simulation.series import RunSeries, run_series
 from maat.simulation.simulated_job import SimulatedJob
 from maat.vocabulary import JobState
 
@@ -83,6 +85,7 @@ class SimulationResult:
     which a time limit ended a solver's search, so that another machine may get another result.
     `restarts_by_placer`: restarts of jobs that the policy left as they were and the placer moved.
     `stopped`: the run was stopped early, and the records are of the jobs that had arrived by then.
+    `series`: what jobs and cluster did over time.
     """
 
     scenario: Scenario
@@ -98,6 +101,7 @@ class SimulationResult:
     cpu_seconds: float
     wall_seconds: float
     complete: bool
+    series: RunSeries
     unfinished_because: Mapping[str, str] = field(default_factory=dict)
     cannot_run: frozenset[str] = frozenset()
     rounds_out_of_time: int = 0
@@ -290,7 +294,7 @@ class Recorder:
         round_seconds: float,
         *,
         stopped: bool,
-        failures: int,
+        outages: Outages,
         cpu_seconds: float,
         wall_seconds: float,
     ) -> SimulationResult:
@@ -299,6 +303,7 @@ class Recorder:
         records = tuple(_record(job) for job in jobs)
         names = self._scenario.cluster.type_names
         waiting = self._waiting()
+        end_time = self._use[-1].time if self._use else 0.0
         return SimulationResult(
             scenario=self._scenario,
             records=records,
@@ -306,7 +311,7 @@ class Recorder:
                 records,
                 gpu_hours=self._gpu_hours(jobs, round_seconds),
                 rounds=self._use,
-                failures=failures,
+                failures=len(outages.between(-1.0, self._executor.now)),
             ),
             rounds=sum(use.rounds for use in self._use),
             round_times=tuple(use.time for use in self._use),
@@ -316,10 +321,16 @@ class Recorder:
             },
             scheduling_seconds=tuple(self._scheduling_seconds),
             spans=tuple(self._spans),
-            end_time=self._use[-1].time if self._use else 0.0,
+            end_time=end_time,
             cpu_seconds=cpu_seconds,
             wall_seconds=wall_seconds,
             complete=not stopped and not self._executor.jobs,
+            series=run_series(
+                {job.spec.id: job for job in jobs},
+                self._scenario.cluster,
+                outages,
+                end_time=max(end_time, self._executor.now),
+            ),
             unfinished_because={name: why.sentence for name, why in waiting.items()},
             cannot_run=frozenset(n for n, why in waiting.items() if why.primary in NEVER_RUNS),
             stopped=stopped,

@@ -11,6 +11,7 @@ from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Allocation, Job, JobSpec
 from maat.scheduling.regimes import Regime, epochs_begun
 from maat.simulation.adaptive_agent import AdaptiveAgent, AgentState, Replicas
+from maat.simulation.job_changes import JobChanges, Mark
 from maat.simulation.job_ledger import JobLedger
 
 
@@ -36,6 +37,7 @@ class JobProgress:
     goodput: float
     batch_ends: tuple[BatchEnd, ...]
     last_total: int | None
+    changes: Mark | None
 
 
 class SimulatedJob:
@@ -46,7 +48,8 @@ class SimulatedJob:
     if it gives one; `plan`: the one that runs. `goodput`: effective samples per second. `pace`:
     true over nominal seconds of a step, for where the job runs and with which partners.
     `applied_round`: the last round whose changes reached the job. `batch_ends`: of the batch sizes
-    that ended since the last observation, in order.
+    that ended since the last observation, in order. `changes`: what it held and achieved, if that
+    is recorded.
     """
 
     def __init__(
@@ -69,8 +72,9 @@ class SimulatedJob:
         self.plan: BatchPlan | None = None
         self.goodput, self.pace, self.applied_round = 0.0, 1.0, -1
         self.batch_ends: list[BatchEnd] = []
+        self.changes: JobChanges | None = None
         self._last_total: int | None = None  # batch size of the last step on the present GPUs
-        self._samples_per_second = 0.0
+        self._samples_per_second = self._efficiency = 0.0
         self._replicas: Replicas | None = None
         self._steps_after_epoch: tuple[int, float] | None = None
 
@@ -152,6 +156,7 @@ class SimulatedJob:
         while until - now > 1e-9 and ledger.finished_at is None:
             rate = self._work_rate(fitter)
             self._note_batch_end(now)
+            self._note_training(now)
             needed = (self.epoch_ends[ledger.epoch] - ledger.done_work) / rate
             if needed > until - now:
                 ledger.done_work += rate * (until - now)
@@ -181,7 +186,9 @@ class SimulatedJob:
             plan = self.plan = self.agent.choose(replicas, epoch, self.fixed_plan)
         step_seconds = self.agent.step_seconds(replicas, plan, fitter=fitter) * self.pace
         self._samples_per_second = plan.total_batch_size / step_seconds
-        self.goodput = self.agent.samples_per_step(epoch, plan) / step_seconds
+        effective = self.agent.samples_per_step(epoch, plan)
+        self._efficiency = effective / plan.total_batch_size
+        self.goodput = effective / step_seconds
         return self.goodput
 
     def _note_batch_end(self, now: float) -> None:
@@ -190,6 +197,11 @@ class SimulatedJob:
             ended = BatchEnd(now, self._last_total, self.ledger.processed_samples)
             self.batch_ends.append(ended)
         self._last_total = total
+
+    def _note_training(self, now: float) -> None:
+        if self.changes is not None and self.plan is not None:
+            total = self.plan.total_batch_size
+            self.changes.trains(now, total, efficiency=self._efficiency, slowdown=self.pace)
 
     @property
     def has_run_here(self) -> bool:
@@ -284,6 +296,7 @@ class SimulatedJob:
             self.goodput,
             tuple(self.batch_ends),
             self._last_total,
+            None if self.changes is None else self.changes.mark(),
         )
 
     def put_back(self, progress: JobProgress) -> None:
@@ -293,6 +306,8 @@ class SimulatedJob:
         self.place(progress.allocation, progress.shape, progress.fixed_plan)
         self.plan, self.goodput = progress.plan, progress.goodput
         self.batch_ends, self._last_total = list(progress.batch_ends), progress.last_total
+        if self.changes is not None and progress.changes is not None:
+            self.changes.go_back(progress.changes)
 
 
 def shape_of(gpus: tuple[int, ...], gpu_node: list[int], *, fullest_first: bool = False) -> Shape:

@@ -101,14 +101,18 @@ class UnequalGpus:
 
     def slowdown(self, job: SimulatedJob, partners: Sequence[SimulatedJob]) -> float:
         """Return L if the job spans nodes (else 1), times the largest score of its GPUs."""
-        spec = job.spec
-        apart = spec.locality_penalty if len(job.shape) > 1 else 1.0
-        scores = self._scores.get(spec.variability_class or "")
-        return (
-            apart
-            if scores is None or job.allocation is None
-            else apart * max(scores[gpu] for gpu in job.allocation.gpus)
-        )
+        return self.locality(job) * self.variability(job)
+
+    def locality(self, job: SimulatedJob) -> float:
+        """Return L, the job's penalty of several nodes; 1 on a single one."""
+        return job.spec.locality_penalty if len(job.shape) > 1 else 1.0
+
+    def variability(self, job: SimulatedJob) -> float:
+        """Return the largest score of the job's GPUs; 1 without scores of its class."""
+        scores = self._scores.get(job.spec.variability_class or "")
+        if scores is None or job.allocation is None:
+            return 1.0
+        return max(scores[gpu] for gpu in job.allocation.gpus)
 
     def contended(self, job: SimulatedJob) -> Iterable[int]:
         return ()

@@ -190,12 +190,17 @@ class World:
     @cached_property
     def slowdowns(self) -> tuple[Slowdown, ...]:
         """What slows jobs apart from their own step times."""
-        apart = any(self._locality_penalty(name) > 1 for name in self.scenario.workload.models)
-        unequal = (UnequalGpus(self.cluster),) if self.cluster.scores or apart else ()
+        unequal = () if self.unequal_gpus is None else (self.unequal_gpus,)
         contention = self.scenario.conditions.network_contention
         network = (SharedNetwork(self.cluster, contention),) if contention else ()
         shared = (SharedGpus(self.interference),) if self.interference else ()
         return (*unequal, *shared, *network)
+
+    @cached_property
+    def unequal_gpus(self) -> UnequalGpus | None:
+        """How much the GPUs and nodes that jobs get slow them; None if not at all."""
+        apart = any(self._locality_penalty(name) > 1 for name in self.scenario.workload.models)
+        return UnequalGpus(self.cluster) if self.cluster.scores or apart else None
 
     def check_interference(self) -> None:
         """Raise InterferenceError if GPUs can be shared and no table covers the jobs."""
