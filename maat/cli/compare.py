@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from maat.cli.condition_options import ConditionOptions
+from maat.cli.figure_options import FigureNames, RuleOfFairness, read_figures
 from maat.cli.option_groups import takes_groups
 from maat.cli.output import (
     check_writable,
@@ -35,7 +36,13 @@ from maat.laboratory.comparison import (
     Spread,
 )
 from maat.laboratory.comparison_run import ComparisonPlan
-from maat.laboratory.figures import FIGURES
+from maat.laboratory.figures import (
+    DEFAULT_RULE,
+    FIGURES,
+    POOLED_P99,
+    UNFAIR_FRACTION,
+    WORST_RHO,
+)
 from maat.laboratory.setup import GeneratedTrace
 from maat.library.comparing import Comparison, baseline_of, run_plan
 from maat.simulation.notes import notes_before
@@ -82,17 +89,27 @@ class CompareOutput:
         ),
     ] = False
     csv_path: Annotated[Path | None, typer.Option("--csv", help="Write one line per run.")] = None
+    figure_names: FigureNames = None
+    rule: RuleOfFairness = DEFAULT_RULE
+
+    def columns(self, *, several_runs: bool) -> tuple[str, ...]:
+        """Return the figures of the table of means. Raises InputError."""
+        usual = list(USUAL)
+        if several_runs:
+            usual.insert(usual.index("p99_jct_hours") + 1, POOLED_P99)
+        return read_figures(self.figure_names, usual=usual, known=FIGURES, rule=self.rule)
 
 
-COLUMNS: Sequence[tuple[str, str]] = (
-    ("unfinished", "{:.0f}"),
-    ("avg_jct_hours", "{:.3f}"),
-    ("p99_jct_hours", "{:.2f}"),
-    ("makespan_hours", "{:.2f}"),
-    ("gpu_hours_per_job", "{:.2f}"),
-    ("restarts_per_job", "{:.2f}"),
-    ("worst_rho", "{:.2f}"),
-    ("unfair_fraction", "{:.1%}"),
+USUAL = (
+    "unfinished",
+    "avg_jct_hours",
+    "p99_jct_hours",
+    "makespan_hours",
+    "gpu_hours_per_job",
+    "restarts_per_job",
+    "contention_mean",
+    WORST_RHO,
+    UNFAIR_FRACTION,
 )
 
 
@@ -118,6 +135,7 @@ def compare_command(
     plan = ComparisonPlan(
         models, cluster, contestants, workloads.read(models), runs.seeds(), conditions
     )
+    columns = output.columns(several_runs=plan.size > len(contestants))
     if output.csv_path is not None:
         check_writable(
             output.csv_path, inputs=[*workloads.inputs(), *hardware.inputs(), *condition.inputs()]
@@ -133,7 +151,7 @@ def compare_command(
     if output.as_json:
         print_json(compared.to_dict())
     else:
-        _print(compared)
+        _print(compared, columns)
 
 
 def _shortest(rounds: Rounds) -> float | None:
@@ -148,7 +166,7 @@ def _write_csv(compared: Comparison, path: Path) -> None:
     write_csv(path, compared.runs.columns, rows)
 
 
-def _print(compared: Comparison) -> None:
+def _print(compared: Comparison, columns: Sequence[str]) -> None:
     plan = compared.plan
     runs = len(compared.outcomes) // len(compared.spreads)
     say(
@@ -161,7 +179,7 @@ def _print(compared: Comparison) -> None:
     )
     for line in compared.never_run:
         say(line)
-    _print_means(compared.spreads)
+    _print_means(compared.spreads, columns)
     if compared.paired:
         say(
             f"Job by job against {compared.baseline.name}; "
@@ -188,12 +206,12 @@ BASES: Mapping[Basis, str] = {
 }
 
 
-def _print_means(found: Mapping[Contestant, Mapping[str, Spread]]) -> None:
+def _print_means(found: Mapping[Contestant, Mapping[str, Spread]], columns: Sequence[str]) -> None:
     rows = [
-        (who.name, *(_cell(figures.get(key), form) for key, form in COLUMNS))
+        (who.name, *(_cell(figures.get(name), FIGURES[name].form) for name in columns))
         for who, figures in found.items()
     ]
-    print_table(("Policy + placer",), [heading(FIGURES[name]) for name, _ in COLUMNS], rows)
+    print_table(("Policy + placer",), [heading(FIGURES[name]) for name in columns], rows)
 
 
 def _cell(spread: Spread | None, form: str) -> str:

@@ -10,12 +10,28 @@ from typing import Annotated, Any
 import typer
 
 from maat.cli.condition_options import ConditionOptions
+from maat.cli.figure_options import FigureNames, read_figures
 from maat.cli.numbers import whole_option
 from maat.cli.option_groups import takes_groups
-from maat.cli.output import check_writable, print_json, print_table, say, warn, write_csv
+from maat.cli.output import (
+    check_writable,
+    heading,
+    print_json,
+    print_table,
+    say,
+    warn,
+    write_csv,
+)
 from maat.cli.policy_options import PlacerName, Setting, read_settings
 from maat.cli.round_options import RoundSeconds
 from maat.cli.workload_options import ClusterOptions, WorkloadOptions
+from maat.laboratory.figures import (
+    FIGURES,
+    POOLED_P99,
+    UNFAIR_FRACTION,
+    WORST_RHO,
+    figures_of,
+)
 from maat.laboratory.setup import Setup
 from maat.library.fairness import fairness_of
 from maat.library.run import Run, run_scenario
@@ -52,6 +68,14 @@ class SimulateOutput:
         Path | None,
         typer.Option("--csv", help="Write name, submit, start, finish, restarts of every job."),
     ] = None
+    figure_names: FigureNames = None
+
+    def rows(self) -> tuple[str, ...] | None:
+        """Return the figures to print; None: those of the table. Raises InputError."""
+        if self.figure_names is None:
+            return None
+        known = [name for name in FIGURES if name != POOLED_P99]
+        return read_figures(self.figure_names, usual=[TABLE[0][0]], known=known)
 
 
 TABLE: Sequence[tuple[str, str, str]] = (
@@ -74,7 +98,10 @@ TABLE: Sequence[tuple[str, str, str]] = (
     ("evictions", "Evictions by fragmentation", "{:d}"),
     ("contention_mean", "Contention, mean", "{:.1f}"),
     ("contention_max", "Contention, most", "{:d}"),
-    ("policy_seconds_median", "Seconds per round, median", "{:.4f}"),
+    ("restart_gpu_share", "GPU time in restarts", "{:.1%}"),
+    ("policy_seconds_median", "Policy, seconds per round, median", "{:.4f}"),
+    ("policy_seconds_p95", "  95th percentile", "{:.4f}"),
+    ("placement_seconds_median", "Placement, seconds per round, median", "{:.4f}"),
     ("unfinished", "Jobs not finished", "{:d}"),
 )
 FAILURES_TABLE: Sequence[tuple[str, str, str]] = (
@@ -112,7 +139,7 @@ def simulate_command(
     """Simulate a workload under one or more policies and print how the jobs fared."""
     models, cluster = hardware.read()
     conditions = condition.read(cluster, models, round_seconds=round_seconds)
-    trace, parameters = workload.read(models), read_settings(setting or [])
+    trace, parameters, rows = workload.read(models), read_settings(setting or []), output.rows()
     names = [name.strip() for name in policy.split(",")]
     _check_output(
         output, names, inputs=[*workload.inputs(), *hardware.inputs(), *condition.inputs()]
@@ -138,8 +165,13 @@ def simulate_command(
             summary |= figures
     if output.as_json:
         print_json(summaries[0] if len(summaries) == 1 else summaries)
+    elif rows is None:
+        _print_table(summaries, _usual(summaries), summaries)
     else:
-        _print_table(summaries)
+        shown = [(name, heading(FIGURES[name]), FIGURES[name].form) for name in rows]
+        fair = any(name.startswith((WORST_RHO, UNFAIR_FRACTION)) for name in rows)
+        known = [figures_of(run.result, fairness=None if fair else {}) for run in runs]
+        _print_table(summaries, shown, known)
 
 
 def _check_output(
@@ -180,8 +212,17 @@ def _write_csv(run: Run, path: Path) -> None:
     write_csv(path, names, rows)
 
 
-def _print_table(summaries: Sequence[dict[str, Any]]) -> None:
-    """Print one column per policy and one row per figure.
+def _usual(summaries: Sequence[Mapping[str, Any]]) -> Sequence[tuple[str, str, str]]:
+    failed = FAILURES_TABLE if any(summary["failures"] for summary in summaries) else ()
+    return (*TABLE, *failed, *(FAIRNESS_TABLE if "rho_mean" in summaries[0] else ()))
+
+
+def _print_table(
+    summaries: Sequence[dict[str, Any]],
+    shown: Sequence[tuple[str, str, str]],
+    figures: Sequence[Mapping[str, Any]],
+) -> None:
+    """Print one column per policy and one row per figure: its name, title and format.
 
     The width depends on the number of policies, not of figures.
     """
@@ -190,13 +231,11 @@ def _print_table(summaries: Sequence[dict[str, Any]]) -> None:
         f"{first['jobs']} jobs of {first['trace']} on {first['cluster']}, "
         f"fidelity {first['fidelity']}"
     )
-    failed = FAILURES_TABLE if any(summary["failures"] for summary in summaries) else ()
-    shown = (*TABLE, *failed, *(FAIRNESS_TABLE if "rho_mean" in first else ()))
     labels = [f"{summary['policy']} + {summary['placer']}" for summary in summaries]
     for note in dict.fromkeys(note for summary in summaries for note in _never(summary)):
         say(note)
     rows = [
-        (title, *(_cell(summary, key, form) for summary in summaries)) for key, title, form in shown
+        (title, *(_cell(known.get(key), form) for known in figures)) for key, title, form in shown
     ]
     print_table(("Policy + placer",), labels, rows)
     _print_notes(labels, summaries)
@@ -227,9 +266,9 @@ def _never(summary: Mapping[str, Any]) -> Sequence[str]:
     return notes[:1] if summary["cannot_run"] else ()
 
 
-def _cell(summary: dict[str, Any], key: str, form: str) -> str:
+def _cell(value: Any, form: str) -> str:
     """Format a figure, or a dash if there is none.
 
     An example is a completion time if no job completed.
     """
-    return "-" if summary[key] is None else form.format(summary[key])
+    return "-" if value is None else form.format(value)

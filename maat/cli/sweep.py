@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from maat.cli.condition_options import ConditionOptions
+from maat.cli.figure_options import FigureNames, RuleOfFairness, read_figures
 from maat.cli.option_groups import takes_groups
 from maat.cli.output import (
     check_writable,
@@ -27,7 +28,7 @@ from maat.cli.policy_options import PlacerName, Setting, read_settings
 from maat.cli.round_options import RoundSeconds
 from maat.cli.run_options import RunOptions
 from maat.cli.workload_options import ClusterOptions, WorkloadOptions
-from maat.laboratory.figures import FIGURES
+from maat.laboratory.figures import DEFAULT_RULE, FIGURES, POOLED_P99, UNFAIR_FRACTION
 from maat.laboratory.setup import Setup
 from maat.laboratory.sweep import FailedPoint, Row, Sweep, Varied
 from maat.laboratory.sweep_runner import Origin, SweepResult
@@ -60,16 +61,23 @@ class SweepOutput:
         Path | None,
         typer.Option("--csv", help="Write one line per point: settings, seed and figures."),
     ] = None
+    figure_names: FigureNames = None
+    rule: RuleOfFairness = DEFAULT_RULE
+
+    def columns(self) -> tuple[str, ...]:
+        """Return the figures of the table. Raises InputError."""
+        known = [name for name in FIGURES if name != POOLED_P99]
+        return read_figures(self.figure_names, usual=USUAL, known=known, rule=self.rule)
 
 
-TABLE: Sequence[tuple[str, str]] = (
-    ("unfinished", "{:.4g}"),
-    ("avg_jct_hours", "{:.3f}"),
-    ("p99_jct_hours", "{:.2f}"),
-    ("makespan_hours", "{:.2f}"),
-    ("gpu_hours_per_job", "{:.3f}"),
-    ("restarts_per_job", "{:.2f}"),
-    ("unfair_fraction", "{:.3f}"),
+USUAL = (
+    "unfinished",
+    "avg_jct_hours",
+    "p99_jct_hours",
+    "makespan_hours",
+    "gpu_hours_per_job",
+    "restarts_per_job",
+    UNFAIR_FRACTION,
 )
 
 
@@ -99,7 +107,7 @@ def sweep_command(
     )
     axes = tuple(_varied(text) for text in vary or [])
     check_policy_once(policy, axes)
-    sweep = Sweep(base, axes, runs.seeds())
+    sweep, columns = Sweep(base, axes, runs.seeds()), output.columns()
     if output.csv_path is not None:
         check_writable(
             output.csv_path, inputs=[*workload.inputs(), *hardware.inputs(), *condition.inputs()]
@@ -117,7 +125,7 @@ def sweep_command(
     if output.as_json:
         print_json(swept.to_dict())
     else:
-        _print_table(swept)
+        _print_table(swept, columns)
     if swept.result.failed:
         raise PointsFailed(swept.result)
 
@@ -165,7 +173,7 @@ def _write_csv(swept: Swept, path: Path) -> None:
     write_csv(path, swept.table.columns, rows)
 
 
-def _print_table(swept: Swept) -> None:
+def _print_table(swept: Swept, columns: Sequence[str]) -> None:
     sweep, result = swept.sweep, swept.result
     total = len(result.points) + len(result.failed)
     simulated = len({point.key for point in result.points if point.origin is not Origin.CACHE})
@@ -185,13 +193,13 @@ def _print_table(swept: Swept) -> None:
     rows = [
         (
             *(_value(value) for value in row.settings.values()),
-            *(_cell(row, name, form) for name, form in TABLE),
+            *(_cell(row, name) for name in columns),
         )
         for row in result.rows()
     ]
     print_table(
         [varied.axis.name for varied in sweep.axes],
-        [heading(FIGURES[name]) for name, _ in TABLE],
+        [heading(FIGURES[name]) for name in columns],
         rows,
     )
     for line in swept.notes:
@@ -213,9 +221,10 @@ def _value(value: float | int | str) -> str:
     return value if isinstance(value, str) else f"{value:g}"
 
 
-def _cell(row: Row, name: str, form: str) -> str:
+def _cell(row: Row, name: str) -> str:
     """Format a mean, or a dash if a seed lacks the figure (if no job completed)."""
     if name not in row.mean:
         return "-"
+    form = FIGURES[name].form
     mean = form.format(row.mean[name])
     return f"{mean} ± {form.format(row.spread[name])}" if len(row.seeds) > 1 else mean

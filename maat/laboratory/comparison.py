@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from maat.laboratory.figures import CANNOT_RUN, Figures, common
+from maat.laboratory.figures import CANNOT_RUN, POOLED_P99, Figures, common
 from maat.scheduling.arrays import FloatArray
+from maat.scheduling.metrics import percentile_99
 from maat.scheduling.protocols import Policy
 
 CONFIDENCE = 0.95
@@ -189,15 +190,22 @@ class PairedDifference:
 def spreads(outcomes: Sequence[Outcome]) -> Mapping[Contestant, Mapping[str, Spread]]:
     """Return every figure of every contestant over its runs.
 
-    Contestants are in the order of their first outcome.
+    Contestants are in the order of their first outcome. The 99th percentile of JCT is also that of
+    the jobs of all runs together (Sia table 3), beside the mean over runs of each one's.
     """
     by_contestant: dict[Contestant, list[Outcome]] = {}
     for outcome in outcomes:
         by_contestant.setdefault(outcome.contestant, []).append(outcome)
     return {
-        who: {name: _spread(own, name) for name in common([o.figures for o in own])}
+        who: {name: _spread(own, name) for name in common([o.figures for o in own])} | _pooled(own)
         for who, own in by_contestant.items()
     }
+
+
+def _pooled(outcomes: Sequence[Outcome]) -> dict[str, Spread]:
+    """Return the figure of all runs together, which has no deviation; empty if no job finished."""
+    hours = np.array([jct for outcome in outcomes for jct in outcome.jct_hours.values()])
+    return {POOLED_P99: Spread(percentile_99(hours), None, len(outcomes))} if len(hours) else {}
 
 
 def paired(outcomes: Sequence[Outcome], baseline: Contestant) -> tuple[PairedDifference, ...]:

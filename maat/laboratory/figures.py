@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from maat.laboratory.fairness import Fairness, fairness_by_rule
 from maat.simulation.notes import PlacerMoves, notes_on_clock, notes_on_moves, notes_on_never
-from maat.simulation.record import SimulationResult
+from maat.simulation.record import (
+    PLACEMENT_QUANTILES,
+    POLICY_QUANTILES,
+    SimulationResult,
+)
 from maat.vocabulary import FairnessRule
 
 Figures = Mapping[str, float | int | bool]
@@ -16,6 +20,7 @@ Value = TypeVar("Value")
 OUT_OF_TIME = "rounds_out_of_time"
 BY_PLACER = "restarts_by_placer"
 CANNOT_RUN = "cannot_run"
+POOLED_P99 = "pooled_p99_jct_hours"  # of a contestant's runs together, not of one run
 WORST_RHO, UNFAIR_FRACTION = "worst_rho", "unfair_fraction"
 DEFAULT_RULE = FairnessRule.MEAN_OF_RATIOS
 
@@ -24,14 +29,17 @@ DEFAULT_RULE = FairnessRule.MEAN_OF_RATIOS
 class Figure:
     """One figure of a run.
 
-    `unit`: None if it has none, or if the title names it. `of_finished`: it exists only if a job
-    finished.
+    `unit`: None if it has none, or if the title names it. `form`: how tables show it.
+    `of_finished`: it exists only if a job finished. `timed`: of the machine: two runs of one
+    scenario differ in it.
     """
 
     name: str
     title: str
     unit: str | None = None
+    form: str = "{:.3f}"
     of_finished: bool = False
+    timed: bool = False
 
 
 def name_by_rule(figure: str, rule: FairnessRule) -> str:
@@ -41,32 +49,54 @@ def name_by_rule(figure: str, rule: FairnessRule) -> str:
 
 def _of_rule(rule: FairnessRule) -> tuple[Figure, Figure]:
     worst, unfair = (name_by_rule(figure, rule) for figure in (WORST_RHO, UNFAIR_FRACTION))
-    return Figure(worst, f"Worst rho, {rule}", of_finished=True), Figure(
-        unfair, f"Unfair share, {rule}", of_finished=True
+    return Figure(worst, f"Worst rho, {rule}", form="{:.2f}", of_finished=True), Figure(
+        unfair, f"Unfair share, {rule}", form="{:.1%}", of_finished=True
     )
+
+
+def _of_sizes(name: str, title: str) -> tuple[Figure, Figure, Figure]:
+    """Hours over all jobs, over large ones and over small ones (SJF-BSBF section VI-C)."""
+    return (
+        Figure(name, title, "h", of_finished=True),
+        Figure(f"{name}_large", f"{title}, large jobs", "h", of_finished=True),
+        Figure(f"{name}_small", f"{title}, small jobs", "h", of_finished=True),
+    )
+
+
+def _timed(part: str, title: str, quantiles: Mapping[str, float]) -> Iterator[Figure]:
+    """CPU seconds of a part of a round (Sia figure 9, PAL figure 18)."""
+    for name in quantiles:
+        yield Figure(f"{part}_seconds_{name}", f"{title}, {name}", "s", form="{:.4f}", timed=True)
 
 
 FIGURES: Mapping[str, Figure] = {
     figure.name: figure
     for figure in (
-        Figure("jobs", "Jobs"),
-        Figure("unfinished", "Unfinished"),
-        Figure(CANNOT_RUN, "Cannot run"),
-        Figure("complete", "Complete"),
-        Figure("rounds", "Rounds"),
-        Figure(OUT_OF_TIME, "Rounds out of time"),
-        Figure("avg_jct_hours", "JCT", "h", of_finished=True),
+        Figure("jobs", "Jobs", form="{:.4g}"),
+        Figure("unfinished", "Unfinished", form="{:.4g}"),
+        Figure(CANNOT_RUN, "Cannot run", form="{:.4g}"),
+        Figure("complete", "Complete", form="{:.0%}"),
+        Figure("rounds", "Rounds", form="{:.0f}"),
+        Figure(OUT_OF_TIME, "Rounds out of time", form="{:.4g}"),
+        *_of_sizes("avg_jct_hours", "JCT"),
         Figure("median_jct_hours", "Median JCT", "h", of_finished=True),
-        Figure("p99_jct_hours", "p99 JCT", "h", of_finished=True),
-        Figure("makespan_hours", "Makespan", "h", of_finished=True),
-        Figure("gpu_hours_per_job", "GPU-h per job"),
-        Figure("restarts_per_job", "Restarts per job"),
-        Figure(BY_PLACER, "Restarts by the placer"),
+        Figure("p99_jct_hours", "p99 JCT", "h", form="{:.2f}", of_finished=True),
+        Figure(POOLED_P99, "p99 JCT of all runs", "h", form="{:.2f}", of_finished=True),
+        Figure("makespan_hours", "Makespan", "h", form="{:.2f}", of_finished=True),
+        Figure("gpu_hours_per_job", "GPU-h per job", form="{:.2f}"),
+        Figure("restarts_per_job", "Restarts per job", form="{:.2f}"),
+        Figure(BY_PLACER, "Restarts by the placer", form="{:.4g}"),
+        Figure("restart_time_share", "Job time in restarts", form="{:.1%}"),
+        Figure("restart_gpu_share", "GPU time in restarts", form="{:.1%}"),
         Figure("avg_queueing_hours", "Queueing delay", "h"),
-        Figure("avg_waiting_hours", "Waiting in all", "h", of_finished=True),
-        Figure("contention_mean", "Mean contention", "jobs"),
-        Figure("contention_max", "Most contention", "jobs"),
+        *_of_sizes("avg_waiting_hours", "Waiting in all"),
+        Figure("contention_mean", "Mean contention", "jobs", form="{:.1f}"),
+        Figure("contention_max", "Most contention", "jobs", form="{:.4g}"),
+        Figure("utilisation", "GPUs held over the makespan", form="{:.1%}"),
+        Figure("utilisation_busy", "GPUs held while jobs are there", form="{:.1%}"),
         *(figure for rule in FairnessRule for figure in _of_rule(rule)),
+        *_timed("policy", "Policy time", POLICY_QUANTILES),
+        *_timed("placement", "Placement time", PLACEMENT_QUANTILES),
     )
 }
 
@@ -76,7 +106,8 @@ def figures_of(
 ) -> Figures:
     """Return the figures of a schedule, with finish-time fairness by every rule.
 
-    `fairness`: by rule, where it is known already: the jobs alone take most of the time.
+    `fairness`: by rule, where it is known already: the jobs alone take most of the time. Empty:
+    none of its figures are wanted.
     """
     of_run = {
         "complete": result.complete,
@@ -87,7 +118,7 @@ def figures_of(
     }
     known = {
         **of_run,
-        **vars(result.metrics),
+        **result.figures(),
         **of_fairness(fairness_by_rule(result) if fairness is None else fairness),
     }
     return chosen(known, finished=result.metrics.unfinished < result.metrics.jobs)
@@ -104,6 +135,12 @@ def chosen(known: Mapping[str, float | int | bool | None], *, finished: bool) ->
         if finished or not figure.of_finished
     }
     return {name: value for name, value in found.items() if value is not None}
+
+
+def untimed(figures: Figures) -> Figures:
+    """Return the figures that are the same in every run of a scenario."""
+    timed = {name for name, figure in FIGURES.items() if figure.timed}
+    return {name: value for name, value in figures.items() if name not in timed}
 
 
 @dataclass(frozen=True, slots=True)

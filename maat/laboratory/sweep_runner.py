@@ -64,7 +64,7 @@ class SweepPosition:
 
 
 def simulate_point(scenario: Scenario, *, on_progress: Progress | None = None) -> Figures:
-    """Simulate one point. Its figures do not depend on the machine."""
+    """Simulate one point. Only its timed figures depend on the machine."""
     return figures_of(simulate(scenario, on_progress=on_progress))
 
 

@@ -53,7 +53,7 @@ def observe(scenario: Scenario) -> Mapping[str, Any]:
             rounds=run.rounds.to_dict(),
             spans=run.spans.to_dict(),
             rho={rule.value: dict(fairness.rho) for rule, fairness in fair.items()},
-            policy_seconds=list(result.scheduling_seconds),
+            policy_seconds=list(result.policy_seconds),
             cpu_seconds=result.cpu_seconds,
         )
     )

@@ -27,6 +27,8 @@ class JobRecord:
         lost_gpu_seconds: GPU seconds held since its last checkpoint at those times.
         waited: Seconds without GPUs between submission and finish, before the first start and
             after every preemption; None while it has not finished.
+        held_seconds: With GPUs.
+        restarting_seconds, restarting_gpu_seconds: Of these, in starts and restarts.
     """
 
     name: str
@@ -41,6 +43,9 @@ class JobRecord:
     lost_gpu_seconds: float = 0.0
     adaptivity: Adaptivity = Adaptivity.ADAPTIVE
     waited: float | None = None
+    held_seconds: float = 0.0
+    restarting_seconds: float = 0.0
+    restarting_gpu_seconds: float = 0.0
 
     @property
     def jct(self) -> float | None:
@@ -94,6 +99,9 @@ class ScheduleMetrics:
     - Utilisation (GPUs held): GPUs given to jobs over GPUs in service, a round counted whole, as
       decided; `utilisation_busy` over the rounds with jobs, `utilisation` over all rounds of the
       makespan, idle ones included.
+    - Time in restarts: checkpoint, stop, start and restore, the first start included, of the time
+      for which jobs held GPUs (`restart_time_share`), and of the GPU time that they held
+      (`restart_gpu_share`).
     - Large jobs request more than four GPUs, the others are small.
     - Evictions: times that a job lost the GPUs it held, all of them in service, although it was
       granted GPUs: it was granted exactly what it held and moved, or it was placed nowhere.
@@ -127,6 +135,8 @@ class ScheduleMetrics:
     failures: int = 0
     interruptions: int = 0
     lost_gpu_hours: float = 0.0
+    restart_time_share: float = 0.0
+    restart_gpu_share: float = 0.0
 
 
 def schedule_metrics(
@@ -175,6 +185,13 @@ def schedule_metrics(
         failures=failures,
         interruptions=sum(r.interruptions for r in records),
         lost_gpu_hours=sum(r.lost_gpu_seconds for r in records) / 3600,
+        restart_time_share=_share(
+            sum(r.restarting_seconds for r in records), of=sum(r.held_seconds for r in records)
+        ),
+        restart_gpu_share=_share(
+            sum(r.restarting_gpu_seconds for r in records),
+            of=sum(sum(r.gpu_seconds.values()) for r in records),
+        ),
     )
 
 
@@ -234,6 +251,10 @@ def finish_time_fairness(
     if rule is FairnessRule.RATIO_TO_MEAN:
         return jct / sum(gpus[g] / weight * isolated[g] for g in isolated)
     return sum(gpus[g] / weight * (jct / isolated[g]) for g in isolated)
+
+
+def _share(part: float, *, of: float) -> float:
+    return part / of if of else 0.0
 
 
 def _mean(values: FloatArray) -> float:

@@ -20,6 +20,8 @@ class JobLedger:
     restart still to pay. `waited_seconds`: without GPUs, up to the last time it received some;
     `waiting_since`: start of the present wait, None while the job holds GPUs. `held_since`: its
     last start, None if unknown. `moved_at`: its moves of the last hour before the latest.
+    `held_seconds`: with GPUs; `restarting_seconds`, `restarting_gpu_seconds`: of these, in starts
+    and restarts.
     """
 
     waiting_since: float | None
@@ -38,6 +40,9 @@ class JobLedger:
     waited_seconds: float = 0.0
     processed_samples: float = 0.0
     lost_work: float = 0.0
+    held_seconds: float = 0.0
+    restarting_seconds: float = 0.0
+    restarting_gpu_seconds: float = 0.0
     held_since: float | None = None
     moved_at: tuple[float, ...] = ()
 
@@ -57,10 +62,19 @@ class JobLedger:
             t: self.gpu_seconds.get(t, 0.0) + self.profiling_gpu_seconds.get(t, 0.0) for t in both
         }
 
-    def spend(self, gpu_type: str, gpu_seconds: float) -> None:
-        """Enter GPU time since the last checkpoint."""
+    def spend(self, gpu_type: str, gpu_count: int, seconds: float) -> None:
+        """Enter time on GPUs since the last checkpoint."""
+        gpu_seconds = seconds * gpu_count
         self.gpu_seconds[gpu_type] = self.gpu_seconds.get(gpu_type, 0.0) + gpu_seconds
         self.unsaved_gpu_seconds += gpu_seconds
+        self.held_seconds += seconds
+
+    def pay_restart(self, gpu_type: str, gpu_count: int, seconds: float) -> None:
+        """Enter time on GPUs in a start or restart."""
+        self.restart_left -= seconds
+        self.restarting_seconds += seconds
+        self.restarting_gpu_seconds += seconds * gpu_count
+        self.spend(gpu_type, gpu_count, seconds)
 
     def save(self) -> None:
         """Enter a checkpoint of all work done."""

@@ -38,6 +38,10 @@ from maat.vocabulary import JobState
 Progress = Callable[["Position"], None]
 MOST_NAMED = 10  # jobs that a summary names
 
+# Percentiles of the CPU seconds of rounds, by the end of a figure's name (Sia figure 9).
+POLICY_QUANTILES: Mapping[str, float] = {"median": 50, "p25": 25, "p75": 75, "p95": 95}
+PLACEMENT_QUANTILES: Mapping[str, float] = {"median": 50, "p95": 95}
+
 
 @dataclass(frozen=True, slots=True)
 class Position:
@@ -76,9 +80,9 @@ class SimulationResult:
     """The result of a run: per job, per round, and its cost.
 
     `round_times`, `contention` and `gpus_by_type` have one value per round, except that a series of
-    skipped idle rounds has only its first and last; `rounds` counts all. `scheduling_seconds`: CPU
-    seconds of policy and placement in each round that had jobs and was not skipped; stored and
-    shown as `policy_seconds`, which in a live round is the policy alone. `cpu_seconds`,
+    skipped idle rounds has only its first and last; `rounds` counts all. `policy_seconds`,
+    `placement_seconds`: CPU seconds of policy and placer in each round that had jobs and was not
+    skipped. `cpu_seconds`,
     `wall_seconds`: of the simulation in this process, without imports, reading and earlier runs.
     `unfinished_because`: by name, why a job has no GPUs at the end; `cannot_run`: of them, those
     that never run however long they wait. `rounds_out_of_time`: rounds in
@@ -95,7 +99,8 @@ class SimulationResult:
     round_times: tuple[float, ...]
     contention: tuple[int, ...]
     gpus_by_type: Mapping[str, tuple[int, ...]]
-    scheduling_seconds: tuple[float, ...]
+    policy_seconds: tuple[float, ...]
+    placement_seconds: tuple[float, ...]
     spans: tuple[AllocationSpan, ...]
     end_time: float
     cpu_seconds: float
@@ -108,9 +113,12 @@ class SimulationResult:
     restarts_by_placer: int = 0
     stopped: bool = False
 
-    def _figures(self) -> dict[str, object]:
-        """Return the metrics. Times without any job to measure are None."""
-        figures: dict[str, object] = dict(vars(self.metrics))
+    def figures(self) -> dict[str, float | int | None]:
+        """Return the metrics, and the CPU seconds of rounds (`timings`), by name.
+
+        Times without any job or round to measure are None.
+        """
+        figures: dict[str, float | int | None] = {**vars(self.metrics), **self.timings()}
         if self.metrics.unfinished == self.metrics.jobs:
             figures |= dict.fromkeys(("median_jct_hours", "p99_jct_hours", "makespan_hours"))
         for kind, records in {
@@ -123,6 +131,20 @@ class SimulationResult:
             if all(record.queueing_delay is None for record in records):
                 figures[f"avg_queueing_hours{kind}"] = None
         return figures
+
+    def timings(self) -> dict[str, float | None]:
+        """Return quantiles of the CPU seconds of policy and placer per round.
+
+        They are of this machine and this run of it: no two runs of a scenario have equal ones.
+        """
+        return {
+            f"{part}_seconds_{name}": float(np.percentile(seconds, share)) if seconds else None
+            for part, seconds, shares in (
+                ("policy", self.policy_seconds, POLICY_QUANTILES),
+                ("placement", self.placement_seconds, PLACEMENT_QUANTILES),
+            )
+            for name, share in shares.items()
+        }
 
     def _of_size(self, *, large: bool) -> list[JobRecord]:
         return [record for record in self.records if record.is_large == large]
@@ -160,7 +182,6 @@ class SimulationResult:
 
     def summary(self) -> dict[str, object]:
         """Return the figures of `maat simulate --json`, not rounded."""
-        seconds = np.array(self.scheduling_seconds) if self.scheduling_seconds else np.zeros(1)
         scenario = self.scenario
         return {
             "policy": scenario.policy,
@@ -176,14 +197,12 @@ class SimulationResult:
             "rounds": self.rounds,
             "complete": self.complete,
             "stopped": self.stopped,
-            **self._figures(),
+            **self.figures(),
             "cannot_run": len(self.cannot_run),
             "unfinished_because": dict(list(self.unfinished_because.items())[:MOST_NAMED]),
             "rounds_out_of_time": self.rounds_out_of_time,
             "restarts_by_placer": self.restarts_by_placer,
             "notes": self._notes(),
-            "policy_seconds_median": float(np.median(seconds)),
-            "policy_seconds_p95": float(np.percentile(seconds, 95)),
             "cpu_seconds": self.cpu_seconds,
             "wall_seconds": self.wall_seconds,
         }
@@ -205,7 +224,8 @@ class Recorder:
         self._stored = StoredState(placer_state=placer_state)
         self._use: list[RoundUse] = []
         self._held_by_type: list[list[int]] = []
-        self._scheduling_seconds: list[float] = []
+        self._policy_seconds: list[float] = []
+        self._placement_seconds: list[float] = []
         self._spans: list[AllocationSpan] = []
         self._whole_round_gpus = 0
         self._out_of_time = 0
@@ -241,7 +261,8 @@ class Recorder:
         self._held_by_type.append(held.tolist())
         self._whole_round_gpus += int(held.sum())
         if observed.jobs:
-            self._scheduling_seconds.append(result.seconds.total)
+            self._policy_seconds.append(result.seconds.policy)
+            self._placement_seconds.append(result.seconds.place)
         for event in observed.events:
             if event.data.get("cause") == EventKind.NODE_FAILED.value:
                 self._spans.append(AllocationSpan(event.job_id, event.time, None, 0, 0, None))
@@ -319,7 +340,8 @@ class Recorder:
             gpus_by_type={
                 name: tuple(row[t] for row in self._held_by_type) for t, name in enumerate(names)
             },
-            scheduling_seconds=tuple(self._scheduling_seconds),
+            policy_seconds=tuple(self._policy_seconds),
+            placement_seconds=tuple(self._placement_seconds),
             spans=tuple(self._spans),
             end_time=end_time,
             cpu_seconds=cpu_seconds,
@@ -395,4 +417,7 @@ def _record(job: SimulatedJob) -> JobRecord:
         lost_gpu_seconds=ledger.lost_gpu_seconds,
         adaptivity=spec.adaptivity,
         waited=None if ledger.finished_at is None else ledger.waited_seconds,
+        held_seconds=ledger.held_seconds,
+        restarting_seconds=ledger.restarting_seconds,
+        restarting_gpu_seconds=ledger.restarting_gpu_seconds,
     )

@@ -149,9 +149,9 @@ class SimulatedJob:
         ledger = self.ledger
         if self.allocation is None or ledger.finished_at is not None:
             return
+        held = self._present_allocation
         pause = min(ledger.restart_left, until - now)
-        ledger.restart_left -= pause
-        self._spend(pause)
+        ledger.pay_restart(held.gpu_type, held.gpu_count, pause)
         now += pause
         while until - now > 1e-9 and ledger.finished_at is None:
             rate = self._work_rate(fitter)
@@ -173,7 +173,7 @@ class SimulatedJob:
 
     def _spend(self, seconds: float) -> None:
         held = self._present_allocation
-        self.ledger.spend(held.gpu_type, seconds * len(held.gpus))
+        self.ledger.spend(held.gpu_type, held.gpu_count, seconds)
 
     def _work_rate(self, fitter: Fitter) -> float:
         """Let the agent choose a batch plan and run it.

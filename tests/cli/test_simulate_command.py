@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from cli.running import HEADER, SMALL, maat, maat_process, only_line
 
+from maat.laboratory.figures import untimed
+
 KEYS = {
     "policy",
     "placer",
@@ -101,13 +103,27 @@ def test_csv_holds_every_job_in_order_of_submission(trace: Path, tmp_path: Path)
 
 
 def test_the_same_command_gives_the_same_figures(trace: Path) -> None:
-    timed = {"policy_seconds_median", "policy_seconds_p95", "cpu_seconds", "wall_seconds"}
+    timed = {"cpu_seconds", "wall_seconds"}
     first, again = (
         figures(str(trace), *SMALL, "--policy", "srtf", run=run) for run in (maat, maat_process)
     )
-    assert {k: v for k, v in first.items() if k not in timed} == {
-        k: v for k, v in again.items() if k not in timed
+    assert {k: v for k, v in untimed(first).items() if k not in timed} == {
+        k: v for k, v in untimed(again).items() if k not in timed
     }
+
+
+def test_the_table_shows_the_figures_that_were_asked_for(trace: Path) -> None:
+    asked = ("--policy", "fifo", "--figures", "worst_rho, restart_time_share,policy_seconds_p95")
+    done = maat("simulate", str(trace), *SMALL, *asked)
+    assert done.returncode == 0, done.stderr
+    rows = [line.split("│")[1].strip() for line in done.stdout.splitlines() if "│" in line]
+    assert rows == ["Worst rho, mean-of-ratios", "Job time in restarts", "Policy time, p95, s"]
+    every = maat("simulate", str(trace), *SMALL, "--policy", "fifo", "--figures", "all")
+    assert "Placement time, p95, s" in every.stdout
+    assert "p99 JCT of all runs" not in every.stdout, "it is of a comparison"
+    wrong = maat("simulate", str(trace), *SMALL, "--figures", "pooled_p99_jct_hours")
+    assert wrong.returncode == 2
+    assert "figures: is no figure of this table (got 'pooled_p99_jct_hours')" in wrong.stderr
 
 
 def test_several_policies_are_compared_in_one_list(trace: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from laboratory.untimed_results import columns_of
 
 import maat
 from maat.scheduling.errors import InputError
@@ -68,10 +69,10 @@ def test_own_policies_run_beside_processes_and_on_any_executor() -> None:
         return two_each(round_input)
 
     policies = ["fifo", here]
-    expected = compared(policies).runs.to_dict()
-    assert compared(policies, workers=2).runs.to_dict() == expected
+    expected = columns_of(compared(policies).runs)
+    assert columns_of(compared(policies, workers=2).runs) == expected
     with ThreadPoolExecutor(2) as executor:
-        assert compared(policies, executor=executor).runs.to_dict() == expected
+        assert columns_of(compared(policies, executor=executor).runs) == expected
 
 
 def test_an_own_policy_may_state_its_programme_in_cvxpy() -> None:
@@ -171,7 +172,7 @@ def test_a_sweep_takes_an_own_policy_and_an_executor() -> None:
     vary = {"arrival_rate": [1, 2]}
     with ThreadPoolExecutor(1) as executor:
         found = swept(vary, policy=two_each, executor=executor)
-    assert found.table.to_dict() == swept(vary, policy=two_each).table.to_dict()
+    assert columns_of(found.table) == columns_of(swept(vary, policy=two_each).table)
     assert found.sweep.base.policy == "two_each"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -145,6 +146,27 @@ def test_restarts_evictions_and_failures_are_counted() -> None:
     found = schedule_metrics(records, gpu_hours=1.0, rounds=rounds, failures=3)
     assert (found.restarts, found.evictions) == (3, 3)
     assert (found.failures, found.interruptions, found.lost_gpu_hours) == (3, 2, 1.5)
+
+
+def test_time_in_restarts_is_a_share_of_the_time_that_jobs_held_gpus() -> None:
+    long = JobRecord(
+        "a",
+        "m",
+        0.0,
+        0.0,
+        100.0,
+        2,
+        4,
+        gpu_seconds={"t4": 360.0, "a100": 40.0},
+        held_seconds=100.0,
+        restarting_seconds=10.0,
+        restarting_gpu_seconds=40.0,
+    )
+    short = replace(long, gpu_seconds={"t4": 100.0}, restarting_seconds=0.0)
+    found = schedule_metrics(
+        [long, replace(short, restarting_gpu_seconds=0.0)], gpu_hours=1.0, rounds=[]
+    )
+    assert (found.restart_time_share, found.restart_gpu_share) == (0.05, 0.08)
 
 
 def test_an_empty_schedule_has_zeros() -> None:

@@ -78,6 +78,9 @@ def test_what_is_written_of_a_restored_job_is_the_row_with_its_version() -> None
     since = {  # written by later versions only
         "processed_samples": 0.0,
         "lost_work": 0.0,
+        "held_seconds": 0.0,
+        "restarting_seconds": 0.0,
+        "restarting_gpu_seconds": 0.0,
         "held_since": None,
         "moved_at": [],
     }

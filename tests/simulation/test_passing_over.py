@@ -153,7 +153,7 @@ def test_a_round_that_repeats_the_last_is_not_played(policy: str) -> None:
     )
     assert result.complete
     assert result.rounds > 60
-    assert len(result.scheduling_seconds) < 20
+    assert len(result.policy_seconds) < 20
 
 
 @pytest.mark.parametrize("policy", POLICIES.names)

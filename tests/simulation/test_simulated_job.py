@@ -101,6 +101,9 @@ def test_a_change_of_gpus_is_paid_for_and_counted() -> None:
     live(one, 60.0, 70.0)
     assert one.ledger.restarts == 1
     assert one.ledger.done_work == pytest.approx(500.0)
+    ledger = one.ledger
+    assert (ledger.held_seconds, ledger.restarting_seconds) == (70.0, 20.0)
+    assert ledger.restarting_gpu_seconds == 10.0 + 2 * 10.0, "start on one GPU, restart on two"
 
 
 def test_a_free_move_costs_nothing() -> None:

@@ -44,7 +44,7 @@ def result_to_json(result: SimulationResult) -> dict[str, Any]:
             for name, counts in result.gpus_by_type.items()
         },
         "gpu_hours_by_model_type": _gpu_hours_by_model(result.records),
-        "policy_seconds": quantiles(result.scheduling_seconds),
+        "policy_seconds": quantiles(result.policy_seconds),
         "allocations": allocations_of(result),
         "definitions": DEFINITIONS,
     }
@@ -61,7 +61,7 @@ def changes_of(times: Sequence[float], values: Sequence[int]) -> list[list[float
 
 
 def quantiles(seconds: Sequence[float]) -> dict[str, float | int] | None:
-    """Seconds of a round's decision: minimum, quartiles, 95th percentile and maximum.
+    """CPU seconds of the policy in a round: minimum, quartiles, 95th percentile and maximum.
 
     Counts the rounds with jobs; there is no figure without such rounds.
     """
