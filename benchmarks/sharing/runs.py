@@ -48,11 +48,24 @@ DECISION_SEEDS, DECISION_XIS = (
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A row of the tables: a policy, its parameters, and its jobs per GPU."""
+    """A row of the tables: a policy, its parameters, and its jobs per GPU.
+
+    `adapts`: its jobs keep neither GPU count nor batch size, and it learns their speed as they run;
+    else they keep both, and all is known of them.
+    """
 
     policy: str
     jobs_per_gpu: int = 1
     parameters: tuple[tuple[str, object], ...] = ()
+    adapts: bool = False
+
+    @property
+    def rigid_share(self) -> float:
+        return 0.0 if self.adapts else 1.0
+
+    @property
+    def profiling(self) -> ProfilingMode:
+        return ProfilingMode.NO_PROFILE if self.adapts else ProfilingMode.REQUEST_ORACLE
 
 
 CONTENDERS = {
@@ -66,6 +79,9 @@ CONTENDERS = {
 # FIFO in which later jobs may pass one that does not fit; run afterwards.
 UNINFORMED = "SJF that knows no lengths"
 EXTRA = {UNINFORMED: Contender("fifo", parameters=(("head_of_line", "backfill"),))}
+# Takes minutes a run, so that it has fewer seeds; run afterwards.
+POLLUX, POLLUX_SEEDS = "Pollux", tuple(range(5))
+ELASTIC = {POLLUX: Contender("pollux", adapts=True)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +120,16 @@ class Outcome:
 Outcomes = Mapping[Run, Outcome]
 
 
-def known() -> Fidelity:
-    """Return the fidelity: all of a job is known; training follows the step times."""
-    return replace(fidelity("paper").revealing(ProfilingMode.REQUEST_ORACLE), calibrated=False)
+def known(profiling: ProfilingMode = ProfilingMode.REQUEST_ORACLE) -> Fidelity:
+    """Return the fidelity: by default all of a job is known; training follows the step times."""
+    return replace(fidelity("paper").revealing(profiling), calibrated=False)
 
 
 def play(run: Run) -> Outcome:
-    contender, setting = {**CONTENDERS, **EXTRA}[run.contender], VARIATIONS[run.variation]
+    contender, setting = (
+        {**CONTENDERS, **EXTRA, **ELASTIC}[run.contender],
+        VARIATIONS[run.variation],
+    )
     scenario = Scenario(
         workload(run.jobs, run.seed, setting),
         {name: with_setting(model, setting) for name, model in catalog_models().items()},
@@ -122,9 +141,9 @@ def play(run: Run) -> Outcome:
         placer=suiting_placer(contender.policy),
         policy_parameters=dict(contender.parameters),
         conditions=Conditions(
-            fidelity=known(),
+            fidelity=known(contender.profiling),
             round_seconds=ROUND_SECONDS,
-            rigid_share=1.0,
+            rigid_share=contender.rigid_share,
             interference=scaled(interference(run.interference), setting.interference_scale),
         ),
         seed=run.seed,
@@ -156,7 +175,8 @@ def wanted() -> list[Run]:
         Run(name, SIZES[0], seed, f"{xi:g}") for seed in XI_SEEDS for xi in XIS for name in shared
     ]
     nearby = [replace(run, nodes=1) for run in constant if float(run.interference) <= MILD_XI]
-    return [*small, *constant, *nearby, *large, *decisions()]
+    elastic = [Run(name, jobs, seed) for jobs in SIZES for seed in POLLUX_SEEDS for name in ELASTIC]
+    return [*small, *constant, *nearby, *large, *decisions(), *elastic]
 
 
 def decisions() -> list[Run]:

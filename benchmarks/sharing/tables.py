@@ -18,6 +18,7 @@ from benchmarks.page import markdown
 from benchmarks.sharing.decisions import decisions_table
 from benchmarks.sharing.runs import (
     CONTENDERS,
+    POLLUX,
     SIZES,
     XIS,
     Outcome,
@@ -46,6 +47,10 @@ PUBLISHED_JCT = {
         "SJF-FFS": "1.89",
         "SJF-BSBF as printed": "1.57",
     },
+}
+PUBLISHED_POLLUX = {
+    240: ("1.04", "1.96", "0.91", "1.00", "1.21", "0.97"),
+    480: ("4.69", "6.03", "4.51", "4.41", "5.03", "4.31"),
 }
 PARTS = ("jct", "jct_large", "jct_small", "queueing", "queueing_large", "queueing_small")
 
@@ -100,7 +105,8 @@ def tables(found: Outcomes) -> list[str]:
         for text in (_averages(found, jobs, seeds), _order(found, jobs, seeds))
     ]
     head, rows = decisions_table(found)
-    return [*sizes, *_constants(found), *([markdown(head, rows)] if rows else [])]
+    elastic = [text for jobs in SIZES if (text := _elastic(found, jobs))]
+    return [*sizes, *elastic, *_constants(found), *([markdown(head, rows)] if rows else [])]
 
 
 def _complete(found: Outcomes, jobs: int) -> list[int]:
@@ -125,6 +131,28 @@ def _averages(found: Outcomes, jobs: int, seeds: Sequence[int]) -> str:
         for name in CONTENDERS
     ]
     return f"{jobs} jobs, hours, mean over {len(seeds)} seeds:\n\n{markdown(head, rows)}"
+
+
+def _elastic(found: Outcomes, jobs: int) -> str:
+    """Write Pollux beside its published row, and SJF-BSBF on the same seeds if they were played."""
+    seeds = sorted(run.seed for run in found if run == Run(POLLUX, jobs, run.seed))
+    if not seeds:
+        return ""
+    names = [
+        name
+        for name in (POLLUX, "SJF-BSBF")
+        if all(Run(name, jobs, seed) in found for seed in seeds)
+    ]
+    rows = [
+        (
+            name,
+            *(_mean([getattr(found[Run(name, jobs, s)], part) for s in seeds]) for part in PARTS),
+        )
+        for name in names
+    ]
+    head = (f"{jobs} jobs", "JCT", "large", "small", "queueing", "large", "small")
+    table = markdown(head, [*rows, ("Pollux, published", *PUBLISHED_POLLUX[jobs])])
+    return f"{jobs} jobs, hours, mean over {len(seeds)} seeds:\n\n{table}"
 
 
 def _order(found: Outcomes, jobs: int, seeds: Sequence[int]) -> str:
