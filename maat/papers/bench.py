@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from maat.papers.data import Data
 from maat.simulation.iteration_models import shipped_models
-from maat.simulation.variability import Variability, read_variability
+from maat.simulation.variability import Variability, read_variability_texts
 from maat.simulation.world_models import Model, measured_models
 from maat.workloads.generators import generate
 from maat.workloads.reading import read_workload
@@ -107,4 +107,7 @@ def _read(path: Path, models: tuple[str, ...]) -> Workload:
 
 @cache
 def _variability(folder: Path, gpu_types: tuple[str, ...]) -> Variability:
-    return read_variability(folder, gpu_types=gpu_types)
+    """Read the measurements; in a checkout they lie in a folder for each cluster."""
+    files = {path.name: path for path in sorted(folder.rglob("*-agg.csv"))}
+    texts = {name: path.read_text(encoding="utf-8") for name, path in files.items()}
+    return read_variability_texts(texts, gpu_types=gpu_types)

@@ -28,7 +28,7 @@ def paper_of(name: str) -> Paper:
 
 def item_of(paper: Paper, key: str) -> Item:
     """Return an item of a paper. Raises UnknownNameError, which names those that there are."""
-    known = {item.key: item for item in paper.items}
+    known = {key: item for item in paper.items for key in (item.key, *item.also)}
     if key not in known:
         raise UnknownNameError(
             f"is no item of {paper.name}",

@@ -117,6 +117,11 @@ def no_runs(bench: Bench) -> Runs:
     return {}
 
 
+def nothing_shown(bench: Bench, outcomes: Outcomes) -> Shown:
+    """Show nothing: for an item that only real hardware can make."""
+    return Shown((), (), why="")
+
+
 @dataclass(frozen=True)
 class Item:
     """A table or figure of a paper.
@@ -125,6 +130,7 @@ class Item:
         key: As the paper names it: `fig-8`, `table-3`.
         title: What it shows.
         show: Its table, figure and sentence, from what came out.
+        also: Further keys, where one item is several figures of the paper: `fig-7` beside `fig-6`.
         runs: What must be run for it.
         needs: Published data without which it cannot be made: names of `data.PLACES`, with the part
             that fills {} after a slash.
@@ -137,6 +143,7 @@ class Item:
     key: str
     title: str
     show: Callable[[Bench, Outcomes], Shown]
+    also: tuple[str, ...] = ()
     runs: Callable[[Bench], Runs] = no_runs
     needs: tuple[str, ...] = ()
     uses: tuple[str, ...] = ()

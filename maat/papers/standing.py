@@ -56,6 +56,7 @@ def as_rows(papers: Sequence[Paper], data: Data) -> list[Mapping[str, Any]]:
         {
             "paper": paper.name,
             "item": item.key,
+            "also": list(item.also),
             "title": item.title,
             "standing": standing_of(item, data).value,
             "because": why_not(item, data),

@@ -14,7 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import plotly.graph_objects as go
+
 from maat.csv_output import csv_text
+from maat.figures.theme import LIGHT
 from maat.papers.bench import Size
 from maat.papers.items import Paper
 from maat.papers.pictures import Pictures
@@ -94,9 +97,11 @@ class Folder:
         }
         figure: Mapping[str, Any] | None = None
         if made.figure is not None:
-            files |= pictures.of(made.figure)
-            files["html"] = made.figure.to_html(include_plotlyjs=True, full_html=True).encode()
-            figure = json.loads(made.figure.to_json())
+            drawn = go.Figure(made.figure)
+            drawn.update_layout(paper_bgcolor=LIGHT.card, plot_bgcolor=LIGHT.card)
+            files |= pictures.of(drawn)
+            files["html"] = drawn.to_html(include_plotlyjs=True, full_html=True).encode()
+            figure = json.loads(drawn.to_json())
         for ending, content in files.items():
             write_whole(self.path / f"{key}.{ending}", content)
         self._items[key] = {**as_data(made), "figure": figure, "pictures": "svg" in files}

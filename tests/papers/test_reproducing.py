@@ -81,7 +81,7 @@ def test_items_without_data_stand_in_or_say_what_they_need(paper: Paper, tmp_pat
 
 def test_keys_are_names_of_the_papers_and_differ() -> None:
     for paper in PAPERS.values():
-        keys = [item.key for item in paper.items]
+        keys = [key for item in paper.items for key in (item.key, *item.also)]
         assert len(set(keys)) == len(keys)
         assert all(key.partition("-")[0] in ("fig", "table", "sec") for key in keys)
 

@@ -1,0 +1,65 @@
+"""The simulations of PAL's evaluation: clusters, placers, and one scenario for all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from maat.papers.bench import Bench
+from maat.scheduling.cluster import Cluster
+from maat.simulation.conditions import Conditions
+from maat.simulation.fidelity import fidelity
+from maat.simulation.iteration_models import shipped_models
+from maat.simulation.scenario import Scenario
+from maat.workloads.workloads import Workload
+
+SIMULATED = "v100=16x4"  # section IV-B: 64 GPUs, scores of Longhorn
+TESTBED = "rtx5000=16x4"  # section IV-A: 64 GPUs of Frontera
+BASELINE = "Tiresias"
+PLACERS = {  # section IV-A1, by the names of figure 11
+    "Random": "random",
+    "Random-Sticky": "random-sticky",
+    "Gandiva": "packed",
+    BASELINE: "packed-sticky",
+    "PM-First": "pm-first",
+    "PAL": "pal",
+}
+COMPARED = (BASELINE, "PM-First", "PAL")
+
+
+def scenario(
+    bench: Bench,
+    workload: Workload,
+    placer: str,
+    *,
+    policy: str = "fifo",
+    cluster: str = SIMULATED,
+    penalty: float | None = None,
+) -> Scenario:
+    """Return a simulation by the rules of the published code; `placer`: a name of PLACERS.
+
+    `penalty`: across nodes, of every model; None: each model's own.
+    """
+    parsed = Cluster.parse(cluster)
+    return Scenario(
+        workload,
+        shipped_models(),
+        parsed,
+        policy=policy,
+        placer=PLACERS[placer],
+        conditions=Conditions(
+            fidelity=fidelity("pal-artifact"),
+            variability=bench.variability(*parsed.type_names),
+            locality_penalties={}
+            if penalty is None
+            else dict.fromkeys(sorted(workload.models), penalty),
+        ),
+    )
+
+
+def sia_philly(bench: Bench) -> Mapping[str, Workload]:
+    """Return the Sia-Philly traces that are there, of eight."""
+    there = [n for n in range(1, 9) if bench.data.has("pal trace {}", f"workload-{n}")]
+    return {
+        f"workload {n}": bench.pal_trace(f"workload-{n}", shipped_models())
+        for n in bench.pick(there, quick=there[:1])
+    }
