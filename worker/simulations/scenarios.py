@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from backend.measurements.uses import NOTHING_MEASURED, Measured
 from backend.models import SimulationRun
-from backend.simulations.conditions import cluster_of, conditions_of
+from backend.simulations.conditions import cluster_of, conditions_of, tuned_of
 from backend.simulations.stored import StoredSimulation
 from maat.simulation.scenario import Scenario
 from maat.simulation.world_models import Model
@@ -24,7 +25,8 @@ def scenario_of(
 
     Raises InputError if policy, placer, cluster or fidelity cannot be used.
     """
-    requested = request.run_at(run.position)
+    requested, conditions = request.run_at(run.position), conditions_of(request, measured)
+    own = tuned_of(request, requested.tuned)
     return Scenario(
         workload=workload,
         models=models,
@@ -35,5 +37,5 @@ def scenario_of(
         placer_parameters=requested.placer_parameters,
         seed=run.seed,
         round_seconds=requested.round_seconds,
-        conditions=conditions_of(request, measured),
+        conditions=conditions if own is None else replace(conditions, tuned=own),
     )
