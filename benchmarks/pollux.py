@@ -26,7 +26,8 @@ from maat.scheduling.policies.pollux.policy import Pollux, in_priority
 from maat.scheduling.policies.pollux.problem import CountArray, SearchProblem, fitness
 from maat.scheduling.policies.pollux.search import search
 from maat.scheduling.policies.pollux.virtual_nodes import virtual_nodes
-from maat.scheduling.rounds import Changes, ClusterState, RoundInput, RoundResult, StoredState
+from maat.scheduling.round_result import RoundResult
+from maat.scheduling.rounds import Changes, ClusterState, RoundInput, StoredState
 from maat.simulation.engine import JumpingClock
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import fidelity

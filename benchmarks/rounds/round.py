@@ -25,7 +25,8 @@ from maat.scheduling.loop import plan_round
 from maat.scheduling.pins import pinned_grants
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
-from maat.scheduling.rounds import RoundInput, RoundResult
+from maat.scheduling.round_result import RoundResult
+from maat.scheduling.rounds import RoundInput
 from maat.scheduling.throughput import step_seconds
 
 COLUMNS = {

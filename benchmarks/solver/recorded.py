@@ -16,7 +16,8 @@ from maat.scheduling.policies import POLICIES, suiting_placer
 from maat.scheduling.protocols import Policy
 from maat.scheduling.quotas import TenantQuota
 from maat.scheduling.reservations import Reservation
-from maat.scheduling.rounds import ClusterState, Decision, RoundInput, RoundResult
+from maat.scheduling.round_result import RoundResult
+from maat.scheduling.rounds import ClusterState, Decision, RoundInput
 from maat.scheduling.solving.report import SolveStatus
 from maat.simulation.conditions import Conditions
 from maat.simulation.engine import JumpingClock

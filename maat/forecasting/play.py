@@ -15,7 +15,8 @@ from maat.scheduling.events import Event
 from maat.scheduling.job import JobId, JobSpec
 from maat.scheduling.loop import RoundLoop
 from maat.scheduling.protocols import Policy
-from maat.scheduling.rounds import Changes, ClusterState, RoundResult, StoredState
+from maat.scheduling.round_result import RoundResult
+from maat.scheduling.rounds import Changes, ClusterState, StoredState
 from maat.scheduling.standing import RoundGrid, RoundsAhead, stands_until
 from maat.simulation.engine import JumpingClock
 from maat.simulation.executor import SimulatedExecutor, epoch_ends

@@ -21,15 +21,8 @@ from maat.scheduling.job import Job
 from maat.scheduling.loop import RoundLoop
 from maat.scheduling.pins import why_pinned
 from maat.scheduling.placement.packed import PackedSticky
-from maat.scheduling.rounds import (
-    Changes,
-    ClusterState,
-    Decision,
-    Grant,
-    RoundInput,
-    RoundResult,
-    StoredState,
-)
+from maat.scheduling.round_result import RoundResult
+from maat.scheduling.rounds import Changes, ClusterState, Decision, Grant, RoundInput, StoredState
 from maat.scheduling.solving.report import SolveReport
 from maat.simulation.engine import JumpingClock
 from maat.simulation.executor import SimulatedExecutor

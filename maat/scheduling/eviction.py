@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from maat.scheduling.job import Allocation, Job, JobId
-from maat.scheduling.rounds import RoundResult
+from maat.scheduling.round_result import RoundResult
 
 
 def evicted_jobs(result: RoundResult) -> tuple[JobId, ...]:

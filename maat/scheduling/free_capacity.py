@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,9 +10,7 @@ from maat.scheduling.arrays import IntArray
 from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.job import Job
 from maat.scheduling.limits import Limit, LimitKind
-
-if TYPE_CHECKING:
-    from maat.scheduling.rounds import RoundInput
+from maat.scheduling.rounds import RoundInput
 
 
 def free_places(round_input: RoundInput) -> IntArray:

@@ -20,6 +20,7 @@ from maat.scheduling.protocols import Clock, Executor, Placer, Policy, RoundStor
 from maat.scheduling.quotas import TenantQuota
 from maat.scheduling.quotas.rounds import decide
 from maat.scheduling.reservations import Reservation, reservation_limits, room_comes_later
+from maat.scheduling.round_result import RoundResult
 from maat.scheduling.rounds import (
     Change,
     ChangeKind,
@@ -29,7 +30,6 @@ from maat.scheduling.rounds import (
     Grant,
     PlacementResult,
     RoundInput,
-    RoundResult,
     RoundSeconds,
     StoredState,
 )

@@ -10,16 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.free_capacity import waiting_for
 from maat.scheduling.job import Job, JobId
 from maat.scheduling.limits import Limit, LimitKind
+from maat.scheduling.rounds import Grant, RoundInput
 from maat.vocabulary import priority_class
-
-if TYPE_CHECKING:
-    from maat.scheduling.rounds import Grant, RoundInput
 
 _GPUS_TAKEN = {
     ReasonCode.EXCEEDS_CLUSTER,

@@ -10,13 +10,13 @@ from enum import StrEnum
 from typing import ClassVar, Protocol
 
 from maat.scheduling.events import Event
+from maat.scheduling.round_result import RoundResult
 from maat.scheduling.rounds import (
     Changes,
     ClusterState,
     Decision,
     PlacementResult,
     RoundInput,
-    RoundResult,
     StoredState,
 )
 

@@ -1,9 +1,10 @@
-"""The data of a scheduling round, from its input to its result.
+"""The data of a scheduling round, from its input to its changes.
 
     observe -> RoundInput -> policy.allocate -> check -> placer.place -> check -> diff
             -> store.commit -> executor.apply
 
-protocols.py has the parts that produce and consume the data; loop.py calls them.
+protocols.py has the parts that produce and consume the data; loop.py calls them; a planned round
+is a `RoundResult` (round_result.py).
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ from maat.scheduling.goodput import BatchPlan
 from maat.scheduling.job import Allocation, Job, JobId
 from maat.scheduling.limits import Limit, LimitIndex
 from maat.scheduling.matrix import GoodputMatrix
-from maat.scheduling.other_reasons import with_others
 from maat.scheduling.quotas import TenantQuota
 from maat.scheduling.solving.report import SolveReport
 from maat.scheduling.worked_out import WorkedOut
@@ -140,7 +140,8 @@ class RoundInput:
 
         It may depend on jobs, cluster and projection, and not on limits, pins or states.
         """
-        return work_out() if self.worked_out is None else self.worked_out.get(name, self, work_out)
+        of = (self.jobs, self.cluster)
+        return work_out() if self.worked_out is None else self.worked_out.get(name, of, work_out)
 
     @cached_property
     def limit_index(self) -> LimitIndex:
@@ -279,34 +280,6 @@ class RoundSeconds:
     @property
     def total(self) -> float:
         return self.policy + self.place
-
-
-@dataclass(frozen=True)
-class RoundResult:
-    """One planned round: its input, decision, placement, changes and CPU seconds."""
-
-    round_input: RoundInput
-    decision: Decision
-    placement: PlacementResult
-    changes: Changes
-    seconds: RoundSeconds
-
-    @cached_property
-    def reasons(self) -> Mapping[JobId, Reasons]:
-        """Return why every job got what it got.
-
-        The placer's reason counts if it could not place a grant, otherwise the policy's.
-        """
-        return {**self.decision.reasons, **self.placement.unplaced}
-
-    @cached_property
-    def explained(self) -> Mapping[JobId, Reasons]:
-        """Return the reasons with what holds besides: for the record, as no round needs it."""
-        return with_others(self.round_input, self.decision.grants, self.reasons)
-
-    @property
-    def round_number(self) -> int:
-        return self.round_input.round_number
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from maat.scheduling.reservations import Reservation, next_boundary
-from maat.scheduling.rounds import RoundResult
+from maat.scheduling.round_result import RoundResult
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,8 @@ from maat.scheduling.events import Event, EventKind
 from maat.scheduling.eviction import evicted_jobs, moved_by_placer
 from maat.scheduling.explain import NEVER_RUNS, Reasons
 from maat.scheduling.metrics import JobRecord, RoundUse, ScheduleMetrics, schedule_metrics
-from maat.scheduling.rounds import (
-    Change,
-    Changes,
-    ClusterState,
-    PolicyState,
-    RoundResult,
-    StoredState,
-)
+from maat.scheduling.round_result import RoundResult
+from maat.scheduling.rounds import Change, Changes, ClusterState, PolicyState, StoredState
 from maat.scheduling.standing import RoundsAhead
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.failures import Outages

@@ -17,7 +17,8 @@ from maat.scheduling.loop import plan_round
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.protocols import RoundStore
-from maat.scheduling.rounds import ClusterState, PolicyState, RoundInput, RoundResult
+from maat.scheduling.round_result import RoundResult
+from maat.scheduling.rounds import ClusterState, PolicyState, RoundInput
 
 JOB_IDS = ("job-a", "job-b")
 CLUSTER = Cluster.parse("t4=1x4")

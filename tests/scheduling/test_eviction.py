@@ -11,14 +11,8 @@ from maat.scheduling.cluster import Cluster, Node
 from maat.scheduling.eviction import evicted_jobs, moved_by_placer
 from maat.scheduling.job import Job
 from maat.scheduling.loop import difference
-from maat.scheduling.rounds import (
-    Decision,
-    Grant,
-    Placement,
-    PlacementResult,
-    RoundResult,
-    RoundSeconds,
-)
+from maat.scheduling.round_result import RoundResult
+from maat.scheduling.rounds import Decision, Grant, Placement, PlacementResult, RoundSeconds
 from maat.scheduling.solving.report import SolveReport
 
 CLUSTER = Cluster.parse("t4=2x2,rtx=1x2")

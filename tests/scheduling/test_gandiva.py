@@ -14,7 +14,8 @@ from maat.scheduling.parameters import parameter_hash
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies.gandiva import Gandiva
 from maat.scheduling.policies.ordering import HeadOfLine
-from maat.scheduling.rounds import PolicyState, RoundResult
+from maat.scheduling.round_result import RoundResult
+from maat.scheduling.rounds import PolicyState
 
 Speeds = Mapping[tuple[str, str, int], float]
 MILD = {("m", "m", n): 1.5 for n in (1, 2, 4)}

@@ -16,7 +16,8 @@ from maat.scheduling.loop import RoundLoop
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES, suiting_placer
 from maat.scheduling.reservations import Reservation
-from maat.scheduling.rounds import Changes, ClusterState, RoundResult, StoredState
+from maat.scheduling.round_result import RoundResult
+from maat.scheduling.rounds import Changes, ClusterState, StoredState
 from maat.vocabulary import Adaptivity
 
 TWO_ON_A_GPU = replace(Cluster.parse("t4=1x4"), jobs_per_gpu=2)

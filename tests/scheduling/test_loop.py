@@ -18,13 +18,8 @@ from maat.scheduling.loop import RoundLoop
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.reservations import Reservation
-from maat.scheduling.rounds import (
-    Changes,
-    ClusterState,
-    RoundInput,
-    RoundResult,
-    StoredState,
-)
+from maat.scheduling.round_result import RoundResult
+from maat.scheduling.rounds import Changes, ClusterState, RoundInput, StoredState
 from maat.scheduling.stability import Stability
 from maat.scheduling.standing import RoundGrid, RoundsAhead
 

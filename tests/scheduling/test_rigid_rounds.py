@@ -18,7 +18,8 @@ from maat.scheduling.loop import plan_round
 from maat.scheduling.pins import pinned_grants
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies.sia import Sia
-from maat.scheduling.rounds import Grant, RoundInput, RoundResult
+from maat.scheduling.round_result import RoundResult
+from maat.scheduling.rounds import Grant, RoundInput
 from maat.vocabulary import Adaptivity
 
 CLUSTER = "t4=6x4,rtx=3x8,a100=2x8"

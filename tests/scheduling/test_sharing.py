@@ -25,7 +25,8 @@ from maat.scheduling.limits import capacity_limits
 from maat.scheduling.loop import plan_round
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
-from maat.scheduling.rounds import Decision, Grant, PolicyState, RoundInput, RoundResult
+from maat.scheduling.round_result import RoundResult
+from maat.scheduling.rounds import Decision, Grant, PolicyState, RoundInput
 from maat.vocabulary import Adaptivity
 
 ONE_SECOND = np.array([1.0, 1e-12, 1e-9, 1e-9, 1e-9, 1e-9, 1.0])

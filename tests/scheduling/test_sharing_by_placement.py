@@ -25,7 +25,8 @@ from maat.scheduling.pins import pinned_grants
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.policies.sharing.partners import Offer, Partner, added_seconds, best_site
-from maat.scheduling.rounds import RoundInput, RoundResult
+from maat.scheduling.round_result import RoundResult
+from maat.scheduling.rounds import RoundInput
 from maat.vocabulary import Adaptivity
 
 TWICE_APART = np.array([1.0, 1e-12, 1.0, 1e-9, 1e-9, 1e-9, 1.0])

@@ -21,7 +21,8 @@ from backend.events.feed import TOPICS, Feed, present_position
 from backend.health.service import worker_health
 from backend.models import Cluster, Operation, Round
 from backend.moments import moment_of
-from maat.scheduling.rounds import ClusterState, RoundResult
+from maat.scheduling.round_result import RoundResult
+from maat.scheduling.rounds import ClusterState
 from worker import beat
 from worker.app import app
 from worker.live import step as live

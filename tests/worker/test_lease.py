@@ -21,7 +21,8 @@ from test_round_store import NothingElse
 from backend.clocktime import utc_now
 from backend.database import Database
 from backend.models import Cluster
-from maat.scheduling.rounds import ClusterState, RoundResult
+from maat.scheduling.round_result import RoundResult
+from maat.scheduling.rounds import ClusterState
 from worker.live import lease
 from worker.rounds.store import SqlRoundStore
 from worker.writes import Write

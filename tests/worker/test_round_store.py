@@ -24,7 +24,8 @@ from backend.clocktime import utc_now
 from backend.database import Database
 from backend.models import Cluster, ClusterRuntime, OutboxMessage, Round
 from maat.scheduling.events import Event
-from maat.scheduling.rounds import Changes, ClusterState, Placement, RoundResult
+from maat.scheduling.round_result import RoundResult
+from maat.scheduling.rounds import Changes, ClusterState, Placement
 from worker.live.lease import take
 from worker.rounds.store import SqlRoundStore
 from worker.writes import Write

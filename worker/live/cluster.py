@@ -23,7 +23,8 @@ from backend.models import Node as NodeRow
 from maat.scheduling.cluster import Node
 from maat.scheduling.events import Event
 from maat.scheduling.job import Allocation, JobId
-from maat.scheduling.rounds import Changes, ClusterState, RoundResult
+from maat.scheduling.round_result import RoundResult
+from maat.scheduling.rounds import Changes, ClusterState
 from worker.executors import EXECUTORS
 from worker.executors.checked import checked_applied, checked_observation
 from worker.executors.numbering import layout, new_numbers, renumbered_changes

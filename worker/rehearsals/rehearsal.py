@@ -26,7 +26,8 @@ from backend.models import Round, Tenant
 from backend.reservations.repository import tenant_names
 from maat.scheduling.job import Job
 from maat.scheduling.quotas import TenantQuota
-from maat.scheduling.rounds import Changes, ClusterState, RoundResult, StoredState
+from maat.scheduling.round_result import RoundResult
+from maat.scheduling.rounds import Changes, ClusterState, StoredState
 from maat.scheduling.weights import weighs_jobs
 from maat.vocabulary import JobState
 from worker.executors import EXECUTORS

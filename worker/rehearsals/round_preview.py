@@ -37,7 +37,8 @@ from maat.api.previews import (
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.interference import named_for_sharing
 from maat.scheduling.job import Job, JobId
-from maat.scheduling.rounds import Change, ChangeKind, ClusterState, RoundResult
+from maat.scheduling.round_result import RoundResult
+from maat.scheduling.rounds import Change, ChangeKind, ClusterState
 from worker.executors import EXECUTORS
 from worker.executors.protocol import News
 from worker.live.cluster import FixedClock, restoration_of

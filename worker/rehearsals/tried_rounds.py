@@ -13,7 +13,8 @@ from maat.scheduling.events import Event
 from maat.scheduling.loop import RoundLoop
 from maat.scheduling.quotas import TenantQuota
 from maat.scheduling.reservations import Reservation
-from maat.scheduling.rounds import Changes, ClusterState, RoundResult, StoredState
+from maat.scheduling.round_result import RoundResult
+from maat.scheduling.rounds import Changes, ClusterState, StoredState
 from worker.executors.numbering import renumbered_changes
 from worker.executors.protocol import LiveExecutor, Restoration
 from worker.jobs.pauses import without_paused

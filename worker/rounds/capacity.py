@@ -14,7 +14,8 @@ import numpy as np
 from maat.scheduling.explain import ReasonCode, Reasons
 from maat.scheduling.job import Job
 from maat.scheduling.limits import Limit, LimitKind
-from maat.scheduling.rounds import ClusterState, RoundResult
+from maat.scheduling.round_result import RoundResult
+from maat.scheduling.rounds import ClusterState
 
 
 def unused_by_type(

@@ -15,7 +15,8 @@ from backend.models import Round
 from maat.scheduling.arrays import FloatArray, IntArray
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.matrix import GoodputMatrix
-from maat.scheduling.rounds import ClusterState, PolicyState, RoundResult
+from maat.scheduling.round_result import RoundResult
+from maat.scheduling.rounds import ClusterState, PolicyState
 from maat.scheduling.solving.report import SolveReport, SolveStatus
 from worker.rounds.capacity import unused_by_type
 from worker.rounds.changes_json import JsonObject, grant_to_json

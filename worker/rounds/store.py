@@ -20,7 +20,8 @@ from backend.database import Database
 from backend.models import Cluster, ClusterRuntime, Job, OutboxMessage, Round
 from maat.scheduling.events import Event
 from maat.scheduling.job import JobId
-from maat.scheduling.rounds import Changes, ClusterState, RoundResult, StoredState
+from maat.scheduling.round_result import RoundResult
+from maat.scheduling.rounds import Changes, ClusterState, StoredState
 from worker.live.lease import extend
 from worker.live.step_seconds import COMMIT, JOURNAL, READ, StepSeconds
 from worker.rounds.changes_json import changes_from_json, changes_to_json
