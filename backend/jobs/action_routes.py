@@ -14,10 +14,12 @@ from backend.idempotency import Answer, KeyHeader, Once, answer_prepared
 from backend.jobs.candidates import Candidate
 from backend.jobs.changing import change_job, request_cancel, request_pause, request_resume
 from backend.jobs.cloning import body_like
+from backend.jobs.finder import FinderDep
 from backend.jobs.models import Job
 from backend.jobs.repository import get_job
 from backend.jobs.resources import show_job
 from backend.jobs.service import checked_job, store_jobs
+from backend.jobs.warnings import with_warnings
 from backend.secret_key import secret_key
 from backend.web.bodies import JOB_BYTES, takes_bytes
 from backend.web.conditional import IfMatch, etag
@@ -132,6 +134,7 @@ def clone(
     reading: ReadingDep,
     settings: SettingsDep,
     principal: Submitter,
+    finder: FinderDep,
     job_id: str,
     body: CloneBody,
     key: KeyHeader = None,
@@ -143,8 +146,8 @@ def clone(
     """
 
     def prepare(before: Session) -> list[Candidate]:
-        job = get_job(before, principal, job_id)
-        return checked_job(before, principal, body_like(before, principal, job, body.changes))
+        like = body_like(before, principal, get_job(before, principal, job_id), body.changes)
+        return with_warnings(before, principal, checked_job(before, principal, like), finder)
 
     def answer(checked: list[Candidate]) -> Answer:
         (job,) = store_jobs(session, principal, checked, key=secret_key(settings))

@@ -8,6 +8,7 @@ from backend.clusters.models import Cluster
 from backend.jobs.models import Job
 from backend.problems import FieldError
 from maat.api.jobs import JobBody
+from maat.scheduling.explain import Reasons
 
 
 @dataclass
@@ -16,7 +17,8 @@ class Candidate:
 
     `needs`: what it waits for: ids of jobs, and places of others of the submission.
     `array`: the array of which it is a part, and its index. `cluster`: of its row; while it is
-    referred to, its session need not read it again.
+    referred to, its session need not read it again. `never`: why no round would start it; None if
+    one would, or nobody tried.
     """
 
     index: int
@@ -27,6 +29,7 @@ class Candidate:
     needs: list[str | int] = field(default_factory=list)
     array: tuple[str, int] | None = None
     cluster: Cluster | None = None
+    never: Reasons | None = None
 
     @property
     def usable(self) -> bool:

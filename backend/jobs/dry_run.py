@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from sqlmodel import Session
 
@@ -19,13 +20,14 @@ from backend.jobs.models import Job
 from backend.jobs.queue import place_of
 from backend.jobs.remedies import RemedyFinder, Start, Trial
 from backend.jobs.service import checked_job, row_of
+from backend.jobs.warnings import warnings_of, with_warnings
 from backend.moments import moment_of
 from backend.occupancy.repository import held_by_tenant
 from backend.quotas.repository import ceilings_of
-from maat.api.job_answers import DryRunOut, RunsOnOut, StartOut
+from maat.api.job_answers import DryRunOut, ReasonOut, RunsOnOut, StartOut
 from maat.api.jobs import JobBody
 from maat.models.catalog import load_catalog
-from maat.scheduling.explain import ReasonCode, sentence_of
+from maat.scheduling.explain import ReasonCode, Reasons, sentence_of
 from maat.scheduling.job import JobSpec
 from maat.scheduling.quotas.reasons import QUOTA_CODES
 
@@ -34,12 +36,13 @@ def try_submission(
     session: Session, principal: Principal, body: JobBody, finder: RemedyFinder
 ) -> DryRunOut:
     """Check a job as a submission does, and say what would be made. Raises what it raises."""
-    checked_job(session, principal, body)
+    (candidate,) = with_warnings(session, principal, checked_job(session, principal, body), finder)
+    never = candidate.never
     now = moment_of(session)
     cluster = session.get_one(Cluster, body.cluster_id)
     job = row_of(body, principal, cluster, submitted_seconds=cluster_seconds(cluster, now))
     capacity = capacity_by_type(nodes_of(session, cluster.id), usable_only=False)
-    trial = finder.trial_of_new(session, job)
+    trial = None if never is not None else finder.trial_of_new(session, job)
     start = None if trial is None else trial.start
     runs_on = _runs_on(_spec(body, job, capacity), capacity)
     return DryRunOut(
@@ -47,11 +50,35 @@ def try_submission(
         cluster_id=cluster.id,
         declared=_declared(body),
         runs_on=runs_on,
-        forecast="not-tried" if trial is None else "waits" if start is None else "starts",
+        forecast=_forecast(trial, never),
         starts_with=None if start is None else _shown(start),
+        warnings=[] if never is None else warnings_of(job, _reason(never)),
         **place_of(session, job),
-        sentence=_untried(session, job, runs_on) if trial is None else _sentence(trial),
+        sentence=_refusal(never)
+        if never is not None
+        else _untried(session, job, runs_on)
+        if trial is None
+        else _sentence(trial),
     )
+
+
+def _forecast(
+    trial: Trial | None, never: Reasons | None
+) -> Literal["starts", "waits", "not-tried"]:
+    if never is not None:
+        return "waits"
+    return "not-tried" if trial is None else "waits" if trial.start is None else "starts"
+
+
+def _reason(why: Reasons) -> ReasonOut:
+    evidence = dict(why.evidence)
+    return ReasonOut(
+        code=why.primary.value, sentence=why.sentence, evidence=evidence, as_of_round=None
+    )
+
+
+def _refusal(never: Reasons) -> str:
+    return f"It could be submitted, but no round would start it as things stand. {never.sentence}"
 
 
 def _spec(body: JobBody, job: Job, capacity: Mapping[str, int]) -> JobSpec:

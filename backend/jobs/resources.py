@@ -27,6 +27,7 @@ from backend.jobs.kept_reasons import evidence_of
 from backend.jobs.models import Job, JobEvent
 from backend.jobs.remaining import remaining_seconds
 from backend.jobs.shared_now import SharedNow
+from backend.jobs.warnings import warnings_of
 from backend.moments import moment_of
 from backend.sight import Sight, jobs_named_in, sight_of
 from maat.api.forecasts import JobTimesOut
@@ -178,6 +179,7 @@ def _show(
     cluster = facts.cluster
     remaining = remaining_seconds(job, cluster)
     outlook = outlook_of(job, now=facts.now, remaining_seconds=remaining)
+    reason = show_reason(job, sight)
     return answer_of(
         JobOut,
         job,
@@ -201,7 +203,8 @@ def _show(
         priority_class=priority_class(job.priority),
         gpu_hours=job.gpu_seconds / 3600,
         allocation=_allocation(job, facts, sight),
-        reason=show_reason(job, sight),
+        reason=reason,
+        warnings=warnings_of(job, reason),
     )
 
 

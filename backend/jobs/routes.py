@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Response
 from sqlmodel import Session
 
 from backend.accounts.identity import Principal, require
@@ -21,9 +21,9 @@ from backend.jobs.demo import demo_bodies
 from backend.jobs.dependencies import held_forerunners, open_needs
 from backend.jobs.dry_run import try_submission
 from backend.jobs.explanation import explain, is_held_back, waited_for
+from backend.jobs.finder import FinderDep
 from backend.jobs.past_blockers import with_blockers
 from backend.jobs.queue import place_if_waiting
-from backend.jobs.remedies import RemedyFinder
 from backend.jobs.remedies.permitting import permitted
 from backend.jobs.repository import (
     FoundJobs,
@@ -46,6 +46,7 @@ from backend.jobs.service import (
 )
 from backend.jobs.shared_now import with_sharing
 from backend.jobs.spans import measured_of, span_before, timeline_of
+from backend.jobs.warnings import with_warnings
 from backend.pagination import PageAsked, Skip
 from backend.secret_key import secret_key
 from backend.web.bodies import BATCH_BYTES, JOB_BYTES, takes_bytes
@@ -73,12 +74,6 @@ Reader = Annotated[Principal, Depends(require(Permission.JOBS_READ))]
 Submitter = Annotated[Principal, Depends(require(Permission.JOBS_SUBMIT))]
 
 
-async def get_finder(request: Request) -> RemedyFinder:
-    finder: RemedyFinder = request.app.state.remedies
-    return finder
-
-
-FinderDep = Annotated[RemedyFinder, Depends(get_finder)]
 Names = Annotated[list[str], Query(max_length=100)]
 Sort = Literal[
     "submitted_at", "name", "model", "state", "progress", "gpu_hours", "restarts",
@@ -203,7 +198,9 @@ def create_job(
         session,
         once,
         settings,
-        prepare=lambda before: checked_job(before, principal, body),
+        prepare=lambda before: with_warnings(
+            before, principal, checked_job(before, principal, body), finder
+        ),
         answer=answer,
     )
 
@@ -226,6 +223,7 @@ def create_jobs(
     reading: ReadingDep,
     settings: SettingsDep,
     principal: Submitter,
+    finder: FinderDep,
     body: BatchBody,
     key: KeyHeader = None,
 ) -> Response:
@@ -247,7 +245,9 @@ def create_jobs(
         session,
         once,
         settings,
-        prepare=lambda before: checked_batch(before, principal, body),
+        prepare=lambda before: with_warnings(
+            before, principal, checked_batch(before, principal, body), finder
+        ),
         answer=answer,
     )
 
@@ -259,6 +259,7 @@ def create_array(
     reading: ReadingDep,
     settings: SettingsDep,
     principal: Submitter,
+    finder: FinderDep,
     body: ArrayBody,
     key: KeyHeader = None,
 ) -> Response:
@@ -278,7 +279,9 @@ def create_array(
         session,
         once,
         settings,
-        prepare=lambda before: checked_array(before, principal, body),
+        prepare=lambda before: with_warnings(
+            before, principal, checked_array(before, principal, body), finder
+        ),
         answer=answer,
     )
 

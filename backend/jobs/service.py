@@ -305,6 +305,7 @@ def _store(
             after=[ids[need] if isinstance(need, int) else need for need in candidate.needs],
             array_id=array_id,
             array_index=array_index,
+            **_known_reason(candidate),
         )
         jobs.append(candidate.job)
     _insert(session, _JOBS, [_columns(job) for job in jobs])
@@ -316,6 +317,14 @@ def _store(
             raise ValueError("commands may have secrets, which need a key")
         store_commands(session, runs, key)
     return jobs
+
+
+def _known_reason(candidate: Candidate) -> dict[str, Any]:
+    """Return the columns of the reason that rounds will give; without one, the defaults stay."""
+    why = candidate.never
+    if why is None:
+        return {}
+    return {"reason_code": why.primary.value, "reason_evidence": dict(why.evidence)}
 
 
 def _insert(session: Session, into: sa.Insert, rows: list[dict[str, Any]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from frontend.api import error_message
@@ -22,6 +23,14 @@ def notice(title: str, message: str = "") -> list[Notice]:
             "closeButtonProps": _CLOSE,
         }
     ]
+
+
+def submitted(title: str, message: str, warnings: Sequence[str]) -> list[Notice]:
+    """A notice that stays for longer if there are warnings."""
+    found = notice(title, " ".join([*warnings, message]))
+    if warnings:
+        found[0] |= {"title": f"⚠ {title}", "color": "yellow", "autoClose": 20000}
+    return found
 
 
 def refusal(error: Exception) -> list[Notice]:

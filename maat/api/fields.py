@@ -159,3 +159,18 @@ AsStored = GetPydanticSchema(lambda _source, schema: schema(dict[str, Any] | Non
 def rfc3339(moment: datetime) -> str:
     """Write a time in UTC with milliseconds and a Z."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+class FieldWarning(TypedDict):
+    """Why no round starts a job as its cluster stands, at the field that could be changed.
+
+    Told when a job is submitted or tried, and of a stored job as long as it is its reason.
+    `message` is the sentence of that reason; `field` is the last name of `pointer`.
+    """
+
+    pointer: str
+    field: str
+    code: str
+    message: str
+    remedy: str
+    value: Any

@@ -9,9 +9,7 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
-from maat.api.fields import (
-    Timestamp,
-)
+from maat.api.fields import FieldWarning, Timestamp
 from maat.api.forecasts import JobTimesOut
 from maat.vocabulary import (
     PriorityClass,
@@ -138,6 +136,7 @@ class JobOut(TypedDict):
     goodput: Annotated[float | None, Field(description="Effective samples per second.")]
     allocation: AllocationOut | None
     reason: ReasonOut
+    warnings: list[FieldWarning]
     cancel_requested: bool
     pause_requested: bool
     paused_by: Annotated[str | None, Field(description="Who asked for the pause.")]
@@ -299,6 +298,7 @@ class DryRunOut(TypedDict):
         Field(description="What the next round would do, by a round that was not carried out."),
     ]
     starts_with: StartOut | None
+    warnings: list[FieldWarning]
     waiting: Annotated[int, Field(description="Jobs that wait on the cluster now, of all tenants.")]
     position: Annotated[
         int,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from maat.api.fields import FieldWarning
     from maat.api.job_answers import SharedWithOut
 
 _BEFORE = {
@@ -38,6 +39,14 @@ def _shares(one: SharedWithOut) -> str:
         else f"its steps take {slowdown:.2f} times as long there, as {source}."
     )
     return f"It shares {gpus} with {one['job_name']} now: {cost}"
+
+
+def warning_words(warning: FieldWarning) -> str:
+    """Return a warning with its field, value and remedy."""
+    value = warning["value"]
+    given = ", ".join(map(str, value)) if isinstance(value, list) else value
+    at = warning["field"] if value is None else f"{warning['field']} {given}"
+    return f"Warning: {at}: {warning['message']} {warning['remedy']}"
 
 
 def place_words(waiting: int, position: int, *, would: str = "it is") -> str:

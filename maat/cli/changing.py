@@ -15,7 +15,7 @@ from maat.cli.option_groups import takes_groups
 from maat.cli.priority import read_priority
 from maat.cli.service import DEFAULT_URL, AsJson, JobNamed, Url, client_of, job_id_of, show
 from maat.cli.stay_options import LeastStay, MostMoves, bounds_of
-from maat.cli.submit import labels_of
+from maat.cli.submit import labels_of, tell_warnings
 from maat.client import change_as_it_is
 from maat.scheduling.errors import ParameterError
 
@@ -143,6 +143,7 @@ def clone(
             changes["labels"] = {**maat.job(job_id)["labels"], **changes["labels"]}
         made = maat.clone_job(job_id, changes, idempotency_key=idempotency_key)
     show(made, as_json, f"{made['id']} is {made['state']}")
+    tell_warnings([made])
 
 
 def changes_of(given: Sequence[str]) -> dict[str, Any]:

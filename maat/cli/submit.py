@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maat.api.job_words import place_words
+from maat.api.job_words import place_words, warning_words
 from maat.cli import job_file
 from maat.cli.command_line import RunOptions, run_body
 from maat.cli.completion import model_names
@@ -275,11 +275,20 @@ def _send(maat: Client, body: Any, how: _How) -> None:
         first = made["items"][0]["job"]
         words = f"{made['created']} jobs: array {first['array_id'] if first else ''}"
         show(made, how.as_json, words)
+        tell_warnings(item["job"] for item in made["items"])
         return
     job = maat.submit_job(body, idempotency_key=how.idempotency_key)
     show(job, how.as_json, f"{job['id']} is {job['state']}")
+    tell_warnings([job])
     if not how.as_json:
         typer.echo(_next_step(job), err=True)
+
+
+def tell_warnings(jobs: Iterable[JobOut | None]) -> None:
+    """Say on standard error why no round will start jobs as things stand, each reason once."""
+    each = (warning_words(one) for job in jobs if job is not None for one in job["warnings"])
+    for line in dict.fromkeys(each):
+        typer.echo(line, err=True)
 
 
 def indices_of(given: str) -> list[int]:
@@ -307,7 +316,8 @@ def dry_run_lines(found: DryRunOut) -> list[str]:
         for one in found["runs_on"]
     ]
     place = place_words(found["waiting"], found["position"], would="it would be")
-    return [found["sentence"], place, "It could run on", *types]
+    warned = [warning_words(one) for one in found["warnings"]]
+    return [found["sentence"], *warned, place, "It could run on", *types]
 
 
 def _cluster_of_commands(maat: Client) -> str:

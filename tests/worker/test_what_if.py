@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from forecast_samples import MORE_NODES, answered, ask, make_fifo, one_runs, submit_rigid
-from live_samples import make_cluster, step_at
+from live_samples import make_cluster, make_owner, step_at
 from sqlmodel import select
 
 from backend.audit.models import AuditRecord
@@ -14,6 +14,7 @@ from backend.clusters.service import change_cluster
 from backend.database import Database
 from backend.models import (
     Cluster,
+    Job,
     Operation,
     OperationState,
     WhatIf,
@@ -239,6 +240,20 @@ def test_why_no_job_uses_a_gpu_type_that_is_asked_for_is_told(
 
     _, result = answered(database, forecast_id)
     assert result["notes"] == ([] if note is None else [note])
+
+
+def test_a_job_that_no_round_would_start_is_told_so(database: Database) -> None:
+    cluster_id = make_cluster(database)
+    owner, tenant = make_owner(database)
+    row = Job(
+        cluster_id=cluster_id, name="net", owner_id=owner, tenant_id=tenant, model="cifar10",
+        adaptivity="adaptive", submitted_seconds=0.0, remaining_work=1.0, min_gpus=3, max_gpus=3,
+    ).model_dump(mode="json", exclude={"created_at"})  # fmt: skip
+    forecast_id = ask(database, cluster_id, row=row, tenant="tenant", work=1.0, after=[])
+    what_if.answer(database, forecast_id)
+
+    (note,) = answered(database, forecast_id)[1]["notes"]
+    assert note.startswith("No round would start it as the cluster stands. The policy gives these")
 
 
 def test_a_job_that_is_asked_for_counts_among_those_that_use_a_type(database: Database) -> None:

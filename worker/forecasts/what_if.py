@@ -33,6 +33,7 @@ from worker.forecasts.reading import Reading, read
 from worker.forecasts.turns import TURNS
 from worker.forecasts.unused_types import unused_type_notes
 from worker.operations import OPERATIONS, finish, is_cancel_requested, join, waiting_operations
+from worker.rehearsals.alone import LoneTrials
 from worker.work_queue import Claim
 
 log = logging.getLogger(__name__)
@@ -114,6 +115,8 @@ def _worked_out(database: Database, asked: WhatIf) -> dict[str, Any]:
     if parts[1] != parts[0]:
         notes += notes_on_parts(reading.snapshot.cluster, parts[1])
     notes += bound_notes(present.stability, changed.stability)
+    if asked.request.get("row") is not None:
+        notes += _never(database, asked)
     sides = (
         vars(parts[0]) | asdict(present.stability),
         vars(parts[1]) | asdict(changed.stability),
@@ -136,6 +139,15 @@ def _worked_out(database: Database, asked: WhatIf) -> dict[str, Any]:
         has_time=lambda: time.monotonic() - begun < ANSWER_SECONDS,
     )
     return stored(before, after)
+
+
+def _never(database: Database, asked: WhatIf) -> Iterator[str]:
+    """Yield why no round would start the job that was asked for, as the cluster stands now."""
+    row = JobRow(**asked.request["row"])
+    with database.session_scope(writes=False) as session:
+        cluster = session.get_one(Cluster, asked.cluster_id)
+        for why in LoneTrials().never_started(session, cluster, [row]).values():
+            yield f"No round would start it as the cluster stands. {why.sentence}"
 
 
 def bound_notes(before: Stability, after: Stability) -> Iterator[str]:

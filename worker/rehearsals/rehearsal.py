@@ -24,6 +24,7 @@ from backend.models import Job as JobRow
 from backend.models import Node as NodeRow
 from backend.models import Round, Tenant
 from backend.reservations.repository import tenant_names
+from maat.scheduling.explain import Reasons
 from maat.scheduling.job import Job
 from maat.scheduling.quotas import TenantQuota
 from maat.scheduling.round_result import RoundResult
@@ -35,12 +36,16 @@ from worker.executors.protocol import LiveExecutor, News, Restoration
 from worker.live.cluster import FixedClock, restoration_of
 from worker.live.interference import known_interference
 from worker.live.snapshot import Snapshot, next_round_at, snapshot_of
+from worker.rehearsals.alone import LoneTrials
 from worker.rehearsals.last_round import stored_by_rounds, unapplied_changes
 from worker.rehearsals.tried_rounds import Rules, observed, played
 
 
 class LiveRehearsal:
     """Stages of live clusters, read from the database."""
+
+    def __init__(self) -> None:
+        self._alone = LoneTrials()
 
     def stage(self, session: Session, job: JobRow) -> Stage | None:
         cluster = session.get_one(ClusterRow, job.cluster_id)
@@ -62,6 +67,11 @@ class LiveRehearsal:
             session.get_one(Tenant, job.tenant_id).weight,
             known_interference(session, cluster, snapshot.interference),
         )
+
+    def never_started(
+        self, session: Session, cluster: ClusterRow, jobs: Sequence[JobRow]
+    ) -> Mapping[str, Reasons]:
+        return self._alone.never_started(session, cluster, jobs)
 
 
 @dataclass(frozen=True)

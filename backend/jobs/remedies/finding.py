@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from pydantic import ValidationError
 from sqlmodel import Session
 
+from backend.clusters.models import Cluster
 from backend.commands.models import JobCommand
 from backend.jobs.admission import objections
 from backend.jobs.models import Job
@@ -22,7 +23,7 @@ from backend.jobs.remedies.words import remedy_of
 from backend.jobs.requests import request_of
 from maat.api.job_answers import Remedy
 from maat.models.catalog import load_catalog
-from maat.scheduling.explain import ReasonCode
+from maat.scheduling.explain import ReasonCode, Reasons
 from maat.vocabulary import Adaptivity
 
 MOST_TRIED = 16
@@ -77,6 +78,14 @@ class RemedyFinder:
             return self._remembered.get(key) or self._find(self._rehearsal, session, job, key)
         finally:
             self._at_work.release()
+
+    def never_started(
+        self, session: Session, cluster: Cluster, jobs: Sequence[Job]
+    ) -> Mapping[str, Reasons]:
+        """Return why, of those jobs that no round would start; of none if no round can be tried."""
+        if self._rehearsal is None:
+            return {}
+        return self._rehearsal.never_started(session, cluster, jobs)
 
     def trial_of_new(self, session: Session, job: Job) -> Trial | None:
         """Return what a round would give a job that is not stored; None if none was tried."""

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from sqlmodel import Session
 
+from backend.clusters.models import Cluster
 from backend.jobs.models import Job
 from maat.scheduling.explain import Reasons
 
@@ -110,4 +111,13 @@ class Rehearsal(Protocol):
 
     def stage(self, session: Session, job: Job) -> Stage | None:
         """Return the stage; None if the cluster has no node to play a round with."""
+        ...
+
+    def never_started(
+        self, session: Session, cluster: Cluster, jobs: Sequence[Job]
+    ) -> Mapping[str, Reasons]:
+        """Return why, of those jobs that no round would start as the cluster stands.
+
+        They need not be stored.
+        """
         ...

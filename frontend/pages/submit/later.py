@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State
@@ -22,6 +22,8 @@ from frontend.formatting import count, plural
 from frontend.forms import FormValues, Told, still_wrong
 from frontend.problems import friendly_message
 from frontend.routing import path_to
+from maat.api.job_answers import JobOut
+from maat.api.job_words import warning_words
 from maat.api.jobs import MAX_ARRAY_INDEX, MAX_BATCH_JOBS, MOST_NEEDS, JobBody
 from maat.client import AsyncClient, calls
 from maat.client.calls import RawBody
@@ -118,19 +120,31 @@ def indices_of(text: str | None) -> list[int] | None:
     return found if found and once and len(found) <= MAX_BATCH_JOBS else None
 
 
-async def submit_all(
-    maat: AsyncClient, body: RawBody, later: FormValues, *, key: str
-) -> tuple[str, str]:
-    """Submit the job, or the array of jobs; return where to go, and what was submitted."""
+class Submitted(NamedTuple):
+    """Where to go, what was submitted, and why no round will start it as things stand."""
+
+    where: str
+    what: str
+    warnings: list[str]
+
+
+async def submit_all(maat: AsyncClient, body: RawBody, later: FormValues, *, key: str) -> Submitted:
+    """Submit the job, or the array of jobs."""
     indices = indices_of(later["array"])
     whole = {**body, **later_body(later)}
     if indices is None:
         job = await maat.send(calls.submit_job(whole, idempotency_key=key))
-        return f"/jobs/{job['id']}", f"{isolated(job['name'])} submitted"
+        return Submitted(f"/jobs/{job['id']}", f"{isolated(job['name'])} submitted", _warned([job]))
     made = await maat.send(calls.submit_array(whole, indices=indices, idempotency_key=key))
     first = next(one["job"] for one in made["items"] if one["job"] is not None)
     array = first["array_id"] or ""
-    return path_to("/jobs", q=array), f"{plural(made['created'], 'job')} submitted"
+    jobs = [one["job"] for one in made["items"] if one["job"] is not None]
+    what = f"{plural(made['created'], 'job')} submitted"
+    return Submitted(path_to("/jobs", q=array), what, _warned(jobs))
+
+
+def _warned(jobs: Sequence[JobOut]) -> list[str]:
+    return list(dict.fromkeys(warning_words(one) for job in jobs for one in job["warnings"]))
 
 
 def of_job(problems: Sequence[FieldProblem]) -> list[FieldProblem]:

@@ -13,7 +13,7 @@ from frontend.api import Api, Failure
 from frontend.attributes import HIDDEN
 from frontend.callbacks import NOTHING, NOTICES, Changes, Sources, answer, as_inputs
 from frontend.components.next_round import next_round
-from frontend.components.notices import notice
+from frontend.components.notices import submitted
 from frontend.formatting import plural
 from frontend.forms import FormValues, Told, errors_by_field, still_wrong
 from frontend.pages.submit.fields import SHOWN
@@ -207,15 +207,15 @@ async def submit(
     try:
         async with api.visitor() as maat:
             body = body_of(filled, cluster_id=cluster_id)
-            where, what = await submit_all(maat, body, later, key=key)
+            made = await submit_all(maat, body, later, key=key)
             considered = await next_round(maat, cluster_id, "it")
     except Failure as error:
         return {**_refusal(error, filled, later), "key": uuid4().hex}
     return {
         "told": None,
         "problem": None,
-        "go": where,
-        "notices": notice(what, considered),
+        "go": made.where,
+        "notices": submitted(made.what, considered, made.warnings),
     }
 
 

@@ -12,7 +12,7 @@ from frontend.api import Api, Failure
 from frontend.callbacks import NOTHING, NOTICES, Changes, answer
 from frontend.components.cards import refused_state
 from frontend.components.next_round import next_round
-from frontend.components.notices import notice
+from frontend.components.notices import submitted
 from frontend.forms import FormValues, Told
 from frontend.pages.submit.fields import error_id, field_id
 from frontend.pages.submit.later import (
@@ -134,7 +134,7 @@ async def submit(
     body = _body(values, models, preemptible=preemptible, cluster_id=cluster_id)
     try:
         async with api.visitor() as maat:
-            where, what = await submit_all(maat, body, later, key=key)
+            made = await submit_all(maat, body, later, key=key)
             if like["job"] and like["remedy"] and replace:
                 await maat.cancel_job(like["job"])
             considered = await next_round(maat, cluster_id, "it")
@@ -142,8 +142,8 @@ async def submit(
         return {**_refusal(error, values, later), "key": uuid4().hex}
     return {
         **unsaid,
-        "go": where,
-        "notices": notice(what, considered),
+        "go": made.where,
+        "notices": submitted(made.what, considered, made.warnings),
     }
 
 

@@ -10,7 +10,7 @@ from frontend.components.cards import refused_state
 from frontend.components.states import gpu_chip
 from frontend.formatting import plural
 from maat.api.job_answers import DryRunOut
-from maat.api.job_words import place_words
+from maat.api.job_words import place_words, warning_words
 from maat.client import ApiError
 from maat.client.calls import RawBody
 
@@ -46,7 +46,8 @@ def shown_try(found: DryRunOut, *, jobs: int = 1) -> Component:
         for one in found["runs_on"]
     ]
     several = f"Each of the {jobs} jobs counts like this one." if jobs > 1 else ""
-    lines = [found["sentence"], queue_words(found), several]
+    warned = [warning_words(one) for one in found["warnings"]]
+    lines = [found["sentence"], *warned, queue_words(found), several]
     return html.Div(
         [
             html.Div("Tried, not submitted", className="state-title"),
