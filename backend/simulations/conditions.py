@@ -22,7 +22,6 @@ from maat.laboratory import requested
 from maat.laboratory.requested import (
     Conditions,
     Scenario,
-    TunedJobs,
     check_interference,
     check_shares,
     fidelity_drawing,
@@ -35,7 +34,6 @@ from maat.scheduling.errors import ClusterTooSmall, InputError
 from maat.scheduling.quotas import TenantQuota, check_quotas
 from maat.scheduling.reservations import Reservation, check_reservations
 from maat.scheduling.stability import Stability
-from maat.vocabulary import TuningRule
 
 
 def conditions_of(request: ConditionsBody, measured: Measured = NOTHING_MEASURED) -> Conditions:
@@ -60,11 +58,6 @@ def conditions_of(request: ConditionsBody, measured: Measured = NOTHING_MEASURED
         tuned=request.tuned,
         tuned_gpus=request.tuned_gpus,
     )
-
-
-def tuned_of(request: ConditionsBody, rule: TuningRule | None) -> TunedJobs | None:
-    """Return how the jobs of one run or policy are tuned; None: as all."""
-    return None if rule is None else TunedJobs(rule, request.tuned_gpus)
 
 
 def cluster_of(request: ConditionsBody) -> Cluster:

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from backend.problems import FieldError, Invalid
-from maat.api.simulations import ConditionsBody, SimulationBody
-from maat.api.sweeps import SweepBody
+from maat.api.simulations import ConditionsBody
 
 
 def refuse(errors: Iterator[FieldError]) -> None:
@@ -22,12 +21,7 @@ def refuse(errors: Iterator[FieldError]) -> None:
 
 def idle_conditions(body: ConditionsBody) -> Iterator[FieldError]:
     """Yield errors in the conditions that simulations and sweeps share."""
-    rules = [body.tuned]
-    if isinstance(body, SimulationBody):
-        rules += [run.tuned for run in body.runs]
-    if isinstance(body, SweepBody):
-        rules += body.tuned_by_policy.values()
-    if not any(rules) and body.tuned_gpus != ConditionsBody.model_fields["tuned_gpus"].default:
+    if body.tuned is None and body.tuned_gpus != ConditionsBody.model_fields["tuned_gpus"].default:
         yield _idle(
             "/tuned_gpus",
             "It limits tuned jobs, and there are none.",

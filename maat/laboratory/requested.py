@@ -30,7 +30,6 @@ __all__ = [
     "Fidelity",
     "Interference",
     "Scenario",
-    "TunedJobs",
     "Variability",
     "check_gpu_types",
     "check_interference",

@@ -15,7 +15,6 @@ from maat.scheduling.reservations import check_reservations
 from maat.simulation.adaptivity_shares import check_shares
 from maat.simulation.conditions import Conditions
 from maat.simulation.scenario import Scenario
-from maat.simulation.tuned_jobs import TunedJobs
 from maat.simulation.usable_types import check_gpu_types
 from maat.simulation.world_models import Model
 from maat.workloads.generators import FAMILIES, generate
@@ -100,8 +99,7 @@ class Setup:
     `placer` None: the one that suits the policy. `round_seconds`: the run's own interval; None: the
     conditions'. `arrival_rate`: factor on the submission rate.
     `cluster_size`: factor on the number of nodes, and of jobs. `own_policy`: as in a scenario; it
-    needs a placer by name. `tuned_by_policy`: how jobs are tuned under policies by their names, in
-    place of the conditions' `tuned` (Sia section 4.3: only those that adapt neither have them).
+    needs a placer by name.
     """
 
     trace: TraceSource
@@ -118,7 +116,6 @@ class Setup:
     jobs_per_hour: float | None = None
     cluster_size: int = 1
     own_policy: Policy | None = None
-    tuned_by_policy: Mapping[str, TunedJobs | None] = field(default_factory=dict)
 
     def scenario(self) -> Scenario:
         """Return the scenario.
@@ -150,10 +147,7 @@ class Setup:
             placer=suiting_placer(self.policy) if self.placer is None else self.placer,
             policy_parameters=self.policy_parameters,
             placer_parameters=self.placer_parameters,
-            conditions=replace(
-                self.conditions,
-                tuned=self.tuned_by_policy.get(self.policy, self.conditions.tuned),
-            ),
+            conditions=self.conditions,
             seed=self.seed,
             round_seconds=self.round_seconds,
             own_policy=self.own_policy,

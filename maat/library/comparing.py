@@ -123,7 +123,6 @@ def read_contestants(
             policy_parameters=tuple(sorted(chosen.parameters.items())),
             round_seconds=chosen.round_seconds,
             own_policy=chosen.own,
-            tuned=chosen.tuned,
         )
         for chosen in read_policies(policies)
         for name in names
@@ -136,8 +135,7 @@ def _against(given: GivenPolicy, contestants: Sequence[Contestant]) -> Contestan
     chosen = read_policy(given)
     wanted = tuple(sorted(chosen.parameters.items()))
     for contestant in contestants:
-        same = (contestant.policy, contestant.policy_parameters) == (chosen.name, wanted)
-        if same and contestant.tuned == chosen.tuned:
+        if (contestant.policy, contestant.policy_parameters) == (chosen.name, wanted):
             return contestant
     return baseline_of(repr(chosen), contestants)
 

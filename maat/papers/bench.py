@@ -18,7 +18,7 @@ from maat.workloads.reading import read_workload
 from maat.workloads.workloads import Workload
 
 Value = TypeVar("Value")
-MOST_TINY_JOBS = 8
+MOST_TINY_JOBS = 5
 
 
 class Size(StrEnum):
@@ -63,6 +63,25 @@ class Bench:
             return self.sized(replace(workload, name=f"{family}-{number}"))
         self.note("Without the published traces: generated ones of the same families.")
         return self.generated({"saturn": "helios"}.get(family, family), seed=number)
+
+    def sia_traces(self, family: str, models: Mapping[str, Model]) -> Mapping[str, Workload]:
+        """Return the published traces of a family that are there, of ten; quick: the first."""
+        there = [
+            n for n in range(1, 11) if self.data.has("sia trace {}", f"{family}/workload-{n}")
+        ] or [1, 2, 3]
+        numbers = self.pick(there, quick=there[:1])
+        return {f"{family}-{n}": self.sia_trace(family, n, models) for n in numbers}
+
+    def sia_scaled(
+        self, name: str, models: Mapping[str, Model], *, jobs: int, seed: int
+    ) -> Workload:
+        """Return a Helios trace at another rate or size, `rate_10` or `scale_2x`; or generated."""
+        part = f"scale/{name}/workload-1"
+        if self.data.has("sia trace {}", part):
+            workload = _read(self.data.path("sia trace {}", part), tuple(models))
+            return self.sized(replace(workload, name=name))
+        self.note("Without the published traces: generated ones of the same families.")
+        return self.generated("helios", jobs=jobs, seed=seed)
 
     def pollux_trace(self, number: int, models: Mapping[str, Model], *, load: str = "") -> Workload:
         """Return a trace of Pollux; `load`: "", "-0.5", "-1.5", "-2.0" or "-realistic"."""

@@ -33,7 +33,8 @@ class Computation:
     version: int = 1
 
 
-Runs = Mapping[Label, Scenario | Computation]
+Run = Scenario | Computation
+Runs = Mapping[Label, Run]
 """What an item needs: simulations, and other work."""
 
 Outcomes = Mapping[Label, Any]
@@ -161,7 +162,7 @@ class Paper:
     items: tuple[Item, ...]
 
 
-def task_of(run: Scenario | Computation) -> tuple[str, Task]:
+def task_of(run: Run) -> tuple[str, Task]:
     """Return the key of a run's content, and what computes it."""
     if isinstance(run, Scenario):
         return digest({"scenario": content_key(run), "with": "observation"}), Task(observe, run)
@@ -170,7 +171,7 @@ def task_of(run: Scenario | Computation) -> tuple[str, Task]:
     return key, Task(_compute, run)
 
 
-def outcome_of(run: Scenario | Computation, kept: Mapping[str, Any]) -> Any:
+def outcome_of(run: Run, kept: Mapping[str, Any]) -> Any:
     """Return the outcome of a run as items read it, from what the cache keeps."""
     return Observation.of(kept) if isinstance(run, Scenario) else kept
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from backend.measurements.uses import NOTHING_MEASURED, Measured
 from backend.models import SimulationRun
-from backend.simulations.conditions import cluster_of, conditions_of, tuned_of
+from backend.simulations.conditions import cluster_of, conditions_of
 from backend.simulations.stored import StoredSimulation
 from maat.simulation.scenario import Scenario
 from maat.simulation.world_models import Model
@@ -25,8 +24,7 @@ def scenario_of(
 
     Raises InputError if policy, placer, cluster or fidelity cannot be used.
     """
-    requested, conditions = request.run_at(run.position), conditions_of(request, measured)
-    own = tuned_of(request, requested.tuned)
+    requested = request.run_at(run.position)
     return Scenario(
         workload=workload,
         models=models,
@@ -37,5 +35,5 @@ def scenario_of(
         placer_parameters=requested.placer_parameters,
         seed=run.seed,
         round_seconds=requested.round_seconds,
-        conditions=conditions if own is None else replace(conditions, tuned=own),
+        conditions=conditions_of(request, measured),
     )
