@@ -20,8 +20,11 @@ from itertools import product
 from pathlib import Path
 
 from benchmarks.page import markdown, write_between
+from maat.laboratory.rental_bound import fastest_epochs, least_seconds
 from maat.laboratory.rented import Training, train
+from maat.scheduling.arrays import FloatArray
 from maat.scheduling.autoscaling import (
+    PUBLISHED_RULE,
     Autoscaler,
     FastBatch,
     GoodputAutoscaler,
@@ -38,6 +41,7 @@ from maat.vocabulary import ProfilingMode
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "pollux.md"
 BEGIN, END = "<!-- readings of auto-scaling -->", "<!-- end of readings -->"
+BOUND_BEGIN, BOUND_END = "<!-- bound of auto-scaling -->", "<!-- end of bound -->"
 UPPER, LOWER = 2 / 3, 1 / 2
 PUBLISHED = (-0.25, 0.06)  # Pollux section 5.4.1: cost, completion time
 NEAR = 0.05  # "within a few points" of both
@@ -56,6 +60,7 @@ class Reading:
     `nodes`: the maximum to rent; the paper's simulated cluster has 16. `target`: the share of the
     ideal (of one GPU or one node) to which nodes are added by goodput. `one_by_one`: by throughput,
     one node is added at every decision instead. `known`: the step times known beforehand.
+    `published_rule`: by goodput, the rule of the published simulator.
     `largest_batch`: of the training, if it is not the largest measured one, 12,800.
     """
 
@@ -68,6 +73,7 @@ class Reading:
     round_seconds: float = 60.0
     restart_seconds: float = 30.0
     largest_batch: int | None = None
+    published_rule: bool = False
 
     def by_goodput(self) -> Reading:
         """Return the reading without what concerns only throughput.
@@ -78,7 +84,7 @@ class Reading:
 
     def by_throughput(self) -> Reading:
         """Return the reading without what concerns only goodput."""
-        return replace(self, target=LOWER, ideal=Ideal.ONE_GPU)
+        return replace(self, target=LOWER, ideal=Ideal.ONE_GPU, published_rule=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +114,9 @@ class OneByOne:
     inner: Autoscaler
     name: str = field(default="one by one")
 
+    def share(self, scaling: ScalingInput) -> float:
+        return self.inner.share(scaling)
+
     def node_count(self, scaling: ScalingInput) -> int:
         return min(self.inner.node_count(scaling), scaling.node_count + 1)
 
@@ -131,6 +140,7 @@ SINGLE: Mapping[str, Reading] = {
     "free re-scaling": Reading(restart_seconds=0.0),
     "re-scaling at Sia's 250 s": Reading(restart_seconds=250.0),
     "batches up to 6,400": Reading(largest_batch=6400),
+    "the published simulator's rule": Reading(published_rule=True),
 }
 
 
@@ -150,26 +160,63 @@ def _imagenet(profiles: Path) -> Model:
 
 def play(reading: Reading, profiles: Path, *, by_goodput: bool) -> tuple[float, float]:
     """Return node-hours and hours of one training."""
-    model = _imagenet(profiles)
-    if reading.largest_batch is not None:
-        truth = copy.copy(model.truth)
-        truth.max_batch_size = reading.largest_batch  # type: ignore[misc]
-        model = replace(model, truth=truth)
-    rules = replace(fidelity("pollux-artifact"), flat_restart_seconds=reading.restart_seconds)
-    training = Training(
-        model, Cluster.parse(f"t4={reading.nodes}x4"), rules, reading.round_seconds, reading.known
-    )
+    training = training_of(reading, profiles)
     run = train(training, _ours(reading) if by_goodput else _theirs(reading))
     return run.node_seconds / 3600, run.seconds / 3600
 
 
 def _ours(reading: Reading) -> Autoscaler:
+    if reading.published_rule:
+        return PUBLISHED_RULE
     return GoodputAutoscaler(UPPER, reading.target, reading.ideal)
 
 
 def _theirs(reading: Reading) -> Autoscaler:
     plain = ThroughputAutoscaler(UPPER, LOWER, fast_batch=reading.fast_batch)
     return OneByOne(plain) if reading.one_by_one else plain
+
+
+def training_of(reading: Reading, profiles: Path) -> Training:
+    """Return ImageNet on the nodes of a reading."""
+    rules = replace(fidelity("pollux-artifact"), flat_restart_seconds=reading.restart_seconds)
+    cluster = Cluster.parse(f"t4={reading.nodes}x4")
+    model = _imagenet(profiles)
+    if reading.largest_batch is not None:
+        truth = copy.copy(model.truth)
+        truth.max_batch_size = reading.largest_batch  # type: ignore[misc]
+        model = replace(model, truth=truth)
+    return Training(model, cluster, rules, reading.round_seconds, reading.known)
+
+
+def bound_table(profiles: Path) -> str:
+    """Write what any schedule of nodes needs at least, beside what the rules take, on 16 nodes."""
+    training = training_of(Reading(), profiles)
+    epochs = fastest_epochs(training)
+    literal, published = _ours(Reading()), _ours(Reading(published_rule=True))
+    runs = {
+        "by throughput": train(training, _theirs(Reading())),
+        "by goodput, as in the text": train(training, literal),
+        "by goodput, as in the published simulator": train(training, published),
+    }
+    baseline = runs["by throughput"]
+    rows = [
+        _bound_row(words, run.node_seconds, run.seconds, epochs, baseline.seconds)
+        for words, run in runs.items()
+    ]
+    cost, time = PUBLISHED
+    wanted = (1 + cost) * baseline.node_seconds, (1 + time) * baseline.seconds
+    rows.append(_bound_row("**the paper's figures**", *wanted, epochs, baseline.seconds))
+    head = ("", "node-hours", "hours", "least hours of any schedule at that cost", "that is")
+    return markdown(head, rows)
+
+
+def _bound_row(
+    words: str, node_seconds: float, seconds: float, epochs: FloatArray, baseline: float
+) -> tuple[str, ...]:
+    least = least_seconds(epochs, node_seconds=node_seconds)
+    hours = (node_seconds / 3600, seconds / 3600, least / 3600)
+    cells = (form.format(x) for form, x in zip(("{:.1f}", "{:.2f}", "{:.2f}"), hours, strict=True))
+    return (words, *cells, f"{least / baseline - 1:+.1%}")
 
 
 def play_all(
@@ -319,15 +366,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--output", type=Path, default=OUTPUT, help="the Markdown file whose tables are written"
     )
+    parser.add_argument("--bound", action="store_true", help="only the table of the bound")
     options = parser.parse_args(arguments)
     data = os.environ.get("MAAT_DATA")
     if not data:
         parser.error("MAAT_DATA is not set: give the folder that holds sia-artifact/profiles")
-    found = play_all(
-        [*SINGLE.values(), *grid()],
-        Path(data, "sia-artifact", "profiles"),
-        processes=options.processes,
-    )
+    profiles = Path(data, "sia-artifact", "profiles")
+    write_between(options.output, bound_table(profiles), begin=BOUND_BEGIN, end=BOUND_END)
+    if options.bound:
+        return 0
+    found = play_all([*SINGLE.values(), *grid()], profiles, processes=options.processes)
     write_between(options.output, tables(found), begin=BEGIN, end=END)
     return 0
 

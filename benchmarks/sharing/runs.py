@@ -50,22 +50,27 @@ DECISION_SEEDS, DECISION_XIS = (
 class Contender:
     """A row of the tables: a policy, its parameters, and its jobs per GPU.
 
-    `adapts`: its jobs keep neither GPU count nor batch size, and it learns their speed as they run;
-    else they keep both, and all is known of them.
+    `adaptivity`: of all jobs. Rigid ones keep GPU count and batch size, and all is known of them;
+    the speed of others is learned as they run.
     """
 
     policy: str
     jobs_per_gpu: int = 1
     parameters: tuple[tuple[str, object], ...] = ()
-    adapts: bool = False
+    adaptivity: Adaptivity = Adaptivity.RIGID
 
     @property
-    def rigid_share(self) -> float:
-        return 0.0 if self.adapts else 1.0
+    def shares(self) -> dict[str, float]:
+        """The shares of the conditions that make all jobs so."""
+        return {
+            "rigid_share": float(self.adaptivity is Adaptivity.RIGID),
+            "strong_scaling_share": float(self.adaptivity is Adaptivity.STRONG_SCALING),
+        }
 
     @property
     def profiling(self) -> ProfilingMode:
-        return ProfilingMode.NO_PROFILE if self.adapts else ProfilingMode.REQUEST_ORACLE
+        rigid = self.adaptivity is Adaptivity.RIGID
+        return ProfilingMode.REQUEST_ORACLE if rigid else ProfilingMode.NO_PROFILE
 
 
 CONTENDERS = {
@@ -79,9 +84,12 @@ CONTENDERS = {
 # FIFO in which later jobs may pass one that does not fit; run afterwards.
 UNINFORMED = "SJF that knows no lengths"
 EXTRA = {UNINFORMED: Contender("fifo", parameters=(("head_of_line", "backfill"),))}
-# Takes minutes a run, so that it has fewer seeds; run afterwards.
-POLLUX, POLLUX_SEEDS = "Pollux", tuple(range(5))
-ELASTIC = {POLLUX: Contender("pollux", adapts=True)}
+# Run afterwards. The paper does not say whether its Pollux tuned batch sizes, so both are played.
+ELASTIC_SEEDS = tuple(range(5))
+ELASTIC = {
+    "Pollux": Contender("pollux", adaptivity=Adaptivity.ADAPTIVE),
+    "Pollux, batch sizes kept": Contender("pollux", adaptivity=Adaptivity.STRONG_SCALING),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +151,7 @@ def play(run: Run) -> Outcome:
         conditions=Conditions(
             fidelity=known(contender.profiling),
             round_seconds=ROUND_SECONDS,
-            rigid_share=contender.rigid_share,
+            **contender.shares,
             interference=scaled(interference(run.interference), setting.interference_scale),
         ),
         seed=run.seed,
@@ -175,7 +183,9 @@ def wanted() -> list[Run]:
         Run(name, SIZES[0], seed, f"{xi:g}") for seed in XI_SEEDS for xi in XIS for name in shared
     ]
     nearby = [replace(run, nodes=1) for run in constant if float(run.interference) <= MILD_XI]
-    elastic = [Run(name, jobs, seed) for jobs in SIZES for seed in POLLUX_SEEDS for name in ELASTIC]
+    elastic = [
+        Run(name, jobs, seed) for jobs in SIZES for seed in ELASTIC_SEEDS for name in ELASTIC
+    ]
     return [*small, *constant, *nearby, *large, *decisions(), *elastic]
 
 

@@ -18,7 +18,7 @@ from benchmarks.page import markdown
 from benchmarks.sharing.decisions import decisions_table
 from benchmarks.sharing.runs import (
     CONTENDERS,
-    POLLUX,
+    ELASTIC,
     SIZES,
     XIS,
     Outcome,
@@ -135,12 +135,14 @@ def _averages(found: Outcomes, jobs: int, seeds: Sequence[int]) -> str:
 
 def _elastic(found: Outcomes, jobs: int) -> str:
     """Write Pollux beside its published row, and SJF-BSBF on the same seeds if they were played."""
-    seeds = sorted(run.seed for run in found if run == Run(POLLUX, jobs, run.seed))
+    seeds = sorted(
+        {run.seed for run in found if all(Run(name, jobs, run.seed) in found for name in ELASTIC)}
+    )
     if not seeds:
         return ""
     names = [
         name
-        for name in (POLLUX, "SJF-BSBF")
+        for name in (*ELASTIC, "SJF-BSBF")
         if all(Run(name, jobs, seed) in found for seed in seeds)
     ]
     rows = [

@@ -51,7 +51,7 @@ COMMANDS = (
     ),
     Command(
         "autoscale",
-        "Train one model on rented nodes under two autoscalers; compare cost and time.",
+        "Train a model, or a workload, on rented nodes under two autoscalers; compare cost, time.",
         "maat.cli.autoscale:autoscale_command",
     ),
     Command(

@@ -1,4 +1,4 @@
-"""`maat autoscale`: one training on rented nodes, as a table or JSON.
+"""`maat autoscale`: one training, or a workload, on rented nodes, as a table or JSON.
 
 Compares the goodput-based with the throughput-based autoscaler.
 """
@@ -12,13 +12,17 @@ from typing import Annotated
 import typer
 
 from maat.cli.condition_options import FidelityName
-from maat.cli.numbers import number_option
+from maat.cli.numbers import number_option, whole_option
 from maat.cli.output import print_json, print_table, say
-from maat.laboratory.rented import Rented, Training, train
-from maat.scheduling.autoscaling import GoodputAutoscaler, ThroughputAutoscaler
+from maat.laboratory.rented import Rented, Training, rent, train
+from maat.laboratory.setup import Setup
+from maat.library.inputs import read_models, read_trace
+from maat.scheduling.autoscaling import Autoscaler, GoodputAutoscaler, ThroughputAutoscaler
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.parameters import build
-from maat.simulation.fidelity import fidelity
+from maat.simulation.conditions import Conditions
+from maat.simulation.fidelity import Fidelity, fidelity
+from maat.simulation.scenario import Scenario
 from maat.simulation.world_models import named_model
 
 ModelName = Annotated[str, typer.Option("--model", help="Model to train.")]
@@ -33,6 +37,26 @@ Upper = Annotated[
 Lower = Annotated[
     float, number_option("--lower", help="L: share of the ideal down to which they are added, 0-1.")
 ]
+Window = Annotated[
+    int,
+    whole_option(
+        "--window", least=1, most=1440, help="Decisions over which the share is averaged."
+    ),
+]
+GiveBack = Annotated[
+    float,
+    number_option(
+        "--give-back-below",
+        help="Share of ideal goodput below which nodes are given back, 0-1; 0: never.",
+    ),
+]
+TraceOption = Annotated[
+    Path | None,
+    typer.Option("--trace", help="Workload to play on the rented nodes, instead of one model."),
+]
+PolicyOption = Annotated[
+    str, typer.Option("--policy", help="What shares out the rented nodes among its jobs.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, not rounded.")]
 
 
@@ -43,23 +67,43 @@ def autoscale_command(
     fidelity_name: FidelityName = "paper",
     upper: Upper = 2 / 3,
     lower: Lower = 1 / 2,
+    window: Window = 1,
+    give_back_below: GiveBack = 0.0,
+    trace: TraceOption = None,
+    policy: PolicyOption = "pollux",
     as_json: AsJson = False,
 ) -> None:
-    """Train one model on rented nodes under two autoscalers; compare cost and time.
+    """Train a model, or a workload, on rented nodes under two autoscalers; compare cost, time.
 
     One chooses the number of nodes by goodput, the other by throughput (Pollux section 5.4.1).
     """
-    training = Training(
-        named_model(model, profiles), Cluster.parse(cluster), fidelity(fidelity_name)
-    )
     limits = {"upper": upper, "lower": lower}
-    by_goodput = train(training, build(GoodputAutoscaler, limits, owner="autoscale"))
-    by_throughput = train(training, build(ThroughputAutoscaler, limits, owner="autoscale"))
+    averaged = {**limits, "window": window, "give_back_below": give_back_below}
+    rivals: tuple[Autoscaler, Autoscaler] = (
+        build(GoodputAutoscaler, averaged, owner="autoscale"),
+        build(ThroughputAutoscaler, limits, owner="autoscale"),
+    )
+    nodes, rules = Cluster.parse(cluster), fidelity(fidelity_name)
+    if trace is None:
+        training = Training(named_model(model, profiles), nodes, rules)
+        by_goodput, by_throughput = (train(training, rival) for rival in rivals)
+    else:
+        scenario = _workload(trace, profiles, nodes, policy=policy, rules=rules)
+        by_goodput, by_throughput = (rent(scenario, rival) for rival in rivals)
     if as_json:
         runs = [asdict(run) for run in (by_goodput, by_throughput)]
         print_json({"runs": runs, **_difference(by_goodput, by_throughput)})
     else:
         _print_table(by_goodput, by_throughput)
+
+
+def _workload(
+    trace: Path, profiles: Path | None, nodes: Cluster, *, policy: str, rules: Fidelity
+) -> Scenario:
+    models = read_models(profiles, nodes)
+    return Setup(
+        read_trace(trace, models), models, nodes, policy, conditions=Conditions(fidelity=rules)
+    ).scenario()
 
 
 def _difference(ours: Rented, theirs: Rented) -> dict[str, float]:
@@ -81,6 +125,10 @@ def _print_table(ours: Rented, theirs: Rented) -> None:
         ("Node-hours", "Hours", "Efficiency", "Restarts"),
         rows,
     )
+    jct = (f"{run.avg_jct_seconds / 3600:.2f} h" for run in (ours, theirs))
+    say("Average JCT: " + ", ".join(jct))
+    if ours.unfinished or theirs.unfinished:
+        say(f"Jobs not finished: {ours.unfinished}, {theirs.unfinished}")
     difference = _difference(ours, theirs)
     say(
         f"By goodput rather than throughput: cost {difference['cost']:+.1%}, "

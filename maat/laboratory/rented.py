@@ -1,6 +1,6 @@
-"""One training on rented nodes, their number chosen by an autoscaler.
+"""Jobs on rented nodes, their number chosen by an autoscaler: one training, or a workload.
 
-Gives its cost and its duration (Pollux section 5.4.1).
+Gives cost and duration (Pollux section 5.4.1).
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from maat.scheduling.solving.report import SolveReport
 from maat.simulation.engine import JumpingClock
 from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import Fidelity
+from maat.simulation.scenario import Scenario
+from maat.simulation.world import World
 from maat.simulation.world_models import Model
 from maat.vocabulary import ProfilingMode
 from maat.workloads.workloads import TraceJob
@@ -50,7 +52,9 @@ class Training:
 class Rented:
     """The result of a training.
 
-    `rented`: (time, nodes) of every change. `efficiency`: mean statistical efficiency over time.
+    `seconds`: to the end of the last job; `avg_jct_seconds`: of those that ended. `rented`: (time,
+    nodes) of every change. `efficiency`: mean statistical efficiency over time, of all jobs that
+    run.
     """
 
     autoscaler: str
@@ -59,6 +63,8 @@ class Rented:
     restarts: int
     efficiency: float
     rented: tuple[tuple[float, int], ...]
+    avg_jct_seconds: float = 0.0
+    unfinished: int = 0
 
 
 def train(training: Training, autoscaler: Autoscaler) -> Rented:
@@ -91,7 +97,44 @@ def train(training: Training, autoscaler: Autoscaler) -> Rented:
         round_seconds=training.round_seconds,
     )
     loop.run()
-    return executor.outcome(spec.id)
+    return executor.outcome()
+
+
+def rent(scenario: Scenario, autoscaler: Autoscaler) -> Rented:
+    """Play a workload on as many nodes of the scenario's cluster as the autoscaler chooses.
+
+    The scenario's policy shares out the nodes that are rented, from one on; the autoscaler counts
+    every job with an equal share of them. Under a policy that grants requests, as many nodes are
+    rented as the largest present request needs. Raises ClusterError if the nodes are not alike.
+    """
+    world, clock = World.of(scenario), JumpingClock()
+    inner = SimulatedExecutor(world.cluster, clock, world.fidelity, slowdowns=world.slowdowns)
+    for one in world.submissions:
+        inner.submit(
+            one.spec,
+            one.truth,
+            restart_seconds=one.restart_seconds,
+            work_scale=one.work_scale,
+            regimes=one.regimes,
+        )
+    chooses = getattr(world.policy, "chooses_gpu_counts", False)
+    executor = _RentedNodes(inner, world.cluster, autoscaler, grants_requests=not chooses)
+    loop = RoundLoop(
+        policy=world.policy,
+        placer=world.placer,
+        executor=executor,
+        store=LatestOnly(),
+        clock=clock,
+        round_seconds=world.round_seconds,
+        quotas=scenario.conditions.quotas,
+        stability=scenario.conditions.stability,
+        interference=world.interference,
+        projection=world.projection,
+        seed=scenario.seed,
+    )
+    last = max((job.submit_seconds for job in scenario.workload.jobs), default=0.0)
+    loop.run(until=last + scenario.max_rounds * loop.round_seconds)
+    return executor.outcome()
 
 
 class _RentedNodes:
@@ -100,38 +143,69 @@ class _RentedNodes:
     It asks the autoscaler at every observation.
     """
 
-    def __init__(self, inner: SimulatedExecutor, cluster: Cluster, autoscaler: Autoscaler) -> None:
+    def __init__(
+        self,
+        inner: SimulatedExecutor,
+        cluster: Cluster,
+        autoscaler: Autoscaler,
+        *,
+        grants_requests: bool = False,
+    ) -> None:
         self._inner, self._cluster, self._autoscaler = inner, cluster, autoscaler
+        self._grants_requests = grants_requests
         self._parts: dict[int, Cluster] = {len(cluster.nodes): cluster}
         self._changes: list[tuple[float, int]] = [(0.0, 1)]
+        self._shares: list[float] = []  # since the nodes changed
         self._efficiency: list[float] = []
 
     def observe(self) -> ClusterState:
         state = self._inner.observe()
         if state.jobs:
-            scaling = ScalingInput(state.jobs, self._cluster, self._changes[-1][1])
-            wanted = self._autoscaler.node_count(scaling)
-            if wanted != scaling.node_count:
-                self._changes.append((state.now, wanted))
+            self._rent(state)
             self._efficiency += [
                 _efficiency(job, self._inner) for job in state.jobs if job.allocation is not None
             ]
         return replace(state, cluster=self._part(self._changes[-1][1]))
 
+    def _rent(self, state: ClusterState) -> None:
+        scaling = ScalingInput(state.jobs, self._cluster, self._changes[-1][1])
+        self._shares.append(self._autoscaler.share(scaling))
+        scaling = replace(scaling, recent_shares=tuple(self._shares))
+        wanted = max(self._autoscaler.node_count(scaling), self._least(state))
+        if wanted != scaling.node_count:
+            self._changes.append((state.now, wanted))
+            self._shares.clear()
+
+    def _least(self, state: ClusterState) -> int:
+        """Return the nodes without which some job would never run: its request must fit."""
+        if not self._grants_requests:
+            return 1
+        most = max(job.spec.requested_gpus for job in state.jobs)
+        return min(-(-most // self._cluster.nodes[0].gpu_count), len(self._cluster.nodes))
+
     def apply(self, changes: Changes) -> Sequence[Event]:
         return self._inner.apply(changes)
 
-    def outcome(self, job_id: str) -> Rented:
-        job = self._inner.finished[job_id]
-        end = job.finished_at or 0.0
+    def outcome(self) -> Rented:
+        jobs = self._inner.finished.values()
+        end = max((job.finished_at or 0.0 for job in jobs), default=0.0)
         times = [min(time, end) for time, _ in self._changes] + [end]
         cost = sum(
             nodes * (until - since)
             for (_, nodes), since, until in zip(self._changes, times, times[1:], strict=False)
         )
         mean = float(np.mean(self._efficiency)) if self._efficiency else 1.0
+        restarts = sum(job.ledger.restarts for job in jobs)
+        jct = [(job.finished_at or 0.0) - job.spec.submitted_at for job in jobs]
         return Rented(
-            self._autoscaler.name, end, cost, job.ledger.restarts, mean, tuple(self._changes)
+            self._autoscaler.name,
+            end,
+            cost,
+            restarts,
+            mean,
+            tuple(self._changes),
+            avg_jct_seconds=float(np.mean(jct)) if jct else 0.0,
+            unfinished=len(self._inner.unfinished),
         )
 
     def _part(self, count: int) -> Cluster:

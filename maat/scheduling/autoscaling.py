@@ -32,12 +32,15 @@ class ScalingInput:
         jobs: Those that want GPUs.
         cluster: All nodes that may be rented, alike; they are rented in this order.
         node_count: How many nodes are rented now, at least 1.
+        recent_shares: `Autoscaler.share` at the decisions since the nodes last changed, oldest
+            first, this one included.
     """
 
     jobs: tuple[Job, ...]
     cluster: Cluster
     node_count: int
     projection: Projection = project_by_profile
+    recent_shares: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         if len({(node.gpu_type, node.gpu_count) for node in self.cluster.nodes}) > 1:
@@ -81,6 +84,10 @@ class Autoscaler(Protocol):
 
     @property
     def name(self) -> str: ...
+    def share(self, scaling: ScalingInput) -> float:
+        """Return the share of the ideal that the present nodes reach; kept in `recent_shares`."""
+        ...
+
     def node_count(self, scaling: ScalingInput) -> int: ...
 
     def batch(self, scaling: ScalingInput, job: Job, *, gpu_count: int) -> BatchPlan | None:
@@ -96,7 +103,8 @@ class GoodputAutoscaler:
     """Adds nodes while goodput scales well.
 
     If the nodes reach more than the share U of ideal goodput, it grows to where they reach about
-    L.
+    L. The published simulator averages the share over 15 decisions and gives nodes back, too: U
+    0.65, L 0.5, `give_back_below` 0.35 (`PUBLISHED_RULE`).
     """
 
     upper: float = knob(
@@ -116,18 +124,40 @@ class GoodputAutoscaler:
     ideal: Ideal = knob(
         Ideal.ONE_GPU, "What perfect scaling is counted from.", source="Pollux section 5.4.1"
     )
+    window: int = knob(
+        1,
+        "Decisions over which the share is averaged, since the nodes last changed.",
+        source="published simulator: 15",
+        minimum=1,
+        maximum=1440,
+    )
+    give_back_below: float = knob(
+        0.0,
+        "Share of ideal goodput below which nodes are given back, to where it is about L; 0: none.",
+        source="published simulator: 0.35",
+        minimum=0,
+        maximum=1,
+    )
     name: str = "goodput"
 
     def __post_init__(self) -> None:
         _check_order(self.upper, self.lower)
 
+    def share(self, scaling: ScalingInput) -> float:
+        return float(self._shares(scaling)[scaling.node_count - 1])
+
     def node_count(self, scaling: ScalingInput) -> int:
-        return _grown(
-            scaling,
-            share_of_ideal(scaling, goodput_on, ideal=self.ideal),
-            upper=self.upper,
-            lower=self.lower,
-        )
+        shares = self._shares(scaling)
+        recent = scaling.recent_shares or (float(shares[scaling.node_count - 1]),)
+        if len(recent) < self.window:
+            return scaling.node_count
+        average = float(np.mean(recent[-self.window :]))
+        if average < self.give_back_below:
+            return 1 + int(np.argmin(np.abs(shares[: scaling.node_count] - self.lower)))
+        return _grown(scaling, shares, average, upper=self.upper, lower=self.lower)
+
+    def _shares(self, scaling: ScalingInput) -> FloatArray:
+        return share_of_ideal(scaling, goodput_on, ideal=self.ideal)
 
     def batch(self, scaling: ScalingInput, job: Job, *, gpu_count: int) -> BatchPlan | None:
         return None
@@ -163,14 +193,17 @@ class ThroughputAutoscaler:
     def __post_init__(self) -> None:
         _check_order(self.upper, self.lower)
 
+    def share(self, scaling: ScalingInput) -> float:
+        return float(self._shares(scaling)[scaling.node_count - 1])
+
     def node_count(self, scaling: ScalingInput) -> int:
+        shares = self._shares(scaling)
+        present = float(shares[scaling.node_count - 1])
+        return _grown(scaling, shares, present, upper=self.upper, lower=self.lower)
+
+    def _shares(self, scaling: ScalingInput) -> FloatArray:
         speed = throughput_held_on if self.fast_batch is FastBatch.HELD else most_throughput_on
-        return _grown(
-            scaling,
-            share_of_ideal(scaling, speed, ideal=self.ideal),
-            upper=self.upper,
-            lower=self.lower,
-        )
+        return share_of_ideal(scaling, speed, ideal=self.ideal)
 
     def batch(self, scaling: ScalingInput, job: Job, *, gpu_count: int) -> BatchPlan | None:
         gpus = np.array([gpu_count])
@@ -191,6 +224,9 @@ def _check_order(upper: float, lower: float) -> None:
         )
 
 
+PUBLISHED_RULE = GoodputAutoscaler(upper=0.65, lower=0.5, window=15, give_back_below=0.35)
+"""Of the published simulator (`autoscale` in simulator.py, thresholds in pollux.py)."""
+
 Speed = Callable[[ScalingInput, IntArray, IntArray], FloatArray]
 
 
@@ -200,7 +236,8 @@ def share_of_ideal(
     """Return speed on n nodes as a share of ideal speed, the mean over jobs, (N,).
 
     Each of J jobs has an equal share of the nodes. Ideal is the speed of one GPU (or one node)
-    times their GPUs (or nodes). Zero if no job's speed is known: no node is rented for it.
+    times their GPUs (or nodes). The mean is over jobs whose speed is known; zero if there is none:
+    no node is rented for it.
     """
     jobs = max(len(scaling.jobs), 1)
     unit = 1 if ideal is Ideal.ONE_GPU else scaling.gpus_per_node
@@ -211,7 +248,8 @@ def share_of_ideal(
         speed(scaling, np.array([unit]), np.ones(1, dtype=np.int64)),
     )
     share = np.divide(several * unit, alone * gpus, out=np.zeros_like(several), where=alone > 0)
-    return share.mean(axis=0) if len(share) else np.zeros(len(gpus))
+    known = share[alone[:, 0] > 0]
+    return known.mean(axis=0) if len(known) else np.zeros(len(gpus))
 
 
 def goodput_on(scaling: ScalingInput, gpus: IntArray, nodes: IntArray) -> FloatArray:
@@ -289,12 +327,14 @@ def largest_batch_per_gpu(job: Job, gpu_type: str, gpus: IntArray) -> FloatArray
     return np.maximum(np.minimum(held, job.spec.max_batch_size // gpus), 1).astype(np.float64)
 
 
-def _grown(scaling: ScalingInput, share: FloatArray, *, upper: float, lower: float) -> int:
-    """Return the node count: as now, or more if the share is above `upper`.
+def _grown(
+    scaling: ScalingInput, shares: FloatArray, present: float, *, upper: float, lower: float
+) -> int:
+    """Return the node count: as now, or more if the present share is above `upper`.
 
     More is the number, not below the present one, whose share is nearest to `lower`.
     """
     now = scaling.node_count
-    if share[now - 1] <= upper:
+    if present <= upper:
         return now
-    return now + int(np.argmin(np.abs(share[now - 1 :] - lower)))
+    return now + int(np.argmin(np.abs(shares[now - 1 :] - lower)))

@@ -14,7 +14,6 @@ from benchmarks.sharing.runs import (
     CONTENDERS,
     DECISION_SEEDS,
     ELASTIC,
-    POLLUX,
     Outcome,
     Run,
     decisions,
@@ -88,15 +87,23 @@ def test_a_row_of_an_earlier_run_is_read_as_the_plain_experiment() -> None:
     assert len(DECISION_SEEDS) == 5
 
 
-def test_pollux_adapts_its_jobs_and_every_other_policy_keeps_what_they_ask_for() -> None:
-    assert [contender.rigid_share for contender in CONTENDERS.values()] == [1.0] * len(CONTENDERS)
-    assert ELASTIC[POLLUX].rigid_share == 0.0
+def test_only_pollux_adapts_jobs_and_every_other_policy_keeps_what_they_ask_for() -> None:
+    shares = {name: tuple(one.shares.values()) for name, one in {**CONTENDERS, **ELASTIC}.items()}
+    assert {shares[name] for name in CONTENDERS} == {(1.0, 0.0)}
+    assert [shares[name] for name in ELASTIC] == [(0.0, 0.0), (0.0, 1.0)]
 
 
-def test_the_row_of_pollux_stands_beside_the_published_one_for_its_own_seeds() -> None:
-    found = {Run(POLLUX, 240, 0): outcome(1.0), Run(POLLUX, 240, 1): outcome(2.0)}
+def test_the_rows_of_pollux_stand_before_the_published_one_for_their_own_seeds() -> None:
+    found = {
+        Run(name, 240, seed): outcome(1.0 + seed + row)
+        for row, name in enumerate(ELASTIC)
+        for seed in (0, 1)
+    }
     (table,) = tables(found)
     lines = table.splitlines()
     assert lines[0] == "240 jobs, hours, mean over 2 seeds:"
-    assert lines[-2].split("|")[1:3] == [" Pollux ", " 1.50 "]
-    assert lines[-1].split("|")[1:3] == [" Pollux, published ", " 1.04 "]
+    assert [line.split("|")[1:3] for line in lines[-3:]] == [
+        [" Pollux ", " 1.50 "],
+        [" Pollux, batch sizes kept ", " 2.50 "],
+        [" Pollux, published ", " 1.04 "],
+    ]

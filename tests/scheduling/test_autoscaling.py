@@ -5,11 +5,14 @@ By goodput while a larger batch pays, by throughput at once.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scheduling.examples import job, spec, type_belief
 
 from maat.scheduling.autoscaling import (
+    PUBLISHED_RULE,
     FastBatch,
     GoodputAutoscaler,
     Ideal,
@@ -75,6 +78,27 @@ def test_nodes_are_added_to_where_the_share_of_the_ideal_is_nearest_to_the_lower
 
 def test_no_node_is_given_back() -> None:
     assert GoodputAutoscaler().node_count(scaling(noisy(0.0), nodes=9)) == 9
+
+
+def test_a_share_is_averaged_over_the_window_before_nodes_are_added() -> None:
+    steep = replace(scaling(noisy(1000.0)), recent_shares=(0.9,) * 14)
+    rule = GoodputAutoscaler(window=15)
+    assert rule.node_count(steep) == 1
+    assert rule.node_count(replace(steep, recent_shares=(0.9,) * 15)) == 16
+    high_once = (0.5,) * 14 + (0.9,)
+    assert rule.node_count(replace(steep, recent_shares=high_once)) == 1, "0.527 on average"
+    assert rule.node_count(replace(steep, recent_shares=(0.0, *(0.7,) * 15))) == 16, "the last 15"
+
+
+def test_nodes_are_given_back_to_where_the_share_is_nearest_to_the_lower_limit() -> None:
+    """Without noise a larger batch is worth nothing: on more nodes the share falls and falls."""
+    quiet = scaling(noisy(1e-9), nodes=8, cluster="t4=16x1")
+    shares = share_of_ideal(quiet, goodput_on)
+    assert shares[[0, 1, 2, 7]].tolist() == pytest.approx([1.0, 0.58, 0.42, 0.19], abs=0.02)
+    assert GoodputAutoscaler(give_back_below=0.35).node_count(quiet) == 2
+    assert GoodputAutoscaler(give_back_below=0.05).node_count(quiet) == 8
+    assert PUBLISHED_RULE.node_count(quiet) == 8, "not before fifteen decisions"
+    assert PUBLISHED_RULE.node_count(replace(quiet, recent_shares=(0.1,) * 15)) == 2
 
 
 def test_one_gpu_is_its_own_ideal_and_several_are_never_more() -> None:
