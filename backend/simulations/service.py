@@ -46,7 +46,7 @@ from backend.simulations.traces import history_of, workload_of
 from backend.tenancy import find_owned
 from maat.api.simulations import MAX_RUNS, ClusterTrace, CsvTrace, RunBody, SimulationBody
 from maat.laboratory.comparison_run import check_different
-from maat.laboratory.requested import Scenario, shipped_models
+from maat.laboratory.requested import Scenario, shipped_models, with_runnable_jobs
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError
 from maat.scheduling.policies import suiting_placer
@@ -157,41 +157,44 @@ def _check_different(workloads: Sequence[Workload]) -> None:
 def _checked_trace(
     session: Session, principal: Principal, request: StoredSimulation, index: int, found: Measured
 ) -> tuple[StoredTrace, Workload]:
-    """Return a trace as it is stored, and its workload.
+    """Return a trace as it is stored, and its jobs that can run.
 
     A cluster's history is fixed here: all runs play the jobs that the cluster has now.
     """
     trace, pointer = request.traces[index], f"/traces/{index}"
     if not isinstance(trace, ClusterTrace):
         workload = _checked_workload(session, trace, pointer)
-        check_reserved_jobs(_checked_scenario(workload, request, found))
-        return trace, workload
+        scenario = _checked_scenario(workload, request, found)
+        check_reserved_jobs(scenario)
+        return trace, scenario.workload
     cluster_id = cluster_id_of(session, trace.cluster_id, pointer)
     named = trace.model_copy(update={"cluster_id": cluster_id})
     workload, history = fixed_history(session, named, pointer)
     if not hides_others(workload, principal):
-        check_reserved_jobs(_checked_scenario(workload, request, found))
-        return history, workload
+        scenario = _checked_scenario(workload, request, found)
+        check_reserved_jobs(scenario)
+        return history, scenario.workload
     check_reserved_jobs(_checked_scenario(own_part(workload, principal), request, found))
     with without_naming():
-        _checked_scenario(workload, request, found)
-    return history, workload
+        scenario = _checked_scenario(workload, request, found)
+    return history, scenario.workload
 
 
 def _checked_scenario(workload: Workload, request: StoredSimulation, found: Measured) -> Scenario:
-    """Return the scenario.
+    """Return the scenario, without the jobs that no GPU type of the cluster runs.
 
     Raises Invalid if these jobs could not be simulated as requested.
     """
-    cluster = cluster_of(request)
-    check_fits(workload, cluster)
-    scenario = Scenario(
-        workload,
-        shipped_models(),
-        cluster,
-        conditions=conditions_of(request, found),
-        seed=request.runs[0].seed,
+    scenario = with_runnable_jobs(
+        Scenario(
+            workload,
+            shipped_models(),
+            cluster_of(request),
+            conditions=conditions_of(request, found),
+            seed=request.runs[0].seed,
+        )
     )
+    check_fits(scenario.workload, scenario.cluster)
     check_gpu_types(scenario)
     check_shared_gpus(scenario)
     check_scores(scenario)
@@ -310,9 +313,10 @@ def _checked_workload(session: Session, trace: StoredTrace, pointer: str) -> Wor
 
 
 def check_fits(workload: Workload, cluster: Cluster) -> None:
-    """Check that the models of the jobs can run on the cluster, and that some job may.
+    """Check that some job may run on the cluster. Raises Invalid.
 
-    A job that is bound to types that the cluster lacks only does not finish.
+    A job that is bound to types that the cluster lacks only does not finish; those that no type
+    runs are left out before, if others can run.
     """
     models, names = shipped_models(), cluster.type_names
     here = [job for job in workload.jobs if not job.is_bound_elsewhere(names)]

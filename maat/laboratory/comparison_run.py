@@ -104,11 +104,18 @@ class ComparisonPlan:
             yield contestant, trace, seed, self._setup(contestant, trace, seed).scenario()
 
     def notes(self) -> tuple[str, ...]:
-        """Return notes on the contestants, from the first trace and the first seed."""
+        """Return notes on the contestants, from the first seed; those on a trace with its name."""
         return notes_on_all(
-            self._setup(contestant, self.traces[0], self.seeds[0]).scenario()
+            self._naming_trace(trace, self._setup(contestant, trace, self.seeds[0]).scenario())
             for contestant in self.contestants
+            for trace in self.traces
         )
+
+    def _naming_trace(self, trace: Trace, scenario: Scenario) -> Scenario:
+        if len(self.traces) == 1:
+            return scenario
+        notes = tuple(f"{trace.name}: {note}" for note in scenario.workload.notes)
+        return replace(scenario, workload=replace(scenario.workload, notes=notes))
 
     def _setup(self, contestant: Contestant, trace: Trace, seed: int) -> Setup:
         return Setup(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from maat.laboratory.runnable_jobs import with_runnable_jobs
 from maat.scheduling.quotas import TenantQuota
 from maat.scheduling.reservations import Reservation
 from maat.scheduling.stability import NO_BOUNDS, Stability
@@ -42,6 +43,7 @@ __all__ = [
     "penalties_from",
     "requested_conditions",
     "shipped_models",
+    "with_runnable_jobs",
 ]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from maat.laboratory.runnable_jobs import with_runnable_jobs
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ParameterError
 from maat.scheduling.policies import suiting_placer
@@ -118,7 +119,7 @@ class Setup:
     own_policy: Policy | None = None
 
     def scenario(self) -> Scenario:
-        """Return the scenario.
+        """Return the scenario, without the jobs that no GPU type of the cluster runs.
 
         Raises InputError if trace, cluster, shares, reservations or quotas cannot be used, and for
         a GPU type that nobody knows.
@@ -132,7 +133,7 @@ class Setup:
         )
         check_quotas(self.conditions.quotas, scenario.cluster)
         check_gpu_types(scenario)
-        return scenario
+        return with_runnable_jobs(scenario)
 
     def unchecked(self) -> Scenario:
         """Return the scenario, which may reserve more than its cluster has."""

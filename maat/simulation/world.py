@@ -264,7 +264,8 @@ class World:
         """The jobs for the simulated executor.
 
         A job that is bound to types that the cluster lacks is submitted, and never runs. Raises
-        TraceError for one whose model cannot run there, and where no job can.
+        TraceError for one whose model cannot run there (the laboratory leaves such jobs out
+        before), and where no job can.
         """
         names = self.scenario.cluster.type_names
         if self.jobs and all(job.is_bound_elsewhere(names) for job in self.jobs):
@@ -282,36 +283,49 @@ class World:
             source=self.scenario.workload.name,
         )
 
+    def refusal(self, job: TraceJob, row: int | None = None) -> TraceError | None:
+        """Return why no GPU type of the cluster runs a job; None if one does.
+
+        None also for a job that is bound to types that the cluster lacks: it does not finish.
+        """
+        if job.is_bound_elsewhere(self.scenario.cluster.type_names):
+            return None
+        return self._refusal(self._spec(job), row)
+
     def _submission(self, row: int, job: TraceJob) -> Submission:
         model = self.true_models[job.model]
+        refusal = self.refusal(job, row)
+        if refusal is not None:
+            raise refusal
+        return Submission(
+            self._spec(job), model.truth, model.restart_seconds, job.work_scale, regimes=job.regimes
+        )
+
+    def _spec(self, job: TraceJob) -> JobSpec:
         is_tuned = job.name in self.tuned_jobs
         adaptivity = Adaptivity.RIGID if is_tuned else self.adaptivity[job.name]
-        spec = replace(
-            model.job_spec(job, self.fidelity, adaptivity=adaptivity),
+        return replace(
+            self.true_models[job.model].job_spec(job, self.fidelity, adaptivity=adaptivity),
             locality_penalty=self._locality_penalty(job.model),
             shares_as=self._shares_as(job),
         )
-        if not job.is_bound_elsewhere(self.scenario.cluster.type_names):
-            self._check_can_run(spec, model, row)
-        return Submission(
-            spec, model.truth, model.restart_seconds, job.work_scale, regimes=job.regimes
-        )
 
-    def _check_can_run(self, spec: JobSpec, model: Model, row: int) -> None:
+    def _refusal(self, spec: JobSpec, row: int | None) -> TraceError | None:
         cluster, source = self.scenario.cluster, self.scenario.workload.name
         usable = [t for t in cluster.type_names if spec.may_use(t)]
         if not usable:
-            raise TraceError(
+            measured = self.true_models[spec.model].memory
+            return TraceError(
                 f"cannot run on any GPU type of this cluster ({', '.join(cluster.type_names)})",
                 field="application",
-                value=model.name,
-                remedy=f"Measured are: {', '.join(model.memory)}.",
+                value=spec.model,
+                remedy=f"Measured are: {', '.join(measured)}.",
                 source=source,
                 row=row,
             )
         if spec.is_rigid and all(spec.requested_gpus % spec.replica_gpus(t) for t in usable):
             sizes = ", ".join(f"{spec.replica_gpus(t)} GPUs of {t}" for t in usable)
-            raise TraceError(
+            return TraceError(
                 "is no whole number of replicas of this rigid job",
                 field="num_replicas",
                 value=spec.requested_gpus,
@@ -319,6 +333,7 @@ class World:
                 source=source,
                 row=row,
             )
+        return None
 
     def _locality_penalty(self, model: str) -> float:
         default = self.scenario.models[model].locality_penalty

@@ -86,6 +86,21 @@ def test_a_history_that_cannot_be_played_fails_without_naming_the_job(
     assert "got 'rtx'" in caplog.text
 
 
+def test_jobs_that_no_type_runs_are_left_out_and_told_in_the_stored_result(
+    database: Database,
+) -> None:
+    text = f"{SMALL['text']}fourth,90,gpt,2,,0.01\n"
+    simulation_id = request_simulation(
+        database, policies=("fifo",), trace={"kind": "csv", "text": text}, cluster="t4=4x4"
+    )
+    assert simulations.run_simulation(database, simulation_id) is OperationState.SUCCEEDED
+    (run,) = runs_of(database, simulation_id)
+    assert [job["name"] for job in run.result["jobs"]] == ["first", "second", "third"]
+    (note,) = [note for note in run.summary["notes"] if "left out" in note]
+    assert "1 of 4 jobs of the trace was left out, with about" in note
+    assert "gpt (1 job) cannot run on any GPU type of this cluster (t4)" in note
+
+
 def test_what_a_run_is_simulated_under_reaches_the_engine(database: Database) -> None:
     reserved = {
         "gpu_type": "a100",

@@ -205,10 +205,8 @@ def _play(database: Database, work: _Work, claim: Claim, run: SimulationRun) -> 
 
     try:
         workload = work.workload(run.trace)
-        result = simulate(
-            scenario_of(simulation.request, run, workload, work.models, work.measured),
-            on_progress=on_progress,
-        )
+        scenario = scenario_of(simulation.request, run, workload, work.models, work.measured)
+        result = simulate(scenario, on_progress=on_progress)
     except Exception as error:
         of_others = isinstance(simulation.request.traces[run.trace], ClusterTrace)
         error_shown = problem_of(error, simulation, of_others=of_others)
@@ -217,9 +215,10 @@ def _play(database: Database, work: _Work, claim: Claim, run: SimulationRun) -> 
         shown = result_to_json(result)
         cancelled = must_stop() and not result.complete
         state = OperationState.CANCELLED if cancelled else OperationState.SUCCEEDED
-        kept = {"summary": shown["summary"], "result": shown, "done": len(workload)}
+        jobs = len(scenario.workload)
+        kept = {"summary": shown["summary"], "result": shown, "done": jobs}
         _keep(database, claim, state, **kept)
-        write(len(workload), f"{run.policy}: done")
+        write(jobs, f"{run.policy}: done")
 
 
 def _write_progress(

@@ -8,6 +8,7 @@ from backend.measurements.uses import NOTHING_MEASURED, Measured
 from backend.models import SimulationRun
 from backend.simulations.conditions import cluster_of, conditions_of
 from backend.simulations.stored import StoredSimulation
+from maat.laboratory.runnable_jobs import with_runnable_jobs
 from maat.simulation.scenario import Scenario
 from maat.simulation.world_models import Model
 from maat.workloads.workloads import Workload
@@ -20,12 +21,12 @@ def scenario_of(
     models: Mapping[str, Model],
     measured: Measured = NOTHING_MEASURED,
 ) -> Scenario:
-    """Return the scenario of one run.
+    """Return the scenario of one run, without the jobs that no GPU type of the cluster runs.
 
     Raises InputError if policy, placer, cluster or fidelity cannot be used.
     """
     requested = request.run_at(run.position)
-    return Scenario(
+    scenario = Scenario(
         workload=workload,
         models=models,
         cluster=cluster_of(request),
@@ -37,3 +38,4 @@ def scenario_of(
         round_seconds=requested.round_seconds,
         conditions=conditions_of(request, measured),
     )
+    return with_runnable_jobs(scenario)
