@@ -18,43 +18,56 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from maat import policies
+    from maat.client import Client
     from maat.library.comparing import Comparison, compare
     from maat.library.inputs import generate, profiles
+    from maat.library.replaying import Replay, replay
     from maat.library.run import Run, simulate
     from maat.library.sweeping import Swept, sweep
     from maat.library.tables import Table
+    from maat.library.what_if import WhatIf, what_if
     from maat.papers.reproducing import Reproduced, reproduce
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Client",
     "Comparison",
+    "Replay",
     "Reproduced",
     "Run",
     "Swept",
     "Table",
+    "WhatIf",
     "compare",
     "generate",
     "policies",
     "profiles",
+    "replay",
     "reproduce",
     "simulate",
     "sweep",
+    "what_if",
 ]
 
 # Imported when first used: a training script, which imports maat.agent, needs none of them.
 _WHERE = {
+    "Client": "maat.client",
     "Comparison": "maat.library.comparing",
+    "Replay": "maat.library.replaying",
     "Reproduced": "maat.papers.reproducing",
     "Run": "maat.library.run",
     "Swept": "maat.library.sweeping",
     "Table": "maat.library.tables",
+    "WhatIf": "maat.library.what_if",
     "compare": "maat.library.comparing",
     "generate": "maat.library.inputs",
     "profiles": "maat.library.inputs",
+    "replay": "maat.library.replaying",
     "reproduce": "maat.papers.reproducing",
     "simulate": "maat.library.run",
     "sweep": "maat.library.sweeping",
+    "what_if": "maat.library.what_if",
 }
 
 if not TYPE_CHECKING:  # a checker knows the names above, and no others

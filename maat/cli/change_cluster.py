@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from maat.cli.clusters import Interference, JobsPerGpu, number_or_name
-from maat.cli.following import followed
 from maat.cli.numbers import number_option
 from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, show, table_of
-from maat.cli.stay_options import LeastStay, MostMoves, bounds_of
+from maat.cli.stay_options import LeastStay, MostMoves
+from maat.client.following import followed
+from maat.library.durations import bounds_of
 from maat.scheduling.errors import MaatError, ParameterError
 from maat.vocabulary import LEAST_ROUND_SECONDS, MOST_ROUND_SECONDS
 

@@ -14,9 +14,10 @@ from maat.cli.numbers import weight_option
 from maat.cli.option_groups import takes_groups
 from maat.cli.priority import read_priority
 from maat.cli.service import DEFAULT_URL, AsJson, JobNamed, Url, client_of, job_id_of, show
-from maat.cli.stay_options import LeastStay, MostMoves, bounds_of
+from maat.cli.stay_options import LeastStay, MostMoves
 from maat.cli.submit import labels_of, tell_warnings
 from maat.client import change_as_it_is
+from maat.library.durations import bounds_of
 from maat.scheduling.errors import ParameterError
 
 

@@ -10,7 +10,8 @@ import typer
 
 from maat.cli.numbers import number_option
 from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, show, table_of
-from maat.cli.stay_options import LeastStay, MostMoves, bounds_of
+from maat.cli.stay_options import LeastStay, MostMoves
+from maat.library.durations import bounds_of
 from maat.scheduling.errors import ParameterError
 from maat.vocabulary import (
     LEAST_ROUND_SECONDS,

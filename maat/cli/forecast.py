@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from maat.cli.completion import job_names
-from maat.cli.following import followed
 from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, job_id_of, show, table_of
-from maat.cli.stay_options import LeastStay, MostMoves, bounds_of
-from maat.scheduling.errors import MaatError, ParameterError
+from maat.cli.stay_options import LeastStay, MostMoves
+from maat.library.durations import bounds_of
+from maat.library.what_if import ask, changes_of
+from maat.scheduling.errors import ParameterError
 from maat.vocabulary import PromiseKind
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def forecast(
 
     Nothing is changed. For a job that is not submitted yet: maat submit ... --forecast.
     """
-    changes = _changes(drain or [], add or [], policy, placer)
+    changes = changes_of(drain or [], add or [], policy, placer)
     changes |= bounds_of(least_stay, most_moves_per_hour)
     if (job is None) == (not changes):
         raise ParameterError(
@@ -111,18 +111,13 @@ def answer_question(maat: Client, body: dict[str, Any], as_json: bool) -> None:
     What the first draw says is told before, as progress is. Raises MaatError if it fails or is
     cancelled.
     """
-    asked = maat.ask_forecast(body)
-    told, first = Told(), FirstAnswer(maat, asked["id"])
+    told, first = Told(), FirstAnswer(maat)
 
-    def tell(operation: OperationOut) -> None:
+    def tell(operation: OperationOut, forecast_id: str) -> None:
         told.tell(operation)
-        first.tell()
+        first.tell(forecast_id)
 
-    followed(maat, asked["operation_id"], tell=tell)
-    found = maat.forecast(asked["id"])
-    if found["state"] != "succeeded":
-        detail = (found["error"] or {}).get("detail", "It was cancelled.")
-        raise MaatError(f"There is no forecast: {detail}")
+    found = ask(maat, body, tell=tell).answer
     show(found, as_json, "\n".join(answer_lines(found)))
 
 
@@ -141,29 +136,17 @@ class Told:
 class FirstAnswer:
     """Tells the first answer to a question, as soon as there is one."""
 
-    def __init__(self, maat: Client, forecast_id: str) -> None:
-        self._maat, self._id, self._is_told = maat, forecast_id, False
+    def __init__(self, maat: Client) -> None:
+        self._maat, self._is_told = maat, False
 
-    def tell(self) -> None:
+    def tell(self, forecast_id: str) -> None:
         if self._is_told:
             return
-        found = self._maat.forecast(self._id)
+        found = self._maat.forecast(forecast_id)
         if found["draws"]:
             self._is_told = True
             lines = ["", "A first answer; a better one follows.", *answer_lines(found), ""]
             typer.echo("\n".join(lines), err=True)
-
-
-def _changes(
-    drain: Sequence[str], add: Sequence[str], policy: str | None, placer: str | None
-) -> dict[str, Any]:
-    given: dict[str, Any] = {
-        "drain_nodes": list(drain),
-        "add_shape": ",".join(add),
-        "policy": policy,
-        "placer": placer,
-    }
-    return {name: value for name, value in given.items() if value}
 
 
 def job_lines(found: JobForecastOut) -> list[str]:

@@ -14,15 +14,14 @@ from maat.cli.service import (
     AsJson,
     Url,
     client_of,
-    cluster_or_first,
     show,
     table_of,
 )
+from maat.library.live import cluster_or_first
 from maat.vocabulary import MAX_GPUS_PER_NODE
 
 if TYPE_CHECKING:
     from maat.api.clusters import ClusterStateOut, NodeEffectOut, NodeOut
-    from maat.client import Client
 
 Cluster = Annotated[str | None, typer.Option(help="Cluster id or name; default: the first.")]
 NodeNamed = Annotated[str, typer.Argument(help="The node's name or id.")]
@@ -43,18 +42,8 @@ def nodes(
     """List the nodes of a cluster: GPUs, which are out of service, and who holds them."""
     with client_of(url) as maat:
         where = cluster_or_first(maat, cluster)
-        found, state = every_node(maat, where), maat.cluster_state(where, round=as_of)
+        found, state = maat.every_node(where), maat.cluster_state(where, round=as_of)
     show(found, as_json, table_of(_COLUMNS, _rows(found, state)))
-
-
-def every_node(maat: Client, cluster: str) -> list[NodeOut]:
-    """Return all nodes, page after page."""
-    page = maat.nodes(cluster)
-    found = list(page["items"])
-    while page["next_cursor"] is not None:
-        page = maat.nodes(cluster, cursor=page["next_cursor"])
-        found += page["items"]
-    return found
 
 
 def add_nodes(

@@ -12,10 +12,10 @@ from maat.cli.service import (
     AsJson,
     Url,
     client_of,
-    cluster_or_first,
     show,
     table_of,
 )
+from maat.library.live import cluster_or_first
 from maat.library.numbers import number_reader
 from maat.scheduling.errors import ParameterError
 from maat.vocabulary import LEAST_WEIGHT, MAX_GPUS, MOST_WEIGHT

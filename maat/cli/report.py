@@ -18,11 +18,11 @@ from maat.cli.service import (
     AsJson,
     Url,
     client_of,
-    cluster_or_first,
     show,
     table_of,
 )
 from maat.cli.tables import drawn
+from maat.library.live import cluster_or_first
 from maat.scheduling.errors import MaatError, ParameterError
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from maat.cli.service import (
     AsJson,
     Url,
     client_of,
-    cluster_or_first,
     job_id_of,
     show,
     table_of,
 )
+from maat.library.live import cluster_or_first
 from maat.vocabulary import MAX_GPUS
 
 

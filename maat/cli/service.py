@@ -80,20 +80,6 @@ def _jobs_named(maat: Client, name: str) -> Iterator[JobOut]:
             return
 
 
-def cluster_or_first(maat: Client, named: str | None) -> str:
-    """Return the named cluster, or the first. Raises ParameterError if there is none."""
-    if named is not None:
-        return named
-    known = maat.clusters()
-    if not known:
-        raise ParameterError(
-            "is missing: the service has none",
-            field="cluster",
-            remedy="Create one: maat create-cluster NAME --shape t4=6x4,a100=2x8.",
-        )
-    return known[0]["id"]
-
-
 def show(data: object, as_json: bool, text: str) -> None:
     typer.echo(json.dumps(data, indent=2) if as_json else without_controls(text))
 

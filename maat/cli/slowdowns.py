@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from maat.cli.measure import put_rows
-from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, cluster_or_first, show, table_of
+from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, show, table_of
+from maat.library.live import cluster_or_first
 
 
 def slowdowns(

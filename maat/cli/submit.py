@@ -19,7 +19,8 @@ from maat.cli.numbers import number_option, weight_option, whole_option
 from maat.cli.option_groups import takes_groups
 from maat.cli.priority import read_priority
 from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, show
-from maat.cli.stay_options import LeastStay, MostMoves, bounds_of
+from maat.cli.stay_options import LeastStay, MostMoves
+from maat.library.durations import bounds_of
 from maat.scheduling.errors import ParameterError
 from maat.vocabulary import MAX_GPUS, Adaptivity, ExecutorKind, WorkloadKind
 

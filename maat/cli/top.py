@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, cluster_or_first, show
+from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, show
+from maat.library.live import cluster_or_first
 
 
 def top(

@@ -14,10 +14,10 @@ from maat.cli.service import (
     AsJson,
     Url,
     client_of,
-    cluster_or_first,
     show,
     table_of,
 )
+from maat.library.live import cluster_or_first
 from maat.scheduling.errors import ParameterError
 
 if TYPE_CHECKING:

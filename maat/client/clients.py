@@ -5,17 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack, cast
 
 import httpx
 
+from maat.api.clusters import NodeOut
 from maat.api.job_answers import JobOut
 from maat.api.operations import OperationOut
 from maat.client.calls import Call, JobFilters
 from maat.client.errors import ApiError, Unreachable
 from maat.client.event_stream import EventLines, Told, stream_of
+from maat.client.following import followed
 from maat.client.methods import Methods
 
 Answer = TypeVar("Answer")
@@ -67,7 +69,23 @@ def _no_answer(url: httpx.URL, error: Exception) -> Unreachable:
 class Client(Methods):
     """Sends calls to a Maat service and waits for each answer.
 
-    Raises ApiError if the service refuses, Unreachable if it does not answer.
+    Raises ApiError if the service refuses, Unreachable if it does not answer. Every call of
+    `maat.client.calls` is a method too, or goes by `send`.
+
+    >>> import maat
+    >>> here = maat.Client("http://127.0.0.1:8000", token="maat_...")
+    >>> here.close()
+
+    With `client`, one of a running service:
+
+    >>> job = client.submit_job({"name": "mine", "model": "ncf", "max_gpus": 8})
+    >>> client.job(job["id"])["name"], [each["name"] for each in client.every_job(q="mine")]
+    ('mine', ['mine'])
+    >>> sorted({node["gpu_type"] for node in client.every_node(client.clusters()[0]["id"])})
+    ['a100', 'rtx', 't4']
+    >>> asked = client.ask_forecast({"changes": {"policy": "fifo"}})
+    >>> client.follow(asked["operation_id"])["state"]
+    'succeeded'
     """
 
     def __init__(
@@ -100,10 +118,16 @@ class Client(Methods):
         self.close()
 
     def close(self) -> None:
+        """Close the connections; `with` does."""
         self._http.close()
 
     def send(self, call: Call[Answer]) -> Answer:
-        """Send any call of `maat.client.calls`."""
+        """Send any call of `maat.client.calls`.
+
+        >>> from maat.client import calls
+        >>> client.send(calls.health())["status"]
+        'ok'
+        """
         try:
             response = self._http.request(**_request(call))
         except httpx.TransportError as error:
@@ -111,7 +135,12 @@ class Client(Methods):
         return cast(Answer, _answer(response))
 
     def stream(self, call: Call[bytes]) -> Iterator[bytes]:
-        """Yield the parts of a file as they come: it may be larger than memory."""
+        """Yield the parts of a file as they come: it may be larger than memory.
+
+        >>> from maat.client import calls
+        >>> b"".join(client.stream(calls.audit_file("csv")))[:3]
+        b'id,'
+        """
         try:
             with self._http.stream(**_request(call)) as response:
                 if not response.is_success:
@@ -126,6 +155,9 @@ class Client(Methods):
 
         `topics`: some of rounds, jobs, operations and health; default: the first three. `after`:
         the place of an event, to go on after it. An event holds ids to fetch.
+
+        >>> happening = client.events("rounds", "jobs")
+        >>> # for event in happening: ...
         """
         try:
             with self._http.stream(**_request(stream_of(topics, after))) as response:
@@ -145,8 +177,34 @@ class Client(Methods):
                 return
             filters["cursor"] = page["next_cursor"]
 
+    def every_node(self, cluster: str) -> list[NodeOut]:
+        """Return all nodes of a cluster, page after page."""
+        page = self.nodes(cluster)
+        nodes = list(page["items"])
+        while page["next_cursor"] is not None:
+            page = self.nodes(cluster, cursor=page["next_cursor"])
+            nodes += page["items"]
+        return nodes
+
+    def follow(
+        self, operation_id: str, *, tell: Callable[[OperationOut], object] = lambda _: None
+    ) -> OperationOut:
+        """Return an operation once it has ended; Ctrl+C cancels it.
+
+        `tell`: called with it now and then while it lasts. Raises Unreachable if the service stays
+        away.
+        """
+        return followed(self, operation_id, tell=tell)
+
     def cancel_sweep(self, sweep_id: str) -> OperationOut:
-        """Cancel what has not ended; finished points stay."""
+        """Cancel what has not ended; finished points stay.
+
+        >>> body = {"name": "rounds", "cluster": "t4=2x4", "trace": {"kind": "generated"}}
+        >>> vary = [{"name": "round_seconds", "values": [60, 120]}]
+        >>> swept = client.start_sweep(body | {"vary": vary})
+        >>> client.cancel_sweep(swept["id"])["state"]
+        'cancelled'
+        """
         return self.cancel_operation(self.sweep(sweep_id)["operation_id"])
 
 
@@ -234,6 +292,15 @@ class AsyncClient(Methods):
             if page["next_cursor"] is None:
                 return
             filters["cursor"] = page["next_cursor"]
+
+    async def every_node(self, cluster: str) -> list[NodeOut]:
+        """Return all nodes of a cluster, page after page."""
+        page = await self.nodes(cluster)
+        nodes = list(page["items"])
+        while page["next_cursor"] is not None:
+            page = await self.nodes(cluster, cursor=page["next_cursor"])
+            nodes += page["items"]
+        return nodes
 
     async def cancel_sweep(self, sweep_id: str) -> OperationOut:
         """Cancel what has not ended; finished points stay."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -32,6 +33,7 @@ def stacked_areas(
 
     Args:
         parts: Values over the x axis by the name of their part; at most 2000 of each are drawn.
+            Parts may have other places than each other: a step holds until the part's next one.
         x: Title of the axis of times or places, with its unit.
         y: Title of the axis of values, with its unit.
         colours: Of the parts, such as those of GPU types; None: those of series, with dashed edges.
@@ -45,7 +47,8 @@ def stacked_areas(
     >>> [area.stackgroup for area in drawn.data], list(drawn.data[1].y)
     (['all', 'all'], [0, 8])
     """
-    known = {name: series for name, series in parts.items() if len(series.at)}
+    given = {name: series for name, series in parts.items() if len(series.at)}
+    known = aligned(given) if steps else given
     if not known:
         return empty_figure(scheme, nothing, height=height)
     drawn = titled_figure(scheme, x=x, y=y, height=height)
@@ -60,6 +63,7 @@ def stacked_areas(
                 y=[series.values[i] for i in kept],
                 mode="lines",
                 stackgroup="all",
+                stackgaps="infer zero" if steps else "interpolate",
                 line={
                     "shape": "hv" if steps else "linear",
                     "width": 1,
@@ -72,3 +76,23 @@ def stacked_areas(
         )
     drawn.update_yaxes(rangemode="tozero")
     return drawn.update_layout(showlegend=True, margin={"t": LEGEND_ABOVE})
+
+
+def aligned(parts: Mapping[str, Series]) -> Mapping[str, Series]:
+    """Return the steps of all parts at the places of any of them; zero before a part begins.
+
+    >>> aligned({"t4": Series([0, 2], [1, 3]), "a100": Series([1], [8])})["a100"]
+    Series(at=[0, 1, 2], values=[0, 8, 8])
+    """
+    if len({tuple(series.at) for series in parts.values()}) <= 1:
+        return parts
+    places: list[Any] = sorted({place for series in parts.values() for place in series.at})
+    return {name: Series(places, _held(series, places)) for name, series in parts.items()}
+
+
+def _held(series: Series, places: Sequence[Any]) -> list[float | None]:
+    known = dict(zip(series.at, series.values, strict=True))
+    values: list[float | None] = []
+    for place in places:
+        values.append(known.get(place, values[-1] if values else 0))
+    return values

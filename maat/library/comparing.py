@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Unpack
@@ -195,6 +195,14 @@ class Comparison:
     fifo + packed-sticky, las + packed-sticky on philly-1: 1 run(s) of each
     >>> found.jobs.columns
     ('contestant', 'trace', 'seed', 'job', 'jct_hours')
+    >>> len(found.runs), len(found.means), found.differences["jobs"], found.paired[0].jobs
+    (2, 2, [4], 4)
+    >>> [figures["jobs"].mean for figures in found.spreads.values()]
+    [4.0, 4.0]
+    >>> found.plot.jct_cdf().layout.xaxis.title.text, found.never_run, found.notes
+    ('JCT (hours)', (), ())
+    >>> sorted(found.to_dict())[:4]
+    ['baseline', 'cluster', 'contestants', 'fidelity']
     """
 
     plan: ComparisonPlan
@@ -233,9 +241,6 @@ class Comparison:
     def means(self) -> Table:
         """One row per contestant: the mean of each figure, and its deviation (`_deviation`)."""
         names = [name for name in FIGURES if any(name in each for each in self.spreads.values())]
-        cells: dict[str, Kind] = {}
-        for name in names:
-            cells |= {name: float, f"{name}_deviation": float}
         rows = []
         for who, figures in self.spreads.items():
             row: list[Any] = [who.name, who.policy, who.placer]
@@ -243,7 +248,7 @@ class Comparison:
                 spread = figures.get(name)
                 row += [None, None] if spread is None else [spread.mean, spread.deviation]
             rows.append(row)
-        return Table({"contestant": str, "policy": str, "placer": str, **cells}, rows)
+        return Table(mean_kinds(names), rows)
 
     @cached_property
     def paired(self) -> tuple[PairedDifference, ...]:
@@ -256,37 +261,20 @@ class Comparison:
 
         `_low`, `_high`: the 95 % interval, over what `basis` says (traces, seeds or jobs).
         """
-        numbers: dict[str, Kind] = {
-            f"{figure}{end}": float
-            for figure in ("difference_hours", "ratio")
-            for end in ("", "_low", "_high")
-        }
-        return Table(
+        rows = [
             {
-                "contestant": str,
-                "baseline": str,
-                "basis": str,
-                **numbers,
-                "sooner": float,
-                "jobs": int,
-                "left_out": int,
-                "verdict": str,
-            },
-            [
-                (
-                    d.contestant.name,
-                    d.baseline.name,
-                    d.basis.value,
-                    *(d.difference_hours.estimate, d.difference_hours.low, d.difference_hours.high),
-                    *(d.ratio.estimate, d.ratio.low, d.ratio.high),
-                    d.sooner,
-                    d.jobs,
-                    d.left_out,
-                    d.verdict.value,
-                )
-                for d in self.paired
-            ],
-        )
+                "contestant": d.contestant.name,
+                "basis": d.basis.value,
+                "difference_hours": asdict(d.difference_hours),
+                "ratio": asdict(d.ratio),
+                "sooner": d.sooner,
+                "jobs": d.jobs,
+                "left_out": d.left_out,
+                "verdict": d.verdict.value,
+            }
+            for d in self.paired
+        ]
+        return Table(DIFFERENCES, [difference_row(row, self.baseline.name) for row in rows])
 
     @cached_property
     def jobs(self) -> Table:
@@ -345,6 +333,41 @@ class Comparison:
     def _repr_html_(self) -> str:
         notes = "".join(f"<p>{html.escape(each)}</p>" for each in (*self.never_run, *self.notes))
         return f"{self.means.as_html()}{self.differences.as_html()}{notes}"
+
+
+def mean_kinds(figures: Sequence[str]) -> dict[str, Kind]:
+    """Return the columns of a table of means: every figure with its deviation."""
+    cells: dict[str, Kind] = {"contestant": str, "policy": str, "placer": str}
+    for name in figures:
+        cells |= {name: float, f"{name}_deviation": float}
+    return cells
+
+
+DIFFERENCES: Mapping[str, Kind] = {
+    "contestant": str,
+    "baseline": str,
+    "basis": str,
+    **{
+        f"{figure}{end}": float
+        for figure in ("difference_hours", "ratio")
+        for end in ("", "_low", "_high")
+    },
+    "sooner": float,
+    "jobs": int,
+    "left_out": int,
+    "verdict": str,
+}
+"""The columns of a table of differences from a baseline."""
+
+
+def difference_row(paired: Mapping[str, Any], baseline: str) -> tuple[Any, ...]:
+    """Return a row of DIFFERENCES; `paired`: a paired difference as data, with a name."""
+    intervals = (paired["difference_hours"], paired["ratio"])
+    return (
+        *(paired["contestant"], baseline, str(paired["basis"])),
+        *(of[end] for of in intervals for end in ("estimate", "low", "high")),
+        *(paired["sooner"], paired["jobs"], paired["left_out"], str(paired["verdict"])),
+    )
 
 
 def kind_of(values: Sequence[float | int | bool]) -> Kind:

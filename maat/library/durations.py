@@ -1,10 +1,13 @@
-"""Durations as people write them, such as 90m, 24h or 7d."""
+"""Durations as people write them, such as 90m, 24h or 7d, and bounds on how long jobs stay."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from maat.scheduling.errors import ParameterError
+from maat.scheduling.stay_bounds import least_stay_of, most_moves_of
+from maat.vocabulary import UNBOUNDED
 
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)([smhd]?)")
@@ -18,3 +21,14 @@ def seconds_of(text: str, *, field: str) -> float:
             "is no duration", field=field, value=text, remedy="Write for example 24h, 90m or 7d."
         )
     return float(found[1]) * _UNITS[found[2] or "s"]
+
+
+def bounds_of(least_stay: str | None, most_moves_per_hour: str | None) -> dict[str, Any]:
+    """Return the given bounds as a request's fields; None for no bound. Raises ParameterError."""
+    given: dict[str, Any] = {}
+    if least_stay is not None:
+        seconds = None if least_stay == UNBOUNDED else seconds_of(least_stay, field="least_stay")
+        given["least_stay_seconds"] = least_stay_of(seconds, field="least_stay", written=least_stay)
+    if most_moves_per_hour is not None:
+        given["most_moves_per_hour"] = most_moves_of(most_moves_per_hour)
+    return given

@@ -24,6 +24,8 @@ class RunPlots:
     >>> figure = run.plot.jct_cdf()
     >>> figure.layout.xaxis.title.text, figure.layout.yaxis.title.text
     ('JCT (hours)', 'Share of jobs')
+    >>> [area.name for area in run.plot.gpus_over_time().data]
+    ['t4', 'rtx', 'a100']
     """
 
     def __init__(self, name: str, jobs: Table, rounds: Table) -> None:

@@ -142,6 +142,10 @@ class Run:
     (5, ())
     >>> run
     fifo + packed-sticky: 5 jobs of philly-1
+    >>> run.summary["jobs"], run.rounds["gpus"][-1], run.spans.columns[0]
+    (5, 0, 'job')
+    >>> run.plot.gpus_over_time().layout.yaxis.title.text
+    'GPUs held'
     """
 
     result: SimulationResult
@@ -281,12 +285,17 @@ class Run:
         return f"{scenario.policy} + {scenario.placer}: {jobs}"
 
     def _repr_html_(self) -> str:
-        shown = Table(
-            {"figure": str, "value": str},
-            [(name, _shown(value)) for name, value in self.summary.items() if name != "notes"],
-        )
-        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes)
-        return f"<p>{html.escape(repr(self))}</p>{shown.as_html(most=len(shown))}{notes}"
+        return f"<p>{html.escape(repr(self))}</p>{summary_table(self.summary)}"
+
+
+def summary_table(summary: Mapping[str, Any]) -> str:
+    """Return the figures of a run in HTML, with the notes below."""
+    shown = Table(
+        {"figure": str, "value": str},
+        [(name, _shown(value)) for name, value in summary.items() if name != "notes"],
+    )
+    notes = "".join(f"<p>{html.escape(note)}</p>" for note in summary["notes"])
+    return shown.as_html(most=len(shown)) + notes
 
 
 def _shown(value: object) -> str:

@@ -159,6 +159,10 @@ class Swept:
     2 values of policy, 2 seed(s): 4 points, 0 failed
     >>> swept.table["policy"]
     ['fifo', 'fifo', 'las', 'las']
+    >>> swept.means["policy"], len(swept.failed), swept.never_run, swept.notes
+    (['fifo', 'las'], 0, (), ())
+    >>> [axis["name"] for axis in swept.to_dict()["axes"]]
+    ['policy']
     """
 
     sweep: Sweep

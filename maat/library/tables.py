@@ -28,6 +28,8 @@ class Table:
     ['a', 'b']
     >>> len(table), table.columns
     (2, ('job', 'hours'))
+    >>> table.as_html(most=1)[-22:]
+    '<p>and 1 more rows</p>'
     """
 
     def __init__(self, kinds: Mapping[str, Kind], rows: Iterable[Sequence[Cell]]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from maat import cli
+from maat import cli, library
 from maat.client import Client, calls
 from maat.client.calls import Call
 from maat.client.event_stream import stream_of
@@ -21,6 +21,8 @@ ANY = "ANY"
 
 _STREAM = "stream of events"  # `events` of a client; `calls.events` are those of a job
 _CLIENTS = {"maat", "_maat", "listening", "calls"}  # what commands call a client, and the calls
+_MADE_OF = {"every_node": ("nodes",), "follow": ("operation", "cancel_operation")}
+"""Methods of a client that are several calls."""
 
 
 class Operations:
@@ -63,7 +65,7 @@ def calls_of_the_client() -> dict[str, Call[Any]]:
 
 
 def calls_of_commands(maat: Client) -> list[Call[Any]]:
-    """Return the calls that stand in the code of the commands."""
+    """Return the calls that stand in the code of the commands, and of the library below them."""
     made = calls_of_the_client()
     return [made[name] for name in _names_in_commands(maat) if name in made]
 
@@ -71,10 +73,12 @@ def calls_of_commands(maat: Client) -> list[Call[Any]]:
 def _names_in_commands(maat: Client) -> set[str]:
     found = {
         _STREAM if node.attr == "events" else node.attr
-        for path in Path(cli.__file__).parent.rglob("*.py")
+        for package in (cli, library)
+        for path in Path(package.__file__).parent.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Attribute) and _is_client(node.value)
     }
+    found |= {call for name in found for call in _MADE_OF.get(name, ())}
     # A method has the name of its call, but for a few.
     return found | {getattr(getattr(maat, name, None), "__name__", name) for name in found}
 

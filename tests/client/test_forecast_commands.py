@@ -17,6 +17,7 @@ from backend.models import Cluster
 from backend.queue import ANSWER_WHAT_IF
 from maat.cli.app import app as commands
 from maat.client import Client
+from maat.library.what_if import what_if as ask_what_if
 from maat.models.catalog import load_catalog
 from maat.scheduling.errors import MaatError, ParameterError
 from worker.forecasts import what_if, work
@@ -211,3 +212,26 @@ def test_a_played_job_is_believed_to_restart_as_its_rounds_reckon(
     assert "plays its jobs by the catalog and measures no steps of its own" in shown
     assert f"restart of {seconds:g} s" in run("explain", "mine")
     assert "No step time was measured yet" not in shown
+
+
+def test_the_library_asks_by_the_same_names_into_tables(
+    run: Run, maat: Client, app: FastAPI
+) -> None:
+    rigid = {"adaptivity": "rigid", "gpu_count": 16, "batch_size": 512, "gpu_types": ["a100"]}
+    for name in ("first", "second"):
+        maat.submit_job({"name": name, "model": "cifar10", "work_scale": 0.3, **rigid})
+    go_to(app.state.database, 60.0)
+
+    more = ask_what_if(client=maat, add="a100=2x8", progress=False)
+
+    now, then = more.sides["mean_end_seconds"]
+    assert more.sides["side"] == ["as it is", "as asked"]
+    assert then < now
+    assert len(more.slowed) == 1
+    assert more.slowed["name"][0] in ("first", "second")
+    assert more.slowed["p50_seconds"][0] < 0
+    assert more.slowed["name"][0] in more._repr_html_()
+    one_more = ask_what_if(client=maat, job={"name": "third", "model": "ncf"}, progress=False)
+    assert one_more.answer["job"] is not None
+    with pytest.raises(ParameterError, match="change: is missing"):
+        ask_what_if(client=maat)

@@ -16,11 +16,13 @@ from backend.app import provide
 from backend.clocktime import utc_now
 from backend.models import Cluster, Operation
 from backend.queue import RUN_SIMULATION
+from maat import policies
 from maat.api.operations import OperationOut
 from maat.cli.app import app as commands
-from maat.cli.following import followed
 from maat.client import Client, Unreachable
-from maat.scheduling.errors import ParameterError
+from maat.client.following import followed
+from maat.library.replaying import replay
+from maat.scheduling.errors import InputError, ParameterError
 from worker.simulations import runs as simulations
 
 Run = Callable[..., str]
@@ -99,7 +101,7 @@ def test_an_interrupted_replay_is_cancelled(
     def interrupted(_: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("maat.cli.following.time.sleep", interrupted)
+    monkeypatch.setattr("maat.client.following.time.sleep", interrupted)
     assert CliRunner().invoke(commands, ["replay", "--policy", "fifo"]).exit_code == 130
     with app.state.database.session_scope(writes=False) as session:
         (operation,) = session.exec(select(Operation)).all()
@@ -132,7 +134,7 @@ def test_a_service_that_stays_away_ends_the_command(monkeypatch: pytest.MonkeyPa
         def operation(self, _: str) -> OperationOut:
             raise Unreachable("no answer")
 
-    monkeypatch.setattr("maat.cli.following.PATIENCE_SECONDS", 0.5)
+    monkeypatch.setattr("maat.client.following.PATIENCE_SECONDS", 0.5)
     with pytest.raises(Unreachable):
         followed(cast(Client, Away()), "op_1")
 
@@ -154,3 +156,47 @@ def test_a_replay_that_makes_no_sense_is_refused(
 ) -> None:
     with pytest.raises(ParameterError, match=said):
         run("replay", *options)
+
+
+def test_the_library_replays_by_the_same_names_into_tables_and_figures(
+    run: Run, maat: Client
+) -> None:
+    found = replay(["fifo", policies.Sia(p=-1)], client=maat, since="24h", progress=False)
+
+    live, fifo, other = found.contestants
+    assert (live, fifo) == (found.baseline, "fifo + packed-sticky")
+    assert "p=-1" in other
+    assert found.means["contestant"] == found.runs["contestant"] == [live, fifo, other]
+    assert found.means["avg_jct_hours"] == pytest.approx(found.runs["avg_jct_hours"])
+    assert found.differences["contestant"] == [fifo, other]
+    hours: dict[str, list[float]] = {name: [] for name in found.contestants}
+    for job in found.jobs:
+        hours[job["contestant"]].append(job["jct_hours"])
+    assert [len(each) for each in hours.values()] == [8, 8, 8]
+    mean = (sum(hours[fifo]) - sum(hours[live])) / 8
+    assert found.differences["difference_hours"][0] == pytest.approx(mean)
+    assert sum(found.changed(fifo)["difference_hours"]) / 8 == pytest.approx(mean)
+    assert [len(line.x) for line in found.plot.jct_cdf().data] == [9, 9, 9]
+    assert "8 jobs of" in found.window[0]
+    assert all(name in found._repr_html_() for name in found.contestants)
+
+
+def test_a_run_of_a_replay_has_the_tables_and_figures_of_a_run(run: Run, maat: Client) -> None:
+    found = replay("fifo", client=maat, progress=False)
+    played = found.run("fifo + packed-sticky")
+
+    assert len(played.jobs) == played.summary["jobs"] == 8
+    known = [seconds / 3600 for seconds in played.jobs["jct_seconds"]]
+    assert sum(known) / 8 == pytest.approx(played.summary["avg_jct_hours"])
+    types = [name for name in played.rounds.columns if name.endswith("_gpus")]
+    assert [sum(row[name] for name in types) for row in played.rounds] == played.rounds["gpus"]
+    areas = played.plot.gpus_over_time().data
+    assert {area.name for area in areas} == {name.removesuffix("_gpus") for name in types}
+    assert max(played.rounds["gpus"]) > 0
+    with pytest.raises(InputError, match=r"was not played \(got 'las'\). Use one of: sia"):
+        found.run("las")
+
+
+def test_an_own_policy_is_not_sent_to_a_service(run: Run, maat: Client) -> None:
+    with pytest.raises(InputError, match="is your own, which the service does not have"):
+        replay(lambda round_input: {}, client=maat)

@@ -24,7 +24,7 @@ def test_the_examples_of_the_page_are_true() -> None:
 
 def test_the_page_names_every_name_and_condition() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    returned = {"Comparison", "Reproduced", "Run", "Swept", "Table"}
+    returned = {"Comparison", "Replay", "Reproduced", "Run", "Swept", "Table", "WhatIf"}
     for name in set(maat.__all__) - returned:
         assert f"maat.{name}" in text, name
     for name in ConditionValues.__annotations__:

@@ -22,8 +22,7 @@ from frontend.pages.admin.cluster_rows import SHOWN_NODES, node_table
 from frontend.pages.admin.clusters import MAY_CHANGE
 from frontend.pages.admin.node_dialog import node_dialog, register_dialog
 from frontend.shell import NO_CLUSTER
-from maat.api.clusters import NodeBody, NodeOut
-from maat.client import AsyncClient
+from maat.api.clusters import NodeBody
 from maat.client.calls import RawBody
 
 NEW = ("gpu_type", "gpu_count", "count", "name")
@@ -126,7 +125,7 @@ async def show_nodes(
     try:
         async with api.visitor() as maat:
             me, nodes, state = await asyncio.gather(
-                maat.me(), every_node(maat, cluster_id), maat.cluster_state(cluster_id)
+                maat.me(), maat.every_node(cluster_id), maat.cluster_state(cluster_id)
             )
     except Failure as error:
         return {"nodes": error_state(error), "new": HIDDEN}
@@ -142,15 +141,6 @@ async def show_nodes(
     nothing = empty_state("No node of this name", "Search for another part of a name.")
     shown = table if found else nothing if nodes else empty_state(*_NONE)
     return {"nodes": shown, "new": {"display": "" if may else "none"}}
-
-
-async def every_node(maat: AsyncClient, cluster_id: str) -> list[NodeOut]:
-    page = await maat.nodes(cluster_id)
-    found = list(page["items"])
-    while page["next_cursor"] is not None:
-        page = await maat.nodes(cluster_id, cursor=page["next_cursor"])
-        found += page["items"]
-    return found
 
 
 async def add_nodes(

@@ -22,7 +22,7 @@ PATIENCE_SECONDS = 60.0
 def followed(
     maat: Client, operation_id: str, *, tell: Callable[[OperationOut], object] = lambda _: None
 ) -> OperationOut:
-    """Return an operation once it has ended; Ctrl+C cancels it and ends the command.
+    """Return an operation once it has ended; Ctrl+C cancels it.
 
     `tell`: called while it lasts, from QUIET_SECONDS on. A service that is started again meanwhile
     is asked again. Raises Unreachable if it stays away.
