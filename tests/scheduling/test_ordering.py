@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -14,7 +15,9 @@ from maat.scheduling.fitting import Sample
 from maat.scheduling.job import Job, MemoryLimits
 from maat.scheduling.limits import Limit, LimitKind
 from maat.scheduling.policies import POLICIES
+from maat.scheduling.policies.misjudged import factor_of, misjudged
 from maat.scheduling.policies.requests import Requests
+from maat.scheduling.policies.sjf import Sjf
 from maat.scheduling.rounds import Decision, RoundInput
 from maat.vocabulary import Adaptivity
 
@@ -187,6 +190,22 @@ def test_sjf_orders_by_time_and_not_by_work() -> None:
         asks("slow", 2, submitted=1.0, work=1e6, t4=10.0),
     )
     assert set(decide("sjf", round_of("t4=1x2", quick, slow)).grants) == {"quick"}
+
+
+def test_misjudged_lengths_change_the_order_of_sjf_and_are_the_same_in_every_round() -> None:
+    jobs = [asks(f"job-{n}", 4, work=1e5 * (n + 1)) for n in range(8)]
+    right = round_of("t4=1x4", *jobs)
+    orders = {
+        error: tuple(Sjf(length_error=error).order(right).rows) for error in (0.0, 0.001, 3.0)
+    }
+    assert orders[0.0] == orders[0.001] == tuple(range(8))
+    assert orders[3.0] != orders[0.0]
+    later = replace(right, round_number=right.round_number + 1)
+    assert tuple(Sjf(length_error=3.0).order(later).rows) == orders[3.0]
+    assert misjudged(right, 0.0) is right
+    drawn = [math.log(factor_of(f"job-{n}", 2.0)) for n in range(2000)]
+    assert abs(sum(drawn) / 2000) < 0.2
+    assert 1.9 < (sum(x * x for x in drawn) / 2000) ** 0.5 < 2.1
 
 
 def test_sjf_preempts_no_job() -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from maat.scheduling.parameters import knob
+from maat.scheduling.policies.misjudged import length_error_knob, misjudged
 from maat.scheduling.policies.ordering import HeadOfLine, by_remaining_time, order_of, walk
 from maat.scheduling.policies.requests import requests
 from maat.scheduling.rounds import Decision, Order, RoundInput
@@ -20,13 +21,14 @@ class Sjf:
         "Whether longer jobs may pass one that does not fit.",
         source="SJF-BSBF",
     )
+    length_error: float = length_error_knob()
     default_round_seconds: ClassVar[float] = 60.0
     weighs_jobs: ClassVar[bool] = True
     name: str = "sjf"
 
     def order(self, round_input: RoundInput) -> Order:
         """Return the order in which jobs are granted what they request."""
-        wanted = requests(round_input)
+        wanted = requests(misjudged(round_input, self.length_error))
         return order_of(wanted, by_remaining_time(wanted), self.head_of_line, keep_running=True)
 
     def allocate(self, round_input: RoundInput) -> Decision:

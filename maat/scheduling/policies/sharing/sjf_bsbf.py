@@ -18,6 +18,7 @@ from maat.scheduling.pair_rule import (
     together_mean,
 )
 from maat.scheduling.parameters import knob, parameter_hash
+from maat.scheduling.policies.misjudged import length_error_knob, misjudged
 from maat.scheduling.policies.sharing.partners import Offer, Partners
 from maat.scheduling.policies.sharing.shortest_first import share
 from maat.scheduling.protocols import GpuSharing
@@ -44,6 +45,7 @@ class SjfBsbf:
         "not, it ranks partners regardless of their nodes.",
         source="SJF-BSBF: no; its time model knows no nodes",
     )
+    length_error: float = length_error_knob()
     default_round_seconds: ClassVar[float] = 10.0  # the authors' code
     gpu_sharing: ClassVar[GpuSharing] = GpuSharing.CHOSEN
     name: str = "sjf-bsbf"
@@ -51,7 +53,7 @@ class SjfBsbf:
     def allocate(self, round_input: RoundInput) -> Decision:
         memory = round_input.state.for_owner(self.name, parameter_hash(self))
         return share(
-            round_input,
+            misjudged(round_input, self.length_error),
             memory,
             best_benefit,
             idle_first=self.idle_first,

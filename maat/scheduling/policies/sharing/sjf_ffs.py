@@ -10,6 +10,7 @@ import numpy as np
 
 from maat.scheduling.batch_split import Split
 from maat.scheduling.parameters import knob, parameter_hash
+from maat.scheduling.policies.misjudged import length_error_knob, misjudged
 from maat.scheduling.policies.sharing.partners import Offer, Partners
 from maat.scheduling.policies.sharing.shortest_first import share
 from maat.scheduling.protocols import GpuSharing
@@ -30,13 +31,15 @@ class SjfFfs:
         "alone.",
         source="the authors' code: yes; the paper's text: no",
     )
+    length_error: float = length_error_knob()
     default_round_seconds: ClassVar[float] = 10.0  # the authors' code
     gpu_sharing: ClassVar[GpuSharing] = GpuSharing.CHOSEN
     name: str = "sjf-ffs"
 
     def allocate(self, round_input: RoundInput) -> Decision:
         memory = round_input.state.for_owner(self.name, parameter_hash(self))
-        return share(round_input, memory, first_fit, idle_first=self.idle_first)
+        seen = misjudged(round_input, self.length_error)
+        return share(seen, memory, first_fit, idle_first=self.idle_first)
 
 
 def first_fit(ways: Sequence[Split], partners: Partners, _waiting: float, /) -> list[Offer]:
