@@ -67,7 +67,13 @@ def history_of(session: Session, trace: ClusterTrace) -> History:
 
 
 def _generated(trace: GeneratedTrace) -> Workload:
-    drawn = generate(trace.family, jobs=trace.jobs, hours=trace.hours, seed=trace.seed)
+    drawn = generate(
+        trace.family,
+        jobs=trace.jobs,
+        hours=trace.hours,
+        seed=trace.seed,
+        xxl_share=trace.xxl_share,
+    )
     if len(drawn) > MAX_SIMULATED_JOBS:
         raise TraceError(
             "would be too many",

@@ -35,5 +35,5 @@ def base_of(request: StoredSweep, measured: Measured = NOTHING_MEASURED) -> Setu
 
 def _source(trace: DrawnTrace | CsvTrace | HistoryTrace) -> TraceSource:
     if isinstance(trace, DrawnTrace):
-        return GeneratedTrace(trace.family, trace.jobs, trace.hours)
+        return GeneratedTrace(trace.family, trace.jobs, trace.hours, xxl_share=trace.xxl_share)
     return GivenTrace(csv_workload(trace.text))

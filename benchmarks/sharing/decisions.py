@@ -13,7 +13,6 @@ import numpy as np
 from benchmarks.sharing.runs import (
     DECISION_SEEDS,
     DECISION_XIS,
-    MODELS,
     SIZES,
     UNINFORMED,
     XIS,
@@ -23,6 +22,7 @@ from benchmarks.sharing.runs import (
 from benchmarks.sharing.variations import VARIATIONS, Setting, scaled
 from maat.simulation.interference import interference
 from maat.vocabulary import SYNTHETIC
+from maat.workloads.sharing import MODELS
 
 HEAD = (
     "varied",

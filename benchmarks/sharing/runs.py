@@ -8,34 +8,24 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from functools import cache
 from typing import Any
 
-import numpy as np
-
 from benchmarks.sharing.variations import AS_FIXED, VARIATIONS, Setting, scaled, with_setting
-from maat.models.truth import Shape
 from maat.scheduling.belief import MemoisingFitter
 from maat.scheduling.cluster import Cluster
-from maat.scheduling.job import JobSpec
 from maat.scheduling.policies import suiting_placer
-from maat.scheduling.policies.requests import declared_plan
 from maat.simulation.conditions import Conditions
 from maat.simulation.engine import simulate
 from maat.simulation.fidelity import Fidelity, fidelity
 from maat.simulation.interference import interference
 from maat.simulation.scenario import Scenario
-from maat.simulation.simulated_job import SimulatedJob
-from maat.simulation.world_models import Model, catalog_models
+from maat.simulation.world_models import catalog_models
 from maat.vocabulary import Adaptivity, ProfilingMode
-from maat.workloads.generators import FAMILIES
-from maat.workloads.workloads import TraceJob, Workload
+from maat.workloads.sharing import GPU_TYPE, GPUS_PER_NODE, SharingShape, sharing_workload
+from maat.workloads.workloads import Workload
 
-GPU_TYPE, NODES, GPUS_PER_NODE = "t4", 16, 4
+NODES = 16
 ROUND_SECONDS = 60.0
-MODELS = {"cifar10": 198, "ncf": 181, "deepspeech2": 46, "bert": 30, "yolov3": 15, "imagenet": 10}
-LARGE, SMALL = {8: 4, 16: 2}, {1: 10, 2: 8, 4: 6}
-SHORTEST_SECONDS, LONGEST_SECONDS = 60.0, 12 * 3600.0
 SEEDS, SIZES = tuple(range(20)), (240, 480)
 FITTER = MemoisingFitter()  # of this process: runs share their models
 MILD_XI = 1.25  # up to which the paper has both sharing policies alike
@@ -219,89 +209,12 @@ def from_row(row: dict[str, Any]) -> tuple[Run, Outcome]:
 
 
 def workload(jobs: int, seed: int, setting: Setting = AS_FIXED) -> Workload:
-    """Return the jobs of docs/sharing.md; the same arguments give the same jobs."""
-    rng = np.random.default_rng((seed, jobs))
-    hourly = np.array(FAMILIES["philly"].hourly)
-    expected = np.concatenate(([0.0], np.cumsum(hourly)))
-    submitted = (
-        np.sort(np.interp(rng.random(jobs) * expected[-1], expected, np.arange(len(expected))))
-        * 3600.0
-        * setting.hours
-        / len(hourly)
-    )
-    models = rng.choice(
-        list(MODELS), size=jobs, p=np.array(list(MODELS.values())) / sum(MODELS.values())
-    )
-    large = rng.random(jobs) < setting.large_share
-    counts = np.where(large, _drawn(LARGE, jobs, rng), _drawn(SMALL, jobs, rng))
-    mean, sigma = (
-        np.where(large, setting.mean_hours_large, setting.mean_hours_small) * 3600.0,
+    """Return the jobs of docs/sharing.md: by default those of `--generate sharing`."""
+    shape = SharingShape(
+        setting.hours,
+        setting.large_share,
+        setting.mean_hours_large,
+        setting.mean_hours_small,
         setting.sigma,
     )
-    seconds = np.clip(
-        mean * np.exp(sigma * rng.standard_normal(jobs) - sigma**2 / 2),
-        SHORTEST_SECONDS,
-        LONGEST_SECONDS,
-    )
-    drawn = zip(submitted.tolist(), models.tolist(), counts.tolist(), seconds.tolist(), strict=True)
-    return Workload(
-        f"sharing-{jobs}-{seed}",
-        tuple(_job(number, *what) for number, what in enumerate(drawn)),
-        "sharing",
-    )
-
-
-def _drawn(weights: dict[int, int], many: int, rng: np.random.Generator) -> np.ndarray:
-    return rng.choice(
-        list(weights), size=many, p=np.array(list(weights.values())) / sum(weights.values())
-    )
-
-
-def _job(number: int, submitted: float, model: str, gpu_count: int, seconds: float) -> TraceJob:
-    whole = TraceJob(
-        name=f"{model}-{number}",
-        submit_seconds=round(submitted, 3),
-        model=model,
-        gpu_count=gpu_count,
-        batch_size=batch_size(model, gpu_count),
-    )
-    return replace(whole, work_scale=seconds / solo_seconds(model, gpu_count))
-
-
-@cache
-def batch_size(model: str, gpu_count: int) -> int:
-    """Return the model's initial batch size on every GPU, at most its largest total."""
-    truth = known_models()[model].truth
-    return min(truth.initial_batch_size * gpu_count, truth.max_batch_size)
-
-
-@cache
-def known_models() -> dict[str, Model]:
-    return {name: model.under(known()) for name, model in catalog_models().items()}
-
-
-@cache
-def solo_seconds(model: str, gpu_count: int) -> float:
-    """Return seconds of a standard training alone, filling nodes in turn."""
-    found = known_models()[model]
-    whole = TraceJob(
-        name="whole",
-        submit_seconds=0.0,
-        model=model,
-        gpu_count=gpu_count,
-        batch_size=batch_size(model, gpu_count),
-    )
-    spec = found.job_spec(whole, known(), adaptivity=Adaptivity.RIGID)
-    job = SimulatedJob(spec, found.truth, 0.0, tuple(found.truth.epoch_ends), spec.max_batch_size)
-    return job.steps_left() * _step_seconds(spec, found, gpu_count)
-
-
-def _step_seconds(spec: JobSpec, model: Model, gpu_count: int) -> float:
-    plan = declared_plan(spec, GPU_TYPE, replicas=gpu_count)
-    if plan is None:
-        raise ValueError(f"{spec.model} does not fit {gpu_count} {GPU_TYPE}")
-    whole, rest = divmod(gpu_count, GPUS_PER_NODE)
-    shape: Shape = (GPUS_PER_NODE,) * whole + ((rest,) if rest else ())
-    return model.truth.step(GPU_TYPE, shape, plan.per_gpu_batch_size).with_accumulation(
-        plan.accumulation_steps
-    )
+    return sharing_workload(jobs, seed=seed, shape=shape)

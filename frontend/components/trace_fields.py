@@ -25,7 +25,13 @@ from frontend.forms import FormValues
 from frontend.shell import NO_CLUSTER
 from maat.api.simulations import MAX_SIMULATED_JOBS
 
-FAMILIES = (("philly", "Philly-like"), ("helios", "Helios-like"), ("newtrace", "newTrace-like"))
+FAMILIES = (
+    ("philly", "Philly-like"),
+    ("helios", "Helios-like"),
+    ("newtrace", "newTrace-like"),
+    ("sharing", "SJF-BSBF's"),
+    ("synergy", "PAL's Synergy"),
+)
 KINDS = (
     ("generated", "Generated"),
     ("csv", "CSV file"),

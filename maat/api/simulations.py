@@ -95,6 +95,11 @@ class DrawnTrace(Body):
     family: Annotated[str, Field(max_length=100)] = "philly"
     jobs: Annotated[int, Field(ge=1, le=MAX_SIMULATED_JOBS)] | None = None
     hours: Annotated[float, Field(gt=0, le=MAX_HOURS)] | None = None
+    xxl_share: Share = Field(
+        default=0.0,
+        description="Share of the jobs that fine-tune GPT, hybrid-parallel (Sia section 5.3); "
+        "not of the families sharing and synergy.",
+    )
 
 
 class GeneratedTrace(DrawnTrace):

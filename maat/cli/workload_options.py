@@ -16,7 +16,7 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError
 from maat.simulation.world_models import Model
 from maat.vocabulary import MAX_HOURS, MAX_JOBS_PER_GPU
-from maat.workloads.generators import FAMILIES
+from maat.workloads.generators import FAMILIES, FAMILY_NAMES
 from maat.workloads.reading import MAX_JOBS
 
 TraceFile = Annotated[
@@ -30,13 +30,15 @@ TraceFiles = Annotated[list[Path] | None, typer.Argument(help="Workload CSVs.", 
 Generated = Annotated[
     str | None,
     typer.Option(
-        "--generate", help="Generate a workload instead of reading one: philly, helios or newtrace."
+        "--generate",
+        help=f"Generate a workload instead of reading one: {', '.join(FAMILY_NAMES)}.",
     ),
 ]
 Families = Annotated[
     str | None,
     typer.Option(
-        "--generate", help="Generate workloads, new ones with every seed: philly, helios, newtrace."
+        "--generate",
+        help=f"Generate workloads, new ones with every seed: {', '.join(FAMILY_NAMES)}.",
     ),
 ]
 JobCount = Annotated[
@@ -49,6 +51,14 @@ Hours = Annotated[
         least=0.01,
         most=MAX_HOURS,
         help="Hours in which the generated jobs are submitted.",
+    ),
+]
+XxlShare = Annotated[
+    float,
+    number_option(
+        "--xxl-share",
+        help="Share of generated jobs that fine-tune GPT, hybrid-parallel (Sia section 5.3), 0-1; "
+        f"of {', '.join(FAMILIES)}.",
     ),
 ]
 
@@ -95,6 +105,7 @@ class WorkloadOptions:
     generated: Generated = None
     job_count: JobCount = None
     hours: Hours = None
+    xxl_share: XxlShare = 0.0
 
     def read(self, models: Mapping[str, Model]) -> TraceSource:
         """Read the workload.
@@ -109,8 +120,10 @@ class WorkloadOptions:
                 remedy="Name a workload CSV, or use --generate philly.",
             )
         if self.trace is None:
-            return GeneratedTrace(str(self.generated), self.job_count, self.hours)
-        _refuse_generator_options(self.job_count, self.hours)
+            return GeneratedTrace(
+                str(self.generated), self.job_count, self.hours, xxl_share=self.xxl_share
+            )
+        _refuse_generator_options(self.job_count, self.hours, self.xxl_share)
         return read_trace(self.trace, models)
 
     def inputs(self) -> list[Path]:
@@ -126,12 +139,16 @@ class WorkloadsOptions:
     generated: Families = None
     job_count: JobCount = None
     hours: Hours = None
+    xxl_share: XxlShare = 0.0
 
     def read(self, models: Mapping[str, Model]) -> tuple[Trace, ...]:
         """Read the workloads by the names that tables show. Raises as WorkloadOptions."""
         given = read_traces(self.traces or [], models)
         made = [
-            Trace(name, GeneratedTrace(name, self.job_count, self.hours))
+            Trace(
+                name,
+                GeneratedTrace(name, self.job_count, self.hours, xxl_share=self.xxl_share),
+            )
             for name in _families(self.generated)
         ]
         if not given and not made:
@@ -139,7 +156,7 @@ class WorkloadsOptions:
                 "is missing", field="trace", remedy="Name workload CSVs, or use --generate philly."
             )
         if not made:
-            _refuse_generator_options(self.job_count, self.hours)
+            _refuse_generator_options(self.job_count, self.hours, self.xxl_share)
         return (*given, *made)
 
     def inputs(self) -> list[Path]:
@@ -150,19 +167,20 @@ class WorkloadsOptions:
 def _families(text: str | None) -> list[str]:
     names = [] if text is None else [name.strip() for name in text.split(",")]
     for name in names:
-        if name not in FAMILIES:
+        if name not in FAMILY_NAMES:
             raise InputError(
                 "is not a family of workloads",
                 field="generate",
                 value=name,
-                remedy=f"Use one of: {', '.join(FAMILIES)}.",
+                remedy=f"Use one of: {', '.join(FAMILY_NAMES)}.",
             )
     return names
 
 
-def _refuse_generator_options(jobs: int | None, hours: float | None) -> None:
+def _refuse_generator_options(jobs: int | None, hours: float | None, xxl_share: float) -> None:
     """Refuse options of generators if nothing is generated. Raises InputError."""
-    for field, value in (("jobs", jobs), ("hours", hours)):
+    given = {"jobs": jobs, "hours": hours, "xxl_share": xxl_share or None}
+    for field, value in given.items():
         if value is not None:
             raise InputError(
                 "belongs to generated workloads; a trace has its own jobs",

@@ -18,7 +18,7 @@ from maat.simulation.conditions import Conditions
 from maat.simulation.scenario import Scenario
 from maat.simulation.usable_types import check_gpu_types
 from maat.simulation.world_models import Model
-from maat.workloads.generators import FAMILIES, generate
+from maat.workloads.generators import generate, size_at
 from maat.workloads.workloads import Workload
 
 
@@ -60,29 +60,26 @@ class GivenTrace:
 class GeneratedTrace:
     """A generated workload of a family, as `maat simulate --generate` draws it.
 
-    `seed`: of this workload whatever the run's seed is; None: the run's.
+    `seed`: of this workload whatever the run's seed is; None: the run's. `xxl_share`: of jobs of
+    the XXL class (Sia section 5.3).
     """
 
     family: str = "philly"
     jobs: int | None = None
     hours: float | None = None
     seed: int | None = None
+    xxl_share: float = 0.0
 
     def workload(self, *, seed: int, copies: int, jobs_per_hour: float | None) -> Workload:
-        if jobs_per_hour is not None and self.jobs is not None:
-            raise ParameterError(
-                "says how many jobs there are, and so does their number (jobs)",
-                field="jobs_per_hour",
-                value=jobs_per_hour,
-                remedy="Leave the number of jobs out.",
-            )
         seed = seed if self.seed is None else self.seed
-        drawn = generate(self.family, jobs=self.jobs, hours=self.hours, seed=seed)
-        if copies == 1 and jobs_per_hour is None:
-            return drawn
-        hours = FAMILIES[self.family].hours if self.hours is None else self.hours
-        count = len(drawn) if jobs_per_hour is None else max(round(jobs_per_hour * hours), 1)
-        return generate(self.family, jobs=count * copies, hours=self.hours, seed=seed)
+        jobs, hours = self.jobs, self.hours
+        if jobs_per_hour is not None:
+            jobs, hours = size_at(self.family, jobs=jobs, hours=hours, jobs_per_hour=jobs_per_hour)
+        drawn = self._drawn(jobs, hours, seed)
+        return drawn if copies == 1 else self._drawn(len(drawn) * copies, hours, seed)
+
+    def _drawn(self, jobs: int | None, hours: float | None, seed: int) -> Workload:
+        return generate(self.family, jobs=jobs, hours=hours, seed=seed, xxl_share=self.xxl_share)
 
 
 @dataclass(frozen=True)

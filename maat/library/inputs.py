@@ -42,15 +42,17 @@ def generate(
     jobs: int | None = None,
     hours: float | None = None,
     seed: int | None = None,
+    xxl_share: float = 0.0,
 ) -> GeneratedTrace:
-    """Return a generated trace of a family: `philly`, `helios` or `newtrace`.
+    """Return a generated trace of a family (docs/traces.md), such as `philly` or `sharing`.
 
     Args:
         family: What the jobs are, and how they arrive.
-        jobs: How many; by default 20 an hour.
+        jobs: How many; by default 20 an hour, or the family's own.
         hours: In how many hours they are submitted; by default the family's own.
         seed: What draws them; by default the seed of the run, so that runs with other seeds have
             other jobs.
+        xxl_share: Share (0-1) of jobs that fine-tune GPT (Sia section 5.3).
 
     Its jobs are drawn, and what is wrong is said (InputError), when a run begins.
 
@@ -59,7 +61,8 @@ def generate(
     >>> maat.simulate(trace, policy="fifo").summary["jobs"]
     40
     """
-    return GeneratedTrace(family, jobs, hours, None if seed is None else seed_of(seed))
+    own_seed = None if seed is None else seed_of(seed)
+    return GeneratedTrace(family, jobs, hours, own_seed, xxl_share)
 
 
 def profiles(folder: str | Path, *, gpu_types: Collection[str] | None = None) -> Profiles:

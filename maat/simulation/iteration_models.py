@@ -5,13 +5,12 @@ A job is a number of iterations on a number of GPUs.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from importlib.resources import files
 
 from maat.models.gpu_types import GPU_TYPES
+from maat.models.iteration_times import iteration_times
 from maat.models.truth import Shape, StepTime
 from maat.scheduling.belief import GradientStatistics
 from maat.scheduling.job import JobSpec, MemoryLimits
@@ -83,21 +82,19 @@ class IterationModel(Model):
 @cache
 def iteration_models() -> Mapping[str, Model]:
     """Return the models of PAL's traces, by their names there."""
-    table = json.loads(
-        files("maat.simulation").joinpath("iteration_times.json").read_text(encoding="utf-8")
-    )
-    memory = {name: MemoryLimits(1, 1, fills_gpu=False) for name in table["gpu_types"]}
+    times = iteration_times()
+    memory = {name: MemoryLimits(1, 1, fills_gpu=False) for name in times.gpu_types}
     return {
         name: IterationModel(
             name=name,
-            truth=IterationTruth(seconds, table["gpu_types"]),
+            truth=IterationTruth(seconds, times.gpu_types),
             restart_seconds=0.0,  # PAL section V: negligible
             memory=memory,
             gpus_per_replica={},
             reference_throughput=dict.fromkeys(memory, 1.0 / seconds),
-            locality_penalty=table["locality_penalty"],
+            locality_penalty=times.locality_penalty,
         )
-        for name, seconds in table["iteration_seconds"].items()
+        for name, seconds in times.seconds.items()
     }
 
 

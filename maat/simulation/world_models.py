@@ -10,10 +10,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from maat.models.catalog import CatalogModel, load_catalog
+from maat.models.catalog_truth import truth_of
 from maat.models.measurements import MeasuredModel
 from maat.models.profiles import read_profiles
 from maat.models.throughput_table import TableTruth, read_throughput_table
-from maat.models.truth import BoundedTruth, FittedTruth, MeasuredTruth, Truth
+from maat.models.truth import BoundedTruth, MeasuredTruth, Truth
 from maat.scheduling.errors import UnknownNameError
 from maat.scheduling.job import JobSpec, MemoryLimits, declared
 from maat.scheduling.regimes import DeclaredRegimes
@@ -277,16 +278,5 @@ def model_of(model: CatalogModel) -> Model:
     """Return a model whose truth are the fits of a catalog."""
     unit = {t: n for t, n in model.gpus_per_replica.items() if n > 1}
     memory = model.memory_limits()
-    truth = FittedTruth(
-        initial_batch_size=model.initial_batch_size,
-        max_batch_size=model.max_batch_size,
-        work=model.work,
-        epochs=model.epochs,
-        parameters=model.parameters,
-        smallest_per_gpu={t: limits.smallest_per_gpu for t, limits in memory.items()},
-        largest_per_gpu={t: limits.largest_per_gpu for t, limits in memory.items()},
-        gpus_per_replica=unit,
-        noise_scale_curve=model.noise_scale_curve,
-        slowdown=model.slowdown,
-    )
+    truth = truth_of(model)
     return Model(model.name, truth, model.restart_seconds, memory, unit, _reference(truth, unit))

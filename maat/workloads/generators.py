@@ -8,7 +8,7 @@ published traces of that family: they are job sizes by GPU time (small 0-1 h, me
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -18,6 +18,8 @@ from maat.scheduling.arrays import FloatArray
 from maat.scheduling.errors import ParameterError, UnknownNameError
 from maat.vocabulary import MAX_HOURS
 from maat.workloads.reading import MAX_JOBS
+from maat.workloads.sharing import SHARING_HOURS, SHARING_JOBS, SharingShape, sharing_workload
+from maat.workloads.synergy import SYNERGY_HOURS, SYNERGY_JOBS, synergy_workload
 from maat.workloads.workloads import TraceJob, Workload
 
 MAX_SEED = 2**63 - 1
@@ -200,6 +202,61 @@ FAMILIES: Mapping[str, Family] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class PaperFamily:
+    """Workloads of one paper's evaluation, with lengths of their own.
+
+    `keeps_jobs`: whether another rate of arrivals is another time instead of another number of
+    jobs. `draw`: from jobs, hours and seed.
+    """
+
+    title: str
+    jobs: int
+    hours: float
+    draw: Callable[[int, float, int], Workload]
+    keeps_jobs: bool = False
+
+
+PAPER_FAMILIES: Mapping[str, PaperFamily] = {
+    "sharing": PaperFamily(
+        "SJF-BSBF's",
+        SHARING_JOBS,
+        SHARING_HOURS,
+        lambda jobs, hours, seed: sharing_workload(jobs, seed=seed, shape=SharingShape(hours)),
+    ),
+    "synergy": PaperFamily(
+        "Synergy's, of PAL",
+        SYNERGY_JOBS,
+        SYNERGY_HOURS,
+        lambda jobs, hours, seed: synergy_workload(jobs, hours=hours, seed=seed),
+        keeps_jobs=True,
+    ),
+}
+FAMILY_NAMES = (*FAMILIES, *PAPER_FAMILIES)
+
+
+def size_at(
+    family: str, *, jobs: int | None, hours: float | None, jobs_per_hour: float
+) -> tuple[int, float]:
+    """Return number of jobs and hours of a workload at a rate of arrivals.
+
+    Raises ParameterError if the number is given, but for a family that keeps it.
+    """
+    paper = PAPER_FAMILIES.get(family)
+    if paper is not None and paper.keeps_jobs and hours is None:
+        count = paper.jobs if jobs is None else jobs
+        return count, count / jobs_per_hour
+    if jobs is not None:
+        raise ParameterError(
+            "says how many jobs there are, and so does their number (jobs)",
+            field="jobs_per_hour",
+            value=jobs_per_hour,
+            remedy="Leave the number of jobs out.",
+        )
+    length = (_family(family) if paper is None else paper).hours if hours is None else hours
+    return max(round(jobs_per_hour * length), 1), length
+
+
 def generate(
     family: str,
     *,
@@ -208,14 +265,21 @@ def generate(
     seed: int = 0,
     models: Mapping[str, float] | None = None,
     work_scale: float = 1.0,
+    xxl_share: float = 0.0,
 ) -> Workload:
     """Return a workload of exactly `jobs` jobs submitted within `hours`.
 
     The same arguments give the same workload. By default `hours` is the family's window and `jobs`
     20 per hour. Given their number, arrivals of a Poisson process are independent draws from its
     rate, so that the count can be exact. `models`: relative shares instead of the family's.
-    `work_scale`: share of the standard training length of every job.
+    `work_scale`: share of the standard training length of every job. `xxl_share`: of the jobs that
+    fine-tune GPT, hybrid-parallel (Sia section 5.3), in place of as many of all others. The
+    families of `PAPER_FAMILIES` have models and lengths of their own.
     """
+    seed = _checked_count("seed", seed, least=0, most=MAX_SEED)
+    if family in PAPER_FAMILIES:
+        _refuse_choices(family, models, work_scale, xxl_share)
+        return _of_paper(PAPER_FAMILIES[family], jobs, hours, seed)
     kind = _family(family)
     hours = (
         kind.hours if hours is None else _checked_number("hours", hours, above=0.0, most=MAX_HOURS)
@@ -226,8 +290,9 @@ def generate(
         else _checked_count("jobs", jobs, least=1, most=MAX_JOBS)
     )
     work_scale = _checked_number("work_scale", work_scale, above=0.0, most=1e6)
-    shares = _checked_shares(kind.models if models is None else models, kind)
-    rng = np.random.default_rng(_checked_count("seed", seed, least=0, most=MAX_SEED))
+    chosen = _checked_shares(kind.models if models is None else models, kind)
+    shares = _with_xxl(chosen, xxl_share)
+    rng = np.random.default_rng(seed)
 
     drawn: list[tuple[float, str, Request]] = []
     sizes = _submission_sizes(kind.bursts, jobs, rng)
@@ -253,6 +318,47 @@ def generate(
         ),
         format=family,
     )
+
+
+def _of_paper(paper: PaperFamily, jobs: int | None, hours: float | None, seed: int) -> Workload:
+    count = paper.jobs if jobs is None else _checked_count("jobs", jobs, least=1, most=MAX_JOBS)
+    length = (
+        paper.hours if hours is None else _checked_number("hours", hours, above=0.0, most=MAX_HOURS)
+    )
+    return paper.draw(count, length, seed)
+
+
+def _refuse_choices(
+    family: str, models: Mapping[str, float] | None, work_scale: float, xxl_share: float
+) -> None:
+    """Raise ParameterError for what only the families of Sia's traces have."""
+    given = {"models": models, "work_scale": work_scale, "xxl_share": xxl_share}
+    usual = {"models": None, "work_scale": 1.0, "xxl_share": 0.0}
+    for field, value in given.items():
+        if value != usual[field]:
+            raise ParameterError(
+                f"has no effect on the family {family}",
+                field=field,
+                value=value,
+                remedy=f"Leave it out, or generate one of: {', '.join(FAMILIES)}.",
+            )
+
+
+def _with_xxl(shares: Mapping[str, float], xxl_share: float) -> Mapping[str, float]:
+    """Return shares in which jobs of the XXL class have this one."""
+    if isinstance(xxl_share, bool) or not 0.0 <= xxl_share <= 1.0:
+        raise ParameterError(
+            "is no share from 0 to 1",
+            field="xxl_share",
+            value=xxl_share,
+            remedy="Give a share of the jobs, such as 0.02.",
+        )
+    if not xxl_share:
+        return shares
+    name = next(model for model, size in SIZE_CLASS_OF.items() if size is SizeClass.XXL)
+    others = {model: share * (1.0 - xxl_share) for model, share in shares.items() if model != name}
+    left = 1.0 - sum(others.values())
+    return dict(sorted({**others, name: left}.items()))
 
 
 def _submission_sizes(bursts: Bursts | None, jobs: int, rng: np.random.Generator) -> list[int]:
@@ -320,7 +426,7 @@ def _family(name: str) -> Family:
             "is no workload family",
             field="family",
             value=name,
-            remedy=f"Known are {', '.join(FAMILIES)}.",
+            remedy=f"Known are {', '.join(FAMILY_NAMES)}.",
         )
     return FAMILIES[name]
 

@@ -40,7 +40,7 @@ def test_the_pages_offer_what_the_service_takes_and_no_more() -> None:
     assert {value for value, _ in PROFILING} == {"fidelity", *ProfilingMode}
     assert {value for value, _ in TUNED} == {"none", *TuningRule}
     assert {value for value, _ in DRAW} == {"fidelity", *ScoreDraw}
-    assert {value for value, _ in FAMILIES} <= set(generators.FAMILIES)
+    assert {value for value, _ in FAMILIES} <= set(generators.FAMILY_NAMES)
     assert (simulate.MAX_RUNS, MAX_TRACES) == (schemas.MAX_RUNS, schemas.MAX_TRACES)
     assert BLOCK_ROWS <= pagination.MAX_LIMIT
     assert (MAX_JOBS_PER_GPU, MAX_TUNED_GPUS) == (cluster.MAX_JOBS_PER_GPU, schemas.MAX_TUNED_GPUS)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +14,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from maat.models.catalog import load_catalog
+from maat.models.iteration_times import iteration_times
 from maat.scheduling.errors import ParameterError, UnknownNameError
 from maat.scheduling.job import JobDeclaration
 from maat.workloads.formats.sia import write_workload
-from maat.workloads.generators import FAMILIES, MAX_SEED, SIZE_CLASS_OF, SizeClass, generate
+from maat.workloads.generators import (
+    FAMILIES,
+    MAX_SEED,
+    PAPER_FAMILIES,
+    SIZE_CLASS_OF,
+    SizeClass,
+    generate,
+    size_at,
+)
 from maat.workloads.reading import read_workload
+from maat.workloads.sharing import solo_seconds
 
 SEEDS = range(30)
 
@@ -127,6 +139,80 @@ def test_models_can_be_mixed_otherwise_in_whatever_order_they_are_named() -> Non
 
 def test_training_can_be_shortened_for_all_jobs() -> None:
     assert {job.work_scale for job in generate("philly", jobs=5, work_scale=0.1).jobs} == {0.1}
+
+
+@given(
+    family=st.sampled_from(sorted(PAPER_FAMILIES)),
+    jobs=st.integers(1, 300),
+    hours=st.floats(0.01, 200.0),
+    seed=st.integers(0, MAX_SEED),
+)
+def test_a_workload_of_a_paper_too_has_the_jobs_asked_for_within_its_hours(
+    family: str, jobs: int, hours: float, seed: int
+) -> None:
+    workload = generate(family, jobs=jobs, hours=hours, seed=seed)
+    times = [job.submit_seconds for job in workload.jobs]
+    assert (len(times), times) == (jobs, sorted(times))
+    assert 0 <= times[0] <= times[-1] <= hours * 3600 + 0.001
+    assert workload == generate(family, jobs=jobs, hours=hours, seed=seed)
+
+
+def test_the_sharing_workload_is_of_small_jobs_and_lasts_as_long_as_was_drawn() -> None:
+    workload = generate("sharing", jobs=4_000, seed=1)
+    assert set(workload.models) == set(SIZE_CLASS_OF) - {"gpt"}
+    large = [job for job in workload.jobs if job.gpu_count > 4]
+    assert {job.gpu_count for job in workload.jobs} == {1, 2, 4, 8, 16}
+    assert len(large) / 4_000 == pytest.approx(0.12, abs=0.02)
+    seconds = [job.work_scale * solo_seconds(job.model, job.gpu_count) for job in workload.jobs]
+    assert min(seconds) == pytest.approx(60.0)
+    assert max(seconds) == pytest.approx(12 * 3600.0)
+    assert len(generate("sharing")) == 240
+
+
+def test_the_synergy_workload_has_philly_s_one_gpu_jobs_and_lengths_of_two_kinds() -> None:
+    workload = generate("synergy", jobs=4_000, seed=1)
+    alone = sum(job.gpu_count == 1 for job in workload.jobs) / 4_000
+    assert 0.8 < alone < 0.85
+    seconds = iteration_times().seconds
+    minutes = np.array([job.work_scale * seconds[job.model] / 60 for job in workload.jobs])
+    assert (minutes > 1_000).mean() == pytest.approx(0.2, abs=0.02)
+    assert 10**1.5 * 0.99 < minutes.min() < minutes.max() < 10_000 * 1.01
+    assert {job.model for job in workload.jobs} == set(seconds)
+
+
+def test_another_rate_of_the_synergy_workload_keeps_its_jobs_and_changes_the_time() -> None:
+    assert size_at("synergy", jobs=None, hours=None, jobs_per_hour=10) == (4_000, 400.0)
+    assert size_at("synergy", jobs=3_000, hours=None, jobs_per_hour=4) == (3_000, 750.0)
+    assert size_at("sharing", jobs=None, hours=None, jobs_per_hour=60) == (480, 8.0)
+    with pytest.raises(ParameterError, match="jobs_per_hour: says how many jobs there are"):
+        size_at("sharing", jobs=240, hours=None, jobs_per_hour=60)
+
+
+def test_a_share_of_the_jobs_is_of_the_xxl_class() -> None:
+    workload = generate("helios", jobs=1_000, seed=1, xxl_share=0.1)
+    many = [job for job in workload.jobs if SIZE_CLASS_OF[job.model] is SizeClass.XXL]
+    assert len(many) == pytest.approx(100, abs=30)
+    assert {job.gpu_count for job in many} == {8, 16}
+    assert generate("helios", xxl_share=0.0) == generate("helios")
+    assert generate("philly", jobs=5, xxl_share=1.0).models == {"gpt"}
+
+
+@pytest.mark.parametrize(
+    ("family", "given", "says"),
+    [
+        ("philly", {"xxl_share": 1.5}, "xxl_share: is no share from 0 to 1"),
+        ("philly", {"xxl_share": math.nan}, "xxl_share: is no share from 0 to 1"),
+        ("sharing", {"xxl_share": 0.1}, "xxl_share: has no effect on the family sharing"),
+        ("synergy", {"models": {"bert": 1}}, "models: has no effect on the family synergy"),
+        ("sharing", {"jobs": 0}, "jobs: is no whole number from 1"),
+        ("synergy", {"hours": 0}, "hours: is no number above 0"),
+    ],
+)
+def test_what_a_family_has_no_use_for_is_refused(
+    family: str, given: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(ParameterError, match=re.escape(says)):
+        generate(family, **given)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
