@@ -17,7 +17,14 @@
     const say = 'Give a number in digits, with a point before decimals, without a unit or an '
         + 'exponent.';
 
+    // The library moves a longer number into the bounds of its field when one leaves it.
+    function isTooLong(text) {
+        const number = Number(text);
+        return !Number.isNaN(number) && !Number.isSafeInteger(Math.trunc(number));
+    }
+
     function isPlain(text, { allowDecimal, decimalScale }) {
+        if (isTooLong(text)) { return false; }
         const [, , decimals] = /^-?\d*(\.(\d*))?$/.exec(text) || [null, null, null];
         if (!/^-?\d*(\.\d*)?$/.test(text)) { return false; }
         if (allowDecimal === false) { return !text.includes('.'); }
@@ -30,6 +37,9 @@
     }
 
     function wordsOf(text, { allowDecimal, decimalScale }) {
+        if (/^-?\d*(\.\d*)?$/.test(text) && isTooLong(text)) {
+            return `“${text}” is too long a number. Give at most ${Number.MAX_SAFE_INTEGER}.`;
+        }
         if (allowDecimal === false) { return `“${text}” is no whole number. ${sayOfWhole}`; }
         return isPlain(text, {})
             ? `“${text}” has too many decimals. Give at most ${decimalScale}.`
@@ -38,8 +48,7 @@
 
     function valueOf(text) {
         const number = Number(text);
-        return text === '' || Number.isNaN(number) || !Number.isSafeInteger(Math.trunc(number))
-            ? text : number;
+        return text === '' || Number.isNaN(number) || isTooLong(text) ? text : number;
     }
 
     function NumberField(props) {

@@ -95,6 +95,7 @@ def test_a_field_for_a_number_keeps_and_refuses_what_is_none(laboratory: Any, in
         ("least_stay_seconds", "none", "is no number"),
         ("most_moves_per_hour", "2.5", "is no whole number"),
         ("slowdown", "1.23456", "has too many decimals"),
+        ("least_stay_seconds", "99999999999999999999", "is too long a number"),
     ):
         field = page.locator(f"#simulate-{name}")
         field.click()

@@ -9,6 +9,7 @@ import pytest
 from frontend.pages.submit.model import (
     body_of,
     in_form_words,
+    meaningless,
     refused,
     still_wrong,
     types_of,
@@ -229,3 +230,20 @@ def test_a_weight_beyond_its_bounds_is_told_beside_its_field(weight: object) -> 
 def test_an_empty_weight_is_left_to_the_service() -> None:
     assert "weight" not in body_of({**JOB, "weight": ""}, preemptible=True, cluster_id=None)
     assert body_of({**JOB, "weight": 1.5}, preemptible=True, cluster_id=None)["weight"] == 1.5
+
+
+@pytest.mark.parametrize("text", ["10m", "1e3", "abc", "-", "99999999999999999999"])
+def test_a_text_in_a_number_field_is_refused_beside_it(text: str) -> None:
+    numbers = ("gpu_count", "min_gpus", "max_gpus", "batch_size", "max_batch_size",
+               "promised_seconds", "work_scale", "weight", "least_stay_seconds",
+               "most_moves_per_hour")  # fmt: skip
+    model: Any = {"name": "bert", "initial_batch_size": 12, "max_batch_size": 384,
+                  "restart_seconds": 30.0, "gpu_types": []}  # fmt: skip
+    values = {"name": "net", "model": "bert", "gpu_types": [], "labels": []}
+    values |= dict.fromkeys(numbers, text)
+    for adaptivity, kind in (
+        ("adaptive", "training"), ("rigid", "training"), ("strong-scaling", "latency-inference"),
+    ):  # fmt: skip
+        shape = {"adaptivity": adaptivity, "workload_kind": kind}
+        wrong = unfinished({**values, **shape}, model, {"t4": 8})
+        assert wrong.keys() == set(numbers) - meaningless(adaptivity, kind)

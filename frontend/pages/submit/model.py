@@ -150,6 +150,9 @@ def unfinished(
         found["promised_seconds"] = "Say in how many seconds a batch is to be answered."
     found["labels"] = wrong_labels(values["labels"])
     found |= {name: wrong_number(JobBody, name, values[name]) for name in NUMBERS}
+    found |= {
+        name: wrong_number(JobBody, name, values[name]) for name in SHAPED if not found.get(name)
+    }
     work = values["work_scale"]
     if not _positive(work) or work > MAX_WORK:
         found["work_scale"] = f"Give a number above 0, at most {count(int(MAX_WORK))}."
@@ -186,11 +189,11 @@ def _batches(values: Values, model: Model | ModelOut | None) -> dict[str, str]:
     found = {}
     if kind == LATENCY and batch in ("", None):
         found["batch_size"] = "Say how many requests are answered together."
-    elif batch not in ("", None) and not low <= batch <= high:
+    elif batch not in ("", None) and not _is_within(batch, low, high):
         found["batch_size"] = (
             f"Give {count(low)} to {count(high)}: at those the model was measured."
         )
-    if limit not in ("", None) and not model["initial_batch_size"] <= limit <= high:
+    if limit not in ("", None) and not _is_within(limit, model["initial_batch_size"], high):
         found["max_batch_size"] = (
             f"Give {count(model['initial_batch_size'])} to {count(high)}, or leave it empty."
         )
@@ -279,6 +282,11 @@ def values_like(job: JobOut, changes: Mapping[str, object]) -> dict[str, object]
         else given[field]
         for field in FIELDS
     }
+
+
+def _is_within(value: object, low: int, high: int) -> bool:
+    """Return whether it is a number in these bounds: a field keeps a text that is none."""
+    return isinstance(value, int | float) and low <= value <= high
 
 
 def _positive(value: object) -> bool:
