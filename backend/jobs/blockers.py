@@ -20,20 +20,8 @@ from backend.sight import OTHER_JOB, Sight, sight_of
 from maat.api.forecasts import JobTimesOut
 from maat.api.job_answers import BlockerOut, ReasonOut
 from maat.scheduling.blocking import Blocking, Holder, Stay, blocking
-from maat.scheduling.explain import ReasonCode
+from maat.scheduling.explain import BLOCKED, ReasonCode
 from maat.vocabulary import Adaptivity, JobState
-
-BLOCKED = frozenset(
-    {
-        ReasonCode.WAITING_CAPACITY,
-        ReasonCode.BEHIND_IN_ORDER,
-        ReasonCode.LOWER_GOODPUT_GAIN,
-        ReasonCode.SHARING_UNKNOWN,
-        ReasonCode.SHARING_NO_GAIN,
-        ReasonCode.WAITING_QUOTA,
-    }
-)
-"""Reasons for which it is other jobs that hold the GPUs, or the quota of its own team."""
 
 _SHARES_NOT = frozenset({ReasonCode.SHARING_UNKNOWN, ReasonCode.SHARING_NO_GAIN})
 """Reasons for which free places beside others cannot be had."""

@@ -97,6 +97,15 @@ def jobs(
             return
         page = read()
     show(page, as_json, _table(page))
+    if not as_json and any(_is_blocked(job) for job in page["items"]):
+        typer.echo("Which jobs hold the GPUs that another waits for: maat explain JOB.", err=True)
+
+
+def _is_blocked(job: JobOut) -> bool:
+    """Return whether `maat explain` may name who holds what the job waits for; a list does not."""
+    from maat.scheduling.explain import BLOCKED
+
+    return job["allocation"] is None and job["reason"]["code"] in BLOCKED
 
 
 def _watch(

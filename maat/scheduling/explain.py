@@ -56,6 +56,18 @@ NEVER_RUNS = frozenset(
 )
 """Reasons that no waiting ends: as things stand, the job never runs."""
 
+BLOCKED = frozenset(
+    {
+        ReasonCode.WAITING_CAPACITY,
+        ReasonCode.BEHIND_IN_ORDER,
+        ReasonCode.LOWER_GOODPUT_GAIN,
+        ReasonCode.SHARING_UNKNOWN,
+        ReasonCode.SHARING_NO_GAIN,
+        ReasonCode.WAITING_QUOTA,
+    }
+)
+"""Reasons for which it is other jobs that hold the GPUs, or the quota of its own team."""
+
 _SAME = 1e-6  # relative: as close as a solver tells two values apart
 
 _SENTENCES: Mapping[ReasonCode, str] = {

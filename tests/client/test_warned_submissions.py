@@ -102,3 +102,21 @@ def test_a_dry_run_says_that_no_round_would_start_it(maat: Client) -> None:
         "submit", "net", "--model", "cifar10", "--min-gpus", "3", "--max-gpus", "3", "--dry-run"
     )
     assert "Warning: max_gpus 3" in said.stdout
+
+
+def test_a_list_with_a_job_that_others_keep_waiting_says_where_they_are_named(
+    maat: Client, app: FastAPI
+) -> None:
+    set_time(app, 0.0)
+    held = {"model": "bert", "gpu_types": ["a100"], "adaptivity": "rigid", "gpu_count": 16}
+    maat.submit_job({**held, "name": "first", "batch_size": 192, "preemptible": False})
+    assert "maat explain JOB" not in run("jobs").stderr
+    for seconds in (30.0, 90.0):
+        live.step_cluster(app.state.database, set_time(app, seconds))
+    waiting = maat.submit_job({**held, "name": "second", "batch_size": 192})
+    for seconds in (150.0, 210.0):
+        live.step_cluster(app.state.database, set_time(app, seconds))
+
+    assert maat.explanation(waiting["id"])["blockers"][0]["name"] == "first"
+    assert "Which jobs hold the GPUs" in run("jobs").stderr
+    assert run("jobs", "--json").stderr == ""
