@@ -38,6 +38,7 @@ MAX_SECONDS = 1e10
 MAX_HOURS = 8784.0
 """Longest generated workload: a leap year."""
 MAX_SLOWDOWN = 1000.0
+MOST_RACK_PENALTY = 100.0
 MOST_CONTENTION = 0.99
 """Of its speed, what a distributed job may lose to others on its nodes."""
 LEAST_MTBF_HOURS = 0.1

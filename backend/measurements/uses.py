@@ -151,6 +151,6 @@ def _with(
 def _types(cluster: str) -> Sequence[str] | None:
     """Return the types of a cluster; None for an invalid shape (refused elsewhere)."""
     try:
-        return Cluster.parse(cluster).type_names
+        return Cluster.parse(cluster, racks=True).type_names
     except ClusterError:
         return None

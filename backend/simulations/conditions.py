@@ -23,6 +23,7 @@ from maat.laboratory.requested import (
     Conditions,
     Scenario,
     check_interference,
+    check_racks,
     check_shares,
     fidelity_drawing,
     interference_from,
@@ -54,6 +55,7 @@ def conditions_of(request: ConditionsBody, measured: Measured = NOTHING_MEASURED
         interference=interference_from(request.interference, measured.interference),
         variability=measured.variability,
         locality_penalty=request.locality_penalty,
+        rack_penalty=request.rack_penalty,
         network_contention=request.network_contention,
         tuned=request.tuned,
         tuned_gpus=request.tuned_gpus,
@@ -62,7 +64,7 @@ def conditions_of(request: ConditionsBody, measured: Measured = NOTHING_MEASURED
 
 def cluster_of(request: ConditionsBody) -> Cluster:
     """Return the cluster of a request. Raises ClusterError."""
-    return replace(Cluster.parse(request.cluster), jobs_per_gpu=request.jobs_per_gpu)
+    return replace(Cluster.parse(request.cluster, racks=True), jobs_per_gpu=request.jobs_per_gpu)
 
 
 def check_conditions(body: ConditionsBody, measured: Measured, *, grows: bool = False) -> Cluster:
@@ -87,6 +89,8 @@ def check_conditions(body: ConditionsBody, measured: Measured, *, grows: bool = 
             interference_from(body.interference, measured.interference),
             jobs_per_gpu=body.jobs_per_gpu,
         )
+    with pointing_at("/rack_penalty"):
+        check_racks(body.rack_penalty, cluster)
     _check_failures(body, len(cluster.nodes))
     for index, given in enumerate(body.reservations):
         with pointing_at(f"/reservations/{index}"), suppress(*too_small):
@@ -176,7 +180,7 @@ def _quota(given: TenantQuotaBody) -> TenantQuota:
 
 def _checked_cluster(shape: str) -> Cluster:
     with pointing_at("/cluster"):
-        cluster = Cluster.parse(shape)
+        cluster = Cluster.parse(shape, racks=True)
     if cluster.gpu_count > MAX_SIMULATED_GPUS:
         message = "The cluster is larger than this service simulates."
         remedy = (

@@ -116,6 +116,7 @@ def _fixed(body: SweepBody) -> dict[str, tuple[str, Any]]:
         "rigid_share",
         "strong_scaling_share",
         "locality_penalty",
+        "rack_penalty",
         "network_contention",
         "least_stay_seconds",
         "most_moves_per_hour",
@@ -125,6 +126,7 @@ def _fixed(body: SweepBody) -> dict[str, tuple[str, Any]]:
         if (
             name in body.model_fields_set
             and value not in (None, 0.0)
+            and not (name == "rack_penalty" and value == 1.0)
             and not (name == "profiling" and _is_of_fidelity(body))
         ):
             given[name] = (f"/{name}", value)

@@ -26,6 +26,7 @@ VARIED = (
     ("rigid_share", "Share of rigid jobs", "0, 0.5, 1"),
     ("strong_scaling_share", "Share of strong-scaling jobs", "0, 0.5, 1"),
     ("locality_penalty", "Slowdown across nodes", "1, 1.5, 2"),
+    ("rack_penalty", "Further slowdown across racks", "1, 1.5, 2"),
     ("network_contention", "Network contention of distributed jobs", "0, 0.25, 0.5"),
     ("least_stay_seconds", "Least stay of a job (s)", "none, 600, 1800"),
     ("most_moves_per_hour", "Most moves of a job in an hour", "none, 4, 2"),

@@ -32,6 +32,7 @@ from maat.vocabulary import (
     MAX_SECONDS,
     MAX_SLOWDOWN,
     MOST_CONTENTION,
+    MOST_RACK_PENALTY,
     SYNTHETIC,
     ProfilingMode,
     ScoreDraw,
@@ -246,6 +247,13 @@ class ConditionsBody(Body):
         description="Slowdown of a job across nodes, at least 1: "
         "one factor for all models, or a factor by model. Default: the models' own.",
         examples=[1.7, {"resnet50": 1.2}],
+    )
+    rack_penalty: Annotated[float, Field(ge=1, le=MOST_RACK_PENALTY)] = Field(
+        default=1.0,
+        title="Further slowdown across racks",
+        description="Of every model, beyond that across nodes. The cluster has racks: t4=16x4/4 is "
+        "four racks of four nodes.",
+        examples=[1.5],
     )
     network_contention: Annotated[float, Field(ge=0, le=MOST_CONTENTION)] = Field(
         default=0.0,

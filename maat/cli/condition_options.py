@@ -21,7 +21,7 @@ from maat.scheduling.cluster import Cluster
 from maat.simulation.conditions import Conditions
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.tuned_jobs import MOST_GPUS
-from maat.vocabulary import MAX_GPUS, MOST_CONTENTION, ProfilingMode, TuningRule
+from maat.vocabulary import MAX_GPUS, MOST_CONTENTION, MOST_RACK_PENALTY, ProfilingMode, TuningRule
 
 FidelityName = Annotated[
     str, typer.Option("--fidelity", help=f"Preset of modelling switches: {', '.join(FIDELITIES)}.")
@@ -47,6 +47,15 @@ Shared = Annotated[
     typer.Option(
         "--interference",
         help="Slowdown of jobs on one GPU: a table (CSV, JSON), synthetic, or a number.",
+    ),
+]
+RackPenalty = Annotated[
+    float,
+    number_option(
+        "--rack-penalty",
+        least=1,
+        most=MOST_RACK_PENALTY,
+        help="Further slowdown across racks; the cluster has some, such as t4=16x4/4.",
     ),
 ]
 Contention = Annotated[
@@ -92,6 +101,7 @@ class ConditionOptions:
     variability: VariabilityFolder = None
     variability_draw: DrawRule = None
     locality_penalty: Penalties = None
+    rack_penalty: RackPenalty = 1.0
     network_contention: Contention = 0.0
     tuned_rule: TunedRule = None
     tuned_gpus: TunedGpus = None
@@ -120,6 +130,7 @@ class ConditionOptions:
             variability=self.variability,
             variability_draw=self.variability_draw,
             locality_penalty=read_penalties(self.locality_penalty or [], models),
+            rack_penalty=self.rack_penalty,
             network_contention=self.network_contention,
             tuned=self.tuned_rule,
             tuned_gpus=self.tuned_gpus,

@@ -17,6 +17,7 @@ from maat.simulation.fidelity import FIDELITIES
 from maat.vocabulary import (
     LEAST_ROUND_SECONDS,
     MOST_CONTENTION,
+    MOST_RACK_PENALTY,
     MOST_ROUND_SECONDS,
     UNBOUNDED,
     ProfilingMode,
@@ -174,6 +175,13 @@ AXES: Mapping[str, Axis] = {
                 setup, locality_penalties=dict.fromkeys(sorted(setup.models), float(value))
             ),
             lambda setup: bool(setup.conditions.locality_penalties),
+        ),
+        Axis(
+            "rack_penalty",
+            "Further slowdown across racks",
+            _number("rack_penalty", least=1, most=MOST_RACK_PENALTY),
+            lambda setup, value: _under(setup, rack_penalty=float(value)),
+            lambda setup: setup.conditions.rack_penalty > 1,
         ),
         Axis(
             "network_contention",

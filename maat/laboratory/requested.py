@@ -12,7 +12,13 @@ from maat.scheduling.quotas import TenantQuota
 from maat.scheduling.reservations import Reservation
 from maat.scheduling.stability import NO_BOUNDS, Stability
 from maat.simulation.adaptivity_shares import check_shares
-from maat.simulation.conditions import Conditions, check_interference, penalties_of, with_draw
+from maat.simulation.conditions import (
+    Conditions,
+    check_interference,
+    check_racks,
+    penalties_of,
+    with_draw,
+)
 from maat.simulation.failures import RandomFailures
 from maat.simulation.fidelity import FIDELITIES, Fidelity, fidelity
 from maat.simulation.interference import Interference, synthetic
@@ -34,6 +40,7 @@ __all__ = [
     "Variability",
     "check_gpu_types",
     "check_interference",
+    "check_racks",
     "check_scores",
     "check_shared_gpus",
     "check_shares",
@@ -61,6 +68,7 @@ def requested_conditions(
     interference: Interference | None,
     variability: Variability | None,
     locality_penalty: float | Mapping[str, float] | None,
+    rack_penalty: float,
     network_contention: float,
     tuned: TuningRule | None,
     tuned_gpus: int,
@@ -86,6 +94,7 @@ def requested_conditions(
         interference=interference,
         variability=variability,
         locality_penalties=penalties_from(locality_penalty),
+        rack_penalty=rack_penalty,
         network_contention=network_contention,
         tuned=None if tuned is None else TunedJobs(tuned, tuned_gpus),
     )

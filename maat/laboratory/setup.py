@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from maat.laboratory.runnable_jobs import with_runnable_jobs
-from maat.scheduling.cluster import Cluster
+from maat.scheduling.cluster import Cluster, Node
 from maat.scheduling.errors import ParameterError
 from maat.scheduling.policies import suiting_placer
 from maat.scheduling.protocols import Policy
 from maat.scheduling.quotas import check_quotas
 from maat.scheduling.reservations import check_reservations
 from maat.simulation.adaptivity_shares import check_shares
-from maat.simulation.conditions import Conditions
+from maat.simulation.conditions import Conditions, check_racks
 from maat.simulation.scenario import Scenario
 from maat.simulation.usable_types import check_gpu_types
 from maat.simulation.world_models import Model
@@ -123,6 +123,7 @@ class Setup:
         """
         check_shares(self.conditions.rigid_share, self.conditions.strong_scaling_share)
         scenario = self.unchecked()
+        check_racks(self.conditions.rack_penalty, scenario.cluster)
         check_reservations(
             self.conditions.reservations,
             scenario.cluster,
@@ -164,10 +165,16 @@ def sped_up(workload: Workload, rate: float) -> Workload:
     return replace(workload, jobs=jobs)
 
 
+def _copied(node: Node, copy: int) -> Node:
+    """Return another node like this, in another rack."""
+    rack = None if node.rack is None else f"{node.rack}~{copy}"
+    return replace(node, id=f"{node.id}~{copy}", rack=rack)
+
+
 def grown(cluster: Cluster, factor: int) -> Cluster:
     """Return a cluster of `factor` times as many nodes of every kind."""
     nodes = [
-        replace(node, id=node.id if copy == 0 else f"{node.id}~{copy}")
+        node if copy == 0 else _copied(node, copy)
         for node in cluster.nodes
         for copy in range(factor)
     ]

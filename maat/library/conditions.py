@@ -33,6 +33,7 @@ from maat.vocabulary import (
     LEAST_ROUND_SECONDS,
     MAX_GPUS,
     MOST_CONTENTION,
+    MOST_RACK_PENALTY,
     MOST_ROUND_SECONDS,
     UNBOUNDED,
     ProfilingMode,
@@ -48,6 +49,7 @@ round_seconds_of = number_reader(
     "round_seconds", least=LEAST_ROUND_SECONDS, most=MOST_ROUND_SECONDS
 )
 _tuned_gpus = whole_number_reader("tuned_gpus", least=1, most=MAX_GPUS)
+_rack_penalty = number_reader("rack_penalty", least=1, most=MOST_RACK_PENALTY)
 _network_contention = number_reader("network_contention", least=0, most=MOST_CONTENTION)
 
 
@@ -65,6 +67,7 @@ class ConditionValues(TypedDict, total=False):
     variability: str | Path | Variability | None
     variability_draw: ScoreDraw | str | None
     locality_penalty: float | Mapping[str, float] | None
+    rack_penalty: float
     network_contention: float
     tuned: TuningRule | str | None
     tuned_gpus: int | None
@@ -88,6 +91,7 @@ def read_conditions(
     variability: str | Path | Variability | None = None,
     variability_draw: ScoreDraw | str | None = None,
     locality_penalty: float | Mapping[str, float] | None = None,
+    rack_penalty: float = 1.0,
     network_contention: float = 0.0,
     tuned: TuningRule | str | None = None,
     tuned_gpus: int | None = None,
@@ -113,6 +117,7 @@ def read_conditions(
         variability: Folder of measured GPUs: how fast each of the cluster's GPUs is.
         variability_draw: Whether to draw GPUs or single measurements.
         locality_penalty: Slowdown across nodes: of every model, or by model.
+        rack_penalty: Further slowdown across racks, of every model.
         network_contention: Share of its speed (0-0.99) that a job across nodes loses to another
             such job on one of them.
         tuned: Rule by which jobs get well-chosen, fixed GPU counts and batch sizes.
@@ -137,6 +142,7 @@ def read_conditions(
         interference=_interference(interference),
         variability=_variability(variability, cluster),
         locality_penalties={} if locality_penalty is None else _penalties(locality_penalty, models),
+        rack_penalty=_rack_penalty(rack_penalty),
         network_contention=_network_contention(network_contention),
         tuned=_tuned(word_of(TuningRule, tuned, "tuned"), tuned_gpus),
         stability=Stability(_least_stay(least_stay), most_moves_of(most_moves_per_hour)),

@@ -92,7 +92,7 @@ Name a folder of measured profiles, or a JSON table of throughputs.
 
 def read_cluster(given: str | Cluster, jobs_per_gpu: int | None) -> Cluster:
     """Return the cluster. `jobs_per_gpu` None: its own. Raises ClusterError, ParameterError."""
-    cluster = given if isinstance(given, Cluster) else Cluster.parse(str(given))
+    cluster = given if isinstance(given, Cluster) else Cluster.parse(str(given), racks=True)
     if jobs_per_gpu is None:
         return cluster
     return replace(cluster, jobs_per_gpu=_jobs_per_gpu(jobs_per_gpu))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,7 +18,10 @@ NodeId = str
 
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,47}")
-_GROUP = re.compile(r"(?P<type>[a-z0-9][a-z0-9_.-]*)=(?P<nodes>\d{1,12})x(?P<gpus>\d{1,12})")
+_GROUP = re.compile(
+    r"(?P<type>[a-z0-9][a-z0-9_.-]*)=(?P<nodes>\d{1,12})x(?P<gpus>\d{1,12})"
+    r"(?:/(?P<rack>\d{1,12}))?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +49,14 @@ class Node:
     """A machine with GPUs of one type.
 
     `drained`: indices on this node of GPUs that may not be used: under repair, or the whole node
-    out of service.
+    out of service. `rack`: the rack that it stands in; None: that of all nodes that name none.
     """
 
     id: NodeId
     gpu_type: str
     gpu_count: int
     drained: frozenset[int] = frozenset()
+    rack: str | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= self.gpu_count <= MAX_GPUS_PER_NODE:
@@ -153,8 +158,13 @@ class Cluster:
         )
 
     @classmethod
-    def parse(cls, text: str, *, max_gpus: int = MAX_GPUS) -> Cluster:
+    def parse(cls, text: str, *, max_gpus: int = MAX_GPUS, racks: bool = False) -> Cluster:
         """Read the short form `t4=6x4,rtx=3x8,a100=2x8`: type = nodes x GPUs per node.
+
+        Args:
+            text: The short form.
+            max_gpus: The largest cluster.
+            racks: Whether nodes may stand in racks: `t4=16x4/4` is four racks of four nodes.
 
         Raises:
             ClusterError: A group does not parse, or makes the cluster larger than `max_gpus`; the
@@ -187,6 +197,7 @@ class Cluster:
                     value=group,
                     remedy="Give every type at least one node with one GPU.",
                 )
+            per_rack = _nodes_per_rack(match["rack"], group, known=racks)
             gpus_so_far += node_count * gpus
             if gpus_so_far > max_gpus:
                 raise ClusterError(
@@ -196,7 +207,15 @@ class Cluster:
                     remedy=f"Stay at or below {max_gpus} GPUs.",
                 )
             first = sum(1 for node in nodes if node.gpu_type == name)
-            nodes += [Node(f"{name}-{first + i}", name, gpus) for i in range(node_count)]
+            nodes += [
+                Node(
+                    f"{name}-{first + i}",
+                    name,
+                    gpus,
+                    rack=None if per_rack is None else f"{name}-rack-{(first + i) // per_rack}",
+                )
+                for i in range(node_count)
+            ]
         return cls.of(nodes)
 
     @cached_property
@@ -224,6 +243,16 @@ class Cluster:
         return np.repeat(
             np.arange(len(self.nodes)), [node.gpu_count for node in self.nodes]
         ).astype(np.int64)
+
+    @cached_property
+    def gpu_rack(self) -> IntArray:
+        """Return the index of the rack of every GPU, shape (G,)."""
+        index = {rack: i for i, rack in enumerate(dict.fromkeys(n.rack for n in self.nodes))}
+        return np.array([index[node.rack] for node in self.nodes], dtype=np.int64)[self.gpu_node]
+
+    @cached_property
+    def rack_count(self) -> int:
+        return len({node.rack for node in self.nodes})
 
     @cached_property
     def gpu_type_of(self) -> IntArray:
@@ -273,8 +302,37 @@ class Cluster:
 
     def describe(self) -> str:
         """Return the short form `t4=6x4,...`; drained GPUs are not in it."""
-        groups: dict[tuple[str, int], int] = {}
+        groups: dict[tuple[str, int], list[Node]] = {}
         for node in self.nodes:
-            key = (node.gpu_type, node.gpu_count)
-            groups[key] = groups.get(key, 0) + 1
-        return ",".join(f"{name}={count}x{gpus}" for (name, gpus), count in groups.items())
+            groups.setdefault((node.gpu_type, node.gpu_count), []).append(node)
+        return ",".join(
+            f"{name}={len(nodes)}x{gpus}{_of_racks(nodes)}"
+            for (name, gpus), nodes in groups.items()
+        )
+
+
+def _of_racks(nodes: Sequence[Node]) -> str:
+    """Return `/4` for nodes in racks of four, the largest of them; empty if they name none."""
+    most = max(Counter(node.rack for node in nodes if node.rack is not None).values(), default=0)
+    return f"/{most}" if most else ""
+
+
+def _nodes_per_rack(written: str | None, group: str, *, known: bool) -> int | None:
+    """Return the nodes of a rack; None: not said. Raises ClusterError."""
+    if written is None:
+        return None
+    if not known:
+        raise ClusterError(
+            "has racks, which only simulations know",
+            field="cluster",
+            value=group,
+            remedy=f"Write {group.partition('/')[0].strip()}.",
+        )
+    if int(written) == 0:
+        raise ClusterError(
+            "has racks of no node",
+            field="cluster",
+            value=group,
+            remedy="Write for example t4=16x4/4: racks of four nodes.",
+        )
+    return int(written)

@@ -103,6 +103,7 @@ class JobSpec(JobDeclaration):
         variability_class: Which of the cluster's GPU scores apply to it; None if none do.
         locality_penalty: Factor on the time of an iteration across nodes, beyond what its step
             times show.
+        rack_penalty: Further factor across racks.
         regimes: Set if the job changes its own batch size between epochs; `batch_size` is its
             first.
         shares_as: Its name in tables of sharing slowdowns; None takes the model's.
@@ -125,6 +126,7 @@ class JobSpec(JobDeclaration):
     restart_seconds: float = 30.0
     variability_class: str | None = None
     locality_penalty: float = 1.0
+    rack_penalty: float = 1.0
     regimes: DeclaredRegimes | None = None
     shares_as: str | None = None
     most_gpus_by_type: Mapping[str, int] = field(default_factory=dict)
@@ -196,13 +198,14 @@ class JobSpec(JobDeclaration):
                 field="batch_size",
                 remedy="Give the total batch size.",
             )
-        if not 1 <= self.locality_penalty < float("inf"):
-            raise JobError(
-                "is no factor of at least 1",
-                field="locality_penalty",
-                value=self.locality_penalty,
-                remedy="Give 1 for none, or a factor such as 1.7.",
-            )
+        for name in ("locality_penalty", "rack_penalty"):
+            if not 1 <= getattr(self, name) < float("inf"):
+                raise JobError(
+                    "is no factor of at least 1",
+                    field=name,
+                    value=getattr(self, name),
+                    remedy="Give 1 for none, or a factor such as 1.7.",
+                )
         self._check_promise()
 
     def _check_promise(self) -> None:

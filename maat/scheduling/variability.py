@@ -7,7 +7,7 @@ GPU of its type; at 1.5 an iteration takes half as long again.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from functools import lru_cache
 
 import numpy as np
@@ -74,27 +74,41 @@ def bins_of(scores: tuple[float, ...], rule: BinRule) -> FloatArray:
     return found
 
 
+class Locality(IntEnum):
+    """How far apart a job's GPUs may be: the rows of the L x V matrix."""
+
+    NODE = 0
+    RACK = 1
+    ANYWHERE = 2
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One entry of the L x V matrix and its slowdown.
 
-    It allows GPUs of at most this score, within a node or across nodes.
+    It allows GPUs of at most this score, as far apart as `locality` says.
     """
 
-    within_node: bool
+    locality: Locality
     score: float
     slowdown: float
 
 
 @lru_cache(maxsize=1024)
-def traversal(bin_scores: tuple[float, ...], locality_penalty: float) -> tuple[Entry, ...]:
+def traversal(
+    bin_scores: tuple[float, ...], locality_penalty: float, rack_penalty: float = 1.0
+) -> tuple[Entry, ...]:
     """Return the L x V matrix of distinct bin scores in PAL's order.
 
-    That is rising slowdown L x V; of equal ones, within a node first.
+    That is rising slowdown L x V; of equal ones, the nearest GPUs first. A further penalty across
+    racks gives the matrix a third row.
     """
+    factors = {Locality.NODE: 1.0, Locality.ANYWHERE: locality_penalty * rack_penalty}
+    if rack_penalty > 1:
+        factors[Locality.RACK] = locality_penalty
     entries = [
-        Entry(within, score, factor * score)
+        Entry(locality, score, factor * score)
         for score in sorted(set(bin_scores))
-        for within, factor in ((True, 1.0), (False, locality_penalty))
+        for locality, factor in factors.items()
     ]
-    return tuple(sorted(entries, key=lambda entry: (entry.slowdown, not entry.within_node)))
+    return tuple(sorted(entries, key=lambda entry: (entry.slowdown, entry.locality)))

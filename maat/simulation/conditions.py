@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
+from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError, ParameterError
 from maat.scheduling.quotas import TenantQuota
 from maat.scheduling.reservations import Reservation
@@ -28,7 +29,8 @@ class Conditions:
     `stability`: how long jobs stay where they are. `interference`: slowdowns of jobs on one GPU;
     required if the cluster allows several jobs per GPU. `variability`: measurements from which the
     GPU scores of the cluster are drawn; None: its own, if any. `locality_penalties`: by model,
-    replacing the model's own. `network_contention`: share of its speed that a distributed job loses
+    replacing the model's own. `rack_penalty`: further slowdown of a job across racks, of every
+    model. `network_contention`: share of its speed that a distributed job loses
     while it shares a node with another (Pollux, section 5.3.2). `tuned`: jobs keep GPU counts and
     batch sizes as a well-informed owner would choose them, drawn by the seed, instead of the
     trace's.
@@ -45,6 +47,7 @@ class Conditions:
     interference: Interference | None = None
     variability: Variability | None = None
     locality_penalties: Mapping[str, float] = field(default_factory=dict)
+    rack_penalty: float = 1.0
     network_contention: float = 0.0
     tuned: TunedJobs | None = None
 
@@ -57,6 +60,17 @@ def check_interference(given: Interference | None, *, jobs_per_gpu: int) -> None
             field="interference",
             value=given.name,
             remedy="Let more jobs share a GPU (jobs_per_gpu 2), or leave it out.",
+        )
+
+
+def check_racks(rack_penalty: float, cluster: Cluster) -> None:
+    """Raise InputError if racks are to cost something and the cluster has none."""
+    if rack_penalty > 1 and cluster.rack_count == 1:
+        raise InputError(
+            "slows jobs across racks, but all nodes stand in one",
+            field="rack_penalty",
+            value=rack_penalty,
+            remedy="Give the cluster racks, such as t4=16x4/4, or leave it out.",
         )
 
 

@@ -93,19 +93,25 @@ class SharedNetwork:
 class UnequalGpus:
     """GPU scores and the locality penalty, L x max V (PAL, eq. 1).
 
-    The slowest of a job's GPUs sets its pace; several nodes cost the job's own penalty.
+    The slowest of a job's GPUs sets its pace; several nodes cost the job's own penalty, several
+    racks a further one.
     """
 
     def __init__(self, cluster: Cluster) -> None:
         self._scores = cluster.scores
+        self._gpu_rack: list[int] = cluster.gpu_rack.tolist()
 
     def slowdown(self, job: SimulatedJob, partners: Sequence[SimulatedJob]) -> float:
         """Return L if the job spans nodes (else 1), times the largest score of its GPUs."""
         return self.locality(job) * self.variability(job)
 
     def locality(self, job: SimulatedJob) -> float:
-        """Return L, the job's penalty of several nodes; 1 on a single one."""
-        return job.spec.locality_penalty if len(job.shape) > 1 else 1.0
+        """Return L, the job's penalty of several nodes or racks; 1 on a single node."""
+        if len(job.shape) < 2 or job.allocation is None:
+            return 1.0
+        racks = {self._gpu_rack[gpu] for gpu in job.allocation.gpus}
+        apart = job.spec.rack_penalty if len(racks) > 1 else 1.0
+        return job.spec.locality_penalty * apart
 
     def variability(self, job: SimulatedJob) -> float:
         """Return the largest score of the job's GPUs; 1 without scores of its class."""

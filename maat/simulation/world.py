@@ -199,7 +199,10 @@ class World:
     @cached_property
     def unequal_gpus(self) -> UnequalGpus | None:
         """How much the GPUs and nodes that jobs get slow them; None if not at all."""
-        apart = any(self._locality_penalty(name) > 1 for name in self.scenario.workload.models)
+        models = self.scenario.workload.models
+        apart = any(self._locality_penalty(name) > 1 for name in models) or (
+            self.scenario.conditions.rack_penalty > 1
+        )
         return UnequalGpus(self.cluster) if self.cluster.scores or apart else None
 
     def check_interference(self) -> None:
@@ -307,6 +310,7 @@ class World:
         return replace(
             self.true_models[job.model].job_spec(job, self.fidelity, adaptivity=adaptivity),
             locality_penalty=self._locality_penalty(job.model),
+            rack_penalty=self.scenario.conditions.rack_penalty,
             shares_as=self._shares_as(job),
         )
 

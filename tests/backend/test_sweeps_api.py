@@ -274,6 +274,8 @@ def test_the_jobs_of_a_cluster_are_taken_as_they_are_now(client: TestClient) -> 
         ),
         ({"locality_penalty": 0.5}, "/locality_penalty"),
         ({"network_contention": 1.0}, "/network_contention"),
+        ({"rack_penalty": 0.5}, "/rack_penalty"),
+        ({"rack_penalty": 2.0}, "/rack_penalty"),
         ({"variability_draw": "rows"}, "/variability_draw"),
         ({"seeds": []}, "/seeds"),
         ({"seeds": [1, 1]}, "/seeds"),

@@ -26,7 +26,7 @@ CONDITIONS: list[dict[str, Any]] = [
     {"jobs_per_gpu": 2, "interference": 1.5, "locality_penalty": 1.7},
     {"jobs_per_gpu": 2, "interference": "synthetic", "locality_penalty": {"resnet50": 1.25}},
     {"interference": "mea_1#v100", "variability": "mea_2", "variability_draw": "rows"},
-    {"network_contention": 0.25},
+    {"network_contention": 0.25, "rack_penalty": 1.5},
     {"least_stay_seconds": 600.0, "most_moves_per_hour": 4},
     {
         "reservations": [

@@ -190,6 +190,7 @@ def test_the_conditions_have_one_set_of_names() -> None:
         ({"least_stay": "soon"}, "least_stay: is no duration"),
         ({"least_stay": -1}, "least_stay: is no time from 0"),
         ({"locality_penalty": {"x": 2}}, "locality_penalty: is no known model"),
+        ({"rack_penalty": 2}, "rack_penalty: slows jobs across racks, but all nodes stand in one"),
         ({"network_contention": 1}, "network_contention: is not between 0 and 0.99"),
         ({"interference": 1.5}, "interference: says what jobs on one GPU lose"),
         ({"profiles": "no-folder"}, "no-folder"),

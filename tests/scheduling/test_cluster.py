@@ -98,3 +98,31 @@ def test_drained_gpus_are_not_capacity() -> None:
     assert cluster.usable_gpus.tolist() == [4]
     assert cluster.capacity.tolist() == [8], "places: GPUs x jobs per GPU"
     assert cluster.gpus_per_node.tolist() == [2]
+
+
+def test_nodes_of_a_group_stand_in_racks_of_so_many_and_other_groups_in_others() -> None:
+    cluster = Cluster.parse("t4=3x2/2,a100=1x2/2,rtx=2x1", racks=True)
+    assert [node.rack for node in cluster.nodes] == [
+        "t4-rack-0",
+        "t4-rack-0",
+        "t4-rack-1",
+        "a100-rack-0",
+        None,
+        None,
+    ]
+    assert cluster.gpu_rack.tolist() == [0, 0, 0, 0, 1, 1, 2, 2, 3, 3]
+    assert cluster.rack_count == 4
+    assert cluster.describe() == "t4=3x2/2,a100=1x2/1,rtx=2x1"
+
+
+@pytest.mark.parametrize(
+    ("text", "racks", "says"),
+    [
+        ("t4=4x2/2", False, "has racks, which only simulations know .* Write t4=4x2."),
+        ("t4=4x2/0", True, "has racks of no node"),
+        ("t4=4x2/", True, "does not read as type=NODESxGPUS"),
+    ],
+)
+def test_racks_are_refused_where_nothing_knows_them(text: str, racks: bool, says: str) -> None:
+    with pytest.raises(ClusterError, match=says):
+        Cluster.parse(text, racks=racks)

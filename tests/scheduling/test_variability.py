@@ -18,7 +18,7 @@ from maat.scheduling.errors import JobError, ParameterError
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.rounds import Decision, Grant
 from maat.scheduling.solving.report import SolveReport
-from maat.scheduling.variability import BinRule, binned, traversal
+from maat.scheduling.variability import BinRule, Locality, binned, traversal
 
 
 def test_applications_fall_into_classes_by_falling_compute_and_a_new_one_into_the_nearest() -> None:
@@ -80,7 +80,7 @@ def test_gpus_that_are_all_alike_are_one_bin(rule: BinRule) -> None:
 def test_the_papers_matrix_is_walked_by_rising_product_with_the_entry_that_its_list_omits() -> None:
     order = traversal((0.89, 0.94, 1.06, 2.55), 1.5)
     walked = [
-        (1.0 if entry.within_node else 1.5, entry.score, round(entry.slowdown, 3))
+        (1.0 if entry.locality is Locality.NODE else 1.5, entry.score, round(entry.slowdown, 3))
         for entry in order
     ]
     assert walked == [
@@ -96,7 +96,25 @@ def test_the_papers_matrix_is_walked_by_rising_product_with_the_entry_that_its_l
 
 
 def test_where_spreading_costs_nothing_a_node_is_still_preferred() -> None:
-    assert [entry.within_node for entry in traversal((1.0,), 1.0)] == [True, False]
+    assert [entry.locality for entry in traversal((1.0,), 1.0)] == [
+        Locality.NODE,
+        Locality.ANYWHERE,
+    ]
+
+
+def test_racks_are_a_third_row_of_the_matrix_and_of_equal_entries_the_nearer_comes_first() -> None:
+    """Scores 1 and 2, 1.5 across nodes, twice that across racks: 3 x 1 = 1.5 x 2."""
+    walked = [
+        (entry.locality, entry.score, entry.slowdown) for entry in traversal((1.0, 2.0), 1.5, 2.0)
+    ]
+    assert walked == [
+        (Locality.NODE, 1.0, 1.0),
+        (Locality.RACK, 1.0, 1.5),
+        (Locality.NODE, 2.0, 2.0),
+        (Locality.RACK, 2.0, 3.0),
+        (Locality.ANYWHERE, 1.0, 3.0),
+        (Locality.ANYWHERE, 2.0, 6.0),
+    ]
 
 
 def test_a_locality_penalty_below_one_is_refused() -> None:
@@ -110,14 +128,23 @@ def placed(
     *wanted: tuple[str, str | None, int],
     shape: str = "t4=2x4",
     penalty: float = 1.7,
+    rack_penalty: float = 1.0,
     **parameters: object,
 ) -> Mapping[str, tuple[int, ...]]:
     """Where jobs (name, class, GPUs), in order, go on t4 GPUs of these scores."""
     cluster = replace(
-        Cluster.parse(shape), scores={name: tuple(values) for name, values in scores.items()}
+        Cluster.parse(shape, racks=True),
+        scores={name: tuple(values) for name, values in scores.items()},
     )
     jobs = [
-        job(spec(name, variability_class=kind, locality_penalty=penalty))
+        job(
+            spec(
+                name,
+                variability_class=kind,
+                locality_penalty=penalty,
+                rack_penalty=rack_penalty,
+            )
+        )
         for name, kind, _ in wanted
     ]
     decision = Decision({name: Grant("t4", count) for name, _, count in wanted}, SolveReport(), {})
@@ -129,6 +156,25 @@ def placed(
 
 
 ONE_SLOW = {"A": [1.0, 1.0, 1.0, 3.0, 1.0, 1.0, 1.0, 1.0], "B": [1.0] * 8}
+
+
+@pytest.mark.parametrize(
+    ("rack_penalty", "gpus"), [(1.0, (0, 1, 4, 5)), (2.0, (0, 1, 4, 5)), (4.0, (4, 5, 6, 7))]
+)
+def test_pal_keeps_a_job_in_one_rack_where_apart_costs_more_than_its_slow_gpus(
+    rack_penalty: float, gpus: tuple[int, ...]
+) -> None:
+    """Slow GPUs take three times as long: at 2 fast ones in two racks are better, at 4 not."""
+    scores = {"A": [1.0, 1.0, 3.0, 3.0] * 2}
+    found = placed("pal", scores, ("wide", "A", 4), shape="t4=4x2/2", rack_penalty=rack_penalty)
+    assert found["wide"] == gpus
+
+
+def test_a_job_of_two_gpus_leaves_its_rack_last() -> None:
+    """One free fast GPU on every node: two of one rack, rather than of two racks."""
+    scores = {"A": [1.0, 9.0, 9.0, 9.0, 1.0, 9.0, 1.0, 9.0]}
+    found = placed("pal", scores, ("pair", "A", 2), shape="t4=4x2/2", rack_penalty=1.5)
+    assert found["pair"] == (4, 6)
 
 
 @pytest.mark.parametrize("placer", ["pm-first", "pal"])

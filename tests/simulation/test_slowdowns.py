@@ -16,7 +16,7 @@ from maat.simulation.executor import SimulatedExecutor
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.iteration_models import shipped_models
 from maat.simulation.simulated_job import SimulatedJob
-from maat.simulation.slowdowns import SharedNetwork, Slowdown
+from maat.simulation.slowdowns import SharedNetwork, Slowdown, UnequalGpus
 from maat.simulation.world import World
 
 CLUSTER = Cluster(Cluster.parse("t4=1x4").nodes, Cluster.parse("t4=1x4").gpu_types, jobs_per_gpu=2)
@@ -106,6 +106,22 @@ def test_the_condition_gives_a_scenario_its_network(contention: float, pace: flo
     _start(executor, 1, {"a": (3, 4), "b": (5, 8)})
 
     assert executor.jobs["a"].pace == pytest.approx(pace)
+
+
+def test_a_job_across_racks_pays_for_nodes_and_racks() -> None:
+    """Racks of two nodes of two GPUs: 1.5 across nodes, twice that across racks."""
+    cluster, clock = Cluster.parse("t4=4x2/2", racks=True), JumpingClock()
+    executor = SimulatedExecutor(
+        cluster, clock, FIDELITIES["sia-artifact"], slowdowns=(UnequalGpus(cluster),)
+    )
+    for name in "abc":
+        declared = spec(name, locality_penalty=1.5, rack_penalty=2.0)
+        executor.submit(declared, truth(), restart_seconds=0.0)
+    executor.observe()
+
+    _start(executor, 1, {"a": (0, 1), "b": (4, 6), "c": (2, 5)})
+
+    assert {name: executor.jobs[name].pace for name in "abc"} == {"a": 1.0, "b": 1.5, "c": 3.0}
 
 
 def _contending(

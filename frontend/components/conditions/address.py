@@ -37,6 +37,7 @@ _PLAIN = (
     "strong_scaling_share",
     "tuned_gpus",
     "jobs_per_gpu",
+    "rack_penalty",
     "network_contention",
     *BOUNDS,
 )

@@ -191,12 +191,15 @@ def _unequal_fields(prefix: str) -> list[Component]:
         value=USUAL["locality_penalty"],
         inputWrapperOrder=["label", "input", "description", "error"],
     )
+    racks = number_field(
+        f"{prefix}-rack_penalty", ConditionsBody, "rack_penalty", bare=True, step=0.1
+    )
     contention = number_field(
         f"{prefix}-network_contention", ConditionsBody, "network_contention", bare=True, step=0.05
     )
     return [
         html.Div([of_type, draw], className="form-row"),
-        html.Div([penalty, contention], className="form-row"),
+        html.Div([penalty, racks, contention], className="form-row"),
     ]
 
 

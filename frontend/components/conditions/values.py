@@ -19,6 +19,7 @@ NUMBERS = (
     "strong_scaling_share",
     "tuned_gpus",
     "jobs_per_gpu",
+    "rack_penalty",
     "network_contention",
     "mtbf_hours",
     "repair_minutes",
@@ -47,6 +48,7 @@ USUAL = {
     "strong_scaling_share": 0,
     "tuned_gpus": 16,
     "jobs_per_gpu": 1,
+    "rack_penalty": 1,
     "network_contention": 0,
     "mtbf_hours": "",
     "repair_minutes": "",
@@ -126,6 +128,8 @@ def conditions_of(form: FormValues) -> RawBody:
     for name in ("rigid_share", "strong_scaling_share", "network_contention"):
         if isinstance(form[name], int | float) and form[name]:
             given[name] = form[name]
+    if isinstance(form["rack_penalty"], int | float) and form["rack_penalty"] != 1:
+        given["rack_penalty"] = form["rack_penalty"]
     if form["profiling"] != "fidelity":
         given["profiling"] = form["profiling"]
     if form["tuned"] != "none":

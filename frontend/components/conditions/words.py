@@ -120,6 +120,8 @@ def _about_nodes(request: StoredRequest) -> list[tuple[str, str]]:
     lines = []
     if request.get("locality_penalty"):
         lines.append(("Slowdown across nodes", _slowdown(request["locality_penalty"])))
+    if request.get("rack_penalty", 1) > 1:
+        lines.append(("Further slowdown across racks", number(request["rack_penalty"])))
     if request.get("network_contention"):
         lost = f"{number(request['network_contention'])} of the speed"
         lines.append(("Network contention of distributed jobs", lost))

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from maat.scheduling.arrays import FloatArray, IntArray
+from maat.scheduling.cluster import Cluster
 from maat.scheduling.job import Job
 from maat.scheduling.parameters import knob
 from maat.scheduling.placement.along import place_along
 from maat.scheduling.placement.free_gpus import FreeGpus
 from maat.scheduling.placement.pm_first import Scores, by_class, fastest, taken
 from maat.scheduling.rounds import Decision, Grant, PlacementResult, RoundInput
-from maat.scheduling.variability import BinRule, Entry, traversal
+from maat.scheduling.variability import BinRule, Entry, Locality, traversal
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,8 @@ class Pal:
     """Place all jobs again each round, by class, A first.
 
     Each job takes the GPUs of the first entry of its L x V matrix that has enough. A job of one
-    GPU, or one that fits no node, is placed as by PM-First.
+    GPU, or one that fits no node, is placed as by PM-First; where racks cost something, one that
+    fits no node is placed by the rows of racks.
     """
 
     binning: BinRule = knob(
@@ -48,10 +50,16 @@ class Pal:
         def choose(free: FreeGpus, job: Job, grant: Grant) -> list[int] | None:
             offered, count = free.of_type(grant.gpu_type), grant.gpu_count
             score = scores.of(job, grant.gpu_type)[offered]
-            if not 1 < count <= room[grant.gpu_type]:
+            spec = job.spec
+            by_racks = spec.rack_penalty > 1 and round_input.cluster.rack_count > 1
+            if count == 1 or (count > room[grant.gpu_type] and not by_racks):
                 return taken(free, fastest(offered, score, count, scores.node))
-            for entry in traversal(scores.distinct(job, grant.gpu_type), job.spec.locality_penalty):
-                found = _at(entry, offered, score, count, scores.node)
+            for entry in traversal(
+                scores.distinct(job, grant.gpu_type),
+                spec.locality_penalty,
+                spec.rack_penalty if by_racks else 1.0,
+            ):
+                found = _at(entry, offered, score, count, round_input.cluster)
                 if found is not None:
                     return taken(free, found)
             return None
@@ -62,24 +70,31 @@ class Pal:
 
 
 def _at(
-    entry: Entry, gpus: IntArray, scores: FloatArray, count: int, node: IntArray
+    entry: Entry, gpus: IntArray, scores: FloatArray, count: int, cluster: Cluster
 ) -> list[int] | None:
-    """Return GPUs of at most the entry's score, on one node or the fastest on any."""
+    """Return GPUs of at most the entry's score: on one node, in one rack, or the fastest of all."""
     good = scores <= entry.score
     if np.count_nonzero(good) < count:
         return None
-    choose = _together if entry.within_node else fastest
-    return choose(gpus[good], scores[good], count, node)
+    match entry.locality:
+        case Locality.NODE:
+            return _together(gpus[good], scores[good], count, cluster.gpu_node)
+        case Locality.RACK:
+            return _together(gpus[good], scores[good], count, cluster.gpu_rack)
+        case Locality.ANYWHERE:
+            return fastest(gpus[good], scores[good], count, cluster.gpu_node)
 
 
-def _together(gpus: IntArray, scores: FloatArray, count: int, node: IntArray) -> list[int] | None:
-    """Return `count` GPUs of the node that offers the lowest worst score.
+def _together(gpus: IntArray, scores: FloatArray, count: int, group: IntArray) -> list[int] | None:
+    """Return `count` GPUs of the node (or rack) that offers the lowest worst score.
 
-    Of equal nodes the one with most of `gpus` is taken, and of these the last, as the published
-    code does with the library versions that it pins. None if no node has `count` of `gpus`.
+    Of equal ones the one with most of `gpus` is taken, and of these the last, as the published
+    code does with the library versions that it pins. None if none has `count` of `gpus`.
+
+    `group`: the node (or rack) of every GPU of the cluster, shape (G,).
     """
     best: tuple[float, int, list[int]] | None = None
-    at = node[gpus]
+    at = group[gpus]
     for one in np.unique(at).tolist():
         here = at == one
         if (many := int(np.count_nonzero(here))) >= count:
