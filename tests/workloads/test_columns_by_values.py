@@ -110,6 +110,8 @@ def test_an_unsure_guess_is_a_question_with_its_choices(
         ("duration", None),
         ("min_runtime", None),
         ("numGPUs", None),
+        ("minutes_run", Unit.MINUTES),
+        ("hoursRun", Unit.HOURS),
     ],
 )
 def test_a_header_names_its_unit(name: str, unit: Unit | None) -> None:
@@ -200,6 +202,17 @@ def test_durations_of_many_days_without_a_unit_are_a_question() -> None:
     asked = question(text)
     assert (asked.field, asked.about, asked.choices) == ("units", "duration", ("s", "ms", "us"))
     assert seconds(read(text, units={"duration": Unit.MILLISECONDS})) == [3600.0, 7200.0]
+
+
+def test_durations_that_are_little_for_seconds_are_a_question() -> None:
+    text = "submit,gpus,runtime\n2026-03-02,1,1.5\n2026-03-02,1,0.25\n"
+    assert question(text).choices == ("s", "min", "h")
+    assert seconds(read(text, units={"duration": Unit.HOURS})) == [5400.0, 900.0]
+
+
+def test_nodes_are_not_proposed_as_gpus() -> None:
+    asked = question("submit,duration,nodes,gpus_per_node\n2026-03-02,60,4,8\n")
+    assert (asked.about, asked.choices) == ("gpus", ("COLUMN",))
 
 
 def test_submissions_without_a_unit_beside_hours_are_a_question() -> None:
@@ -375,3 +388,6 @@ def test_a_job_that_had_not_ended_and_a_negative_duration_are_dropped_as_such() 
         "it had not ended": 2,
         "duration_s is negative": 1,
     }
+    still = "2026-03-02 08:00:00,2026-03-02 08:00:00"
+    found = read(f"submit,start,end,gpus\n{still},,1\n{still},2026-03-02 09:00:00,1\n")
+    assert [each.cause for each in found.dropped] == ["it had not ended"]

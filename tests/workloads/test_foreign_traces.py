@@ -271,7 +271,7 @@ def test_an_imported_trace_is_simulated_and_its_jobs_take_the_time_they_took() -
         (SACCT, "sacct", {"columns": {"submit": "Submit"}}, "belongs to the format csv"),
         (HELIOS, "csv", {"columns": {"submit": "submit_time"}}, "lacks gpus, duration"),
         (HELIOS, "csv", {"columns": {"colour": "vc"}}, "nothing that a column can mean"),
-        ("t,n,s\n1,=2+3,4\n", "csv", {"columns": MAPPED_THREE}, "row 2: n: holds no job"),
+        ("t,n,s\n1,=2+3,40\n", "csv", {"columns": MAPPED_THREE}, "row 2: n: holds no job"),
     ],
 )
 def test_what_is_no_trace_is_refused_with_its_place_and_a_remedy(

@@ -21,6 +21,7 @@ from maat.workloads.formats.foreign.times import Times
 from maat.workloads.formats.foreign.units import SECONDS_OF, Unit, unit_in
 
 _TEN_DAYS = 10 * 86_400.0
+_LEAST_SECONDS = 10.0
 _LONG_WAIT = 10.0
 _LEAST_EVIDENCE = 0.1  # share of the durations that must have times beside them
 _LIKELY = (Unit.SECONDS, Unit.MINUTES, Unit.HOURS, Unit.MILLISECONDS)
@@ -183,10 +184,17 @@ def _possible_unit(lengths: Sequence[_Length], assumed: Unit) -> Unit | None:
 
 
 def _check_length(name: str, middle: float) -> None:
+    """Raise TraceQuestion if half of the jobs would be too long, or too short, for seconds."""
     if middle > _TEN_DAYS:
         raise _unclear(
             f"is {middle:.4g} for half of the jobs, which would be {middle / 86_400:.0f} days",
             [Unit.SECONDS, Unit.MILLISECONDS, Unit.MICROSECONDS],
+            name,
+        )
+    if middle < _LEAST_SECONDS:
+        raise _unclear(
+            f"is below {_LEAST_SECONDS:g} for half of the jobs, which is little for seconds",
+            [Unit.SECONDS, Unit.MINUTES, Unit.HOURS],
             name,
         )
 

@@ -38,7 +38,7 @@ _REQUESTS = frozenset(("request", "requested", "req"))
 _NOT_A_COUNT = """
     type types model name spec kind device sku util utilization utilisation usage mem memory hours
     hour seconds secs time milli id ids index indices power temp percent pct share fraction list
-    uuid price cost per
+    uuid price cost per node nodes cpu cpus core cores
 """
 _NOT_A_NAME = "user vc team group node gpu state status type model"
 

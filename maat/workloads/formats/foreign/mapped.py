@@ -205,12 +205,7 @@ def _job(reading: _Reading, cells: Cells, row: int) -> ForeignJob:
         return cells[reading.columns[field]] if field in reading.columns else ""
 
     if text("state").strip().upper() in _NOT_ENDED:
-        raise Unusable(
-            "it had not ended",
-            column=reading.columns["state"],
-            value=text("state"),
-            remedy="Write the file again once it has ended.",
-        )
+        raise _not_ended(reading.columns["state"], text("state"))
     return ForeignJob(
         row=row,
         name=text("name") or f"line-{row}",
@@ -221,6 +216,11 @@ def _job(reading: _Reading, cells: Cells, row: int) -> ForeignJob:
         tenant=text("tenant"),
         state=text("state"),
     )
+
+
+def _not_ended(column: str, value: str) -> Unusable:
+    remedy = "Write the file again once it has ended."
+    return Unusable("it had not ended", column=column, value=value, remedy=remedy)
 
 
 def _gpu_seconds(reading: _Reading, cells: Cells) -> float:
@@ -238,6 +238,8 @@ def _ran_seconds(reading: _Reading, cells: Cells) -> float:
     start, end = reading.columns["start"], reading.columns["end"]
     if is_absent(cells[start]):
         return ran(0.0, start, cells[start])
+    if is_absent(cells[end]):
+        raise _not_ended(end, cells[end])
     return reading.times.elapsed(cells, start, end)
 
 

@@ -43,6 +43,7 @@ _WORDS: Mapping[str, Unit] = {
 }
 # Words that mean something else where they begin a name: min_runtime is the least, not in minutes.
 _ONLY_AT_THE_END = {"m", "min", "s", "h", "d", "us", "ms", "ns", "milli", "second"}
+_AT_THE_BEGINNING = {"milliseconds", "seconds", "secs", "minutes", "mins", "hours", "hrs", "days"}
 _WORD = re.compile(
     r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z\u00b5\u03bc]+|[A-Z]+|\d+|[^\W\d_]+"
 )
@@ -60,9 +61,9 @@ def unit_in(name: str) -> Unit | None:
         is_last = place == len(words) - 1
         if word in _WORDS and place > 0 and (is_last or word not in _ONLY_AT_THE_END):
             return _WORDS[word]
-    if len(words) == 1 and words[0] in _WORDS and words[0] not in _ONLY_AT_THE_END:
-        return _WORDS[words[0]]
-    return None
+    first = words[0] if words else ""
+    is_unit = first in _WORDS and first not in _ONLY_AT_THE_END
+    return _WORDS[first] if is_unit and (len(words) == 1 or first in _AT_THE_BEGINNING) else None
 
 
 def unit_word(word: str) -> Unit | None:
