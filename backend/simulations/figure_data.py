@@ -88,7 +88,21 @@ def drawn(run_id: str, result: Mapping[str, Any]) -> DrawnRun:
             for model, hours in result["gpu_hours_by_model_type"].items()
         },
         contention=reduced(result["contention"], POINTS),
+        gpus_by_type={
+            name: reduced(points, POINTS) for name, points in result.get("gpus_by_type", {}).items()
+        },
+        efficiency=reduced(result.get("efficiency", []), POINTS),
+        nodes=reduced(result.get("nodes", []), POINTS),
+        waited_hours=_waited(jobs),
         policy_seconds=result.get("policy_seconds"),
+    )
+
+
+def _waited(jobs: Sequence[Mapping[str, Any]]) -> Distribution:
+    """Return all waiting of finished jobs; an earlier version did not keep it."""
+    hours = [job["waited"] / 3600 for job in jobs if job.get("waited") is not None]
+    return Distribution(
+        points=shares(hours, len(jobs), POINTS) if hours else [], known=len(hours), jobs=len(jobs)
     )
 
 

@@ -32,8 +32,9 @@ class SimulationRun(SQLModel, table=True):
 
     `position` orders the runs as requested; `trace` is the number of the request's trace. `state`:
     as an operation's. `done`: finished jobs. `heartbeat_at`: the worker's last sign of life, or,
-    for a run abandoned by its worker, when its message was last sent. `result` is large: lists must
-    not load it.
+    for a run abandoned by its worker, when its message was last sent. `series`: what each job held
+    and achieved over time; null of a run of an earlier version. `result` and `series` are large:
+    lists must not load them.
     """
 
     __tablename__ = "simulation_runs"
@@ -51,6 +52,7 @@ class SimulationRun(SQLModel, table=True):
     state: str = Field(default="queued", max_length=40)
     summary: dict[str, Any] | None = Field(default=None, sa_type=Json)
     result: Any = Field(default=None, nullable=True, sa_type=CompressedJson)
+    series: Any = Field(default=None, nullable=True, sa_type=CompressedJson)
     error: dict[str, Any] | None = Field(default=None, sa_type=Json)
     started_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
     finished_at: datetime | None = Field(default=None, sa_type=UtcDateTime)

@@ -22,7 +22,13 @@ from backend.simulations.fairness_rule import AskedRule, result_by
 from backend.simulations.figure_data import MAX_DRAWN, figures_of
 from backend.simulations.models import Simulation
 from backend.simulations.resources import show_simulation
-from backend.simulations.seen import of_trace, result_seen, results_sight, simulations_sight
+from backend.simulations.seen import (
+    of_trace,
+    result_seen,
+    results_sight,
+    series_seen,
+    simulations_sight,
+)
 from backend.simulations.service import (
     PreparedSimulation,
     chosen_result,
@@ -49,7 +55,7 @@ ChosenJobs = Annotated[
     list[str],
     Query(
         max_length=MAX_CHOSEN_JOBS,
-        description="Names of jobs whose allocations to return; may be repeated.",
+        description="Names of jobs whose allocations and series to return; may be repeated.",
     ),
 ]
 DrawnRuns = Annotated[
@@ -212,9 +218,9 @@ def read_result(
 ) -> JSONResponse:
     """The full result of a run.
 
-    It has the summary, every job, contention and GPUs in use over time, GPU-hours by model and
-    type, decision times and the definitions of the figures; and the allocations over time of the
-    jobs named in `jobs`.
+    It has the summary, every job, contention, GPUs in use, efficiency and nodes over time,
+    GPU-hours by model and type, decision times and the definitions of the figures; and of the jobs
+    named in `jobs` the allocations, and all that they held and achieved over time.
     """
     simulation = get_simulation(session, principal, simulation_id)
     run = get_run(session, simulation, run_id)
@@ -223,6 +229,5 @@ def read_result(
     sight = of_trace(
         simulation, run.trace, results_sight(session, principal, simulation, [run.result])
     )
-    return JSONResponse(
-        chosen_result(result_seen(result_by(run.result, fairness_rule), sight), jobs)
-    )
+    seen = result_seen(result_by(run.result, fairness_rule), sight)
+    return JSONResponse(chosen_result(seen, series_seen(run.series or {}, sight), jobs))

@@ -4,7 +4,8 @@ Other tenants' jobs of a cluster's history are anonymous. Stored results are who
 see all tenants. Others see of another tenant's job when it arrived, ran and ended, and on how many
 GPUs of which type, so that every sum is the run's; its name is a key of the answer, and all such
 jobs have one model, `another tenant's`. Keys number the jobs in the order of submission, so that
-the runs of a trace agree.
+the runs of a trace agree. The mean efficiency is not shown to them: where one job trains, it is
+that job's, which reveals its model.
 """
 
 from __future__ import annotations
@@ -26,12 +27,20 @@ from maat.laboratory.requested import shipped_models
 Result = Mapping[str, Any]
 Request = TypeVar("Request", bound=StoredConditions)
 
-_OF_ALL = ("fairness", "contention", "gpus_by_type", "policy_seconds", "definitions")
+_OF_ALL = (
+    "fairness",
+    "contention",
+    "gpus_by_type",
+    "nodes",
+    "policy_seconds",
+    "definitions",
+)
 _OF_OTHERS = (
     "submit",
     "start",
     "finish",
     "jct",
+    "waited",
     "restarts",
     "adaptivity",
     "interruptions",
@@ -39,6 +48,7 @@ _OF_OTHERS = (
     "gpu_hours_by_type",
     "rho",
 )
+_OF_HOLDING = frozenset({"time", "end", "gpu_type", "gpu_count", "node_count"})
 _HIDDEN = "The reason is not shown."
 _RESERVED = re.compile(r"(reserved for others: [^ ]+ for )(.+)\.$")
 
@@ -179,6 +189,22 @@ def _stretches(name: str, given: Sequence[Mapping[str, Any]], sight: Sight) -> l
         dict(stretch) if sight.may_see(name) else {**stretch, "total_batch_size": None}
         for stretch in given
     ]
+
+
+def series_seen(series: Mapping[str, Any], sight: Sight) -> dict[str, Any]:
+    """Return the series of jobs, as `result_seen` names them.
+
+    Of others' jobs only when they held which GPUs: the rest reveals models.
+    """
+    return {
+        sight.job(name): dict(columns) if sight.may_see(name) else _held_alone(columns)
+        for name, columns in series.items()
+    }
+
+
+def _held_alone(columns: Mapping[str, Any]) -> dict[str, Any]:
+    hidden = [None] * len(columns["time"])
+    return {name: values if name in _OF_HOLDING else hidden for name, values in columns.items()}
 
 
 def _hours_by_model(jobs: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, float]]:

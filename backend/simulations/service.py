@@ -214,10 +214,10 @@ def get_simulation(session: Session, principal: Principal, simulation_id: str) -
 def runs_of(session: Session, simulation_ids: list[str]) -> dict[str, list[SimulationRun]]:
     """Return their runs in order, without the large results."""
     found: dict[str, list[SimulationRun]] = {simulation_id: [] for simulation_id in simulation_ids}
-    without_result: Any = defer(SimulationRun.result, raiseload=True)
+    large: Any = (SimulationRun.result, SimulationRun.series)
     statement = (
         select(SimulationRun)
-        .options(without_result)
+        .options(*(defer(column, raiseload=True) for column in large))
         .where(col(SimulationRun.simulation_id).in_(simulation_ids))
     )
     for run in session.exec(statement.order_by(col(SimulationRun.position))):
@@ -245,10 +245,13 @@ def get_run(session: Session, simulation: Simulation, run_id: str) -> Simulation
     return run
 
 
-def chosen_result(result: Mapping[str, Any], jobs: Sequence[str]) -> dict[str, Any]:
-    """Return the result with the allocations of these jobs only.
+def chosen_result(
+    result: Mapping[str, Any], series: Mapping[str, Any], jobs: Sequence[str]
+) -> dict[str, Any]:
+    """Return the result with the allocations and the series of these jobs only.
 
-    Raises Invalid naming a job that the run does not have.
+    A run of an earlier version has no series. Raises Invalid naming a job that the run does not
+    have.
     """
     known = {job["name"] for job in result["jobs"]}
     for name in jobs:
@@ -263,7 +266,11 @@ def chosen_result(result: Mapping[str, Any], jobs: Sequence[str]) -> dict[str, A
                 ],
             )
     kept = result.get("allocations", {})
-    return {**result, "allocations": {name: kept.get(name, []) for name in jobs}}
+    return {
+        **result,
+        "allocations": {name: kept.get(name, []) for name in jobs},
+        "series": {name: series[name] for name in jobs if name in series},
+    }
 
 
 def _check_run(run: RunBody, index: int) -> None:

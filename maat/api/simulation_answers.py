@@ -88,8 +88,11 @@ class JobRho(TypedDict):
 class DrawnRun(TypedDict):
     """The figures of one run.
 
-    `contention`: [cluster seconds, active jobs]. `worst_off`: the jobs with the largest rho.
-    `unfinished`: the first of the `unfinished_count` unfinished jobs.
+    `contention`: [cluster seconds, active jobs]. `gpus_by_type`, `efficiency`, `nodes`: [cluster
+    seconds, what holds until the next]: GPUs in use, mean statistical efficiency of the jobs that
+    train (null while none does), nodes in service. `waited_hours`: all waiting of a job. What an
+    earlier version did not keep is empty. `worst_off`: the jobs with the largest rho. `unfinished`:
+    the first of the `unfinished_count` unfinished jobs.
     """
 
     id: str
@@ -104,6 +107,10 @@ class DrawnRun(TypedDict):
     gpu_hours_by_type: dict[str, float]
     gpu_hours_by_model: dict[str, ModelHours]
     contention: list[list[float]]
+    gpus_by_type: dict[str, list[list[float]]]
+    efficiency: list[list[float | None]]
+    nodes: list[list[float]]
+    waited_hours: Distribution
     policy_seconds: dict[str, float] | None
 
 
@@ -192,6 +199,8 @@ class SimulatedJob(TypedDict):
     start: float | None
     finish: float | None
     jct: float | None
+    waited: NotRequired[float | None]
+    placement_slowdown: NotRequired[float | None]
     restarts: int
     adaptivity: str
     interruptions: int
@@ -211,6 +220,26 @@ class AllocationStretch(TypedDict):
     total_batch_size: int | None
 
 
+class JobSeries(TypedDict):
+    """The life of a job as columns: each entry holds from `time` to the next, the last to `end`.
+
+    Times are cluster seconds. Without GPUs (`gpu_count` 0) it waits. `total_batch_size` and
+    `efficiency` (Pollux eq. 6): while it trains, whoever chose the batch. `locality` x
+    `variability`: what its place costs, L x max V (PAL eq. 1); `slowdown`: for all reasons.
+    """
+
+    time: list[float]
+    end: float
+    gpu_type: list[str | None]
+    gpu_count: list[int]
+    node_count: list[int]
+    total_batch_size: list[int | None]
+    efficiency: list[float | None]
+    locality: list[float | None]
+    variability: list[float | None]
+    slowdown: list[float | None]
+
+
 class RunFairness(TypedDict):
     """Fairness by `rule` over the `jobs` that have a rho; null if none has one."""
 
@@ -223,7 +252,9 @@ class RunFairness(TypedDict):
 class RunResult(TypedDict):
     """The full result of a run.
 
-    `allocations`: of the requested jobs. `policy_seconds`: rounds, min, p25, median, p75, p95, max;
+    `allocations`, `series`: of the requested jobs; a run of an earlier version has no series.
+    `efficiency`: [cluster seconds, mean over the jobs that train], `efficiency_by_gpu`: weighted by
+    their GPUs. `policy_seconds`: rounds, min, p25, median, p75, p95, max;
     null if no round had jobs. `definitions`: figure -> its meaning, from the code that computes it.
     """
 
@@ -231,8 +262,12 @@ class RunResult(TypedDict):
     jobs: list[SimulatedJob]
     contention: list[list[float]]
     gpus_by_type: dict[str, object]
+    efficiency: NotRequired[list[list[float | None]]]
+    efficiency_by_gpu: NotRequired[list[list[float | None]]]
+    nodes: NotRequired[list[list[float]]]
     gpu_hours_by_model_type: dict[str, dict[str, float]]
     fairness: RunFairness
     policy_seconds: dict[str, float] | None
     allocations: dict[str, list[AllocationStretch]]
+    series: dict[str, JobSeries]
     definitions: dict[str, str]

@@ -53,16 +53,16 @@ def print_table(
     say(drawn(names, figures, rows))
 
 
-def check_writable(path: Path, *, inputs: Sequence[Path]) -> None:
+def check_writable(path: Path, *, inputs: Sequence[Path], field: str = "csv") -> None:
     """Check before the work that the file can be written and is not an input.
 
-    Raises InputError.
+    `field`: the option that names it. Raises InputError.
     """
     read = next((given for given in inputs if _is_part_of(path, given)), None)
     if read is not None:
         raise InputError(
             f"would overwrite the input {read}",
-            field="csv",
+            field=field,
             value=str(path),
             remedy="Name another file.",
         )
@@ -73,7 +73,7 @@ def check_writable(path: Path, *, inputs: Sequence[Path]) -> None:
     except OSError as failed:
         raise InputError(
             f"cannot be written ({failed.strerror})",
-            field="csv",
+            field=field,
             value=str(path),
             remedy="Name a file in a folder that exists.",
         ) from failed

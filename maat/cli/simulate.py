@@ -24,6 +24,7 @@ from maat.cli.output import (
 )
 from maat.cli.policy_options import PlacerName, Setting, read_settings
 from maat.cli.round_options import RoundSeconds
+from maat.cli.series_files import check_series_path, write_series
 from maat.cli.workload_options import ClusterOptions, WorkloadOptions
 from maat.laboratory.figures import (
     FIGURES,
@@ -67,6 +68,14 @@ class SimulateOutput:
     csv_path: Annotated[
         Path | None,
         typer.Option("--csv", help="Write name, submit, start, finish, restarts of every job."),
+    ] = None
+    series_path: Annotated[
+        Path | None,
+        typer.Option(
+            "--series",
+            help="Write GPUs in use, efficiency, nodes, waits and every job over time: to one file "
+            "if it ends in .json, else to a folder of CSV files.",
+        ),
     ] = None
     figure_names: FigureNames = None
 
@@ -159,7 +168,7 @@ def simulate_command(
     ]
     warn(notes_before(scenarios[0].workload, conditions.round_seconds))
     runs = [run_scenario(scenario, quiet=output.as_json) for scenario in scenarios]
-    summaries = [_summary(run, output.csv_path) for run in runs]
+    summaries = [_summary(run, output) for run in runs]
     if output.with_fairness:
         for summary, figures in zip(summaries, fairness_of([r.result for r in runs]), strict=True):
             summary |= figures
@@ -177,23 +186,29 @@ def simulate_command(
 def _check_output(
     output: SimulateOutput, policies: Sequence[str], *, inputs: Sequence[Path]
 ) -> None:
-    if output.csv_path is None:
-        return
-    if len(policies) > 1:
-        raise InputError(
-            "is written for one policy at a time",
-            field="csv",
-            value=str(output.csv_path),
-            remedy="Name one policy, or leave --csv out.",
-        )
-    check_writable(output.csv_path, inputs=inputs)
+    """Check before the runs that what is asked for can be written. Raises InputError."""
+    for field, path in (("csv", output.csv_path), ("series", output.series_path)):
+        if path is not None and len(policies) > 1:
+            raise InputError(
+                "is written for one policy at a time",
+                field=field,
+                value=str(path),
+                remedy=f"Name one policy, or leave --{field} out.",
+            )
+    if output.csv_path is not None:
+        check_writable(output.csv_path, inputs=inputs)
+    if output.series_path is not None:
+        check_series_path(output.series_path, inputs=inputs)
 
 
-def _summary(run: Run, csv_path: Path | None) -> dict[str, object]:
+def _summary(run: Run, output: SimulateOutput) -> dict[str, object]:
     summary = dict(run.summary)
-    if csv_path is not None:
-        _write_csv(run, csv_path)
-        summary["jobs_csv"] = str(csv_path)
+    if output.csv_path is not None:
+        _write_csv(run, output.csv_path)
+        summary["jobs_csv"] = str(output.csv_path)
+    if output.series_path is not None:
+        write_series(run, output.series_path)
+        summary["series"] = str(output.series_path)
     return summary
 
 

@@ -43,6 +43,7 @@ class PlayedRun:
                 "start_seconds": float,
                 "finish_seconds": float,
                 "jct_seconds": float,
+                "waited_seconds": float,
                 "restarts": int,
                 "gpu_seconds": float,
                 "adaptivity": str,
@@ -57,6 +58,7 @@ class PlayedRun:
                     job["start"],
                     job["finish"],
                     job["jct"],
+                    job.get("waited"),
                     job["restarts"],
                     3600.0 * sum(job["gpu_hours_by_type"].values()),
                     job["adaptivity"],
@@ -83,10 +85,36 @@ class PlayedRun:
         types = {f"{name}_gpus": int for name in by_type}
         return Table({"time_seconds": float, "active_jobs": int, "gpus": int, **types}, rows)
 
+    @cached_property
+    def gpus(self) -> Table:
+        """GPUs in use from `time_seconds` to the next row's: all, and of each type."""
+        by_type = cast("Mapping[str, Sequence[Sequence[float]]]", self.result["gpus_by_type"])
+        times = sorted({at for series in by_type.values() for at, _ in series})
+        used = [(time, [_at(series, time) for series in by_type.values()]) for time in times]
+        return Table(
+            {"time_seconds": float, "gpus": int, **{f"{name}_gpus": int for name in by_type}},
+            [(time, sum(counts), *counts) for time, counts in used],
+        )
+
+    @cached_property
+    def efficiency(self) -> Table:
+        """Mean statistical efficiency over time; empty of a run of an earlier version."""
+        return Table(
+            {"time_seconds": float, "efficiency": float}, self.result.get("efficiency", [])
+        )
+
+    @cached_property
+    def nodes(self) -> Table:
+        """Nodes in service over time; empty of a run of an earlier version."""
+        kept = self.result.get("nodes", [])
+        return Table(
+            {"time_seconds": float, "nodes": int}, [(time, int(count)) for time, count in kept]
+        )
+
     @property
     def plot(self) -> RunPlots:
-        """The figures: `played.plot.jct_cdf()`, `played.plot.gpus_over_time()`."""
-        return RunPlots(self.name, self.jobs, self.rounds)
+        """The figures: `played.plot.jct_cdf()`, `played.plot.gpus_over_time()` and others."""
+        return RunPlots(self.name, self)
 
     def __repr__(self) -> str:
         return f"{self.name}: {len(self.result['jobs'])} jobs, played by the service"

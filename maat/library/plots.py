@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from maat.colours import gpu_colour, gpu_order
 from maat.library.tables import Table
@@ -14,6 +14,19 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 NOT_FINISHED = "No job has finished."
+
+
+class RunTables(Protocol):
+    """The tables of a run that figures draw."""
+
+    @property
+    def jobs(self) -> Table: ...
+    @property
+    def gpus(self) -> Table: ...
+    @property
+    def efficiency(self) -> Table: ...
+    @property
+    def nodes(self) -> Table: ...
 
 
 class RunPlots:
@@ -28,8 +41,8 @@ class RunPlots:
     ['t4', 'rtx', 'a100']
     """
 
-    def __init__(self, name: str, jobs: Table, rounds: Table) -> None:
-        self._name, self._jobs, self._rounds = name, jobs, rounds
+    def __init__(self, name: str, run: RunTables) -> None:
+        self._name, self._run = name, run
 
     def jct_cdf(self) -> go.Figure:
         """Return JCT in hours x share of all jobs at or below it; it ends below 1 if some run on.
@@ -39,26 +52,73 @@ class RunPlots:
         of = _figures("data").Distribution.of
         return _drawn(
             _figures("distributions").cdf,
-            {self._name: of(_hours(value) for value in self._jobs["jct_seconds"])},
+            {self._name: of(_hours(value) for value in self._run.jobs["jct_seconds"])},
             x="JCT (hours)",
             nothing=NOT_FINISHED,
         )
 
+    def waits_cdf(self) -> go.Figure:
+        """Return all waiting of a job in hours x share of jobs at or below it (PAL, figure 12).
+
+        Of finished jobs; it ends below 1 if some run on. Raises MaatError if plotly is not
+        installed.
+        """
+        of = _figures("data").Distribution.of
+        return _drawn(
+            _figures("distributions").cdf,
+            {self._name: of(_hours(value) for value in self._run.jobs["waited_seconds"])},
+            x="Waiting in all (hours)",
+            nothing=NOT_FINISHED,
+        )
+
     def gpus_over_time(self) -> go.Figure:
-        """Return time in hours x GPUs held, an area for each GPU type on the other.
+        """Return time in hours x GPUs in use, an area for each GPU type on the other.
 
         Raises MaatError if plotly is not installed.
         """
-        at = [_hours(value) for value in self._rounds["time_seconds"]]
-        names = [name.removesuffix("_gpus") for name in self._rounds.columns if "_gpus" in name]
+        used = self._run.gpus
+        at = [_hours(value) for value in used["time_seconds"]]
+        names = [name.removesuffix("_gpus") for name in used.columns if "_gpus" in name]
         types, series = gpu_order(names), _figures("data").Series
         return _drawn(
             _figures("areas").stacked_areas,
-            {kind: series(at, self._rounds[f"{kind}_gpus"]) for kind in types},
+            {kind: series(at, used[f"{kind}_gpus"]) for kind in types} if at else {},
             x="Time (hours)",
-            y="GPUs held",
+            y="GPUs in use",
             colours={kind: gpu_colour(kind) for kind in types},
-            nothing="No round was played.",
+            nothing="No job held a GPU.",
+        )
+
+    def efficiency_over_time(self) -> go.Figure:
+        """Return time in hours x mean statistical efficiency of the jobs that train.
+
+        As Pollux's figure 5, below. Raises MaatError if plotly is not installed.
+        """
+        return self._steps(
+            self._run.efficiency,
+            "efficiency",
+            y="Mean statistical efficiency",
+            nothing="No job trained.",
+            shares=True,
+        )
+
+    def nodes_over_time(self) -> go.Figure:
+        """Return time in hours x nodes in service. Raises MaatError if plotly is not installed."""
+        return self._steps(
+            self._run.nodes, "nodes", y="Nodes in service", nothing="No time has passed."
+        )
+
+    def _steps(
+        self, table: Table, column: str, *, y: str, nothing: str, shares: bool = False
+    ) -> go.Figure:
+        at = [_hours(value) for value in table["time_seconds"]]
+        return _drawn(
+            _figures("steps").step_lines,
+            {self._name: _figures("data").Series(at, table[column])},
+            x="Time (hours)",
+            y=y,
+            shares=shares,
+            nothing=nothing,
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +25,13 @@ from maat.library.inputs import (
 from maat.library.plots import RunPlots
 from maat.library.policies import GivenPolicy, read_placer, read_policy
 from maat.library.progress import Bar
+from maat.library.series_tables import (
+    efficiency_table,
+    gpus_table,
+    job_series_table,
+    nodes_table,
+    waits_table,
+)
 from maat.library.tables import Table
 from maat.scheduling.cluster import Cluster
 from maat.simulation.engine import simulate as simulate_scenario
@@ -165,8 +173,10 @@ class Run:
         """One row per job; without a start, a finish or a time where there was none.
 
         `gpu_seconds`: GPU time held, on all types, profiling included. `waited_seconds`:
-        without GPUs, of a job that finished.
+        without GPUs, of a job that finished. `placement_slowdown`: L x max V (PAL eq. 1), the mean
+        over the GPU time that it trained; 1: its GPUs and nodes cost it nothing.
         """
+        slowdowns = self.result.series.placement_slowdown.tolist()
         rows = [
             (
                 record.name,
@@ -182,8 +192,9 @@ class Run:
                 sum(record.gpu_seconds.values()),
                 record.adaptivity.value,
                 record.interruptions,
+                None if math.isnan(slowdown) else slowdown,
             )
-            for record in self.result.records
+            for record, slowdown in zip(self.result.records, slowdowns, strict=True)
         ]
         return Table(
             {
@@ -200,6 +211,7 @@ class Run:
                 "gpu_seconds": float,
                 "adaptivity": str,
                 "interruptions": int,
+                "placement_slowdown": float,
             },
             rows,
         )
@@ -264,10 +276,51 @@ class Run:
             ends[span.job] = span.start
         return reversed(rows)
 
+    @cached_property
+    def gpus(self) -> Table:
+        """GPUs in use over time: a row where they change, exactly, not only at rounds.
+
+        A GPU that jobs share counts once. GPUs that profile a job before it may run are not among
+        them. The integral is the GPU time of all jobs, where none are shared.
+        """
+        return gpus_table(self.result.series)
+
+    @cached_property
+    def efficiency(self) -> Table:
+        """The cluster's statistical efficiency over time: EFFICIENCY of Pollux eq. 6.
+
+        `efficiency`: the mean over the jobs that train (Pollux, figure 5); `efficiency_by_gpu`:
+        weighted by their GPUs; None while no job trains.
+        """
+        return efficiency_table(self.result.series)
+
+    @cached_property
+    def nodes(self) -> Table:
+        """Nodes in service and their GPUs over time: a row at each failure and repair."""
+        return nodes_table(self.result.series)
+
+    @cached_property
+    def waits(self) -> Table:
+        """One row per wait of a job, from `start_seconds` to `end_seconds`.
+
+        The first begins at its submission. All waits and holdings of a job are its life.
+        """
+        return waits_table(self.result.series)
+
+    @cached_property
+    def job_series(self) -> Table:
+        """One row per stretch of a job's life in which nothing changed; they leave no gaps.
+
+        `total_batch_size`: what it trained with, whoever chose it; None in waits and restarts, as
+        are `efficiency` and `slowdown`. `locality` x `variability`: what its place costs, L x max V
+        (PAL eq. 1); `slowdown`: true over nominal seconds of a step, partners included.
+        """
+        return job_series_table(self.result.series)
+
     @property
     def plot(self) -> RunPlots:
-        """The figures: `run.plot.jct_cdf()`, `run.plot.gpus_over_time()`."""
-        return RunPlots(self.result.scenario.policy, self.jobs, self.rounds)
+        """The figures: `run.plot.jct_cdf()`, `run.plot.efficiency_over_time()` and others."""
+        return RunPlots(self.result.scenario.policy, self)
 
     def fairness(self) -> Mapping[str, float | None]:
         """Return finish-time fairness rho by every rule, against every job alone; slow.

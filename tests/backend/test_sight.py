@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from backend.accounts.permissions import Role
 from backend.rounds.record_view import record_seen
 from backend.sight import WHOLE, Sight, jobs_named_in
-from backend.simulations.seen import result_seen, summary_seen
+from backend.simulations.seen import result_seen, series_seen, summary_seen
 
 RECORD: dict[str, Any] = {
     "round": 7,
@@ -231,6 +231,8 @@ RESULT: dict[str, Any] = {
         "yolov3": {"t4": 4.0, "a100": 8.0},
     },
     "contention": [[0.0, 3]],
+    "nodes": [[0.0, 2]],
+    "efficiency": [[0.0, 0.5]],
     "allocations": {
         "job_red": [{"gpu_type": "t4", "gpu_count": 2, "total_batch_size": 64}],
         "job_own": [{"total_batch_size": 32}],
@@ -253,7 +255,33 @@ def test_a_result_keeps_its_sums_and_names_no_other_job_or_model() -> None:
         "other-1": [{"gpu_type": "t4", "gpu_count": 2, "total_batch_size": None}],
         "job_own": [{"total_batch_size": 32}],
     }
-    assert seen["contention"] == RESULT["contention"]
+    assert (seen["contention"], seen["nodes"]) == (RESULT["contention"], RESULT["nodes"])
+    assert "efficiency" not in seen, "where one job trains, it is that job's"
+
+
+def test_the_series_of_anothers_job_tell_its_gpus_alone() -> None:
+    life = {
+        "time": [1.0, 2.0],
+        "end": 3.0,
+        "gpu_type": [None, "t4"],
+        "gpu_count": [0, 2],
+        "node_count": [0, 1],
+        "total_batch_size": [None, 64],
+        "efficiency": [None, 0.5],
+        "locality": [None, 1.0],
+        "variability": [None, 1.2],
+        "slowdown": [None, 1.2],
+    }
+    sight = blue()
+    result_seen(RESULT, sight)
+    seen = series_seen({"job_red": life, "job_own": life}, sight)
+    assert seen["job_own"] == life
+    theirs = seen["other-1"]
+    hidden = ("total_batch_size", "efficiency", "locality", "variability", "slowdown")
+    assert [theirs[name] for name in hidden] == [[None, None]] * 5
+    assert {name: theirs[name] for name in life if name not in hidden} == {
+        name: life[name] for name in life if name not in hidden
+    }
 
 
 def test_a_summary_tells_no_models_by_what_it_says_of_none() -> None:

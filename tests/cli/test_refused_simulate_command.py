@@ -250,6 +250,20 @@ def test_a_job_that_no_type_of_the_cluster_runs_is_refused_by_row(
             "csv: is written for one policy at a time (got 'x.csv'). Name one policy, or leave",
         ),
         (
+            ("--policy", "fifo,srtf", "--series", "x.json"),
+            "series: is written for one policy at a time (got 'x.json'). Name one policy, or leave",
+        ),
+        (
+            ("--series", "/nowhere/at/all"),
+            "series: cannot be made a folder (No such file or directory) (got '/nowhere/at/all'). "
+            "Name a new folder in one that exists, or a file that ends in .json.",
+        ),
+        (
+            ("--series", "/nowhere/at/all.json"),
+            "series: cannot be written (No such file or directory) (got '/nowhere/at/all.json'). "
+            "Name a file in",
+        ),
+        (
             ("--failures-mtbf-hours", "1", "--repair-minutes", "inf"),
             "repair_minutes: is not a time from zero up (got inf). Give minutes",
         ),

@@ -102,6 +102,24 @@ def test_csv_holds_every_job_in_order_of_submission(trace: Path, tmp_path: Path)
     assert found["avg_jct_hours"] == pytest.approx(sum(jcts) / 2 / 3600, rel=1e-12)
 
 
+def test_series_are_a_folder_of_csv_files_or_one_json_file(trace: Path, tmp_path: Path) -> None:
+    folder, file = tmp_path / "series", tmp_path / "series.json"
+    for target in (folder, file):
+        found = figures(str(trace), *SMALL, "--policy", "fifo", "--series", str(target))
+        assert found["series"] == str(target)
+    tables = json.loads(file.read_text(encoding="utf-8"))
+    assert sorted(tables) == ["efficiency", "gpus", "jobs", "nodes", "waits"]
+    for name, columns in tables.items():
+        with (folder / f"{name}.csv").open(encoding="utf-8", newline="") as written:
+            rows = list(csv.DictReader(written))
+        assert list(rows[0]) == list(columns)
+        assert len(rows) == len(columns["time_seconds" if "time_seconds" in columns else "job"])
+    times, used = tables["gpus"]["time_seconds"], tables["gpus"]["gpus"]
+    held = [n * (b - a) for n, a, b in zip(used, times, times[1:], strict=False)]
+    assert sum(held) > 0
+    assert used[-1] == 0
+
+
 def test_the_same_command_gives_the_same_figures(trace: Path) -> None:
     timed = {"cpu_seconds", "wall_seconds"}
     first, again = (

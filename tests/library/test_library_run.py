@@ -305,3 +305,29 @@ def test_a_shown_run_escapes_names() -> None:
     shown = run._repr_html_()
     assert "<b>" not in shown
     assert "&lt;b&gt; + packed-sticky" in shown
+
+
+def test_the_series_of_a_run_are_tables_that_agree_with_its_jobs() -> None:
+    run = maat.simulate(maat.generate(jobs=6, hours=1, seed=1), policy="sia", progress=False)
+    times, used = run.gpus["time_seconds"], run.gpus["gpus"]
+    integral = sum(
+        count * (until - since) for count, since, until in zip(used, times, times[1:], strict=False)
+    )
+    held = [row for row in run.job_series if row["gpu_count"]]
+    spent = sum(row["gpu_count"] * (row["end_seconds"] - row["start_seconds"]) for row in held)
+    assert integral == pytest.approx(spent)
+    assert set(run.gpus.columns[2:]) == {f"{name}_gpus" for name in run.result.series.types}
+
+    waited = dict.fromkeys(run.jobs["name"], 0.0)
+    for wait in run.waits:
+        waited[wait["job"]] += wait["wait_seconds"]
+    assert list(waited.values()) == pytest.approx(run.jobs["waited_seconds"])
+
+    training = [row for row in held if row["total_batch_size"] is not None]
+    assert all(0 < row["efficiency"] <= 1 for row in training)
+    assert {value for value in run.efficiency["efficiency"] if value is not None} <= {
+        value for value in run.efficiency["efficiency"] if value and 0 < value <= 1
+    }
+    assert run.nodes.to_dict()["time_seconds"] == [0.0]
+    assert set(run.jobs["placement_slowdown"]) == {1.0}
+    assert len(run.job_series.to_dict()["slowdown"]) == len(run.job_series)

@@ -105,6 +105,7 @@ def test_a_simulation_whose_worker_is_gone_goes_on_with_the_runs_that_are_left(
         second.id,
         state="running",
         result=None,
+        series=None,
         summary=None,
         finished_at=None,
         heartbeat_at=long_ago,
@@ -114,7 +115,10 @@ def test_a_simulation_whose_worker_is_gone_goes_on_with_the_runs_that_are_left(
     again_first, again_second = runs_of(database, simulation_id)
     assert again_first.finished_at == first.finished_at
     assert again_second.state == "succeeded"
-    assert again_second.result["jobs"] == second.result["jobs"]
+    for name in ("jobs", "gpus_by_type", "efficiency", "nodes"):
+        assert again_second.result[name] == second.result[name]
+    assert again_second.series == second.series
+    assert set(second.series) == {"first", "second", "third"}
 
 
 def test_a_run_whose_worker_is_gone_is_sent_though_another_worker_keeps_its_simulation_alive(

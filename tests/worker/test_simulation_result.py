@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from backend.simulations.series import MAX_POINTS, reduced
@@ -14,6 +17,7 @@ from maat.simulation.scenario import Scenario
 from maat.simulation.world_models import catalog_models
 from maat.workloads.workloads import TraceJob, Workload
 from worker.simulations.result import quantiles, result_to_json
+from worker.simulations.series import job_series
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +107,50 @@ def test_a_long_series_is_cut_to_the_limit_and_keeps_its_ends_and_peaks() -> Non
     assert [31_337.0, 99.0] in kept
     assert [40_000.0, 0.0] in kept
     assert kept == sorted(kept)
+
+
+def test_a_long_series_with_gaps_keeps_gaps() -> None:
+    points: list[list[float | None]] = [[float(at), 1.0] for at in range(50_000)]
+    points[31_337][1] = None
+    assert [31_337.0, None] in reduced(points)
+
+
+def test_the_series_of_the_cluster_are_the_sums_of_those_of_the_jobs(
+    result: SimulationResult,
+) -> None:
+    shown, jobs = result_to_json(result), job_series(result.series)
+    in_use = sum(
+        value * (until - since)
+        for points in shown["gpus_by_type"].values()
+        for (since, value), (until, _) in pairwise(points)
+    )
+    held = sum(
+        count * (until - since)
+        for life in jobs.values()
+        for count, since, until in zip(
+            life["gpu_count"], life["time"], [*life["time"][1:], life["end"]], strict=True
+        )
+    )
+    assert in_use == pytest.approx(held, abs=0.1)
+    assert shown["nodes"][0] == [0.0, 2.0]
+    assert all(value is None or 0 < value <= 1 for _, value in shown["efficiency"])
+    assert [job["waited"] for job in shown["jobs"]] == [r.waited for r in result.records]
+    assert json.loads(json.dumps([shown, jobs], allow_nan=False))
+
+
+def test_a_restless_job_has_no_more_stretches_than_the_limit(result: SimulationResult) -> None:
+    one = result.series.of_job("job-0")
+    rows = np.zeros(50_000, dtype=np.int64)
+    restless = one.chosen(rows)
+    times = np.arange(50_000.0)
+    many = replace(
+        result.series,
+        jobs=("job-0",),
+        stretches=replace(restless, job=rows, start=times, end=times + 1),
+    )
+    life = job_series(many)["job-0"]
+    assert {len(values) for name, values in life.items() if name != "end"} == {MAX_POINTS}
+    assert (life["time"][0], life["end"]) == (0.0, 50_000.0)
 
 
 def test_a_short_series_stays_as_it_is() -> None:

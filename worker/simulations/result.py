@@ -19,6 +19,7 @@ from maat.laboratory.figures import DEFAULT_RULE, of_fairness
 from maat.scheduling.metrics import JobRecord, ScheduleMetrics
 from maat.simulation.record import AllocationSpan, SimulationResult
 from maat.vocabulary import FairnessRule
+from worker.simulations.series import cluster_series
 
 
 def result_to_json(result: SimulationResult) -> dict[str, Any]:
@@ -31,7 +32,12 @@ def result_to_json(result: SimulationResult) -> dict[str, Any]:
     fair = fairness_by_rule(result)
     return {
         "summary": result.summary(),
-        "jobs": [_job(record, fair) for record in result.records],
+        "jobs": [
+            _job(record, fair, slowdown)
+            for record, slowdown in zip(
+                result.records, result.series.placement_slowdown.tolist(), strict=True
+            )
+        ],
         "fairness": {
             "worst_rho": None,
             "unfair_fraction": None,
@@ -39,25 +45,12 @@ def result_to_json(result: SimulationResult) -> dict[str, Any]:
             "jobs": len(fair[DEFAULT_RULE].rho),
         },
         "contention": reduced(list(zip(result.round_times, result.contention, strict=True))),
-        "gpus_by_type": {
-            name: reduced(changes_of(result.round_times, counts))
-            for name, counts in result.gpus_by_type.items()
-        },
+        **cluster_series(result.series),
         "gpu_hours_by_model_type": _gpu_hours_by_model(result.records),
         "policy_seconds": quantiles(result.policy_seconds),
         "allocations": allocations_of(result),
         "definitions": DEFINITIONS,
     }
-
-
-def changes_of(times: Sequence[float], values: Sequence[int]) -> list[list[float]]:
-    """Return a step series [[time, value], ...]: first, changed and last values."""
-    last = len(times) - 1
-    return [
-        [at, value]
-        for i, (at, value) in enumerate(zip(times, values, strict=True))
-        if i in (0, last) or values[i - 1] != value
-    ]
 
 
 def quantiles(seconds: Sequence[float]) -> dict[str, float | int] | None:
@@ -113,7 +106,9 @@ def _stretches(spans: Sequence[AllocationSpan], end: float) -> list[dict[str, An
     ]
 
 
-def _job(record: JobRecord, fair: Mapping[FairnessRule, Fairness]) -> dict[str, Any]:
+def _job(
+    record: JobRecord, fair: Mapping[FairnessRule, Fairness], placement_slowdown: float
+) -> dict[str, Any]:
     rho = {rule: _finite(found.rho.get(record.name)) for rule, found in fair.items()}
     return {
         "name": record.name,
@@ -122,6 +117,8 @@ def _job(record: JobRecord, fair: Mapping[FairnessRule, Fairness]) -> dict[str, 
         "start": record.start,
         "finish": record.finish,
         "jct": record.jct,
+        "waited": record.waited,
+        "placement_slowdown": _finite(placement_slowdown),
         "restarts": record.restarts,
         "adaptivity": record.adaptivity.value,
         "interruptions": record.interruptions,

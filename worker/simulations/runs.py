@@ -44,6 +44,7 @@ from worker.operations import (
 from worker.simulations.progress import Progress, Stall
 from worker.simulations.result import result_to_json
 from worker.simulations.scenarios import scenario_of
+from worker.simulations.series import job_series
 from worker.work_queue import Claim, WorkQueue
 
 log = logging.getLogger(__name__)
@@ -216,7 +217,12 @@ def _play(database: Database, work: _Work, claim: Claim, run: SimulationRun) -> 
         cancelled = must_stop() and not result.complete
         state = OperationState.CANCELLED if cancelled else OperationState.SUCCEEDED
         jobs = len(scenario.workload)
-        kept = {"summary": shown["summary"], "result": shown, "done": jobs}
+        kept = {
+            "summary": shown["summary"],
+            "result": shown,
+            "series": job_series(result.series),
+            "done": jobs,
+        }
         _keep(database, claim, state, **kept)
         write(jobs, f"{run.policy}: done")
 

@@ -40,7 +40,8 @@ def test_a_result_is_there_once_its_run_has_one(client: TestClient, database: Da
         run = session.get_one(SimulationRun, run_id)
         run.state, run.summary, run.result = "succeeded", result["summary"], result
     nobody = {"rule": "mean-of-ratios", "worst_rho": None, "unfair_fraction": None, "jobs": 0}
-    assert client.get(address).json() == result | {"allocations": {}, "fairness": nobody}
+    bare = {"allocations": {}, "series": {}, "fairness": nobody}
+    assert client.get(address).json() == result | bare
     assert client.get(f"{SIMULATIONS}/{simulation['id']}").json()["runs"][0]["summary"] == {
         "avg_jct_hours": 0.5
     }
@@ -81,6 +82,24 @@ def test_a_result_holds_the_allocations_of_chosen_jobs_alone(
         ("/jobs", "nobody")
     ]
     assert client.get(address, params={"jobs": ["a"] * 13}).status_code == 422
+
+
+def test_a_result_holds_the_series_of_chosen_jobs_and_none_of_an_earlier_version(
+    client: TestClient, database: Database
+) -> None:
+    simulation = client.post(SIMULATIONS, json=body()).json()
+    new, old = (run["id"] for run in simulation["runs"])
+    life = {"time": [0.0, 60.0], "end": 90.0, "gpu_count": [0, 1], "efficiency": [None, 1.0]}
+    with database.session_scope() as session:
+        for run_id in (new, old):
+            run = session.get_one(SimulationRun, run_id)
+            run.state, run.result = "succeeded", {"summary": {}, "jobs": [{"name": "a"}]}
+        session.get_one(SimulationRun, new).series = {"a": life, "b": life}
+    runs = f"{SIMULATIONS}/{simulation['id']}/runs"
+    asked = {"jobs": "a"}
+    assert client.get(f"{runs}/{new}/result", params=asked).json()["series"] == {"a": life}
+    assert client.get(f"{runs}/{new}/result").json()["series"] == {}
+    assert client.get(f"{runs}/{old}/result", params=asked).json()["series"] == {}
 
 
 def test_charts_get_what_they_draw_and_no_more(client: TestClient, database: Database) -> None:
@@ -126,6 +145,13 @@ def test_charts_get_what_they_draw_and_no_more(client: TestClient, database: Dat
         <= 400
     )
     assert [500.0, 1.0] in drawn["contention"], "no peak is lost"
+    not_kept_then = {
+        "gpus_by_type": {},
+        "efficiency": [],
+        "nodes": [],
+        "waited_hours": {"points": [], "known": 0, "jobs": 1030},
+    }
+    assert {name: drawn[name] for name in not_kept_then} == not_kept_then
     assert (len(drawn["unfinished"]), drawn["unfinished_count"]) == (20, 30)
     assert [job["name"] for job in drawn["worst_off"]] == [
         "j1029",
