@@ -13,6 +13,7 @@ from backend.simulations.models import Simulation, SimulationRun
 from maat.api.simulations import RunBody
 from maat.laboratory.comparison import Contestant, Outcome, Settings, report
 from maat.laboratory.figures import by_rule, chosen
+from maat.laboratory.requested import TunedJobs
 from maat.vocabulary import FairnessRule
 
 
@@ -76,6 +77,7 @@ def contestant_of(run: SimulationRun, requested: RunBody) -> Contestant:
         _settings(requested.policy_parameters),
         _settings(requested.placer_parameters),
         requested.round_seconds,
+        tuned=None if requested.tuned is None else TunedJobs(requested.tuned),
     )
 
 

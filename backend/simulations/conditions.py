@@ -22,6 +22,7 @@ from maat.laboratory import requested
 from maat.laboratory.requested import (
     Conditions,
     Scenario,
+    TunedJobs,
     check_interference,
     check_racks,
     check_shares,
@@ -35,6 +36,7 @@ from maat.scheduling.errors import ClusterTooSmall, InputError
 from maat.scheduling.quotas import TenantQuota, check_quotas
 from maat.scheduling.reservations import Reservation, check_reservations
 from maat.scheduling.stability import Stability
+from maat.vocabulary import TuningRule
 
 
 def conditions_of(request: ConditionsBody, measured: Measured = NOTHING_MEASURED) -> Conditions:
@@ -60,6 +62,11 @@ def conditions_of(request: ConditionsBody, measured: Measured = NOTHING_MEASURED
         tuned=request.tuned,
         tuned_gpus=request.tuned_gpus,
     )
+
+
+def tuned_of(request: ConditionsBody, rule: TuningRule | None) -> TunedJobs | None:
+    """Return how the jobs of one run or policy are tuned; None: as all."""
+    return None if rule is None else TunedJobs(rule, request.tuned_gpus)
 
 
 def cluster_of(request: ConditionsBody) -> Cluster:

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from backend.problems import FieldError, Invalid
-from maat.api.simulations import ConditionsBody
+from maat.api.simulations import ConditionsBody, SimulationBody
+from maat.api.sweeps import SweepBody
 
 
 def refuse(errors: Iterator[FieldError]) -> None:
@@ -21,7 +22,12 @@ def refuse(errors: Iterator[FieldError]) -> None:
 
 def idle_conditions(body: ConditionsBody) -> Iterator[FieldError]:
     """Yield errors in the conditions that simulations and sweeps share."""
-    if body.tuned is None and body.tuned_gpus != ConditionsBody.model_fields["tuned_gpus"].default:
+    rules = [body.tuned]
+    if isinstance(body, SimulationBody):
+        rules += [run.tuned for run in body.runs]
+    if isinstance(body, SweepBody):
+        rules += body.tuned_by_policy.values()
+    if not any(rules) and body.tuned_gpus != ConditionsBody.model_fields["tuned_gpus"].default:
         yield _idle(
             "/tuned_gpus",
             "It limits tuned jobs, and there are none.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from backend.measurements.uses import NOTHING_MEASURED, Measured
-from backend.simulations.conditions import cluster_of, conditions_of
+from backend.simulations.conditions import cluster_of, conditions_of, tuned_of
 from backend.simulations.stored import HistoryTrace
 from backend.simulations.traces import csv_workload
 from backend.sweeps.stored import StoredSweep
@@ -30,6 +30,9 @@ def base_of(request: StoredSweep, measured: Measured = NOTHING_MEASURED) -> Setu
         policy_parameters=request.policy_parameters,
         placer_parameters=request.placer_parameters,
         conditions=conditions_of(request, measured),
+        tuned_by_policy={
+            policy: tuned_of(request, rule) for policy, rule in request.tuned_by_policy.items()
+        },
     )
 
 

@@ -85,7 +85,8 @@ def _notes(whole: Whole, figures: Mapping[str, Mapping[str, Any] | None]) -> lis
     played = {}
     for member, point in whole.points:
         policy = str(member.settings.get("policy", request.policy))
-        parts = Parts.chosen(policy, request.placer)
+        placer = member.settings.get("placer", request.placer)
+        parts = Parts.chosen(policy, None if placer is None else str(placer))
         if (found := figures[point.key]) is not None:
             played[point.key] = RunFigures(parts.policy, parts.placer, found)
     runs = list(played.values())

@@ -48,7 +48,7 @@ from maat.laboratory.axes import AXES
 from maat.laboratory.requested import FIDELITIES
 from maat.laboratory.sweep import FailedPoint, Point
 from maat.laboratory.sweep import Sweep as EngineSweep
-from maat.scheduling.errors import InputError
+from maat.scheduling.errors import InputError, ParameterError
 
 SWEEP = "sweep"
 
@@ -120,6 +120,9 @@ def _fixed(body: SweepBody) -> dict[str, tuple[str, Any]]:
         "network_contention",
         "least_stay_seconds",
         "most_moves_per_hour",
+        "interference",
+        "tuned",
+        "placer",
         "policy",
     ):
         value = getattr(body, name)
@@ -131,7 +134,7 @@ def _fixed(body: SweepBody) -> dict[str, tuple[str, Any]]:
         ):
             given[name] = (f"/{name}", value)
     if body.trace.kind == "generated" and body.trace.jobs is not None:
-        given["jobs_per_hour"] = ("/trace/jobs", body.trace.jobs)
+        given["jobs_per_hour"] = given["jobs"] = ("/trace/jobs", body.trace.jobs)
     return given
 
 
@@ -194,6 +197,7 @@ def _points(request: StoredSweep, found: Measured) -> _Points:
     try:
         sweep = sweep_of(request, found)
         _check_size(sweep, (trace.jobs or 0) if isinstance(trace, DrawnTrace) else 0)
+        _check_policies(sweep)
         return _checked(sweep)
     except InputError as error:
         raise invalid_input(error, _pointer(error.field, request)) from None
@@ -259,7 +263,24 @@ def _check_size(sweep: EngineSweep, jobs: int) -> None:
             f"Choose at most {MAX_SWEEP_POINTS}.",
             sweep.size,
         )
+    for varied in sweep.axes:
+        if varied.axis.name == "jobs":
+            jobs = sum(int(many) for many in varied.values) // len(varied.values)
     _check_jobs(jobs * sweep.size)
+
+
+def _check_policies(sweep: EngineSweep) -> None:
+    """Raise ParameterError for tuned jobs of a policy that does not run."""
+    varied = [each.values for each in sweep.axes if each.axis.name == "policy"]
+    policies = varied[0] if varied else (sweep.base.policy,)
+    for name in sweep.base.tuned_by_policy:
+        if name not in policies:
+            raise ParameterError(
+                "names no policy that runs",
+                field="tuned_by_policy",
+                value=name,
+                remedy=f"Use one of: {', '.join(map(str, policies))}.",
+            )
 
 
 def _check_jobs(jobs: int) -> None:

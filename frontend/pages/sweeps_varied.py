@@ -21,10 +21,13 @@ VARIED = (
     ("idle_penalty", "Idle penalty lambda", "1.1, 2, 4"),
     ("round_seconds", "Round duration (s)", "60, 120, 300"),
     ("arrival_rate", "Arrival rate, relative to the trace", "0.5, 1, 2"),
+    ("jobs", "Number of generated jobs", "80, 160, 320"),
     ("jobs_per_hour", "Arrival rate of generated jobs (jobs/h)", "10, 20, 30"),
     ("profiling", "Profiling mode", "oracle, requested, bootstrap, two-counts, no-profile"),
     ("rigid_share", "Share of rigid jobs", "0, 0.5, 1"),
     ("strong_scaling_share", "Share of strong-scaling jobs", "0, 0.5, 1"),
+    ("tuned", "Tuned jobs", "none, best-batch, any-pair"),
+    ("interference", "Slowdown of jobs on one GPU", "1, 1.25, 1.5"),
     ("locality_penalty", "Slowdown across nodes", "1, 1.5, 2"),
     ("rack_penalty", "Further slowdown across racks", "1, 1.5, 2"),
     ("network_contention", "Network contention of distributed jobs", "0, 0.25, 0.5"),
@@ -32,6 +35,7 @@ VARIED = (
     ("most_moves_per_hour", "Most moves of a job in an hour", "none, 4, 2"),
     ("cluster_size", "Cluster size and jobs, times", "1, 2, 4"),
     ("policy", "Policy", "sia, fifo, srtf"),
+    ("placer", "Placer", "packed-sticky, pm-first, pal"),
 )
 EXAMPLES = {name: example for name, _, example in VARIED}
 OF_POLICIES = ("p", "idle_penalty")  # settings that a policy may lack

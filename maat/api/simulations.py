@@ -300,6 +300,10 @@ class RunBody(Body):
     round_seconds: RoundSeconds | None = Field(
         default=None, description="Interval of its rounds; default: the simulation's."
     )
+    tuned: Tuned | None = Field(
+        default=None,
+        description="The rule by which its jobs are tuned; default: the simulation's.",
+    )
     seed: Seed = 0
 
 

@@ -10,7 +10,14 @@ from typing_extensions import TypedDict
 from maat.api.fields import Body, Parameters, Timestamp
 from maat.api.measurements import UsedOut
 from maat.api.operations import OperationState
-from maat.api.simulations import ClusterTrace, ConditionsBody, CsvTrace, DrawnTrace, Seed
+from maat.api.simulations import (
+    ClusterTrace,
+    ConditionsBody,
+    CsvTrace,
+    DrawnTrace,
+    Seed,
+    Tuned,
+)
 from maat.vocabulary import FairnessRule
 
 MAX_SWEEP_POINTS = 256
@@ -43,6 +50,12 @@ class SweepBody(ConditionsBody):
         default=None, description="Default: the policy's own placer."
     )
     placer_parameters: Parameters = Field(default_factory=dict)
+    tuned_by_policy: Annotated[dict[str, Tuned], Field(max_length=64)] = Field(
+        default_factory=dict,
+        description="The rule by which jobs are tuned under a policy, by its name; "
+        "default: `tuned` under all.",
+        examples=[{"gavel": "any-pair"}],
+    )
     vary: Annotated[list[VaryBody], Field(min_length=1, max_length=2)]
     seeds: Annotated[list[Seed], Field(min_length=1, max_length=32)] = Field(
         default_factory=lambda: [0]

@@ -6,7 +6,7 @@ Prints means with spread, and differences job by job with their uncertainty.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -128,10 +128,13 @@ def compare_command(
 ) -> None:
     """Compare policies and placers over traces and seeds, with their uncertainty."""
     rounds = read_rounds(round_seconds or [])
-    contestants = read_contestants(policy, placer, setting or [], rounds.by_label)
+    tuning = condition.tuning
+    contestants = read_contestants(policy, placer, setting or [], rounds.by_label, tuning)
     against = baseline_of(baseline, contestants)
     models, cluster = hardware.read()
     conditions = condition.read(cluster, models, round_seconds=rounds.of_all)
+    if tuning.by_label:  # then every policy has its own
+        conditions = replace(conditions, tuned=None)
     plan = ComparisonPlan(
         models, cluster, contestants, workloads.read(models), runs.seeds(), conditions
     )

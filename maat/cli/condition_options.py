@@ -13,15 +13,15 @@ from typing import Annotated
 import typer
 
 from maat.cli.availability_options import Mtbf, Repair, Reserve
-from maat.cli.numbers import number_option, whole_option
+from maat.cli.numbers import number_option
 from maat.cli.stay_options import LeastStay, MostMoves
+from maat.cli.tuned_options import TunedGpus, TunedRules, Tuning, read_tuning
 from maat.cli.variability_options import DrawRule, Penalties, VariabilityFolder, read_penalties
 from maat.library.conditions import read_conditions
 from maat.scheduling.cluster import Cluster
 from maat.simulation.conditions import Conditions
 from maat.simulation.fidelity import FIDELITIES
-from maat.simulation.tuned_jobs import MOST_GPUS
-from maat.vocabulary import MAX_GPUS, MOST_CONTENTION, MOST_RACK_PENALTY, ProfilingMode, TuningRule
+from maat.vocabulary import MOST_CONTENTION, MOST_RACK_PENALTY, ProfilingMode
 
 FidelityName = Annotated[
     str, typer.Option("--fidelity", help=f"Preset of modelling switches: {', '.join(FIDELITIES)}.")
@@ -67,23 +67,6 @@ Contention = Annotated[
         help="Share of its speed that a job across nodes loses to another such job on a node.",
     ),
 ]
-TunedRule = Annotated[
-    TuningRule | None,
-    typer.Option(
-        "--tuned",
-        help="Give jobs well-chosen, fixed GPU counts and batch sizes: "
-        "50-80 % of the ideal speed-up.",
-    ),
-]
-TunedGpus = Annotated[
-    int | None,
-    whole_option(
-        "--tuned-gpus",
-        least=1,
-        most=MAX_GPUS,
-        help=f"Maximum number of GPUs that a tuned job asks for; default: {MOST_GPUS}.",
-    ),
-]
 
 
 @dataclass(frozen=True)
@@ -103,7 +86,7 @@ class ConditionOptions:
     locality_penalty: Penalties = None
     rack_penalty: RackPenalty = 1.0
     network_contention: Contention = 0.0
-    tuned_rule: TunedRule = None
+    tuned_rules: TunedRules = None
     tuned_gpus: TunedGpus = None
     least_stay: LeastStay = None
     most_moves_per_hour: MostMoves = None
@@ -132,11 +115,15 @@ class ConditionOptions:
             locality_penalty=read_penalties(self.locality_penalty or [], models),
             rack_penalty=self.rack_penalty,
             network_contention=self.network_contention,
-            tuned=self.tuned_rule,
-            tuned_gpus=self.tuned_gpus,
+            tuned=self.tuning.of_all,
             least_stay=self.least_stay,
             most_moves_per_hour=self.most_moves_per_hour,
         )
+
+    @property
+    def tuning(self) -> Tuning:
+        """How jobs are tuned under which policies. Raises InputError."""
+        return read_tuning(self.tuned_rules or [], self.tuned_gpus)
 
     def inputs(self) -> list[Path]:
         """Return the files that are read."""

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from maat.cli.tuned_options import Tuning
 from maat.laboratory.comparison import Contestant
 from maat.scheduling.errors import InputError, ParameterError
 from maat.scheduling.placement import PLACERS
@@ -20,6 +21,7 @@ Setting = Annotated[
     typer.Option("--set", help="A parameter of the policy: NAME=VALUE. May be repeated."),
 ]
 
+NOT_TUNED = Tuning()
 NO_ROUNDS: Mapping[str, float] = MappingProxyType({})
 
 
@@ -78,12 +80,13 @@ def read_contestants(
     placers: str | None,
     settings: Sequence[str] = (),
     round_seconds: Mapping[str, float] = NO_ROUNDS,
+    tuning: Tuning = NOT_TUNED,
 ) -> tuple[Contestant, ...]:
     """Return every policy with every placer, each with the settings given for it.
 
     `policies`: names, or LABEL=NAME to use a policy twice; `settings`: POLICY.NAME=VALUE, by name
-    or label; `round_seconds`: by name or label. Raises UnknownNameError or ParameterError naming
-    what does not exist.
+    or label; `round_seconds`, `tuning`: by name or label. Raises UnknownNameError or ParameterError
+    naming what does not exist.
     """
     named = _named_policies(policies)
     chosen = (
@@ -93,6 +96,7 @@ def read_contestants(
     )
     own = _settings_by_policy(settings, tuple(named))
     _check_labels(round_seconds, tuple(named))
+    tuning.check_labels(tuple(named))
     for label, policy in named.items():
         POLICIES.build(policy, dict(own[label]))
     return tuple(
@@ -101,6 +105,7 @@ def read_contestants(
             where,
             policy_parameters=own[label],
             round_seconds=round_seconds.get(label),
+            tuned=tuning.by_label.get(label, tuning.of_all if tuning.by_label else None),
         )
         for label, policy in named.items()
         for where in chosen or [suiting_placer(policy)]

@@ -150,6 +150,7 @@ def simulate_command(
     conditions = condition.read(cluster, models, round_seconds=round_seconds)
     trace, parameters, rows = workload.read(models), read_settings(setting or []), output.rows()
     names = [name.strip() for name in policy.split(",")]
+    condition.tuning.check_labels(names)
     _check_output(
         output, names, inputs=[*workload.inputs(), *hardware.inputs(), *condition.inputs()]
     )
@@ -163,6 +164,7 @@ def simulate_command(
             policy_parameters=parameters,
             conditions=conditions,
             seed=seed,
+            tuned_by_policy=condition.tuning.by_label,
         ).scenario()
         for name in names
     ]

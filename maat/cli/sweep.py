@@ -104,8 +104,10 @@ def sweep_command(
         placer=placer,
         policy_parameters=read_settings(setting or []),
         conditions=condition.read(cluster, models, round_seconds=round_seconds),
+        tuned_by_policy=condition.tuning.by_label,
     )
     axes = tuple(_varied(text) for text in vary or [])
+    condition.tuning.check_labels(_policies(base, axes))
     check_policy_once(policy, axes)
     sweep, columns = Sweep(base, axes, runs.seeds()), output.columns()
     if output.csv_path is not None:
@@ -206,15 +208,20 @@ def _print_table(swept: Swept, columns: Sequence[str]) -> None:
         say(line)
 
 
+def _policies(base: Setup, axes: Sequence[Varied]) -> list[str]:
+    """Return the policies that run."""
+    varied = [v.values for v in axes if v.axis.name == "policy"]
+    return [str(name) for name in varied[0]] if varied else [base.policy]
+
+
 def scheduler_names(sweep: Sweep) -> str:
     """Name policy and placer as far as all points share them."""
-    if any(varied.axis.name == "policy" for varied in sweep.axes):
-        return (
-            "Each policy with its own placer"
-            if sweep.base.placer is None
-            else f"Each policy with {sweep.base.placer}"
-        )
-    return f"{sweep.base.policy} + {sweep.base.placer or suiting_placer(sweep.base.policy)}"
+    vary, base = {varied.axis.name for varied in sweep.axes}, sweep.base
+    if "placer" in vary:
+        return f"{'Each policy' if 'policy' in vary else base.policy} with each placer"
+    if "policy" in vary:
+        return f"Each policy with {base.placer or 'its own placer'}"
+    return f"{base.policy} + {base.placer or suiting_placer(base.policy)}"
 
 
 def _value(value: float | int | str) -> str:

@@ -10,18 +10,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from maat.laboratory.setup import Setup
-from maat.scheduling.errors import ParameterError
+from maat.laboratory.setup import GeneratedTrace, Setup
+from maat.scheduling.errors import InterferenceError, ParameterError
+from maat.scheduling.placement import PLACERS
 from maat.scheduling.stay_bounds import least_stay_of, most_moves_of
+from maat.simulation.conditions import check_interference
 from maat.simulation.fidelity import FIDELITIES
+from maat.simulation.interference import Interference, synthetic
+from maat.simulation.tuned_jobs import NOT_TUNED, read_tuned, shown_tuned
 from maat.vocabulary import (
     LEAST_ROUND_SECONDS,
+    MAX_SLOWDOWN,
     MOST_CONTENTION,
     MOST_RACK_PENALTY,
     MOST_ROUND_SECONDS,
+    SYNTHETIC,
     UNBOUNDED,
     ProfilingMode,
 )
+from maat.workloads.reading import MAX_JOBS
 
 MAX_COPIES = 64
 
@@ -86,6 +93,47 @@ def _profiling(given: object) -> AxisValue:
     return str(given)
 
 
+def _placer(given: object) -> AxisValue:
+    return PLACERS.entry(str(given).strip()).name
+
+
+def _slowdown(given: object) -> AxisValue:
+    """Read xi, or the name of the shipped table; not that of a file, since requests come here."""
+    if given == SYNTHETIC:
+        return SYNTHETIC
+    try:
+        return _number("interference", least=1, most=MAX_SLOWDOWN)(given)
+    except ParameterError:
+        raise InterferenceError(
+            f"is no slowdown from 1 to {MAX_SLOWDOWN:g}",
+            field="interference",
+            value=given,
+            remedy=f"Give numbers such as 1.25, or {SYNTHETIC}, to vary it.",
+        ) from None
+
+
+def _interfering(setup: Setup, value: AxisValue) -> Setup:
+    given = synthetic() if isinstance(value, str) else Interference.constant(float(value))
+    check_interference(given, jobs_per_gpu=setup.cluster.jobs_per_gpu)
+    return _under(setup, interference=given)
+
+
+def _tuned(given: object) -> AxisValue:
+    how = read_tuned(str(given).strip())
+    return NOT_TUNED if how is None else shown_tuned(how)
+
+
+def _many_jobs(setup: Setup, value: AxisValue) -> Setup:
+    if not isinstance(setup.trace, GeneratedTrace):
+        raise ParameterError(
+            "is for generated workloads",
+            field="jobs",
+            value=value,
+            remedy="Generate a workload (philly), or vary cluster_size or arrival_rate.",
+        )
+    return replace(setup, trace=replace(setup.trace, jobs=int(value)))
+
+
 def _knob(name: str) -> Callable[[Setup, AxisValue], Setup]:
     """A parameter of the policy; the policy itself checks whether it has one."""
     return lambda setup, value: replace(
@@ -124,7 +172,7 @@ def _bounded(setup: Setup, **bound: Any) -> Setup:
     return _under(setup, stability=replace(setup.conditions.stability, **bound))
 
 
-# What the sensitivity figures of the Sia paper vary, and how long jobs stay where they are.
+# What the sensitivity figures of the papers vary, and how long jobs stay where they are.
 AXES: Mapping[str, Axis] = {
     axis.name: axis
     for axis in (
@@ -134,6 +182,13 @@ AXES: Mapping[str, Axis] = {
             _text,
             lambda setup, value: replace(setup, policy=str(value), own_policy=None),
             lambda _: False,
+        ),
+        Axis(
+            "placer",
+            "Placer",
+            _placer,
+            lambda setup, value: replace(setup, placer=str(value), placer_parameters={}),
+            lambda setup: setup.placer is not None or bool(setup.placer_parameters),
         ),
         Axis("p", "Fairness power p", _number("p", least=-10, most=10), _knob("p"), _is_knob("p")),
         Axis(
@@ -166,6 +221,27 @@ AXES: Mapping[str, Axis] = {
             lambda setup, value: replace(setup, jobs_per_hour=float(value)),
             lambda setup: setup.jobs_per_hour is not None,
             unit="jobs/h",
+        ),
+        Axis(
+            "jobs",
+            "Number of jobs",
+            _number("jobs", least=1, most=MAX_JOBS, whole=True),
+            _many_jobs,
+            lambda setup: isinstance(setup.trace, GeneratedTrace) and setup.trace.jobs is not None,
+        ),
+        Axis(
+            "interference",
+            "Slowdown xi of jobs on one GPU",
+            _slowdown,
+            _interfering,
+            lambda setup: setup.conditions.interference is not None,
+        ),
+        Axis(
+            "tuned",
+            "Tuned jobs",
+            _tuned,
+            lambda setup, value: _under(setup, tuned=read_tuned(str(value))),
+            lambda setup: setup.conditions.tuned is not None or bool(setup.tuned_by_policy),
         ),
         Axis(
             "locality_penalty",

@@ -18,6 +18,7 @@ from maat.laboratory.figures import CANNOT_RUN, POOLED_P99, Figures, common
 from maat.scheduling.arrays import FloatArray
 from maat.scheduling.metrics import percentile_99
 from maat.scheduling.protocols import Policy
+from maat.simulation.tuned_jobs import TunedJobs, shown_tuned
 
 CONFIDENCE = 0.95
 RESAMPLES = 4_000
@@ -33,7 +34,8 @@ class Contestant:
     """What is compared: a policy with a placer, and the given parameters of both.
 
     `round_seconds`: its own interval of rounds; None: that of the comparison's conditions.
-    `own_policy`: as in a scenario; it is known by its name.
+    `own_policy`: as in a scenario; it is known by its name. `tuned`: how its jobs are tuned; None:
+    as the comparison's conditions say.
     """
 
     policy: str
@@ -42,6 +44,7 @@ class Contestant:
     placer_parameters: Settings = ()
     round_seconds: float | None = None
     own_policy: Policy | None = field(default=None, compare=False)
+    tuned: TunedJobs | None = None
 
     @property
     def variant(self) -> str:
@@ -60,7 +63,8 @@ class Contestant:
         rounds = (
             () if self.round_seconds is None else (("round_seconds", f"{self.round_seconds:g}"),)
         )
-        return (*self.policy_parameters, *rounds)
+        tuned = () if self.tuned is None else (("tuned", shown_tuned(self.tuned)),)
+        return (*self.policy_parameters, *rounds, *tuned)
 
 
 def labelled(part: str, parameters: Settings) -> str:
@@ -285,6 +289,7 @@ def as_data(who: Contestant) -> dict[str, Any]:
         "placer": who.placer,
         **parameters,
         "round_seconds": who.round_seconds,
+        "tuned": None if who.tuned is None else shown_tuned(who.tuned),
         "variant": who.variant,
         "name": who.name,
     }

@@ -127,6 +127,9 @@ class ComparisonPlan:
             policy_parameters=dict(contestant.policy_parameters),
             placer_parameters=dict(contestant.placer_parameters),
             conditions=self.conditions,
+            tuned_by_policy={}
+            if contestant.tuned is None
+            else {contestant.policy: contestant.tuned},
             seed=seed,
             round_seconds=contestant.round_seconds,
             own_policy=contestant.own_policy,

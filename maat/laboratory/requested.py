@@ -37,6 +37,7 @@ __all__ = [
     "Fidelity",
     "Interference",
     "Scenario",
+    "TunedJobs",
     "Variability",
     "check_gpu_types",
     "check_interference",

@@ -16,6 +16,7 @@ from maat.scheduling.reservations import check_reservations
 from maat.simulation.adaptivity_shares import check_shares
 from maat.simulation.conditions import Conditions, check_racks
 from maat.simulation.scenario import Scenario
+from maat.simulation.tuned_jobs import TunedJobs
 from maat.simulation.usable_types import check_gpu_types
 from maat.simulation.world_models import Model
 from maat.workloads.generators import generate, size_at
@@ -97,7 +98,8 @@ class Setup:
     `placer` None: the one that suits the policy. `round_seconds`: the run's own interval; None: the
     conditions'. `arrival_rate`: factor on the submission rate.
     `cluster_size`: factor on the number of nodes, and of jobs. `own_policy`: as in a scenario; it
-    needs a placer by name.
+    needs a placer by name. `tuned_by_policy`: how jobs are tuned under policies by their names, in
+    place of the conditions' `tuned` (Sia section 4.3: only those that adapt neither have them).
     """
 
     trace: TraceSource
@@ -114,6 +116,7 @@ class Setup:
     jobs_per_hour: float | None = None
     cluster_size: int = 1
     own_policy: Policy | None = None
+    tuned_by_policy: Mapping[str, TunedJobs | None] = field(default_factory=dict)
 
     def scenario(self) -> Scenario:
         """Return the scenario, without the jobs that no GPU type of the cluster runs.
@@ -146,7 +149,10 @@ class Setup:
             placer=suiting_placer(self.policy) if self.placer is None else self.placer,
             policy_parameters=self.policy_parameters,
             placer_parameters=self.placer_parameters,
-            conditions=self.conditions,
+            conditions=replace(
+                self.conditions,
+                tuned=self.tuned_by_policy.get(self.policy, self.conditions.tuned),
+            ),
             seed=self.seed,
             round_seconds=self.round_seconds,
             own_policy=self.own_policy,

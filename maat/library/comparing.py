@@ -123,6 +123,7 @@ def read_contestants(
             policy_parameters=tuple(sorted(chosen.parameters.items())),
             round_seconds=chosen.round_seconds,
             own_policy=chosen.own,
+            tuned=chosen.tuned,
         )
         for chosen in read_policies(policies)
         for name in names
@@ -135,7 +136,8 @@ def _against(given: GivenPolicy, contestants: Sequence[Contestant]) -> Contestan
     chosen = read_policy(given)
     wanted = tuple(sorted(chosen.parameters.items()))
     for contestant in contestants:
-        if (contestant.policy, contestant.policy_parameters) == (chosen.name, wanted):
+        same = (contestant.policy, contestant.policy_parameters) == (chosen.name, wanted)
+        if same and contestant.tuned == chosen.tuned:
             return contestant
     return baseline_of(repr(chosen), contestants)
 

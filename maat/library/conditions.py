@@ -6,6 +6,7 @@ import difflib
 import functools
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, ParamSpec, TypedDict, TypeVar
@@ -27,7 +28,7 @@ from maat.simulation.conditions import (
 from maat.simulation.fidelity import fidelity as preset_of
 from maat.simulation.interference import Interference
 from maat.simulation.interference import interference as interference_of
-from maat.simulation.tuned_jobs import TunedJobs
+from maat.simulation.tuned_jobs import TunedJobs, read_tuned
 from maat.simulation.variability import Variability, read_variability
 from maat.vocabulary import (
     LEAST_ROUND_SECONDS,
@@ -69,7 +70,7 @@ class ConditionValues(TypedDict, total=False):
     locality_penalty: float | Mapping[str, float] | None
     rack_penalty: float
     network_contention: float
-    tuned: TuningRule | str | None
+    tuned: TuningRule | TunedJobs | str | None
     tuned_gpus: int | None
     least_stay: str | float | None
     most_moves_per_hour: str | int | None
@@ -93,7 +94,7 @@ def read_conditions(
     locality_penalty: float | Mapping[str, float] | None = None,
     rack_penalty: float = 1.0,
     network_contention: float = 0.0,
-    tuned: TuningRule | str | None = None,
+    tuned: TuningRule | TunedJobs | str | None = None,
     tuned_gpus: int | None = None,
     least_stay: str | float | None = None,
     most_moves_per_hour: str | int | None = None,
@@ -120,7 +121,8 @@ def read_conditions(
         rack_penalty: Further slowdown across racks, of every model.
         network_contention: Share of its speed (0-0.99) that a job across nodes loses to another
             such job on one of them.
-        tuned: Rule by which jobs get well-chosen, fixed GPU counts and batch sizes.
+        tuned: Rule by which jobs get well-chosen, fixed GPU counts and batch sizes: `any-pair`,
+            `best-batch`, or with the most GPUs `any-pair:64`. A policy may have its own.
         tuned_gpus: The most GPUs that a tuned job asks for.
         least_stay: For how long rounds leave a job on its GPUs: seconds, or a text such as `30m`.
         most_moves_per_hour: How often a job is moved within an hour at most.
@@ -144,7 +146,7 @@ def read_conditions(
         locality_penalties={} if locality_penalty is None else _penalties(locality_penalty, models),
         rack_penalty=_rack_penalty(rack_penalty),
         network_contention=_network_contention(network_contention),
-        tuned=_tuned(word_of(TuningRule, tuned, "tuned"), tuned_gpus),
+        tuned=_tuned(tuned, tuned_gpus),
         stability=Stability(_least_stay(least_stay), most_moves_of(most_moves_per_hour)),
     )
     check_interference(read.interference, jobs_per_gpu=cluster.jobs_per_gpu)
@@ -215,13 +217,14 @@ def _penalties(given: Any, models: Collection[str]) -> dict[str, float]:
     return penalties_of(read(given), models)
 
 
-def _tuned(rule: TuningRule | None, most_gpus: int | None) -> TunedJobs | None:
+def _tuned(given: TuningRule | TunedJobs | str | None, most_gpus: int | None) -> TunedJobs | None:
     """Return how jobs are tuned, None if not.
 
     Raises InputError for a limit without tuning.
     """
-    if rule is not None:
-        return TunedJobs(rule) if most_gpus is None else TunedJobs(rule, _tuned_gpus(most_gpus))
+    how = given if given is None or isinstance(given, TunedJobs) else read_tuned(str(given))
+    if how is not None:
+        return how if most_gpus is None else replace(how, most_gpus=_tuned_gpus(most_gpus))
     if most_gpus is not None:
         raise InputError(
             "limits tuned jobs, and there are none",

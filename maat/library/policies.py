@@ -23,6 +23,7 @@ from maat.scheduling.protocols import Policy
 from maat.scheduling.registry import Entry
 from maat.scheduling.rounds import Decision, Grant, RoundInput
 from maat.scheduling.solving.report import SolveReport
+from maat.simulation.tuned_jobs import TunedJobs, read_tuned, shown_tuned
 
 Granted = Mapping[JobId, tuple[str, int] | Grant]
 """What a function grants: GPU type and count by job."""
@@ -38,13 +39,15 @@ class ChosenPolicy:
     """A policy that is to decide: a registered one with knobs, or an own one.
 
     `round_seconds`: its own interval of rounds; None: that of the conditions. `placer`: the one
-    that suits it. `own`: what decides, if no registry has it.
+    that suits it. `own`: what decides, if no registry has it. `tuned`: how its jobs are tuned;
+    None: as the conditions say.
     """
 
     name: str
     parameters: Mapping[str, object] = field(default_factory=dict)
     round_seconds: float | None = None
     own: Policy | None = None
+    tuned: TunedJobs | None = None
 
     @property
     def placer(self) -> str:
@@ -54,6 +57,8 @@ class ChosenPolicy:
         shown = [f"{name}={value!r}" for name, value in self.parameters.items()]
         if self.round_seconds is not None:
             shown.append(f"round_seconds={self.round_seconds:g}")
+        if self.tuned is not None:
+            shown.append(f"tuned={shown_tuned(self.tuned)!r}")
         return f"{self.name}({', '.join(shown)})"
 
 
@@ -67,18 +72,23 @@ class PolicyConstructor:
         self._entry = entry
         self.__name__ = entry.where.partition(":")[2]
 
-    def __call__(self, *, round_seconds: float | None = None, **knobs: object) -> ChosenPolicy:
+    def __call__(
+        self, *, round_seconds: float | None = None, tuned: str | None = None, **knobs: object
+    ) -> ChosenPolicy:
         """Return the policy. Raises ParameterError, which names the knob, for a wrong one.
 
-        `round_seconds`: the interval of its rounds; None: that of the run.
+        `round_seconds`: the interval of its rounds; None: that of the run. `tuned`: the rule by
+        which its jobs are tuned, such as `any-pair` or `any-pair:64`; None: as the conditions say.
         """
         POLICIES.build(self._entry.name, knobs)
         seconds = None if round_seconds is None else round_seconds_of(round_seconds)
-        return ChosenPolicy(self._entry.name, knobs, seconds)
+        how = None if tuned is None else read_tuned(str(tuned))
+        return ChosenPolicy(self._entry.name, knobs, seconds, tuned=how)
 
     @property
     def __signature__(self) -> inspect.Signature:
-        named = [("round_seconds", None), *((p.name, p.default) for p in self._entry.parameters)]
+        of_runs = (("round_seconds", None), ("tuned", None))
+        named = [*of_runs, *((p.name, p.default) for p in self._entry.parameters)]
         keyword = inspect.Parameter.KEYWORD_ONLY
         return inspect.Signature(
             [inspect.Parameter(name, keyword, default=default) for name, default in named]

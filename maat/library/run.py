@@ -123,6 +123,7 @@ def setup_of(
         seed=seed_of(seed),
         round_seconds=chosen.round_seconds,
         own_policy=chosen.own,
+        tuned_by_policy={} if chosen.tuned is None else {chosen.name: chosen.tuned},
     )
 
 

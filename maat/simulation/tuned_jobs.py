@@ -18,12 +18,13 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError, ParameterError
 from maat.scheduling.goodput import plan_for_batch
 from maat.simulation.world_models import Model
-from maat.vocabulary import Adaptivity, TuningRule, WorkloadKind
+from maat.vocabulary import MAX_GPUS, Adaptivity, TuningRule, WorkloadKind
 from maat.workloads.workloads import TraceJob
 
 BATCH_SIZES = 20  # considered per GPU count, from the initial to the largest in equal ratios
 EVERY_COUNT_TO = 16  # GPUs; beyond, whole eights
 MOST_GPUS = 16  # of a tuned job, by default
+NOT_TUNED = "none"  # in place of a rule
 _STREAM = 17  # keeps these draws apart from others of the same seed
 
 
@@ -55,6 +56,32 @@ class TunedJobs:
                 value=self.least_share,
                 remedy="Give for example 0.5 and 0.8.",
             )
+
+
+def read_tuned(given: str, *, field: str = "tuned") -> TunedJobs | None:
+    """Read a rule, `RULE:GPUS` with the most GPUs of a tuned job, or `none`.
+
+    Raises ParameterError.
+    """
+    rule, colon, most = (part.strip() for part in given.partition(":"))
+    if given == NOT_TUNED:
+        return None
+    rules = [each.value for each in TuningRule]
+    usable = rule in rules and (not colon or (most.isdecimal() and 1 <= int(most) <= MAX_GPUS))
+    if not usable:
+        raise ParameterError(
+            "is no rule by which jobs are tuned",
+            field=field,
+            value=given,
+            remedy=f"Use one of: {', '.join(rules)}, {NOT_TUNED}; {rules[0]}:64 limits them to "
+            "64 GPUs.",
+        )
+    return TunedJobs(TuningRule(rule), int(most)) if colon else TunedJobs(TuningRule(rule))
+
+
+def shown_tuned(how: TunedJobs) -> str:
+    """Return the text that `read_tuned` reads."""
+    return how.rule.value if how.most_gpus == MOST_GPUS else f"{how.rule.value}:{how.most_gpus}"
 
 
 @dataclass(frozen=True, slots=True)

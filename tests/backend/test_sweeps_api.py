@@ -429,6 +429,28 @@ def test_who_may_only_read_runs_no_sweep_and_other_tenants_see_none(
     assert other.post(f"{OPERATIONS}/{sweep['operation_id']}/actions/cancel").status_code == 404
 
 
+def test_only_named_policies_have_tuned_jobs(client: TestClient, queue: Any) -> None:
+    vary = [{"name": "policy", "values": ["sia", "fifo"]}]
+    told = {"fifo": "any-pair"}
+    answer = client.post(SWEEPS, json=body(vary=vary, tuned_by_policy=told, tuned_gpus=4))
+    assert answer.status_code == 202, answer.text
+    plain, tuned = client.post(SWEEPS, json=body(vary=vary)).json(), answer.json()
+    keys = [
+        [point["key"] for point in client.get(f"{SWEEPS}/{each['id']}").json()["points"]]
+        for each in (plain, tuned)
+    ]
+    assert [ours == theirs for ours, theirs in zip(*keys, strict=True)] == [True] * 2 + [False] * 2
+    refused = client.post(SWEEPS, json=body(vary=vary, tuned_by_policy={"gavel": "any-pair"}))
+    assert refused.status_code == 422
+    assert refused.json()["errors"][0]["pointer"] == "/tuned_by_policy"
+
+
+def test_far_too_many_varied_jobs_are_refused_before_they_are_drawn(client: TestClient) -> None:
+    vary = [{"name": "jobs", "values": [200_000, 100_000]}]
+    refused = client.post(SWEEPS, json=body(vary=vary, trace={"kind": "generated"}))
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/trace")
+
+
 VARYING: list[tuple[str, list[Any], dict[str, Any], str]] = [
     ("p", [-1, 1], {"policy_parameters": {"p": 0.5}}, "/policy_parameters/p"),
     ("round_seconds", [60, 120], {"round_seconds": 60}, "/round_seconds"),
@@ -446,6 +468,10 @@ VARYING: list[tuple[str, list[Any], dict[str, Any], str]] = [
     ("most_moves_per_hour", [2, 4], {"most_moves_per_hour": 3}, "/most_moves_per_hour"),
     ("policy", ["sia", "fifo"], {"policy": "sia"}, "/policy"),
     ("jobs_per_hour", [10, 20], {}, "/trace/jobs"),
+    ("jobs", [10, 20], {}, "/trace/jobs"),
+    ("placer", ["packed-sticky", "pal"], {"placer": "whole-node"}, "/placer"),
+    ("tuned", ["none", "any-pair"], {"tuned": "best-batch"}, "/tuned"),
+    ("interference", [1, 1.5], {"jobs_per_gpu": 2, "interference": 1.25}, "/interference"),
     ("p", [-1, 1], {"tuned_gpus": 4}, "/tuned_gpus"),
 ]
 

@@ -121,6 +121,9 @@ def test_bad_input_names_its_field_and_ends_with_2(
         ),
         (("--seeds", "0,1,0"), "seeds: names one twice (got '0'). Name each once."),
         (("--generate", "philly,philly"), "trace: names one twice (got 'philly'). Name each once."),
+        (("--tuned", "lifo=any-pair"), "tuned: names no policy that runs (got 'lifo'). Use one"),
+        (("--tuned", "=any-pair"), "tuned: has no policy before the ="),
+        (("--tuned", "any-pair", "--tuned", "best-batch"), "tuned: is given twice"),
         (("--tuned-gpus", "8"), "tuned_gpus: limits tuned jobs, and there are none (got 8)."),
         (
             ("--variability-draw", "rows"),

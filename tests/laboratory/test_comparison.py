@@ -15,7 +15,9 @@ from maat.laboratory.comparison_run import ComparisonPlan, run_comparison
 from maat.laboratory.setup import GeneratedTrace, GivenTrace, Trace
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError
+from maat.simulation.tuned_jobs import TunedJobs
 from maat.simulation.world_models import catalog_models
+from maat.vocabulary import TuningRule
 from maat.workloads.workloads import TraceJob, Workload
 
 ONE, OTHER = Contestant("sia", "whole-node"), Contestant("fifo", "packed-sticky")
@@ -248,6 +250,14 @@ def test_a_policy_with_other_parameters_is_another_contestant_and_says_so() -> N
         "p=-1",
         "sia + whole-node",
     )
+
+
+def test_tuned_jobs_of_one_contestant_leave_the_others_theirs() -> None:
+    rule = TunedJobs(TuningRule.ANY_PAIR, 64)
+    tuned = replace(OTHER, tuned=rule)
+    assert tuned.name == "fifo (tuned=any-pair:64) + packed-sticky"
+    plan = contest(contestants=(ONE, OTHER, tuned), seeds=(0,))
+    assert [scenario.conditions.tuned for *_, scenario in plan.scenarios()] == [None, None, rule]
 
 
 def test_a_run_in_which_nothing_finished_has_no_partner() -> None:

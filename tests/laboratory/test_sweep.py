@@ -32,7 +32,9 @@ from maat.scheduling.stability import Stability
 from maat.simulation.engine import simulate
 from maat.simulation.fidelity import FIDELITIES
 from maat.simulation.interference import Interference, synthetic
+from maat.simulation.tuned_jobs import TunedJobs
 from maat.simulation.world_models import catalog_models, measured_models
+from maat.vocabulary import TuningRule
 from maat.workloads.workloads import TraceJob, Workload
 
 JOBS = (
@@ -110,6 +112,41 @@ def test_shares_of_bound_jobs_are_set_for_all_points_or_varied() -> None:
     assert other.key == points[0].key
 
 
+def test_placer_interference_and_tuning_are_varied() -> None:
+    shared = replace(BASE, cluster=replace(BASE.cluster, jobs_per_gpu=2), policy="sjf-bsbf")
+    points = sweep_of(shared, placer=["shared", "together"], interference=["1.5", "synthetic"])
+    assert [
+        (point.scenario.placer, point.scenario.conditions.interference) for point in points.points()
+    ] == [
+        (placer, given)
+        for placer in ("shared", "together")
+        for given in (Interference.constant(1.5), synthetic())
+    ]
+    tuned = sweep_of(tuned=["none", "any-pair:64", "best-batch"]).points()
+    assert [point.scenario.conditions.tuned for point in tuned] == [
+        None,
+        TunedJobs(TuningRule.ANY_PAIR, 64),
+        TunedJobs(TuningRule.BEST_BATCH),
+    ]
+
+
+def test_the_number_of_generated_jobs_is_varied_within_the_same_hours() -> None:
+    base = replace(BASE, trace=GeneratedTrace("philly", hours=2.0))
+    small, large = (p.scenario.workload for p in sweep_of(base, jobs=[3, "30"]).points())
+    assert (len(small), len(large)) == (3, 30)
+    assert max(job.submit_seconds for job in large.jobs) <= 2 * 3600
+
+
+def test_only_the_policies_that_are_named_have_tuned_jobs() -> None:
+    rule = TunedJobs(TuningRule.ANY_PAIR)
+    base = replace(BASE, tuned_by_policy={"gavel": rule})
+    points = sweep_of(base, policy=["sia", "gavel"]).points()
+    assert [point.scenario.conditions.tuned for point in points] == [None, rule]
+    spared = under(replace(BASE, tuned_by_policy={"sia": None}), tuned=rule)
+    points = sweep_of(spared, policy=["sia", "gavel"]).points()
+    assert [point.scenario.conditions.tuned for point in points] == [None, rule]
+
+
 def test_bounds_on_moves_are_varied_and_the_other_one_of_the_base_stays() -> None:
     base = under(BASE, stability=Stability(most_moves_per_hour=4))
     points = sweep_of(base, least_stay_seconds=["none", "600", 1800]).points()
@@ -181,8 +218,23 @@ def test_shares_that_are_more_than_all_jobs_are_refused_before_anything_is_playe
         ({"most_moves_per_hour": ["2.5"]}, "most_moves_per_hour: is no whole number"),
         ({"most_moves_per_hour": ["inf"]}, "most_moves_per_hour: is no whole number"),
         ({"most_moves_per_hour": ["none", "none"]}, "most_moves_per_hour: stands twice"),
-        ({"luck": [1]}, "vary: is nothing that can be varied (got 'luck'). Use one of: policy, p"),
+        (
+            {"luck": [1]},
+            "vary: is nothing that can be varied (got 'luck'). Use one of: policy",
+        ),
         ({"p": []}, "p: has no values"),
+        ({"placer": ["lego"]}, "placer: is no placer that Maat has (got 'lego')"),
+        ({"interference": [0.5]}, "interference: is no slowdown from 1 to 1000 (got 0.5)"),
+        ({"interference": ["table.csv"]}, "interference: is no slowdown from 1 to 1000"),
+        ({"interference": [1.5]}, "interference: says what jobs on one GPU lose, but a GPU"),
+        ({"jobs": [0]}, "jobs: is no whole number from 1 to"),
+        ({"jobs": [5]}, "jobs: is for generated workloads (got 5). Generate a workload"),
+        (
+            {"tuned": ["best"]},
+            "tuned: is no rule by which jobs are tuned (got 'best'). "
+            "Use one of: any-pair, best-batch, none; any-pair:64 limits them to 64 GPUs.",
+        ),
+        ({"tuned": ["any-pair:0"]}, "tuned: is no rule by which jobs are tuned (got 'any-pair:0')"),
         ({"p": [1, 1.0]}, "p: stands twice (got 1.0)"),
         ({}, "vary: are not one or two different settings"),
         (
@@ -215,15 +267,19 @@ def test_more_points_than_anyone_waits_for_are_refused() -> None:
         sweep_of(p=[1], seeds=tuple(range(2001)))
 
 
+OPEN_ONLY = ("jobs", "interference")  # of generated workloads, and of GPUs that jobs share
+
+
 @pytest.mark.parametrize("name", list(AXES))
 def test_no_setting_is_varied_that_the_base_does_not_leave_open(name: str) -> None:
     """Every axis but the policy, which a base always has, knows whether a base sets it."""
     axis = AXES[name]
-    value = {"profiling": "no-profile", "policy": "fifo"}.get(
-        name, 2.0 if name not in ("rigid_share", "strong_scaling_share") else 0.5
-    )
-    assert not axis.fixed(BASE)
-    assert axis.fixed(axis.apply(BASE, value)) == (name != "policy")
+    words = {"profiling": "no-profile", "policy": "fifo", "placer": "pal", "tuned": "any-pair"}
+    value = words.get(name, 2.0 if name not in ("rigid_share", "strong_scaling_share") else 0.5)
+    shared = replace(BASE.cluster, jobs_per_gpu=2)
+    base = replace(BASE, trace=GeneratedTrace(), cluster=shared) if name in OPEN_ONLY else BASE
+    assert not axis.fixed(base)
+    assert axis.fixed(axis.apply(base, value)) == (name != "policy")
 
 
 # ---- content

@@ -75,6 +75,22 @@ def test_own_policies_run_beside_processes_and_on_any_executor() -> None:
         assert columns_of(compared(policies, executor=executor).runs) == expected
 
 
+def test_a_policy_has_tuned_jobs_beside_one_that_has_not() -> None:
+    found = compared(["fifo", maat.policies.Fifo(tuned="best-batch:4")], seeds=[0])
+    assert found.means["contestant"] == [
+        "fifo + packed-sticky",
+        "fifo (tuned=best-batch:4) + packed-sticky",
+    ]
+    assert found.means["avg_jct_hours"][0] != found.means["avg_jct_hours"][1]
+    alone = maat.simulate(
+        TRACE, cluster=CLUSTER, policy=maat.policies.Fifo(tuned="best-batch:4"), progress=False
+    )
+    assert alone.summary["avg_jct_hours"] == found.means["avg_jct_hours"][1]
+    assert max(alone.jobs["gpu_count_requested"]) <= 4
+    with pytest.raises(InputError, match=r"tuned: is no rule by which jobs are tuned \(got 'x'\)"):
+        maat.policies.Fifo(tuned="x")
+
+
 def test_an_own_policy_may_state_its_programme_in_cvxpy() -> None:
     def most_jobs(round_input: RoundInput) -> dict[str, tuple[str, int]]:
         import cvxpy

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from backend.measurements.uses import NOTHING_MEASURED, Measured
 from backend.models import SimulationRun
-from backend.simulations.conditions import cluster_of, conditions_of
+from backend.simulations.conditions import cluster_of, conditions_of, tuned_of
 from backend.simulations.stored import StoredSimulation
 from maat.laboratory.runnable_jobs import with_runnable_jobs
 from maat.simulation.scenario import Scenario
@@ -25,7 +26,8 @@ def scenario_of(
 
     Raises InputError if policy, placer, cluster or fidelity cannot be used.
     """
-    requested = request.run_at(run.position)
+    requested, conditions = request.run_at(run.position), conditions_of(request, measured)
+    own = tuned_of(request, requested.tuned)
     scenario = Scenario(
         workload=workload,
         models=models,
@@ -36,6 +38,6 @@ def scenario_of(
         placer_parameters=requested.placer_parameters,
         seed=run.seed,
         round_seconds=requested.round_seconds,
-        conditions=conditions_of(request, measured),
+        conditions=conditions if own is None else replace(conditions, tuned=own),
     )
     return with_runnable_jobs(scenario)
