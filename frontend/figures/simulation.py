@@ -42,6 +42,18 @@ def _cdf_figure(
     return drawn
 
 
+def cdf_of_runs(
+    lines: Mapping[str, Distribution],
+    runs: Mapping[str, DrawnRun],
+    *,
+    x: str,
+    scheme: str | None,
+    height: int,
+) -> go.Figure:
+    """CDF: value x share of jobs at or below it, one line per run, which leads to its run."""
+    return _cdf_figure(lines, _ids(runs), x=x, scheme=scheme, height=height)
+
+
 def _distribution(of: Distribution) -> figures.Distribution:
     values, shares = zip(*of["points"], strict=True)
     return figures.Distribution(values, shares, of["jobs"], of["known"])

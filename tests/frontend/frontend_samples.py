@@ -148,6 +148,7 @@ def result(shift: float) -> dict[str, Any]:
             "submit": 60.0 * i,
             "start": 60.0 * i + 10,
             "finish": 60.0 * i + 3600 * (i + 1 + shift),
+            "waited": 360.0 * i,
             "restarts": i % 3,
             "gpu_hours_by_type": {"t4": 1.0, "a100": 2.0 + shift},
             "rho": (i + 1 + shift) / 20,
@@ -158,7 +159,12 @@ def result(shift: float) -> dict[str, Any]:
         "summary": {"policy": "sia", "avg_jct_hours": 20.5 + shift},
         "jobs": jobs,
         "contention": [[0.0, 1.0], [3600.0, 10.0], [7200.0, 4.0]],
-        "gpus_by_type": {},
+        "gpus_by_type": {
+            "t4": [[0.0, 2.0], [3600.0, 4.0], [7200.0, 0.0]],
+            "a100": [[1800.0, 8.0], [7200.0, 0.0]],
+        },
+        "efficiency": [[0.0, 1.0], [3600.0, None], [5400.0, 0.5]],
+        "nodes": [[0.0, 6.0], [1800.0, 5.0], [3600.0, 6.0]],
         "gpu_hours_by_model_type": {"cifar10": {"t4": 40.0, "a100": 40 * (2.0 + shift)}},
         "fairness": {"worst_rho": (40 + shift) / 20, "unfair_fraction": 0.5, "jobs": 40},
         "policy_seconds": {

@@ -17,6 +17,12 @@ from frontend.components.again import simulation_again
 from frontend.components.cards import error_state, facts, link_button, missing
 from frontend.components.operations import actions, progress
 from frontend.components.states import FINAL_STATES, state_chip
+from frontend.figures.over_time import (
+    efficiency_figure,
+    gpus_figure,
+    nodes_figure,
+    waits_figure,
+)
 from frontend.figures.simulation import (
     contention_figure,
     fairness_figure,
@@ -50,6 +56,10 @@ FIGURES: Mapping[str, Callable[..., go.Figure]] = {
     "simulation-rho": partial(fairness_figure, height=HEIGHT),
     "simulation-hours": partial(gpu_hours_figure, height=HEIGHT),
     "simulation-contention": partial(contention_figure, height=side_by_side.HEIGHT),
+    "simulation-gpus": partial(gpus_figure, height=HEIGHT),
+    "simulation-efficiency": partial(efficiency_figure, height=HEIGHT),
+    "simulation-waits": partial(waits_figure, height=HEIGHT),
+    "simulation-nodes": partial(nodes_figure, height=HEIGHT),
     "simulation-decisions": partial(decision_time_figure, height=HEIGHT),
     "simulation-model-hours": model_hours_figure,
 }

@@ -31,10 +31,12 @@ def layout(
         *contest.contest_cards(),
         html.Div(id="simulation-drawn", className="caption span-12"),
         *_job_cards(rule),
+        *_over_time_cards(),
         *_hours_cards(),
         side_by_side.pairs_card(query_value(first), query_value(second)),
         _contention_card(),
         side_by_side.allocations_card(query_values(job)),
+        side_by_side.job_series_card(),
         *_run_cards(),
     ]
     return html.Div(
@@ -84,6 +86,31 @@ def _job_cards(rule: QueryValue) -> list[Component]:
             aside=definition("unfair", text_id="define-fairness"),
             className="span-12",
         ),
+    ]
+
+
+def _over_time_cards() -> list[Component]:
+    """What the cluster did over time, and how long jobs waited in it."""
+    says = {
+        "simulation-gpus": "of one run by type, of several in all",
+        "simulation-efficiency": "mean over the jobs that train",
+        "simulation-waits": "all waiting of a job, not only the first",
+        "simulation-nodes": "failures and repairs",
+    }
+    titles = {
+        "simulation-gpus": "GPUs in use",
+        "simulation-efficiency": "Statistical efficiency",
+        "simulation-waits": "Waits",
+        "simulation-nodes": "Nodes in service",
+    }
+    return [
+        card(
+            title,
+            graph(figure_id, height=HEIGHT),
+            aside=html.Span(says[figure_id], className="caption"),
+            className="span-6",
+        )
+        for figure_id, title in titles.items()
     ]
 
 

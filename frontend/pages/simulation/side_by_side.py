@@ -16,6 +16,7 @@ from frontend.api import Api, Failure, error_message
 from frontend.attributes import aria
 from frontend.callbacks import NOTHING, Changes, answer, in_browser
 from frontend.components.cards import card, graph, many_charts
+from frontend.figures.over_time import job_series_figure
 from frontend.figures.side_by_side import allocations_figure, paired_figure
 from frontend.others import is_other, told_job
 from frontend.runs import run_names
@@ -78,6 +79,17 @@ def allocations_card(jobs: Sequence[str]) -> Component:
     return card("Allocations over time", content, aside=chooser, className="span-12")
 
 
+def job_series_card() -> Component:
+    """GPUs, batch size and efficiency over time of the jobs chosen above."""
+    says = html.Span("of the same jobs, under the same two runs", className="caption")
+    return card(
+        "Batch size and efficiency over time",
+        many_charts("compare-series"),
+        aside=says,
+        className="span-12",
+    )
+
+
 def asked_note(first: str | None, second: str | None, jobs: Sequence[str]) -> html.Div:
     """Where the runs and jobs of the address that there are none of are named."""
     asked = {"runs": [run for run in (first, second) if run], "jobs": list(jobs)}
@@ -125,6 +137,7 @@ def register(app: Dash, api: Api) -> None:
         output={
             "pairs": Output("compare-pairs", "figure"),
             "allocations": Output("compare-allocations", "figure"),
+            "series": Output("compare-series", "figure"),
             "sentence": Output("compare-sentence", "children"),
         },
         inputs={
@@ -221,11 +234,12 @@ async def compare(
             results = await _chosen(maat, simulation_id, [first, second], jobs or [])
     except Failure as error:
         figure = error_figure(scheme, *error_message(error), height=HEIGHT)
-        return {"pairs": figure, "allocations": figure, "sentence": "\u00a0"}
+        return {"pairs": figure, "allocations": figure, "series": figure, "sentence": "\u00a0"}
     pairs = paired_figure(results, scheme=scheme, height=HEIGHT - CAPTION_HEIGHT)
     return {
         "pairs": pairs,
         "allocations": allocations_figure(results, jobs or [], scheme=scheme),
+        "series": job_series_figure(results, jobs or [], scheme=scheme),
         "sentence": _sentence(list(results), pairs.layout.meta or {}),
     }
 
