@@ -69,6 +69,16 @@ Contention = Annotated[
 ]
 
 
+MeasuredJobs = Annotated[
+    str | None,
+    typer.Option(
+        "--measured-jobs",
+        help="The jobs that figures are of: FIRST-LAST, such as 2000-3000, counted from 0 in order "
+        "of submission; default: all.",
+    ),
+]
+
+
 @dataclass(frozen=True)
 class ConditionOptions:
     """Each condition as it is written on the command line, apart from the rounds' interval."""
@@ -88,6 +98,7 @@ class ConditionOptions:
     network_contention: Contention = 0.0
     tuned_rules: TunedRules = None
     tuned_gpus: TunedGpus = None
+    measured_jobs: MeasuredJobs = None
     least_stay: LeastStay = None
     most_moves_per_hour: MostMoves = None
 
@@ -116,6 +127,7 @@ class ConditionOptions:
             rack_penalty=self.rack_penalty,
             network_contention=self.network_contention,
             tuned=self.tuning.of_all,
+            measured_jobs=self.measured_jobs,
             least_stay=self.least_stay,
             most_moves_per_hour=self.most_moves_per_hour,
         )

@@ -183,7 +183,7 @@ def simulate_with_jobs(scenario: Scenario) -> Figures:
     """Return the figures of a run, and the JCT of each job under a name of its own."""
     result = simulate(scenario)
     jobs = {
-        JCT + record.name: record.jct / 3600 for record in result.records if record.jct is not None
+        JCT + record.name: record.jct / 3600 for record in result.measured if record.jct is not None
     }
     return {**figures_of(result), **jobs}
 

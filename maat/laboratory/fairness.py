@@ -96,7 +96,7 @@ def fairness(
         for name, n in zip(scenario.cluster.type_names, scenario.cluster.usable_gpus, strict=True)
     }
     rho = {}
-    for record in result.records:
+    for record in result.measured:
         if (
             record.jct is not None
             and record.finish is not None
@@ -131,7 +131,7 @@ def static_fairness(result: SimulationResult, *, alone: IsolatedRuns | None = No
     }
     contention = max(len(by_name) / max(sum(gpus.values()), 1), 1.0)
     rho = {}
-    for record in result.records:
+    for record in result.measured:
         if record.jct is not None:
             shared = {
                 t: seconds * contention

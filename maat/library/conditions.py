@@ -28,6 +28,7 @@ from maat.simulation.conditions import (
 from maat.simulation.fidelity import fidelity as preset_of
 from maat.simulation.interference import Interference
 from maat.simulation.interference import interference as interference_of
+from maat.simulation.job_window import JobWindow
 from maat.simulation.tuned_jobs import TunedJobs, read_tuned
 from maat.simulation.variability import Variability, read_variability
 from maat.vocabulary import (
@@ -72,6 +73,7 @@ class ConditionValues(TypedDict, total=False):
     network_contention: float
     tuned: TuningRule | TunedJobs | str | None
     tuned_gpus: int | None
+    measured_jobs: str | tuple[int, int] | JobWindow | None
     least_stay: str | float | None
     most_moves_per_hour: str | int | None
 
@@ -96,6 +98,7 @@ def read_conditions(
     network_contention: float = 0.0,
     tuned: TuningRule | TunedJobs | str | None = None,
     tuned_gpus: int | None = None,
+    measured_jobs: str | tuple[int, int] | JobWindow | None = None,
     least_stay: str | float | None = None,
     most_moves_per_hour: str | int | None = None,
 ) -> Conditions:
@@ -124,6 +127,8 @@ def read_conditions(
         tuned: Rule by which jobs get well-chosen, fixed GPU counts and batch sizes: `any-pair`,
             `best-batch`, or with the most GPUs `any-pair:64`. A policy may have its own.
         tuned_gpus: The most GPUs that a tuned job asks for.
+        measured_jobs: The jobs that figures are of, such as `2000-3000`: counted from 0 in order of
+            submission, both included.
         least_stay: For how long rounds leave a job on its GPUs: seconds, or a text such as `30m`.
         most_moves_per_hour: How often a job is moved within an hour at most.
     """
@@ -147,6 +152,7 @@ def read_conditions(
         rack_penalty=_rack_penalty(rack_penalty),
         network_contention=_network_contention(network_contention),
         tuned=_tuned(tuned, tuned_gpus),
+        measured_jobs=_window(measured_jobs),
         stability=Stability(_least_stay(least_stay), most_moves_of(most_moves_per_hour)),
     )
     check_interference(read.interference, jobs_per_gpu=cluster.jobs_per_gpu)
@@ -233,6 +239,12 @@ def _tuned(given: TuningRule | TunedJobs | str | None, most_gpus: int | None) ->
             remedy="Say by which rule (tuned best-batch), or leave it out.",
         )
     return None
+
+
+def _window(given: str | tuple[int, int] | JobWindow | None) -> JobWindow | None:
+    if given is None or isinstance(given, JobWindow):
+        return given
+    return JobWindow.read(given if isinstance(given, str) else "-".join(map(str, given)))
 
 
 def _least_stay(given: str | float | None) -> float | None:

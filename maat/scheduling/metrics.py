@@ -178,7 +178,7 @@ def schedule_metrics(
         avg_waiting_hours=_mean(_waiting_hours(records)),
         avg_waiting_hours_large=_mean(_waiting_hours(large)),
         avg_waiting_hours_small=_mean(_waiting_hours(small)),
-        utilisation=_share_held(_of_makespan(rounds, records)),
+        utilisation=_share_held(rounds_of_makespan(rounds, records)),
         utilisation_busy=_share_held([r for r in rounds if r.active_jobs]),
         restarts=sum(r.restarts for r in records),
         evictions=sum(r.evicted for r in rounds),
@@ -207,7 +207,7 @@ def _waiting_hours(records: Sequence[JobRecord]) -> FloatArray:
     return np.array([r.waited for r in records if r.waited is not None]) / 3600
 
 
-def _of_makespan(rounds: Sequence[RoundUse], records: Sequence[JobRecord]) -> list[RoundUse]:
+def rounds_of_makespan(rounds: Sequence[RoundUse], records: Sequence[JobRecord]) -> list[RoundUse]:
     """Return the rounds from the first submission on, before the last finish.
 
     All later rounds count if a job did not finish.

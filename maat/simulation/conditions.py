@@ -14,6 +14,7 @@ from maat.scheduling.stability import NO_BOUNDS, Stability
 from maat.simulation.failures import Failures
 from maat.simulation.fidelity import FIDELITIES, Fidelity
 from maat.simulation.interference import Interference
+from maat.simulation.job_window import JobWindow
 from maat.simulation.tuned_jobs import TunedJobs
 from maat.simulation.variability import Variability
 from maat.vocabulary import ScoreDraw
@@ -34,6 +35,7 @@ class Conditions:
     while it shares a node with another (Pollux, section 5.3.2). `tuned`: jobs keep GPU counts and
     batch sizes as a well-informed owner would choose them, drawn by the seed, instead of the
     trace's.
+    `measured_jobs`: those that the figures are of; None: all.
     """
 
     fidelity: Fidelity = field(default_factory=lambda: FIDELITIES["paper"])
@@ -50,6 +52,7 @@ class Conditions:
     rack_penalty: float = 1.0
     network_contention: float = 0.0
     tuned: TunedJobs | None = None
+    measured_jobs: JobWindow | None = None
 
 
 def check_interference(given: Interference | None, *, jobs_per_gpu: int) -> None:

@@ -177,6 +177,9 @@ def _declared(scenario: Scenario) -> Iterator[str]:
             f"A job across nodes loses {contention:.0%} of its speed while it shares a node with "
             "another: declared, not measured."
         )
+    window = scenario.conditions.measured_jobs
+    if window is not None:
+        yield f"Figures are of jobs {window} of {len(scenario.workload)}, in order of submission."
     if tuned is not None:
         yield (
             f"Jobs are tuned by the rule {tuned.rule.value}, drawn by the seed: "

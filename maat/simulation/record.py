@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
 from maat.scheduling.events import Event, EventKind
 from maat.scheduling.eviction import evicted_jobs, moved_by_placer
 from maat.scheduling.explain import NEVER_RUNS, Reasons
-from maat.scheduling.metrics import JobRecord, RoundUse, ScheduleMetrics, schedule_metrics
+from maat.scheduling.metrics import (
+    JobRecord,
+    RoundUse,
+    ScheduleMetrics,
+    rounds_of_makespan,
+    schedule_metrics,
+)
 from maat.scheduling.round_result import RoundResult
 from maat.scheduling.rounds import Change, Changes, ClusterState, PolicyState, StoredState
 from maat.scheduling.standing import RoundsAhead
@@ -82,6 +89,7 @@ class SimulationResult:
     that never run however long they wait. `rounds_out_of_time`: rounds in
     which a time limit ended a solver's search, so that another machine may get another result.
     `restarts_by_placer`: restarts of jobs that the policy left as they were and the placer moved.
+    `metrics` are of the `measured` jobs: all, or a window of them.
     `stopped`: the run was stopped early, and the records are of the jobs that had arrived by then.
     `series`: what jobs and cluster did over time.
     """
@@ -116,7 +124,7 @@ class SimulationResult:
         if self.metrics.unfinished == self.metrics.jobs:
             figures |= dict.fromkeys(("median_jct_hours", "p99_jct_hours", "makespan_hours"))
         for kind, records in {
-            "": self.records,
+            "": self.measured,
             "_large": self._of_size(large=True),
             "_small": self._of_size(large=False),
         }.items():
@@ -141,7 +149,12 @@ class SimulationResult:
         }
 
     def _of_size(self, *, large: bool) -> list[JobRecord]:
-        return [record for record in self.records if record.is_large == large]
+        return [record for record in self.measured if record.is_large == large]
+
+    @cached_property
+    def measured(self) -> Sequence[JobRecord]:
+        """The records of the jobs that the figures are of."""
+        return measured_of(self.scenario, self.records)
 
     def _notes(self) -> list[str]:
         notes = list(
@@ -318,14 +331,19 @@ class Recorder:
         records = tuple(_record(job) for job in jobs)
         names = self._scenario.cluster.type_names
         waiting = self._waiting()
+        measured = measured_of(self._scenario, records)
         end_time = self._use[-1].time if self._use else 0.0
         return SimulationResult(
             scenario=self._scenario,
             records=records,
             metrics=schedule_metrics(
-                records,
-                gpu_hours=self._gpu_hours(jobs, round_seconds),
-                rounds=self._use,
+                measured,
+                gpu_hours=self._gpu_hours(jobs, round_seconds)
+                if len(measured) == len(records)
+                else _gpu_hours_of(measured),
+                rounds=self._use
+                if len(measured) == len(records)
+                else rounds_of_makespan(self._use, measured),
                 failures=len(outages.between(-1.0, self._executor.now)),
             ),
             rounds=sum(use.rounds for use in self._use),
@@ -377,6 +395,19 @@ class Recorder:
             for job in jobs
         )
         return seconds / 3600
+
+
+def measured_of(scenario: Scenario, records: Sequence[JobRecord]) -> Sequence[JobRecord]:
+    """Return the records of the jobs that the figures are of."""
+    window = scenario.conditions.measured_jobs
+    if window is None:
+        return records
+    names = {job.name for job in window.of(scenario.workload.jobs)}
+    return [record for record in records if record.name in names]
+
+
+def _gpu_hours_of(records: Sequence[JobRecord]) -> float:
+    return sum(sum(record.gpu_seconds.values()) for record in records) / 3600
 
 
 def _span(change: Change, observed: ClusterState) -> AllocationSpan:
