@@ -163,8 +163,8 @@ def job_series_figure(
 ) -> go.Figure:
     """Rows of a job: GPUs held, batch size (samples), statistical efficiency (Pollux, figure 6).
 
-    Time in hours; one column per job, one line per run. Gaps of the lower two are waits and
-    restarts.
+    Time in hours; the rows of each job below each other, one line per run. Gaps of the
+    lower two are waits and restarts.
     """
     known = {
         name: {job: result["series"][job] for job in jobs if job in result.get("series", {})}
