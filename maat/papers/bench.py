@@ -105,7 +105,13 @@ class Bench:
         self, family: str, *, jobs: int | None = None, hours: float | None = None, seed: int
     ) -> Workload:
         """Return a generated trace, by the defaults of its family."""
-        return self.sized(generate(family, jobs=jobs, hours=hours, seed=seed))
+        return self.sized(self.whole_generated(family, jobs=jobs, hours=hours, seed=seed))
+
+    def whole_generated(
+        self, family: str, *, jobs: int | None = None, hours: float | None = None, seed: int
+    ) -> Workload:
+        """Return a generated trace of which no size leaves jobs out."""
+        return generate(family, jobs=jobs, hours=hours, seed=seed)
 
     def sized(self, workload: Workload) -> Workload:
         """Return the trace; for a tiny size only its first jobs."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from maat.laboratory.content import content_key, digest
 from maat.laboratory.parallel import Task
 from maat.papers.bench import Bench
-from maat.papers.observation import Observation, observe
+from maat.papers.observation import Observation, observe, observe_with_rho
 from maat.simulation.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -33,7 +33,14 @@ class Computation:
     version: int = 1
 
 
-Run = Scenario | Computation
+@dataclass(frozen=True)
+class WithRho:
+    """A simulation whose finish-time fairness is needed too; it takes longer."""
+
+    scenario: Scenario
+
+
+Run = Scenario | WithRho | Computation
 Runs = Mapping[Label, Run]
 """What an item needs: simulations, and other work."""
 
@@ -166,6 +173,9 @@ def task_of(run: Run) -> tuple[str, Task]:
     """Return the key of a run's content, and what computes it."""
     if isinstance(run, Scenario):
         return digest({"scenario": content_key(run), "with": "observation"}), Task(observe, run)
+    if isinstance(run, WithRho):
+        key = digest({"scenario": content_key(run.scenario), "with": "observation and rho"})
+        return key, Task(observe_with_rho, run.scenario)
     named = f"{run.function.__module__}:{run.function.__qualname__}"
     key = digest({"function": named, "arguments": run.arguments, "version": run.version})
     return key, Task(_compute, run)
@@ -173,7 +183,7 @@ def task_of(run: Run) -> tuple[str, Task]:
 
 def outcome_of(run: Run, kept: Mapping[str, Any]) -> Any:
     """Return the outcome of a run as items read it, from what the cache keeps."""
-    return Observation.of(kept) if isinstance(run, Scenario) else kept
+    return kept if isinstance(run, Computation) else Observation.of(kept)
 
 
 def _compute(work: Computation) -> Mapping[str, Any]:

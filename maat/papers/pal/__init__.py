@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from maat.papers.items import Paper
-from maat.papers.pal import example, measured, sia_philly, testbed
+from maat.papers.pal import example, measured, sia_philly, synergy, testbed
 
 PAL = Paper(
     "pal",
@@ -13,5 +13,6 @@ PAL = Paper(
         *measured.ITEMS,
         *testbed.ITEMS,
         *sia_philly.ITEMS,
+        *synergy.ITEMS,
     ),
 )

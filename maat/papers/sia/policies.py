@@ -11,7 +11,7 @@ from maat.figures.distributions import cdf
 from maat.figures.lines import lines
 from maat.papers.bench import Bench
 from maat.papers.figures import side_by_side
-from maat.papers.items import Item, Label, Outcomes, Published, Row, Run, Runs, Shown
+from maat.papers.items import Item, Label, Outcomes, Published, Row, Run, Runs, Shown, WithRho
 from maat.papers.sia.runs import (
     HOMOGENEOUS,
     PHYSICAL,
@@ -22,6 +22,7 @@ from maat.papers.sia.runs import (
     of,
     scenario,
 )
+from maat.simulation.scenario import Scenario
 
 FAMILIES = {"philly": "Philly", "saturn": "Helios", "newtrace": "newTrace"}
 MEASURES = {
@@ -193,7 +194,7 @@ def _figure_4(bench: Bench, outcomes: Outcomes) -> Shown:
 # ---- figure 6
 
 
-def helios_runs(bench: Bench, names: Sequence[str] = THREE) -> Runs:
+def helios_runs(bench: Bench, names: Sequence[str] = THREE) -> Mapping[Label, Scenario]:
     models = bench.sia_models()
     return {
         ("Helios", name, trace): scenario(bench, workload, name)
@@ -361,7 +362,7 @@ _FIGURE_8: Mapping[
 
 
 def _figure_8_runs(bench: Bench) -> Runs:
-    return helios_runs(bench, _FOUR)
+    return {label: WithRho(run) for label, run in helios_runs(bench, _FOUR).items()}
 
 
 def _figure_8(bench: Bench, outcomes: Outcomes) -> Shown:

@@ -10,7 +10,7 @@ from maat.figures.data import Estimate
 from maat.figures.lines import lines
 from maat.papers.bench import Bench
 from maat.papers.figures import side_by_side
-from maat.papers.items import Item, Outcomes, Published, Row, Runs, Shown
+from maat.papers.items import Item, Outcomes, Published, Row, Runs, Shown, WithRho
 from maat.papers.sia.runs import USES, each, firsts, scenario
 from maat.simulation.fidelity import fidelity
 from maat.simulation.scenario import Scenario
@@ -46,7 +46,7 @@ def _p_runs(bench: Bench) -> Runs:
     models = bench.sia_models()
     values = bench.pick((-1.0, -0.5, 0.5, 1.0), quick=(-1.0, -0.5, 1.0), tiny=(-0.5, 1.0))
     return {
-        (f"{p:g}", trace): scenario(bench, workload, parameters={"p": p})
+        (f"{p:g}", trace): WithRho(scenario(bench, workload, parameters={"p": p}))
         for p in values
         for trace, workload in bench.sia_traces("saturn", models).items()
     }
