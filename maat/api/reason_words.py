@@ -124,6 +124,8 @@ _CODES = {
     "SHARING_NO_GAIN": "no gain from sharing",
     "LOWER_GOODPUT_GAIN": "others gain more",
     "SOLVER_FALLBACK": "the solver fell back",
+    "POLICY_FAILED": "the policy failed",
+    "NOT_CHOSEN": "not chosen by the policy",
 }
 
 

@@ -9,13 +9,14 @@ import dataclasses
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from enum import Enum
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from maat.scheduling.parameters import parameters_of
+from maat.scheduling.parameters import knobs_of
+from maat.scheduling.policies import POLICIES
 from maat.simulation.scenario import Scenario
 from maat.simulation.world import World
 
@@ -69,11 +70,11 @@ def content_key(scenario: Scenario) -> str:
             "jobs": scenario.workload.jobs,
             "models": {name: scenario.models[name] for name in scenario.workload.models},
             "policy_parameters": {
-                **_knobs(world.policy),
+                **knobs_of(world.policy),
                 # It was once a knob; without it, results of then would not be found.
                 "round_seconds": world.policy.default_round_seconds,
             },
-            "placer_parameters": _knobs(world.placer),
+            "placer_parameters": knobs_of(world.placer),
             **_of_own_policy(scenario),
             "conditions": dataclasses.replace(
                 scenario.conditions,
@@ -94,20 +95,23 @@ def canonical_json(value: object) -> str:
     return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def _knobs(part: object) -> dict[str, object]:
-    return {p.name: getattr(part, p.name) for p in parameters_of(type(part))}
-
-
 def _of_own_policy(scenario: Scenario) -> dict[str, object]:
+    """Return what an own policy is: its object, or the code of one that the registry knows."""
     own = scenario.own_policy
-    if own is None:
-        return {}
-    return {"own_policy": own.content() if isinstance(own, HasContent) else f"object {id(own)}"}
+    if own is not None:
+        content = _content_of(own)
+        return {"own_policy": f"object {id(own)}" if content is None else content()}
+    code = POLICIES.entry(scenario.policy).code_digest()
+    return {} if code is None else {"own_policy": code}
 
 
 def has_known_content(scenario: Scenario) -> bool:
-    """Return whether its key says the same in another process: an own policy's code is not read."""
-    return scenario.own_policy is None or isinstance(scenario.own_policy, HasContent)
+    """Return whether its key says the same in another process: an object's code is not read."""
+    return scenario.own_policy is None or _content_of(scenario.own_policy) is not None
+
+
+def _content_of(own: object) -> Callable[[], object] | None:
+    return getattr(own, "content", None)
 
 
 def _plain(value: object) -> object:

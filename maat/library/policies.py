@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
-
-import numpy as np
+from typing import Any
 
 from maat.library.conditions import round_seconds_of
-from maat.scheduling.arrays import IntArray
 from maat.scheduling.errors import InputError
-from maat.scheduling.explain import ReasonCode, Reasons
-from maat.scheduling.goodput import BatchPlan
-from maat.scheduling.job import JobId
-from maat.scheduling.matrix import evaluate_pairs
+from maat.scheduling.own.policy import OwnPolicy
 from maat.scheduling.parameters import parameters_of
 from maat.scheduling.placement import PLACERS
-from maat.scheduling.policies import POLICIES, suiting_placer
+from maat.scheduling.policies import POLICIES, admitted, suiting_placer
 from maat.scheduling.protocols import Policy
 from maat.scheduling.registry import Entry
-from maat.scheduling.rounds import Decision, Grant, RoundInput
-from maat.scheduling.solving.report import SolveReport
 from maat.simulation.tuned_jobs import TunedJobs, read_tuned, shown_tuned
 
-Granted = Mapping[JobId, tuple[str, int] | Grant]
-"""What a function grants: GPU type and count by job."""
-
 GivenPolicy = Any
-"""A name, `maat.policies.Sia(p=-1)`, a policy or its class, or a function of a round's input."""
+"""A name, `module:Class`, `maat.policies.Sia(p=-1)`, a policy, its class, or a function."""
 
 OWN_PLACER = "packed-sticky"
 
@@ -103,107 +92,15 @@ class PolicyConstructor:
         return f"maat.policies.{self.__name__}"
 
 
-CONSTRUCTORS: Mapping[str, PolicyConstructor] = {
-    constructor.__name__: constructor for constructor in map(PolicyConstructor, POLICIES)
+BUILT_IN: Mapping[str, PolicyConstructor] = {
+    constructor.__name__: constructor for constructor in map(PolicyConstructor, POLICIES.built_in)
 }
 
 
-@dataclass(frozen=True)
-class FunctionPolicy:
-    """A function of a round's input that returns what it grants, as a policy.
-
-    Jobs that a round may not move keep what they have, whatever the function says of them.
-    """
-
-    name: str
-    function: Callable[[RoundInput], Granted | Decision]
-    default_round_seconds: ClassVar[float] = 60.0
-    chooses_gpu_counts: ClassVar[bool] = True
-
-    def allocate(self, round_input: RoundInput) -> Decision:
-        """Return the decision, with the best batch plan of every grant.
-
-        Raises InputError if the function returned no grants.
-        """
-        answer = self.function(round_input)
-        if isinstance(answer, Decision):
-            return answer
-        grants = dict(round_input.pinned)
-        for job_id, given in self._checked(answer).items():
-            if job_id not in round_input.pinned:
-                grants[job_id] = given
-        return Decision(
-            grants=_with_batches(grants, round_input),
-            report=SolveReport(method=self.name),
-            reasons={job_id: _reason(job_id, grants[job_id], round_input) for job_id in grants},
-        )
-
-    def _checked(self, answer: object) -> dict[JobId, Grant]:
-        if not isinstance(answer, Mapping):
-            raise self._refused(answer)
-        grants: dict[JobId, Grant] = {}
-        for job_id, given in answer.items():
-            if isinstance(given, Grant):
-                grants[job_id] = given
-                continue
-            match given:
-                case None:
-                    continue
-                case (str() as gpu_type, int() | np.integer() as count):
-                    if count != 0:
-                        grants[job_id] = Grant(gpu_type, int(count))
-                case _:
-                    raise self._refused({job_id: given})
-        return grants
-
-    def _refused(self, answer: object) -> InputError:
-        return InputError(
-            f"{self.name} returned no grants",
-            field="policy",
-            value=repr(answer) if answer is None else answer,
-            remedy='Return GPU type and count by job id, such as {"job-1": ("t4", 4)}.',
-        )
-
-
-def _reason(job_id: JobId, grant: Grant, round_input: RoundInput) -> Reasons:
-    code = ReasonCode.PINNED if job_id in round_input.pinned else ReasonCode.GRANTED
-    return Reasons(code, {"gpu_type": grant.gpu_type, "gpu_count": grant.gpu_count})
-
-
-def _with_batches(grants: Mapping[JobId, Grant], round_input: RoundInput) -> dict[JobId, Grant]:
-    """Give every grant without a batch plan the one of most goodput, as far as it is known."""
-    cluster, row_of = round_input.cluster, {job.id: i for i, job in enumerate(round_input.jobs)}
-    open_ = [
-        job_id
-        for job_id, grant in grants.items()
-        if grant.batch is None
-        and job_id not in round_input.pinned
-        and job_id in row_of
-        and grant.gpu_type in cluster.type_index
-        and round_input.job_by_id[job_id].spec.may_use(grant.gpu_type)
-    ]
-    kinds = _ints(cluster.type_index[grants[job_id].gpu_type] for job_id in open_)
-    counts = _ints(grants[job_id].gpu_count for job_id in open_)
-    pairs = evaluate_pairs(
-        round_input.jobs,
-        cluster,
-        job=_ints(row_of[job_id] for job_id in open_),
-        gpu_type=kinds,
-        gpu_count=counts,
-        node_count=-(-counts // np.maximum(cluster.gpus_per_node[kinds], 1)),
-        column=np.zeros_like(counts),
-        projection=round_input.projection,
-    )
-    plans: dict[JobId, BatchPlan] = {
-        job_id: pairs.plans.plan(pair)
-        for pair, job_id in enumerate(open_)
-        if pairs.goodput[pair] > 0
-    }
-    return {job_id: replace(g, batch=plans.get(job_id, g.batch)) for job_id, g in grants.items()}
-
-
-def _ints(values: Any) -> IntArray:
-    return np.array(list(values), dtype=np.int64)
+def constructors() -> Mapping[str, PolicyConstructor]:
+    """Return those of all policies by the names of their classes; Maat's own before others."""
+    others = [PolicyConstructor(e) for e in POLICIES if e not in POLICIES.built_in]
+    return {**{each.__name__: each for each in others}, **BUILT_IN}
 
 
 def Own(  # noqa: N802  # beside the classes of others
@@ -235,7 +132,7 @@ def Own(  # noqa: N802  # beside the classes of others
         return replace(chosen, round_seconds=seconds)
     decide = chosen.own
     _check_name(name)
-    if isinstance(decide, FunctionPolicy):
+    if isinstance(decide, OwnPolicy):
         return ChosenPolicy(name, round_seconds=seconds, own=replace(decide, name=name))
     return ChosenPolicy(name, round_seconds=seconds, own=decide)
 
@@ -259,7 +156,7 @@ def read_policy(given: GivenPolicy) -> ChosenPolicy:
     if isinstance(given, ChosenPolicy):
         return given
     if isinstance(given, str):
-        return ChosenPolicy(POLICIES.entry(given.strip()).name)
+        return ChosenPolicy(POLICIES.entry(admitted(given.strip())).name)
     if isinstance(given, PolicyConstructor):
         return given()
     made = given() if isinstance(given, type) else given
@@ -270,7 +167,7 @@ def read_policy(given: GivenPolicy) -> ChosenPolicy:
 def _registered(made: object) -> ChosenPolicy | None:
     """Return an instance of a registered policy's class by its name and knobs."""
     where = f"{type(made).__module__}:{type(made).__qualname__}"
-    for entry in POLICIES:
+    for entry in POLICIES.built_in:
         if entry.where == where:
             known = parameters_of(type(made))
             knobs = {p.name: getattr(made, p.name) for p in known}
@@ -296,7 +193,7 @@ def _own(made: Any) -> ChosenPolicy:
     is_whole = decide is not made and all(
         hasattr(made, attribute) for attribute in ("name", "default_round_seconds")
     )
-    own: Policy = made if is_whole else FunctionPolicy(str(name), decide)
+    own: Policy = made if is_whole else OwnPolicy(str(name), made)
     return ChosenPolicy(str(name), own=own)
 
 

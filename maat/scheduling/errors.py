@@ -92,6 +92,25 @@ class ContractViolation(MaatError):
     """A policy or placer broke a rule of its protocol: a bug, never bad input."""
 
 
+class PolicyFailed(MaatError):
+    """A policy did not decide: it raised an error, answered with rubbish, or took too long.
+
+    `clause` says what it did, for everybody ("raised KeyError in fair.py, line 12"); `detail` is
+    the message of its own error, for whoever runs it.
+    """
+
+    def __init__(self, policy: str, clause: str, *, detail: str = "") -> None:
+        self.policy, self.clause, self.detail = policy, clause, detail
+        super().__init__(f"the policy {policy} {clause}{f': {detail}' if detail else ''}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _failed_elsewhere, (self.policy, self.clause, self.detail)
+
+
+def _failed_elsewhere(policy: str, clause: str, detail: str) -> PolicyFailed:
+    return PolicyFailed(policy, clause, detail=detail)
+
+
 def _raised_elsewhere(cls: type[InputError], fields: dict[str, Any]) -> InputError:
     return cls(**fields)
 

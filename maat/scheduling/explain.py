@@ -33,6 +33,8 @@ class ReasonCode(StrEnum):
     NOT_SEARCHED = "NOT_SEARCHED"
     LOWER_GOODPUT_GAIN = "LOWER_GOODPUT_GAIN"
     SOLVER_FALLBACK = "SOLVER_FALLBACK"
+    POLICY_FAILED = "POLICY_FAILED"
+    NOT_CHOSEN = "NOT_CHOSEN"
     NOT_YET_CONSIDERED = "NOT_YET_CONSIDERED"
 
 
@@ -112,6 +114,11 @@ _SENTENCES: Mapping[ReasonCode, str] = {
     ReasonCode.SOLVER_FALLBACK: (
         "The solver gave no better answer in time; the present allocation stays."
     ),
+    ReasonCode.POLICY_FAILED: (
+        "The policy could not decide this round: what runs goes on, and nothing new starts. "
+        "The next round asks it again."
+    ),
+    ReasonCode.NOT_CHOSEN: "The policy gave it no GPUs in this round, and no reason.",
     ReasonCode.NOT_YET_CONSIDERED: "No round has considered it yet.",
 }
 

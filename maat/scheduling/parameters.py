@@ -1,6 +1,7 @@
 """Parameters of policies, placers and generators as data.
 
-A dataclass field with metadata is a knob that forms and the API can show.
+A dataclass field with metadata is a knob that forms and the API can show. Of a function that is a
+policy, the arguments after the round's input are (function_knobs.py).
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ import math
 import sys
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from maat.scheduling.errors import ParameterError
+from maat.scheduling.function_knobs import Argument, arguments_of
 
 T = TypeVar("T")
 
@@ -68,19 +70,43 @@ def knob(
     )
 
 
-def parameters_of(cls: type) -> tuple[Parameter, ...]:
-    """Return the knobs of a dataclass, in order."""
-    if cls not in _PARAMETERS:
-        _PARAMETERS[cls] = _read_parameters(cls)
-    return _PARAMETERS[cls]
+def parameters_of(target: Callable[..., object]) -> tuple[Parameter, ...]:
+    """Return the knobs of a dataclass or a function, in order."""
+    if target not in _PARAMETERS:
+        _PARAMETERS[target] = _read_parameters(target)
+    return _PARAMETERS[target]
 
 
-_PARAMETERS: dict[
-    type, tuple[Parameter, ...]
-] = {}  # a class does not change; its hints are slow to read
+# A class does not change; its hints are slow to read.
+_PARAMETERS: dict[Callable[..., object], tuple[Parameter, ...]] = {}
 
 
-def _read_parameters(cls: type) -> tuple[Parameter, ...]:
+def knobs_of(instance: object) -> Mapping[str, object]:
+    """Return every knob of an instance with its value."""
+    if isinstance(instance, HasKnobValues):
+        return instance.knob_values()
+    return {p.name: getattr(instance, p.name) for p in parameters_of(type(instance))}
+
+
+@runtime_checkable
+class HasKnobValues(Protocol):
+    """An instance whose knobs are not the fields of its class."""
+
+    def knob_values(self) -> Mapping[str, object]: ...
+    def rebuilt(self, values: Mapping[str, object], *, owner: str) -> Any: ...
+
+
+def hints_of(target: Callable[..., object]) -> Mapping[str, Any]:
+    """Return the type of every knob of a dataclass or a function, by name."""
+    if isinstance(target, type):
+        return typing.get_type_hints(target)
+    return {argument.name: argument.hint for argument in arguments_of(target)}
+
+
+def _read_parameters(target: Callable[..., object]) -> tuple[Parameter, ...]:
+    if not isinstance(target, type):
+        return tuple(map(_parameter_of_argument, arguments_of(target)))
+    cls = target
     if not dataclasses.is_dataclass(cls):  # only a policy of a user's own
         return ()
     hints = typing.get_type_hints(cls)
@@ -109,14 +135,19 @@ def rebuilt(instance: T, values: Mapping[str, object], *, owner: str) -> T:
     """Return the instance with these knobs set. Raises ParameterError, as `build` does."""
     if not values:
         return instance
+    if isinstance(instance, HasKnobValues):
+        rebuilt_by_itself: T = instance.rebuilt(values, owner=owner)
+        return rebuilt_by_itself
     checked = checked_knobs(type(instance), values, owner=owner)
     return dataclasses.replace(instance, **checked)  # type: ignore[type-var]
 
 
-def checked_knobs(cls: type, values: Mapping[str, object], *, owner: str) -> dict[str, Any]:
-    """Return the values as the knobs of a class take them. Raises ParameterError."""
-    known = {p.name: p for p in parameters_of(cls)}
-    hints = typing.get_type_hints(cls)
+def checked_knobs(
+    target: Callable[..., object], values: Mapping[str, object], *, owner: str
+) -> dict[str, Any]:
+    """Return the values as the knobs of a class or function take them. Raises ParameterError."""
+    known = {p.name: p for p in parameters_of(target)}
+    hints = hints_of(target)
     checked: dict[str, Any] = {}
     for name, value in values.items():
         if name not in known:
@@ -136,8 +167,13 @@ def parameter_hash(instance: Any) -> str:
 
     State that other parameters left is not read.
     """
-    values = {p.name: getattr(instance, p.name) for p in parameters_of(type(instance))}
+    values = dict(knobs_of(instance))
     return hashlib.sha256(json.dumps(values, sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+def _parameter_of_argument(argument: Argument) -> Parameter:
+    kind, choices = _kind(argument.hint)
+    return Parameter(argument.name, kind, argument.default, argument.help, choices=choices)
 
 
 def _kind(hint: Any) -> tuple[str, tuple[str, ...] | None]:

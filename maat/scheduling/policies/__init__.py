@@ -1,9 +1,23 @@
-"""The registry of policies: one file and one line here for each."""
+"""The registry of policies: one file and one line here for each.
 
-from collections.abc import Mapping
+Others come from installed distributions, or are admitted by whoever runs the process
+(docs/own-policies.md).
+"""
+
+from collections.abc import Collection, Mapping
 
 from maat.scheduling.protocols import Placer, Policy
-from maat.scheduling.registry import Entry, Needs, Registry
+from maat.scheduling.registry import Entry, Needs, Others, Registry
+
+
+def _installed(taken: Collection[str]) -> Others[Policy]:
+    from maat.scheduling.own.installed import installed_policies  # it knows this registry's users
+
+    entries, refused = installed_policies(taken)
+    return Others(
+        {entry.name: entry for entry in entries}, {each.name: str(each) for each in refused}
+    )
+
 
 POLICIES: Registry[Policy] = Registry(
     "policy",
@@ -125,7 +139,21 @@ POLICIES: Registry[Policy] = Registry(
         "maat.scheduling.policies.pollux.policy:Pollux",
         "as-decided",
     ),
+    others=_installed,
 )
+
+
+def admitted(name: str) -> str:
+    """Return the name of a policy; one of the form `module:Class` is imported and admitted first.
+
+    Importing runs the code: only for names that whoever runs this process has given, never for
+    those of a request. Raises InputError for what is no policy.
+    """
+    if ":" in name and not POLICIES.has(name):
+        from maat.scheduling.own.loading import read_entry
+
+        POLICIES.admit(read_entry(name))
+    return name
 
 
 def suiting_placer(policy: str) -> str:
