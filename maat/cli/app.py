@@ -50,6 +50,11 @@ COMMANDS = (
         "maat.cli.replay:replay",
     ),
     Command(
+        "policies",
+        "List policies, Maat's and those of installed distributions; of one, its parameters.",
+        "maat.cli.policies:policies",
+    ),
+    Command(
         "autoscale",
         "Train a model, or a workload, on rented nodes under two autoscalers; compare cost, time.",
         "maat.cli.autoscale:autoscale_command",

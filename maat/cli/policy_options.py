@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated
 
@@ -13,7 +15,7 @@ from maat.cli.tuned_options import Tuning
 from maat.laboratory.comparison import Contestant
 from maat.scheduling.errors import InputError, ParameterError
 from maat.scheduling.placement import PLACERS
-from maat.scheduling.policies import POLICIES, suiting_placer
+from maat.scheduling.policies import POLICIES, admitted, suiting_placer
 
 PlacerName = Annotated[str | None, typer.Option(help="Placer; default: the policy's own.")]
 Setting = Annotated[
@@ -22,7 +24,20 @@ Setting = Annotated[
 ]
 
 NOT_TUNED = Tuning()
+ALL = "all"
 NO_ROUNDS: Mapping[str, float] = MappingProxyType({})
+
+
+def named_policy(text: str) -> str:
+    """Return the name of a policy as it was typed; `module:Class` is imported first.
+
+    The module may be in the folder where the command was started. Raises InputError for what is no
+    policy.
+    """
+    name = text.strip()
+    if ":" in name and os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+    return POLICIES.entry(admitted(name)).name
 
 
 def read_settings(pairs: Sequence[str], *, compared: bool = False) -> dict[str, object]:
@@ -81,14 +96,19 @@ def read_contestants(
     settings: Sequence[str] = (),
     round_seconds: Mapping[str, float] = NO_ROUNDS,
     tuning: Tuning = NOT_TUNED,
+    *,
+    elsewhere: bool = False,
 ) -> tuple[Contestant, ...]:
     """Return every policy with every placer, each with the settings given for it.
+
+    `elsewhere`: a service runs them, which may have policies that this machine has not: it judges
+    these itself, and chooses their placer.
 
     `policies`: names, or LABEL=NAME to use a policy twice; `settings`: POLICY.NAME=VALUE, by name
     or label; `round_seconds`, `tuning`: by name or label. Raises UnknownNameError or ParameterError
     naming what does not exist.
     """
-    named = _named_policies(policies)
+    named = _named_policies(policies, known=_as_typed if elsewhere else named_policy)
     chosen = (
         None
         if placers is None
@@ -97,7 +117,8 @@ def read_contestants(
     own = _settings_by_policy(settings, tuple(named))
     _check_labels(round_seconds, tuple(named))
     tuning.check_labels(tuple(named))
-    for label, policy in named.items():
+    here = {label: policy for label, policy in named.items() if POLICIES.has(policy)}
+    for label, policy in here.items():
         POLICIES.build(policy, dict(own[label]))
     return tuple(
         Contestant(
@@ -108,13 +129,17 @@ def read_contestants(
             tuned=tuning.by_label.get(label, tuning.of_all if tuning.by_label else None),
         )
         for label, policy in named.items()
-        for where in chosen or [suiting_placer(policy)]
+        for where in chosen or [suiting_placer(policy) if label in here else ""]
     )
 
 
-def _named_policies(text: str) -> dict[str, str]:
+def _as_typed(text: str) -> str:
+    return text.strip()
+
+
+def _named_policies(text: str, *, known: Callable[[str], str]) -> dict[str, str]:
     """Return policies by label, which is by default the policy's name."""
-    if text.strip() == "all":
+    if text.strip() == ALL:
         return {name: name for name in POLICIES.names}
     found: dict[str, str] = {}
     for part in text.split(","):
@@ -126,7 +151,7 @@ def _named_policies(text: str) -> dict[str, str]:
                 value=part.strip(),
                 remedy=f"Write {policy.strip()}, or for example soft={policy.strip()}.",
             )
-        policy = POLICIES.entry(policy.strip()).name
+        policy = known(policy)
         label = label.strip() or policy
         if label in found:
             remedy = (
@@ -154,7 +179,7 @@ def _settings_by_policy(
 ) -> Mapping[str, tuple[tuple[str, object], ...]]:
     found: dict[str, list[tuple[str, object]]] = {label: [] for label in labels}
     for name, value in read_settings(pairs, compared=True).items():
-        label, dot, parameter = name.partition(".")
+        label, dot, parameter = name.rpartition(".")
         if not dot or label not in found:
             raise ParameterError(
                 "names no compared policy",

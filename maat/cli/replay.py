@@ -51,7 +51,7 @@ def replay(
     from maat.cli.run_options import RunOptions
     from maat.library.replaying import play_again, read_window
 
-    wanted = read_contestants(policy, placer, set_ or [])
+    wanted = read_contestants(policy, placer, set_ or [], elsewhere=True)
     window, numbers = read_window(since, until), RunOptions(seed_list=seeds).seeds()
     with client_of(url) as maat:
 

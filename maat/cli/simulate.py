@@ -22,7 +22,7 @@ from maat.cli.output import (
     warn,
     write_csv,
 )
-from maat.cli.policy_options import PlacerName, Setting, read_settings
+from maat.cli.policy_options import PlacerName, Setting, named_policy, read_settings
 from maat.cli.round_options import RoundSeconds
 from maat.cli.series_files import check_series_path, write_series
 from maat.cli.workload_options import ClusterOptions, WorkloadOptions
@@ -149,7 +149,7 @@ def simulate_command(
     models, cluster = hardware.read()
     conditions = condition.read(cluster, models, round_seconds=round_seconds)
     trace, parameters, rows = workload.read(models), read_settings(setting or []), output.rows()
-    names = [name.strip() for name in policy.split(",")]
+    names = [named_policy(name) for name in policy.split(",")]
     condition.tuning.check_labels(names)
     _check_output(
         output, names, inputs=[*workload.inputs(), *hardware.inputs(), *condition.inputs()]

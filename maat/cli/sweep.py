@@ -24,7 +24,7 @@ from maat.cli.output import (
     warn,
     write_csv,
 )
-from maat.cli.policy_options import PlacerName, Setting, read_settings
+from maat.cli.policy_options import PlacerName, Setting, named_policy, read_settings
 from maat.cli.round_options import RoundSeconds
 from maat.cli.run_options import RunOptions
 from maat.cli.workload_options import ClusterOptions, WorkloadOptions
@@ -100,7 +100,7 @@ def sweep_command(
         workload.read(models),
         models,
         cluster,
-        policy=policy or "sia",
+        policy=named_policy(policy or "sia"),
         placer=placer,
         policy_parameters=read_settings(setting or []),
         conditions=condition.read(cluster, models, round_seconds=round_seconds),
@@ -158,7 +158,10 @@ def _varied(text: str) -> Varied:
             value=text,
             remedy="Write for example --vary round_seconds=60,120.",
         )
-    return Varied.of(name.strip(), [value.strip() for value in values.split(",") if value.strip()])
+    given = [value.strip() for value in values.split(",") if value.strip()]
+    if name.strip() == "policy":
+        given = [named_policy(value) for value in given]
+    return Varied.of(name.strip(), given)
 
 
 def _say_repaired(result: SweepResult) -> None:

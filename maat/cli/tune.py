@@ -14,6 +14,7 @@ import typer
 from maat.cli.condition_options import FidelityName
 from maat.cli.numbers import number_option, whole_option
 from maat.cli.output import print_json, print_table, say
+from maat.cli.policy_options import named_policy
 from maat.laboratory.tuning import SCORES, TreeParzen, Tuned, Tuning, tune
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.policies import suiting_placer
@@ -75,7 +76,7 @@ def tune_command(
         named_model(model, profiles),
         Cluster.parse(cluster),
         fidelity(fidelity_name),
-        policy=policy,
+        policy=named_policy(policy),
         trials=trials,
         at_a_time=at_a_time,
         work_scale=work_scale,

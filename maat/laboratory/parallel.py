@@ -17,6 +17,7 @@ from typing import Any
 
 from maat.laboratory.results import Kept, ResultCache
 from maat.scheduling.errors import MaatError
+from maat.scheduling.policies import admitted
 
 Results = Iterator[tuple[str, Kept | MaatError]]
 """Keys, each with its result, or why it has none."""
@@ -27,13 +28,15 @@ class Task:
     """What is to be computed: `run(given)`, where `run` is a module-level function.
 
     `own`: an object of the user's in `given`, which perhaps only this process can make. `kept`:
-    whether the cache may keep the result.
+    whether the cache may keep the result. `policy`: `module:Class` of an own policy, which another
+    process has to admit first.
     """
 
     run: Callable[[Any], Kept]
     given: object
     own: object = None
     kept: bool = True
+    policy: str | None = None
 
 
 def run_tasks(
@@ -109,6 +112,8 @@ def _can_be_sent(own: object) -> bool:
 def _run_and_store(key: str, task: Task, cache: ResultCache | None) -> Kept | MaatError:
     """Return the result of one task, or why it has none: the others go on."""
     try:
+        if task.policy is not None:
+            admitted(task.policy)
         result = task.run(task.given)
     except MaatError as error:
         return error

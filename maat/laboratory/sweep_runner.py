@@ -148,4 +148,6 @@ def run_all(
 
 
 def _task(scenario: Scenario, simulate_one: SimulatePoint) -> Task:
-    return Task(simulate_one, scenario, own=scenario.own_policy, kept=has_known_content(scenario))
+    own = scenario.own_policy
+    named = scenario.policy if own is None and ":" in scenario.policy else None
+    return Task(simulate_one, scenario, own=own, kept=has_known_content(scenario), policy=named)

@@ -166,7 +166,7 @@ def _run_of(who: Contestant) -> dict[str, Any]:
         )
     rounds = {} if who.round_seconds is None else {"round_seconds": who.round_seconds}
     run = {"policy": who.policy, "policy_parameters": dict(who.policy_parameters)}
-    return {**run, "placer": who.placer, **rounds}
+    return {**run, "placer": who.placer or None, **rounds}  # the service has one that suits
 
 
 def _sharing(live: ClusterOut) -> dict[str, Any]:

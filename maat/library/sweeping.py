@@ -25,6 +25,7 @@ from maat.library.run import setup_of
 from maat.library.tables import Table
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ParameterError
+from maat.scheduling.policies import admitted
 from maat.simulation.notes import notes_on_all
 
 
@@ -109,7 +110,12 @@ def read_axes(vary: Mapping[str, Sequence[AxisValue]]) -> tuple[Varied, ...]:
             value=vary,
             remedy='Give for example {"round_seconds": [60, 120]}.',
         )
-    return tuple(Varied.of(name, list(values)) for name, values in vary.items())
+    axes = tuple(Varied.of(name, list(values)) for name, values in vary.items())
+    for varied in axes:
+        if varied.axis.name == "policy":
+            for name in varied.values:
+                admitted(str(name))  # it may be `module:Class`
+    return axes
 
 
 def check_policy_once(policy: str | None, axes: Sequence[Varied]) -> None:
