@@ -47,6 +47,7 @@ from backend.occupancy.routes import router as occupancy
 from backend.operations.routes import router as operations
 from backend.pages.calls import PageCallGuard, ParsedCall
 from backend.pages.refreshes import SharedRefreshes
+from backend.policies.own import admit_own_policies
 from backend.policies.routes import router as policies
 from backend.previews.routes import router as previews
 from backend.queue import Queue, celery_queue
@@ -133,6 +134,7 @@ def create_app(
     """
     settings = get_settings() if settings is None else settings
     install_logging(settings.log_level, settings.log_format)
+    admit_own_policies(settings)
     # Pages call the service in-process: each call would be a line.
     logging.getLogger("httpx").setLevel("WARNING")
     app = FastAPI(

@@ -6,6 +6,7 @@ The only home of their names and defaults. As a program it says which cannot be 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from functools import cached_property, lru_cache
@@ -42,6 +43,8 @@ class Settings(BaseSettings):
     broker_url: str = ""
     implicit_admin: bool = True
     allow_commands: bool = False
+    own_policies: Annotated[tuple[str, ...], NoDecode] = ()
+    own_policy_seconds: float = Field(10.0, gt=0, le=3600.0)
     secret_key: SecretStr = SecretStr("")
     public_url: str = "http://127.0.0.1:8000"
     trusted_proxies: str = ""
@@ -111,6 +114,20 @@ class Settings(BaseSettings):
                 "it has the form postgresql://user:password@host:port/name"
             )
         return value
+
+    @field_validator("own_policies", mode="before")
+    @classmethod
+    def _modules(cls, value: object) -> object:
+        """What a text names is imported: nothing else than `module:Class` may stand there."""
+        if not isinstance(value, str):
+            return value
+        names = tuple(filter(None, (part.strip() for part in value.split(","))))
+        if not all(re.fullmatch(r"[\w.]+:\w+", name) for name in names):
+            raise ValueError(
+                "These are not policies separated by commas, each as module:Class, "
+                "such as fair.queue:LongestFirst"
+            )
+        return names
 
     @field_validator("trusted_proxies")
     @classmethod

@@ -23,7 +23,7 @@ from starlette.exceptions import HTTPException
 
 from backend.app import create_app as create_service
 from backend.app import put_guards_outside
-from backend.settings import Settings
+from backend.settings import Settings, get_settings
 from frontend.api import Api
 from frontend.failures import LoggedFailures
 from frontend.first_visit import first_layout, with_first_visit
@@ -52,6 +52,7 @@ from frontend.visitors import SIGN_IN, is_signed_out
 from maat.api.clusters import ClusterOut
 from maat.api.service import MeOut
 from maat.garbage import leave_out_what_is_loaded
+from worker.own_policies import run_own_policies_apart
 from worker.rehearsals.rehearsal import LiveRehearsal
 
 FOR_ONE_VISITOR = "private, no-cache"  # the HTML says who that is
@@ -211,6 +212,7 @@ def _matches(entry: dict[str, Any], path: str) -> bool:
 def __getattr__(name: str) -> Any:
     """Make `app` when a server asks for it, so that importing this module opens no database."""
     if name == "app":
+        run_own_policies_apart(get_settings())
         globals()["app"] = create_app(on_sockets=True)
         leave_out_what_is_loaded()
         return globals()["app"]

@@ -18,11 +18,13 @@ from celery.platforms import set_pdeathsig
 from celery.signals import after_setup_logger, beat_embedded_init, worker_init
 
 from backend.logs import formatter
+from backend.policies.own import admit_own_policies
 from backend.queue import QUEUE_OF, ROUNDS_QUEUE, broker_configuration
 from backend.settings import Settings, get_settings
 from maat.garbage import leave_out_what_is_loaded
 from worker.beat import every
 from worker.heartbeats import Heartbeat
+from worker.own_policies import run_own_policies_apart
 
 TICK_SECONDS = 1.0
 DISPATCH_SECONDS = 3.0
@@ -91,6 +93,13 @@ def _write_no_messages(logger: logging.Logger, **_: object) -> None:
 def _leave_out_what_is_loaded(**_: object) -> None:
     """The tasks are imported by now, and the pool has not forked yet."""
     leave_out_what_is_loaded()
+
+
+@worker_init.connect  # type: ignore[untyped-decorator]
+def _know_own_policies(**_: object) -> None:
+    """The pool has not forked yet: its processes inherit what is imported here."""
+    run_own_policies_apart(get_settings())
+    admit_own_policies(get_settings())
 
 
 @beat_embedded_init.connect  # type: ignore[untyped-decorator]

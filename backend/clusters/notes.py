@@ -24,6 +24,8 @@ def cluster_notes(
 
     `slowdowns`: what it declares that jobs on one GPU lose.
     """
+    if (lack := cluster.parts.lack) is not None:
+        return [lack, *_idle_types(cluster, gpus_by_type)]
     return [
         *notes_on_parts(cluster, cluster.parts),
         *_unknown_pairs(cluster, slowdowns),

@@ -15,7 +15,6 @@ from backend.clusters.models import Cluster, Node
 from backend.clusters.notes import cluster_notes
 from maat.api.clusters import ClusterOut, NodeOut
 from maat.scheduling.interference import DeclaredSlowdowns
-from maat.scheduling.policies import POLICIES
 from maat.scheduling.weights import weighs_jobs
 
 
@@ -61,7 +60,7 @@ def _shown(
     slowdowns: DeclaredSlowdowns | None,
 ) -> ClusterOut:
     now = shown_at(cluster, cluster_seconds(cluster, this_moment()))
-    policy = POLICIES.build(cluster.policy, cluster.policy_parameters)
+    policy, _ = cluster.parts.built_or_missing()
     return answer_of(
         ClusterOut,
         cluster,

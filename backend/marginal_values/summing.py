@@ -80,7 +80,11 @@ def price_of(found: RoundFacts, gpu_type: str) -> float | None:
     has a price: the least of these counts. A ceiling's price does not: no GPU of the cluster
     widens it.
     """
-    if found.status in (SolveStatus.NOT_NEEDED, SolveStatus.KEPT_PRESENT):
+    if found.status in (
+        SolveStatus.NOT_NEEDED,
+        SolveStatus.KEPT_PRESENT,
+        SolveStatus.POLICY_FAILED,
+    ):
         return None
     price = found.prices.get(f"{LimitKind.CAPACITY}:{gpu_type}")
     if price:

@@ -156,7 +156,7 @@ def _value(one: MarginalValue, use: Use | None) -> TypeValue:
     """Return the worth of a type, with its price and use as the other figures tell them."""
     prices, shares = ({}, {}) if use is None else (use.price_per_hour, use.held_share)
     decided = one.mean_used / one.mean_capacity if one.mean_capacity else 0.0
-    known = one.policy in POLICIES.names
+    known = POLICIES.has(one.policy)
     objective = POLICIES.entry(one.policy).objective if known else None
     return TypeValue(
         one.gpu_type,

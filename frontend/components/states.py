@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import dash_mantine_components as dmc
 from dash import html
 
+from maat.api.rounds import RoundOut
 from maat.colours import gpu_colour
 
 
@@ -58,3 +59,9 @@ def gpu_chip(gpu_type: str, text: str | None = None) -> dmc.Group:
         gap=6,
         wrap="nowrap",
     )
+
+
+def what_fell_back(entry: RoundOut) -> str:
+    """Say what gave no usable answer in a round that kept the present allocation."""
+    failed = entry["status"] == "policy-failed"
+    return "The policy made no decision" if failed else "The solver fell back"

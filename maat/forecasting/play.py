@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, cast
+from dataclasses import dataclass
 
 from maat.forecasting.present import Present, PresentJob
 from maat.forecasting.restarts import UnpaidRestarts
@@ -14,6 +13,7 @@ from maat.scheduling.belief import Fitter, TypeBelief
 from maat.scheduling.events import Event
 from maat.scheduling.job import JobId, JobSpec
 from maat.scheduling.loop import RoundLoop
+from maat.scheduling.parameters import knobs_of, rebuilt
 from maat.scheduling.protocols import Policy
 from maat.scheduling.round_result import RoundResult
 from maat.scheduling.rounds import Changes, ClusterState, StoredState
@@ -140,11 +140,10 @@ def _tolerant(present: Present, tolerance: float) -> Policy:
 
     One that remembers keeps its own: it knows its memory by its parameters.
     """
-    policy: Any = present.policy
-    own = getattr(policy, "tolerance", None)
-    if own is None or own >= tolerance or present.state.policy_state.data:
+    own = knobs_of(present.policy).get("tolerance")
+    if not isinstance(own, float) or own >= tolerance or present.state.policy_state.data:
         return present.policy
-    return cast("Policy", replace(policy, tolerance=tolerance))
+    return rebuilt(present.policy, {"tolerance": tolerance}, owner=present.policy.name)
 
 
 @dataclass(frozen=True)

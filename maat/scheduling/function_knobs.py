@@ -1,11 +1,11 @@
 """The knobs of a function that is a policy: what it takes besides the round's input.
 
-    def shortest(round_input, *, gpus: int = 2):
-        \"\"\"Shortest job first.
+def shortest(round_input, *, gpus: int = 2):
+    \"\"\"Shortest job first.
 
-        Args:
-            gpus: GPUs of each job.
-        \"\"\"
+    Args:
+        gpus: GPUs of each job.
+    \"\"\"
 """
 
 from __future__ import annotations

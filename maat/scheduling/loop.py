@@ -5,6 +5,7 @@ rounds.py and protocols.py define its data and its parts.
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +20,7 @@ from maat.scheduling.pins import pinned_grants
 from maat.scheduling.protocols import Clock, Executor, Placer, Policy, RoundStore
 from maat.scheduling.quotas import TenantQuota
 from maat.scheduling.quotas.rounds import decide
+from maat.scheduling.rescue import decision_after_failure, keeping_what_runs
 from maat.scheduling.reservations import Reservation, reservation_limits, room_comes_later
 from maat.scheduling.round_result import RoundResult
 from maat.scheduling.rounds import (
@@ -36,6 +38,8 @@ from maat.scheduling.rounds import (
 from maat.scheduling.stability import NO_BOUNDS, Stability, required_stays, with_stays
 from maat.scheduling.standing import RoundGrid, RoundsAhead, stands_until
 from maat.scheduling.weights import with_weights
+
+log = logging.getLogger(__name__)
 
 SkipRounds = Callable[[RoundsAhead], int]
 """Advances jobs through rounds that would repeat the last one, without scheduling.
@@ -71,6 +75,21 @@ def plan_round(round_input: RoundInput, policy: Policy, placer: Placer) -> Round
         changes,
         RoundSeconds(policy_ended - began, ended - policy_ended),
     )
+
+
+def keep_round(
+    round_input: RoundInput, policy: str, placer: Placer, error: Exception
+) -> RoundResult:
+    """Decide a round whose policy failed with this error: every job keeps the GPUs that it holds.
+
+    Raises ContractViolation if the placer breaks a rule.
+    """
+    kept = keeping_what_runs(round_input)
+    decision = decision_after_failure(kept, policy, error)
+    placed = place_beside_pairs(placer, decision, kept)
+    check_placement(placed, decision, kept)
+    changes = difference(kept, decision, placed)
+    return RoundResult(kept, decision, placed, changes, RoundSeconds(0.0, 0.0))
 
 
 def difference(round_input: RoundInput, decision: Decision, placed: PlacementResult) -> Changes:
@@ -126,6 +145,7 @@ class RoundLoop:
         projection: Projection = project_by_profile,
         seed: int = 0,
         skip_rounds: SkipRounds | None = None,
+        outlives_policy: bool = False,
     ) -> None:
         """Create a loop over these parts.
 
@@ -137,6 +157,8 @@ class RoundLoop:
             stability: How long jobs stay where they are, whatever the policy.
             skip_rounds: Advances jobs through rounds of `run` that need no scheduling; None
                 schedules every round.
+            outlives_policy: Whether a round whose policy fails keeps what runs and says why;
+                otherwise its error ends the loop.
         """
         self._policy, self._placer = policy, placer
         self._executor, self._store, self._clock = executor, store, clock
@@ -151,6 +173,7 @@ class RoundLoop:
         self._projection = projection
         self._seed = seed
         self._skip_rounds = skip_rounds
+        self._outlives_policy = outlives_policy
         self._seen: tuple[Cluster, Cluster, tuple[Limit, ...]] | None = None
 
     def step(self) -> tuple[RoundResult, ClusterState] | None:
@@ -162,11 +185,20 @@ class RoundLoop:
             self._store.applied(left_over, self._executor.apply(left_over))
         observed = self._executor.observe()
         stored = self._store.load()
-        result = plan_round(self._input(observed, stored), self._policy, self._placer)
+        result = self._planned(self._input(observed, stored))
         if not self._store.commit(result, observed):
             return None
         self._store.applied(result.changes, self._executor.apply(result.changes))
         return result, observed
+
+    def _planned(self, round_input: RoundInput) -> RoundResult:
+        try:
+            return plan_round(round_input, self._policy, self._placer)
+        except Exception as error:  # whatever the policy, which may be anybody's, raises
+            if not self._outlives_policy:
+                raise
+            log.exception("round %d keeps what runs", round_input.round_number)
+            return keep_round(round_input, self._policy.name, self._placer, error)
 
     def run(self, *, until: float = float("inf")) -> None:
         """Run rounds until `until` (cluster time) or until no later round can differ.

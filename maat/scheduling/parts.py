@@ -8,10 +8,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
+from maat.scheduling.errors import InputError, PolicyFailed, UnknownNameError
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES, parameters_beside, suiting_placer
 from maat.scheduling.protocols import Placer, Policy
+from maat.scheduling.rounds import Decision, RoundInput
+
+
+@dataclass(frozen=True)
+class MissingPolicy:
+    """Stands for a policy that cannot be built. `clause`: why, as what the policy does."""
+
+    name: str
+    clause: str
+    default_round_seconds: ClassVar[float] = 60.0
+
+    def allocate(self, round_input: RoundInput) -> Decision:
+        """Raise PolicyFailed."""
+        raise PolicyFailed(self.name, self.clause)
+
+    @property
+    def sentence(self) -> str:
+        return (
+            f"The policy {self.name} {self.clause}. What runs goes on and nothing new starts: "
+            "install again what it came from, or choose another policy."
+        )
+
+
+def _clause(why: InputError) -> str:
+    """Return why a policy cannot be built, without the list of others."""
+    if isinstance(why, UnknownNameError):
+        return f"is not there: {why.problem}" if "cannot be used" in why.problem else "is missing"
+    return f"cannot be built: its parameter {why.field} {why.problem}"
 
 
 @dataclass(frozen=True)
@@ -67,6 +97,24 @@ class Parts:
             before if policy_parameters is None else policy_parameters,
             kept if placer_parameters is None else placer_parameters,
         )
+
+    def built_or_missing(self) -> tuple[Policy, Placer]:
+        """Build both; a policy that is not there any more stands for itself and decides nothing.
+
+        Its distribution was uninstalled, say, or its parameters are others now. Raises
+        UnknownNameError or ParameterError for the placer.
+        """
+        try:
+            return self.built()
+        except InputError as why:
+            placer = PLACERS.build(self.placer, self.placer_parameters)
+            return MissingPolicy(self.policy, _clause(why)), placer
+
+    @property
+    def lack(self) -> str | None:
+        """Say what is wrong if the policy cannot be built, and the remedy; None if it can."""
+        policy, _ = self.built_or_missing()
+        return policy.sentence if isinstance(policy, MissingPolicy) else None
 
     def built(self) -> tuple[Policy, Placer]:
         """Build both; parameters of the policy win over those that the placer asks of it.

@@ -55,7 +55,7 @@ class Reading:
     def present(self) -> Present:
         """Return the state as a round would see it now."""
         snapshot, row = self.snapshot, self.snapshot.cluster
-        policy, placer = row.parts.built()
+        policy, placer = row.parts.built_or_missing()
         seen = self._observed()
         statuses = {status.job_id: status for status in seen.statuses}
         jobs = tuple(self._seen(job, statuses.get(job.id)) for job in seen.state.jobs)

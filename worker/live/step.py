@@ -211,7 +211,7 @@ class _MeasuredExecutor:
 
 def _store(database: Database, step: _Step, fencing: int, seconds: StepSeconds) -> SqlRoundStore:
     row = step.cluster
-    policy, _ = row.parts.built()
+    policy, _ = row.parts.built_or_missing()
     return SqlRoundStore(
         database,
         row.id,
@@ -227,7 +227,7 @@ def _store(database: Database, step: _Step, fencing: int, seconds: StepSeconds) 
 def _round_loop(step: _Step, store: SqlRoundStore, seconds: StepSeconds) -> RoundLoop:
     """Return the round loop of a live cluster, in the state after its last round."""
     row = step.cluster
-    policy, placer = row.parts.built()
+    policy, placer = row.parts.built_or_missing()
     return RoundLoop(
         policy=policy,
         placer=placer,
@@ -239,6 +239,7 @@ def _round_loop(step: _Step, store: SqlRoundStore, seconds: StepSeconds) -> Roun
         interference=step.interference,
         stability=row.stability,
         round_seconds=row.round_seconds,
+        outlives_policy=True,
     )
 
 

@@ -22,6 +22,7 @@ from backend.models import Operation, OperationState, RoundPreview
 from backend.previews.service import PREVIEW
 from backend.problems import InternalError
 from worker.operations import OPERATIONS, is_cancel_requested, waiting_operations
+from worker.rehearsals.round_preview import POLICY_FAILED
 
 log = logging.getLogger(__name__)
 
@@ -125,6 +126,8 @@ def _played(database: Database, preview: RoundPreview, *, most_seconds: float) -
         if process.poll() is None:
             process.kill()
             process.communicate()
+    if process.returncode == POLICY_FAILED:
+        raise GivenUp(said.strip())
     if process.returncode != 0:
         log.error("%s failed: %s", preview.id, errors.strip().rsplit("\n", 1)[-1].split(":")[0])
         raise GivenUp(_FAULT)

@@ -112,7 +112,7 @@ class LiveStage:
 
     @property
     def weighs_jobs(self) -> bool:
-        policy, _ = self.snapshot.cluster.parts.built()
+        policy, _ = self.snapshot.cluster.parts.built_or_missing()
         return weighs_jobs(policy)
 
     def room(self) -> Room:

@@ -26,6 +26,7 @@ from backend.clusters.topology import capacity_by_type
 from backend.database import Database
 from backend.models import Cluster as ClusterRow
 from backend.models import RoundPreview
+from backend.policies.own import admit_own_policies
 from backend.settings import get_settings
 from maat.api.previews import (
     MOST_PREVIEWED_JOBS,
@@ -35,8 +36,10 @@ from maat.api.previews import (
     RoundSideOut,
 )
 from maat.scheduling.cluster import Cluster
+from maat.scheduling.errors import ContractViolation, PolicyFailed
 from maat.scheduling.interference import named_for_sharing
 from maat.scheduling.job import Job, JobId
+from maat.scheduling.own.failures import public_words
 from maat.scheduling.round_result import RoundResult
 from maat.scheduling.rounds import Change, ChangeKind, ClusterState
 from worker.executors import EXECUTORS
@@ -44,9 +47,12 @@ from worker.executors.protocol import News
 from worker.live.cluster import FixedClock, restoration_of
 from worker.live.interference import known_interference
 from worker.live.snapshot import snapshot_of
+from worker.own_policies import run_own_policies_apart
 from worker.rehearsals.last_round import stored_by_rounds, unapplied_changes
 from worker.rehearsals.tried_rounds import Rules, observed, played
 
+POLICY_FAILED = 3
+"""The exit status if the policy that is tried fails; what is printed then says how."""
 _PARTS = (
     "policy",
     "policy_parameters",
@@ -88,7 +94,13 @@ def preview_of(session: Session, preview: RoundPreview) -> PreviewResultOut | No
     declared = known_interference(session, changed, interference_of(session, changed))
     rounds = (
         played(cluster, state, rules, at=snapshot.now),
-        played(changed, after, replace(rules, interference=declared), at=snapshot.now),
+        played(
+            changed,
+            after,
+            replace(rules, interference=declared),
+            at=snapshot.now,
+            outlives_policy=False,
+        ),
     )
     shown = [shown_interference(session, (row,)).get(row.id) for row in (cluster, changed)]
     found = _compared(state, (cluster, changed), rounds, at=shown_at(cluster, snapshot.now))
@@ -212,8 +224,17 @@ def _side(row: ClusterRow, result: RoundResult, changes: Mapping[JobId, Change])
 
 def main(preview_id: str) -> None:
     set_pdeathsig("SIGKILL")  # nobody would read it
-    with Database.of(get_settings()).session_scope(writes=False) as session:
-        result: Any = preview_of(session, session.get_one(RoundPreview, preview_id))
+    settings = get_settings()
+    run_own_policies_apart(settings)
+    admit_own_policies(settings)
+    with Database.of(settings).session_scope(writes=False) as session:
+        preview = session.get_one(RoundPreview, preview_id)
+        try:
+            result: Any = preview_of(session, preview)
+        except (PolicyFailed, ContractViolation) as failed:
+            words = public_words(preview.wanted["policy"], failed)
+            print(f"The policy {preview.wanted['policy']} {words}.")
+            sys.exit(POLICY_FAILED)
     json.dump(result, sys.stdout)
 
 

@@ -31,10 +31,20 @@ class Rules:
     interference: Mapping[tuple[str, str, int], float] = field(default_factory=dict)
 
 
-def played(row: ClusterRow, state: ClusterState, rules: Rules, *, at: float) -> RoundResult:
-    """Return the round that policy and placer of `row` would make of this state."""
+def played(
+    row: ClusterRow,
+    state: ClusterState,
+    rules: Rules,
+    *,
+    at: float,
+    outlives_policy: bool = True,
+) -> RoundResult:
+    """Return the round that policy and placer of `row` would make of this state.
+
+    `outlives_policy`: as of the loop; else raises what the policy raises.
+    """
     store = _Unwritten(rules.stored)
-    policy, placer = row.parts.built()
+    policy, placer = row.parts.built_or_missing()
     RoundLoop(
         policy=policy,
         placer=placer,
@@ -46,6 +56,7 @@ def played(row: ClusterRow, state: ClusterState, rules: Rules, *, at: float) -> 
         interference=rules.interference,
         stability=row.stability,
         round_seconds=row.round_seconds,
+        outlives_policy=outlives_policy,
     ).step()
     return store.planned
 

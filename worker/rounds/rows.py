@@ -33,7 +33,7 @@ def round_row(
 ) -> Round:
     """Return the row of a round, record included."""
     report = result.decision.report
-    solved = report.status is not SolveStatus.NOT_NEEDED
+    solved = report.status not in (SolveStatus.NOT_NEEDED, SolveStatus.POLICY_FAILED)
     running = len(result.placement.placement.job_ids)
     used, capacity = used_by_type(result, observed), capacity_by_type(observed)
     free = {name: max(count - used[name], 0) for name, count in capacity.items()}

@@ -8,6 +8,7 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from frontend.components.cards import scrolls
+from frontend.components.states import what_fell_back
 from frontend.formatting import count, duration, gpus, plural
 from frontend.others import is_other
 from frontend.routing import path_to
@@ -39,7 +40,7 @@ def troubles(
         for node, fault in state["faults"].items()
     ]
     if rounds and rounds[0]["fallback"]:
-        words = f"The solver fell back in round {count(rounds[0]['number'])}."
+        words = f"{what_fell_back(rounds[0])} in round {count(rounds[0]['number'])}."
         path = path_to(f"/rounds/{rounds[0]['number']}", cluster=cluster["id"])
         found.append((f"{words} {rounds[0]['message']}".strip(), path))
     lines: list[Component] = [

@@ -8,7 +8,7 @@ import dash_mantine_components as dmc
 from dash import html
 from dash.development.base_component import Component
 
-from frontend.components.states import gpu_chip
+from frontend.components.states import gpu_chip, what_fell_back
 from frontend.figures.rounds import prices_by_type
 from frontend.formatting import ABSENT, clock, count, number, percent, plural
 from frontend.routing import path_to
@@ -59,7 +59,7 @@ def verdict_parts(entry: RoundDetailOut) -> list[Component]:
     parts: list[Component] = []
     if entry["fallback"]:
         message = entry["message"] or "The present allocation stayed."
-        parts.append(dmc.Alert(message, title="The solver fell back", color="yellow", mb=8))
+        parts.append(dmc.Alert(message, title=what_fell_back(entry), color="yellow", mb=8))
     if _out_of_time(entry):
         ended = "⏱ A clock ended the solver, not a proof: another machine may decide otherwise."
         parts.append(html.Div(ended, className="state state-yellow wraps"))

@@ -115,9 +115,7 @@ def _reason(job: Job, decision: Decision, round_input: RoundInput) -> Reasons:
     grant = decision.grants.get(job.id)
     if grant is None:
         return Reasons(ReasonCode.NOT_CHOSEN)
-    return Reasons(
-        ReasonCode.GRANTED, {"gpu_type": grant.gpu_type, "gpu_count": grant.gpu_count}
-    )
+    return Reasons(ReasonCode.GRANTED, {"gpu_type": grant.gpu_type, "gpu_count": grant.gpu_count})
 
 
 def _with_batches(grants: Mapping[JobId, Grant], round_input: RoundInput) -> dict[JobId, Grant]:

@@ -17,13 +17,14 @@ from maat.scheduling.errors import InputError
 from maat.scheduling.function_knobs import REQUIRED, arguments_of
 from maat.scheduling.own.code import code_digest
 from maat.scheduling.own.policy import OwnPolicy
+from maat.scheduling.own.running import present_runner
 from maat.scheduling.parameters import checked_knobs, hints_of, parameters_of
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.protocols import GpuSharing, Policy
 from maat.scheduling.registry import Entry, Needs
+from maat.vocabulary import LEAST_ROUND_SECONDS, MOST_ROUND_SECONDS
 
 _FORM = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
-LEAST_ROUND_SECONDS, MOST_ROUND_SECONDS = 1.0, 86_400.0
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,10 @@ class OwnEntry(Entry[Policy]):
         target = self.target
         knobs = checked_knobs(target, parameters, owner=self.name)
         if isinstance(target, type):
-            return OwnPolicy(self.name, target(**knobs))
-        defaults = {p.name: p.default for p in self.parameters}
-        return OwnPolicy(self.name, target, {**defaults, **knobs})
+            made, arguments = target(**knobs), {}
+        else:
+            made, arguments = target, {p.name: p.default for p in self.parameters} | knobs
+        return OwnPolicy(self.name, made, arguments, where=self.where, runner=present_runner())
 
     @property
     def parameters(self) -> tuple[Any, ...]:

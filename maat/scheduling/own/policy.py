@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar
 
 from maat.scheduling.errors import MaatError
 from maat.scheduling.own.answers import decision_of
 from maat.scheduling.own.failures import failure_of
+from maat.scheduling.own.running import Runner
 from maat.scheduling.parameters import checked_knobs, knobs_of, rebuilt
 from maat.scheduling.rounds import Decision, RoundInput
+
+_METHODS = ("order", "useful_counts")
+"""What the protocol lets a policy have besides `allocate`."""
+
 
 @dataclass(frozen=True, eq=False)
 class OwnPolicy:
@@ -23,11 +29,15 @@ class OwnPolicy:
     Attributes:
         made: A function of a round's input, or an object with `allocate`.
         arguments: The knobs of a function, as it was given them; an object has its own.
+        where: `module:Class`, if the code is known by that.
+        runner: Calls it instead of this process, which then only reads what it says of itself.
     """
 
     name: str
     made: Any
     arguments: Mapping[str, object] = field(default_factory=dict)
+    where: str = ""
+    runner: Runner | None = None
     default_round_seconds: ClassVar[float] = 60.0
 
     def __post_init__(self) -> None:
@@ -41,6 +51,9 @@ class OwnPolicy:
         Raises PolicyFailed if the policy raises an error or its decision cannot be read, and
         InputError if a function returned no grants.
         """
+        if self.runner is not None:
+            decision: Decision = self._remote("allocate")(round_input)
+            return decision
         try:
             answer = self._decide(round_input, **self.arguments)
         except MaatError:
@@ -53,6 +66,11 @@ class OwnPolicy:
     def chooses_gpu_counts(self) -> bool:
         says_nothing = not hasattr(self.made, "default_round_seconds")
         return bool(getattr(self.made, "chooses_gpu_counts", says_nothing))
+
+    def _remote(self, method: str) -> Callable[[RoundInput], Any]:
+        if self.runner is None:
+            raise AttributeError(method)
+        return partial(self.runner, self.where, self.knob_values(), method, name=self.name)
 
     def knob_values(self) -> Mapping[str, object]:
         """Return every knob with its value."""
@@ -76,6 +94,7 @@ class OwnPolicy:
 
     def __getattr__(self, name: str) -> Any:
         """Return what the code says of itself; called only for what is not defined above."""
-        if name.startswith("_") or name in ("made", "name", "arguments"):
+        if name.startswith("_") or name in ("made", "name", "arguments", "where", "runner"):
             raise AttributeError(name)
-        return getattr(self.made, name)
+        known = getattr(self.made, name)
+        return known if self.runner is None or name not in _METHODS else self._remote(name)

@@ -13,6 +13,7 @@ class SolveStatus(StrEnum):
     OPTIMAL = "optimal"  # proved to the tolerance
     WITHIN_GAP = "within-gap"  # feasible, with a certified gap above the tolerance
     KEPT_PRESENT = "kept-present"  # no usable answer; the present allocation stays
+    POLICY_FAILED = "policy-failed"  # it made no decision; the present allocation stays
     NOT_NEEDED = "not-needed"  # the policy solves no programme
 
 

@@ -1,0 +1,1 @@
+"""Policies that are no part of Maat."""
