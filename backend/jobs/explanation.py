@@ -60,6 +60,8 @@ _PASSING = SOLUBLE - {
     ReasonCode.NO_CONFIGURATION,
 } | {
     ReasonCode.SOLVER_FALLBACK,
+    ReasonCode.POLICY_FAILED,
+    ReasonCode.NOT_CHOSEN,
     ReasonCode.NOT_YET_CONSIDERED,
     ReasonCode.PROFILE_INCOMPLETE,
 }

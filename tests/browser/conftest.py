@@ -8,10 +8,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -124,9 +125,14 @@ def running(arguments: list[str], environment: dict[str, str], log: Path) -> Ite
 
 @contextmanager
 def serving(
-    folder: Path, *, demo: bool, commands: bool = False, application: str = "frontend.app:app"
+    folder: Path,
+    *,
+    demo: bool,
+    commands: bool = False,
+    application: str = "frontend.app:app",
+    more: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Server]:
-    """`application`: a module of this folder too, as `browser.MODULE:NAME`."""
+    """`application`: a module of this folder too, as `browser.MODULE:NAME`; `more`: settings."""
     port = free_port()
     kept = {name: value for name, value in os.environ.items() if not name.startswith("MAAT_")}
     environment = {
@@ -136,6 +142,7 @@ def serving(
         "MAAT_DEMO": str(demo).lower(),
         "MAAT_ALLOW_COMMANDS": str(commands).lower(),
         "MAAT_WEBHOOKS_TO_PRIVATE_ADDRESSES": "true",  # receivers of tests are here
+        **more,
     }
     settings = Settings(_env_file=None, data_dir=folder, database_url="", demo=demo)
     database = Database.of(settings)

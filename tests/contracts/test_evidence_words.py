@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from contracts.generated import round_inputs, sampled
-from contracts.generated_quotas import quota_rounds
+from contracts.sampling import sampled
 from hypothesis import given
 
 from maat.api.reason_words import LABELS
+from maat.contracts.generated import round_inputs
+from maat.contracts.generated_quotas import quota_rounds
 from maat.scheduling.loop import plan_round
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from contracts.generated import sampled
+from contracts.sampling import sampled
 from fake_executor import MISCHIEF, FakeExecutor, Mischief, World
 from hypothesis import given
 from hypothesis import strategies as st

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from contracts.generated import NOW, clusters, round_inputs, sampled
+from contracts.sampling import sampled
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
+from maat.contracts.generated import NOW, clusters, round_inputs
 from maat.scheduling.belief import Belief
 from maat.scheduling.checks import check_placement
 from maat.scheduling.cluster import Cluster

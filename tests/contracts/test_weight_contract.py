@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from contracts.generated import SOLVED_BY_CVXPY, round_inputs, sampled
-from contracts.generated_quotas import quota_rounds
+from contracts.sampling import SOLVED_BY_CVXPY, sampled
+from contracts.test_policy_contract import subject_of
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from maat.contracts.generated import round_inputs
+from maat.contracts.generated_quotas import quota_rounds
+from maat.contracts.subject import Trial, trials
+from maat.contracts.weights import weights_change_nothing_if_it_does_not_weigh, with_weight
 from maat.scheduling.explain import OF_TURN, ReasonCode
 from maat.scheduling.loop import plan_round
 from maat.scheduling.placement import PLACERS
@@ -110,7 +113,7 @@ def more_weight_is_never_less(policy: Policy, measure: Measure, data: st.DataObj
     row = data.draw(st.integers(0, len(round_input.jobs) - 1))
     assume(round_input.jobs[row].id not in round_input.pinned)
     heavier = data.draw(st.sampled_from((1.5, 2.0, 8.0, 1000.0)))
-    light, heavy = (weighing(round_input, row, weight) for weight in (1.0, heavier))
+    light, heavy = (with_weight(round_input, row, weight) for weight in (1.0, heavier))
 
     before = measure(policy.allocate(light), light, row)
     after = measure(policy.allocate(heavy), heavy, row)
@@ -120,33 +123,21 @@ def more_weight_is_never_less(policy: Policy, measure: Measure, data: st.DataObj
 
 @pytest.mark.parametrize("name", [n for n in POLICIES.names if not weighs_jobs(built(n))])
 @sampled(40)
-@given(data=st.data())
+@given(trial=trials())
 def test_a_policy_that_does_not_weigh_decides_the_same_at_any_weights(
-    name: str, data: st.DataObject
+    name: str, trial: Trial
 ) -> None:
-    weights_change_nothing(built(name), data)
+    assert list(weights_change_nothing_if_it_does_not_weigh(subject_of(name), trial)) == []
 
 
 @pytest.mark.parametrize("name", [n for n in SOLVED_BY_CVXPY if not weighs_jobs(built(n))])
 @sampled(40, usual=4)
-@given(data=st.data())
+@given(trial=trials())
 def test_a_policy_that_does_not_weigh_decides_the_same_with_cvxpy_too(
-    name: str, data: st.DataObject
+    name: str, trial: Trial
 ) -> None:
-    weights_change_nothing(by_cvxpy(name), data)
-
-
-def weights_change_nothing(policy: Policy, data: st.DataObject) -> None:
-    round_input = data.draw(round_inputs())
-    weighed = round_input
-    for row in range(len(round_input.jobs)):
-        weighed = weighing(weighed, row, data.draw(st.sampled_from((0.001, 1.0, 1000.0))))
-    placer = PLACERS.build("packed-sticky")
-
-    one, other = (plan_round(each, policy, placer) for each in (round_input, weighed))
-
-    assert one.decision.grants == other.decision.grants
-    assert one.reasons == other.reasons
+    subject = subject_of(name, {"solver": Solver.CVXPY.value})
+    assert list(weights_change_nothing_if_it_does_not_weigh(subject, trial)) == []
 
 
 @pytest.mark.parametrize("name", ["sia", "optimus", "gavel", "pollux", "shockwave"])
@@ -157,9 +148,8 @@ def test_no_tenant_is_dealt_more_for_the_weights_of_its_jobs(
 ) -> None:
     round_input = data.draw(quota_rounds())
     assume(round_input.jobs and round_input.quotas)
-    weighed = weighing(
-        round_input, data.draw(st.integers(0, len(round_input.jobs) - 1)), weight=1000.0
-    )
+    row = data.draw(st.integers(0, len(round_input.jobs) - 1))
+    weighed = with_weight(round_input, row, 1000.0)
     policy = built(name)
     assert quota_limits(weighed, policy) == quota_limits(round_input, policy)
 
@@ -176,10 +166,3 @@ def test_a_reason_names_the_weight_of_a_job_where_it_mattered(data: st.DataObjec
         # What a placer turned away, no weight would have placed.
         expected = {weight} if matters else {None}
         assert why.evidence.get("weight") in expected, why
-
-
-def weighing(round_input: RoundInput, row: int, weight: float) -> RoundInput:
-    """The round with another weight of one job."""
-    jobs = list(round_input.jobs)
-    jobs[row] = replace(jobs[row], spec=replace(jobs[row].spec, weight=weight))
-    return replace(round_input, jobs=tuple(jobs))

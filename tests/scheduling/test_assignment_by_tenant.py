@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from contracts.generated import sampled
-from contracts.generated_quotas import quota_rounds
+from contracts.sampling import sampled
 from hypothesis import given
 from hypothesis import strategies as st
 
+from maat.contracts.generated_quotas import quota_rounds
 from maat.scheduling.assignment.by_tenant import solve_by_tenant
 from maat.scheduling.assignment.limit_columns import NO_LIMIT, limit_columns
 from maat.scheduling.free_capacity import free_places

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from contracts.generated import round_inputs, sampled
+from contracts.sampling import sampled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scheduling.examples import round_of
 from scheduling.gavel_examples import ROUND, asks, gavel, play, problem_of, runs
 
+from maat.contracts.generated import round_inputs
 from maat.scheduling.checks import check_decision, check_placement
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.job import Job

@@ -23,10 +23,12 @@ from backend.database import Database
 from backend.models import Job as JobRow
 from backend.models import JobDependency
 from maat.scheduling.assignment import programme
+from maat.scheduling.errors import InputError
 from maat.scheduling.explain import ReasonCode
 from maat.scheduling.job import Job
 from maat.scheduling.limits import Limit, LimitKind
-from maat.scheduling.loop import plan_round
+from maat.scheduling.loop import keep_round, plan_round
+from maat.scheduling.own.policy import OwnPolicy
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.rounds import RoundInput
@@ -167,6 +169,14 @@ PLANNED: dict[ReasonCode, tuple[Case, Case]] = {
         pollux(grown("x"), grown("b"), generations=0, remembered=0).reason,
         pollux(grown("x"), grown("b")).reason,
     ),
+    ReasonCode.NOT_CHOSEN: (
+        lambda: _own({}),
+        lambda: _own({"x": ("t4", 1)}),
+    ),
+    ReasonCode.POLICY_FAILED: (
+        lambda: _own(None),
+        lambda: _own({"x": ("t4", 1)}),
+    ),
     ReasonCode.LOWER_GOODPUT_GAIN: (
         spread_beside(pinned=(0, 2)).reason,
         spread_beside(pinned=(0, 1)).reason,
@@ -179,6 +189,17 @@ def _shared(seconds: float, *, knows: bool = True) -> ReasonCode:
     given = given_jobs(*jobs, xi=2.0)
     given = given if knows else replace(given, interference={})
     return planned("sjf-bsbf", given).explained["new"].primary
+
+
+def _own(answer: object) -> ReasonCode:
+    """Why it has what it has under a policy that always answers this; None: it fails."""
+    round_input, placer = round_of("t4=1x2", known()), PLACERS.build("packed")
+    policy = OwnPolicy("own", lambda _: answer)
+    try:
+        result = plan_round(round_input, policy, placer)
+    except InputError as error:
+        result = keep_round(round_input, "own", placer, error)
+    return result.explained["x"].primary
 
 
 @pytest.mark.parametrize("code", PLANNED)

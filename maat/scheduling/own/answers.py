@@ -127,9 +127,7 @@ def _with_batches(grants: Mapping[JobId, Grant], round_input: RoundInput) -> dic
         if grant.batch is None
         and job_id not in round_input.pinned
         and job_id in row_of
-        and grant.gpu_count > 0
-        and grant.gpu_type in cluster.type_index
-        and round_input.job_by_id[job_id].spec.may_use(grant.gpu_type)
+        and can_train(round_input.job_by_id[job_id], grant, round_input)
     ]
     kinds = _ints(cluster.type_index[grants[job_id].gpu_type] for job_id in without)
     counts = _ints(grants[job_id].gpu_count for job_id in without)
@@ -149,6 +147,16 @@ def _with_batches(grants: Mapping[JobId, Grant], round_input: RoundInput) -> dic
         if pairs.goodput[pair] > 0
     }
     return {job_id: replace(g, batch=plans.get(job_id, g.batch)) for job_id, g in grants.items()}
+
+
+def can_train(job: Job, grant: Grant, round_input: RoundInput) -> bool:
+    """Return whether the grant is one that a job can have; the checks of a round refuse others."""
+    return (
+        grant.gpu_type in round_input.cluster.type_index
+        and job.spec.may_use(grant.gpu_type)
+        and grant.gpu_count > 0
+        and grant.gpu_count % job.spec.replica_gpus(grant.gpu_type) == 0
+    )
 
 
 def _ints(values: Iterable[int]) -> IntArray:

@@ -5,11 +5,9 @@ Uneven clusters, jobs of every kind, allocations, and limits.
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
@@ -19,9 +17,7 @@ from maat.scheduling.cluster import Cluster, Node
 from maat.scheduling.fitting import Sample
 from maat.scheduling.job import Allocation, Job, JobSpec, MemoryLimits
 from maat.scheduling.limits import Limit, LimitKind, capacity_limits
-from maat.scheduling.parameters import parameters_of
 from maat.scheduling.pins import pinned_grants
-from maat.scheduling.policies import POLICIES
 from maat.scheduling.regimes import DeclaredRegimes
 from maat.scheduling.reservations import Reservation, reservation_limits
 from maat.scheduling.rounds import RequiredStay, RoundInput
@@ -33,24 +29,6 @@ TYPES = ("t4", "rtx", "a100", "v100")
 TENANTS = ("default", "vision", "speech")
 CLASSES = ("A", "B")
 NOW = 10_000.0
-SOLVED_BY_CVXPY = [
-    entry.name
-    for entry in POLICIES
-    if any(parameter.name == "solver" for parameter in parameters_of(entry.cls))
-]
-"""Policies whose programmes CVXPY can solve too."""
-
-
-def sampled(examples: int, *, usual: int | None = None) -> settings:
-    """All of them in `make test-long`; in `make test` a quarter, or so many as are usual.
-
-    An example that fails is not made smaller unless MAAT_TESTS_SHRINK is set: whole rounds take
-    five minutes of it, and a line that repeats the failure is printed in any case.
-    """
-    phases = [p for p in Phase if p is not Phase.shrink or os.environ.get("MAAT_TESTS_SHRINK")]
-    few = examples // 4 if usual is None else usual
-    most = examples if os.environ.get("MAAT_TESTS_LONG") else few
-    return settings(max_examples=most, phases=phases, print_blob=True)
 
 
 def _one_in(number: int) -> SearchStrategy[bool]:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from contracts.generated import NOW, TENANTS, round_inputs
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
-from scheduling.examples import belief, job, round_of, spec
 
+from maat.contracts.generated import NOW, TENANTS, round_inputs
+from maat.contracts.small_rounds import rigid_job, round_of
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.limits import LimitKind
 from maat.scheduling.quotas import TenantQuota
 from maat.scheduling.rounds import PolicyState, RoundInput
-from maat.vocabulary import Adaptivity
 
 
 @st.composite
@@ -59,15 +58,14 @@ def crowded_rounds(draw: DrawFn) -> RoundInput:
     sizes = draw(st.lists(st.sampled_from((1, 1, 2, 3, 4)), min_size=8, max_size=12))
     jobs = []
     for number, gpus in enumerate(sizes):
-        wanted = spec(
-            f"job-{number}",
-            tenant=draw(st.sampled_from(TENANTS)),
-            priority=draw(st.sampled_from((-3, 0, 10, 25))),
-            submitted_at=draw(st.floats(0.0, NOW)),
-            adaptivity=Adaptivity.RIGID,
-            gpu_count=gpus,
-            batch_size=32 * gpus,
-            gpu_types=("t4",),
+        jobs.append(
+            rigid_job(
+                f"job-{number}",
+                gpus,
+                step_seconds=draw(st.sampled_from((0.05, 0.1, 0.4))),
+                tenant=draw(st.sampled_from(TENANTS)),
+                priority=draw(st.sampled_from((-3, 0, 10, 25))),
+                submitted_at=draw(st.floats(0.0, NOW)),
+            )
         )
-        jobs.append(job(wanted, belief(t4=draw(st.sampled_from((0.05, 0.1, 0.4))))))
-    return round_of(cluster, *jobs, now=NOW)
+    return round_of(cluster, jobs, now=NOW)
