@@ -105,7 +105,7 @@ def test_a_cluster_a_simulation_a_sweep_and_a_question_run_under_it(fair: Any) -
     runs = [{"policy": name, "seed": 0} for name in ("longest-first", ALLOWED)]
     trace = {"kind": "csv", "text": TRACE}
     begun = fair.client.simulate({"traces": [trace], "cluster": "t4=2x4", "runs": runs})
-    question = {"kind": "changes", "cluster_id": cluster, "changes": {"policy": ALLOWED}}
+    question = {"cluster_id": cluster, "changes": {"policy": ALLOWED}}
     asked = fair.client.ask_forecast(question)
     for operation in (begun["operation_id"], asked["operation_id"]):
         wait_until(

@@ -126,6 +126,7 @@ def test_every_setting_is_listed_with_its_default() -> None:
         "SECRET_KEY",
         "OIDC_CLIENT_SECRET_FILE",
         "TRUSTED_PROXIES",
+        "OWN_POLICIES",
     }  # a path as people write it, and examples of what is empty
     given = {name.lower(): value for name, value in listed.items() if name not in shown_only}
     defaults = {
