@@ -120,6 +120,14 @@ class InternalError(Problem):
     retryable = True
 
 
+class PolicyFault(Problem):
+    """A policy failed or broke a rule, so that what it was to decide could not be played."""
+
+    slug = "policy-failed"
+    title = "The policy failed"
+    remedy = "Mend the policy (python -m maat.check_policy tells what it breaks), or name another."
+
+
 class MalformedRequest(Problem):
     """The request is not valid JSON, or its text holds forbidden characters."""
 

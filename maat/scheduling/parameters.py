@@ -96,6 +96,25 @@ class HasKnobValues(Protocol):
     def rebuilt(self, values: Mapping[str, object], *, owner: str) -> Any: ...
 
 
+def unshown_knobs(target: Callable[..., object]) -> Mapping[str, Any]:
+    """Return the knobs whose type no form can show, with their types."""
+    hints = hints_of(target)
+    if isinstance(target, type):
+        fields = dataclasses.fields(target) if dataclasses.is_dataclass(target) else ()
+        names = [field.name for field in fields if "knob" in field.metadata]
+    else:
+        names = list(hints)
+    return {name: hints[name] for name in names if not _is_shown(hints[name])}
+
+
+def _is_shown(hint: Any) -> bool:
+    try:
+        _kind(hint)
+    except (KeyError, TypeError):
+        return False
+    return True
+
+
 def hints_of(target: Callable[..., object]) -> Mapping[str, Any]:
     """Return the type of every knob of a dataclass or a function, by name."""
     if isinstance(target, type):

@@ -15,15 +15,16 @@ from backend.database import Database
 from backend.forecasts.service import KIND, PLAYED
 from backend.models import Cluster, OperationState, WhatIf
 from backend.models import Job as JobRow
-from backend.problems import InternalError, Problem, invalid_input
+from backend.problems import InternalError, PolicyFault, Problem, invalid_input
 from maat.api.clusters import NodeBody
 from maat.api.forecasts import MOST_SLOWED, MOST_TIMED, ClusterChangesBody
 from maat.forecasting.changes import with_job, with_nodes, with_policy
 from maat.forecasting.forecast import Forecast, OutOfTime, Slowed, side_by_side, slowed
 from maat.forecasting.present import Present
 from maat.scheduling.cluster import Node
-from maat.scheduling.errors import InputError
+from maat.scheduling.errors import ContractViolation, InputError, PolicyFailed
 from maat.scheduling.job import JobId
+from maat.scheduling.own.failures import sentence_of
 from maat.scheduling.parts import Parts
 from maat.scheduling.stability import Stability
 from worker.executors.simulated_state import fit_once
@@ -83,6 +84,9 @@ def answer(database: Database, forecast_id: str) -> None:
     except InputError as wrong:
         state, message = OperationState.FAILED, "It cannot be asked."
         error = _problem(invalid_input(wrong, f"/changes/{wrong.field}"), asked)
+    except (PolicyFailed, ContractViolation) as failed:
+        state, message = OperationState.FAILED, "The policy failed."
+        error = _problem(PolicyFault(sentence_of(failed)), asked)
     except Exception:
         log.exception("the question %s could not be answered", asked.id)
         state, message = OperationState.FAILED, "Failed."

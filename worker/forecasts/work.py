@@ -29,7 +29,9 @@ from backend.models import Cluster, ClusterForecast, JobForecastRow, OperationSt
 from backend.models import Job as JobRow
 from maat.forecasting.forecast import Forecast, OutOfTime, forecast
 from maat.forecasting.present import Present
+from maat.scheduling.errors import ContractViolation, PolicyFailed
 from maat.scheduling.job import JobId
+from maat.scheduling.own.failures import sentence_of
 from worker.executors.simulated_state import fit_once
 from worker.forecasts.first import FAULT_SECONDS, FIRST_DRAWS, FirstForecasts, first_forecast
 from worker.forecasts.keeping import (
@@ -175,12 +177,19 @@ def work_out(database: Database, cluster_id: str, *, turns: Turns = TURNS) -> Fo
         values["detail"] = _too_long(present)
     except Exception as error:
         log.exception("the forecast of cluster %s could not be worked out", cluster_id)
-        values["detail"] = type(error).__name__
+        values["detail"] = _words_of(error)
         begun -= FAULT_SECONDS  # it would most often fail again
     _store(
         database, claim, found, reading, values | {"compute_seconds": time.thread_time() - begun}
     )
     return found
+
+
+def _words_of(error: Exception) -> str:
+    """Return why a forecast failed, as far as everybody may read it."""
+    if isinstance(error, PolicyFailed | ContractViolation):
+        return sentence_of(error)
+    return type(error).__name__
 
 
 def _worked_out_or_renewed(

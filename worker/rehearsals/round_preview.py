@@ -39,7 +39,7 @@ from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ContractViolation, PolicyFailed
 from maat.scheduling.interference import named_for_sharing
 from maat.scheduling.job import Job, JobId
-from maat.scheduling.own.failures import public_words
+from maat.scheduling.own.failures import sentence_of
 from maat.scheduling.round_result import RoundResult
 from maat.scheduling.rounds import Change, ChangeKind, ClusterState
 from worker.executors import EXECUTORS
@@ -232,8 +232,7 @@ def main(preview_id: str) -> None:
         try:
             result: Any = preview_of(session, preview)
         except (PolicyFailed, ContractViolation) as failed:
-            words = public_words(preview.wanted["policy"], failed)
-            print(f"The policy {preview.wanted['policy']} {words}.")
+            print(sentence_of(failed))
             sys.exit(POLICY_FAILED)
     json.dump(result, sys.stdout)
 

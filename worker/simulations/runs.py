@@ -21,13 +21,14 @@ from backend.database import Database
 from backend.measurements.uses import Measured, measured, uses_of
 from backend.models import Operation, OperationState, Simulation, SimulationRun, Sweep
 from backend.operations.models import ENDED
-from backend.problems import InternalError, Invalid, Problem, invalid_input
+from backend.problems import InternalError, Invalid, PolicyFault, Problem, invalid_input
 from backend.simulations.history import unnamed
 from backend.simulations.service import runs_of
 from backend.simulations.stored import why_unreadable
 from backend.simulations.traces import workload_of
 from maat.api.simulations import ClusterTrace
-from maat.scheduling.errors import InputError
+from maat.scheduling.errors import ContractViolation, InputError, PolicyFailed
+from maat.scheduling.own.failures import sentence_of
 from maat.simulation.engine import simulate
 from maat.simulation.iteration_models import shipped_models
 from maat.simulation.record import Position
@@ -293,6 +294,9 @@ def problem_of(
         problem = error
     elif isinstance(error, InputError):
         problem = invalid_input(error, f"/{error.field.replace('.', '/')}")
+    elif isinstance(error, PolicyFailed | ContractViolation):
+        log.warning("%s failed by its policy", work.id, exc_info=error)
+        problem = PolicyFault(sentence_of(error))
     else:
         log.error("%s failed", work.id, exc_info=error)
         problem = InternalError(

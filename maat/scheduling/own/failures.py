@@ -40,6 +40,13 @@ def public_words(policy: str, error: Exception, *, job_ids: Collection[str] = ()
     return _without_ids(clause, job_ids)
 
 
+def sentence_of(error: PolicyFailed | ContractViolation) -> str:
+    """Return what went wrong as a sentence for everybody: no job's id is in it."""
+    if isinstance(error, PolicyFailed):
+        return f"The policy {error.policy} {error.clause}."
+    return "What the policy or the placer decided breaks a rule of every round."
+
+
 def _line_of(error: BaseException) -> str | None:
     """Return file and line of the innermost code that is not Maat's; None if all of it is."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):

@@ -18,7 +18,7 @@ from maat.scheduling.function_knobs import REQUIRED, arguments_of
 from maat.scheduling.own.code import code_digest
 from maat.scheduling.own.policy import OwnPolicy
 from maat.scheduling.own.running import present_runner
-from maat.scheduling.parameters import checked_knobs, hints_of, parameters_of
+from maat.scheduling.parameters import checked_knobs, parameters_of, unshown_knobs
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.protocols import GpuSharing, Policy
 from maat.scheduling.registry import Entry, Needs
@@ -154,16 +154,22 @@ def _check_knobs(target: Callable[..., object]) -> None:
             remedy=f"Give it one, such as {name}: float = knob(1.0, 'what it is').",
         )
     try:
-        hints = hints_of(target)
-        known = parameters_of(target)
-    except (KeyError, NameError, TypeError, AttributeError) as error:
+        unshown = unshown_knobs(target)
+    except (NameError, AttributeError, SyntaxError) as error:
         raise InputError(
-            f"has a type that no form can show: {error}",
-            field="knobs",
+            f"has types that cannot be read: {error}",
+            field="policy",
             value=getattr(target, "__name__", None),
-            remedy="Give every knob the type bool, int, float, str or a StrEnum.",
+            remedy="Import at the top of the module what its annotations name.",
         ) from None
-    checked_knobs(target, {p.name: p.default for p in known if p.name in hints}, owner="itself")
+    for name, hint in unshown.items():
+        raise InputError(
+            "is of a type that no form can show",
+            field=name,
+            value=getattr(hint, "__name__", str(hint)),
+            remedy="Make it bool, int, float, str or a StrEnum.",
+        )
+    checked_knobs(target, {p.name: p.default for p in parameters_of(target)}, owner="itself")
 
 
 def _without_default(target: Callable[..., object]) -> list[str]:
