@@ -29,7 +29,7 @@ from backend.settings import Settings
 from maat.scheduling.errors import MaatError, PolicyFailed
 from maat.scheduling.own.failures import failure_of
 from maat.scheduling.own.loading import OwnEntry, read_entry
-from maat.scheduling.own.running import run_own_policies_by
+from maat.scheduling.own.running import present_runner, run_own_policies_by
 from maat.scheduling.rounds import Decision, RoundInput
 
 log = logging.getLogger(__name__)
@@ -116,6 +116,12 @@ class Processes:
             raise answer
         return answer
 
+    def end(self) -> None:
+        with self._lock:
+            for idle in self._idle.values():
+                while idle:
+                    idle.pop().end()
+
     def _taken(self, where: str) -> _Process:
         with self._lock:
             idle = self._idle[where]
@@ -130,6 +136,14 @@ class Processes:
 def run_own_policies_apart(settings: Settings) -> None:
     """Have the own policies of this process run in others. Call it before any is built."""
     run_own_policies_by(Processes(seconds=settings.own_policy_seconds))
+
+
+def end_own_policies() -> None:
+    """End the processes that answer nothing now, and have own policies run in this one."""
+    runner = present_runner()
+    run_own_policies_by(None)
+    if isinstance(runner, Processes):
+        runner.end()
 
 
 def _write(pipe: int, message: bytes, until: float) -> None:

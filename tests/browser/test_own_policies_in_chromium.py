@@ -84,8 +84,8 @@ def ended(server: Server, operation: str) -> str:
 def test_the_chooser_has_an_own_policy_with_its_knobs_and_its_words(fair: Any, inside: Any) -> None:
     page = inside.follow(f"{fair.url}/simulate")
     page.click("#simulate-policies")
-    page.get_by_role("option", name="longest-first", exact=True).click()
-    page.get_by_role("option", name=ALLOWED, exact=True).click()
+    page.get_by_role("option", name="Longest first", exact=True).click()
+    page.get_by_role("option", name="few_each", exact=True).click()
     page.keyboard.press("Escape")
     page.get_by_text("Parameters of policies and placers").click()
     group = page.locator(".parameter-group", has_text="Longest first (policy)")
@@ -104,7 +104,9 @@ def test_a_cluster_a_simulation_a_sweep_and_a_question_run_under_it(fair: Any) -
 
     runs = [{"policy": name, "seed": 0} for name in ("longest-first", ALLOWED)]
     trace = {"kind": "csv", "text": TRACE}
-    begun = fair.client.simulate({"traces": [trace], "cluster": "t4=2x4", "runs": runs})
+    begun = fair.client.simulate(
+        {"name": "own", "traces": [trace], "cluster": "t4=2x4", "runs": runs}
+    )
     question = {"cluster_id": cluster, "changes": {"policy": ALLOWED}}
     asked = fair.client.ask_forecast(question)
     for operation in (begun["operation_id"], asked["operation_id"]):
@@ -124,7 +126,9 @@ def test_no_request_imports_what_it_names(fair: Any, world: World) -> None:
     client = fair.client
     requests = (
         lambda: cluster_of(fair, TRIPWIRE),
-        lambda: client.simulate({"traces": [trace], "cluster": "t4=2x4", "runs": [run]}),
+        lambda: client.simulate(
+            {"name": "own", "traces": [trace], "cluster": "t4=2x4", "runs": [run]}
+        ),
     )
     for request in requests:
         with pytest.raises(ApiError) as refused:
@@ -159,7 +163,9 @@ def test_a_cluster_whose_policy_was_uninstalled_says_so_and_keeps_what_runs(
             assert latest()["running_jobs"] == 1
             page = inside.follow(f"{server.url}/rounds?cluster={cluster['id']}")
             expect(page.locator("#content")).to_contain_text("The policy made no decision")
-            server.client.change_cluster(cluster["id"], {"policy": "fifo"})
+            server.client.change_cluster(
+                cluster["id"], {"policy": "fifo"}, version=cluster["version"]
+            )
             wait_until(lambda: latest()["policy"] == "fifo", "a round of another policy")
             assert latest()["status"] != "policy-failed"
     assert inside.witness.errors == []

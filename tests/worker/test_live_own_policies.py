@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,11 +16,12 @@ from backend.clusters.resources import show_cluster
 from backend.database import Database
 from backend.models import Cluster, Round
 from backend.settings import Settings
-from maat.scheduling.own.running import run_own_policies_by
+from maat.contracts.small_rounds import rigid_job, round_of
+from maat.scheduling import cluster as engine
 from maat.scheduling.policies import POLICIES, admitted
 from worker.forecasts.reading import read
 from worker.live.memory import MEMORY
-from worker.own_policies import Processes, run_own_policies_apart
+from worker.own_policies import end_own_policies, run_own_policies_apart
 
 FAIR_QUEUES = Path(__file__).parents[1] / "own_policies" / "distribution"
 FAULTS = {
@@ -39,7 +43,7 @@ def fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.syspath_prepend(str(FAIR_QUEUES))
     run_own_policies_apart(Settings(_env_file=None, data_dir=tmp_path, own_policy_seconds=2.0))
     yield file
-    run_own_policies_by(None)
+    end_own_policies()
 
 
 def last_round(database: Database, cluster_id: str) -> Round:
@@ -117,10 +121,33 @@ def test_a_cluster_whose_policy_is_gone_keeps_what_runs_and_says_what_is_missing
         assert reading.present().policy.name == "longest-first"
 
 
-def test_a_process_of_a_policy_answers_again_and_ends_with_what_asks(fault: Path) -> None:
-    del fault
+def test_a_policy_keeps_its_process_and_gets_another_when_it_ends(fault: Path) -> None:
+    """Its knobs come with each question; a process that was ended costs one answer at most."""
     name = admitted("fair_queues.functions:few_each")
-    policy = POLICIES.build(name, {"gpus": 3})
-    runner = policy.runner
-    assert isinstance(runner, Processes)
-    assert policy.knob_values() == {"gpus": 3}
+    round_input = round_of(
+        engine.Cluster.parse("t4=1x4"), [rigid_job("a", 3, step_seconds=0.1)], now=1.0
+    )
+    granted = [
+        POLICIES.build(name, {"gpus": gpus}).allocate(round_input).grants["a"].gpu_count
+        for gpus in (1, 3, 2)
+    ]
+    assert granted == [1, 3, 2]
+    (process,) = children()
+    os.kill(process, signal.SIGKILL)
+    os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)
+    assert POLICIES.build(name).allocate(round_input).grants["a"].gpu_count == 2
+    (another,) = children()
+    assert another != process
+    assert not fault.exists()
+
+
+def children() -> list[int]:
+    """The processes of own policies that this process has started and that live."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError):
+            parts = (entry / "cmdline").read_bytes().split(b"\0")
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == os.getpid() and b"worker.own_policies" in parts:
+                found.append(int(entry.name))
+    return found
