@@ -107,17 +107,13 @@ def test_a_cluster_a_simulation_a_sweep_and_a_question_run_under_it(fair: Any) -
     begun = fair.client.simulate(
         {"name": "own", "traces": [trace], "cluster": "t4=2x4", "runs": runs}
     )
+    vary = [{"name": "policy", "values": ["longest-first", "fifo"]}]
+    swept = fair.client.start_sweep({"trace": trace, "cluster": "t4=2x4", "vary": vary})
     question = {"cluster_id": cluster, "changes": {"policy": ALLOWED}}
     asked = fair.client.ask_forecast(question)
-    for operation in (begun["operation_id"], asked["operation_id"]):
-        wait_until(
-            lambda named=operation: (
-                fair.client.operation(named)["state"] not in ("queued", "running")
-            ),
-            "the operation to end",
-        )
-        ended = fair.client.operation(operation)
-        assert ended["state"] == "succeeded", ended
+    for each in (begun, swept, asked):
+        operation = each["operation_id"]
+        assert ended(fair, operation) == "succeeded", fair.client.operation(operation)
 
 
 def test_no_request_imports_what_it_names(fair: Any, world: World) -> None:
@@ -130,7 +126,9 @@ def test_no_request_imports_what_it_names(fair: Any, world: World) -> None:
             {"name": "own", "traces": [trace], "cluster": "t4=2x4", "runs": [run]}
         ),
     )
-    for request in requests:
+    vary = [{"name": "policy", "values": [TRIPWIRE]}]
+    sweep = {"trace": trace, "cluster": "t4=2x4", "vary": vary}
+    for request in (*requests, lambda: client.start_sweep(sweep)):
         with pytest.raises(ApiError) as refused:
             request()
         assert refused.value.status == 422
