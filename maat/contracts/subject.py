@@ -16,7 +16,8 @@ from maat.contracts.generated_quotas import crowded_rounds, quota_rounds
 from maat.scheduling.loop import plan_round
 from maat.scheduling.placement import PLACERS
 from maat.scheduling.protocols import Placer, Policy
-from maat.scheduling.rounds import Decision, RoundInput, RoundResult
+from maat.scheduling.round_result import RoundResult
+from maat.scheduling.rounds import Decision, RoundInput
 
 T = TypeVar("T")
 
