@@ -182,8 +182,13 @@ def test_a_knob_that_no_form_can_show_is_refused(
         "class Outside:\n"
         "    share: float = knob(2.0, 'A share.', minimum=0, maximum=1)\n"
         "    def allocate(self, round_input): return {}\n"
+        "class Unmade:\n"
+        "    def __init__(self): raise OSError('no file')\n"
+        "    def allocate(self, round_input): return {}\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(InputError, match="policy: cannot be made with its defaults: OSError"):
+        read_entry("odd_knobs:Unmade")
     with pytest.raises(
         InputError, match=r"queues: is of a type that no form can show \(got 'list'\)"
     ):

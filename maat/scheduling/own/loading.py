@@ -65,6 +65,7 @@ def read_entry(where: str, *, name: str | None = None, distribution: str | None 
     target = _imported(where)
     _check_callable(target, where)
     _check_knobs(target)
+    _check_made(target, where)
     placer = getattr(target, "placer", None)
     if placer is not None and placer not in PLACERS.names:
         raise InputError(
@@ -185,6 +186,20 @@ def _without_default(target: Callable[..., object]) -> list[str]:
     named = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     arguments = inspect.signature(target).parameters.values()
     return [a.name for a in arguments if a.default is REQUIRED and a.kind in named]
+
+
+def _check_made(target: Any, where: str) -> None:
+    """Raise InputError if a class cannot be made with its defaults, as lists of policies do."""
+    if not isinstance(target, type):
+        return
+    try:
+        target()
+    except Exception as error:
+        raise _refused(
+            f"cannot be made with its defaults: {type(error).__name__}: {error}",
+            where,
+            "Let it be made without arguments.",
+        ) from error
 
 
 def _check_rounds(seconds: Any) -> None:
