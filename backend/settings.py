@@ -44,7 +44,7 @@ class Settings(BaseSettings):
     implicit_admin: bool = True
     allow_commands: bool = False
     own_policies: Annotated[tuple[str, ...], NoDecode] = ()
-    own_policy_seconds: float = Field(10.0, gt=0, le=3600.0)
+    own_policy_seconds: float = Field(30.0, gt=0, le=3600.0)
     secret_key: SecretStr = SecretStr("")
     public_url: str = "http://127.0.0.1:8000"
     trusted_proxies: str = ""

@@ -100,7 +100,7 @@ BUILT_IN: Mapping[str, PolicyConstructor] = {
 def constructors() -> Mapping[str, PolicyConstructor]:
     """Return those of all policies by the names of their classes; Maat's own before others."""
     others = [PolicyConstructor(e) for e in POLICIES if e not in POLICIES.built_in]
-    return {**{each.__name__: each for each in others}, **BUILT_IN}
+    return {**BUILT_IN, **{e.__name__: e for e in others if e.__name__ not in BUILT_IN}}
 
 
 def Own(  # noqa: N802  # beside the classes of others

@@ -119,6 +119,10 @@ class Registry(Generic[T_co]):
         """Add one that whoever runs this process has named. It has the name `module:Class`."""
         self._admitted[entry.name] = entry
 
+    def dismiss_admitted(self) -> None:
+        """Forget those that were admitted, as a process that begins."""
+        self._admitted.clear()
+
     def has(self, name: str) -> bool:
         return name in self._entries or name in self._all
 

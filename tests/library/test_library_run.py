@@ -217,8 +217,8 @@ def test_conditions_have_their_effect() -> None:
 
 
 def test_every_registered_policy_is_a_constructor_with_its_knobs() -> None:
-    assert len(maat.policies.__all__) == len(POLICIES.names) + 1
-    for entry in POLICIES:
+    assert len(maat.policies.__all__) == len(POLICIES.built_in) + 1
+    for entry in POLICIES.built_in:
         constructor = getattr(maat.policies, entry.where.partition(":")[2])
         assert constructor().name == entry.name
         named = list(inspect.signature(constructor).parameters)
