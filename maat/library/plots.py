@@ -39,6 +39,12 @@ class RunPlots:
     ('JCT (hours)', 'Share of jobs')
     >>> [area.name for area in run.plot.gpus_over_time().data]
     ['t4', 'rtx', 'a100']
+    >>> run.plot.waits_cdf().layout.xaxis.title.text
+    'Waiting in all (hours)'
+    >>> run.plot.efficiency_over_time().layout.yaxis.title.text
+    'Mean statistical efficiency'
+    >>> run.plot.nodes_over_time().layout.yaxis.title.text
+    'Nodes in service'
     """
 
     def __init__(self, name: str, run: RunTables) -> None:

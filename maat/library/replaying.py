@@ -164,6 +164,13 @@ def _run_of(who: Contestant) -> dict[str, Any]:
             value=who.policy,
             remedy="Compare it on a trace, with maat.compare.",
         )
+    if who.tuned is not None:
+        raise InputError(
+            "tunes its jobs, but jobs of a cluster are what their owners declared",
+            field="policy",
+            value=who.name,
+            remedy="Leave tuned out, or compare it on a trace, with maat.compare.",
+        )
     rounds = {} if who.round_seconds is None else {"round_seconds": who.round_seconds}
     run = {"policy": who.policy, "policy_parameters": dict(who.policy_parameters)}
     return {**run, "placer": who.placer or None, **rounds}  # the service has one that suits
@@ -231,7 +238,7 @@ class Replay:
     >>> found.plot.jct_cdf().layout.yaxis.title.text, found.window[0][:7]
     ('Share of jobs', '3 jobs ')
     >>> found.run("fifo + packed-sticky").plot.gpus_over_time().layout.yaxis.title.text
-    'GPUs held'
+    'GPUs in use'
     >>> found.never_run, found.notes, list(found.to_dict())
     ((), (), ['simulation', 'comparison', 'jobs'])
     """

@@ -153,8 +153,12 @@ class Run:
     fifo + packed-sticky: 5 jobs of philly-1
     >>> run.summary["jobs"], run.rounds["gpus"][-1], run.spans.columns[0]
     (5, 0, 'job')
+    >>> max(run.gpus["gpus"]), run.nodes["nodes"], run.waits.columns[0], run.job_series.columns[0]
+    (20, [11], 'job', 'job')
+    >>> run.efficiency.columns
+    ('time_seconds', 'efficiency', 'efficiency_by_gpu')
     >>> run.plot.gpus_over_time().layout.yaxis.title.text
-    'GPUs held'
+    'GPUs in use'
     """
 
     result: SimulationResult

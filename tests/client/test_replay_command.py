@@ -200,3 +200,5 @@ def test_a_run_of_a_replay_has_the_tables_and_figures_of_a_run(run: Run, maat: C
 def test_an_own_policy_is_not_sent_to_a_service(run: Run, maat: Client) -> None:
     with pytest.raises(InputError, match="is your own, which the service does not have"):
         replay(lambda round_input: {}, client=maat)
+    with pytest.raises(InputError, match="jobs of a cluster are what their owners declared"):
+        replay(policies.Fifo(tuned="any-pair"), client=maat)

@@ -180,7 +180,7 @@ def test_the_conditions_have_one_set_of_names() -> None:
         ({"round_seconds": 0.1}, "round_seconds: is not between 1 and"),
         ({"fidelity": "none"}, "fidelity: is no fidelity"),
         ({"profiling": "some"}, "profiling: is not one of its choices .got 'some'.. Use one of: "),
-        ({"tuned": "yes"}, "tuned: is not one of its choices"),
+        ({"tuned": "yes"}, "tuned: is no rule by which jobs are tuned .got 'yes'.. Use one of: "),
         ({"tuned_gpus": 4}, "tuned_gpus: limits tuned jobs"),
         ({"variability_draw": "x"}, "variability_draw: is not one of its choices"),
         ({"rigid_share": 2}, "rigid_share: is not between 0 and 1"),
@@ -222,7 +222,7 @@ def test_every_registered_policy_is_a_constructor_with_its_knobs() -> None:
         constructor = getattr(maat.policies, entry.where.partition(":")[2])
         assert constructor().name == entry.name
         named = list(inspect.signature(constructor).parameters)
-        assert named == ["round_seconds", *(p.name for p in entry.parameters)]
+        assert named == ["round_seconds", "tuned", *(p.name for p in entry.parameters)]
         assert entry.summary in constructor.__doc__
 
 
