@@ -11,6 +11,7 @@ from plotly.subplots import make_subplots
 from maat.figures.theme import template
 
 PANEL_WIDTH, PANEL_HEIGHT = 460, 420
+ABOVE_TITLES, BELOW_AXES = 40, 100  # pixels of a grid of panels
 
 
 def side_by_side(*panels: go.Figure) -> go.Figure:
@@ -45,7 +46,13 @@ def grid(panels: Mapping[str, go.Figure], *, columns: int = 3) -> go.Figure:
         row, column = divmod(place, columns)
         _add(drawn, panel, row=row + 1, column=column + 1, index=place)
     finished = _finished(drawn, tuple(panels.values()), rows=rows, columns=columns)
-    return finished.update_layout(width=330 * columns, height=330 * rows + 60)
+    height = 330 * rows + ABOVE_TITLES
+    return finished.update_layout(
+        width=330 * columns,
+        height=height,
+        margin={"t": 40 + ABOVE_TITLES},
+        legend_y=1 + ABOVE_TITLES / (330 * rows - BELOW_AXES),
+    )
 
 
 def _add(drawn: go.Figure, panel: go.Figure, *, row: int, column: int, index: int) -> None:
@@ -76,6 +83,7 @@ def _finished(
     drawn.update_layout(
         template=panels[0].layout.template or template(None),
         barmode=barmode,
+        showlegend=any(panel.layout.showlegend for panel in panels),
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         width=PANEL_WIDTH * columns if columns > 1 else None,
         height=(PANEL_HEIGHT if rows == 1 else 180 * rows + 100),

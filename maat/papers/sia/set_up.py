@@ -8,16 +8,16 @@ import numpy as np
 
 from maat.figures.data import Estimate
 from maat.figures.lines import lines
-from maat.models.truth import Truth, gain
+from maat.models.truth import Truth
 from maat.papers.bench import Bench
 from maat.papers.figures import grid
 from maat.papers.items import Item, Outcomes, Row, Shown
 from maat.papers.sia.runs import USES
+from maat.papers.speeds import filled, progress, timed_plan
 from maat.scheduling.belief import Belief
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.configuration import sia_configurations
-from maat.scheduling.errors import InputError
-from maat.scheduling.goodput import BestPlans, plan_for_batch
+from maat.scheduling.goodput import BestPlans
 from maat.scheduling.job import Job, JobSpec, MemoryLimits
 from maat.scheduling.limits import capacity_limits
 from maat.scheduling.matrix import GoodputMatrix, Pairs
@@ -45,32 +45,18 @@ def goodput(truth: Truth, kind: str, count: int) -> float | None:
 
     Nodes are filled one after the other (Pollux eq. 6 and 8 on measured times). None: not measured.
     """
-    whole, rest = divmod(count, _NODES[kind])
-    shape = (_NODES[kind],) * whole + ((rest,) if rest else ())
+    shape = filled(count, _NODES[kind])
     middle = len(truth.epoch_ends) // 2
     least = max(truth.initial_batch_size, truth.smallest_per_gpu(kind) * count)
     if kind not in truth.gpu_types() or least > truth.max_batch_size:
         return None
     best: float | None = None
     for total in np.unique(np.geomspace(least, truth.max_batch_size, _BATCHES).round()):
-        plan = plan_for_batch(
-            int(total),
-            replicas=count,
-            largest_per_gpu=truth.largest_per_gpu(kind, count),
-            largest_total=int(total),
-            accumulate_above=truth.initial_batch_size,
-        )
-        if plan.per_gpu_batch_size < truth.smallest_per_gpu(kind):
+        timed = timed_plan(truth, kind, shape, int(total))
+        if timed is None:
             continue
-        try:
-            time = truth.step(kind, shape, plan.per_gpu_batch_size)
-        except InputError:  # not measured there
-            continue
-        scale = plan.total_batch_size / truth.initial_batch_size
-        progress = truth.initial_batch_size * gain(
-            truth.gradient(middle, plan.total_batch_size), scale
-        )
-        value = progress / time.with_accumulation(plan.accumulation_steps)
+        plan, seconds = timed
+        value = progress(truth, middle, plan.total_batch_size) / seconds
         best = value if best is None else max(best, value)
     return best
 
