@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any
 from maat.laboratory.content import content_key, digest
 from maat.laboratory.parallel import Task
 from maat.papers.bench import Bench
-from maat.papers.observation import Observation, observe, observe_with_rho
+from maat.papers.observation import (
+    Observation,
+    observe,
+    observe_with_rho,
+    observe_with_series,
+)
 from maat.simulation.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -35,9 +40,13 @@ class Computation:
 
 @dataclass(frozen=True)
 class WithRho:
-    """A simulation whose finish-time fairness is needed too; it takes longer."""
+    """A simulation whose finish-time fairness is needed too; it takes longer.
+
+    `series`: what jobs and cluster did over time is needed as well; that takes more room.
+    """
 
     scenario: Scenario
+    series: bool = False
 
 
 Run = Scenario | WithRho | Computation
@@ -174,8 +183,9 @@ def task_of(run: Run) -> tuple[str, Task]:
     if isinstance(run, Scenario):
         return digest({"scenario": content_key(run), "with": "observation"}), Task(observe, run)
     if isinstance(run, WithRho):
-        key = digest({"scenario": content_key(run.scenario), "with": "observation and rho"})
-        return key, Task(observe_with_rho, run.scenario)
+        kept = "observation, rho and series" if run.series else "observation and rho"
+        key = digest({"scenario": content_key(run.scenario), "with": kept})
+        return key, Task(observe_with_series if run.series else observe_with_rho, run.scenario)
     named = f"{run.function.__module__}:{run.function.__qualname__}"
     key = digest({"function": named, "arguments": run.arguments, "version": run.version})
     return key, Task(_compute, run)

@@ -15,6 +15,7 @@ from maat.simulation.scenario import Scenario
 
 Columns = Mapping[str, list[Cell]]
 """A table by its columns, as `Table.to_dict` gives it."""
+SERIES = ("gpus", "efficiency", "job_series")
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,8 @@ class Observation:
 
     `figures`: as of sweeps; `jobs`, `rounds`, `spans`: the tables of `maat.simulate`; `rho`: by
     rule, by job, if it was asked for; `policy_seconds`, `placement_seconds`: CPU seconds of each
-    round, of this machine.
+    round, of this machine; `series`: the tables `gpus`, `efficiency` and `job_series`, if they were
+    asked for.
     """
 
     figures: Mapping[str, float]
@@ -34,6 +36,7 @@ class Observation:
     policy_seconds: list[float]
     placement_seconds: list[float]
     cpu_seconds: float
+    series: Mapping[str, Columns]
 
     @classmethod
     def of(cls, kept: Mapping[str, Any]) -> Observation:
@@ -52,7 +55,12 @@ def observe_with_rho(scenario: Scenario) -> Mapping[str, Any]:
     return observe(scenario, rho=True)
 
 
-def observe(scenario: Scenario, *, rho: bool = False) -> Mapping[str, Any]:
+def observe_with_series(scenario: Scenario) -> Mapping[str, Any]:
+    """Simulate, and return all that can be kept, about a megabyte; raises as `observe`."""
+    return observe(scenario, rho=True, series=True)
+
+
+def observe(scenario: Scenario, *, rho: bool = False, series: bool = False) -> Mapping[str, Any]:
     """Simulate, and return what is kept. Raises InputError as the simulation does."""
     result = simulate(scenario)
     run, fair = Run(result), fairness_by_rule(result) if rho else {}
@@ -66,5 +74,6 @@ def observe(scenario: Scenario, *, rho: bool = False) -> Mapping[str, Any]:
             policy_seconds=list(result.policy_seconds),
             placement_seconds=list(result.placement_seconds),
             cpu_seconds=result.cpu_seconds,
+            series={name: getattr(run, name).to_dict() for name in SERIES} if series else {},
         )
     )

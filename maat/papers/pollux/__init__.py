@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 from maat.papers.items import Item, Paper
-from maat.papers.pollux import models
+from maat.papers.pollux import models, schedulers, settings
 
-ORDER = ("fig-1", "fig-2", "fig-3", "table-1")
-_ITEMS: dict[str, Item] = {item.key: item for item in models.ITEMS}
+ORDER = (
+    "fig-1",
+    "fig-2",
+    "fig-3",
+    "table-1",
+    "table-2",
+    "fig-5",
+    "fig-6",
+    "fig-7",
+    "fig-8a",
+    "sec-5.3.2",
+    "fig-8b",
+    "fig-8c",
+)
+_ITEMS: dict[str, Item] = {
+    item.key: item for item in (*models.ITEMS, *schedulers.ITEMS, *settings.ITEMS)
+}
 
 POLLUX = Paper(
     "pollux",

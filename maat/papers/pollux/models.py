@@ -23,6 +23,7 @@ from maat.scheduling.efficiency import efficiency, noise_scale
 from maat.scheduling.throughput import step_seconds
 
 Series = TypeVar("Series")
+Line = Sequence[tuple[float, Estimate]]
 # table 1: name, M0, the least and most GPU-hours of its size (section 5.1), share of jobs in %
 _TABLE_1: Mapping[str, tuple[str, int, float, float, float]] = {
     "imagenet": ("ResNet-50", 200, 100, 1000, 2),
@@ -78,7 +79,9 @@ def _best_batch(truth: Truth, count: int, epochs: Sequence[int]) -> int:
 
 def _trade_offs(bench: Bench, outcomes: Outcomes) -> Shown:
     truth = bench.sia_models()[_RESNET18].truth
-    rows, speeds, best = [], {}, {}
+    rows = []
+    speeds: dict[str, Line] = {}
+    best: dict[str, Line] = {}
     for total in _BATCHES:
         known = [(n, s) for n in _COUNTS if (s := _throughput(truth, n, total)) is not None]
         name = f"batch size {total}"
@@ -106,7 +109,12 @@ def _trade_offs(bench: Bench, outcomes: Outcomes) -> Shown:
         ),
         figure=side_by_side(
             lines(speeds, x="GPUs", y="Throughput (images per second)"),
-            lines(best, x="GPUs", y="Best batch size (images)", log_y=True),
+            lines(  # colours go by the order: those of the other panel are left to it
+                {**dict.fromkeys(speeds, ()), **best},
+                x="GPUs",
+                y="Best batch size (images)",
+                log_y=True,
+            ),
         ),
     )
 
@@ -209,7 +217,7 @@ def _by_batch_size(
     truth: Truth, measured: Sequence[float], predicted: Sequence[float]
 ) -> go.Figure:
     sizes = [float(total) for total in _batch_sizes(truth)]
-    unused: dict[str, Sequence[tuple[float, Estimate]]] = dict.fromkeys(BATCHES, ())
+    unused: dict[str, Line] = dict.fromkeys(BATCHES, ())
     drawn = {
         name: [(size, Estimate(value)) for size, value in zip(sizes, values, strict=True)]
         for name, values in (("measured", measured), ("predicted", predicted))
@@ -259,7 +267,7 @@ def _throughputs(bench: Bench, outcomes: Outcomes) -> Shown:
         errors = 100 * abs(fitted / measured.step_seconds - 1)
         rows.append(Row((title,), "mean error of the fit, %", [errors.mean()], Published(most=10)))
         rows.append(Row((title,), "largest error of the fit, %", [errors.max()]))
-        held = truth.largest_per_gpu(GPU, 1)
+        held = min(truth.largest_per_gpu(GPU, count) for count in _COUNTS)
         panels[f"{title}: {held} per GPU"] = lines(
             _by_count(truth, parameters, held), x="GPUs", y="Seconds per step"
         )
@@ -284,8 +292,6 @@ def _by_count(
     """Return seconds per step by GPUs, with that many samples on each."""
     drawn: dict[str, list[tuple[float, Estimate]]] = {"measured": [], "fitted": []}
     for count in _COUNTS:
-        if batch > truth.largest_per_gpu(GPU, count):
-            continue
         shape = filled(count, PER_NODE)
         fitted = step_seconds(
             parameters,
