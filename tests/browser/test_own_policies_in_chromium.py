@@ -108,7 +108,9 @@ def test_a_cluster_a_simulation_a_sweep_and_a_question_run_under_it(fair: Any) -
         {"name": "own", "traces": [trace], "cluster": "t4=2x4", "runs": runs}
     )
     vary = [{"name": "policy", "values": ["longest-first", "fifo"]}]
-    swept = fair.client.start_sweep({"trace": trace, "cluster": "t4=2x4", "vary": vary})
+    swept = fair.client.start_sweep(
+        {"name": "own", "trace": trace, "cluster": "t4=2x4", "vary": vary}
+    )
     question = {"cluster_id": cluster, "changes": {"policy": ALLOWED}}
     asked = fair.client.ask_forecast(question)
     for each in (begun, swept, asked):
@@ -127,7 +129,7 @@ def test_no_request_imports_what_it_names(fair: Any, world: World) -> None:
         ),
     )
     vary = [{"name": "policy", "values": [TRIPWIRE]}]
-    sweep = {"trace": trace, "cluster": "t4=2x4", "vary": vary}
+    sweep = {"name": "own", "trace": trace, "cluster": "t4=2x4", "vary": vary}
     for request in (*requests, lambda: client.start_sweep(sweep)):
         with pytest.raises(ApiError) as refused:
             request()
