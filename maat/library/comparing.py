@@ -292,8 +292,8 @@ class Comparison:
 
     @property
     def plot(self) -> ComparisonPlots:
-        """The figures: `found.plot.jct_cdf()`."""
-        return ComparisonPlots(self.jobs, self.runs)
+        """The figures: `found.plot.jct_cdf()`, `found.plot.ratios()`."""
+        return ComparisonPlots(self)
 
     @cached_property
     def never_run(self) -> tuple[str, ...]:

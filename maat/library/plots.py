@@ -29,6 +29,17 @@ class RunTables(Protocol):
     def nodes(self) -> Table: ...
 
 
+class ComparedTables(Protocol):
+    """The tables of a comparison that figures draw."""
+
+    @property
+    def runs(self) -> Table: ...
+    @property
+    def jobs(self) -> Table: ...
+    @property
+    def differences(self) -> Table: ...
+
+
 class RunPlots:
     """The figures of one run; each is a plotly figure, which a notebook shows.
 
@@ -135,10 +146,12 @@ class ComparisonPlots:
     >>> found = maat.compare(["fifo", "las"], maat.generate(jobs=4, hours=1, seed=1), workers=1)
     >>> [line.name for line in found.plot.jct_cdf().data]
     ['fifo + packed-sticky', 'las + packed-sticky']
+    >>> list(found.plot.ratios().data[0].y)
+    ['las + packed-sticky']
     """
 
-    def __init__(self, jobs: Table, runs: Table) -> None:
-        self._jobs, self._runs = jobs, runs
+    def __init__(self, compared: ComparedTables) -> None:
+        self._compared = compared
 
     def jct_cdf(self) -> go.Figure:
         """Return JCT in hours x share of the jobs of all runs at or below it, a line for each.
@@ -147,16 +160,37 @@ class ComparisonPlots:
         """
         hours: dict[Any, list[float]] = {}
         jobs: dict[Any, int] = {}
-        for run in self._runs:
+        for run in self._compared.runs:
             jobs[run["contestant"]] = jobs.get(run["contestant"], 0) + int(run["jobs"] or 0)
-        for job in self._jobs:
-            hours.setdefault(job["contestant"], []).append(float(job["jct_hours"] or 0))
+        for job in self._compared.jobs:
+            if job["jct_hours"] is not None:
+                hours.setdefault(job["contestant"], []).append(float(job["jct_hours"]))
         of = _figures("data").Distribution.of
         return _drawn(
             _figures("distributions").cdf,
             {str(name): of(hours.get(name, ()), total=jobs[name]) for name in jobs},
             x="JCT (hours)",
             nothing=NOT_FINISHED,
+        )
+
+    def ratios(self) -> go.Figure:
+        """Return JCT over the baseline's with its 95 % interval, a row for each other contestant.
+
+        The geometric mean over the jobs that finished under both. Raises MaatError if plotly is not
+        installed.
+        """
+        estimate = _figures("data").Estimate
+        known = [row for row in self._compared.differences if row["ratio_low"] is not None]
+        rows = {
+            str(row["contestant"]): estimate(row["ratio"], row["ratio_low"], row["ratio_high"])
+            for row in known
+        }
+        baseline = known[0]["baseline"] if known else ""
+        return _drawn(
+            _figures("ratios").ratios,
+            rows,
+            x=f"JCT relative to {baseline}, geometric mean over jobs",
+            nothing="There is nothing to set against each other.",
         )
 
 

@@ -363,16 +363,8 @@ class Replay:
 
     @property
     def plot(self) -> ComparisonPlots:
-        """The figures: `found.plot.jct_cdf()`, a line for each policy."""
-        finished = Table(
-            {"contestant": str, "jct_hours": float},
-            [
-                (job["contestant"], job["jct_hours"])
-                for job in self.jobs
-                if job["jct_hours"] is not None
-            ],
-        )
-        return ComparisonPlots(finished, self.runs)
+        """The figures: `found.plot.jct_cdf()`, `found.plot.ratios()`."""
+        return ComparisonPlots(self)
 
     @cached_property
     def window(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import maat
+from frontend.figures.contest import ratio_figure
 from maat.colours import gpu_colour
 from maat.library import plots
 from maat.library.plots import RunPlots
@@ -97,3 +98,13 @@ def test_without_plotly_a_figure_says_how_to_get_it(monkeypatch: pytest.MonkeyPa
         monkeypatch.delitem(sys.modules, name)
     with pytest.raises(MaatError, match=r"pip install 'maat\[plot\]'"):
         drawn([(1.0, 0.0)]).jct_cdf()
+
+
+def test_ratios_of_a_comparison_are_those_of_its_table_and_of_the_pages() -> None:
+    found = maat.compare(["fifo", "las"], maat.generate(jobs=5, hours=1), seeds=[0, 1], workers=1)
+    (row,) = found.plot.ratios().data
+    (page,) = ratio_figure(found.to_dict(), scheme="light").data
+
+    assert list(row.x) == found.differences["ratio"] == list(page.x)
+    assert (row.marker.symbol, row.error_x.array) == (page.marker.symbol, page.error_x.array)
+    assert "10 jobs in 2 runs" in page.hovertemplate
