@@ -184,6 +184,8 @@ def elsewhere(walk: Walk) -> None:
     walk("import trace", str(rows), "--format", "csv")
     walk("compare", *SMALL[:-1], "fifo,las")
     walk("sweep", *SMALL, "--vary", "round_seconds=60,120")
+    walk("reproduce", "--list")
+    walk("policies")
     walk("autoscale", "--model", "cifar10", "--cluster", "t4=2x4")
     walk("tune", "--trials", "1", "--work-scale", "0.1", "--cluster", "t4=1x4")
     walk("db check", "--data-dir", str(walk.folder))
