@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 
 from backend.clocktime import utc_now
 from backend.models import Cluster, Job, RoundPreview, SharingSample
-from maat.cli import change_cluster, following
+from maat.cli import change_cluster
 from maat.cli.app import app as commands
-from maat.client import ApiError, Client
+from maat.client import ApiError, Client, following
 from maat.scheduling.errors import ParameterError
 from worker.rehearsals.previews import run_preview
 
