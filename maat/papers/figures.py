@@ -61,7 +61,7 @@ def _add(drawn: go.Figure, panel: go.Figure, *, row: int, column: int, index: in
         copy = type(trace)(trace)
         if copy.name is not None:
             copy.update(legendgroup=copy.name)
-            if copy.name in shown:
+            if copy.name in shown or panel.layout.showlegend is False:
                 copy.update(showlegend=False)
         if getattr(copy, "stackgroup", None):
             copy.update(stackgroup=f"{copy.stackgroup} {index}")
@@ -83,7 +83,7 @@ def _finished(
     drawn.update_layout(
         template=panels[0].layout.template or template(None),
         barmode=barmode,
-        showlegend=any(panel.layout.showlegend for panel in panels),
+        showlegend=any(panel.layout.showlegend is not False for panel in panels),
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         width=PANEL_WIDTH * columns if columns > 1 else None,
         height=(PANEL_HEIGHT if rows == 1 else 180 * rows + 100),
