@@ -16,12 +16,13 @@ from backend.forecasts.models import JobForecastRow
 from backend.forecasts.repository import forecasts_of
 from backend.forecasts.resources import times_of
 from backend.jobs.models import Job
+from backend.jobs.needs import needed_gpus
 from backend.sight import OTHER_JOB, Sight, sight_of
 from maat.api.forecasts import JobTimesOut
 from maat.api.job_answers import BlockerOut, ReasonOut
 from maat.scheduling.blocking import Blocking, Holder, Stay, blocking
 from maat.scheduling.explain import BLOCKED, ReasonCode
-from maat.vocabulary import Adaptivity, JobState
+from maat.vocabulary import JobState
 
 _SHARES_NOT = frozenset({ReasonCode.SHARING_UNKNOWN, ReasonCode.SHARING_NO_GAIN})
 """Reasons for which free places beside others cannot be had."""
@@ -122,11 +123,13 @@ def _holders(session: Session, cluster_id: str) -> Sequence[Job]:
 def _least_lacking(job: Job, there: _There) -> Blocking | None:
     in_service = capacity_by_type(there.nodes, usable_only=True)
     places = 1 if job.reason_code in _SHARES_NOT else there.cluster.jobs_per_gpu
-    return least_lacking(job, job.reason_evidence, there.of_type, in_service, places=places)
+    evidence, commands = job.reason_evidence, there.cluster.runs_commands
+    needs = needed_gpus(job, evidence, in_service, runs_commands=commands)
+    return least_lacking(needs, evidence, there.of_type, in_service, places=places)
 
 
 def least_lacking(
-    job: Job,
+    needs: Mapping[str, int],
     evidence: Mapping[str, Any],
     of_type: Callable[[str], Sequence[Holder]],
     in_service: Mapping[str, int],
@@ -135,21 +138,19 @@ def least_lacking(
 ) -> Blocking | None:
     """Return who blocks a job on the GPU type of which it lacks least; None if enough are free.
 
-    `evidence`: of its reason; a type that it names comes before others. `of_type`: who holds GPUs
-    of a type. `in_service`: GPUs by type.
+    `needs`: GPUs that it needs, by types that it can run on. `evidence`: of its reason; a type that
+    it names comes before others. `of_type`: who holds GPUs of a type. `in_service`: GPUs by type.
     """
-    needed = (job.gpu_count or 1) if job.adaptivity == Adaptivity.RIGID else job.min_gpus
     named = str(evidence.get("gpu_type"))
-    kinds = [named] if named in in_service else job.gpu_types or list(in_service)
     found = []
-    for kind in kinds:
+    for kind in [named] if named in needs else needs:
         known = in_service.get(kind, 0)
         blocked = blocking(
-            of_type(kind), gpu_type=kind, needed=needed, in_service=known, places=places
+            of_type(kind), gpu_type=kind, needed=needs[kind], in_service=known, places=places
         )
         if blocked is not None:
             found.append(blocked)
-        elif needed <= known:
+        elif needs[kind] <= known:
             return None
     return min(found, key=lambda one: (one.fixed, one.needed - one.free), default=None)
 

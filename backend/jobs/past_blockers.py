@@ -12,6 +12,7 @@ from backend.accounts.identity import Principal
 from backend.clusters.models import Cluster
 from backend.jobs.blockers import MOST_NAMED, least_lacking, many
 from backend.jobs.models import Job
+from backend.jobs.needs import needed_gpus
 from backend.rounds.models import Round
 from backend.sight import OTHER_JOB, Sight, sight_of
 from maat.api.job_answers import ReasonOut
@@ -40,13 +41,14 @@ def with_blockers(
     """
     if waited is None or waited["code"] not in _BLOCKED or waited["as_of_round"] is None:
         return waited
-    if session.get_one(Cluster, job.cluster_id).jobs_per_gpu > 1:
+    cluster = session.get_one(Cluster, job.cluster_id)
+    if cluster.jobs_per_gpu > 1:
         return waited
     of_it = (Round.cluster_id == job.cluster_id, Round.number == waited["as_of_round"])
     then = session.exec(select(Round).where(*of_it)).first()
     if then is None or not then.record:
         return waited
-    found = _blocking(job, waited["evidence"], then)
+    found = _blocking(job, waited["evidence"], then, runs_commands=cluster.runs_commands)
     if found is None:
         return waited
     sight = sight_of(session, principal, [one.job_id for one in found.by])
@@ -55,10 +57,13 @@ def with_blockers(
     return ReasonOut({**waited, "sentence": _sentence(found, names, sight)})
 
 
-def _blocking(job: Job, evidence: Mapping[str, Any], then: Round) -> Blocking | None:
+def _blocking(
+    job: Job, evidence: Mapping[str, Any], then: Round, *, runs_commands: bool
+) -> Blocking | None:
     holders = _holders(then.record)
     in_service = {name: counts["capacity"] for name, counts in then.gpus_by_type.items()}
-    return least_lacking(job, evidence, lambda kind: holders.get(kind, ()), in_service)
+    needs = needed_gpus(job, evidence, in_service, runs_commands=runs_commands)
+    return least_lacking(needs, evidence, lambda kind: holders.get(kind, ()), in_service)
 
 
 def _holders(record: Mapping[str, Any]) -> Mapping[str, Sequence[Holder]]:

@@ -50,11 +50,17 @@ def hold(database: Database, job: dict[str, Any], *gpus: int, **fields: Any) -> 
         session.add(row)
 
 
-def wait(database: Database, job: dict[str, Any], code: str = "WAITING_CAPACITY") -> None:
+def wait(
+    database: Database,
+    job: dict[str, Any],
+    code: str = "WAITING_CAPACITY",
+    evidence: dict[str, Any] | None = None,
+) -> None:
+    believed = {"gpu_type": "a100", "gpu_count": 16, "value": 2.0, "price": 1.0}
     with database.session_scope() as session:
         row = session.get_one(Job, job["id"])
         row.reason_code, row.state, row.as_of_round = code, "pending", 3
-        row.reason_evidence = {"gpu_type": "a100", "gpu_count": 16, "value": 2.0, "price": 1.0}
+        row.reason_evidence = believed if evidence is None else evidence
         session.add(row)
 
 
@@ -337,3 +343,34 @@ def test_without_the_record_of_the_round_less_is_said_of_a_wait_that_is_over(
         2,
         "Other jobs hold the GPUs that it needs.",
     )
+
+
+def test_free_gpus_of_a_type_that_it_cannot_run_on_free_nobody(
+    client: TestClient, submit: Submit, database: Database, a100s: str
+) -> None:
+    """No model of the catalog runs on k80: that those are free helps nobody who waits for a100."""
+    with database.session_scope() as session:
+        session.add(Node(cluster_id=a100s, name="old", gpu_type="k80", gpu_count=4, position=2))
+    large = submit(name="large")
+    pair = submit(name="pair", adaptivity="rigid", gpu_count=2, batch_size=64)
+    hold(database, large, *range(15))
+    wait(database, pair, evidence={"needed_gpus": 2, "binding_limit": "capacity:a100"})
+
+    told = explained(client, pair)
+
+    assert [one["name"] for one in told["blockers"]] == ["large"]
+    assert told["primary"]["sentence"].startswith("It needs 2 a100 of 16 in service; 1 is free:")
+
+
+def test_a_job_that_could_have_fewer_hears_who_holds_what_its_policy_gives_it(
+    client: TestClient, submit: Submit, database: Database, a100s: str
+) -> None:
+    """An ordering policy gives an adaptive job as many GPUs as it asks for, and not fewer."""
+    large, four = submit(name="large"), submit(name="four", gpu_count=4)
+    hold(database, large, *range(14))
+    wait(database, four, evidence={"needed_gpus": 4, "binding_limit": "capacity:a100"})
+
+    told = explained(client, four)
+
+    assert [one["name"] for one in told["blockers"]] == ["large"]
+    assert told["primary"]["sentence"].startswith("It needs 4 a100 of 16 in service; 2 are free:")
