@@ -153,7 +153,7 @@ class Choice:
                 ": its gradients were not measured yet, so that samples beyond its initial batch "
                 "size counted for nothing"
             )
-        if self.decided_by_round is not None:
+        if does_more and self.decided_by_round is not None:
             return ", by what was known of it then"
         if does_more:
             return ", by its model and by the noise of its gradients as they were known then"
@@ -161,6 +161,8 @@ class Choice:
             "what is believed counts steps alone, by a model of their times, and not what comes "
             "between them (data, checkpoints, other jobs on its nodes)"
         )
+        if self.decided_by_round is not None:
+            return f", by what was known of it then; and {steps_alone}"
         if _differ(best, runs):
             return (
                 f", at its best batch size of {_count(best)} samples: it runs {_count(runs)} until "

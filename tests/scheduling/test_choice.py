@@ -229,7 +229,8 @@ def test_no_limit_keeps_a_job_from_what_it_has() -> None:
         (9000.0, 128, {"noise_scale": 0.0, "best_batch_size": 128}, "noise of its gradients as"),
         (9000.0, 2048, {}, "by its model and by the noise of its gradients as they were known"),
         (9000.0, 256, {}, "by its model and by the noise of its gradients as they were known"),
-        (2000.0, 2048, {"decided_by_round": 7}, "by what was known of it then"),
+        (9000.0, 2048, {"decided_by_round": 7}, "by what was known of it then"),
+        (2000.0, 2048, {"decided_by_round": 7}, "known of it then; and what is believed counts"),
     ],
 )
 def test_only_a_reason_that_can_explain_the_difference_is_given(
