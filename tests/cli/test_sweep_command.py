@@ -162,7 +162,7 @@ def test_csv_has_one_line_per_point(trace: Path, tmp_path: Path) -> None:
         ),
         (
             ("--vary", "luck=1"),
-            "vary: is nothing that can be varied (got 'luck'). Use one of: policy, p, idle_penalty",
+            "vary: is nothing that can be varied (got 'luck'). Use one of: policy, placer, p, idle",
         ),
         (("--vary", "p=high"), "p: is no number from -10 to 10 (got 'high')"),
         (("--vary", "p=0"), "p: makes all configurations equal"),
