@@ -54,7 +54,7 @@ class Rented:
 
     `seconds`: to the end of the last job; `avg_jct_seconds`: of those that ended. `rented`: (time,
     nodes) of every change. `efficiency`: mean statistical efficiency over time, of all jobs that
-    run.
+    run; `efficiencies`: (time, mean of the jobs that run then), where it changes.
     """
 
     autoscaler: str
@@ -65,6 +65,7 @@ class Rented:
     rented: tuple[tuple[float, int], ...]
     avg_jct_seconds: float = 0.0
     unfinished: int = 0
+    efficiencies: tuple[tuple[float, float], ...] = ()
 
 
 def train(training: Training, autoscaler: Autoscaler) -> Rented:
@@ -157,15 +158,24 @@ class _RentedNodes:
         self._changes: list[tuple[float, int]] = [(0.0, 1)]
         self._shares: list[float] = []  # since the nodes changed
         self._efficiency: list[float] = []
+        self._efficiencies: list[tuple[float, float]] = []
 
     def observe(self) -> ClusterState:
         state = self._inner.observe()
         if state.jobs:
             self._rent(state)
-            self._efficiency += [
-                _efficiency(job, self._inner) for job in state.jobs if job.allocation is not None
-            ]
+            self._record_efficiency(state)
         return replace(state, cluster=self._part(self._changes[-1][1]))
+
+    def _record_efficiency(self, state: ClusterState) -> None:
+        running = [
+            _efficiency(job, self._inner) for job in state.jobs if job.allocation is not None
+        ]
+        self._efficiency += running
+        if running:
+            mean = float(np.mean(running))
+            if not self._efficiencies or self._efficiencies[-1][1] != mean:
+                self._efficiencies.append((state.now, mean))
 
     def _rent(self, state: ClusterState) -> None:
         scaling = ScalingInput(state.jobs, self._cluster, self._changes[-1][1])
@@ -206,6 +216,7 @@ class _RentedNodes:
             tuple(self._changes),
             avg_jct_seconds=float(np.mean(jct)) if jct else 0.0,
             unfinished=len(self._inner.unfinished),
+            efficiencies=tuple(self._efficiencies),
         )
 
     def _part(self, count: int) -> Cluster:

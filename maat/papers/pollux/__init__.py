@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from maat.papers.items import Item, Paper
-from maat.papers.pollux import models, schedulers, settings
+from maat.papers.pollux import applications, models, schedulers, settings
 
 ORDER = (
     "fig-1",
@@ -18,9 +18,12 @@ ORDER = (
     "sec-5.3.2",
     "fig-8b",
     "fig-8c",
+    "fig-9",
+    "table-3",
 )
 _ITEMS: dict[str, Item] = {
-    item.key: item for item in (*models.ITEMS, *schedulers.ITEMS, *settings.ITEMS)
+    item.key: item
+    for item in (*models.ITEMS, *schedulers.ITEMS, *settings.ITEMS, *applications.ITEMS)
 }
 
 POLLUX = Paper(

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 
 from maat.figures.data import Distribution, Series
 from maat.figures.distributions import cdf
+from maat.figures.marks import mark
 from maat.figures.steps import step_lines
 from maat.papers.bench import Bench
 from maat.papers.figures import grid, stacked
@@ -79,6 +80,8 @@ def _table_2(bench: Bench, outcomes: Outcomes) -> Shown:
 
 # ---- figure 5
 
+AVERAGED_HOURS = 0.25
+
 
 def _three_runs(bench: Bench) -> Runs:
     first = next(iter(traces(bench)))
@@ -89,28 +92,45 @@ def _hours(table: Columns) -> list[float]:
     return [float(second or 0) / 3600 for second in table["time_seconds"]]
 
 
-def _step_mean(table: Columns, column: str, *, until: float) -> float:
-    """Return the mean over time of a column, where it is known."""
-    times = np.append(_hours(table), until)
+def _step_mean(table: Columns, column: str, *, since: float = 0.0, until: float) -> float | None:
+    """Return the mean over time of a column where it is known; None: nowhere."""
+    times = np.clip(np.append(_hours(table), until), since, until)
     values = np.array([np.nan if v is None else float(v) for v in table[column]])
-    lengths = np.where(np.isnan(values), 0.0, np.clip(np.diff(times), 0.0, None))
+    lengths = np.where(np.isnan(values), 0.0, np.diff(times))
+    if lengths.sum() <= 0:
+        return None
     return float((lengths * np.nan_to_num(values)).sum() / lengths.sum())
 
 
+def _averaged(table: Columns, column: str, *, until: float) -> Series:
+    """Return the means of a column over spans of AVERAGED_HOURS."""
+    starts = np.arange(0.0, until, AVERAGED_HOURS).tolist()
+    means = [
+        _step_mean(table, column, since=start, until=min(start + AVERAGED_HOURS, until))
+        for start in starts
+    ]
+    return Series([*starts, until], [*means, means[-1]])
+
+
 def _cluster_shown(bench: Bench, outcomes: Outcomes) -> Shown:
-    rows, gpus, kept = [], {}, {}
+    rows: list[Row] = []
+    gpus: dict[str, Series] = {}
+    kept: dict[str, Series] = {}
     for label, run in outcomes.items():
         name, end = label[0], run.figures["makespan_hours"]
         used, efficiency = run.series["gpus"], run.series["efficiency"]
-        gpus[name] = Series(_hours(used), used["gpus"])
-        kept[name] = Series(_hours(efficiency), _shares(efficiency["efficiency"]))
-        rows.append(Row((name,), "GPUs in use, mean", [_step_mean(used, "gpus", until=end)]))
-        mean = 100 * _step_mean(efficiency, "efficiency", until=end)
-        rows.append(Row((name,), "statistical efficiency, mean, %", [mean]))
+        gpus[name] = _averaged(used, "gpus", until=end)
+        kept[name] = _averaged(efficiency, "efficiency", until=end)
+        for table, column, measure, scale in (
+            (used, "gpus", "GPUs in use, mean", 1),
+            (efficiency, "efficiency", "statistical efficiency, mean, %", 100),
+        ):
+            mean = _step_mean(table, column, until=end)
+            rows.append(Row((name,), measure, [] if mean is None else [scale * mean]))
     pollux = next(run for label, run in outcomes.items() if label[0] == POLLUX)
     busy, idle = _by_contention(pollux)
     if busy is not None and idle is not None:
-        measure = "efficiency in the most contended quarter / in the least"
+        measure = "efficiency in the most contended quarter of rounds / in the least"
         rows.append(Row((POLLUX,), measure, [busy / idle], Published(least=1)))
     return Shown(
         ("policy",),
@@ -118,7 +138,8 @@ def _cluster_shown(bench: Bench, outcomes: Outcomes) -> Shown:
         why=(
             "The paper draws lines without numbers, of its testbed: under Pollux efficiency rises "
             "while many jobs contend, and falls while few do; its dip of Tiresias, where a job of "
-            "24 GPUs blocks one of 48, is of that workload."
+            "24 GPUs blocks one of 48, is of that workload. Lines are means over quarters of an "
+            "hour; quarters of rounds are of those up to the last submission."
         ),
         figure=stacked(
             step_lines(gpus, x="Time (hours)", y="GPUs in use"),
@@ -134,6 +155,7 @@ def _shares(values: Sequence[object]) -> list[float | None]:
 def _by_contention(run: Observation) -> tuple[float | None, float | None]:
     """Return the mean efficiency in the rounds of most and of least contention, a quarter each.
 
+    Of rounds up to the last submission: afterwards few jobs are left, late in their training.
     Rounds without a job that trains are left out; None: there are no others.
     """
     active = np.array(run.rounds["active_jobs"], dtype=np.float64)
@@ -142,7 +164,8 @@ def _by_contention(run: Observation) -> tuple[float | None, float | None]:
     changes, values = np.array(_hours(table)), _shares(table["efficiency"])
     at = np.searchsorted(changes, times, side="right") - 1
     now = np.array([np.nan if i < 0 or values[i] is None else values[i] for i in at], dtype=float)
-    known = ~np.isnan(now)
+    last = max(float(second or 0) for second in run.jobs["submit_seconds"]) / 3600
+    known = ~np.isnan(now) & (times <= last)
     if not known.any():
         return None, None
     low, high = np.quantile(active[known], (0.25, 0.75))
@@ -173,8 +196,8 @@ def _jobs_of(run: Observation) -> list[str]:
     return chosen or names[:1]
 
 
-def _of_job(table: Columns, job: str, column: str, *, scale: float = 1.0) -> Series:
-    """Return a column of a job's life over the hours, with a gap at its end."""
+def _of_job(table: Columns, job: str, column: str) -> Series:
+    """Return a column of a job's life over the hours; a restart keeps the value before it."""
     at: list[float] = []
     values: list[float | None] = []
     columns = (table[name] for name in ("job", "start_seconds", "end_seconds", column))
@@ -182,7 +205,8 @@ def _of_job(table: Columns, job: str, column: str, *, scale: float = 1.0) -> Ser
     for name, start, until, value in zip(*columns, strict=True):
         if name == job:
             at.append(float(start or 0) / 3600)
-            values.append(None if value is None else float(value) * scale)
+            before = values[-1] if values else None
+            values.append(before if value is None else float(value))
             end = float(until or 0) / 3600
     return Series([*at, end], [*values, None])
 
@@ -207,6 +231,9 @@ def _one_job_shown(bench: Bench, outcomes: Outcomes) -> Shown:
         for title, jobs in sides.items():
             series = {job: _of_job(table, job, column) for job in jobs}
             drawn = step_lines(series, x="Time (hours)", y=words, shares=shares)
+            for trace in drawn.data:  # one look for a job in all panels
+                look = mark(1 + chosen.index(trace.name))
+                trace.update(line={"color": look.colour, "dash": look.dash})
             panels[f"{title}: {words.partition(' (')[0]}"] = drawn.update_xaxes(
                 range=_span(table, jobs)
             )
