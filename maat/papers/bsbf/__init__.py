@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from maat.papers.bsbf import cluster, pair, profiles, simulated
+from maat.papers.bsbf import cluster, interference, pair, profiles, simulated
 from maat.papers.items import Item, Paper
 
-ORDER = ("fig-1", "fig-2", "fig-3", "table-2", "fig-5", "table-3", "fig-6a")
+ORDER = ("fig-1", "fig-2", "fig-3", "table-2", "fig-5", "table-3", "fig-6a", "fig-6b")
 _ITEMS: dict[str, Item] = {
-    item.key: item for item in (*pair.ITEMS, *profiles.ITEMS, *cluster.ITEMS, *simulated.ITEMS)
+    item.key: item
+    for item in (
+        *pair.ITEMS,
+        *profiles.ITEMS,
+        *cluster.ITEMS,
+        *simulated.ITEMS,
+        *interference.ITEMS,
+    )
 }
 
 BSBF = Paper(

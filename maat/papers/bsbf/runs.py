@@ -48,10 +48,12 @@ class Contender:
         return replace(fidelity("paper").revealing(profiling), calibrated=False)
 
 
+UNINFORMED = "SJF that knows no lengths"  # FIFO; later jobs may pass one that does not fit
 FFS, BSBF, AS_PRINTED = "SJF-FFS", "SJF-BSBF", "SJF-BSBF as printed"
 CONTENDERS: Mapping[str, Contender] = {
     "FIFO": Contender("fifo"),
     "SJF": Contender("sjf-bsbf"),  # with one job per GPU it shares nothing
+    UNINFORMED: Contender("fifo", parameters=(("head_of_line", "backfill"),)),
     "Tiresias": Contender("tiresias", parameters=(("thresholds", "700"),)),  # the authors' code
     "Pollux": Contender("pollux", adaptivity=Adaptivity.ADAPTIVE),
     "Pollux, batch sizes kept": Contender("pollux", adaptivity=Adaptivity.STRONG_SCALING),

@@ -1,1 +1,0 @@
-"""SJF-BSBF's experiment."""
