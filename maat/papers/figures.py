@@ -40,7 +40,7 @@ def grid(panels: Mapping[str, go.Figure], *, columns: int = 3) -> go.Figure:
         cols=columns,
         subplot_titles=list(panels),
         horizontal_spacing=0.09,
-        vertical_spacing=0.2 / rows,
+        vertical_spacing=0.34 / rows,
     )
     for place, panel in enumerate(panels.values()):
         row, column = divmod(place, columns)
