@@ -300,10 +300,12 @@ class ScoreDraw(StrEnum):
 
 
 class MeasurementKind(StrEnum):
-    """What uploaded measurements describe: unequal GPUs, or jobs that share a GPU."""
+    """What an upload describes: unequal GPUs, jobs that share a GPU, models, or a trace's jobs."""
 
     VARIABILITY = "variability"
     INTERFERENCE = "interference"
+    PROFILES = "profiles"
+    TRACE = "trace"
 
 
 class FairnessRule(StrEnum):

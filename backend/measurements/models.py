@@ -47,6 +47,9 @@ class Measurement(SQLModel, table=True):
     digest: str = Field(max_length=64)
     files: Any = Field(sa_type=Json)
     covers: dict[str, Any] = Field(sa_type=Json)
+    source: str | None = Field(default=None, max_length=200)
+    url: str | None = Field(default=None, max_length=500)
+    licence: str | None = Field(default=None, max_length=200)
     created_at: datetime = Field(default_factory=utc_now, sa_type=UtcDateTime)
     deleted_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
 

@@ -49,6 +49,17 @@ def is_used(session: Session, measurement_id: str) -> bool:
     return any(one is not None for one in found)
 
 
+def profiled_models(session: Session, tenant_id: str) -> set[str]:
+    """Return the models of which the tenant has profiles."""
+    kept = (
+        Measurement.tenant_id == tenant_id,
+        Measurement.kind == MeasurementKind.PROFILES.value,
+        col(Measurement.deleted_at).is_(None),
+    )
+    covers = session.exec(select(Measurement.covers).where(*kept)).all()
+    return {model for each in covers for models in each.values() for model in models}
+
+
 def texts_of(session: Session, measurement_id: str) -> dict[str, str]:
     """File name -> content."""
     texts: dict[str, str] = session.get_one(MeasurementFiles, measurement_id).texts

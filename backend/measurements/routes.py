@@ -11,7 +11,7 @@ from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
 from backend.idempotency import Answer, KeyHeader, Once, answer_prepared
 from backend.measurements.models import Measurement
-from backend.measurements.repository import get_measurement
+from backend.measurements.repository import get_measurement, texts_of
 from backend.measurements.service import (
     PreparedMeasurement,
     delete_measurement,
@@ -25,7 +25,12 @@ from backend.web.bodies import MEASUREMENT_BYTES, takes_bytes
 from backend.web.dependencies import ReadingDep, SessionDep, SettingsDep
 from backend.web.strict_json import StrictRoute
 from maat.api.fields import Page
-from maat.api.measurements import MeasurementBody, MeasurementOut
+from maat.api.measurements import (
+    FileTextOut,
+    MeasurementBody,
+    MeasurementFilesOut,
+    MeasurementOut,
+)
 from maat.vocabulary import MeasurementKind
 
 router = APIRouter(prefix="/measurements", tags=["simulations"], route_class=StrictRoute)
@@ -47,10 +52,13 @@ def create_measurement(
 ) -> Response:
     """Store measurements under a name.
 
-    Simulations and sweeps of the tenant name them as `variability` or `interference`.
+    Simulations and sweeps of the tenant name them as `variability`, `interference` or `profiles`,
+    and traces as `{"kind": "uploaded", "measurement": NAME}`.
     `variability`: CSV files with the columns `uuid` and `perf`, named APPLICATION-GPUTYPE.csv, one
     for each application and GPU type. `interference`: one CSV with the columns victim, partner,
     gpu_count, slowdown; PAL's norm_speed.csv; or Gavel's simulation_throughputs.json.
+    `profiles`: placements-TYPE.csv, scalability-TYPE.csv and validation-BATCH.csv in a folder of
+    each model, or one JSON table of throughputs. `trace`: one trace. All may come as a zip.
     """
 
     def answer(prepared: PreparedMeasurement) -> Answer:
@@ -63,7 +71,7 @@ def create_measurement(
         session,
         once,
         settings,
-        prepare=lambda _: prepare_measurement(principal, body),
+        prepare=lambda read: prepare_measurement(read, principal, body),
         answer=answer,
     )
 
@@ -82,6 +90,14 @@ def list_measurements(
 @router.get("/{measurement_id}", operation_id="getMeasurement")
 def read_measurement(session: SessionDep, principal: Reader, measurement_id: str) -> MeasurementOut:
     return show_measurements(session, [get_measurement(session, principal, measurement_id)])[0]
+
+
+@router.get("/{measurement_id}/files", operation_id="getMeasurementFiles")
+def read_files(session: SessionDep, principal: Reader, measurement_id: str) -> MeasurementFilesOut:
+    """The files as they were uploaded."""
+    measurement = get_measurement(session, principal, measurement_id)
+    texts = texts_of(session, measurement.id)
+    return {"files": [FileTextOut(name=name, text=text) for name, text in texts.items()]}
 
 
 @router.delete("/{measurement_id}", operation_id="deleteMeasurement", status_code=204)

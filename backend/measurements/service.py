@@ -15,14 +15,20 @@ from backend.accounts.names import names_of
 from backend.answers import answer_of
 from backend.clocktime import utc_now
 from backend.columns import pack_json
+from backend.measurements.archives import texts_of_archive
 from backend.measurements.contents import Texts, covered, digest_of, sha256
 from backend.measurements.models import Measurement, MeasurementFiles
 from backend.measurements.notes import measurement_notes
-from backend.measurements.repository import get_measurement, is_used, named
+from backend.measurements.repository import get_measurement, is_used, named, profiled_models
 from backend.problems import Conflict, FieldError, Forbidden, Invalid, input_field_error
 from maat.api.measurements import ACCEPTED, MAX_BYTES, MAX_LINES, MeasurementBody, MeasurementOut
 from maat.scheduling.errors import InputError
 from maat.vocabulary import MeasurementKind
+
+_OF_ONE_FILE = {
+    MeasurementKind.INTERFERENCE: "A table of interference",
+    MeasurementKind.TRACE: "A trace",
+}
 
 
 @dataclass(frozen=True)
@@ -33,8 +39,10 @@ class PreparedMeasurement:
     texts: bytes
 
 
-def prepare_measurement(principal: Principal, body: MeasurementBody) -> PreparedMeasurement:
-    """Read every file, without the database.
+def prepare_measurement(
+    session: Session, principal: Principal, body: MeasurementBody
+) -> PreparedMeasurement:
+    """Read every file; the database is only read.
 
     Raises Invalid naming file, row and column of what cannot be read.
     """
@@ -49,7 +57,10 @@ def prepare_measurement(principal: Principal, body: MeasurementBody) -> Prepared
             {"name": name, "bytes": len(text.encode()), "sha256": sha256(text)}
             for name, text in texts.items()
         ],
-        covers=_covers(body, texts),
+        covers=_covers(body, texts, profiled_models(session, principal.tenant_id)),
+        source=body.source,
+        url=body.url,
+        licence=body.licence,
     )
     return PreparedMeasurement(row, pack_json({**texts}))
 
@@ -108,9 +119,17 @@ def show_measurements(session: Session, rows: Sequence[Measurement]) -> list[Mea
 def _checked_files(body: MeasurementBody) -> dict[str, str]:
     """Return the files by name.
 
-    Raises Invalid for too many files, two of one name, or too much content.
+    Raises Invalid for no files, too many, two of one name, or too much content.
     """
-    texts: dict[str, str] = {}
+    if bool(body.files) == (body.archive is not None):
+        raise _refused(
+            "/files",
+            "missing" if body.archive is None else "given_twice",
+            "Measurements come either as files or as a zip.",
+            "Send `files`, or a zip as `archive`, not both.",
+            len(body.files),
+        )
+    texts = {} if body.archive is None else texts_of_archive(body.archive)
     for index, file in enumerate(body.files):
         if file.name in texts:
             raise _refused(
@@ -121,11 +140,11 @@ def _checked_files(body: MeasurementBody) -> dict[str, str]:
                 file.name,
             )
         texts[file.name] = file.text
-    if body.kind is MeasurementKind.INTERFERENCE and len(texts) > 1:
+    if body.kind in _OF_ONE_FILE and len(texts) > 1:
         raise _refused(
             "/files",
             "too_many",
-            "A table of interference is one file.",
+            f"{_OF_ONE_FILE[body.kind]} is one file.",
             "Send one file.",
             len(texts),
         )
@@ -152,11 +171,14 @@ def _checked_files(body: MeasurementBody) -> dict[str, str]:
     return texts
 
 
-def _covers(body: MeasurementBody, texts: Texts) -> dict[str, list[str]]:
+def _covers(body: MeasurementBody, texts: Texts, profiled: set[str]) -> dict[str, list[str]]:
     """Return what the files cover. Raises Invalid pointing at the unreadable file."""
     try:
-        return covered(body.kind, texts)
+        return covered(body.kind, texts, profiled=profiled)
     except InputError as error:
+        accepted = f"{error} Accepted: {ACCEPTED[body.kind]}"
+        if body.archive is not None:
+            raise Invalid(accepted, errors=[input_field_error(error, "/archive")]) from None
         index = next(
             (i for i, file in enumerate(body.files) if file.name in (error.source, error.value)), 0
         )
@@ -164,7 +186,7 @@ def _covers(body: MeasurementBody, texts: Texts) -> dict[str, list[str]]:
             "name" if error.field == "file" and error.value == body.files[index].name else "text"
         )
         found = input_field_error(error, f"/files/{index}/{where}")
-        raise Invalid(f"{error} Accepted: {ACCEPTED[body.kind]}", errors=[found]) from None
+        raise Invalid(accepted, errors=[found]) from None
 
 
 def _refused(pointer: str, code: str, message: str, remedy: str, value: object) -> Invalid:

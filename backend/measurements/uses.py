@@ -5,20 +5,20 @@ The worker calls it too. Commits nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from sqlmodel import Session, col, select
 
 from backend.accounts.identity import Principal
 from backend.answers import answer_of
-from backend.measurements.contents import interference_of, variability_of
+from backend.measurements.contents import interference_of, profiles_of, variability_of
 from backend.measurements.models import Measurement, MeasurementUse
 from backend.measurements.repository import get_measurement, named, texts_of
 from backend.problems import FieldError, Invalid, NotFound, invalid_input
 from maat.api.measurements import UsedOut
 from maat.api.simulations import ConditionsBody
-from maat.laboratory.requested import Interference, Variability
+from maat.laboratory.requested import Interference, Model, Variability, shipped_models
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ClusterError, InputError
 from maat.vocabulary import SYNTHETIC, MeasurementKind
@@ -30,6 +30,12 @@ class Measured:
 
     variability: Variability | None = None
     interference: Interference | None = None
+    profiles: Mapping[str, Model] | None = None
+
+    @property
+    def models(self) -> Mapping[str, Model]:
+        """The models that jobs have: those of the profiles, else all that Maat ships."""
+        return shipped_models() if self.profiles is None else self.profiles
 
 
 NOTHING_MEASURED = Measured()
@@ -47,6 +53,7 @@ def find_uses(
     named_by_kind = {
         MeasurementKind.VARIABILITY: request.variability,
         MeasurementKind.INTERFERENCE: request.interference,
+        MeasurementKind.PROFILES: request.profiles,
     }
     return [
         _use(session, principal, kind, given)
@@ -108,9 +115,17 @@ def _use(
 
 
 def named_measurement(
-    session: Session, principal: Principal, kind: MeasurementKind, given: str
+    session: Session,
+    principal: Principal,
+    kind: MeasurementKind,
+    given: str,
+    *,
+    pointer: str | None = None,
 ) -> Measurement:
-    """Find measurements of the requester's tenant by id or name. Raises Invalid."""
+    """Find measurements of the requester's tenant by id or name.
+
+    Raises Invalid at `pointer`; None: at the field of the kind's name.
+    """
     found = _by_id(session, principal, kind, given) or named(
         session, principal.tenant_id, kind, given
     )
@@ -121,7 +136,10 @@ def named_measurement(
             "or upload them first."
         )
         raise Invalid(
-            message, errors=[FieldError(f"/{kind}", "unknown_measurement", message, remedy, given)]
+            message,
+            errors=[
+                FieldError(pointer or f"/{kind}", "unknown_measurement", message, remedy, given)
+            ],
         )
     return found
 
@@ -139,13 +157,14 @@ def _by_id(
 def _with(
     found: Measured, session: Session, use: MeasurementUse, request: ConditionsBody
 ) -> Measured:
-    texts = texts_of(session, use.measurement_id)
+    texts, types = texts_of(session, use.measurement_id), _types(request.cluster)
     if use.kind == MeasurementKind.VARIABILITY:
-        return Measured(
-            variability_of(texts, gpu_types=_types(request.cluster)), found.interference
-        )
+        return replace(found, variability=variability_of(texts, gpu_types=types))
+    if use.kind == MeasurementKind.PROFILES:
+        return replace(found, profiles=profiles_of(texts, gpu_types=types))
     name = session.get_one(Measurement, use.measurement_id).name
-    return Measured(found.variability, interference_of(texts, name=name, gpu_type=use.gpu_type))
+    table = interference_of(texts, name=name, gpu_type=use.gpu_type)
+    return replace(found, interference=table)
 
 
 def _types(cluster: str) -> Sequence[str] | None:

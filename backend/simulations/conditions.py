@@ -61,6 +61,7 @@ def conditions_of(request: ConditionsBody, measured: Measured = NOTHING_MEASURED
         network_contention=request.network_contention,
         tuned=request.tuned,
         tuned_gpus=request.tuned_gpus,
+        models=measured.models,
     )
 
 
@@ -88,7 +89,7 @@ def check_conditions(body: ConditionsBody, measured: Measured, *, grows: bool = 
             body.fidelity, body.variability_draw, measured=measured.variability is not None
         )
     with pointing_at("/locality_penalty"):
-        penalties_from(body.locality_penalty)
+        penalties_from(body.locality_penalty, measured.models)
     with pointing_at("/strong_scaling_share"):
         check_shares(body.rigid_share, body.strong_scaling_share)
     with pointing_at("/interference"):
@@ -116,6 +117,12 @@ def check_shared_gpus(scenario: Scenario) -> None:
     """Raise Invalid if jobs share GPUs and their interference is unknown."""
     with pointing_at("/interference"):
         requested.check_shared_gpus(scenario)
+
+
+def check_models(scenario: Scenario) -> None:
+    """Raise Invalid if the profiles lack models of the trace."""
+    with pointing_at("/profiles"):
+        requested.check_models(scenario)
 
 
 def check_gpu_types(scenario: Scenario) -> None:

@@ -18,7 +18,14 @@ from backend.clusters.repository import get_cluster
 from backend.clusters.service import check_parts
 from backend.database import after_commit
 from backend.measurements.models import MeasurementUse
-from backend.measurements.uses import Measured, find_uses, keep_uses, measured
+from backend.measurements.repository import texts_of
+from backend.measurements.uses import (
+    Measured,
+    find_uses,
+    keep_uses,
+    measured,
+    named_measurement,
+)
 from backend.operations.models import Operation, OperationState
 from backend.operations.service import begin_operation, when_cancelled
 from backend.problems import FieldError, Invalid, NotFound, Problem, invalid_input
@@ -26,6 +33,7 @@ from backend.queue import RUN_SIMULATION, Queue
 from backend.simulations.conditions import (
     check_conditions,
     check_gpu_types,
+    check_models,
     check_reserved_jobs,
     check_scores,
     check_shared_gpus,
@@ -44,15 +52,24 @@ from backend.simulations.stored import (
 )
 from backend.simulations.traces import history_of, workload_of
 from backend.tenancy import find_owned
-from maat.api.simulations import MAX_RUNS, ClusterTrace, CsvTrace, RunBody, SimulationBody
+from maat.api.simulations import (
+    MAX_RUNS,
+    ClusterTrace,
+    CsvTrace,
+    DrawnTrace,
+    RunBody,
+    SimulationBody,
+    UploadedTrace,
+)
 from maat.laboratory.comparison_run import check_different
-from maat.laboratory.requested import Scenario, shipped_models, with_runnable_jobs
-from maat.scheduling.cluster import Cluster
+from maat.laboratory.requested import Model, Scenario, with_runnable_jobs
 from maat.scheduling.errors import InputError
 from maat.scheduling.policies import suiting_placer
+from maat.vocabulary import MeasurementKind
 from maat.workloads.workloads import Workload
 
 SIMULATION = "simulation"
+AnyTrace = DrawnTrace | CsvTrace | UploadedTrace | ClusterTrace
 
 
 @dataclass(frozen=True)
@@ -73,6 +90,14 @@ def prepare_simulation(
     """
     uses = find_uses(session, principal, body)
     found = measured(session, uses, body)
+    body = body.model_copy(
+        update={
+            "traces": [
+                with_its_text(session, principal, trace, f"/traces/{index}")
+                for index, trace in enumerate(body.traces)
+            ]
+        }
+    )
     check_conditions(body, found)
     refuse(idle_conditions(body))
     _check_count(body)
@@ -163,13 +188,16 @@ def _checked_trace(
     """
     trace, pointer = request.traces[index], f"/traces/{index}"
     if not isinstance(trace, ClusterTrace):
-        workload = _checked_workload(session, trace, pointer)
+        workload = checked_workload(session, trace, found.models, pointer)
         scenario = _checked_scenario(workload, request, found)
         check_reserved_jobs(scenario)
         return trace, scenario.workload
     cluster_id = cluster_id_of(session, trace.cluster_id, pointer)
     named = trace.model_copy(update={"cluster_id": cluster_id})
     workload, history = fixed_history(session, named, pointer)
+    if found.profiles is not None:
+        with without_naming():
+            workload = checked_workload(session, history, found.models, pointer)
     if not hides_others(workload, principal):
         scenario = _checked_scenario(workload, request, found)
         check_reserved_jobs(scenario)
@@ -185,16 +213,16 @@ def _checked_scenario(workload: Workload, request: StoredSimulation, found: Meas
 
     Raises Invalid if these jobs could not be simulated as requested.
     """
-    scenario = with_runnable_jobs(
-        Scenario(
-            workload,
-            shipped_models(),
-            cluster_of(request),
-            conditions=conditions_of(request, found),
-            seed=request.runs[0].seed,
-        )
+    whole = Scenario(
+        workload,
+        found.models,
+        cluster_of(request),
+        conditions=conditions_of(request, found),
+        seed=request.runs[0].seed,
     )
-    check_fits(scenario.workload, scenario.cluster)
+    check_models(whole)
+    scenario = with_runnable_jobs(whole)
+    check_fits(scenario)
     check_gpu_types(scenario)
     check_shared_gpus(scenario)
     check_scores(scenario)
@@ -310,22 +338,45 @@ def fixed_history(
     return found.workload, stored
 
 
-def _checked_workload(session: Session, trace: StoredTrace, pointer: str) -> Workload:
+def with_its_text(
+    session: Session, principal: Principal, trace: AnyTrace, pointer: str
+) -> AnyTrace:
+    """Return an uploaded trace with its text, another as it is.
+
+    Raises Invalid if there is none of this name.
+    """
+    if not isinstance(trace, UploadedTrace):
+        return trace
+    named = named_measurement(
+        session,
+        principal,
+        MeasurementKind.TRACE,
+        trace.measurement,
+        pointer=f"{pointer}/measurement",
+    )
+    (text,) = texts_of(session, named.id).values()
+    return CsvTrace(kind="csv", text=text, name=named.name)
+
+
+def checked_workload(
+    session: Session, trace: StoredTrace, models: Mapping[str, Model], pointer: str
+) -> Workload:
+    """Return the jobs of a trace. Raises Invalid at the field that is wrong."""
     try:
-        return workload_of(session, trace)
+        return workload_of(session, trace, models)
     except InputError as error:
         field = "text" if isinstance(trace, CsvTrace) else error.field
         problem: Problem = invalid_input(error, f"{pointer}/{field}")
         raise problem from None
 
 
-def check_fits(workload: Workload, cluster: Cluster) -> None:
+def check_fits(scenario: Scenario) -> None:
     """Check that some job may run on the cluster. Raises Invalid.
 
     A job that is bound to types that the cluster lacks only does not finish; those that no type
     runs are left out before, if others can run.
     """
-    models, names = shipped_models(), cluster.type_names
+    workload, models, names = scenario.workload, scenario.models, scenario.cluster.type_names
     here = [job for job in workload.jobs if not job.is_bound_elsewhere(names)]
     kinds = {(job.model, job.gpu_types) for job in here or workload.jobs}
     for name, allowed in sorted(kinds, key=repr):

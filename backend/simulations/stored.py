@@ -105,7 +105,8 @@ class StoredSimulation(StoredConditions, SimulationBody):
     A cluster's history is stored with its jobs and names the cluster by its id.
     """
 
-    traces: Annotated[
+    # An uploaded trace is stored as its text.
+    traces: Annotated[  # type: ignore[assignment]
         list[
             Annotated[
                 Annotated[GeneratedTrace, Tag("generated")]
@@ -181,6 +182,8 @@ def tell_of_trace(trace: object, shown: dict[str, Any]) -> None:
     """Say how long a text is that was sent as a trace, and of a history only what was asked."""
     if isinstance(trace, CsvTrace):
         shown["text_bytes"] = len(trace.text.encode())
+        if trace.name is None:
+            shown.pop("name", None)
     if isinstance(trace, ClusterTrace) and trace.since_seconds_ago is None:
         for name in ("since_seconds_ago", "until_seconds_ago", "window"):
             shown.pop(name, None)

@@ -5,6 +5,7 @@ The worker calls it too.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sqlmodel import Session, col, func, select
@@ -21,7 +22,7 @@ from maat.api.simulations import (
     GeneratedTrace,
     HistoryWindow,
 )
-from maat.laboratory.requested import shipped_models
+from maat.laboratory.requested import Model
 from maat.scheduling.errors import TraceError
 from maat.workloads.generators import generate
 from maat.workloads.reading import read_workload
@@ -30,8 +31,8 @@ from maat.workloads.workloads import Workload
 HISTORY = "cluster"  # name and format of a cluster's history
 
 
-def workload_of(session: Session, trace: StoredTrace) -> Workload:
-    """Return the workload of a request's trace.
+def workload_of(session: Session, trace: StoredTrace, models: Mapping[str, Model]) -> Workload:
+    """Return the workload of a request's trace, of jobs of these models.
 
     Raises TraceError or ParameterError naming row, field, value and remedy.
     """
@@ -39,9 +40,9 @@ def workload_of(session: Session, trace: StoredTrace) -> Workload:
         case GeneratedTrace():
             return _generated(trace)
         case CsvTrace():
-            return csv_workload(trace.text)
+            return csv_workload(trace.text, models)
         case HistoryTrace():
-            return replace(csv_workload(trace.text), name=HISTORY, format=HISTORY)
+            return replace(csv_workload(trace.text, models), name=HISTORY, format=HISTORY)
         case ClusterTrace():
             return history_of(session, trace).workload
 
@@ -84,7 +85,7 @@ def _generated(trace: GeneratedTrace) -> Workload:
     return drawn
 
 
-def csv_workload(text: str) -> Workload:
+def csv_workload(text: str, models: Mapping[str, Model]) -> Workload:
     if "\n" not in text.strip():
         raise TraceError(
             "is not CSV text with a header and rows",
@@ -92,9 +93,7 @@ def csv_workload(text: str) -> Workload:
             value=text[:80],
             remedy="Give a header line and a line per job.",
         )
-    return read_workload(
-        text, known_models=shipped_models(), max_jobs=MAX_SIMULATED_JOBS, name="csv"
-    )
+    return read_workload(text, known_models=models, max_jobs=MAX_SIMULATED_JOBS, name="csv")
 
 
 def _of_cluster(session: Session, cluster_id: str) -> History:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from backend.measurements.uses import NOTHING_MEASURED, Measured
 from backend.simulations.conditions import cluster_of, conditions_of, tuned_of
 from backend.simulations.stored import HistoryTrace
 from backend.simulations.traces import csv_workload
 from backend.sweeps.stored import StoredSweep
 from maat.api.simulations import CsvTrace, DrawnTrace
-from maat.laboratory.requested import shipped_models
+from maat.laboratory.requested import Model
 from maat.laboratory.setup import GeneratedTrace, GivenTrace, Setup, TraceSource
 from maat.laboratory.sweep import Sweep, Varied
 
@@ -22,8 +24,8 @@ def sweep_of(request: StoredSweep, measured: Measured = NOTHING_MEASURED) -> Swe
 def base_of(request: StoredSweep, measured: Measured = NOTHING_MEASURED) -> Setup:
     """Return what all points share. Raises InputError."""
     return Setup(
-        trace=_source(request.trace),
-        models=shipped_models(),
+        trace=_source(request.trace, measured.models),
+        models=measured.models,
         cluster=cluster_of(request),
         policy=request.policy,
         placer=request.placer,
@@ -36,7 +38,9 @@ def base_of(request: StoredSweep, measured: Measured = NOTHING_MEASURED) -> Setu
     )
 
 
-def _source(trace: DrawnTrace | CsvTrace | HistoryTrace) -> TraceSource:
+def _source(
+    trace: DrawnTrace | CsvTrace | HistoryTrace, models: Mapping[str, Model]
+) -> TraceSource:
     if isinstance(trace, DrawnTrace):
         return GeneratedTrace(trace.family, trace.jobs, trace.hours, xxl_share=trace.xxl_share)
-    return GivenTrace(csv_workload(trace.text))
+    return GivenTrace(csv_workload(trace.text, models))

@@ -34,7 +34,7 @@ from backend.simulations.idle_settings import (
 )
 from backend.simulations.quotas import with_quotas_of
 from backend.simulations.seen import reserved_for
-from backend.simulations.service import check_fits, cluster_id_of, fixed_history
+from backend.simulations.service import check_fits, cluster_id_of, fixed_history, with_its_text
 from backend.simulations.stored import HistoryTrace, refuse_unreadable
 from backend.sweeps.models import Sweep, SweepMember, SweepPoint
 from backend.sweeps.requests import sweep_of
@@ -78,6 +78,8 @@ def prepare_sweep(session: Session, principal: Principal, body: SweepBody) -> Pr
     """
     uses = find_uses(session, principal, body)
     found = measured(session, uses, body)
+    trace = with_its_text(session, principal, body.trace, "/trace")
+    body = body.model_copy(update={"trace": trace})
     varied = [vary.name for vary in body.vary]
     check_conditions(body, found, grows="cluster_size" in varied)
     refuse(chain(idle_conditions(body), fixed_and_varied(_fixed(body), varied)))
@@ -245,7 +247,7 @@ def _check_point(point: Point, *, is_of_first: bool, sweep: EngineSweep) -> None
             scenario.cluster.gpu_count,
         )
     if is_of_first:
-        check_fits(scenario.workload, scenario.cluster)
+        check_fits(scenario)
         requested.check_shared_gpus(scenario)
     if point.seed == sweep.seeds[0]:
         check_scores(scenario)

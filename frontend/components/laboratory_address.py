@@ -80,7 +80,7 @@ class LaboratoryAddress:
 
     @property
     def _all_offered(self) -> Sequence[str]:
-        return (*self.offered, "interference", "variability")
+        return (*self.offered, "profiles", "interference", "variability")
 
     def asked_of(self, query: Mapping[str, QueryValue]) -> FormValues:
         """Return the values of an address, by field; what the form cannot take is left out."""

@@ -35,7 +35,12 @@ from maat.client import calls
 from maat.client.calls import RawBody
 from maat.client.errors import FieldProblem
 
-KINDS = {"variability": "Unequal GPUs", "interference": "Interference"}
+KINDS = {
+    "variability": "Unequal GPUs",
+    "interference": "Interference",
+    "profiles": "Profiles",
+    "trace": "Trace",
+}
 ACCEPTED = {
     "variability": (
         "One CSV for each application and GPU type, named after both, such as resnet-v100.csv; "
@@ -46,7 +51,19 @@ ACCEPTED = {
         "One CSV with the columns victim, partner, gpu_count, slowdown; or PAL's norm_speed.csv; "
         "or Gavel's simulation_throughputs.json."
     ),
+    "profiles": (
+        "A zip with a folder for each model: placements-TYPE.csv and scalability-TYPE.csv (step "
+        "times), validation-BATCH.csv (gradients by epoch). Or these files, named "
+        "MODEL-placements-TYPE.csv and so on. Or a JSON table of throughputs, Gavel's or "
+        "Shockwave's."
+    ),
+    "trace": "One file, in any format that Simulate takes.",
 }
+PROVENANCE = (
+    ("source", "Measured by", "such as a paper's artifact; may stay empty"),
+    ("url", "Taken from", "https://…"),
+    ("licence", "Licence", "such as Apache-2.0"),
+)
 MAY_UPLOAD = "measurements:write"
 
 
@@ -58,9 +75,12 @@ class Pressed(TypedDict):
     name: str
 
 
-class File(TypedDict):
+class File(TypedDict, total=False):
+    """A chosen file: its text, or a zip in base64."""
+
     name: str
     text: str
+    archive: str
 
 
 def layout(**_query: object) -> html.Div:
@@ -99,10 +119,14 @@ def _form() -> html.Div:
         "measurements-upload",
         words="Drop files here, or ",
         choose="choose files",
-        accept=".csv,.json,text/csv,text/plain,application/json",
+        accept=".csv,.json,.zip,.txt,.trace,.tsv,text/csv,text/plain,application/json",
         several=True,
         label="Choose files of measurements",
     )
+    provenance = [
+        dmc.TextInput(id=f"measurements-{field}", label=label, placeholder=example, value="")
+        for field, label, example in PROVENANCE
+    ]
     label = html.Label("What was measured", className="mantine-InputWrapper-label")
     return html.Div(
         [
@@ -113,6 +137,7 @@ def _form() -> html.Div:
             html.Div(ACCEPTED["variability"], id="measurements-accepted", className="hint"),
             html.Div(id="measurements-file", className="hint"),
             html.Div(id="measurements-csv-error", className="form-error", role="alert"),
+            *provenance,
             dmc.Group([dmc.Button("Upload", id="measurements-button", n_clicks=0)], mt=4),
             dcc.Store(id="measurements-text", data=[]),
             dcc.Store(id="measurements-key", data=uuid4().hex),
@@ -171,6 +196,7 @@ def _register_form(app: Dash, api: Api) -> None:
         output={
             "name": Output("measurements-name", "error"),
             "files": Output("measurements-csv-error", "children", allow_duplicate=True),
+            **{field: Output(f"measurements-{field}", "error") for field, _, _ in PROVENANCE},
             "problem": Output("measurements-problem", "children"),
             "key": Output("measurements-key", "data"),
             "changed": Output("measurements-changed", "data"),
@@ -181,6 +207,9 @@ def _register_form(app: Dash, api: Api) -> None:
             "kind": State("measurements-kind", "value"),
             "name": State("measurements-name", "value"),
             "files": State("measurements-text", "data"),
+            "provenance": {
+                field: State(f"measurements-{field}", "value") for field, _, _ in PROVENANCE
+            },
             "key": State("measurements-key", "data"),
             "changed": State("measurements-changed", "data"),
         },
@@ -220,6 +249,9 @@ async def take_files(*, contents: list[str] | None, names: list[str] | None) -> 
     """Keep the texts of the chosen files, or say which of them is no text."""
     if not contents:
         return NOTHING
+    zipped = [name for name in names or [] if name.lower().endswith(".zip")]
+    if zipped:
+        return _one_zip(contents, names or [], zipped[0])
     try:
         files = await texts_in(contents, names)
     except NoText as wrong:
@@ -232,6 +264,15 @@ async def take_files(*, contents: list[str] | None, names: list[str] | None) -> 
     return {"files": kept, "chosen": f"Chosen: {told}", "error": ""}
 
 
+def _one_zip(contents: Sequence[str], names: Sequence[str], name: str) -> Changes:
+    """Keep a zip as it is: the service unpacks it."""
+    if len(names) > 1:
+        return {"files": [], "chosen": "", "error": f"{name} is a zip: choose it alone."}
+    archive = contents[0].split(",", 1)[-1]
+    words = f"Chosen: {name} ({size_text(len(archive) * 3 // 4)})"
+    return {"files": [File(name=name, archive=archive)], "chosen": words, "error": ""}
+
+
 async def upload(
     api: Api,
     *,
@@ -239,16 +280,20 @@ async def upload(
     kind: str,
     name: str,
     files: list[File],
+    provenance: dict[str, str | None],
     key: str,
     changed: int,
 ) -> Changes:
     """Upload the chosen files, or show what is wrong beside its field."""
     if not clicks:
         return NOTHING
-    unsaid = {"name": "", "files": "", "problem": None}
+    unsaid = {"name": "", "files": "", "problem": None, **dict.fromkeys(provenance, "")}
     if wrong := unfinished(name, files):
         return {**unsaid, **wrong}
-    body: RawBody = {"kind": kind, "name": name, "files": files}
+    given = {field: text.strip() for field, text in provenance.items() if text and text.strip()}
+    archive = files[0].get("archive")
+    sent: RawBody = {"files": files} if archive is None else {"archive": archive}
+    body: RawBody = {"kind": kind, "name": name, **sent, **given}
     try:
         async with api.visitor() as maat:
             made = await maat.send(calls.upload_measurement(body, idempotency_key=key))
@@ -257,6 +302,7 @@ async def upload(
         return {
             "name": beside.get("name", ""),
             "files": beside.get("csv", ""),
+            **{field: beside.get(field, "") for field in provenance},
             "problem": problem,
             "key": uuid4().hex,
         }
@@ -295,20 +341,18 @@ def unfinished(name: str, files: Sequence[File]) -> dict[str, str]:
 
 def place(problem: FieldProblem) -> str | None:
     """Return where the form shows a refused field; problems in a file show below the box."""
-    return (
-        "csv"
-        if problem.pointer.startswith("/files")
-        else "name"
-        if problem.pointer == "/name"
-        else None
-    )
+    field = problem.pointer.removeprefix("/")
+    if field.startswith(("files", "archive")):
+        return "csv"
+    return field if field in ("name", *(each for each, _, _ in PROVENANCE)) else None
 
 
 def table(measurements: Sequence[MeasurementOut], *, may: bool) -> Component:
     if not measurements:
         return empty_state(
             "No measurements yet",
-            "Upload how unequal your GPUs are, or what jobs on one GPU lose: "
+            "Upload how unequal your GPUs are, what jobs on one GPU lose, how fast your models "
+            "train, or a trace: "
             "simulations then follow them instead of assumptions.",
         )
     heads = (
@@ -348,6 +392,7 @@ def _row(one: MeasurementOut, *, may: bool) -> html.Tr:
             [
                 one["name"],
                 html.Div(KINDS[one["kind"]], className="caption"),
+                *_provenance(one),
                 *(html.Div(note, className="caption") for note in one["notes"]),
             ],
             className="wraps narrow",
@@ -365,10 +410,24 @@ def _row(one: MeasurementOut, *, may: bool) -> html.Tr:
     return html.Tr(cells)
 
 
+def _provenance(one: MeasurementOut) -> list[Component]:
+    """Return who measured it, with a link to where it was taken from, and the licence."""
+    parts: list[Component] = []
+    if one["source"] or one["url"]:
+        words = one["source"] or one["url"]
+        link = words if one["url"] is None else html.A(words, href=one["url"], rel="noreferrer")
+        parts.append(html.Div(["From ", link], className="caption"))
+    if one["licence"]:
+        parts.append(html.Div(f"Licence: {one['licence']}", className="caption"))
+    return parts
+
+
 def covers_text(one: MeasurementOut) -> str:
     """Return what was measured on each GPU type, or of interference for how many models."""
     covers = one["covers"]
-    if one["kind"] == "variability":
+    if one["kind"] == "trace":
+        return f"jobs of {', '.join(sorted(set().union(*covers.values())))}"
+    if one["kind"] in ("variability", "profiles"):
         return "; ".join(
             f"{gpu_type}: {', '.join(measured)}" for gpu_type, measured in covers.items()
         )

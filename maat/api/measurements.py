@@ -1,4 +1,4 @@
-"""Measurements: uploaded tables of GPU variability or of interference."""
+"""Measurements: uploads of GPU variability, interference, profiles of models, and traces."""
 
 from __future__ import annotations
 
@@ -11,15 +11,22 @@ from typing_extensions import TypedDict
 from maat.api.fields import Body, Name, Timestamp
 from maat.vocabulary import SYNTHETIC, MeasurementKind
 
-MAX_FILES = 32
+MAX_FILES = 256
 MAX_BYTES = 4_000_000  # of all files together
 MAX_LINES = 100_000
+MAX_ARCHIVE_BYTES = 4_000_000
+MAX_URL = 500
 ACCEPTED = {
     MeasurementKind.VARIABILITY: "CSV files with the columns uuid (the GPU) and perf (a time), "
     "named APPLICATION-GPUTYPE.csv.",
     MeasurementKind.INTERFERENCE: "One CSV with the columns victim, partner, gpu_count, slowdown; "
     "PAL's norm_speed.csv; or Gavel's simulation_throughputs.json.",
+    MeasurementKind.PROFILES: "A folder for each model with placements-TYPE.csv, "
+    "scalability-TYPE.csv and validation-BATCH.csv (a zip, or files named MODEL/FILE); or one JSON "
+    "table of throughputs, Gavel's or Shockwave's.",
+    MeasurementKind.TRACE: "One trace, in any format of docs/traces.md.",
 }
+_ADDRESS = re.compile(r"https?://[^\s]+")
 
 
 def _unmistakable(name: str) -> str:
@@ -39,21 +46,41 @@ def _unmistakable(name: str) -> str:
     return name
 
 
+def _web_address(url: str) -> str:
+    if not _ADDRESS.fullmatch(url):
+        raise ValueError("This is no address of the web: begin it with https://")
+    return url
+
+
+Archive = Annotated[str, Field(min_length=1, max_length=MAX_ARCHIVE_BYTES * 4 // 3 + 4)]
+
+
 class FileBody(Body):
     name: Name
     text: Annotated[str, Field(min_length=1, max_length=MAX_BYTES)]
 
 
 class MeasurementBody(Body):
-    """Uploaded files.
+    """Uploaded files, as texts or as a zip.
 
     `variability` (GPUs of a type differ): one file per application and GPU type; `interference`
-    (jobs share a GPU): one file.
+    (jobs share a GPU): one file; `profiles` (step times of models): a folder per model, or one
+    table of throughputs; `trace`: one file.
     """
 
     kind: Annotated[MeasurementKind, Field(strict=False)]
     name: Annotated[Name, AfterValidator(_unmistakable)]
-    files: Annotated[list[FileBody], Field(min_length=1, max_length=MAX_FILES)]
+    files: Annotated[list[FileBody], Field(max_length=MAX_FILES)] = Field(default_factory=list)
+    archive: Archive | None = Field(
+        default=None, description="A zip of the files, in base64, instead of `files`."
+    )
+    source: Name | None = Field(
+        default=None, description="Who measured it, and where it was published."
+    )
+    url: Annotated[str, Field(max_length=MAX_URL), AfterValidator(_web_address)] | None = Field(
+        default=None, description="Where it was taken from."
+    )
+    licence: Name | None = Field(default=None, description="Under which licence it may be used.")
 
 
 class FileOut(TypedDict):
@@ -78,10 +105,24 @@ class MeasurementOut(TypedDict):
     bytes: int
     files: list[FileOut]
     covers: dict[str, list[str]]
+    source: str | None
+    url: str | None
+    licence: str | None
     notes: Annotated[
         list[str], Field(description="What its owner should know, such as names of no model.")
     ]
     created_at: Timestamp
+
+
+class FileTextOut(TypedDict):
+    name: str
+    text: str
+
+
+class MeasurementFilesOut(TypedDict):
+    """The files of a measurement, as they were uploaded; those of a zip unpacked."""
+
+    files: list[FileTextOut]
 
 
 class UsedOut(TypedDict):

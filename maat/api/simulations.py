@@ -114,6 +114,16 @@ class CsvTrace(Body):
 
     kind: Literal["csv"]
     text: Annotated[str, Field(min_length=1)]
+    name: Name | None = Field(default=None, description="What it is called, such as its file.")
+
+
+class UploadedTrace(Body):
+    """A trace among the uploaded measurements. What is asked for keeps its text."""
+
+    kind: Literal["uploaded"]
+    measurement: Annotated[str, Field(min_length=1, max_length=400)] = Field(
+        description="Its name or id, of kind `trace`."
+    )
 
 
 class ClusterTrace(Body):
@@ -230,6 +240,11 @@ class ConditionsBody(Body):
         "or the name or id of uploaded measurements, with `#TYPE` if they distinguish GPU types "
         "(default: v100).",
     )
+    profiles: MeasurementName | None = Field(
+        default=None,
+        description="The name or id of uploaded profiles: jobs are of these models, and their step "
+        "times and gradients are the measured ones. Default: the models that Maat ships.",
+    )
     variability: MeasurementName | None = Field(
         default=None,
         description="How the GPUs of a type differ in speed: the name or id of uploaded "
@@ -311,7 +326,12 @@ class SimulationBody(ConditionsBody):
     """Traces on one cluster: every entry of `runs` is played on each of `traces`."""
 
     traces: Annotated[
-        list[Annotated[GeneratedTrace | CsvTrace | ClusterTrace, Field(discriminator="kind")]],
+        list[
+            Annotated[
+                GeneratedTrace | CsvTrace | UploadedTrace | ClusterTrace,
+                Field(discriminator="kind"),
+            ]
+        ],
         Field(min_length=1, max_length=MAX_TRACES),
     ]
     runs: Annotated[list[RunBody], Field(min_length=1, max_length=MAX_RUNS)]

@@ -17,6 +17,7 @@ from maat.api.simulations import (
     DrawnTrace,
     Seed,
     Tuned,
+    UploadedTrace,
 )
 from maat.vocabulary import FairnessRule
 
@@ -43,7 +44,9 @@ class SweepBody(ConditionsBody):
     Every combination runs with every seed.
     """
 
-    trace: Annotated[DrawnTrace | CsvTrace | ClusterTrace, Field(discriminator="kind")]
+    trace: Annotated[
+        DrawnTrace | CsvTrace | UploadedTrace | ClusterTrace, Field(discriminator="kind")
+    ]
     policy: Annotated[str, Field(max_length=100)] = "sia"
     policy_parameters: Parameters = Field(default_factory=dict)
     placer: Annotated[str, Field(max_length=100)] | None = Field(

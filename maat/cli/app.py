@@ -189,7 +189,7 @@ COMMANDS = (
     ),
     Command(
         "upload-measurement",
-        "Upload measurements of GPU variability or interference for simulations.",
+        "Upload measured GPUs, interference, profiles of models, or a trace for simulations.",
         "maat.cli.measurements:upload_measurement",
     ),
     Command(

@@ -26,9 +26,10 @@ from maat.simulation.iteration_models import shipped_models
 from maat.simulation.notes import notes_on
 from maat.simulation.scenario import Scenario
 from maat.simulation.tuned_jobs import TunedJobs
-from maat.simulation.usable_types import check_gpu_types
+from maat.simulation.usable_types import check_gpu_types, check_models
 from maat.simulation.variability import Variability
 from maat.simulation.world import World
+from maat.simulation.world_models import Model, models_in_texts
 from maat.vocabulary import SYNTHETIC, ProfilingMode, ScoreDraw, TuningRule
 
 __all__ = [
@@ -36,17 +37,20 @@ __all__ = [
     "Conditions",
     "Fidelity",
     "Interference",
+    "Model",
     "Scenario",
     "TunedJobs",
     "Variability",
     "check_gpu_types",
     "check_interference",
+    "check_models",
     "check_racks",
     "check_scores",
     "check_shared_gpus",
     "check_shares",
     "fidelity_drawing",
     "interference_from",
+    "models_in_texts",
     "notes_on",
     "penalties_from",
     "requested_conditions",
@@ -75,11 +79,13 @@ def requested_conditions(
     tuned_gpus: int,
     quotas: tuple[TenantQuota, ...] = (),
     stability: Stability = NO_BOUNDS,
+    models: Mapping[str, Model] | None = None,
 ) -> Conditions:
     """Return the conditions. Raises InputError.
 
     `fidelity`: the name of a preset. `mtbf_hours` None: no node fails. `locality_penalty`: one
-    factor for all models, or a factor by model. `tuned_gpus`: the limit of tuned jobs.
+    factor for all models, or a factor by model. `tuned_gpus`: the limit of tuned jobs. `models`:
+    those that may be named; None: all that Maat ships.
     """
     return Conditions(
         fidelity=fidelity_drawing(
@@ -94,7 +100,7 @@ def requested_conditions(
         stability=stability,
         interference=interference,
         variability=variability,
-        locality_penalties=penalties_from(locality_penalty),
+        locality_penalties=penalties_from(locality_penalty, models),
         rack_penalty=rack_penalty,
         network_contention=network_contention,
         tuned=None if tuned is None else TunedJobs(tuned, tuned_gpus),
@@ -131,9 +137,15 @@ def interference_from(
     return Interference.constant(given)
 
 
-def penalties_from(given: float | Mapping[str, float] | None) -> Mapping[str, float]:
-    """Return the slowdown across nodes by model; empty: the models' own. Raises ParameterError."""
-    return {} if given is None else penalties_of(given, shipped_models())
+def penalties_from(
+    given: float | Mapping[str, float] | None, models: Mapping[str, Model] | None = None
+) -> Mapping[str, float]:
+    """Return the slowdown across nodes by model; empty: the models' own. Raises ParameterError.
+
+    `models`: those that may be named; None: all that Maat ships.
+    """
+    known = shipped_models() if models is None else models
+    return {} if given is None else penalties_of(given, known)
 
 
 def check_shared_gpus(scenario: Scenario) -> None:

@@ -17,7 +17,7 @@ from maat.simulation.adaptivity_shares import check_shares
 from maat.simulation.conditions import Conditions, check_racks
 from maat.simulation.scenario import Scenario
 from maat.simulation.tuned_jobs import TunedJobs
-from maat.simulation.usable_types import check_gpu_types
+from maat.simulation.usable_types import check_gpu_types, check_models
 from maat.simulation.world_models import Model
 from maat.workloads.generators import generate, size_at
 from maat.workloads.workloads import Workload
@@ -126,6 +126,7 @@ class Setup:
         """
         check_shares(self.conditions.rigid_share, self.conditions.strong_scaling_share)
         scenario = self.unchecked()
+        check_models(scenario)
         check_racks(self.conditions.rack_penalty, scenario.cluster)
         check_reservations(
             self.conditions.reservations,

@@ -2,13 +2,14 @@
 
 A folder holds one folder per model; in it, per GPU type, `placements-<type>.csv` and
 `scalability-<type>.csv`, and per total batch size `validation-<batch>.csv`. Every doubtful cell is
-refused by name: a silently wrong profile would make every later figure wrong.
+refused by name: a silently wrong profile would make every later figure wrong. The files may also be
+given as texts, by names such as `bert/placements-aws.csv`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from maat.csv_input import Row, read_csv
+from maat.csv_input import CsvInput, Row
 from maat.models.measurements import (
     EpochTable,
     MeasuredModel,
@@ -24,6 +25,7 @@ from maat.models.measurements import (
     frozen,
     normalised_placement,
 )
+from maat.models.profile_files import ProfileFolder, folders_in_texts, read_rows
 from maat.scheduling.arrays import FloatArray
 from maat.scheduling.errors import ProfileError
 
@@ -36,7 +38,6 @@ GPU_TYPE_BY_SUFFIX: Mapping[str, str] = {
 }
 MODEL_BY_FOLDER: Mapping[str, str] = {"gpt_pmp": "gpt"}
 
-MAX_ROWS_PER_FILE = 200_000
 MAX_NODES = 64
 _STEP_COLUMNS = ("local_bsz", "step_time", "sync_time")
 _EPOCH_COLUMNS = ("progress", "grad_sqr", "grad_var")
@@ -78,11 +79,8 @@ def read_profiles(
             value=str(folder),
             remedy="Give the folder that holds one folder per model.",
         )
-    models = [
-        _read_model(child, gpu_types)
-        for child in sorted(folder.iterdir())
-        if child.is_dir() and any(child.glob("*.csv"))
-    ]
+    folders = (ProfileFolder.at(child) for child in sorted(folder.iterdir()) if child.is_dir())
+    models = [_read_model(each, gpu_types) for each in folders if each.files]
     if not models:
         raise ProfileError(
             "holds no folder with CSV files",
@@ -93,15 +91,35 @@ def read_profiles(
     return {model.name: model for model in models}
 
 
-def _read_model(folder: Path, gpu_types: Collection[str] | None) -> MeasuredModel:
-    suffixes = sorted(
-        {name for kind in ("placements", "scalability") for name in _suffixes(folder, kind)}
-    )
+def read_profile_texts(
+    texts: Mapping[str, str], *, gpu_types: Collection[str] | None = None
+) -> Mapping[str, MeasuredModel]:
+    """Return every model in the texts of profile files, by Maat's names.
+
+    `texts`: by names such as `bert/placements-aws.csv` or `bert-placements-aws.csv`; folders before
+    that of the model do not count. Raises ProfileError naming file, row, field, value and remedy.
+    """
+    models: dict[str, MeasuredModel] = {}
+    for folder in folders_in_texts(texts):
+        measured = _read_model(folder, gpu_types)
+        if measured.name in models:
+            raise ProfileError(
+                f"stands for {measured.name}, which has a folder of its own",
+                field="file",
+                value=folder.name,
+                remedy="Keep one of the two folders.",
+            )
+        models[measured.name] = measured
+    return models
+
+
+def _read_model(folder: ProfileFolder, gpu_types: Collection[str] | None) -> MeasuredModel:
+    suffixes = sorted({*folder.parts_of("placements"), *folder.parts_of("scalability")})
     if not suffixes:
         raise ProfileError(
             "is missing",
             field="placements-<type>.csv",
-            source=str(folder),
+            source=folder.shown,
             remedy="Add step times of at least one GPU type.",
         )
     suffix_of = {GPU_TYPE_BY_SUFFIX.get(suffix, suffix): suffix for suffix in suffixes}
@@ -115,10 +133,6 @@ def _read_model(folder: Path, gpu_types: Collection[str] | None) -> MeasuredMode
     if folder.name in PIPELINES:
         epochs = epochs.starting_at(PIPELINES[folder.name].micro_batches)
     return MeasuredModel(MODEL_BY_FOLDER.get(folder.name, folder.name), steps, epochs)
-
-
-def _suffixes(folder: Path, kind: str) -> list[str]:
-    return [path.stem.removeprefix(f"{kind}-") for path in folder.glob(f"{kind}-*.csv")]
 
 
 # --- step times ---
@@ -136,16 +150,19 @@ class _Measurement(NamedTuple):
     sync_seconds: float
 
 
-def _read_steps(folder: Path, suffix: str) -> StepTable:
+def _read_steps(folder: ProfileFolder, suffix: str) -> StepTable:
     pipeline = PIPELINES.get(folder.name)
     gpu_type = GPU_TYPE_BY_SUFFIX.get(suffix, suffix)
     stages = _stages(folder, gpu_type, pipeline)
     measure = _plain_times if pipeline is None else _pipeline_times(pipeline, stages)
     placements = _read_measurements(
-        folder / f"placements-{suffix}.csv", ("placement", *_STEP_COLUMNS), _by_digits, measure
+        folder.table(f"placements-{suffix}.csv"),
+        ("placement", *_STEP_COLUMNS),
+        _by_digits,
+        measure,
     )
     scalability = _read_measurements(
-        folder / f"scalability-{suffix}.csv",
+        folder.table(f"scalability-{suffix}.csv"),
         ("num_nodes", "num_replicas", *_STEP_COLUMNS),
         _by_counts,
         measure,
@@ -159,7 +176,7 @@ def _read_steps(folder: Path, suffix: str) -> StepTable:
     )
 
 
-def _stages(folder: Path, gpu_type: str, pipeline: Pipeline | None) -> int:
+def _stages(folder: ProfileFolder, gpu_type: str, pipeline: Pipeline | None) -> int:
     if pipeline is None:
         return 1
     if gpu_type not in pipeline.stages:
@@ -167,7 +184,7 @@ def _stages(folder: Path, gpu_type: str, pipeline: Pipeline | None) -> int:
             "has no known number of pipeline stages",
             field="gpu_type",
             value=gpu_type,
-            source=str(folder),
+            source=folder.shown,
             remedy=f"Known are {', '.join(pipeline.stages)}; remove the files of the others.",
         )
     return pipeline.stages[gpu_type]
@@ -178,29 +195,9 @@ _Times = Callable[[Row], tuple[float, float, float]]
 
 
 def _read_measurements(
-    path: Path, columns: Sequence[str], place: _Place, times: _Times
+    table: CsvInput, columns: Sequence[str], place: _Place, times: _Times
 ) -> list[_Measurement]:
-    return [_Measurement(row, *place(row), *times(row)) for row in _read_rows(path, columns)]
-
-
-def _read_rows(path: Path, columns: Sequence[str]) -> Iterator[Row]:
-    """Yield the rows of a profile file; at least one, at most MAX_ROWS_PER_FILE."""
-    table = read_csv(path, error=ProfileError)
-    table.require(columns)
-    count = 0
-    for count, row in enumerate(table.rows, start=1):
-        if count > MAX_ROWS_PER_FILE:
-            raise table.blame(
-                f"has more than {MAX_ROWS_PER_FILE} rows",
-                field="rows",
-                row=row.line,
-                remedy="Average repeated measurements.",
-            )
-        yield row
-    if not count:
-        raise table.blame(
-            "has no rows", field="rows", remedy="Add measurements, or remove the file."
-        )
+    return [_Measurement(row, *place(row), *times(row)) for row in read_rows(table, columns)]
 
 
 def _by_digits(row: Row) -> tuple[str, int, int]:
@@ -317,24 +314,25 @@ def _columns(rows: Sequence[_Measurement]) -> tuple[FloatArray, FloatArray, Floa
 # --- epochs ---
 
 
-def _read_epochs(folder: Path) -> EpochTable:
-    files = sorted((_batch_size(path), path) for path in folder.glob("validation-*.csv"))
+def _read_epochs(folder: ProfileFolder) -> EpochTable:
+    batches = sorted(_batch_size(folder, text) for text in folder.parts_of("validation"))
+    files = [(batch, f"validation-{batch}.csv") for batch in batches]
     if len(files) < 2:
         raise ProfileError(
             "are needed at two batch sizes at least, the initial and the largest; "
             f"found {len(files)}",
             field="validation-<batch>.csv",
-            source=str(folder),
+            source=folder.shown,
             remedy="Add the missing validation files.",
         )
-    tables = [_read_epoch_file(path) for _, path in files]
-    for (_, path), table in zip(files, tables, strict=True):
+    tables = [_read_epoch_file(folder.table(file)) for _, file in files]
+    for (_, file), table in zip(files, tables, strict=True):
         if len(table) != len(tables[0]):
             raise ProfileError(
-                f"differs from the {len(tables[0])} epochs of {files[0][1].name}",
+                f"differs from the {len(tables[0])} epochs of {files[0][1]}",
                 field="rows",
                 value=len(table),
-                source=str(path),
+                source=folder.path_of(file),
                 remedy="Give every batch size the same number of epochs.",
             )
     progress, square, variance, steps = (
@@ -347,27 +345,26 @@ def _read_epochs(folder: Path) -> EpochTable:
     )
 
 
-def _batch_size(path: Path) -> int:
-    text = path.stem.removeprefix("validation-")
+def _batch_size(folder: ProfileFolder, text: str) -> int:
     if not re.fullmatch(r"[1-9][0-9]{0,8}", text):
         raise ProfileError(
             "names no batch size",
             field="file",
-            value=path.name,
-            source=str(path),
+            value=f"validation-{text}.csv",
+            source=folder.path_of(f"validation-{text}.csv"),
             remedy="Name it validation-<total batch size>.csv.",
         )
     return int(text)
 
 
-def _read_epoch_file(path: Path) -> FloatArray:
+def _read_epoch_file(table: CsvInput) -> FloatArray:
     """Return the statistics at the end of each epoch, shape (E, 4).
 
     Progress, squared gradient, gradient variance, optimiser steps (NaN if absent).
     """
     epochs: list[tuple[float, float, float, float]] = []
     reached = 0.0
-    for row in _read_rows(path, _EPOCH_COLUMNS):
+    for row in read_rows(table, _EPOCH_COLUMNS):
         progress = row.number("progress")
         if progress <= reached:
             raise row.blame(

@@ -162,12 +162,17 @@ class TableTruth:
 
 
 def read_throughput_table(path: Path) -> Mapping[str, TableTruth]:
-    """Return every model in a table of throughputs, by its published name.
+    """Return every model in a file of throughputs, by its published name.
 
     Raises ProfileError naming file, field, value and remedy.
     """
+    return read_throughput_text(_content_of(path), name=str(path))
+
+
+def read_throughput_text(content: str | bytes, *, name: str) -> Mapping[str, TableTruth]:
+    """Return every model in the content of such a file; `name`: as errors show it."""
     rates: dict[str, dict[str, dict[int, dict[int, float]]]] = {}
-    for gpu_type, job_type, count, rate in _measurements(_read_json(path), path):
+    for gpu_type, job_type, count, rate in _measurements(_parsed(content, name), name):
         by_count = rates.setdefault(job_type.model, {}).setdefault(gpu_type, {})
         by_count.setdefault(count, {})[job_type.per_gpu_batch_size] = rate
     models = {
@@ -177,7 +182,7 @@ def read_throughput_table(path: Path) -> Mapping[str, TableTruth]:
     }
     if not models:
         raise _blame(
-            path,
+            name,
             "holds no throughput above zero",
             field="null",
             remedy="Measure at least one job type alone.",
@@ -195,26 +200,31 @@ def _ascending(by_type: Mapping[str, Mapping[int, Mapping[int, float]]]) -> Rate
     }
 
 
-def _read_json(path: Path) -> Mapping[str, Any]:
+def _content_of(path: Path) -> bytes:
     try:
         if path.stat().st_size > MAX_FILE_BYTES:
             raise _blame(
-                path,
+                str(path),
                 f"is larger than {MAX_FILE_BYTES // 2**20} MiB",
                 field="file",
                 remedy="Give the table alone.",
             )
         content = path.read_bytes()
-        if packed := problem_and_remedy(content):
-            raise _blame(path, packed[0], field="file", remedy=packed[1])
-        read = json.loads(content)
     except OSError as problem:
         raise _blame(
-            path, f"cannot be read: {problem.strerror}", field="file", remedy="Check the path."
+            str(path), f"cannot be read: {problem.strerror}", field="file", remedy="Check the path."
         ) from problem
+    if packed := problem_and_remedy(content):
+        raise _blame(str(path), packed[0], field="file", remedy=packed[1])
+    return content
+
+
+def _parsed(content: str | bytes, name: str) -> Mapping[str, Any]:
+    try:
+        read = json.loads(content)
     except (ValueError, RecursionError) as problem:
         raise _blame(
-            path,
+            name,
             "is no JSON",
             field="file",
             remedy="Give a folder of measured profiles, or a JSON table of throughputs.",
@@ -225,7 +235,7 @@ def _read_json(path: Path) -> Mapping[str, Any]:
         or not all(isinstance(rows, dict) for rows in read.values())
     ):
         raise _blame(
-            path,
+            name,
             "is no table of throughputs",
             field="file",
             remedy="Give an object: GPU type -> job type -> throughputs.",
@@ -233,16 +243,14 @@ def _read_json(path: Path) -> Mapping[str, Any]:
     return read
 
 
-def _measurements(
-    table: Mapping[str, Any], path: Path
-) -> Iterator[tuple[str, JobType, int, float]]:
+def _measurements(table: Mapping[str, Any], name: str) -> Iterator[tuple[str, JobType, int, float]]:
     """Yield (GPU type, job type, GPUs, steps/s) of every job that ran alone.
 
     A rate of zero means that it did not fit.
     """
     for gpu_type, rows in table.items():
         for key, row in rows.items():
-            job_type, count = _parsed_key(key, path)
+            job_type, count = _parsed_key(key, name)
             rate = row.get("null") if isinstance(row, dict) else None
             if (
                 isinstance(rate, bool)
@@ -251,7 +259,7 @@ def _measurements(
                 or rate < 0
             ):
                 raise _blame(
-                    path,
+                    name,
                     "is no throughput",
                     field=f"{gpu_type}: {key}: null",
                     value=rate,
@@ -261,12 +269,12 @@ def _measurements(
                 yield gpu_type, job_type, count, float(rate)
 
 
-def _parsed_key(key: str, path: Path) -> tuple[JobType, int]:
+def _parsed_key(key: str, name: str) -> tuple[JobType, int]:
     match = _KEY.fullmatch(key)
     job_type = JobType.parse(match["type"]) if match else None
     if match is None or job_type is None or int(match["gpus"]) < 1:
         raise _blame(
-            path,
+            name,
             "is no job type",
             field="key",
             value=key,
@@ -274,7 +282,7 @@ def _parsed_key(key: str, path: Path) -> tuple[JobType, int]:
         )
     if job_type.model not in EPOCH_SAMPLES:
         raise _blame(
-            path,
+            name,
             "has no known epoch",
             field="model",
             value=job_type.model,
@@ -284,6 +292,6 @@ def _parsed_key(key: str, path: Path) -> tuple[JobType, int]:
 
 
 def _blame(
-    path: Path, problem: str, *, field: str, remedy: str, value: object = None
+    source: str, problem: str, *, field: str, remedy: str, value: object = None
 ) -> ProfileError:
-    return ProfileError(problem, field=field, value=value, remedy=remedy, source=str(path))
+    return ProfileError(problem, field=field, value=value, remedy=remedy, source=source)

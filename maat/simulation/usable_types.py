@@ -1,4 +1,7 @@
-"""Which GPU types of a cluster the jobs of a trace can use: the others are refused or told."""
+"""Which GPU types of a cluster the jobs of a trace can use: the others are refused or told.
+
+And whether the models of its jobs are there at all.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,24 @@ from collections.abc import Iterator
 from maat.models.catalog import shipped_catalog
 from maat.models.gpu_types import GPU_TYPES
 from maat.models.known_types import check_known_types
+from maat.scheduling.errors import ProfileError
 from maat.simulation.scenario import Scenario
 from maat.simulation.world_models import Model
 from maat.vocabulary import Adaptivity
 from maat.workloads.workloads import TraceJob
+
+
+def check_models(scenario: Scenario) -> None:
+    """Raise ProfileError if jobs are of models that the scenario's models lack."""
+    lacking = {job.model for job in scenario.workload.jobs} - scenario.models.keys()
+    if lacking:
+        raise ProfileError(
+            "lack models of the trace's jobs",
+            field="profiles",
+            value=", ".join(sorted(lacking)),
+            remedy=f"They have {', '.join(sorted(scenario.models))}: choose a trace of these, or "
+            "profiles of those.",
+        )
 
 
 def check_gpu_types(scenario: Scenario) -> None:

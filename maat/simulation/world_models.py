@@ -12,8 +12,8 @@ from pathlib import Path
 from maat.models.catalog import CatalogModel, load_catalog
 from maat.models.catalog_truth import truth_of
 from maat.models.measurements import MeasuredModel
-from maat.models.profiles import read_profiles
-from maat.models.throughput_table import TableTruth, read_throughput_table
+from maat.models.profiles import read_profile_texts, read_profiles
+from maat.models.throughput_table import TableTruth, read_throughput_table, read_throughput_text
 from maat.models.truth import BoundedTruth, MeasuredTruth, Truth
 from maat.scheduling.errors import UnknownNameError
 from maat.scheduling.job import JobSpec, MemoryLimits, declared
@@ -207,13 +207,31 @@ def measured_models(
     row and field.
     """
     if folder.is_file():
-        return {
-            name: _from_table(name, truth) for name, truth in read_throughput_table(folder).items()
-        }
-    return {
-        name: _measured(measured)
-        for name, measured in read_profiles(folder, gpu_types=gpu_types).items()
-    }
+        return _from_tables(read_throughput_table(folder))
+    return _from_profiles(read_profiles(folder, gpu_types=gpu_types))
+
+
+def models_in_texts(
+    texts: Mapping[str, str], *, gpu_types: Collection[str] | None = None
+) -> Mapping[str, Model]:
+    """Return the models of the texts of a profiles folder, or of one table of throughputs.
+
+    `texts`: by the names of their files; a single one that begins as JSON is a table. Raises
+    ProfileError naming file, row and field.
+    """
+    if len(texts) == 1:
+        ((name, text),) = texts.items()
+        if name.endswith(".json") or text.lstrip().startswith("{"):
+            return _from_tables(read_throughput_text(text, name=name))
+    return _from_profiles(read_profile_texts(texts, gpu_types=gpu_types))
+
+
+def _from_tables(tables: Mapping[str, TableTruth]) -> Mapping[str, Model]:
+    return {name: _from_table(name, truth) for name, truth in tables.items()}
+
+
+def _from_profiles(profiles: Mapping[str, MeasuredModel]) -> Mapping[str, Model]:
+    return {name: _measured(measured) for name, measured in profiles.items()}
 
 
 def _measured(measured: MeasuredModel) -> Model:

@@ -134,7 +134,9 @@ def _replayed(app: FastAPI, cluster_id: str) -> JobSpec:
     """The spec of the job in a simulation of the cluster's history, carried as CSV text."""
     database: Database = app.state.database
     with database.session_scope(writes=False) as session:
-        workload = workload_of(session, ClusterTrace(kind="cluster", cluster_id=cluster_id))
+        workload = workload_of(
+            session, ClusterTrace(kind="cluster", cluster_id=cluster_id), shipped_models()
+        )
     models = shipped_models()
     read = read_workload(write_workload(workload), known_models=models)
     scenario = Scenario(read, models, engine.Cluster.parse("t4=6x4,rtx=3x8,a100=2x8"))

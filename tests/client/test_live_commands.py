@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shlex
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI
+from profile_samples import profile_files, zipped
 from sqlmodel import select
 from typer.testing import CliRunner
 
@@ -202,6 +204,31 @@ def test_a_name_of_several_jobs_is_refused_with_their_ids(run: Run, maat: Client
     for unknown in ("", "twi", "x" * 1000):
         with pytest.raises(ParameterError, match="is neither the id nor the name of a job"):
             run("cancel", unknown)
+
+
+def test_a_folder_and_a_zip_of_profiles_are_uploaded_with_their_provenance(
+    run: Run, tmp_path: Path
+) -> None:
+    model = tmp_path / "profiles" / "bert"
+    model.mkdir(parents=True)
+    for name, text in profile_files("bert").items():
+        (model / Path(name).name).write_text(text)
+    asked = ("--kind", "profiles", "--json", "--source", "mine", "--licence", "MIT")
+    by_folder = {
+        folder: json.loads(run("upload-measurement", str(folder), *asked))
+        for folder in (model, model.parent)
+    }
+    assert {made["files"][0]["name"] for made in by_folder.values()} == {"bert/placements-aws.csv"}
+    assert {made["licence"] for made in by_folder.values()} == {"MIT"}
+    packed = tmp_path / "packed.zip"
+    packed.write_bytes(base64.b64decode(zipped(profile_files("bert"))))
+    made = json.loads(run("upload-measurement", str(packed), *asked))
+    assert (made["name"], made["covers"]) == ("packed", {"t4": ["bert"]})
+    with pytest.raises(ParameterError, match="uploaded alone"):
+        run("upload-measurement", str(packed), str(model), *asked)
+    (model / "scalability-aws.csv").unlink()
+    with pytest.raises(ApiError, match=r"scalability-aws\.csv"):
+        run("upload-measurement", str(model), *asked, "--name", "half")
 
 
 def test_measurements_are_uploaded_listed_and_deleted(run: Run, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ CONDITIONS = {
     "profiling": "oracle",
     "tuned": "any-pair",
     "tuned_gpus": "8",
+    "profiles": "uploaded:mea_3",
     "interference": "uploaded:mea_1#v100",
     "slowdown": "1.5",
     "variability": "uploaded:mea_2",

@@ -155,7 +155,7 @@ def test_a_replayed_job_is_the_job_that_was_asked_for(body: dict[str, Any]) -> N
 @pytest.mark.parametrize("body", [TRAINS, SERVES, {"model": "bert"}])
 def test_a_sweep_keeps_what_was_asked_for_as_text(body: dict[str, Any]) -> None:
     workload = replayed(JobBody(name="x", **body))
-    assert csv_workload(write_workload(workload)).jobs == workload.jobs
+    assert csv_workload(write_workload(workload), shipped_models()).jobs == workload.jobs
 
 
 def test_it_comes_at_its_own_time_of_the_history() -> None:
@@ -184,4 +184,4 @@ def test_whatever_the_service_takes_is_replayed_as_it_was_asked_for(**fields: An
     assume(not objections(body, models=load_catalog(), capacity={"t4": 24, "rtx": 24, "a100": 16}))
     workload = replayed(body)
     assert asked_for(replayed_spec(workload)) == asked_for(live_spec(body))
-    assert csv_workload(write_workload(workload)).jobs == workload.jobs
+    assert csv_workload(write_workload(workload), shipped_models()).jobs == workload.jobs

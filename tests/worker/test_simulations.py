@@ -140,7 +140,7 @@ def test_shared_gpus_tuned_jobs_and_parameters_of_the_placer_reach_the_engine(
     with database.session_scope(writes=False) as session:
         request = session.get_one(Simulation, simulation_id).request
     request.runs[0].placer_parameters = {"binning": "two"}
-    scenario = scenario_of(request, run, csv_workload(SMALL["text"]), shipped_models())
+    scenario = scenario_of(request, run, csv_workload(SMALL["text"], shipped_models()))
     assert (scenario.cluster.jobs_per_gpu, scenario.conditions.interference) == (
         2,
         Interference.constant(1.25),

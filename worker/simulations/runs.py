@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping
 from datetime import datetime
 from functools import cached_property, lru_cache
 from typing import Any
@@ -30,9 +29,7 @@ from maat.api.simulations import ClusterTrace
 from maat.scheduling.errors import ContractViolation, InputError, PolicyFailed
 from maat.scheduling.own.failures import sentence_of
 from maat.simulation.engine import simulate
-from maat.simulation.iteration_models import shipped_models
 from maat.simulation.record import Position
-from maat.simulation.world_models import Model
 from maat.workloads.workloads import Workload
 from worker.operations import (
     OPERATIONS,
@@ -152,7 +149,6 @@ class _Work:
 
     def __init__(self, database: Database, simulation: Simulation) -> None:
         self._database, self.simulation = database, simulation
-        self.models: Mapping[str, Model] = shipped_models()
         self.workload = lru_cache(maxsize=2)(self._read)
 
     @cached_property
@@ -165,7 +161,7 @@ class _Work:
 
     def _read(self, trace: int) -> Workload:
         with self._database.session_scope(writes=False) as session:
-            return workload_of(session, self.simulation.request.traces[trace])
+            return workload_of(session, self.simulation.request.traces[trace], self.measured.models)
 
 
 def _next(database: Database, simulation: Simulation) -> tuple[Claim, SimulationRun] | None:
@@ -207,14 +203,14 @@ def _play(database: Database, work: _Work, claim: Claim, run: SimulationRun) -> 
 
     try:
         workload = work.workload(run.trace)
-        scenario = scenario_of(simulation.request, run, workload, work.models, work.measured)
+        scenario = scenario_of(simulation.request, run, workload, work.measured)
         result = simulate(scenario, on_progress=on_progress)
+        shown = result_to_json(result)  # computes isolated runs, which may lack measurements
     except Exception as error:
         of_others = isinstance(simulation.request.traces[run.trace], ClusterTrace)
         error_shown = problem_of(error, simulation, of_others=of_others)
         _keep(database, claim, OperationState.FAILED, error=error_shown)
     else:
-        shown = result_to_json(result)
         cancelled = must_stop() and not result.complete
         state = OperationState.CANCELLED if cancelled else OperationState.SUCCEEDED
         jobs = len(scenario.workload)

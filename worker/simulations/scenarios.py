@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from backend.measurements.uses import NOTHING_MEASURED, Measured
@@ -11,7 +10,6 @@ from backend.simulations.conditions import cluster_of, conditions_of, tuned_of
 from backend.simulations.stored import StoredSimulation
 from maat.laboratory.runnable_jobs import with_runnable_jobs
 from maat.simulation.scenario import Scenario
-from maat.simulation.world_models import Model
 from maat.workloads.workloads import Workload
 
 
@@ -19,7 +17,6 @@ def scenario_of(
     request: StoredSimulation,
     run: SimulationRun,
     workload: Workload,
-    models: Mapping[str, Model],
     measured: Measured = NOTHING_MEASURED,
 ) -> Scenario:
     """Return the scenario of one run, without the jobs that no GPU type of the cluster runs.
@@ -30,7 +27,7 @@ def scenario_of(
     own = tuned_of(request, requested.tuned)
     scenario = Scenario(
         workload=workload,
-        models=models,
+        models=measured.models,
         cluster=cluster_of(request),
         policy=run.policy,
         placer=run.placer,

@@ -11,7 +11,14 @@ from functools import partial
 from pydantic import ValidationError
 
 from frontend.addresses import Check, among, quoted
-from frontend.components.conditions.fields import DRAW, INTERFERENCE, PROFILING, TUNED, VARIABILITY
+from frontend.components.conditions.fields import (
+    DRAW,
+    INTERFERENCE,
+    PROFILES,
+    PROFILING,
+    TUNED,
+    VARIABILITY,
+)
 from frontend.components.conditions.values import (
     BOUNDS,
     NUMBERS,
@@ -52,7 +59,11 @@ def takes() -> dict[str, Check]:
         "tuned": ("rule of tuning", TUNED),
         "variability_draw": ("way to draw GPUs", DRAW),
     }
-    uploaded = {"interference": INTERFERENCE, "variability": VARIABILITY}
+    uploaded = {
+        "profiles": PROFILES,
+        "interference": INTERFERENCE,
+        "variability": VARIABILITY,
+    }
     return {
         **{name: partial(_check, name) for name in VALUES},
         **{
@@ -104,7 +115,8 @@ def _texts_of(request: StoredRequest) -> Iterable[tuple[str, str | None]]:
         yield "interference", "synthetic"
     else:
         yield "interference", _uploaded(interference)
-    yield "variability", _uploaded(request.get("variability"))
+    for name in ("profiles", "variability"):
+        yield name, _uploaded(request.get(name))
     failures = request.get("failures")
     if failures is not None:
         yield "mtbf_hours", as_typed(failures["mtbf_hours"])

@@ -14,7 +14,7 @@ from frontend.api import Api
 from frontend.attributes import aria
 from frontend.callbacks import NOTHING, Changes, answer
 from frontend.components.cards import error_state
-from frontend.components.conditions.fields import INTERFERENCE, VARIABILITY
+from frontend.components.conditions.fields import INTERFERENCE, PROFILES, VARIABILITY
 from frontend.components.conditions.values import UPLOADED, Reservation, reservation_of
 from frontend.components.conditions.words import reserved
 from frontend.components.reservation_fields import (
@@ -29,7 +29,7 @@ from maat.api.measurements import MeasurementOut
 from maat.api.policies import DescribedOut, FidelityOut
 from maat.client import calls
 
-_OFFERED = ("fidelity", "interference", "variability")
+_OFFERED = ("fidelity", "profiles", "interference", "variability")
 
 
 def register_conditions(app: Dash, api: Api, prefix: str, *, policies: str, placers: str) -> None:
@@ -166,6 +166,7 @@ def _named(presets: Sequence[FidelityOut]) -> list[dict[str, str]]:
 
 def _measured(uploaded: Sequence[MeasurementOut]) -> dict[str, list[dict[str, str]]]:
     return {
+        "profiles": _offered(PROFILES, "profiles", uploaded),
         "interference": _offered(INTERFERENCE, "interference", uploaded),
         "variability": _offered(VARIABILITY, "variability", uploaded),
     }

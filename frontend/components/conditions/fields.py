@@ -28,6 +28,7 @@ INTERFERENCE = (
     ("synthetic", "Synthetic: the shipped table"),
     ("constant", "Constant: the same for all"),
 )
+PROFILES = (("catalog", "The models that Maat ships"),)
 VARIABILITY = (("alike", "Alike"),)
 DRAW = (
     ("fidelity", "As the fidelity has it"),
@@ -61,7 +62,7 @@ def fidelity_words(prefix: str) -> html.Div:
 def conditions_fields(prefix: str) -> list[Component]:
     """Return the fields. `prefix`: of every id."""
     uploaded: Sequence[str | Component] = [
-        "Measured interference and GPUs are offered once they are ",
+        "Measured profiles, interference and GPUs are offered once they are ",
         dcc.Link("uploaded", href="/measurements"),
         ".",
     ]
@@ -70,6 +71,7 @@ def conditions_fields(prefix: str) -> list[Component]:
         _share(prefix, "strong_scaling_share", "Strong-scaling (share, 0–1)"),
     ]
     fields = [
+        _select(prefix, "profiles", "Step times and gradients of models", PROFILES),
         _select(prefix, "profiling", "Known of a job before it runs", PROFILING),
         html.Div(shares, className="form-row"),
         *_tuned_fields(prefix),
@@ -81,7 +83,8 @@ def conditions_fields(prefix: str) -> list[Component]:
         *_reserved_fields(prefix),
     ]
     box = folded_fields(
-        "Profiling, bound jobs, shared and unequal GPUs, bounds on moves, failures, reservations",
+        "Profiles, profiling, bound jobs, shared and unequal GPUs, bounds on moves, failures, "
+        "reservations",
         fields,
         box_id=f"{prefix}-conditions",
     )

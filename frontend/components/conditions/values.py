@@ -28,6 +28,7 @@ NUMBERS = (
 VALUES = (
     "profiling",
     "tuned",
+    "profiles",
     "interference",
     "slowdown",
     "variability",
@@ -39,6 +40,7 @@ VALUES = (
 USUAL = {
     "profiling": "fidelity",
     "tuned": "none",
+    "profiles": "catalog",
     "interference": "none",
     "slowdown": 1.25,
     "variability": "alike",
@@ -54,7 +56,15 @@ USUAL = {
     "repair_minutes": "",
     **dict.fromkeys(BOUNDS, ""),
 }
-ERRORS = ("tuned", "interference", "variability", "variability_draw", "locality_penalty", *NUMBERS)
+ERRORS = (
+    "tuned",
+    "profiles",
+    "interference",
+    "variability",
+    "variability_draw",
+    "locality_penalty",
+    *NUMBERS,
+)
 UPLOADED = "uploaded:"
 # Field of a refusal -> where in the form it stands.
 PLACES = {name: name for name in ERRORS} | {"repair_seconds": "repair_minutes"}
@@ -138,8 +148,9 @@ def conditions_of(form: FormValues) -> RawBody:
             given["tuned_gpus"] = int(form["tuned_gpus"])
     _add_sharing(given, form)
     given |= {name: form[name] for name in BOUNDS if isinstance(form[name], int | float)}
-    if form["variability"].startswith(UPLOADED):
-        given["variability"] = form["variability"].removeprefix(UPLOADED)
+    for name in ("profiles", "variability"):
+        if form[name].startswith(UPLOADED):
+            given[name] = form[name].removeprefix(UPLOADED)
     if form["variability_draw"] != "fidelity":
         given["variability_draw"] = form["variability_draw"]
     typed = form["locality_penalty"] or ""

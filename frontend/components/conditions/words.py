@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from frontend.components.conditions.values import Reservation
+from frontend.components.names import isolated
 from frontend.components.reservation_fields import held_for
 from frontend.formatting import clock, count, duration, number, plural
 from frontend.runs import StoredRequest
@@ -43,8 +44,9 @@ def trace_words(trace: StoredRequest) -> str:
     `CSV file of 135 bytes`, `philly: jobs 40, hours 4`; what is None is left out.
     """
     if trace["kind"] == "csv":
-        size = trace.get("text_bytes")
-        return "CSV file" if size is None else f"CSV file of {size} bytes"
+        size, name = trace.get("text_bytes"), trace.get("name")
+        kind = "CSV file" if name is None else f"trace {isolated(str(name))}"
+        return kind if size is None else f"{kind} of {size} bytes"
     if trace["kind"] == "cluster":
         return _history_words(trace)
     asked = [
@@ -70,6 +72,8 @@ def _history_words(trace: StoredRequest) -> str:
 def _about_jobs(request: StoredRequest, named: Mapping[str, str]) -> list[tuple[str, str]]:
     """What is known of jobs, how often they are considered, what they ask for and share."""
     lines = []
+    if request.get("profiles"):
+        lines.append(("Profiles", named.get("profiles", str(request["profiles"]))))
     if request.get("profiling"):
         lines.append(("Profiling", str(request["profiling"])))
     if rounds := _round_durations(request):

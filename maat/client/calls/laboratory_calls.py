@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from maat.api.fields import Page
 from maat.api.imports import ColumnsOut, TraceImportBody, TraceImportOut
-from maat.api.measurements import MeasurementBody, MeasurementOut
+from maat.api.measurements import MeasurementBody, MeasurementFilesOut, MeasurementOut
 from maat.api.simulation_answers import (
     Comparison,
     FiguresOut,
@@ -36,6 +36,10 @@ def measurements(
 
 def measurement(measurement_id: str) -> Call[MeasurementOut]:
     return Call("GET", path_of("measurements", measurement_id))
+
+
+def measurement_files(measurement_id: str) -> Call[MeasurementFilesOut]:
+    return Call("GET", path_of("measurements", measurement_id, "files"))
 
 
 def upload_measurement(

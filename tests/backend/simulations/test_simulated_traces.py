@@ -12,6 +12,7 @@ from backend.models import Simulation
 from backend.simulations import traces
 from backend.simulations.traces import workload_of
 from maat.api.simulations import ClusterTrace
+from maat.laboratory.requested import shipped_models
 
 
 def test_a_trace_may_be_csv_and_its_text_is_not_shown_again(
@@ -21,7 +22,7 @@ def test_a_trace_may_be_csv_and_its_text_is_not_shown_again(
     assert simulation["request"]["traces"] == [{"kind": "csv", "text_bytes": len(CSV)}]
     with database.session_scope(writes=False) as session:
         stored = session.get_one(Simulation, simulation["id"])
-        workload = workload_of(session, stored.request.traces[0])
+        workload = workload_of(session, stored.request.traces[0], shipped_models())
     assert [(job.name, job.model, job.submit_seconds) for job in workload.jobs] == [
         ("cifar-0", "cifar10", 0.0),
         ("bert-1", "bert", 60.0),
@@ -42,7 +43,9 @@ def test_a_trace_may_be_the_jobs_that_a_cluster_has_had(
     simulation = client.post(SIMULATIONS, json=body(traces=[trace])).json()
     with database.session_scope(writes=False) as session:
         workload = workload_of(
-            session, session.get_one(Simulation, simulation["id"]).request.traces[0]
+            session,
+            session.get_one(Simulation, simulation["id"]).request.traces[0],
+            shipped_models(),
         )
     assert [(job.model, job.gpu_count, job.work_scale) for job in workload.jobs] == [
         ("bert", 2, 0.5),
@@ -93,7 +96,9 @@ def test_a_replayed_job_keeps_what_bound_it_and_what_it_does(
         )
     with database.session_scope(writes=False) as session:
         first, second, third = workload_of(
-            session, ClusterTrace(kind="cluster", cluster_id=all_clusters(session)[0].id)
+            session,
+            ClusterTrace(kind="cluster", cluster_id=all_clusters(session)[0].id),
+            shipped_models(),
         ).jobs
     assert (first.adaptivity, first.preemptible, first.batch_size, first.tenant) == (
         "rigid",
