@@ -18,8 +18,18 @@ from maat.agent.words import say
 
 _JOINS = ("StackBackward", "CatBackward")
 _SAME = ("NegBackward", "CloneBackward", "ToCopyBackward", "ViewBackward", "SqueezeBackward")
-_THROUGH = (*_JOINS, *_SAME, "UnsqueezeBackward", "AddBackward", "SubBackward")
-_BY_ELEMENT = ("PowBackward", "MulBackward", "AbsBackward", "SubBackward", "AddBackward")
+_THROUGH = (*_JOINS, *_SAME, "UnsqueezeBackward", "AddBackward", "SubBackward", "RsubBackward")
+_BY_ELEMENT = (
+    *_THROUGH,
+    *("PowBackward", "MulBackward", "DivBackward", "AbsBackward", "ExpBackward", "LogBackward"),
+    *("SqrtBackward", "SumBackward", "MeanBackward", "ExpandBackward"),
+)
+"""Nodes in which a tensor without a gradient is a constant beside weights, and no samples."""
+_BENDS = (
+    *("Sqrt", "Rsqrt", "Log", "Log1P", "Log2", "Log10", "Exp", "Expm1", "Pow", "Tanh", "Sigmoid"),
+    *("Softplus", "Reciprocal"),
+)
+_BENT_SUMS = ("LinalgVectorNorm", "Norm", "Max", "Min", "Median", "Logsumexp", "Std", "Var")
 _SUM = 2  # torch's number for reduction="sum"
 _MOST_NODES = 1000
 _LOOKS = 50  # losses, in which a mean over tokens is looked for
@@ -32,6 +42,7 @@ class _Term:
     Attributes:
         numel: How many numbers are summed; None if that is not known.
         is_weighted: It is a mean over some number that follows from the samples: of tokens, a mask.
+        bent_by: What makes it no multiple of a mean over samples, such as `sqrt`; None if nothing.
     """
 
     numel: int | None
@@ -39,6 +50,7 @@ class _Term:
     factors: tuple[float, ...] = ()
     divisors: tuple[float, ...] = ()
     is_weighted: bool = False
+    bent_by: str | None = None
 
 
 class LossCheck:
@@ -76,8 +88,12 @@ class LossCheck:
             return
         samples, index = self._sizes[self._passes.index], self._passes.index
         self._looks += 1
-        for term in _terms(loss.grad_fn, looks_at_weights=self._looks <= _LOOKS):
-            if term.is_weighted:
+        terms = list(_terms(loss.grad_fn, looks_at_weights=self._looks <= _LOOKS))
+        bent = [term.bent_by for term in terms if term.bent_by is not None]
+        if 0 < len(bent) < samples:  # as many as samples: of each by itself, in a loop over them
+            self._stop_bent(bent[0])
+        for term in terms:
+            if term.is_weighted or (not term.is_sum and (term.numel or 0) % samples):
                 self._warn()
             divisors = _divisors_of_sum(term, samples)
             if divisors is None:
@@ -97,6 +113,13 @@ class LossCheck:
                 "a mask: a step of several passes weighs its passes by samples, and gives another "
                 "mean than one pass would"
             )
+
+    def _stop_bent(self, name: str) -> None:
+        raise self._passes.error(
+            f"this loss takes {name} over the samples of a batch, which is no mean over them: the "
+            "mean of the passes' gradients is another gradient. Give a mean over the samples of "
+            "the batch, as that of squares without its root."
+        )
 
     def _stop(self, divisors: tuple[float, ...]) -> None:
         by = f"is divided by {divisors[0]:g} in each pass" if divisors else "is divided by nothing"
@@ -139,17 +162,30 @@ def _terms(root: Any, *, looks_at_weights: bool) -> Iterator[_Term]:
             left.append((children[0], *_multiplied(_number_of(node), factors, divisors)))
         elif name.startswith("DivBackward") and len(children) == 1:
             number = _number_of(node)
-            if number is None:
+            if node.next_functions[0][0] is None:  # a constant by what is computed
+                yield from _bent("a quotient", children)
+            elif number is None:
                 yield _Term(None, False, is_weighted="Sum" in children[0].name())
             else:
                 left.append((children[0], factors, (*divisors, number)))
+        elif name.startswith(("MulBackward", "DivBackward")):
+            yield from _bent_product(name, children)
+        elif name.startswith(_of(_BENDS)):
+            yield from _bent(_word(name), children)
+        elif name.startswith(_of(_BENT_SUMS)):
+            if not _is_of_weights(node):
+                yield _Term(None, False, bent_by=_word(name))
+        elif name.startswith("DotBackward"):
+            if not _is_of_weights(node):
+                yield _Term(node._saved_self.numel(), True, factors, divisors)
         elif name.startswith("SumBackward") and children:
             if not node._saved_self_sym_sizes or children[0].name().startswith(_JOINS):
                 left.append((children[0], factors, divisors))
             elif not _is_of_weights(children[0]):
                 yield _Term(math.prod(node._saved_self_sym_sizes), True, factors, divisors)
         elif name.startswith("MeanBackward"):
-            yield _Term(None, False, factors, divisors)
+            if not _is_of_weights(node):
+                yield _Term(_numel_of_mean(node), False, factors, divisors)
         elif "LossBackward" in name and hasattr(node, "_saved_reduction"):
             is_sum = node._saved_reduction == _SUM
             numel = _numel_of(node)
@@ -191,11 +227,59 @@ def _numel_of(node: Any) -> int | None:
     return saved.numel() if isinstance(saved, torch.Tensor) else None
 
 
-def _is_of_weights(node: Any) -> bool:
-    """Return whether a sum is one over weights, as of a penalty: samples have no part in it."""
-    while node.name().startswith(_BY_ELEMENT):
-        children = [each for each, _ in node.next_functions if each is not None]
-        if not children:
+def _of(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"{name}Backward" for name in names)
+
+
+def _word(name: str) -> str:
+    """Return what a script writes for a node, such as `sqrt` for SqrtBackward0."""
+    word = name.partition("Backward")[0].lower()
+    return {"linalgvectornorm": "norm"}.get(word, word)
+
+
+def _bent_product(name: str, children: Sequence[Any]) -> Iterator[_Term]:
+    """Yield what is wrong with a product, or a quotient, of two parts of a loss.
+
+    Weights may multiply a mean, as in uncertainties that are learnt.
+    """
+    if name.startswith("DivBackward"):
+        yield from _bent("a quotient", children[1:])
+    elif all(_reduces_samples(each) for each in children):
+        yield _Term(None, False, bent_by="a product")
+
+
+def _bent(word: str, children: Sequence[Any]) -> Iterator[_Term]:
+    if any(_reduces_samples(each) for each in children):
+        yield _Term(None, False, bent_by=word)
+
+
+def _reduces_samples(node: Any) -> bool:
+    """Return whether a part of a loss holds a sum, or a mean, over samples."""
+    return any(True for _ in _terms(node, looks_at_weights=False))
+
+
+def _numel_of_mean(node: Any) -> int | None:
+    """Return how many numbers a mean is of; None if those are parts of a loss, or not known."""
+    if not hasattr(node, "_saved_self_sym_numel") or node.next_functions[0][0] is None:
+        return None
+    is_of_parts = node.next_functions[0][0].name().startswith(_JOINS)
+    return None if is_of_parts else int(node._saved_self_sym_numel)
+
+
+def _is_of_weights(root: Any) -> bool:
+    """Return whether a number follows from weights alone, as a penalty: samples have no part in it.
+
+    Samples enter where a node that is no arithmetic has an input without a gradient.
+    """
+    left, seen = [root], set()
+    while left:
+        node = left.pop()
+        if node in seen or node.name().endswith("AccumulateGrad"):
+            continue
+        seen.add(node)
+        inputs = [each for each, _ in node.next_functions]
+        is_arithmetic = node.name().startswith(_BY_ELEMENT)
+        if len(seen) > _MOST_NODES or (None in inputs and not is_arithmetic):
             return False
-        node = children[0]
-    return bool(node.name().endswith("AccumulateGrad"))
+        left += [each for each in inputs if each is not None]
+    return True

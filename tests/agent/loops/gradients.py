@@ -169,6 +169,37 @@ def divides_by_samples(script: Script) -> None:
             optimiser.step()
 
 
+@row(
+    "a loss that is no mean over samples: a root or a logarithm of one, a norm, a maximum, Dice",
+    "this loss takes sqrt over the samples of a batch",
+)
+def takes_a_root(script: Script) -> None:
+    model, optimiser, loader, epochs = script.begin()
+    for _ in epochs:
+        for x, y in loader:
+            optimiser.zero_grad()
+            torch.sqrt(loss_of(model, x, y)).backward()
+            optimiser.step()
+
+
+@row(
+    "norms and roots of each sample by itself; norms of weights; a mean times `exp(-s)` of a weight"
+)
+def takes_norms_of_each(script: Script) -> None:
+    model, optimiser, loader, epochs = script.begin()
+    for _ in epochs:
+        for x, y in loader:
+            optimiser.zero_grad()
+            error = model(x) - y
+            own = sum((each.norm() for each in error), torch.zeros(())) / len(x)
+            first, bias = model[0].weight, model[0].bias
+            penalty = torch.sqrt((first**2).sum()) + (first.T @ first - torch.eye(4)).norm()
+            learnt = (error**2).mean() * torch.exp(-bias[0]) + bias[0]
+            loss = learnt + own + (error**2 + 1).sqrt().mean() + 0.01 * penalty
+            loss.backward()
+            optimiser.step()
+
+
 @row("several losses, several `backward()` for one batch")
 def adds_losses(script: Script) -> None:
     model, optimiser, loader, epochs = script.begin()
