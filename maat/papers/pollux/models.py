@@ -181,10 +181,10 @@ def _statistical(bench: Bench, outcomes: Outcomes) -> Shown:
         ("model",),
         rows,
         why=(
-            "The paper draws efficiencies without numbers; ours are by the gradients of single "
-            "epochs, which are noisy. Validation metrics, where they are shown, are those of the "
-            "published trainings: training anew is left out. YOLOv3's is its validation loss, "
-            "while the paper's 1 % is of its mAP."
+            "The paper draws efficiencies without numbers; ours are of single epochs, by the "
+            f"gradients of the {'profiles' if validated else 'fits'}. Validation metrics, where "
+            "they are shown, are those of the published trainings: training anew is left out. "
+            "YOLOv3's is its validation loss, while the paper's 1 % is of its mAP."
         ),
         figure=grid(panels, columns=3 if validated else 2),
     )

@@ -118,7 +118,7 @@ _FIGURE_8B = {"30": 2729.1, "60": 2751.1, "120": 2805.9, "240": 2968.5, "480": 3
 
 
 def _interval_runs(bench: Bench) -> Runs:
-    intervals = bench.pick(tuple(_FIGURE_8B), quick=("60", "240"))
+    intervals = bench.pick(tuple(_FIGURE_8B), quick=("30", "60", "240"), tiny=("60", "240"))
     runs: dict[Label, Run] = {}
     for seconds in intervals:
         if seconds == "60":  # Pollux's own
@@ -173,7 +173,7 @@ _FIGURE_8C = {"0": 2757.9, "0.25": 3177.1, "0.5": 3903.1}  # without avoidance
 
 
 def _interference_runs(bench: Bench) -> Runs:
-    losses = bench.pick(("0", "0.25", "0.5"), quick=("0", "0.5"))
+    losses = bench.pick(tuple(_FIGURE_8C), quick=tuple(_FIGURE_8C), tiny=("0", "0.5"))
     runs: dict[Label, Run] = {}
     for loss in losses:
         for trace, workload in traces(bench).items():
