@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -171,3 +172,25 @@ def test_all_readings_are_counted_by_nodes_and_batch() -> None:
     words = "12 readings: at most 8 nodes, batch by throughput: the largest"
     assert {name for name, count in counts.items() if count} == {words}
     assert not applications._grid_rows(dict.fromkeys(readings.SINGLE.values(), (1.0, 2.0)))
+
+
+def test_a_training_costs_its_nodes_over_time_and_tells_its_efficiency() -> None:
+    fields_of = readings.fields_of(readings.Reading(nodes=4))
+    for by_goodput in (True, False):
+        run = readings.trained(None, "cifar10", fields_of, by_goodput=by_goodput)
+        times = [*(time for time, _ in run["nodes"]), run["hours"]]
+        counts = [count for _, count in run["nodes"]]
+        cost = sum(n * (b - a) for n, a, b in zip(counts, times, times[1:], strict=False))
+        assert run["node_hours"] == pytest.approx(cost)
+        at, shares = zip(*run["efficiencies"], strict=True)
+        assert list(at) == sorted(at)
+        assert all(0 < share <= 1 for share in shares)
+        assert all(a != b for a, b in pairwise(shares)), "only changes"
+
+
+def test_no_training_ends_before_the_bound_at_its_cost() -> None:
+    run = readings.trained(None, "cifar10", readings.fields_of(readings.Reading()), by_goodput=True)
+    costs = {"same": run["node_hours"], "less": 0.6 * run["node_hours"]}
+    bound = readings.least_hours(None, "cifar10", costs)
+    assert bound["same"] <= run["hours"]
+    assert bound["same"] < bound["less"]
