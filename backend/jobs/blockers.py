@@ -74,13 +74,30 @@ def blockers_of(session: Session, principal: Principal, job: Job) -> Blockers | 
     of_quota = job.reason_code == ReasonCode.WAITING_QUOTA
     found = _of_team(job, there) if of_quota else _least_lacking(job, there)
     if found is None:
-        return None
+        return _of_job_ahead(session, principal, job)
     sight = sight_of(session, principal, [one.job_id for one in found.by])
     each = [_shown(one, there, sight) for one in found.by]
     if of_quota:
         return Blockers(f"Of it {_named(each)}.", each, adds=True)
     adds = job.reason_code in _SHARES_NOT
     return Blockers(_sentence(found, each), each, adds)
+
+
+def _of_job_ahead(session: Session, principal: Principal, job: Job) -> Blockers | None:
+    """Return who blocks the job that this one does not overtake; None if it overtakes all."""
+    ahead = session.get(Job, job.reason_evidence.get("ahead", ""))
+    if ahead is None or ahead.finished_seconds is not None or ahead.gpus is not None:
+        return None
+    is_first = "ahead" not in ahead.reason_evidence
+    its = blockers_of(session, principal, ahead) if is_first else None
+    sees = sight_of(session, principal, [ahead.id]).may_see(ahead.id)
+    who = f"job {ahead.name}" if sees else OTHER_JOB
+    head = (
+        f"GPUs are free for it, but it does not overtake {who}, ahead of it in the policy's order"
+    )
+    if its is None:
+        return Blockers(f"{head}, which waits too.", [])
+    return Blockers(f"{head}, which waits: {its.sentence[:1].lower()}{its.sentence[1:]}", its.each)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ Evidence: TypeAlias = str | float | bool
 # Key of the evidence -> what it is called, with its unit.
 LABELS = {
     "accumulation_steps": "accumulation steps",
+    "ahead": "job that it does not overtake",
     "alone_free_gpus": "alone: free GPUs of its type",
     "alone_goodput_samples_per_second": "alone: goodput (effective samples/s)",
     "alone_gpu_count": "alone: GPUs",

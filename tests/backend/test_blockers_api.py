@@ -374,3 +374,21 @@ def test_a_job_that_could_have_fewer_hears_who_holds_what_its_policy_gives_it(
 
     assert [one["name"] for one in told["blockers"]] == ["large"]
     assert told["primary"]["sentence"].startswith("It needs 4 a100 of 16 in service; 2 are free:")
+
+
+def test_a_job_that_does_not_overtake_hears_which_one_and_who_blocks_that(
+    client: TestClient, submit: Submit, database: Database, a100s: str
+) -> None:
+    large, four, one = submit(name="large"), submit(name="four", gpu_count=4), submit(name="one")
+    hold(database, large, *range(14))
+    wait(database, four, evidence={"needed_gpus": 4, "binding_limit": "capacity:a100"})
+    behind = {"needed_gpus": 1, "free_gpus": 2, "ahead": four["id"]}
+    wait(database, one, "BEHIND_IN_ORDER", evidence=behind)
+
+    told = explained(client, one)
+
+    assert [each["name"] for each in told["blockers"]] == ["large"]
+    assert told["primary"]["sentence"].startswith(
+        "GPUs are free for it, but it does not overtake job four, ahead of it in the policy's "
+        "order, which waits: it needs 4 a100 of 16 in service; 2 are free: job large holds 14 a100"
+    )

@@ -93,6 +93,7 @@ def test_fifo_lets_no_job_pass_one_that_does_not_fit_unless_backfilling() -> Non
         "held_by": "jobs that came before it, of higher priority, or running already,",
     }
     assert blocked.reasons["third"].primary is ReasonCode.BEHIND_IN_ORDER
+    assert blocked.reasons["third"].evidence["ahead"] == "second"
     assert set(decide("fifo", waiting, head_of_line="backfill").grants) == {"first", "third"}
 
 

@@ -74,18 +74,19 @@ def walk(
         for row in order.rows:
             if jobs[row].allocation is not None:
                 walker.offer(row)
-    blocked, waiting_tenants = False, set[str]()
+    head, waiting_tenants = None, dict[str, int]()
     for row in order.rows:
         if jobs[row].id in walker.grants:
             continue
         tenant = jobs[row].spec.tenant
-        if blocked or tenant in waiting_tenants or not walker.offer(row):
-            walker.refuse(row)
+        ahead = waiting_tenants.get(tenant) if head is None else head
+        if ahead is not None or not walker.offer(row):
+            walker.refuse(row, ahead)
             if order.blocks and walker.could_ever_run(row):
                 if walker.waits_for_quota(row):
-                    waiting_tenants.add(tenant)
-                else:
-                    blocked = True
+                    waiting_tenants.setdefault(tenant, row)
+                elif head is None:
+                    head = row
     stands_until = -math.inf if wanted.evaluated else order_stands_until
     return Decision(
         walker.grants, SolveReport(), walker.reasons, state=state, stands_until=stands_until
@@ -186,15 +187,18 @@ class Walker:
         """Grant the request on this type without a check."""
         self._grant(row, gpu_type, self._need(row, gpu_type))
 
-    def refuse(self, row: int) -> None:
-        """Note that a job gets nothing; its reason is computed when it is read."""
+    def refuse(self, row: int, ahead: int | None = None) -> None:
+        """Note that a job gets nothing; its reason is computed when it is read.
+
+        `ahead`: the row of the job that waits and that it does not overtake.
+        """
         if self._now is None:
             self._now = copy(self)
             self._now.free = list(self.free)
-        self.reasons.defer(self._input.jobs[row].id, partial(self._now._refusal, row))
+        self.reasons.defer(self._input.jobs[row].id, partial(self._now._refusal, row, ahead))
 
-    def _refusal(self, row: int) -> Reasons:
-        return self._waiting(row) if self.could_ever_run(row) else self._never(row)
+    def _refusal(self, row: int, ahead: int | None) -> Reasons:
+        return self._waiting(row, ahead) if self.could_ever_run(row) else self._never(row)
 
     def could_ever_run(self, row: int) -> bool:
         """Return whether the job would run if it were alone."""
@@ -213,13 +217,14 @@ class Walker:
             for need in (self._need(row, t) for t in self._types_in_order(row))
         )
 
-    def _waiting(self, row: int) -> Reasons:
+    def _waiting(self, row: int, ahead: int | None) -> Reasons:
         types = self._types_in_order(row)
         if any(self._fits(self._need(row, t)) for t in types):
             needed = self._need(row, types[0]).gpus
+            known = {} if ahead is None else {"ahead": self._input.jobs[ahead].id}
             return Reasons(
                 ReasonCode.BEHIND_IN_ORDER,
-                {"needed_gpus": needed, "free_gpus": self._most_free(row)},
+                {"needed_gpus": needed, "free_gpus": self._most_free(row), **known},
             )
         need = self._need(row, next(t for t in types if not self._too_small(row, t)))
         lacking = next(self._input.limits[r] for r in need.limits if self.free[r] < need.gpus)
