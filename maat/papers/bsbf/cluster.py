@@ -37,14 +37,14 @@ ALONE = "-"  # nobody shares a GPU
 EARLY_HOURS = 0.75  # section VI-B names the share of jobs that end by then
 
 
-def jobs_of(bench: Bench) -> Workload:
+def published_jobs(bench: Bench) -> Workload:
     """Return the published jobs. Raises MissingData."""
     path = bench.data.path("bsbf jobs {}", JOBS)
-    return bench.sized(read_workload(path, known_models=shipped_models()))
+    return read_workload(path, known_models=shipped_models())
 
 
 def _runs(bench: Bench) -> Runs:
-    workload, models = jobs_of(bench), {RECORDED: recorded_model()}
+    workload, models = bench.sized(published_jobs(bench)), {RECORDED: recorded_model()}
     return {
         (name, f"{xi:g}" if xi else ALONE): scenario(
             workload,
@@ -60,7 +60,7 @@ def _runs(bench: Bench) -> Runs:
 
 
 def _shown(bench: Bench, outcomes: Outcomes) -> Shown:
-    workload, rows = jobs_of(bench), []
+    workload, rows = published_jobs(bench), []
     models = {job.name: _model(job.labels) for job in workload.jobs}
     for (name, xi), run in outcomes.items():
         makespan, jct = REAL[name]
