@@ -154,5 +154,6 @@ ITEMS = (
         also=("fig-4",),
         runs=_runs,
         needs=(f"bsbf jobs {{}}/{JOBS}",),
+        cpu_minutes=(0.1, None),
     ),
 )

@@ -290,7 +290,6 @@ def _figure_6a_shown(bench: Bench, outcomes: Outcomes) -> Shown:
             drawn,
             x="Jobs submitted within 8 hours",
             y="Average JCT (hours)",
-            ranges="whiskers",
             log_y=True,
         ),
     )
@@ -306,6 +305,7 @@ ITEMS = (
         "JCT distribution and queueing by model, 240 simulated jobs",
         _figure_5_shown,
         runs=_figure_5_runs,
+        cpu_minutes=(1.0, None),
     ),
     Item(
         "table-3",
@@ -313,11 +313,13 @@ ITEMS = (
         _tables_shown,
         also=("table-4",),
         runs=_tables_runs,
+        cpu_minutes=(5.0, None),
     ),
     Item(
         "fig-6a",
         "Average JCT by the number of jobs",
         _figure_6a_shown,
         runs=_figure_6a_runs,
+        cpu_minutes=(2.5, None),
     ),
 )
