@@ -11,12 +11,12 @@ from maat.colours import gpu_colour
 from maat.figures.base import figure
 from maat.figures.data import Estimate
 from maat.figures.lines import lines
+from maat.models.truth import Truth
 from maat.papers.bench import Bench
 from maat.papers.figures import side_by_side, stacked
 from maat.papers.items import Item, Outcomes, Row, Runs, Shown
 from maat.papers.observation import Observation
 from maat.papers.sia.runs import PHYSICAL, USES, scenario
-from maat.papers.sia.set_up import goodput
 from maat.workloads.workloads import TraceJob, Workload
 
 Held = list[tuple[float, float, str, int]]
@@ -128,14 +128,24 @@ def _with_gpt(workload: Workload, batch_size: int) -> Workload:
     return replace(workload, jobs=(job, *workload.jobs), name=f"{workload.name} and a GPT")
 
 
+def _step_seconds(truth: Truth, kind: str, count: int, batch: int) -> float:
+    """Return the seconds of a step on nodes of eight, filled one after the other."""
+    whole, rest = divmod(count, 8)
+    return truth.step(kind, (8,) * whole + ((rest,) if rest else ()), batch).step_seconds
+
+
 def _gpt_shown(bench: Bench, outcomes: Outcomes) -> Shown:
     run: Observation = outcomes[("Sia",)]
     truth = bench.sia_models()["gpt"].truth
     drawn: dict[str, list[tuple[float, Estimate]]] = {}
     rows = []
     for kind, stages in (("a100", 2), ("rtx", 8)):
-        speeds = [(count, goodput(truth, kind, count)) for count in range(stages, 25, stages)]
-        known = [(count, speed) for count, speed in speeds if speed is not None]
+        batch = truth.smallest_per_gpu(kind)  # 48 micro-batches a replica
+        most = min(24, truth.max_batch_size // batch * stages)
+        known = [
+            (count, count // stages * batch / _step_seconds(truth, kind, count, batch))
+            for count in range(stages, most + 1, stages)
+        ]
         drawn[kind] = [(float(count), Estimate(speed)) for count, speed in known]
         if len(known) > 1:
             (first, slow), (last, fast) = known[0], known[-1]
@@ -156,7 +166,7 @@ def _gpt_shown(bench: Bench, outcomes: Outcomes) -> Shown:
             "GPT job is not published, so that ours is scaled down and up at other hours."
         ),
         figure=side_by_side(
-            lines(drawn, x="GPUs", y="Samples of progress per second"),
+            lines(drawn, x="GPUs", y="Samples per second"),
             held_figure(held, "GPUs of the GPT job"),
         ),
     )
