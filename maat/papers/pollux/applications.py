@@ -226,11 +226,13 @@ ITEMS = (
         _scaling_shown,
         runs=_scaling_runs,
         uses=USES[:1],
+        cpu_minutes=(0.2, 0.9),
     ),
     Item(
         "table-3",
         "Hyper-parameter search with elastic and with static GPUs (declared scores)",
         _search_shown,
         runs=_search_runs,
+        cpu_minutes=(0.4, 1.2),
     ),
 )

@@ -363,15 +363,27 @@ ITEMS = (
         "Throughput of ResNet18 by GPUs and batch size, and its best batch size by GPUs and stage",
         _trade_offs,
         uses=USES[:1],
+        cpu_minutes=(0.04, 0.04),
     ),
     Item(
         "fig-2",
         "Validation, measured and predicted statistical efficiency of all models",
         _statistical,
         uses=USES[:1],
+        cpu_minutes=(0.04, 0.04),
     ),
-    Item("fig-3", "Measured and fitted speed of all models", _throughputs, uses=USES[:1]),
     Item(
-        "table-1", "Models: batch sizes, GPU-hours and shares of the jobs", _models, uses=USES[:2]
+        "fig-3",
+        "Measured and fitted speed of all models",
+        _throughputs,
+        uses=USES[:1],
+        cpu_minutes=(0.05, 0.05),
+    ),
+    Item(
+        "table-1",
+        "Models: batch sizes, GPU-hours and shares of the jobs",
+        _models,
+        uses=USES[:2],
+        cpu_minutes=(0.02, None),
     ),
 )

@@ -371,6 +371,7 @@ ITEMS = (
         _table_2,
         runs=_table_2_runs,
         uses=USES,
+        cpu_minutes=(1.5, None),
     ),
     Item(
         "fig-5",
@@ -378,6 +379,7 @@ ITEMS = (
         _cluster_shown,
         runs=_three_runs,
         uses=USES[:2],
+        cpu_minutes=(0.5, None),
     ),
     Item(
         "fig-6",
@@ -385,6 +387,7 @@ ITEMS = (
         _one_job_shown,
         runs=_pollux_run,
         uses=USES[:2],
+        cpu_minutes=(0.4, 0.4),
     ),
     Item(
         "fig-7",
@@ -392,5 +395,6 @@ ITEMS = (
         _fairness,
         runs=_fairness_runs,
         uses=USES[:2],
+        cpu_minutes=(1.4, None),
     ),
 )

@@ -286,6 +286,7 @@ ITEMS = (
         _load_shown,
         runs=_load_runs,
         uses=(*USES[:2], "pollux trace {}/workloads-0.5/workload-1"),
+        cpu_minutes=(0.6, None),
     ),
     Item(
         "fig-8b",
@@ -293,6 +294,7 @@ ITEMS = (
         _interval_shown,
         runs=_interval_runs,
         uses=USES[:2],
+        cpu_minutes=(1.2, None),
     ),
     Item(
         "fig-8c",
@@ -300,6 +302,7 @@ ITEMS = (
         _interference_shown,
         runs=_interference_runs,
         uses=USES[:2],
+        cpu_minutes=(2.6, None),
     ),
     Item(
         "sec-5.3.2",
@@ -307,5 +310,6 @@ ITEMS = (
         _seeded_shown,
         runs=_seeded_runs,
         uses=USES[:2],
+        cpu_minutes=(0.8, None),
     ),
 )
