@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from maat.api.simulations import MAX_SIMULATED_JOBS
 from maat.laboratory.requested import Model, models_in_texts, shipped_models
-from maat.models.throughput_table import EPOCH_SAMPLES
+from maat.models.throughput_table import EPOCH_SAMPLES, read_throughput_text
 from maat.scheduling.errors import TraceError
 from maat.simulation.interference import (
     Interference,
@@ -69,6 +69,24 @@ def profiles_of(texts: Texts, *, gpu_types: Collection[str] | None = None) -> Ma
     """
     types = None if gpu_types is None else tuple(sorted(gpu_types))
     return _profiles(tuple(sorted(texts.items())), types)
+
+
+def table_rates(
+    texts: Texts, *, model: str, gpu_type: str
+) -> list[tuple[int, float, float]] | None:
+    """Return (GPUs, batch per GPU, samples per second) of a table of throughputs.
+
+    None if the texts are no table but profiles.
+    """
+    if len(texts) > 1:
+        return None
+    ((name, text),) = texts.items()
+    counts = read_throughput_text(text, name=name)[model].rates[gpu_type]
+    return [
+        (count, float(batch), rate * batch)
+        for count, by_batch in counts.items()
+        for batch, rate in by_batch.items()
+    ]
 
 
 @lru_cache(maxsize=4)

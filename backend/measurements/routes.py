@@ -10,6 +10,7 @@ from sqlmodel import col
 from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
 from backend.idempotency import Answer, KeyHeader, Once, answer_prepared
+from backend.measurements.drawn import figures_of
 from backend.measurements.models import Measurement
 from backend.measurements.repository import get_measurement, texts_of
 from backend.measurements.service import (
@@ -28,6 +29,7 @@ from maat.api.fields import Page
 from maat.api.measurements import (
     FileTextOut,
     MeasurementBody,
+    MeasurementFiguresOut,
     MeasurementFilesOut,
     MeasurementOut,
 )
@@ -38,6 +40,10 @@ router = APIRouter(prefix="/measurements", tags=["simulations"], route_class=Str
 Reader = Annotated[Principal, Depends(require(Permission.MEASUREMENTS_READ))]
 Writer = Annotated[Principal, Depends(require(Permission.MEASUREMENTS_WRITE))]
 Kind = Annotated[MeasurementKind | None, Query(description="Only measurements of this kind.")]
+
+Part = Annotated[
+    str | None, Query(max_length=200, description="One that it covers; default: the first.")
+]
 
 
 @router.post("", operation_id="uploadMeasurement", status_code=201, response_model=MeasurementOut)
@@ -90,6 +96,19 @@ def list_measurements(
 @router.get("/{measurement_id}", operation_id="getMeasurement")
 def read_measurement(session: SessionDep, principal: Reader, measurement_id: str) -> MeasurementOut:
     return show_measurements(session, [get_measurement(session, principal, measurement_id)])[0]
+
+
+@router.get("/{measurement_id}/figures", operation_id="getMeasurementFigures")
+def read_figures(
+    session: SessionDep,
+    principal: Reader,
+    measurement_id: str,
+    model: Part = None,
+    gpu_type: Part = None,
+) -> MeasurementFiguresOut:
+    """What charts draw: scores and bins of GPUs, slowdowns of pairs, or throughput with its fit."""
+    measurement = get_measurement(session, principal, measurement_id)
+    return figures_of(session, measurement, model=model, gpu_type=gpu_type)
 
 
 @router.get("/{measurement_id}/files", operation_id="getMeasurementFiles")

@@ -30,6 +30,7 @@ from frontend.components.names import isolated
 from frontend.components.notices import notice, refusal
 from frontend.formatting import clock, plural
 from frontend.forms import errors_by_field
+from frontend.pages.measurements_drawn import drawn_fields, register_drawn
 from maat.api.measurements import MeasurementOut
 from maat.client import calls
 from maat.client.calls import RawBody
@@ -92,6 +93,7 @@ def layout(**_query: object) -> html.Div:
                 [
                     card("Upload", _form(), className="span-4"),
                     card("Uploaded", uploaded, className="span-8"),
+                    card("What they hold", *drawn_fields(), className="span-12"),
                 ],
                 className="columns",
             ),
@@ -167,6 +169,7 @@ def register(app: Dash, api: Api) -> None:
             "_changed": Input("measurements-changed", "data"),
         },
     )
+    register_drawn(app, api)
     _register_form(app, api)
     _register_deleting(app, api)
 

@@ -114,6 +114,51 @@ class MeasurementOut(TypedDict):
     created_at: Timestamp
 
 
+class ScoresOut(TypedDict):
+    """One application on the GPUs of one type: the median of each GPU over that of all.
+
+    `scores`: ascending. `bins`: of each GPU, the score of its bin (PAL section III-B).
+    """
+
+    application: str
+    gpu_type: str
+    scores: list[float]
+    bins: list[float]
+
+
+class PairsOut(TypedDict):
+    """Slowdowns of jobs that share a GPU: rows are victims; null: not measured, or no room."""
+
+    models: list[str]
+    slowdowns: list[list[float | None]]
+
+
+class RatePoint(TypedDict):
+    """Samples per second on GPUs of the fewest nodes; `fitted`: by the fitted model, if any."""
+
+    gpus: int
+    per_gpu_batch: float
+    rate: float
+    fitted: float | None
+
+
+class RatesOut(TypedDict):
+    """Throughput of one model on one GPU type (Pollux figure 3)."""
+
+    model: str
+    gpu_type: str
+    points: list[RatePoint]
+
+
+class MeasurementFiguresOut(TypedDict):
+    """What charts draw of a measurement; a part that it has not is empty or null."""
+
+    kind: MeasurementKind
+    scores: list[ScoresOut]
+    pairs: PairsOut | None
+    rates: RatesOut | None
+
+
 class FileTextOut(TypedDict):
     name: str
     text: str

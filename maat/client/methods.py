@@ -173,6 +173,7 @@ class Methods:
     change_price = _Method(calls.change_price)
     remove_price = _Method(calls.remove_price)
     measurement = _Method(calls.measurement)
+    measurement_figures = _Method(calls.measurement_figures)
     measurement_files = _Method(calls.measurement_files)
     measurements = _Method(calls.measurements, _items)
     upload_measurement = _Method(calls.upload_measurement)

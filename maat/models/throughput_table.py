@@ -94,6 +94,11 @@ class TableTruth:
         self.max_batch_size = max(sizes) * max(counts)
         self.epoch_ends: tuple[float, ...] = (float(EPOCH_SAMPLES[model]),)
 
+    @property
+    def rates(self) -> Rates:
+        """Measured steps per second over all GPUs together."""
+        return self._rates
+
     def content(self) -> object:
         """Return what this truth was made from; it identifies the truth."""
         return {"model": self._model, "rates": self._rates, "epoch": self.epoch_ends}

@@ -349,6 +349,7 @@ REACHED = {
         "/clusters/{cluster_id}/quotas/{tenant}/{gpu_type:path}",
         "/measurements",
         "/measurements/{measurement_id}",
+        "/measurements/{measurement_id}/figures",
         "/measurements/{measurement_id}/files",
         "/simulations",
         "/simulations/{simulation_id}",

@@ -6,7 +6,12 @@ from collections.abc import Sequence
 
 from maat.api.fields import Page
 from maat.api.imports import ColumnsOut, TraceImportBody, TraceImportOut
-from maat.api.measurements import MeasurementBody, MeasurementFilesOut, MeasurementOut
+from maat.api.measurements import (
+    MeasurementBody,
+    MeasurementFiguresOut,
+    MeasurementFilesOut,
+    MeasurementOut,
+)
 from maat.api.simulation_answers import (
     Comparison,
     FiguresOut,
@@ -36,6 +41,13 @@ def measurements(
 
 def measurement(measurement_id: str) -> Call[MeasurementOut]:
     return Call("GET", path_of("measurements", measurement_id))
+
+
+def measurement_figures(
+    measurement_id: str, *, model: str | None = None, gpu_type: str | None = None
+) -> Call[MeasurementFiguresOut]:
+    path = path_of("measurements", measurement_id, "figures")
+    return Call("GET", path, given_of(model=model, gpu_type=gpu_type))
 
 
 def measurement_files(measurement_id: str) -> Call[MeasurementFilesOut]:

@@ -7,12 +7,11 @@ from statistics import fmean
 
 import numpy as np
 
-from maat.figures.data import Distribution, Point
-from maat.figures.distributions import cdf
-from maat.figures.scatter import scatter
+from maat.figures.data import Distribution
+from maat.figures.pm_scores import binned_scores, score_shares
 from maat.papers.bench import Bench
 from maat.papers.items import Item, Outcomes, Published, Row, Shown
-from maat.scheduling.arrays import BoolArray, FloatArray
+from maat.scheduling.arrays import FloatArray
 from maat.scheduling.variability import BinRule, binned
 
 CLASSES = {"resnet": "A (ResNet-50)", "bert": "B (BERT)", "pagerank": "C (PageRank)"}
@@ -26,7 +25,6 @@ def _figure_5(bench: Bench, outcomes: Outcomes) -> Shown:
     measured = bench.variability("v100").measured["v100", "resnet"]
     kinds = {PAPERS_SCORES: np.array(measured.rows()), "medians of GPUs": measured.medians()}
     rows: list[Row] = []
-    groups: dict[str, list[Point]] = {}
     for name, scores in kinds.items():
         drawn = np.sort(np.random.default_rng(0).permutation(scores)[:BINNED_GPUS])
         bins = binned(drawn, BinRule.SILHOUETTE)
@@ -36,7 +34,7 @@ def _figure_5(bench: Bench, outcomes: Outcomes) -> Shown:
         nearest = distinct[np.argmin(abs(distinct - 0.99))]
         rows.append(Row((name,), "score of the bin around the median", [nearest], 0.99))
         if name == PAPERS_SCORES:
-            groups = {f"bin of {score:.3g}": _points(drawn, bins == score) for score in distinct}
+            figure = binned_scores(drawn.tolist(), bins.tolist())
     return Shown(
         ("scores",),
         rows,
@@ -45,12 +43,8 @@ def _figure_5(bench: Bench, outcomes: Outcomes) -> Shown:
             "slowest is beyond 2.5 times the median and has a bin of its own; no GPU's median is "
             f"beyond {measured.medians().max():.2f}."
         ),
-        figure=scatter(groups, x="Iteration time / median", y="GPUs, from the fastest"),
+        figure=figure,
     )
-
-
-def _points(scores: FloatArray, mine: BoolArray) -> list[Point]:
-    return [Point(float(scores[rank]), float(rank)) for rank in np.flatnonzero(mine)]
 
 
 def _geometric_spread(values: FloatArray) -> float:
@@ -81,7 +75,7 @@ def _profiles(bench: Bench, outcomes: Outcomes) -> Shown:
             "The order is the paper's: class A varies most, C hardly; its 22 % geometric mean for "
             "class A (section II-A) is over five clusters of another study, not over these two."
         ),
-        figure=cdf(drawn, x="Iteration time / median", of="measurements", log_x=True),
+        figure=score_shares(drawn, of="measurements"),
     )
 
 

@@ -1,0 +1,65 @@
+"""Charts of uploaded measurements: PM scores and bins, slowdowns of pairs, throughput by GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from maat.api.measurements import PairsOut, RatesOut, ScoresOut
+from maat.figures.base import empty_figure
+from maat.figures.data import Distribution, Estimate, Place
+from maat.figures.grids import heat_map
+from maat.figures.lines import lines
+from maat.figures.pm_scores import binned_scores, score_shares
+
+
+def shares_figure(scores: Sequence[ScoresOut], *, scheme: str, height: int) -> go.Figure:
+    """Share of GPUs x time over the median, a line for each application and GPU type."""
+    drawn = {
+        f"{each['application']} on {each['gpu_type']}": Distribution.of(each["scores"])
+        for each in scores
+    }
+    return score_shares(drawn, of="GPUs", scheme=scheme, height=height)
+
+
+def bins_figure(
+    scores: Sequence[ScoresOut], *, application: str, gpu_type: str, scheme: str, height: int
+) -> go.Figure:
+    """The GPUs of one type, from the fastest, in the colours of their bins."""
+    for each in scores:
+        if (each["application"], each["gpu_type"]) == (application, gpu_type):
+            return binned_scores(each["scores"], each["bins"], scheme=scheme, height=height)
+    return empty_figure(scheme, "Not measured", height=height)
+
+
+def pairs_figure(pairs: PairsOut, *, scheme: str, height: int) -> go.Figure:
+    """Victim x partner, coloured by the victim's slowdown; grey where none was measured."""
+    return heat_map(
+        pairs["models"],
+        pairs["models"],
+        pairs["slowdowns"],
+        x="Shares a GPU with",
+        y="Job",
+        value="Slowdown",
+        scheme=scheme,
+        height=height,
+    )
+
+
+def rates_figure(rates: RatesOut, *, scheme: str, height: int) -> go.Figure:
+    """GPUs x samples per second, measured and fitted, a pair of lines for each batch size."""
+    series: dict[str, list[tuple[Place, Estimate]]] = {}
+    for point in rates["points"]:
+        batch = f"{point['per_gpu_batch']:g} per GPU"
+        series.setdefault(f"{batch}, measured", []).append((point["gpus"], Estimate(point["rate"])))
+        if point["fitted"] is not None:
+            fitted = (point["gpus"], Estimate(point["fitted"]))
+            series.setdefault(f"{batch}, fitted", []).append(fitted)
+    return lines(
+        series,
+        x=f"GPUs ({rates['gpu_type']})",
+        y=f"{rates['model']}: samples/s",
+        scheme=scheme,
+        height=height,
+    )
