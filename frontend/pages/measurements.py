@@ -93,7 +93,7 @@ def layout(**_query: object) -> html.Div:
                 [
                     card("Upload", _form(), className="span-4"),
                     card("Uploaded", uploaded, className="span-8"),
-                    card("What they hold", *drawn_fields(), className="span-12"),
+                    card("What they hold", drawn_fields(), className="span-12"),
                 ],
                 className="columns",
             ),
@@ -430,7 +430,7 @@ def covers_text(one: MeasurementOut) -> str:
     covers = one["covers"]
     if one["kind"] == "trace":
         return f"jobs of {', '.join(sorted(set().union(*covers.values())))}"
-    if one["kind"] in ("variability", "profiles"):
+    if one["kind"] == "variability":
         return "; ".join(
             f"{gpu_type}: {', '.join(measured)}" for gpu_type, measured in covers.items()
         )
