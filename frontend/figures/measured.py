@@ -13,6 +13,8 @@ from maat.figures.grids import heat_map
 from maat.figures.lines import lines
 from maat.figures.pm_scores import binned_scores, score_shares
 
+ROW_PIXELS, BESIDE_ROWS = 20, 260  # of a heat map; its names below are as long as those beside
+
 
 def shares_figure(scores: Sequence[ScoresOut], *, scheme: str, height: int) -> go.Figure:
     """Share of GPUs x time over the median, a line for each application and GPU type."""
@@ -33,7 +35,7 @@ def bins_figure(
     return empty_figure(scheme, "Not measured", height=height)
 
 
-def pairs_figure(pairs: PairsOut, *, scheme: str, height: int) -> go.Figure:
+def pairs_figure(pairs: PairsOut, *, scheme: str) -> go.Figure:
     """Victim x partner, coloured by the victim's slowdown; grey where none was measured."""
     return heat_map(
         pairs["models"],
@@ -43,7 +45,7 @@ def pairs_figure(pairs: PairsOut, *, scheme: str, height: int) -> go.Figure:
         y="Job",
         value="Slowdown",
         scheme=scheme,
-        height=height,
+        height=BESIDE_ROWS + ROW_PIXELS * len(pairs["models"]),
     )
 
 

@@ -42,7 +42,7 @@ def drawn_fields() -> list[Component]:
     ]
     return [
         html.Div(choices, className="form-row"),
-        graph("measurements-chart", height=HEIGHT),
+        graph("measurements-chart"),
         html.Div(graph("measurements-bins", height=HEIGHT), id="measurements-bins-box"),
     ]
 
@@ -149,7 +149,7 @@ def charts(
         shares = shares_figure(found["scores"], scheme=scheme, height=HEIGHT)
         return {"chart": shares, "bins": bins, "box": {}}
     if found["pairs"] is not None:
-        drawn = pairs_figure(found["pairs"], scheme=scheme, height=HEIGHT)
+        drawn = pairs_figure(found["pairs"], scheme=scheme)
     elif found["rates"] is not None:
         drawn = rates_figure(found["rates"], scheme=scheme, height=HEIGHT)
     else:
