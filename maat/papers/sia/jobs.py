@@ -145,6 +145,7 @@ def _gpt_shown(bench: Bench, outcomes: Outcomes) -> Shown:
         known = [
             (count, count // stages * batch / _step_seconds(truth, kind, count, batch))
             for count in range(stages, most + 1, stages)
+            if count <= 8 or count % 8 == 0  # whole nodes were measured beyond one
         ]
         drawn[kind] = [(float(count), Estimate(speed)) for count, speed in known]
         if len(known) > 1:
