@@ -13,6 +13,7 @@ from maat.scheduling.arrays import FloatArray, IntArray
 from maat.scheduling.parameters import knob
 from maat.scheduling.policies.ordering import Walker
 from maat.scheduling.policies.requests import Requests, requests
+from maat.scheduling.protocols import GpuSharing
 from maat.scheduling.rounds import Decision, RoundInput
 from maat.scheduling.solving.matching import Matching, least_total_completion
 from maat.scheduling.solving.report import SolveReport, SolveStatus
@@ -36,6 +37,7 @@ class AlloX:
         maximum=1.0,
     )
     default_round_seconds: ClassVar[float] = 60.0
+    gpu_sharing: ClassVar[GpuSharing] = GpuSharing.NEVER
     name: str = "allox"
 
     def allocate(self, round_input: RoundInput) -> Decision:
