@@ -17,13 +17,14 @@ from typer.testing import CliRunner
 
 import maat
 from maat.cli.app import app
+from maat.cli.reproduce import is_failure
 from maat.laboratory.results import ResultCache
 from maat.papers.bench import Bench, Size
-from maat.papers.catalogue import PAPERS
+from maat.papers.catalogue import PAPERS, item_of
 from maat.papers.data import Data
 from maat.papers.items import Computation, Item, Outcomes, Paper, Published, Row, Shown
 from maat.papers.pictures import Pictures
-from maat.papers.reproducing import make
+from maat.papers.reproducing import Reproduced, make
 from maat.papers.standing import Standing, standing_of
 from maat.papers.written import Folder
 from maat.scheduling.errors import InputError, MaatError, UnknownNameError
@@ -175,6 +176,14 @@ def test_a_folder_that_is_half_there_says_what_it_lacks(tmp_path: Path) -> None:
     assert code == 1
     assert "It needs published data: pal variability" in " ".join(output.split())
     assert not list((tmp_path / "o" / "pal").glob("fig-13*"))
+
+
+def test_an_item_that_needs_hardware_fails_alone_when_it_is_asked_for(tmp_path: Path) -> None:
+    code, output = called("pal", "fig-3", "--output", str(tmp_path))
+    assert code == 1
+    assert "Not made: The utilisations are not published" in " ".join(output.split())
+    made = Reproduced(PAPERS["pal"], item_of(PAPERS["pal"], "fig-3"), failed="needs a GPU")
+    assert not is_failure(made, asked=False)
 
 
 def test_the_list_is_of_all_papers_and_counts_what_is_possible() -> None:
