@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
@@ -181,14 +181,20 @@ class Paper:
 def task_of(run: Run) -> tuple[str, Task]:
     """Return the key of a run's content, and what computes it."""
     if isinstance(run, Scenario):
-        return digest({"scenario": content_key(run), "with": "observation"}), Task(observe, run)
+        return _observed(run, "observation"), Task(observe, run)
     if isinstance(run, WithRho):
         kept = "observation, rho and series" if run.series else "observation and rho"
-        key = digest({"scenario": content_key(run.scenario), "with": kept})
-        return key, Task(observe_with_series if run.series else observe_with_rho, run.scenario)
+        observed = observe_with_series if run.series else observe_with_rho
+        return _observed(run.scenario, kept), Task(observed, run.scenario)
     named = f"{run.function.__module__}:{run.function.__qualname__}"
     key = digest({"function": named, "arguments": run.arguments, "version": run.version})
     return key, Task(_compute, run)
+
+
+def _observed(scenario: Scenario, kept: str) -> str:
+    """Return the key of an observation: another once observations have other fields."""
+    names = [field.name for field in fields(Observation)]
+    return digest({"scenario": content_key(scenario), "with": kept, "fields": names})
 
 
 def outcome_of(run: Run, kept: Mapping[str, Any]) -> Any:

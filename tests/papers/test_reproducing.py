@@ -22,12 +22,26 @@ from maat.laboratory.results import ResultCache
 from maat.papers.bench import Bench, Size
 from maat.papers.catalogue import PAPERS, item_of
 from maat.papers.data import Data
-from maat.papers.items import Computation, Item, Outcomes, Paper, Published, Row, Shown
+from maat.papers.items import (
+    Computation,
+    Item,
+    Outcomes,
+    Paper,
+    Published,
+    Row,
+    Shown,
+    WithRho,
+    task_of,
+)
 from maat.papers.pictures import Pictures
 from maat.papers.reproducing import Reproduced, make
 from maat.papers.standing import Standing, standing_of
 from maat.papers.written import Folder
+from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError, MaatError, UnknownNameError
+from maat.simulation.iteration_models import shipped_models
+from maat.simulation.scenario import Scenario
+from maat.workloads.generators import generate
 
 ITEMS = [(paper, item) for paper in PAPERS.values() for item in paper.items]
 
@@ -153,6 +167,17 @@ def test_what_several_items_need_runs_once_and_is_kept(tmp_path: Path) -> None:
         assert made["fig-2"].failed is None
         assert made["fig-3"].failed == "trace: is wrong. Give another."
     assert [(tmp_path / name).read_text() for name in ("shared", "a", "b")] == [".", ".", "."]
+
+
+def test_what_was_observed_with_other_fields_is_observed_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    workload = generate("philly", jobs=2, hours=1.0, seed=1)
+    run = Scenario(workload, shipped_models(), Cluster.parse("t4=1x4"))
+    before = {task_of(each)[0] for each in (run, WithRho(run), WithRho(run, series=True))}
+    monkeypatch.setattr("maat.papers.items.Observation", Item)  # other fields
+    after = {task_of(each)[0] for each in (run, WithRho(run), WithRho(run, series=True))}
+    assert len(before | after) == 6
 
 
 def test_the_library_names_what_it_does_not_know() -> None:
