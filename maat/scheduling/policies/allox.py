@@ -13,7 +13,6 @@ from maat.scheduling.arrays import FloatArray, IntArray
 from maat.scheduling.parameters import knob
 from maat.scheduling.policies.ordering import Walker
 from maat.scheduling.policies.requests import Requests, requests
-from maat.scheduling.protocols import GpuSharing
 from maat.scheduling.rounds import Decision, RoundInput
 from maat.scheduling.solving.matching import Matching, least_total_completion
 from maat.scheduling.solving.report import SolveReport, SolveStatus
@@ -37,7 +36,6 @@ class AlloX:
         maximum=1.0,
     )
     default_round_seconds: ClassVar[float] = 60.0
-    gpu_sharing: ClassVar[GpuSharing] = GpuSharing.NEVER
     name: str = "allox"
 
     def allocate(self, round_input: RoundInput) -> Decision:
@@ -67,9 +65,9 @@ class AlloX:
 
 
 def _free_gpus(walker: Walker, round_input: RoundInput) -> IntArray:
-    """Return the GPUs of each type beside what is granted, shape (T,)."""
+    """Return the places on GPUs of each type beside what is granted, shape (T,)."""
     cluster = round_input.cluster
-    free = cluster.usable_gpus.copy()
+    free = cluster.usable_gpus * cluster.jobs_per_gpu
     for grant in walker.grants.values():
         free[cluster.type_index[grant.gpu_type]] -= grant.gpu_count
     return np.maximum(free, 0)
