@@ -154,7 +154,7 @@ class Item:
         uses: Published data for which the catalog or a generator stands in.
         hardware: Why it needs real hardware; then what is shown is no more than emulated.
         emulated: Whether it runs on emulated devices, although the paper's ran on real ones.
-        cpu_minutes: Measured, for (quick, whole); None: not measured.
+        cpu_minutes: Measured in its simulations, for (quick, whole); None: not measured.
     """
 
     key: str

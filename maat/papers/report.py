@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import html
 import json
+import os
+import platform
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from maat.papers.bench import Size
@@ -33,6 +37,7 @@ def as_data(made: Reproduced) -> Mapping[str, Any]:
         "rows": list(made.table),
         "why": made.why,
         "notes": list(made.notes),
+        "cpu_minutes": round(made.cpu_seconds / 60, 2),
     }
 
 
@@ -43,13 +48,20 @@ def as_markdown(item: Mapping[str, Any]) -> str:
     if columns:
         lines += [_line(map(heading, columns)), _line("---" for _ in columns)]
         lines += [_line(map(cell, row, row.values())) for row in item["rows"]]
-    lines += ["", item["why"], *(f"\n{note}" for note in item["notes"]), ""]
+    lines += ["", item["why"], *(f"\n{note}" for note in _notes(item)), ""]
     return "\n".join(lines)
+
+
+def _notes(item: Mapping[str, Any]) -> list[str]:
+    """Return what stood in for published data, and what its simulations cost."""
+    spent = item["cpu_minutes"]
+    cost = [f"CPU time of its simulations: {spent:.2g} min."] if spent else []
+    return [*item["notes"], *cost]
 
 
 def report_markdown(title: str, size: Size, items: Sequence[Mapping[str, Any]]) -> str:
     """Return a paper's report in Markdown; its figures are the SVG files beside it."""
-    parts = [f"# {title}", _of_size(size)]
+    parts = [f"# {title}", _how_made(size, items)]
     for item in items:
         picture = f"\n![{_title(item)}]({item['item']}.svg)\n" if item["pictures"] else ""
         parts.append(as_markdown(item) + picture)
@@ -70,7 +82,7 @@ def report_html(title: str, size: Size, items: Sequence[Mapping[str, Any]]) -> s
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title>'
         f"<style>{STYLE}</style>{script}<h1>{html.escape(title)}</h1>"
-        f"<p>{html.escape(_of_size(size))}</p><nav>{links}</nav>{parts}</html>"
+        f"<p>{html.escape(_how_made(size, items))}</p><nav>{links}</nav>{parts}</html>"
     )
 
 
@@ -80,7 +92,7 @@ def _section(item: Mapping[str, Any]) -> str:
     head = "".join(f"<th{_side(name)}>{html.escape(heading(name))}</th>" for name in columns)
     body = "".join(f"<tr>{''.join(map(_cell, row, row.values()))}</tr>" for row in item["rows"])
     sentences = f"<p>{html.escape(item['why'])}</p>" + "".join(
-        f'<p class="note">{html.escape(note)}</p>' for note in item["notes"]
+        f'<p class="note">{html.escape(note)}</p>' for note in _notes(item)
     )
     return (
         f'<section id="{key}"><h2>{html.escape(_title(item))}</h2>{_figure(item)}'
@@ -115,6 +127,22 @@ def _line(cells: Iterable[str]) -> str:
 def _title(item: Mapping[str, Any]) -> str:
     emulated = " (emulated devices)" if item["emulated"] else ""
     return f"{_name(item['item'])}: {item['title']}{emulated}"
+
+
+def _how_made(size: Size, items: Sequence[Mapping[str, Any]]) -> str:
+    """Return the command and the machine, and how much of the paper was run."""
+    quick = "" if size is Size.WHOLE else " --quick"
+    command = f"maat reproduce {items[0]['paper']}{quick}" if items else "maat reproduce"
+    return f"Made by `{command}` on {_machine()}. {_of_size(size)}"
+
+
+def _machine() -> str:
+    """Return the processor as the system names it, and how many cores there are."""
+    name = platform.processor() or platform.machine()
+    with suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        name = next((at.partition(": ")[2] for at in lines if at.startswith("model name")), name)
+    return f"{os.cpu_count()} cores of {name}"
 
 
 def _of_size(size: Size) -> str:

@@ -29,6 +29,7 @@ from maat.papers.items import (
     outcome_of,
     task_of,
 )
+from maat.papers.observation import Observation
 from maat.papers.standing import why_not
 from maat.scheduling.errors import MaatError
 
@@ -44,7 +45,7 @@ class Reproduced:
     """An item made again: its table, its figure, and why ours differ.
 
     `failed`: why it could not be made; then it has no rows. `notes`: what stood in for published
-    data.
+    data. `cpu_seconds`: of its simulations, those that items share included.
 
     >>> import maat
     >>> [item] = maat.reproduce("pal", ["fig-13"])
@@ -60,6 +61,7 @@ class Reproduced:
     figure: go.Figure | None = None
     notes: Sequence[str] = ()
     failed: str | None = None
+    cpu_seconds: float = 0.0
 
     @property
     def table(self) -> Table:
@@ -237,8 +239,17 @@ def _shown(paper: Paper, item: Item, bench: Bench, outcomes: Outcomes) -> Reprod
         shown: Shown = item.show(bench, outcomes)
     except MaatError as error:
         return _failed(paper, item, str(error), bench)
-    notes = tuple(bench.notes)
-    return Reproduced(paper, item, shown.labels, shown.rows, shown.why, shown.figure, notes)
+    spent = sum(run.cpu_seconds for run in outcomes.values() if isinstance(run, Observation))
+    return Reproduced(
+        paper,
+        item,
+        shown.labels,
+        shown.rows,
+        shown.why,
+        shown.figure,
+        tuple(bench.notes),
+        cpu_seconds=spent,
+    )
 
 
 def _failed(paper: Paper, item: Item, why: str, bench: Bench) -> Reproduced:

@@ -245,7 +245,9 @@ def test_a_report_has_every_file_and_needs_nothing_else(tmp_path: Path) -> None:
     assert page.count("Plotly.newPlot(") >= 2
     assert '"</script>"' not in page
     assert "<script src" not in page
-    assert "![Figure 1: One](fig-1.svg)" in (folder / "index.md").read_text()
+    text = (folder / "index.md").read_text()
+    assert "![Figure 1: One](fig-1.svg)" in text
+    assert "Made by `maat reproduce twice --quick` on " in text
 
 
 def test_a_folder_has_items_of_one_size(tmp_path: Path) -> None:

@@ -277,6 +277,7 @@ ITEMS = (
         _figure_11,
         runs=_figure_11_runs,
         needs=NEEDS,
+        cpu_minutes=(0.1, None),
     ),
     Item(
         "fig-12",
@@ -284,6 +285,7 @@ ITEMS = (
         _figure_12,
         runs=_runs,
         needs=NEEDS,
+        cpu_minutes=(0.04, None),
     ),
     Item(
         "fig-13",
@@ -291,6 +293,7 @@ ITEMS = (
         _figure_13,
         runs=_penalty_runs,
         needs=NEEDS,
+        cpu_minutes=(0.2, None),
     ),
     Item(
         "sec-5b",
@@ -298,5 +301,6 @@ ITEMS = (
         _other_gains,
         runs=_runs,
         needs=NEEDS,
+        cpu_minutes=(0.04, None),
     ),
 )

@@ -255,6 +255,7 @@ ITEMS = (
         _figure_14,
         runs=_fifo_runs,
         needs=NEEDS,
+        cpu_minutes=(1.0, None),
     ),
     Item(
         "fig-15",
@@ -262,6 +263,7 @@ ITEMS = (
         _use,
         runs=_use_runs,
         needs=NEEDS,
+        cpu_minutes=(0.5, None),
     ),
     Item(
         "fig-16",
@@ -270,6 +272,7 @@ ITEMS = (
         also=("fig-17", "fig-19"),
         runs=_other_runs,
         needs=NEEDS,
+        cpu_minutes=(2.1, None),
     ),
     Item(
         "fig-18",
@@ -277,5 +280,6 @@ ITEMS = (
         _overhead,
         runs=_overhead_runs,
         needs=NEEDS,
+        cpu_minutes=(0.7, None),
     ),
 )

@@ -180,6 +180,7 @@ ITEMS = (
         _three_shown,
         runs=_three_runs,
         uses=USES[:1],
+        cpu_minutes=(0.01, None),
     ),
     Item(
         "sec-5.3",
@@ -187,5 +188,6 @@ ITEMS = (
         _gpt_shown,
         runs=_gpt_runs,
         uses=USES[:2],
+        cpu_minutes=(0.1, None),
     ),
 )

@@ -416,6 +416,7 @@ ITEMS = (
         _figure_1,
         runs=_figure_1_runs,
         uses=USES[:2],
+        cpu_minutes=(3.4, None),
     ),
     Item(
         "table-3",
@@ -423,6 +424,7 @@ ITEMS = (
         _table_3,
         runs=_table_3_runs,
         uses=USES,
+        cpu_minutes=(1.5, None),
     ),
     Item(
         "fig-4",
@@ -430,6 +432,7 @@ ITEMS = (
         _figure_4,
         runs=_figure_4_runs,
         uses=USES[:1],
+        cpu_minutes=(0.2, None),
     ),
     Item(
         "fig-6",
@@ -437,6 +440,7 @@ ITEMS = (
         _figure_6,
         runs=helios_runs,
         uses=(USES[0], USES[2]),
+        cpu_minutes=(0.7, None),
     ),
     Item(
         "fig-7",
@@ -444,6 +448,7 @@ ITEMS = (
         _figure_7,
         runs=_figure_7_runs,
         uses=(USES[0], "sia trace {}/scale/rate_10/workload-1"),
+        cpu_minutes=(1.9, None),
     ),
     Item(
         "table-4",
@@ -451,6 +456,7 @@ ITEMS = (
         _table_4,
         runs=_table_4_runs,
         uses=USES[:2],
+        cpu_minutes=(2.1, None),
     ),
     Item(
         "fig-8",
@@ -458,5 +464,6 @@ ITEMS = (
         _figure_8,
         runs=_figure_8_runs,
         uses=(USES[0], USES[2]),
+        cpu_minutes=(1.2, None),
     ),
 )

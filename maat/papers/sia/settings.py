@@ -237,6 +237,7 @@ ITEMS = (
         _p_shown,
         runs=_p_runs,
         uses=HELIOS,
+        cpu_minutes=(0.2, None),
     ),
     Item(
         "fig-10-right",
@@ -244,6 +245,7 @@ ITEMS = (
         _round_shown,
         runs=_round_runs,
         uses=HELIOS,
+        cpu_minutes=(0.1, None),
     ),
     Item(
         "fig-11",
@@ -251,6 +253,7 @@ ITEMS = (
         _share_shown,
         runs=_share_runs,
         uses=PHILLY,
+        cpu_minutes=(0.5, None),
     ),
     Item(
         "sec-5.7-profiling",
@@ -258,6 +261,7 @@ ITEMS = (
         _profiling,
         runs=lambda bench: _profiling_runs(_MODES, bench),
         uses=HELIOS,
+        cpu_minutes=(0.2, None),
     ),
     Item(
         "sec-5.7-two-counts",
@@ -265,5 +269,6 @@ ITEMS = (
         _two_counts,
         runs=lambda bench: _profiling_runs(_TWO_COUNTS, bench),
         uses=HELIOS,
+        cpu_minutes=(0.1, None),
     ),
 )

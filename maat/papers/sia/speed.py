@@ -106,6 +106,7 @@ ITEMS = (
         _overhead,
         runs=helios_runs,
         uses=(USES[0], USES[2]),
+        cpu_minutes=(0.7, None),
     ),
     Item(
         "fig-9",
@@ -113,5 +114,6 @@ ITEMS = (
         _sizes,
         runs=_sizes_runs,
         uses=(USES[0], "sia trace {}/scale/scale_2x/workload-1"),
+        cpu_minutes=(1.0, None),
     ),
 )
