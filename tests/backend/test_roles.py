@@ -160,6 +160,8 @@ MAY = {
     "retryReportDelivery": "--ma-",
     "listMeasurements": "vsmau",
     "getMeasurement": "vsmau",
+    "getMeasurementFiles": "vsmau",
+    "getMeasurementFigures": "vsmau",
     "uploadMeasurement": "-sma-",
     "deleteMeasurement": "-sma-",
     "listSimulations": "vsmau",

@@ -26,6 +26,8 @@ WITHOUT_A_COMMAND = WITHOUT_A_CALL | {
     "getMe": "is for programs: what their token may",
     "getSignInWays": "is for browsers",
     "getMeasurement": _LISTED,
+    "getMeasurementFigures": _PAGE,
+    "getMeasurementFiles": "gives back what was uploaded from files",
     "getReservation": _LISTED,
     "getToken": _LISTED,
     "getClusterChanges": _PAGE,

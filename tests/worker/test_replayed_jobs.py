@@ -162,7 +162,9 @@ def test_it_comes_at_its_own_time_of_the_history() -> None:
     assert replayed_spec(replayed(JobBody(name="x", **TRAINS))).submitted_at == SUBMITTED - FIRST
 
 
-COUNTS, BATCHES = st.none() | st.integers(1, 12), st.none() | st.integers(16, 4096)
+# From the least GPUs that are drawn up, and most above them: others are refused before.
+COUNTS, MOST = st.none() | st.integers(4, 8), st.none() | st.integers(8, 16)
+BATCHES = st.none() | st.integers(16, 4096)
 
 
 @given(
@@ -171,7 +173,7 @@ COUNTS, BATCHES = st.none() | st.integers(1, 12), st.none() | st.integers(16, 40
     workload_kind=st.sampled_from(["training", "batch-inference", "latency-inference"]),
     gpu_count=COUNTS,
     min_gpus=st.integers(1, 4),
-    max_gpus=COUNTS,
+    max_gpus=MOST,
     batch_size=BATCHES,
     max_batch_size=BATCHES,
     promised_seconds=st.none() | st.floats(0.01, 10.0),
