@@ -224,7 +224,7 @@ class JobSeries(TypedDict):
     """The life of a job as columns: each entry holds from `time` to the next, the last to `end`.
 
     Times are cluster seconds. Without GPUs (`gpu_count` 0) it waits. `total_batch_size` and
-    `efficiency` (Pollux eq. 6): while it trains, whoever chose the batch. `locality` x
+    `efficiency` (Pollux eq. 6): while it trains; policy or agent set the batch. `locality` x
     `variability`: what its place costs, L x max V (PAL eq. 1); `slowdown`: for all reasons.
     """
 

@@ -53,7 +53,7 @@ def reproduce_command(
         bool, typer.Option(help="Run less: about ten minutes on two cores for a paper.")
     ] = False,
     replace: Annotated[
-        bool, typer.Option(help="Begin the paper's report anew; results of runs are kept.")
+        bool, typer.Option(help="Write a new report of the paper; results of runs are kept.")
     ] = False,
     processes: Annotated[
         int | None,

@@ -13,7 +13,7 @@ from maat.scheduling.errors import ContractViolation
 from maat.scheduling.explain import ReasonCode
 from maat.scheduling.job import JobId
 from maat.scheduling.matrix import evaluate_pairs
-from maat.scheduling.own.answers import can_train
+from maat.scheduling.own.decision import can_train
 from maat.scheduling.rounds import Decision, Grant, RoundInput
 
 Claim = Callable[[Decision, RoundInput], Iterator[str]]

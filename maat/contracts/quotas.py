@@ -27,7 +27,7 @@ from maat.vocabulary import PRIORITIES, priority_class
 def no_tenant_has_more_than_its_ceiling(subject: Subject, trial: Trial) -> Iterator[str]:
     decision, round_input = _planned(subject, trial)
     kept, quotas = _pinned(round_input), _quotas_of(round_input)
-    for (tenant, gpu_type), gpus in _held(decision, round_input).items():
+    for (tenant, gpu_type), gpus in _gpus_by_tenant(decision, round_input).items():
         ceiling = quotas[tenant].ceiling.get(gpu_type, gpus)
         if gpus > max(ceiling, kept[tenant, gpu_type]):
             yield f"{tenant} gets {gpus} {gpu_type}, and its quota allows {ceiling}"
@@ -70,7 +70,11 @@ def nobody_is_kept_below_its_guarantee_by_what_others_borrow(
     """
     round_input, policy = trial.round_input, subject.policy
     decision = _first_decision(round_input, policy)
-    has, kept, quotas = _held(decision, round_input), _pinned(round_input), _quotas_of(round_input)
+    has, kept, quotas = (
+        _gpus_by_tenant(decision, round_input),
+        _pinned(round_input),
+        _quotas_of(round_input),
+    )
     cluster, demand = round_input.cluster, demand_of(round_input, policy)
     could_use = {job.id: most for job, most in zip(round_input.jobs, demand.most, strict=True)}
     for job in _waiting(decision, round_input):
@@ -164,7 +168,7 @@ def _quotas_of(round_input: RoundInput) -> Mapping[str, TenantQuota]:
     return {name: given.get(name, TenantQuota(tenant=name)) for name in tenants}
 
 
-def _held(decision: Decision, round_input: RoundInput) -> Counter[tuple[str, str]]:
+def _gpus_by_tenant(decision: Decision, round_input: RoundInput) -> Counter[tuple[str, str]]:
     """Return GPUs by tenant and type."""
     held: Counter[tuple[str, str]] = Counter()
     for job_id, grant in decision.grants.items():
@@ -173,13 +177,13 @@ def _held(decision: Decision, round_input: RoundInput) -> Counter[tuple[str, str
 
 
 def _pinned(round_input: RoundInput) -> Counter[tuple[str, str]]:
-    return _held(Decision(dict(round_input.pinned), SolveReport(), {}), round_input)
+    return _gpus_by_tenant(Decision(dict(round_input.pinned), SolveReport(), {}), round_input)
 
 
 def _gpus_of(decision: Decision, round_input: RoundInput) -> Counter[str]:
     """Return GPUs by tenant."""
     gpus: Counter[str] = Counter()
-    for (tenant, _), count in _held(decision, round_input).items():
+    for (tenant, _), count in _gpus_by_tenant(decision, round_input).items():
         gpus[tenant] += count
     return gpus
 

@@ -87,10 +87,10 @@ def aligned(parts: Mapping[str, Series]) -> Mapping[str, Series]:
     if len({tuple(series.at) for series in parts.values()}) <= 1:
         return parts
     places: list[Any] = sorted({place for series in parts.values() for place in series.at})
-    return {name: Series(places, _held(series, places)) for name, series in parts.items()}
+    return {name: Series(places, _values_at(series, places)) for name, series in parts.items()}
 
 
-def _held(series: Series, places: Sequence[Any]) -> list[float | None]:
+def _values_at(series: Series, places: Sequence[Any]) -> list[float | None]:
     known = dict(zip(series.at, series.values, strict=True))
     values: list[float | None] = []
     for place in places:

@@ -316,7 +316,7 @@ class Run:
     def job_series(self) -> Table:
         """One row per stretch of a job's life in which nothing changed; they leave no gaps.
 
-        `total_batch_size`: what it trained with, whoever chose it; None in waits and restarts, as
+        `total_batch_size`: as the policy or the agent set it; None in waits and restarts, as
         are `efficiency` and `slowdown`. `locality` x `variability`: what its place costs, L x max V
         (PAL eq. 1); `slowdown`: true over nominal seconds of a step, partners included.
         """

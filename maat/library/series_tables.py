@@ -28,7 +28,12 @@ def efficiency_table(series: RunSeries) -> Table:
     known = series.efficiency
     return Table(
         {"time_seconds": float, "efficiency": float, "efficiency_by_gpu": float},
-        zip(known.times.tolist(), _known(known.mean), _known(known.by_gpu), strict=True),
+        zip(
+            known.times.tolist(),
+            _none_for_nan(known.mean),
+            _none_for_nan(known.by_gpu),
+            strict=True,
+        ),
     )
 
 
@@ -87,10 +92,10 @@ def job_series_table(series: RunSeries) -> Table:
             cut.gpu_count.tolist(),
             cut.node_count.tolist(),
             [size or None for size in cut.batch_size.tolist()],
-            _known(cut.efficiency),
-            _known(cut.locality),
-            _known(cut.variability),
-            _known(cut.slowdown),
+            _none_for_nan(cut.efficiency),
+            _none_for_nan(cut.locality),
+            _none_for_nan(cut.variability),
+            _none_for_nan(cut.slowdown),
             strict=True,
         ),
     )
@@ -100,6 +105,6 @@ def _of_types(series: RunSeries) -> Mapping[str, Kind]:
     return {f"{name}_gpus": int for name in series.types}
 
 
-def _known(values: FloatArray) -> list[float | None]:
+def _none_for_nan(values: FloatArray) -> list[float | None]:
     """Return the values; None for NaN."""
     return [None if math.isnan(value) else value for value in values.tolist()]

@@ -60,7 +60,7 @@ class Folder:
             state = json.loads(path.read_text(encoding="utf-8"))
             items, size = dict(state["items"]), str(state["size"])
         except (OSError, ValueError, KeyError, TypeError):
-            return {}  # no report of ours: it is written anew
+            return {}  # not a report: a new one replaces it
         if size != self._size.value:
             raise InputError(
                 f"has a report of {size} runs, and these are {self._size.value}",

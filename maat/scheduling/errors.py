@@ -96,7 +96,7 @@ class PolicyFailed(MaatError):
     """A policy did not decide: it raised an error, answered with rubbish, or took too long.
 
     `clause` says what it did, for everybody ("raised KeyError in fair.py, line 12"); `detail` is
-    the message of its own error, for whoever runs it.
+    the message of its own error, for the operator.
     """
 
     def __init__(self, policy: str, clause: str, *, detail: str = "") -> None:

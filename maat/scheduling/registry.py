@@ -1,7 +1,7 @@
 """A plug-in family: names and classes, one line each.
 
 A class is imported when it is first used, not when it is listed. A family may be open to others:
-implementations of installed distributions, and those that whoever runs the process has admitted.
+implementations of installed distributions, and those that the operator has admitted.
 """
 
 from __future__ import annotations

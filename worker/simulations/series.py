@@ -44,7 +44,7 @@ def _until(series: RunSeries) -> list[list[float | None]]:
 def changes_of(times: FloatArray, values: FloatArray) -> list[list[float | None]]:
     """Return the first value, each that differs from the one before it, and the last."""
     points: list[list[float | None]] = [
-        [_time(time), value] for time, value in zip(times.tolist(), _known(values), strict=True)
+        [_time(time), value] for time, value in zip(times.tolist(), _rounded(values), strict=True)
     ]
     last = len(points) - 1
     return [
@@ -74,10 +74,10 @@ def _columns(life: Stretches, types: tuple[str, ...]) -> dict[str, Any]:
         "gpu_count": life.gpu_count.tolist(),
         "node_count": life.node_count.tolist(),
         "total_batch_size": [size or None for size in life.batch_size.tolist()],
-        "efficiency": _known(life.efficiency),
-        "locality": _known(life.locality),
-        "variability": _known(life.variability),
-        "slowdown": _known(life.slowdown),
+        "efficiency": _rounded(life.efficiency),
+        "locality": _rounded(life.locality),
+        "variability": _rounded(life.variability),
+        "slowdown": _rounded(life.slowdown),
     }
 
 
@@ -85,6 +85,6 @@ def _time(seconds: float) -> float:
     return round(float(seconds), TIME_DIGITS)
 
 
-def _known(values: FloatArray) -> list[float | None]:
+def _rounded(values: FloatArray) -> list[float | None]:
     """Return the values, rounded; None for NaN, which is not JSON."""
     return [None if math.isnan(value) else round(value, SHARE_DIGITS) for value in values.tolist()]

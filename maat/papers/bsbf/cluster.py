@@ -10,9 +10,9 @@ import plotly.graph_objects as go
 from maat.figures.bars import grouped_bars
 from maat.figures.data import Distribution, Estimate
 from maat.figures.distributions import cdf
+from maat.figures.panels import side_by_side
 from maat.papers.bench import Bench
 from maat.papers.bsbf.runs import BSBF, CONTENDERS, FFS, scenario
-from maat.papers.figures import side_by_side
 from maat.papers.items import Item, Outcomes, Row, Runs, Shown
 from maat.papers.observation import Observation
 from maat.simulation.interference import Interference

@@ -13,9 +13,9 @@ import plotly.graph_objects as go
 from maat.figures.bars import grouped_bars, stacked_bars
 from maat.figures.data import Estimate
 from maat.figures.lines import lines
+from maat.figures.panels import side_by_side
 from maat.papers.bench import Bench
 from maat.papers.bsbf.runs import scenario
-from maat.papers.figures import side_by_side
 from maat.papers.items import Item, Outcomes, Published, Row, Runs, Shown
 from maat.papers.observation import Observation
 from maat.scheduling.pair_rule import sequential_mean, together_mean

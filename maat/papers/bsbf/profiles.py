@@ -8,9 +8,9 @@ from statistics import median
 
 from maat.figures.data import Estimate
 from maat.figures.lines import lines
+from maat.figures.panels import grid
 from maat.models.truth import Truth
 from maat.papers.bench import Bench
-from maat.papers.figures import grid
 from maat.papers.items import Item, Outcomes, Row, Shown
 from maat.simulation.iteration_models import shipped_models
 

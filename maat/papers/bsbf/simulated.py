@@ -11,6 +11,7 @@ from maat.figures.bars import grouped_bars
 from maat.figures.data import Distribution, Estimate
 from maat.figures.distributions import cdf
 from maat.figures.lines import lines
+from maat.figures.panels import side_by_side
 from maat.papers.bench import Bench
 from maat.papers.bsbf.runs import (
     AS_PRINTED,
@@ -26,7 +27,6 @@ from maat.papers.bsbf.runs import (
     scenario,
     seeds,
 )
-from maat.papers.figures import side_by_side
 from maat.papers.items import Item, Outcomes, Row, Runs, Shown
 from maat.papers.observation import Observation
 

@@ -10,8 +10,8 @@ import numpy as np
 from maat.figures.bars import grouped_bars
 from maat.figures.data import Estimate
 from maat.figures.lines import lines
+from maat.figures.panels import grid
 from maat.papers.bench import Bench
-from maat.papers.figures import grid
 from maat.papers.items import Item, Label, Outcomes, Row, Run, Runs, Shown
 from maat.papers.observation import Observation
 from maat.papers.pal.runs import BASELINE, COMPARED, scenario

@@ -8,10 +8,10 @@ from itertools import product
 from typing import Any
 
 from maat.figures.data import Series
+from maat.figures.panels import side_by_side
 from maat.figures.steps import step_lines
 from maat.laboratory.tuning import SCORES, TreeParzen, Tuning, tune
 from maat.papers.bench import Bench
-from maat.papers.figures import side_by_side
 from maat.papers.items import Computation, Item, Label, Outcomes, Row, Run, Runs, Shown
 from maat.papers.pollux.readings import (
     LITERAL,

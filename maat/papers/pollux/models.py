@@ -12,10 +12,10 @@ import plotly.graph_objects as go
 
 from maat.figures.data import Estimate
 from maat.figures.lines import lines
+from maat.figures.panels import grid, side_by_side
 from maat.models.catalog_fit import Measurements, fit_measurements
 from maat.models.truth import Truth
 from maat.papers.bench import Bench
-from maat.papers.figures import grid, side_by_side
 from maat.papers.items import Item, Outcomes, Published, Row, Shown
 from maat.papers.pollux.runs import GPU, PER_NODE, USES, traces
 from maat.papers.speeds import filled, progress, timed_plan
@@ -183,7 +183,7 @@ def _statistical(bench: Bench, outcomes: Outcomes) -> Shown:
         why=(
             "The paper draws efficiencies without numbers; ours are of single epochs, by the "
             f"gradients of the {'profiles' if validated else 'fits'}. Validation metrics, where "
-            "they are shown, are those of the published trainings: training anew is left out. "
+            "they are shown, are those of the published trainings: Maat trains nothing here. "
             "YOLOv3's is its validation loss, while the paper's 1 % is of its mAP."
         ),
         figure=grid(panels, columns=3 if validated else 2),

@@ -10,9 +10,9 @@ import plotly.graph_objects as go
 from maat.figures.data import Distribution, Series
 from maat.figures.distributions import cdf
 from maat.figures.marks import mark
+from maat.figures.panels import grid, stacked
 from maat.figures.steps import step_lines
 from maat.papers.bench import Bench
-from maat.papers.figures import grid, stacked
 from maat.papers.items import Item, Outcomes, Published, Row, Runs, Shown
 from maat.papers.observation import Columns, Observation
 from maat.papers.pollux.runs import (

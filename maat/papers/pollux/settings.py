@@ -8,8 +8,8 @@ from statistics import fmean
 from maat.figures.bars import grouped_bars
 from maat.figures.data import Estimate
 from maat.figures.lines import lines
+from maat.figures.panels import side_by_side
 from maat.papers.bench import Bench
-from maat.papers.figures import side_by_side
 from maat.papers.items import Item, Label, Outcomes, Published, Row, Run, Runs, Shown
 from maat.papers.observation import Observation
 from maat.papers.pollux.runs import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from maat.papers.items import Item, Paper
-from maat.papers.sia import jobs, policies, set_up, settings, speed
+from maat.papers.sia import helios, jobs, policies, set_up, settings, speed
 
 ORDER = (
     "fig-1",
@@ -28,7 +28,14 @@ ORDER = (
 )
 _ITEMS: dict[str, Item] = {
     item.key: item
-    for item in (*set_up.ITEMS, *policies.ITEMS, *jobs.ITEMS, *speed.ITEMS, *settings.ITEMS)
+    for item in (
+        *set_up.ITEMS,
+        *policies.ITEMS,
+        *helios.ITEMS,
+        *jobs.ITEMS,
+        *speed.ITEMS,
+        *settings.ITEMS,
+    )
 }
 
 SIA = Paper(

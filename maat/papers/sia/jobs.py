@@ -11,12 +11,13 @@ from maat.colours import gpu_colour
 from maat.figures.base import figure
 from maat.figures.data import Estimate
 from maat.figures.lines import lines
+from maat.figures.panels import side_by_side, stacked
 from maat.models.truth import Truth
 from maat.papers.bench import Bench
-from maat.papers.figures import side_by_side, stacked
 from maat.papers.items import Item, Outcomes, Row, Runs, Shown
 from maat.papers.observation import Observation
 from maat.papers.sia.runs import PHYSICAL, USES, scenario
+from maat.papers.speeds import filled
 from maat.workloads.workloads import TraceJob, Workload
 
 Held = list[tuple[float, float, str, int]]
@@ -130,8 +131,7 @@ def _with_gpt(workload: Workload, batch_size: int) -> Workload:
 
 def _step_seconds(truth: Truth, kind: str, count: int, batch: int) -> float:
     """Return the seconds of a step on nodes of eight, filled one after the other."""
-    whole, rest = divmod(count, 8)
-    return truth.step(kind, (8,) * whole + ((rest,) if rest else ()), batch).step_seconds
+    return truth.step(kind, filled(count, 8), batch).step_seconds
 
 
 def _gpt_shown(bench: Bench, outcomes: Outcomes) -> Shown:

@@ -8,8 +8,8 @@ from typing import Any
 from maat.figures.bars import grouped_bars
 from maat.figures.data import Estimate
 from maat.figures.lines import lines
+from maat.figures.panels import side_by_side
 from maat.papers.bench import Bench
-from maat.papers.figures import side_by_side
 from maat.papers.items import Item, Outcomes, Published, Row, Runs, Shown, WithRho
 from maat.papers.sia.runs import USES, each, firsts, scenario
 from maat.simulation.fidelity import fidelity

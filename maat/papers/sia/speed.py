@@ -8,7 +8,7 @@ from maat.figures.data import Estimate
 from maat.figures.lines import lines
 from maat.papers.bench import Bench
 from maat.papers.items import Item, Label, Outcomes, Published, Row, Run, Runs, Shown
-from maat.papers.sia.policies import helios_runs
+from maat.papers.sia.helios import helios_runs
 from maat.papers.sia.runs import THREE, USES, of, scenario
 
 # section 5.6: milliseconds, median and 95th percentile

@@ -1,6 +1,6 @@
 """Reads `module:Class` as an entry of the registry: imports it and checks what rounds need of it.
 
-Importing runs the code: callers do it for whoever runs the process, never for a request.
+Importing runs the code: callers do it for the operator, never for a request.
 """
 
 from __future__ import annotations

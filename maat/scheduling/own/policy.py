@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from maat.scheduling.errors import MaatError
-from maat.scheduling.own.answers import decision_of
+from maat.scheduling.own.decision import decision_of
 from maat.scheduling.own.failures import failure_of
 from maat.scheduling.own.running import Runner
 from maat.scheduling.parameters import checked_knobs, knobs_of, rebuilt

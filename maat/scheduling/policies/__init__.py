@@ -1,6 +1,6 @@
 """The registry of policies: one file and one line here for each.
 
-Others come from installed distributions, or are admitted by whoever runs the process
+Others come from installed distributions, or are admitted by the operator
 (docs/own-policies.md).
 """
 
@@ -146,7 +146,7 @@ POLICIES: Registry[Policy] = Registry(
 def admitted(name: str) -> str:
     """Return the name of a policy; one of the form `module:Class` is imported and admitted first.
 
-    Importing runs the code: only for names that whoever runs this process has given, never for
+    Importing runs the code: only for names that the operator has given, never for
     those of a request. Raises InputError for what is no policy.
     """
     if ":" in name and not POLICIES.has(name):

@@ -1,4 +1,4 @@
-"""Figures of several panels, for the papers' arrangements."""
+"""Figures of several panels: side by side, one above the other, in a grid."""
 
 from __future__ import annotations
 

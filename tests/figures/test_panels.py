@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from maat.figures.bars import grouped_bars
 from maat.figures.data import Estimate
-from maat.papers.figures import side_by_side
+from maat.figures.panels import side_by_side
 
 
 def test_panels_share_one_legend_that_is_shown() -> None:
