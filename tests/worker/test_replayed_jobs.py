@@ -162,26 +162,37 @@ def test_it_comes_at_its_own_time_of_the_history() -> None:
     assert replayed_spec(replayed(JobBody(name="x", **TRAINS))).submitted_at == SUBMITTED - FIRST
 
 
-# From the least GPUs that are drawn up, and most above them: others are refused before.
-COUNTS, MOST = st.none() | st.integers(4, 8), st.none() | st.integers(8, 16)
-BATCHES = st.none() | st.integers(16, 4096)
+@st.composite
+def declarations(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw a declaration that is seldom refused: its counts and batches fit the model."""
+    name = draw(st.sampled_from(sorted(load_catalog())))
+    adaptivity = draw(st.sampled_from(["rigid", "strong-scaling", "adaptive"]))
+    kind = draw(st.sampled_from(["training", "batch-inference", "latency-inference"]))
+    model, serves = load_catalog()[name], kind == "latency-inference"
+    batches = st.integers(1 if serves else model.initial_batch_size, model.max_batch_size)
+    counts, most = st.integers(4, 8), st.integers(8, 16)
+    batch_size = draw(batches if adaptivity != "adaptive" else st.none() | batches)
+    least = max(batch_size or 0, model.initial_batch_size)
+    larger = st.integers(least, model.max_batch_size)
+    types = st.lists(st.sampled_from(CLUSTER.type_names), min_size=1, unique=True)
+    return {
+        "model": name,
+        "adaptivity": adaptivity,
+        "workload_kind": kind,
+        "gpu_count": draw(counts if adaptivity == "rigid" else st.none() | counts),
+        "min_gpus": draw(st.integers(1, 4)),
+        "max_gpus": draw(st.none() | most),
+        "batch_size": batch_size,
+        "max_batch_size": draw(st.none() | larger),
+        "promised_seconds": draw(st.floats(0.01, 10.0)) if serves else None,
+        "work_scale": draw(st.floats(0.01, 4.0)),
+        "preemptible": draw(st.booleans()),
+        "gpu_types": draw(st.none() | types),
+    }
 
 
-@given(
-    model=st.sampled_from(sorted(load_catalog())),
-    adaptivity=st.sampled_from(["rigid", "strong-scaling", "adaptive"]),
-    workload_kind=st.sampled_from(["training", "batch-inference", "latency-inference"]),
-    gpu_count=COUNTS,
-    min_gpus=st.integers(1, 4),
-    max_gpus=MOST,
-    batch_size=BATCHES,
-    max_batch_size=BATCHES,
-    promised_seconds=st.none() | st.floats(0.01, 10.0),
-    work_scale=st.floats(0.01, 4.0),
-    preemptible=st.booleans(),
-    gpu_types=st.none() | st.lists(st.sampled_from(["t4", "rtx", "a100"]), min_size=1, unique=True),
-)
-def test_whatever_the_service_takes_is_replayed_as_it_was_asked_for(**fields: Any) -> None:
+@given(declarations())
+def test_whatever_the_service_takes_is_replayed_as_it_was_asked_for(fields: dict[str, Any]) -> None:
     body = JobBody(name="x", **fields)
     assume(not objections(body, models=load_catalog(), capacity={"t4": 24, "rtx": 24, "a100": 16}))
     workload = replayed(body)
