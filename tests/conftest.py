@@ -1,4 +1,4 @@
-"""Fixtures of all tests: the public data of MAAT_DATA, and markers for what a test needs."""
+"""Fixtures of all tests, which of them run where and in which order, and their CPU times."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from zlib import crc32
 
 import pytest
+from cpu_times import CpuTimes
 from hypothesis import HealthCheck, settings
 from slurm_cluster import NoSlurm, SlurmCluster
 from small_disk import SmallDisk
@@ -65,6 +66,10 @@ def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SlurmCluster]:
         pytest.skip(str(reason))
     finally:
         cluster.stop()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(CpuTimes(config))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
