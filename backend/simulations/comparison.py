@@ -9,6 +9,7 @@ from sqlmodel import Session, col, select
 
 from backend.operations.models import OperationState
 from backend.problems import Conflict, FieldError, Invalid
+from backend.simulations.measured_jobs import measured_jobs
 from backend.simulations.models import Simulation, SimulationRun
 from maat.api.simulations import RunBody
 from maat.laboratory.comparison import Contestant, Outcome, Settings, report
@@ -65,7 +66,8 @@ def _finished(session: Session, simulation: Simulation) -> Sequence[SimulationRu
 
 def _outcome(run: SimulationRun, requested: RunBody, rule: FairnessRule) -> Outcome:
     summary, fair = run.summary or {}, run.result.get("fairness") or {}
-    jct = {job["name"]: job["jct"] / 3600 for job in run.result["jobs"] if job["jct"] is not None}
+    jobs = measured_jobs(run.result["jobs"])
+    jct = {job["name"]: job["jct"] / 3600 for job in jobs if job["jct"] is not None}
     known = chosen({**by_rule(fair, rule), **summary}, finished=bool(jct))
     return Outcome(contestant_of(run, requested), str(run.trace), run.seed, known, jct)
 

@@ -30,6 +30,7 @@ from maat.laboratory.requested import (
     interference_from,
     penalties_from,
     requested_conditions,
+    window_of,
 )
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ClusterTooSmall, InputError
@@ -61,6 +62,7 @@ def conditions_of(request: ConditionsBody, measured: Measured = NOTHING_MEASURED
         network_contention=request.network_contention,
         tuned=request.tuned,
         tuned_gpus=request.tuned_gpus,
+        measured_jobs=request.measured_jobs,
         models=measured.models,
     )
 
@@ -99,6 +101,8 @@ def check_conditions(body: ConditionsBody, measured: Measured, *, grows: bool = 
         )
     with pointing_at("/rack_penalty"):
         check_racks(body.rack_penalty, cluster)
+    with pointing_at("/measured_jobs"):
+        window_of(body.measured_jobs)
     _check_failures(body, len(cluster.nodes))
     for index, given in enumerate(body.reservations):
         with pointing_at(f"/reservations/{index}"), suppress(*too_small):
@@ -129,6 +133,12 @@ def check_gpu_types(scenario: Scenario) -> None:
     """Raise Invalid for a GPU type that neither catalog nor trace know."""
     with pointing_at("/cluster"):
         requested.check_gpu_types(scenario)
+
+
+def check_measured_jobs(scenario: Scenario) -> None:
+    """Raise Invalid if the figures are to be of jobs that the trace does not have."""
+    with pointing_at("/measured_jobs"):
+        requested.check_measured_jobs(scenario)
 
 
 def check_scores(scenario: Scenario) -> None:

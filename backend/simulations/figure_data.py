@@ -14,6 +14,7 @@ from backend.accounts.identity import Principal
 from backend.operations.models import OperationState
 from backend.problems import FieldError, Invalid
 from backend.simulations.fairness_rule import result_by
+from backend.simulations.measured_jobs import measured_jobs
 from backend.simulations.models import Simulation, SimulationRun
 from backend.simulations.seen import of_trace, result_seen, results_sight
 from backend.simulations.series import reduced, shares
@@ -53,7 +54,7 @@ def figures_of(
 
 def drawn(run_id: str, result: Mapping[str, Any]) -> DrawnRun:
     """Return what charts draw of a result by one rule of fairness."""
-    jobs, fair = result["jobs"], result["fairness"]
+    jobs, fair = measured_jobs(result["jobs"]), result["fairness"]
     rho = {job["name"]: job["rho"] for job in jobs if job["rho"] is not None}
     left = [job["name"] for job in jobs if job["finish"] is None]
     took = [

@@ -18,6 +18,7 @@ from sqlmodel import Session
 
 from backend.accounts.identity import Principal
 from backend.sight import OTHER_MODEL, WHOLE, Sight, jobs_named_in, sight_of
+from backend.simulations.measured_jobs import measured_jobs
 from backend.simulations.models import Simulation, SimulationRun
 from backend.simulations.stored import StoredConditions, why_unreadable
 from maat.api.simulations import ClusterTrace, ConditionsBody, TraceReservationBody
@@ -36,6 +37,7 @@ _OF_ALL = (
     "definitions",
 )
 _OF_OTHERS = (
+    "measured",
     "submit",
     "start",
     "finish",
@@ -165,7 +167,7 @@ def result_seen(result: Result, sight: Sight) -> dict[str, Any]:
         **{name: result[name] for name in _OF_ALL if name in result},
         "summary": summary_seen(result["summary"], sight),
         "jobs": jobs,
-        "gpu_hours_by_model_type": _hours_by_model(jobs),
+        "gpu_hours_by_model_type": _hours_by_model(measured_jobs(jobs)),
         "allocations": {
             sight.job(name): _stretches(name, given, sight)
             for name, given in result.get("allocations", {}).items()

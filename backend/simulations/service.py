@@ -33,6 +33,7 @@ from backend.queue import RUN_SIMULATION, Queue
 from backend.simulations.conditions import (
     check_conditions,
     check_gpu_types,
+    check_measured_jobs,
     check_models,
     check_reserved_jobs,
     check_scores,
@@ -191,6 +192,7 @@ def _checked_trace(
         workload = checked_workload(session, trace, found.models, pointer)
         scenario = _checked_scenario(workload, request, found)
         check_reserved_jobs(scenario)
+        check_measured_jobs(scenario)
         return trace, scenario.workload
     cluster_id = cluster_id_of(session, trace.cluster_id, pointer)
     named = trace.model_copy(update={"cluster_id": cluster_id})
@@ -201,10 +203,12 @@ def _checked_trace(
     if not hides_others(workload, principal):
         scenario = _checked_scenario(workload, request, found)
         check_reserved_jobs(scenario)
+        check_measured_jobs(scenario)
         return history, scenario.workload
     check_reserved_jobs(_checked_scenario(own_part(workload, principal), request, found))
     with without_naming():
         scenario = _checked_scenario(workload, request, found)
+    check_measured_jobs(scenario)
     return history, scenario.workload
 
 

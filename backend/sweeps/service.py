@@ -25,7 +25,7 @@ from backend.operations.service import begin_operation, operations_of
 from backend.problems import FieldError, Invalid, invalid_input
 from backend.queue import RUN_SWEEP_POINT, Queue
 from backend.sight import jobs_named_in, sight_of
-from backend.simulations.conditions import check_conditions, check_scores
+from backend.simulations.conditions import check_conditions, check_scores, pointing_at
 from backend.simulations.history import hides_others, own_part, without_naming
 from backend.simulations.idle_settings import (
     fixed_and_varied,
@@ -45,7 +45,7 @@ from maat.api.simulations import MAX_SIMULATED_GPUS, ClusterTrace, DrawnTrace
 from maat.api.sweeps import MAX_SWEEP_JOBS, MAX_SWEEP_POINTS, SweepBody
 from maat.laboratory import requested
 from maat.laboratory.axes import AXES
-from maat.laboratory.requested import FIDELITIES
+from maat.laboratory.requested import FIDELITIES, window_of
 from maat.laboratory.sweep import FailedPoint, Point
 from maat.laboratory.sweep import Sweep as EngineSweep
 from maat.scheduling.errors import InputError, ParameterError
@@ -183,9 +183,13 @@ def _of_history(
     request = StoredSweep.of(body, history)
     if not hides_others(workload, principal):
         return request, _points(request, found)
+    if (window := window_of(body.measured_jobs)) is not None:
+        with pointing_at("/measured_jobs"):
+            window.check(len(workload))
     own = own_part(workload, principal)
     if own.jobs:
-        _points(StoredSweep.of(body, HistoryTrace.of(named, own)), found)
+        of_all = body.model_copy(update={"measured_jobs": None})
+        _points(StoredSweep.of(of_all, HistoryTrace.of(named, own)), found)
     with without_naming():
         return request, _points(request, found)
 

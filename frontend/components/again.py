@@ -114,8 +114,8 @@ def _common(request: StoredRequest, trace: StoredRequest, seeds: Sequence[int]) 
         "name": request["name"],
         **{
             name: as_typed(trace[name])
-            for name in ("family", "jobs", "hours")
-            if trace.get(name) is not None
+            for name in ("family", "jobs", "hours", "xxl_share")
+            if trace.get(name) is not None and (name, trace[name]) != ("xxl_share", 0)
         },
         "gpus": request["cluster"],
         "fidelity": request["fidelity"],

@@ -22,7 +22,7 @@ from frontend.forms import FormValues, parse_seeds, wrong_number
 from frontend.routing import QueryValue, query_values
 from maat.api.simulations import GeneratedTrace
 
-_OF_TRACE = ("jobs", "hours", "seed")
+_OF_TRACE = ("jobs", "hours", "xxl_share", "seed")
 _OF_IMPORT = ("import-format", "import-rule")
 _NUMBERS = (*_OF_TRACE, "draws", "window")
 _CHOICES = {

@@ -86,7 +86,7 @@ def live_settings(form: FormValues) -> Mapping[str, Any]:
 
 def as_live(run: RawBody, live: Mapping[str, Any]) -> RawBody:
     """Return the run with the live settings, if it has the live policy and none of its own."""
-    is_bare = run.keys() <= {"policy", "seed", "policy_parameters"}
+    is_bare = run.keys() <= {"policy", "seed", "tuned", "policy_parameters"}
     if not live or run["policy"] != live["policy"] or run.get("policy_parameters") or not is_bare:
         return run
     return run | {name: live[name] for name in OF_THE_LIVE_RUN}

@@ -120,6 +120,9 @@ def _generated_fields(
         dmc.NumberInput(
             id=f"{prefix}-hours", label="Arrive within (h)", value=hours, min=0, step=0.5
         ),
+        dmc.NumberInput(
+            id=f"{prefix}-xxl_share", label="GPT (share, 0–1)", value=0, min=0, max=1, step=0.05
+        ),
     ]
     if seed is not None:
         generated.append(
@@ -236,6 +239,7 @@ def traces_of(
     drawn = {
         "kind": "generated",
         **{name: form[name] for name in ("family", "jobs", "hours", "seed") if name in form},
+        **({"xxl_share": form["xxl_share"]} if form.get("xxl_share") else {}),
     }
     if not isinstance(form.get("draws"), int) or not isinstance(form.get("seed"), int):
         return [drawn]

@@ -76,9 +76,10 @@ def paired_figure(
 
 
 def _paired_hours(one: Result, other: Result) -> list[tuple[str, str, float, float]]:
-    """Name, model, and JCT in hours of every job that finished in both."""
+    """Name, model, and JCT in hours of every measured job that finished in both."""
     theirs = {job["name"]: job for job in other["jobs"]}
-    pairs = [(job, theirs[job["name"]]) for job in one["jobs"] if job["name"] in theirs]
+    measured = (job for job in one["jobs"] if job.get("measured", True))
+    pairs = [(job, theirs[job["name"]]) for job in measured if job["name"] in theirs]
     hours = [(a["name"], a["model"], _jct_hours(a), _jct_hours(b)) for a, b in pairs]
     return [(name, model, x, y) for name, model, x, y in hours if x is not None and y is not None]
 

@@ -63,7 +63,10 @@ DEFAULT_POLICIES = ("sia", "fifo", "srtf")
 MAX_RUNS = 200
 # Field of a refusal -> field of the form.
 PLACES = (
-    {name: name for name in ("name", "cluster", "jobs", "hours", "seed", "seeds", "fidelity")}
+    {
+        name: name
+        for name in ("name", "cluster", "jobs", "hours", "xxl_share", "seed", "seeds", "fidelity")
+    }
     | {"policy": "policies", "placer": "placers", "runs": "seeds", "since_seconds_ago": "window"}
     | conditions.PLACES
 )
@@ -73,6 +76,7 @@ ERRORS = (
     "cluster",
     "jobs",
     "hours",
+    "xxl_share",
     "seed",
     "draws",
     "policies",
@@ -89,6 +93,7 @@ FIELDS = (
     "family",
     "jobs",
     "hours",
+    "xxl_share",
     "seed",
     "draws",
     "cluster",
@@ -259,6 +264,11 @@ def unfinished(form: FormValues, files: Sequence[str], cluster_id: str | None) -
         wrong["policies"] = "Choose at least one policy."
     if not form["fidelity"]:
         wrong["fidelity"] = "Choose a fidelity."
+    for policy in conditions.tuned_by_policy(form):
+        if policy not in (form["policies"] or ()):
+            wrong["tuned_by_policy"] = (
+                f"{policy} is not compared: choose it above, or leave it out."
+            )
     if seeds is None:
         wrong["seeds"] = SEEDS_WRONG
     elif (count := count_of(form, files)) > MAX_RUNS:
@@ -295,6 +305,7 @@ def body_of(form: FormValues, *, texts: Sequence[str] | None, cluster_id: str | 
     Of an unfinished form: a body in which what the form has seen already is not wrong again.
     """
     given, live = parameters_of(form["parameters"]), live_settings(form)
+    tuned = conditions.tuned_by_policy(form)
     placers = [{"placer": placer} for placer in form["placers"] or ()] or [{}]
     combined = product(form["policies"], placers, parse_seeds(form["seeds"]) or ())
     runs: list[RawBody] = [
@@ -302,6 +313,7 @@ def body_of(form: FormValues, *, texts: Sequence[str] | None, cluster_id: str | 
             {
                 "policy": policy,
                 "seed": seed,
+                **({"tuned": tuned[policy]} if policy in tuned else {}),
                 **placer,
                 **_parameters(given, policy, placer.get("placer")),
             },

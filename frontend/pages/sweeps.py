@@ -69,7 +69,10 @@ from maat.client.errors import FieldProblem
 # Field of a refusal -> field of the form.
 PLACES = {
     name: name
-    for name in ("name", "cluster", "jobs", "hours", "seeds", "policy", "placer", "fidelity")
+    for name in (
+        *("name", "cluster", "jobs", "hours", "xxl_share", "seeds"),
+        *("policy", "placer", "fidelity"),
+    )
 } | conditions.PLACES
 ERRORS = (
     "window",
@@ -77,6 +80,7 @@ ERRORS = (
     "cluster",
     "jobs",
     "hours",
+    "xxl_share",
     "seeds",
     "policy",
     "placer",
@@ -94,6 +98,7 @@ FIELDS = (
     "family",
     "jobs",
     "hours",
+    "xxl_share",
     "cluster",
     "policy",
     "placer",
@@ -286,6 +291,8 @@ def body_of(form: FormValues, *, texts: Sequence[str] | None, cluster_id: str | 
         "seeds": parse_seeds(form["seeds"]) or [],
         **conditions.conditions_of(form),  # what is left out has its default
     }
+    if tuned := conditions.tuned_by_policy(form):
+        body["tuned_by_policy"] = dict(tuned)
     typed = parameters_of(form["parameters"])
     if form["placer"]:
         body["placer"] = form["placer"]

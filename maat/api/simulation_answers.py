@@ -193,8 +193,11 @@ class Comparison(TypedDict):
 
 
 class SimulatedJob(TypedDict):
+    """A job. `measured`: whether figures are of it; a run of an earlier version does not say."""
+
     name: str
     model: str
+    measured: NotRequired[bool]
     submit: float
     start: float | None
     finish: float | None

@@ -87,6 +87,7 @@ LocalityPenalty = Annotated[
 Profiling = Annotated[ProfilingMode, Field(strict=False)]
 Tuned = Annotated[TuningRule, Field(strict=False)]
 Draw = Annotated[ScoreDraw, Field(strict=False)]
+JobWindow = Annotated[str, Field(pattern=r"^\d{1,9}-\d{1,9}$")]
 
 
 class DrawnTrace(Body):
@@ -286,6 +287,13 @@ class ConditionsBody(Body):
         default=16, description="Maximum number of GPUs that a tuned job asks for."
     )
     failures: FailuresBody | None = Field(default=None, description="Default: no node fails.")
+    measured_jobs: JobWindow | None = Field(
+        default=None,
+        title="Figures of jobs",
+        description="The jobs that figures are of, FIRST-LAST, counted from 0 in order of "
+        "submission: the steady state of a longer trace. Default: all.",
+        examples=["2000-3000"],
+    )
     reservations: Annotated[list[TraceReservationBody], Field(max_length=MAX_RESERVATIONS)] = Field(
         default_factory=list
     )

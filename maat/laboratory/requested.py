@@ -23,6 +23,7 @@ from maat.simulation.failures import RandomFailures
 from maat.simulation.fidelity import FIDELITIES, Fidelity, fidelity
 from maat.simulation.interference import Interference, synthetic
 from maat.simulation.iteration_models import shipped_models
+from maat.simulation.job_window import JobWindow
 from maat.simulation.notes import notes_on
 from maat.simulation.scenario import Scenario
 from maat.simulation.tuned_jobs import TunedJobs
@@ -43,6 +44,7 @@ __all__ = [
     "Variability",
     "check_gpu_types",
     "check_interference",
+    "check_measured_jobs",
     "check_models",
     "check_racks",
     "check_scores",
@@ -55,6 +57,7 @@ __all__ = [
     "penalties_from",
     "requested_conditions",
     "shipped_models",
+    "window_of",
     "with_runnable_jobs",
 ]
 
@@ -77,6 +80,7 @@ def requested_conditions(
     network_contention: float,
     tuned: TuningRule | None,
     tuned_gpus: int,
+    measured_jobs: str | None = None,
     quotas: tuple[TenantQuota, ...] = (),
     stability: Stability = NO_BOUNDS,
     models: Mapping[str, Model] | None = None,
@@ -84,8 +88,9 @@ def requested_conditions(
     """Return the conditions. Raises InputError.
 
     `fidelity`: the name of a preset. `mtbf_hours` None: no node fails. `locality_penalty`: one
-    factor for all models, or a factor by model. `tuned_gpus`: the limit of tuned jobs. `models`:
-    those that may be named; None: all that Maat ships.
+    factor for all models, or a factor by model. `tuned_gpus`: the limit of tuned jobs.
+    `measured_jobs`: FIRST-LAST, the jobs that figures are of; None: all. `models`: those that may
+    be named; None: all that Maat ships.
     """
     return Conditions(
         fidelity=fidelity_drawing(
@@ -104,7 +109,13 @@ def requested_conditions(
         rack_penalty=rack_penalty,
         network_contention=network_contention,
         tuned=None if tuned is None else TunedJobs(tuned, tuned_gpus),
+        measured_jobs=window_of(measured_jobs),
     )
+
+
+def window_of(given: str | None) -> JobWindow | None:
+    """Return the jobs that figures are of; None: all. Raises ParameterError."""
+    return None if given is None else JobWindow.read(given)
 
 
 def fidelity_drawing(
@@ -151,6 +162,13 @@ def penalties_from(
 def check_shared_gpus(scenario: Scenario) -> None:
     """Raise InterferenceError if jobs share GPUs and no table covers them."""
     World.of(scenario).check_interference()
+
+
+def check_measured_jobs(scenario: Scenario) -> None:
+    """Raise ParameterError if the figures are to be of jobs that are not there."""
+    window = scenario.conditions.measured_jobs
+    if window is not None:
+        window.check(len(scenario.workload))
 
 
 def check_scores(scenario: Scenario) -> None:

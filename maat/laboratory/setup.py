@@ -134,10 +134,11 @@ class Setup:
             job_ids={job.name for job in scenario.workload.jobs},
         )
         check_quotas(self.conditions.quotas, scenario.cluster)
-        if self.conditions.measured_jobs is not None:
-            self.conditions.measured_jobs.check(len(scenario.workload))
         check_gpu_types(scenario)
-        return with_runnable_jobs(scenario)
+        runnable = with_runnable_jobs(scenario)
+        if self.conditions.measured_jobs is not None:
+            self.conditions.measured_jobs.check(len(runnable.workload))
+        return runnable
 
     def unchecked(self) -> Scenario:
         """Return the scenario, which may reserve more than its cluster has."""

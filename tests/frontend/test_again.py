@@ -12,7 +12,14 @@ from frontend.pages import simulate, sweeps
 from maat.api.simulations import SimulationBody
 from maat.api.sweeps import SweepBody
 
-TRACE = {"kind": "generated", "family": "helios", "jobs": 12, "hours": 0.5, "seed": 7}
+TRACE: dict[str, Any] = {
+    "kind": "generated",
+    "family": "helios",
+    "jobs": 12,
+    "hours": 0.5,
+    "xxl_share": 0.25,
+    "seed": 7,
+}
 SHARED = {"name": "night", "cluster": "a100=1x4", "fidelity": "sia-artifact"}
 RUNS = [
     {"policy": policy, "placer": placer, "seed": seed}
@@ -28,6 +35,7 @@ CONDITIONS: list[dict[str, Any]] = [
     {"interference": "mea_1#v100", "variability": "mea_2", "variability_draw": "rows"},
     {"network_contention": 0.25, "rack_penalty": 1.5},
     {"least_stay_seconds": 600.0, "most_moves_per_hour": 4},
+    {"measured_jobs": "3-6"},
     {
         "reservations": [
             {"gpu_type": "a100", "gpu_count": 1, "tenant": "x:y", "end_seconds": 5400.0},
@@ -103,6 +111,14 @@ def typed(text: str) -> str | float:
                 for seed in (0, 1)
             ]
         },
+        {
+            "runs": [
+                {"policy": policy, "tuned": rule, "seed": seed}
+                for policy, rule in (("gavel", "any-pair"), ("sia", None))
+                for seed in (0, 1)
+            ],
+            "tuned_gpus": 8,
+        },
         *CONDITIONS,
     ],
 )
@@ -138,6 +154,7 @@ def test_a_replay_leads_to_the_form_that_replays_as_many_hours_by_the_same_polic
         {"runs": [{"policy": "sia", "policy_parameters": {"p": None}}]},
         {"runs": [{"policy": "sia", "placer_parameters": {"threshold": 0.5}}]},
         {"runs": [{**RUNS[0], "seed": 0, "round_seconds": 30}, {**RUNS[0], "seed": 1}]},
+        {"runs": [{**RUNS[0], "seed": 0, "tuned": "any-pair"}, {**RUNS[0], "seed": 1}]},
         {"round_seconds": 30},
         *UNSAID,
     ],
@@ -153,6 +170,7 @@ def test_of_a_simulation_that_no_address_can_say_there_is_none(changed: dict[str
         {"placer": None, "policy": "sia"},
         {"vary": [{"name": "policy", "values": ["sia", "fifo"]}], "policy": "sia"},
         {"vary": [{"name": "jobs_per_hour", "values": [10.0, 20.5]}]},
+        {"tuned_by_policy": {"las": "any-pair"}, "tuned_gpus": 8},
         {"policy_parameters": {"p": -1.0}, "round_seconds": 30.0, "placer_parameters": {"x": "y"}},
         *CONDITIONS,
     ],

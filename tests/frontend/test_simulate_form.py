@@ -16,7 +16,7 @@ from frontend.components.kept_traces import kept_in
 from frontend.components.parameter_fields import described, errors_of, offered, placeholder
 from frontend.forms import errors_by_field, parse_seeds
 from frontend.pages.simulate import body_of as simulation_body
-from frontend.pages.simulate import count_of
+from frontend.pages.simulate import count_of, unfinished
 from frontend.pages.simulate import place as simulation_place
 from maat.client.errors import ApiError, FieldProblem
 
@@ -134,6 +134,10 @@ def test_conditions_are_sent_in_the_units_of_the_api_and_only_where_they_were_se
         ({"locality_penalty": "nan"}, "locality_penalty"),
         ({"locality_penalty": "1.7, vgg19=3"}, "locality_penalty"),
         ({"locality_penalty": "vgg19="}, "locality_penalty"),
+        ({"tuned_by_policy": "any-pair"}, "tuned_by_policy"),
+        ({"tuned_by_policy": "sia=best"}, "tuned_by_policy"),
+        ({"tuned_by_policy": "sia=any-pair, sia=best-batch"}, "tuned_by_policy"),
+        ({"measured_jobs": "all"}, "measured_jobs"),
     ],
 )
 def test_what_was_begun_in_a_form_and_would_be_lost_is_said_beside_its_field(
@@ -186,10 +190,35 @@ def test_shared_gpus_and_tuned_jobs_are_sent_where_they_were_asked_for(
     } == sent
 
 
+def test_a_rule_of_tuning_is_sent_with_the_runs_of_its_policy_and_a_window_with_all() -> None:
+    form = {**FORM, "tuned_by_policy": " fifo = any-pair", "measured_jobs": " 2000 - 3000 "}
+
+    body = simulation_body(form, texts=[""], cluster_id=None)
+
+    assert [(run["policy"], run.get("tuned")) for run in body["runs"]] == [
+        *[("sia", None)] * 2,
+        *[("fifo", "any-pair")] * 2,
+    ]
+    assert (body["measured_jobs"], body["tuned_gpus"]) == ("2000-3000", 16)
+    assert not unfinished({**form, "kind": "generated"}, [], None)
+    for_others = unfinished({**form, "kind": "generated", "policies": ["sia"]}, [], None)
+    assert list(for_others) == ["tuned_by_policy"]
+
+
+def test_a_share_of_gpt_jobs_is_sent_where_it_was_asked_for() -> None:
+    drawn = {**FORM, "kind": "generated", "family": "helios", "xxl_share": 0.1}
+
+    assert simulation_body(drawn, texts=None, cluster_id=None)["traces"][0]["xxl_share"] == 0.1
+    none = simulation_body({**drawn, "xxl_share": 0}, texts=None, cluster_id=None)
+    assert "xxl_share" not in none["traces"][0]
+
+
 @pytest.mark.parametrize(
     ("pointer", "field"),
     [
         ("/traces/1/text", "csv"),
+        ("/traces/0/xxl_share", "xxl_share"),
+        ("/measured_jobs", "measured_jobs"),
         ("/trace/generated/jobs", "jobs"),
         ("/runs/0/policy", "policies"),
         ("/failures/mtbf_hours", "mtbf_hours"),

@@ -225,6 +225,8 @@ def test_the_form_is_sent_as_the_api_wants_it() -> None:
         {"kind": "csv", "text": "a,b\n"},
         0.5,
     )
+    tuned = body_of({**FORM, "tuned_by_policy": "gavel=any-pair"}, texts=None, cluster_id=None)
+    assert (tuned["tuned_by_policy"], "tuned" in tuned) == ({"gavel": "any-pair"}, False)
     assert parse_values(" 1,, oracle ") == [1.0, "oracle"]
 
 
@@ -233,6 +235,7 @@ def test_the_form_is_sent_as_the_api_wants_it() -> None:
     [
         ("/vary/1/values", "values2"),
         ("/vary", "values1"),
+        ("/tuned_by_policy/gavel", "tuned_by_policy"),
         ("/strong_scaling_share", "strong_scaling_share"),
         ("/x", None),
     ],

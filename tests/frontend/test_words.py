@@ -377,6 +377,11 @@ def test_shared_gpus_and_tuned_jobs_are_told_in_words() -> None:
         ("Tuned jobs", "any-pair, at most 64 GPUs"),
         ("Jobs per GPU", "up to 2, interference 1.25"),
     ]
+    runs = [{"policy": "gavel", "tuned": "any-pair"}, {"policy": "sia", "tuned": None}]
+    assert describe({"runs": runs, "measured_jobs": "3-6"}) == [
+        ("Tuned under single policies", "any-pair under gavel"),
+        ("Figures", "of jobs 3-6 in order of submission"),
+    ]
     assert (
         describe({"jobs_per_gpu": 1, "interference": None, "tuned": None, "tuned_gpus": 16}) == []
     )

@@ -12,6 +12,7 @@ import pytest
 from backend.simulations.series import MAX_POINTS, reduced
 from maat.scheduling.cluster import Cluster
 from maat.simulation.engine import simulate
+from maat.simulation.job_window import JobWindow
 from maat.simulation.record import SimulationResult
 from maat.simulation.scenario import Scenario
 from maat.simulation.world_models import catalog_models
@@ -52,6 +53,19 @@ def test_the_stretches_of_a_job_add_up_to_the_gpu_hours_that_it_held(
         assert held == pytest.approx(sum(job["gpu_hours_by_type"].values()) - profiled, rel=1e-6)
         assert stretches[-1]["end"] == record.finish
         assert all(before["end"] <= after["start"] for before, after in pairwise(stretches))
+
+
+def test_figures_of_a_window_leave_out_the_other_jobs(result: SimulationResult) -> None:
+    conditions = replace(result.scenario.conditions, measured_jobs=JobWindow(1, 2))
+    shown = result_to_json(
+        replace(result, scenario=replace(result.scenario, conditions=conditions))
+    )
+    first, *measured = shown["jobs"]
+    assert [job["measured"] for job in shown["jobs"]] == [False, True, True]
+    assert (first["rho"], shown["fairness"]["jobs"]) == (None, 2)
+    assert sum(shown["gpu_hours_by_model_type"]["cifar10"].values()) == pytest.approx(
+        sum(sum(job["gpu_hours_by_type"].values()) for job in measured)
+    )
 
 
 def test_every_job_has_its_jct_and_every_figure_its_definition(result: SimulationResult) -> None:

@@ -134,7 +134,7 @@ def test_shared_gpus_tuned_jobs_and_parameters_of_the_placer_reach_the_engine(
     database: Database,
 ) -> None:
     asked = {"jobs_per_gpu": 2, "interference": 1.25, "tuned": "best-batch", "tuned_gpus": 2}
-    asked |= {"least_stay_seconds": 1800.0, "most_moves_per_hour": 4}
+    asked |= {"least_stay_seconds": 1800.0, "most_moves_per_hour": 4, "measured_jobs": "1-2"}
     simulation_id = request_simulation(database, policies=("fifo",), **asked)
     (run,) = runs_of(database, simulation_id)
     with database.session_scope(writes=False) as session:
@@ -150,6 +150,7 @@ def test_shared_gpus_tuned_jobs_and_parameters_of_the_placer_reach_the_engine(
     assert simulations.run_simulation(database, simulation_id) is OperationState.SUCCEEDED
     (run,) = runs_of(database, simulation_id)
     assert {job["adaptivity"] for job in run.result["jobs"]} == {"rigid"}
+    assert (run.summary["jobs"], len(run.result["jobs"])) == (2, 3)
 
 
 @pytest.mark.parametrize("policy", ["sia", "fifo"])

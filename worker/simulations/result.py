@@ -30,10 +30,11 @@ def result_to_json(result: SimulationResult) -> dict[str, Any]:
     figures of every rule of finish-time fairness: the API answers those of one.
     """
     fair = fairness_by_rule(result)
+    measured = {record.name for record in result.measured}
     return {
         "summary": result.summary(),
         "jobs": [
-            _job(record, fair, slowdown)
+            _job(record, fair, slowdown, is_measured=record.name in measured)
             for record, slowdown in zip(
                 result.records, result.series.placement_slowdown.tolist(), strict=True
             )
@@ -46,7 +47,7 @@ def result_to_json(result: SimulationResult) -> dict[str, Any]:
         },
         "contention": reduced(list(zip(result.round_times, result.contention, strict=True))),
         **cluster_series(result.series),
-        "gpu_hours_by_model_type": _gpu_hours_by_model(result.records),
+        "gpu_hours_by_model_type": _gpu_hours_by_model(result.measured),
         "policy_seconds": quantiles(result.policy_seconds),
         "allocations": allocations_of(result),
         "definitions": DEFINITIONS,
@@ -107,12 +108,17 @@ def _stretches(spans: Sequence[AllocationSpan], end: float) -> list[dict[str, An
 
 
 def _job(
-    record: JobRecord, fair: Mapping[FairnessRule, Fairness], placement_slowdown: float
+    record: JobRecord,
+    fair: Mapping[FairnessRule, Fairness],
+    placement_slowdown: float,
+    *,
+    is_measured: bool,
 ) -> dict[str, Any]:
     rho = {rule: _finite(found.rho.get(record.name)) for rule, found in fair.items()}
     return {
         "name": record.name,
         "model": record.model,
+        "measured": is_measured,
         "submit": record.submit,
         "start": record.start,
         "finish": record.finish,

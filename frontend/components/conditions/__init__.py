@@ -29,6 +29,7 @@ from frontend.components.conditions.values import (
     conditions_of,
     incomplete_fields,
     reservation_of,
+    tuned_by_policy,
 )
 from frontend.components.conditions.words import describe, reserved, trace_words
 
@@ -61,4 +62,5 @@ __all__ = [
     "reserved",
     "describe",
     "trace_words",
+    "tuned_by_policy",
 ]

@@ -28,7 +28,10 @@ from frontend.components.conditions.values import (
     Reservation,
     conditions_of,
     is_penalty,
+    is_tuning,
+    is_window,
 )
+from frontend.components.conditions.words import tuning_of
 from frontend.components.form_address import number_in, too_long
 from frontend.formatting import as_typed
 from frontend.forms import wrong_number
@@ -89,6 +92,8 @@ def asked_by(request: StoredRequest) -> dict[str, str | list[str]] | None:
     """Return what an address says for the conditions of a request; None if no address can."""
     values = {name: text for name, text in _texts_of(request) if text is not None}
     reservations = request.get("reservations") or []
+    if any(run.get("tuned") != tuning_of(request).get(run["policy"]) for run in _runs(request)):
+        return None
     told = {name: held(name, text) for name, text in values.items()}
     again = conditions_of({**USUAL, **told, "reservations": reservations})
     fixed = {"name": request["name"], "cluster": request["cluster"]}
@@ -121,12 +126,20 @@ def _texts_of(request: StoredRequest) -> Iterable[tuple[str, str | None]]:
     if failures is not None:
         yield "mtbf_hours", as_typed(failures["mtbf_hours"])
         yield "repair_minutes", as_typed(failures["repair_seconds"] / _MINUTE)
+    yield "measured_jobs", request.get("measured_jobs")
+    rules = tuning_of(request).items()
+    yield "tuned_by_policy", ", ".join(f"{policy}={rule}" for policy, rule in rules) or None
     penalty = request.get("locality_penalty")
     if isinstance(penalty, Mapping):
         each = (f"{model}={as_typed(factor)}" for model, factor in penalty.items())
         yield "locality_penalty", ", ".join(each)
     elif penalty is not None:
         yield "locality_penalty", as_typed(penalty)
+
+
+def _runs(request: StoredRequest) -> Iterable[StoredRequest]:
+    runs: Iterable[StoredRequest] = request.get("runs", ())
+    return runs
 
 
 def _uploaded(measurements: str | None) -> str | None:
@@ -143,6 +156,10 @@ def _check(name: str, value: str) -> str | None:
 def _wrong(name: str, value: str) -> str:
     if name == "locality_penalty":
         return "" if is_penalty(value) else "Give a factor, or one for each model."
+    if name == "tuned_by_policy":
+        return "" if is_tuning(value) else "Give a rule for each policy, such as gavel=any-pair."
+    if name == "measured_jobs":
+        return "" if is_window(value) else "Give the first and the last, such as 2000-3000."
     number = number_in(value)
     if number is None:
         return "Give a number."

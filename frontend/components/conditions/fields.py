@@ -75,6 +75,7 @@ def conditions_fields(prefix: str) -> list[Component]:
         _select(prefix, "profiling", "Known of a job before it runs", PROFILING),
         html.Div(shares, className="form-row"),
         *_tuned_fields(prefix),
+        _measured_field(prefix),
         *_sharing_fields(prefix),
         *_unequal_fields(prefix),
         html.Div(uploaded, className="hint"),
@@ -83,8 +84,8 @@ def conditions_fields(prefix: str) -> list[Component]:
         *_reserved_fields(prefix),
     ]
     box = folded_fields(
-        "Profiles, profiling, bound jobs, shared and unequal GPUs, bounds on moves, failures, "
-        "reservations",
+        "Profiles, profiling, bound jobs, measured jobs, shared and unequal GPUs, bounds on moves, "
+        "failures, reservations",
         fields,
         box_id=f"{prefix}-conditions",
     )
@@ -149,9 +150,30 @@ def _tuned_fields(prefix: str) -> list[Component]:
         max=MAX_TUNED_GPUS,
         allowDecimal=False,
     )
+    by_policy = dmc.TextInput(
+        id=f"{prefix}-tuned_by_policy",
+        label="Tuned under single policies",
+        placeholder="gavel=any-pair, srtf=best-batch",
+        value=USUAL["tuned_by_policy"],
+    )
     return [
-        html.Div([_select(prefix, "tuned", "What jobs ask for", TUNED), most], className="form-row")
+        html.Div(
+            [_select(prefix, "tuned", "What jobs ask for", TUNED), by_policy, most],
+            className="form-row",
+        )
     ]
+
+
+def _measured_field(prefix: str) -> dmc.TextInput:
+    """Which jobs the figures are of."""
+    return dmc.TextInput(
+        id=f"{prefix}-measured_jobs",
+        label="Figures of jobs",
+        description="FIRST-LAST, such as 2000-3000, counted from 0 in order of submission.",
+        placeholder="all",
+        value=USUAL["measured_jobs"],
+        inputWrapperOrder=["label", "input", "description", "error"],
+    )
 
 
 def _sharing_fields(prefix: str) -> list[Component]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from math import isfinite
 from typing import TypedDict
 
@@ -11,6 +13,7 @@ from frontend.callbacks import Sources
 from frontend.components.reservation_fields import hours_of, reservation_states
 from frontend.forms import FormValues, not_a_number
 from maat.client.calls import RawBody
+from maat.vocabulary import TuningRule
 
 BOUNDS = ("least_stay_seconds", "most_moves_per_hour")
 """How soon and how often rounds move a job; empty: no bound."""
@@ -34,6 +37,8 @@ VALUES = (
     "variability",
     "variability_draw",
     "locality_penalty",
+    "tuned_by_policy",
+    "measured_jobs",
     *NUMBERS,
 )
 # What a form holds of them that nobody has touched.
@@ -46,6 +51,8 @@ USUAL = {
     "variability": "alike",
     "variability_draw": "fidelity",
     "locality_penalty": "",
+    "tuned_by_policy": "",
+    "measured_jobs": "",
     "rigid_share": 0,
     "strong_scaling_share": 0,
     "tuned_gpus": 16,
@@ -63,9 +70,12 @@ ERRORS = (
     "variability",
     "variability_draw",
     "locality_penalty",
+    "tuned_by_policy",
+    "measured_jobs",
     *NUMBERS,
 )
 UPLOADED = "uploaded:"
+_WINDOW = re.compile(r"\s*(\d{1,9})\s*-\s*(\d{1,9})\s*")
 # Field of a refusal -> where in the form it stands.
 PLACES = {name: name for name in ERRORS} | {"repair_seconds": "repair_minutes"}
 
@@ -129,6 +139,15 @@ def incomplete_fields(form: FormValues) -> dict[str, str]:
             "Give one factor, such as 1.7, or one for each model that you name, "
             "such as resnet50=1.2, vgg19=3."
         )
+    if not is_tuning(form["tuned_by_policy"] or ""):
+        wrong["tuned_by_policy"] = (
+            f"Give a rule ({' or '.join(TuningRule)}) for each policy that you name, once, "
+            "such as gavel=any-pair, srtf=best-batch."
+        )
+    if not is_window(form["measured_jobs"] or ""):
+        wrong["measured_jobs"] = (
+            "Give the first and the last, such as 2000-3000, counted from 0, or leave it empty."
+        )
     return wrong
 
 
@@ -144,8 +163,12 @@ def conditions_of(form: FormValues) -> RawBody:
         given["profiling"] = form["profiling"]
     if form["tuned"] != "none":
         given["tuned"] = form["tuned"]
-        if isinstance(form["tuned_gpus"], int | float):
-            given["tuned_gpus"] = int(form["tuned_gpus"])
+    if (form["tuned"] != "none" or tuned_by_policy(form)) and isinstance(
+        form["tuned_gpus"], int | float
+    ):
+        given["tuned_gpus"] = int(form["tuned_gpus"])
+    if (window := _WINDOW.fullmatch(form["measured_jobs"] or "")) is not None:
+        given["measured_jobs"] = f"{window[1]}-{window[2]}"
     _add_sharing(given, form)
     given |= {name: form[name] for name in BOUNDS if isinstance(form[name], int | float)}
     for name in ("profiles", "variability"):
@@ -181,6 +204,35 @@ def _add_sharing(given: RawBody, form: FormValues) -> None:
         given["interference"] = form["interference"].removeprefix(UPLOADED)
     elif form["interference"] == "constant" and isinstance(form["slowdown"], int | float):
         given["interference"] = form["slowdown"]
+
+
+def tuned_by_policy(form: FormValues) -> Mapping[str, str]:
+    """Return the rule of tuning of each policy that has one of its own; none from unusable text."""
+    text = form["tuned_by_policy"] or ""
+    return _tuning_of(text) if is_tuning(text) else {}
+
+
+def is_tuning(text: str) -> bool:
+    """Return whether a text is empty or such as `gavel=any-pair, srtf=best-batch`."""
+    try:
+        rules = _tuning_of(text)
+    except ValueError:
+        return False
+    return set(rules.values()) <= set(TuningRule)
+
+
+def _tuning_of(text: str) -> dict[str, str]:
+    """Return rules by policy. Raises ValueError for a part without policy, or a policy twice."""
+    named = [part.partition("=") for part in text.split(",") if part.strip()]
+    rules = {policy.strip(): rule.strip() for policy, _, rule in named}
+    if "" in rules or len(rules) < len(named):
+        raise ValueError("a rule of no policy, or a second one")
+    return rules
+
+
+def is_window(text: str) -> bool:
+    """Return whether a text is empty or such as `2000-3000`."""
+    return not text.strip() or _WINDOW.fullmatch(text) is not None
 
 
 def penalty_of(text: str) -> float | dict[str, float] | None:

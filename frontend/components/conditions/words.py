@@ -52,7 +52,7 @@ def trace_words(trace: StoredRequest) -> str:
     asked = [
         f"{name.replace('_', ' ')} {value}"
         for name, value in trace.items()
-        if name != "kind" and value is not None
+        if name != "kind" and value is not None and (name, value) != ("xxl_share", 0)
     ]
     return ": ".join([str(trace["kind"]), *([", ".join(asked)] if asked else [])])
 
@@ -92,11 +92,23 @@ def _about_jobs(request: StoredRequest, named: Mapping[str, str]) -> list[tuple[
     if request.get("tuned"):
         most = plural(request["tuned_gpus"], "GPU")
         lines.append(("Tuned jobs", f"{request['tuned']}, at most {most}"))
+    if by_policy := tuning_of(request):
+        rules = ", ".join(f"{rule} under {policy}" for policy, rule in by_policy.items())
+        lines.append(("Tuned under single policies", rules))
+    if request.get("measured_jobs"):
+        lines.append(("Figures", f"of jobs {request['measured_jobs']} in order of submission"))
     if request.get("jobs_per_gpu", 1) > 1:
         lost = named.get("interference", request["interference"])
         words = f"up to {request['jobs_per_gpu']}, interference {lost}"
         lines.append(("Jobs per GPU", words))
     return lines
+
+
+def tuning_of(request: StoredRequest) -> Mapping[str, str]:
+    """Return the rule of tuning of each policy that has one of its own."""
+    if "runs" in request:
+        return {run["policy"]: run["tuned"] for run in request["runs"] if run.get("tuned")}
+    return request.get("tuned_by_policy") or {}
 
 
 def _round_durations(request: StoredRequest) -> str:

@@ -10,10 +10,17 @@ from backend.database import Database
 from backend.models import SimulationRun
 
 
-def finish(database: Database, run_id: str, hours: list[float | None]) -> None:
+def finish(
+    database: Database, run_id: str, hours: list[float | None], *, measured_from: int = 0
+) -> None:
     """As the worker keeps a run whose jobs took that long."""
     jobs = [
-        {"name": str(i), "jct": None if jct is None else 3600 * jct} for i, jct in enumerate(hours)
+        {
+            "name": str(i),
+            "jct": None if jct is None else 3600 * jct,
+            "measured": i >= measured_from,
+        }
+        for i, jct in enumerate(hours)
     ]
     done = [jct for jct in hours if jct is not None]
     with database.session_scope() as session:
@@ -166,6 +173,46 @@ def test_charts_get_what_they_draw_and_no_more(client: TestClient, database: Dat
     )
     refused = client.get(address, params={"runs": simulation["runs"][0]["id"]})
     assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/runs")
+
+
+def test_comparison_and_charts_are_of_the_measured_jobs(
+    client: TestClient, database: Database
+) -> None:
+    asked = body(measured_jobs="2-3", runs=[{"policy": "sia"}, {"policy": "fifo"}])
+    simulation = client.post(SIMULATIONS, json=asked).json()
+    assert simulation["request"]["measured_jobs"] == "2-3"
+    address = f"{SIMULATIONS}/{simulation['id']}"
+    first, second = (run["id"] for run in simulation["runs"])
+    finish(database, first, [9.0, 9.0, 1.0, 2.0], measured_from=2)
+    finish(database, second, [1.0, 1.0, 2.0, 4.0], measured_from=2)
+    (against,) = client.get(f"{address}/comparison").json()["paired"]
+    assert (against["jobs"], against["difference_hours"]["estimate"]) == (2, 1.5)
+    jobs = [
+        {
+            "name": f"j{i}",
+            "model": "bert",
+            "measured": i >= 2,
+            "submit": 0.0,
+            "finish": 3600.0 * (i + 1),
+            "rho": float(i),
+            "waited": 60.0 * i,
+            "gpu_hours_by_type": {"t4": 1.0},
+        }
+        for i in range(4)
+    ]
+    with database.session_scope() as session:
+        run = session.get_one(SimulationRun, first)
+        run.result = {
+            "jobs": jobs,
+            "fairness": {"worst_rho": 3.0, "unfair_fraction": 1.0, "jobs": 2},
+            "contention": [],
+            "gpu_hours_by_model_type": {"bert": {"t4": 2.0}},
+        }
+    (drawn,) = client.get(f"{address}/figures", params={"runs": first}).json()["runs"]
+    assert drawn["jct_hours"] == {"points": [[3.0, 0.5], [4.0, 1.0]], "known": 2, "jobs": 2}
+    assert (drawn["rho"]["jobs"], drawn["waited_hours"]["jobs"]) == (2, 2)
+    assert drawn["gpu_hours_by_type"] == {"t4": 2.0}
+    assert drawn["gpu_hours_by_model"]["bert"]["jobs"] == 2
 
 
 def test_runs_that_differ_by_a_parameter_of_the_placer_are_compared_as_two(
