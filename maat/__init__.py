@@ -19,18 +19,21 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from maat import policies
     from maat.client import Client
+    from maat.library.autoscaling import Autoscaled, autoscale
     from maat.library.comparing import Comparison, compare
     from maat.library.inputs import generate, profiles
     from maat.library.replaying import Replay, replay
     from maat.library.run import Run, simulate
     from maat.library.sweeping import Swept, sweep
     from maat.library.tables import Table
+    from maat.library.tuning import Tuned, tune
     from maat.library.what_if import WhatIf, what_if
     from maat.papers.reproducing import Reproduced, reproduce
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Autoscaled",
     "Client",
     "Comparison",
     "Replay",
@@ -38,7 +41,9 @@ __all__ = [
     "Run",
     "Swept",
     "Table",
+    "Tuned",
     "WhatIf",
+    "autoscale",
     "compare",
     "generate",
     "policies",
@@ -47,11 +52,13 @@ __all__ = [
     "reproduce",
     "simulate",
     "sweep",
+    "tune",
     "what_if",
 ]
 
 # Imported when first used: a training script, which imports maat.agent, needs none of them.
 _WHERE = {
+    "Autoscaled": "maat.library.autoscaling",
     "Client": "maat.client",
     "Comparison": "maat.library.comparing",
     "Replay": "maat.library.replaying",
@@ -59,7 +66,9 @@ _WHERE = {
     "Run": "maat.library.run",
     "Swept": "maat.library.sweeping",
     "Table": "maat.library.tables",
+    "Tuned": "maat.library.tuning",
     "WhatIf": "maat.library.what_if",
+    "autoscale": "maat.library.autoscaling",
     "compare": "maat.library.comparing",
     "generate": "maat.library.inputs",
     "profiles": "maat.library.inputs",
@@ -67,6 +76,7 @@ _WHERE = {
     "reproduce": "maat.papers.reproducing",
     "simulate": "maat.library.run",
     "sweep": "maat.library.sweeping",
+    "tune": "maat.library.tuning",
     "what_if": "maat.library.what_if",
 }
 

@@ -1,11 +1,10 @@
 """`maat autoscale`: one training, or a workload, on rented nodes, as a table or JSON.
 
-Compares the goodput-based with the throughput-based autoscaler.
+Compares the goodput-based with the throughput-based autoscaler, and with fixed numbers of nodes.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -14,18 +13,14 @@ import typer
 from maat.cli.condition_options import FidelityName
 from maat.cli.numbers import number_option, whole_option
 from maat.cli.output import print_json, print_table, say
-from maat.laboratory.rented import Rented, Training, rent, train
-from maat.laboratory.setup import Setup
-from maat.library.inputs import read_models, read_trace
-from maat.scheduling.autoscaling import Autoscaler, GoodputAutoscaler, ThroughputAutoscaler
-from maat.scheduling.cluster import Cluster
-from maat.scheduling.parameters import build
-from maat.simulation.conditions import Conditions
-from maat.simulation.fidelity import Fidelity, fidelity
-from maat.simulation.scenario import Scenario
-from maat.simulation.world_models import named_model
+from maat.laboratory.rented import Rented
+from maat.library.autoscaling import RENTED_NODES, Autoscaled, autoscale
+from maat.library.numbers import whole_number_reader
+from maat.vocabulary import MAX_GPUS
 
-ModelName = Annotated[str, typer.Option("--model", help="Model to train.")]
+ModelName = Annotated[
+    str | None, typer.Option("--model", help="Model to train, default: imagenet.")
+]
 Nodes = Annotated[str, typer.Option(help="All nodes to rent from, of one kind: type=NODESxGPUS.")]
 Profiles = Annotated[
     Path | None,
@@ -50,6 +45,13 @@ GiveBack = Annotated[
         help="Share of ideal goodput below which nodes are given back, 0-1; 0: never.",
     ),
 ]
+Fixed = Annotated[
+    str | None,
+    typer.Option(
+        "--fixed-nodes",
+        help="Numbers of nodes to compare with, such as 4,8,16; default: 1,2,4,... and all.",
+    ),
+]
 TraceOption = Annotated[
     Path | None,
     typer.Option("--trace", help="Workload to play on the rented nodes, instead of one model."),
@@ -61,14 +63,15 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, not
 
 
 def autoscale_command(
-    model: ModelName = "imagenet",
-    cluster: Nodes = "t4=16x4",
+    model: ModelName = None,
+    cluster: Nodes = RENTED_NODES,
     profiles: Profiles = None,
     fidelity_name: FidelityName = "paper",
     upper: Upper = 2 / 3,
     lower: Lower = 1 / 2,
     window: Window = 1,
     give_back_below: GiveBack = 0.0,
+    fixed_nodes: Fixed = None,
     trace: TraceOption = None,
     policy: PolicyOption = "pollux",
     as_json: AsJson = False,
@@ -76,61 +79,66 @@ def autoscale_command(
     """Train a model, or a workload, on rented nodes under two autoscalers; compare cost, time.
 
     One chooses the number of nodes by goodput, the other by throughput (Pollux section 5.4.1).
+    Beside them stands what fixed numbers of nodes cost.
     """
-    limits = {"upper": upper, "lower": lower}
-    averaged = {**limits, "window": window, "give_back_below": give_back_below}
-    rivals: tuple[Autoscaler, Autoscaler] = (
-        build(GoodputAutoscaler, averaged, owner="autoscale"),
-        build(ThroughputAutoscaler, limits, owner="autoscale"),
+    found = autoscale(
+        "imagenet" if model is None and trace is None else model,
+        trace=trace,
+        cluster=cluster,
+        profiles=profiles,
+        fidelity=fidelity_name,
+        upper=upper,
+        lower=lower,
+        window=window,
+        give_back_below=give_back_below,
+        fixed_nodes=None if fixed_nodes is None else read_sizes(fixed_nodes),
+        policy=policy,
+        progress=not as_json,
     )
-    nodes, rules = Cluster.parse(cluster), fidelity(fidelity_name)
-    if trace is None:
-        training = Training(named_model(model, profiles), nodes, rules)
-        by_goodput, by_throughput = (train(training, rival) for rival in rivals)
-    else:
-        scenario = _workload(trace, profiles, nodes, policy=policy, rules=rules)
-        by_goodput, by_throughput = (rent(scenario, rival) for rival in rivals)
     if as_json:
-        runs = [asdict(run) for run in (by_goodput, by_throughput)]
-        print_json({"runs": runs, **_difference(by_goodput, by_throughput)})
+        print_json(found.to_dict())
     else:
-        _print_table(by_goodput, by_throughput)
+        _print_table(found)
 
 
-def _workload(
-    trace: Path, profiles: Path | None, nodes: Cluster, *, policy: str, rules: Fidelity
-) -> Scenario:
-    models = read_models(profiles, nodes)
-    return Setup(
-        read_trace(trace, models), models, nodes, policy, conditions=Conditions(fidelity=rules)
-    ).scenario()
+def read_sizes(text: str) -> list[int]:
+    """Return numbers with commas between. Raises ParameterError."""
+    read = whole_number_reader("fixed_nodes", least=1, most=MAX_GPUS)
+    return [read(part.strip()) for part in text.split(",") if part.strip()]
 
 
-def _difference(ours: Rented, theirs: Rented) -> dict[str, float]:
-    """Return the relative difference of goodput-based over throughput-based."""
-    return {
-        "cost": ours.node_seconds / theirs.node_seconds - 1,
-        "completion_time": ours.seconds / theirs.seconds - 1,
-    }
-
-
-def _print_table(ours: Rented, theirs: Rented) -> None:
-    rows = []
-    for run in (ours, theirs):
-        steps = ", ".join(f"{nodes} from {time / 3600:.1f}" for time, nodes in run.rented)
-        hours = f"{run.node_seconds / 3600:.1f}", f"{run.seconds / 3600:.2f}"
-        rows.append((run.autoscaler, steps, *hours, f"{run.efficiency:.2f}", str(run.restarts)))
+def _print_table(found: Autoscaled) -> None:
+    rows = [
+        (found.plan.title_of(name), _steps(run), *_numbers(run))
+        for name, run in found.rented.items()
+    ]
     print_table(
-        ("Autoscaler", "Nodes from hour on"),
-        ("Node-hours", "Hours", "Efficiency", "Restarts"),
+        ("Nodes chosen", "Nodes from hour on"),
+        ("Node-hours", "Hours", "Average JCT, h", "Efficiency", "Restarts"),
         rows,
     )
-    jct = (f"{run.avg_jct_seconds / 3600:.2f} h" for run in (ours, theirs))
-    say("Average JCT: " + ", ".join(jct))
-    if ours.unfinished or theirs.unfinished:
-        say(f"Jobs not finished: {ours.unfinished}, {theirs.unfinished}")
-    difference = _difference(ours, theirs)
-    say(
-        f"By goodput rather than throughput: cost {difference['cost']:+.1%}, "
-        f"completion time {difference['completion_time']:+.1%}"
+    unfinished = {name: run.unfinished for name, run in found.rented.items() if run.unfinished}
+    if unfinished:
+        say(
+            "Jobs not finished: "
+            + ", ".join(f"{found.plan.title_of(name)} {jobs}" for name, jobs in unfinished.items())
+        )
+    cost, time = (found.differences[name] for name in ("cost", "completion_time"))
+    if cost is not None and time is not None:
+        say(f"By goodput rather than throughput: cost {cost:+.1%}, completion time {time:+.1%}")
+
+
+def _steps(run: Rented) -> str:
+    """Return the changes of the nodes; of several at one moment, the last."""
+    last = dict(run.rented)
+    return ", ".join(f"{nodes} from {time / 3600:.1f}" for time, nodes in last.items())
+
+
+def _numbers(run: Rented) -> tuple[str, ...]:
+    return (
+        f"{run.node_seconds / 3600:.1f}",
+        f"{run.seconds / 3600:.2f}",
+        f"{run.avg_jct_seconds / 3600:.2f}",
+        f"{run.efficiency:.2f}",
+        str(run.restarts),
     )

@@ -5,7 +5,6 @@ Prints a table or JSON.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -14,12 +13,8 @@ import typer
 from maat.cli.condition_options import FidelityName
 from maat.cli.numbers import number_option, whole_option
 from maat.cli.output import print_json, print_table, say
-from maat.cli.policy_options import named_policy
-from maat.laboratory.tuning import SCORES, TreeParzen, Tuned, Tuning, tune
-from maat.scheduling.cluster import Cluster
-from maat.scheduling.policies import suiting_placer
-from maat.simulation.fidelity import fidelity
-from maat.simulation.world_models import named_model
+from maat.laboratory.tuning import SCORES
+from maat.library.tuning import SEARCH_CLUSTER, Tuned, tune
 from maat.vocabulary import MAX_GPUS
 from maat.workloads.generators import MAX_SEED
 
@@ -41,6 +36,15 @@ StaticGpus = Annotated[
         "--static-gpus", least=1, most=MAX_GPUS, help="GPUs of every trial in the static search."
     ),
 ]
+StaticBatch = Annotated[
+    int,
+    whole_option(
+        "--static-batch-per-gpu",
+        least=1,
+        most=1_000_000,
+        help="Samples of a static trial's batch on each of its GPUs.",
+    ),
+]
 Policy = Annotated[str, typer.Option(help="Policy of the elastic search.")]
 WorkScale = Annotated[
     float,
@@ -56,12 +60,13 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, not
 
 def tune_command(
     model: ModelName = "cifar10",
-    cluster: Shape = "a100=2x8",
+    cluster: Shape = SEARCH_CLUSTER,
     profiles: Profiles = None,
     fidelity_name: FidelityName = "pollux-artifact",
     trials: Trials = 100,
     at_a_time: AtATime = 4,
     static_gpus: StaticGpus = 4,
+    static_batch_per_gpu: StaticBatch = 128,
     work_scale: WorkScale = 1.0,
     policy: Policy = "pollux",
     seed: Seed = 0,
@@ -72,53 +77,38 @@ def tune_command(
     Every completion starts the next trial (Pollux section 5.4.2). The scores are a declared
     formula; the times are simulated.
     """
-    elastic = Tuning(
-        named_model(model, profiles),
-        Cluster.parse(cluster),
-        fidelity(fidelity_name),
-        policy=named_policy(policy),
+    found = tune(
+        model,
+        cluster=cluster,
+        profiles=profiles,
+        fidelity=fidelity_name,
         trials=trials,
         at_a_time=at_a_time,
+        static_gpus=static_gpus,
+        static_batch_per_gpu=static_batch_per_gpu,
         work_scale=work_scale,
+        policy=policy,
         seed=seed,
+        progress=not as_json,
     )
-    static = replace(elastic, policy="fifo", static_gpus=static_gpus)
-    found = {
-        "elastic": tune(elastic, TreeParzen(seed=seed)),
-        "static": tune(static, TreeParzen(seed=seed)),
-    }
     if as_json:
-        print_json({"scores": SCORES, **{name: _figures(tuned) for name, tuned in found.items()}})
+        print_json(found.to_dict())
     else:
         _print_table(found)
 
 
-def _figures(tuned: Tuned) -> dict[str, float | str | int]:
-    return {
-        "policy": tuned.policy,
-        "placer": suiting_placer(tuned.policy),
-        "trials": len(tuned.records),
-        "top_5_score": tuned.top_score(),
-        "average_jct_seconds": tuned.average_jct_seconds,
-        "makespan_seconds": tuned.makespan_seconds,
-    }
-
-
-def _print_table(found: dict[str, Tuned]) -> None:
-    rows = []
-    for name, tuned in found.items():
-        jct, makespan = tuned.average_jct_seconds / 60, tuned.makespan_seconds / 3600
-        who = f"{tuned.policy} + {suiting_placer(tuned.policy)}"
-        rows.append(
-            (
-                name,
-                who,
-                str(len(tuned.records)),
-                f"{tuned.top_score():.2f}",
-                f"{jct:.1f}",
-                f"{makespan:.2f}",
-            )
+def _print_table(found: Tuned) -> None:
+    rows = [
+        (
+            str(search["search"]),
+            f"{search['policy']} + {search['placer']}",
+            str(search["trials"]),
+            f"{search['top_5_score']:.2f}",
+            f"{search['avg_jct_minutes']:.1f}",
+            f"{search['makespan_hours']:.2f}",
         )
+        for search in found.searches
+    ]
     print_table(
         ("Search", "Policy + placer"),
         ("Trials", "Score of the best 5", "Average JCT, min", "Makespan, h"),

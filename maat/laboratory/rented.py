@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from maat.laboratory.shares import MAX_ROUNDS, OnShare, ignore_share
 from maat.scheduling.autoscaling import Autoscaler, ScalingInput
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.efficiency import efficiency
@@ -47,6 +48,16 @@ class Training:
     round_seconds: float = 60.0
     profiling: ProfilingMode = ProfilingMode.ORACLE
 
+    def __post_init__(self) -> None:
+        """Raise TraceError if the model was not measured on the nodes' type."""
+        if not any(self.model.runs_on(name) for name in self.cluster.type_names):
+            raise TraceError(
+                f"cannot run on {self.cluster.describe()}",
+                field="model",
+                value=self.model.name,
+                remedy=f"Measured are: {', '.join(self.model.memory)}.",
+            )
+
 
 @dataclass(frozen=True)
 class Rented:
@@ -67,11 +78,27 @@ class Rented:
     unfinished: int = 0
     efficiencies: tuple[tuple[float, float], ...] = ()
 
+    def over(self, other: Rented) -> dict[str, float | None]:
+        """Return cost and completion time over those of another run, less one.
 
-def train(training: Training, autoscaler: Autoscaler) -> Rented:
+        None if no job of the other has finished.
+        """
+        return {
+            "cost": _excess(self.node_seconds, other.node_seconds),
+            "completion_time": _excess(self.seconds, other.seconds),
+        }
+
+
+def _excess(value: float, of: float) -> float | None:
+    return value / of - 1 if of else None
+
+
+def train(
+    training: Training, autoscaler: Autoscaler, *, on_share: OnShare = ignore_share
+) -> Rented:
     """Train the model once, on as many nodes as the autoscaler chooses each round.
 
-    It starts on one node. Raises TraceError if the model was not measured on the nodes' type.
+    It starts on one node. Raises ClusterError if the nodes are not alike.
     """
     clock = JumpingClock()
     revealed = training.fidelity.revealing(training.profiling)
@@ -80,15 +107,8 @@ def train(training: Training, autoscaler: Autoscaler) -> Rented:
     spec = model.job_spec(
         TraceJob(name=model.name, submit_seconds=0.0, model=model.name, gpu_count=1), revealed
     )
-    if not any(spec.may_use(name) for name in training.cluster.type_names):
-        raise TraceError(
-            f"cannot run on {training.cluster.describe()}",
-            field="model",
-            value=model.name,
-            remedy=f"Measured are: {', '.join(model.memory)}.",
-        )
     inner.submit(spec, model.truth, restart_seconds=model.restart_seconds)
-    executor = _RentedNodes(inner, training.cluster, autoscaler)
+    executor = _RentedNodes(inner, training.cluster, autoscaler, on_share=on_share)
     loop = RoundLoop(
         policy=_Everything(autoscaler),
         placer=PackedSticky(),
@@ -97,11 +117,11 @@ def train(training: Training, autoscaler: Autoscaler) -> Rented:
         clock=clock,
         round_seconds=training.round_seconds,
     )
-    loop.run()
+    loop.run(until=MAX_ROUNDS * training.round_seconds)
     return executor.outcome()
 
 
-def rent(scenario: Scenario, autoscaler: Autoscaler) -> Rented:
+def rent(scenario: Scenario, autoscaler: Autoscaler, *, on_share: OnShare = ignore_share) -> Rented:
     """Play a workload on as many nodes of the scenario's cluster as the autoscaler chooses.
 
     The scenario's policy shares out the nodes that are rented, from one on; the autoscaler counts
@@ -119,7 +139,9 @@ def rent(scenario: Scenario, autoscaler: Autoscaler) -> Rented:
             regimes=one.regimes,
         )
     chooses = getattr(world.policy, "chooses_gpu_counts", False)
-    executor = _RentedNodes(inner, world.cluster, autoscaler, grants_requests=not chooses)
+    executor = _RentedNodes(
+        inner, world.cluster, autoscaler, on_share=on_share, grants_requests=not chooses
+    )
     loop = RoundLoop(
         policy=world.policy,
         placer=world.placer,
@@ -150,10 +172,11 @@ class _RentedNodes:
         cluster: Cluster,
         autoscaler: Autoscaler,
         *,
+        on_share: OnShare,
         grants_requests: bool = False,
     ) -> None:
         self._inner, self._cluster, self._autoscaler = inner, cluster, autoscaler
-        self._grants_requests = grants_requests
+        self._on_share, self._grants_requests = on_share, grants_requests
         self._parts: dict[int, Cluster] = {len(cluster.nodes): cluster}
         self._changes: list[tuple[float, int]] = [(0.0, 1)]
         self._shares: list[float] = []  # since the nodes changed
@@ -162,10 +185,18 @@ class _RentedNodes:
 
     def observe(self) -> ClusterState:
         state = self._inner.observe()
+        self._on_share(self._share_done())
         if state.jobs:
             self._rent(state)
             self._record_efficiency(state)
         return replace(state, cluster=self._part(self._changes[-1][1]))
+
+    def _share_done(self) -> float:
+        """Return the mean over all jobs, also those to come, of the share that each has done."""
+        finished = len(self._inner.finished)
+        jobs = self._inner.jobs.values()
+        done = sum(job.ledger.done_work / job.total_work for job in jobs)
+        return (finished + done) / max(finished + len(self._inner.unfinished), 1)
 
     def _record_efficiency(self, state: ClusterState) -> None:
         running = [

@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from maat.laboratory.reactive import ReactiveExecutor
 from maat.laboratory.rented import LatestOnly
+from maat.laboratory.shares import MAX_ROUNDS, OnShare, ignore_share
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ParameterError, TraceError
 from maat.scheduling.job import JobId
@@ -72,6 +74,30 @@ class Tuning:
                     value=getattr(self, name),
                     remedy="Give a whole number from 1 up.",
                 )
+        self._check_model()
+        self._check_static_gpus()
+
+    def _check_model(self) -> None:
+        """Raise TraceError if the model cannot run on this cluster."""
+        if not any(self.model.runs_on(name) for name in self.cluster.type_names):
+            raise TraceError(
+                f"cannot run on {self.cluster.describe()}",
+                field="model",
+                value=self.model.name,
+                remedy=f"Measured are: {', '.join(self.model.memory)}.",
+            )
+
+    def _check_static_gpus(self) -> None:
+        """Raise ParameterError for a static trial of more GPUs than any usable type has."""
+        types = zip(self.cluster.type_names, self.cluster.usable_gpus, strict=True)
+        most = max(int(gpus) for name, gpus in types if self.model.runs_on(name))
+        if self.static_gpus is not None and not 1 <= self.static_gpus <= most:
+            raise ParameterError(
+                f"are no GPUs that one trial can have on {self.cluster.describe()}",
+                field="static_gpus",
+                value=self.static_gpus,
+                remedy=f"Give a whole number from 1 to {most}.",
+            )
 
 
 @dataclass(frozen=True)
@@ -86,7 +112,7 @@ class TrialRecord:
 
 
 @dataclass(frozen=True)
-class Tuned:
+class Search:
     """The result of a search. Times in seconds."""
 
     policy: str
@@ -110,25 +136,19 @@ class Tuned:
         return float(np.mean(best)) if best else 0.0
 
 
-def tune(tuning: Tuning, sampler: Sampler) -> Tuned:
+def search(tuning: Tuning, sampler: Sampler, *, on_share: OnShare = ignore_share) -> Search:
     """Run a search to its last trial.
 
-    Raises TraceError if the model cannot run on this cluster, ParameterError if static trials never
-    fit on it or if the policy leaves trials unfinished.
+    Raises ParameterError if the policy leaves trials unfinished.
     """
-    model = tuning.model.under(tuning.fidelity)
-    if not any(name in model.memory for name in tuning.cluster.type_names):
-        raise TraceError(
-            f"cannot run on {tuning.cluster.describe()}",
-            field="model",
-            value=model.name,
-            remedy=f"Measured are: {', '.join(model.memory)}.",
-        )
-    _check_static_gpus(tuning, model)
-    clock = JumpingClock()
+    model, clock = tuning.model.under(tuning.fidelity), JumpingClock()
     inner = SimulatedExecutor(tuning.cluster, clock, tuning.fidelity.as_known_to(tuning.policy))
     source = Trials(
-        tuning, model, sampler, finish_of=lambda job_id: inner.finished[job_id].finished_at or 0.0
+        tuning,
+        model,
+        sampler,
+        finish_of=lambda job_id: inner.finished[job_id].finished_at or 0.0,
+        on_share=on_share,
     )
     policy = POLICIES.build(tuning.policy)
     loop = RoundLoop(
@@ -139,7 +159,7 @@ def tune(tuning: Tuning, sampler: Sampler) -> Tuned:
         clock=clock,
         seed=tuning.seed,
     )
-    loop.run()
+    loop.run(until=MAX_ROUNDS * loop.round_seconds)
     if len(source.records) < tuning.trials:
         raise ParameterError(
             f"finished only {len(source.records)} of {tuning.trials} trials "
@@ -149,23 +169,7 @@ def tune(tuning: Tuning, sampler: Sampler) -> Tuned:
             remedy="Use another policy, a cluster that fits every trial, or other GPUs or samples "
             "for each static trial.",
         )
-    return Tuned(tuning.policy, tuple(source.records))
-
-
-def _check_static_gpus(tuning: Tuning, model: Model) -> None:
-    """Refuse a static trial of more GPUs than any usable type has."""
-    most = max(
-        int(n)
-        for name, n in zip(tuning.cluster.type_names, tuning.cluster.usable_gpus, strict=True)
-        if name in model.memory
-    )
-    if tuning.static_gpus is not None and not 1 <= tuning.static_gpus <= most:
-        raise ParameterError(
-            f"are no GPUs that one trial can have on {tuning.cluster.describe()}",
-            field="static_gpus",
-            value=tuning.static_gpus,
-            remedy=f"Give a whole number from 1 to {most}.",
-        )
+    return Search(tuning.policy, tuple(source.records))
 
 
 # ---- trials
@@ -185,19 +189,24 @@ class TreeParzen:
     """
 
     def __init__(self, *, seed: int) -> None:
-        try:
-            import optuna
-        except ImportError as missing:
+        self.check_installed()
+        import optuna
+
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        sampler = optuna.samplers.TPESampler(seed=seed, constant_liar=True)
+        self._study: Study = optuna.create_study(direction="maximize", sampler=sampler)
+        self._open: dict[JobId, Trial] = {}
+
+    @staticmethod
+    def check_installed() -> None:
+        """Raise ParameterError if Optuna is not installed."""
+        if find_spec("optuna") is None:
             raise ParameterError(
                 "needs the library optuna, which is not installed",
                 field="sampler",
                 value="tpe",
                 remedy="Install maat[hpo].",
-            ) from missing
-        optuna.logging.set_verbosity(optuna.logging.WARNING)
-        sampler = optuna.samplers.TPESampler(seed=seed, constant_liar=True)
-        self._study: Study = optuna.create_study(direction="maximize", sampler=sampler)
-        self._open: dict[JobId, Trial] = {}
+            )
 
     def ask(self, name: JobId) -> Settings:
         """Return the settings of a trial of that name."""
@@ -214,6 +223,9 @@ class TreeParzen:
         """Report the score of the trial of that name."""
         self._study.tell(self._open.pop(name), score)
 
+
+HYPER_PARAMETERS = ("learning_rate", "annealing", "momentum", "weight_decay", "width")
+"""What a trial chooses, by name."""
 
 BEST: Settings = {
     "learning_rate": 0.1,
@@ -259,6 +271,7 @@ class Trials:
     model: Model
     sampler: Sampler
     finish_of: Callable[[JobId], float]
+    on_share: OnShare = ignore_share
     records: list[TrialRecord] = field(default_factory=list)
     _going: dict[JobId, tuple[Settings, float]] = field(default_factory=dict)
     _submitted: int = 0
@@ -270,6 +283,7 @@ class Trials:
     def submissions(self, now: float, ended: Sequence[JobId]) -> Sequence[Submission]:
         for job_id in ended:
             self._end(job_id)
+        self.on_share(len(self.records) / self.tuning.trials)
         wanted = min(self.tuning.at_a_time - len(self._going), self.tuning.trials - self._submitted)
         return [self._next(now) for _ in range(wanted)]
 

@@ -66,9 +66,9 @@ class RunPlots:
 
         Raises MaatError if plotly is not installed.
         """
-        of = _figures("data").Distribution.of
-        return _drawn(
-            _figures("distributions").cdf,
+        of = figure_module("data").Distribution.of
+        return drawn_by(
+            figure_module("distributions").cdf,
             {self._name: of(_hours(value) for value in self._run.jobs["jct_seconds"])},
             x="JCT (hours)",
             nothing=NOT_FINISHED,
@@ -80,9 +80,9 @@ class RunPlots:
         Of finished jobs; it ends below 1 if some run on. Raises MaatError if plotly is not
         installed.
         """
-        of = _figures("data").Distribution.of
-        return _drawn(
-            _figures("distributions").cdf,
+        of = figure_module("data").Distribution.of
+        return drawn_by(
+            figure_module("distributions").cdf,
             {self._name: of(_hours(value) for value in self._run.jobs["waited_seconds"])},
             x="Waiting in all (hours)",
             nothing=NOT_FINISHED,
@@ -96,9 +96,9 @@ class RunPlots:
         used = self._run.gpus
         at = [_hours(value) for value in used["time_seconds"]]
         names = [name.removesuffix("_gpus") for name in used.columns if "_gpus" in name]
-        types, series = gpu_order(names), _figures("data").Series
-        return _drawn(
-            _figures("areas").stacked_areas,
+        types, series = gpu_order(names), figure_module("data").Series
+        return drawn_by(
+            figure_module("areas").stacked_areas,
             {kind: series(at, used[f"{kind}_gpus"]) for kind in types} if at else {},
             x="Time (hours)",
             y="GPUs in use",
@@ -129,9 +129,9 @@ class RunPlots:
         self, table: Table, column: str, *, y: str, nothing: str, shares: bool = False
     ) -> go.Figure:
         at = [_hours(value) for value in table["time_seconds"]]
-        return _drawn(
-            _figures("steps").step_lines,
-            {self._name: _figures("data").Series(at, table[column])},
+        return drawn_by(
+            figure_module("steps").step_lines,
+            {self._name: figure_module("data").Series(at, table[column])},
             x="Time (hours)",
             y=y,
             shares=shares,
@@ -165,9 +165,9 @@ class ComparisonPlots:
         for job in self._compared.jobs:
             if job["jct_hours"] is not None:
                 hours.setdefault(job["contestant"], []).append(float(job["jct_hours"]))
-        of = _figures("data").Distribution.of
-        return _drawn(
-            _figures("distributions").cdf,
+        of = figure_module("data").Distribution.of
+        return drawn_by(
+            figure_module("distributions").cdf,
             {str(name): of(hours.get(name, ()), total=jobs[name]) for name in jobs},
             x="JCT (hours)",
             nothing=NOT_FINISHED,
@@ -179,15 +179,15 @@ class ComparisonPlots:
         The geometric mean over the jobs that finished under both. Raises MaatError if plotly is not
         installed.
         """
-        estimate = _figures("data").Estimate
+        estimate = figure_module("data").Estimate
         known = [row for row in self._compared.differences if row["ratio_low"] is not None]
         rows = {
             str(row["contestant"]): estimate(row["ratio"], row["ratio_low"], row["ratio_high"])
             for row in known
         }
         baseline = known[0]["baseline"] if known else ""
-        return _drawn(
-            _figures("ratios").ratios,
+        return drawn_by(
+            figure_module("ratios").ratios,
             rows,
             x=f"JCT relative to {baseline}, geometric mean over jobs",
             nothing="There is nothing to set against each other.",
@@ -198,13 +198,13 @@ def _hours(seconds: Any) -> float | None:
     return None if seconds is None else float(seconds) / 3600
 
 
-def _drawn(draw: Callable[..., go.Figure], *data: object, **words: object) -> go.Figure:
+def drawn_by(draw: Callable[..., go.Figure], *data: object, **words: object) -> go.Figure:
     """Return a figure with a background of its own: a notebook's may be dark."""
-    drawn: go.Figure = _figures("theme").on_paper(draw(*data, **words))
+    drawn: go.Figure = figure_module("theme").on_paper(draw(*data, **words))
     return drawn
 
 
-def _figures(name: str) -> Any:
+def figure_module(name: str) -> Any:
     """Return a module of maat.figures. Raises MaatError if plotly is not installed."""
     try:
         return import_module(f"maat.figures.{name}")

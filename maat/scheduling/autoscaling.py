@@ -43,13 +43,7 @@ class ScalingInput:
     recent_shares: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        if len({(node.gpu_type, node.gpu_count) for node in self.cluster.nodes}) > 1:
-            raise ClusterError(
-                "has nodes that are not alike",
-                field="cluster",
-                value=self.cluster.describe(),
-                remedy="Rent nodes of one type and size, such as t4=16x4.",
-            )
+        check_alike(self.cluster)
 
     @property
     def gpus_per_node(self) -> int:
@@ -59,6 +53,17 @@ class ScalingInput:
     def node_counts(self) -> IntArray:
         """Return 1, 2, ... up to all nodes, shape (N,)."""
         return np.arange(1, len(self.cluster.nodes) + 1)
+
+
+def check_alike(cluster: Cluster) -> None:
+    """Raise ClusterError if the nodes differ in GPU type or size."""
+    if len({(node.gpu_type, node.gpu_count) for node in cluster.nodes}) > 1:
+        raise ClusterError(
+            "has nodes that are not alike",
+            field="cluster",
+            value=cluster.describe(),
+            remedy="Rent nodes of one type and size, such as t4=16x4.",
+        )
 
 
 class Ideal(StrEnum):
@@ -212,6 +217,26 @@ class ThroughputAutoscaler:
             return BatchPlan(gpu_count * each, each, 0)
         pairs = _pairs(scaling, [_worth_alike(job)], gpus, -(-gpus // scaling.gpus_per_node))
         return pairs.plans.plan(0) if pairs.goodput[0] > 0 else None
+
+
+@dataclass(frozen=True)
+class FixedNodes:
+    """The same number of nodes from beginning to end; jobs choose their batches."""
+
+    nodes: int
+
+    @property
+    def name(self) -> str:
+        return f"fixed-{self.nodes}"
+
+    def share(self, scaling: ScalingInput) -> float:
+        return 1.0
+
+    def node_count(self, scaling: ScalingInput) -> int:
+        return self.nodes
+
+    def batch(self, scaling: ScalingInput, job: Job, *, gpu_count: int) -> BatchPlan | None:
+        return None
 
 
 def _check_order(upper: float, lower: float) -> None:

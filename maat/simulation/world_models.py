@@ -182,12 +182,9 @@ def catalog_models() -> Mapping[str, Model]:
     return {name: model_of(model) for name, model in load_catalog().items()}
 
 
-def named_model(name: str, profiles: Path | None) -> Model:
-    """Return a model of a profiles folder, or of the catalog if there is none.
-
-    Raises UnknownNameError, ProfileError.
-    """
-    models = catalog_models() if profiles is None else measured_models(profiles)
+def named_model(name: str, profiles: Mapping[str, Model] | None = None) -> Model:
+    """Return a model of these; None: of the catalog. Raises UnknownNameError."""
+    models = catalog_models() if profiles is None else profiles
     if name not in models:
         raise UnknownNameError(
             "is no known model",

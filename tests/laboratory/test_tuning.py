@@ -12,7 +12,16 @@ from typer.testing import CliRunner
 from maat.cli.app import app
 from maat.laboratory.reactive import ReactiveExecutor
 from maat.laboratory.rented import LatestOnly
-from maat.laboratory.tuning import BEST, Settings, TreeParzen, Trials, Tuned, Tuning, score_of, tune
+from maat.laboratory.tuning import (
+    BEST,
+    Search,
+    Settings,
+    TreeParzen,
+    Trials,
+    Tuning,
+    score_of,
+    search,
+)
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ParameterError, TraceError
 from maat.scheduling.explain import ReasonCode, Reasons
@@ -84,7 +93,7 @@ class Given:
         self.told[name] = score
 
 
-def searched(sampler: Given, **changes: object) -> Tuned:
+def searched(sampler: Given, **changes: object) -> Search:
     model = Model("m", truth(noise_scale=1e4), 0.0, {"t4": LIMITS}, {}, {"t4": 10.0})
     values: Mapping[str, object] = {
         "policy": "fifo",
@@ -94,17 +103,17 @@ def searched(sampler: Given, **changes: object) -> Tuned:
         "static_batch_per_gpu": 5,
         **changes,
     }
-    return tune(Tuning(model, Cluster.parse("t4=2x4"), ARTIFACT, **values), sampler)  # type: ignore[arg-type]
+    return search(Tuning(model, Cluster.parse("t4=2x4"), ARTIFACT, **values), sampler)  # type: ignore[arg-type]
 
 
 def test_so_many_trials_run_at_a_time_and_each_is_told_once() -> None:
     sampler = Given(BEST)
-    tuned = searched(sampler)
+    found = searched(sampler)
     assert sampler.most_open == 3
-    assert len(sampler.told) == len(tuned.records) == 7
-    assert {record.name: record.score for record in tuned.records} == sampler.told
-    assert tuned.makespan_seconds == max(record.finish for record in tuned.records)
-    assert all(record.finish > record.submit for record in tuned.records)
+    assert len(sampler.told) == len(found.records) == 7
+    assert {record.name: record.score for record in found.records} == sampler.told
+    assert found.makespan_seconds == max(record.finish for record in found.records)
+    assert all(record.finish > record.submit for record in found.records)
 
 
 def test_a_wider_network_takes_longer() -> None:
@@ -196,7 +205,7 @@ def test_bad_searches_are_refused_by_name() -> None:
         searched(Given(BEST), trials=0)
     model = Model("m", truth(), 0.0, {"a100": LIMITS}, {}, {"a100": 10.0})
     with pytest.raises(TraceError, match="model"):
-        tune(Tuning(model, Cluster.parse("t4=1x4"), ARTIFACT), Given(BEST))
+        search(Tuning(model, Cluster.parse("t4=1x4"), ARTIFACT), Given(BEST))
 
 
 def test_the_parzen_estimator_finds_better_settings_than_it_began_with() -> None:

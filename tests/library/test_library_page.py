@@ -24,7 +24,17 @@ def test_the_examples_of_the_page_are_true() -> None:
 
 def test_the_page_names_every_name_and_condition() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    returned = {"Comparison", "Replay", "Reproduced", "Run", "Swept", "Table", "WhatIf"}
+    returned = {
+        "Autoscaled",
+        "Comparison",
+        "Replay",
+        "Reproduced",
+        "Run",
+        "Swept",
+        "Table",
+        "Tuned",
+        "WhatIf",
+    }
     for name in set(maat.__all__) - returned:
         assert f"maat.{name}" in text, name
     for name in ConditionValues.__annotations__:

@@ -19,6 +19,7 @@ import pytest
 import maat
 from maat.laboratory.setup import GivenTrace
 from maat.library.conditions import ConditionValues, read_conditions
+from maat.library.experiment_plots import AutoscaledPlots, TunedPlots
 from maat.library.plots import ComparisonPlots, RunPlots
 from maat.scheduling.errors import ContractViolation, InputError
 from maat.scheduling.policies import POLICIES
@@ -48,7 +49,12 @@ ASKS_A_SERVICE = {"maat.client.clients", "maat.library.replaying", "maat.library
 PUBLIC = {name: getattr(maat, name) for name in maat.__all__}
 CLASSES = {name: each for name, each in PUBLIC.items() if inspect.isclass(each)}
 MODULES = {each.__module__ for each in PUBLIC.values() if not inspect.ismodule(each)}
-PLOTS = {"RunPlots": RunPlots, "ComparisonPlots": ComparisonPlots}
+PLOTS = {
+    "RunPlots": RunPlots,
+    "ComparisonPlots": ComparisonPlots,
+    "AutoscaledPlots": AutoscaledPlots,
+    "TunedPlots": TunedPlots,
+}
 MEMBERS = [
     (name, member)
     for name, each in (CLASSES | PLOTS).items()

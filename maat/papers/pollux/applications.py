@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
 from maat.figures.data import Series
+from maat.figures.experiments import efficiency_over_time, nodes_over_time
 from maat.figures.panels import side_by_side
-from maat.figures.steps import step_lines
-from maat.laboratory.tuning import SCORES, TreeParzen, Tuning, tune
+from maat.laboratory import experiments
+from maat.laboratory.tuning import SCORES, Tuning
 from maat.papers.bench import Bench
 from maat.papers.items import Computation, Item, Label, Outcomes, Row, Run, Runs, Shown
 from maat.papers.pollux.readings import (
@@ -105,16 +105,9 @@ def _scaling_shown(bench: Bench, outcomes: Outcomes) -> Shown:
         rows,
         why=_scaling_why(slower, ratios),
         figure=side_by_side(
-            step_lines(
-                {who: _until_end(run, "nodes") for who, run in literal.items()},
-                x="Time (hours)",
-                y="Nodes",
-            ),
-            step_lines(
-                {who: _until_end(run, "efficiencies") for who, run in literal.items()},
-                x="Time (hours)",
-                y="Statistical efficiency",
-                shares=True,
+            nodes_over_time({who: _until_end(run, "nodes") for who, run in literal.items()}),
+            efficiency_over_time(
+                {who: _until_end(run, "efficiencies") for who, run in literal.items()}
             ),
         ),
     )
@@ -170,17 +163,16 @@ MEASURES = ("score of the best 5, %", "average JCT, min", "makespan, h")
 def searched(trials: int, seed: int, *, elastic: bool) -> Mapping[str, float]:
     """Search once; return the score of the best five, average JCT in minutes, makespan in hours."""
     tuning = Tuning(
-        named_model("cifar10", None),
+        named_model("cifar10"),
         Cluster.parse(CLUSTER),
         fidelity("pollux-artifact"),
         trials=trials,
         work_scale=WORK_SCALE,
         seed=seed,
     )
-    if not elastic:
-        tuning = replace(tuning, policy="fifo", static_gpus=STATIC_GPUS)
-    tuned = tune(tuning, TreeParzen(seed=seed))
-    figures = (tuned.top_score(), tuned.average_jct_seconds / 60, tuned.makespan_seconds / 3600)
+    both = experiments.ElasticAgainstStatic(tuning, STATIC_GPUS)
+    found = both.play(experiments.ELASTIC if elastic else experiments.STATIC)
+    figures = (found.top_score(), found.average_jct_seconds / 60, found.makespan_seconds / 3600)
     return dict(zip(MEASURES, figures, strict=True))
 
 
