@@ -16,6 +16,7 @@ from sqlmodel import Session, col
 from backend.attempts.models import GpuScore
 from backend.attempts.reported import Reported
 from backend.clusters.models import Node
+from maat.scheduling.evidence import bounded_ratio, relative_times
 
 _MOST_REPORTS = 100  # that a ratio remembers: older ones count less and less
 
@@ -72,14 +73,13 @@ def add_scores(
     known = _scores_of(session, attempt)
     if len(known) != len(compute_seconds):
         return
-    middle = statistics.median(compute_seconds)
-    relative = [seconds / middle for seconds in compute_seconds]
+    relative = relative_times(compute_seconds)
     scales = [one.ratio / each for one, each in zip(known.values(), relative, strict=True) if one]
     scale = statistics.median(scales or [1.0])
     new, old = list[dict[str, object]](), list[dict[str, object]]()
     # In one order for all attempts, or two that add the same GPUs could wait for each other.
     for (gpu, score), each in sorted(zip(known.items(), relative, strict=True)):
-        later = (score or _Score()).with_report(each * scale)
+        later = (score or _Score()).with_report(bounded_ratio(each * scale))
         values = {"count": later.count, "ratio": later.ratio, "updated_seconds": now}
         key = {"node_id": gpu[0], "gpu_index": gpu[1], "application": attempt.model}
         its = {"its_node": gpu[0], "its_index": gpu[1], "its_application": attempt.model}

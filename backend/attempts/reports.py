@@ -20,9 +20,11 @@ from maat.api.attempts import (
     REPORT_SECONDS,
     GradientBody,
     PlanOut,
+    RanksBody,
     ReportBody,
     ReportOut,
 )
+from maat.scheduling.evidence import Fault, faults_of_ranks, faults_of_steps
 
 KEPT_GRADIENTS = 500  # of a job
 FORGETS_EVERY = 20  # reports of an attempt, the first included; until then a job may have more
@@ -81,13 +83,15 @@ def _impossible(attempt: Reported, body: ReportBody) -> Iterator[FieldError]:
         yield _wrong("/world_size", f"The attempt has {attempt.gpu_count} GPUs.", body.world_size)
     if body.gpu_type != attempt.gpu_type:
         yield _wrong("/gpu_type", f"The attempt is on {attempt.gpu_type}.", body.gpu_type)
-    if body.ranks is not None and len(body.ranks.compute_seconds) != attempt.gpu_count:
-        message = f"The attempt has {attempt.gpu_count} ranks: one time for each."
-        yield _wrong("/ranks/compute_seconds", message, len(body.ranks.compute_seconds))
+    if body.ranks is not None:
+        yield from _impossible_ranks(attempt, body.ranks)
+    lived = _lived_seconds(attempt)
     for index, found in enumerate(body.passes):
         if found.replica_count > attempt.gpu_count or found.node_count > len(attempt.gpus_by_node):
             message = "The attempt has no so many replicas or nodes."
             yield _wrong(f"/passes/{index}/replica_count", message, found.replica_count)
+        for fault in faults_of_steps(found.step_seconds.mean, found.steps, lived_seconds=lived):
+            yield _of_fault(f"/passes/{index}", fault)
         if found.sync_seconds > found.step_seconds.mean:
             message = "Synchronisation takes longer than the step that it is a part of."
             yield _wrong(f"/passes/{index}/sync_seconds", message, found.sync_seconds)
@@ -96,6 +100,27 @@ def _impossible(attempt: Reported, body: ReportBody) -> Iterator[FieldError]:
         if attempt.max_batch_size is not None and total >= attempt.max_batch_size + rounding:
             message = f"The job's batch size is at most {attempt.max_batch_size}."
             yield _wrong(f"/passes/{index}/per_gpu_batch_size", message, found.per_gpu_batch_size)
+
+
+def _impossible_ranks(attempt: Reported, ranks: RanksBody) -> Iterator[FieldError]:
+    if len(ranks.compute_seconds) != attempt.gpu_count:
+        message = f"The attempt has {attempt.gpu_count} ranks: one time for each."
+        yield _wrong("/ranks/compute_seconds", message, len(ranks.compute_seconds))
+        return
+    for fault in faults_of_ranks(ranks.compute_seconds):
+        yield _of_fault("/ranks/compute_seconds", fault)
+
+
+def _lived_seconds(attempt: Reported) -> float | None:
+    """Return how long the attempt has held its GPUs; None if that is not known."""
+    if attempt.queued_seconds is None:
+        return None
+    now = cluster_seconds(attempt, this_moment(attempt.database_now))
+    return max(now - attempt.queued_seconds, 0.0)
+
+
+def _of_fault(part: str, fault: Fault) -> FieldError:
+    return FieldError(part + fault.pointer, IMPOSSIBLE, fault.problem, fault.remedy, fault.value)
 
 
 def _wrong(pointer: str, message: str, value: object) -> FieldError:

@@ -29,6 +29,7 @@ _FIRST_PAUSE = 1.0
 _BYE_SECONDS = 5.0
 _MOST_BYTES = 65_536
 _STALE = b"stale-attempt"
+_MEASURED = frozenset({"passes", "ranks", "gradient", "memory"})  # a report is whole without them
 
 
 class Answer(NamedTuple):
@@ -120,7 +121,10 @@ class Reporter:
             self._seconds = min(max(float(answer["report_seconds"]), 0.05), LONGEST_PAUSE)
         except urllib.error.HTTPError as error:
             with error:
-                self._refused(error.code, error.read(_MOST_BYTES))
+                body = error.read(_MOST_BYTES)
+            self._refused(error.code, body)
+            if error.code == 422 and self._pending is not None:
+                self._send(timeout)
         except (OSError, HTTPException, ValueError, KeyError, TypeError, AttributeError) as error:
             self._failed(repr(error))
         else:
@@ -146,11 +150,27 @@ class Reporter:
             self._hear(Answer(is_stale=True))
         elif status == 429 or status >= 500:
             self._failed(f"status {status}")
-        else:  # it will never be taken: the next one may
+        else:  # it will never be taken: what is not named in the answer may, and the next report
             say(f"the server refuses a report ({status}): {body[:500]!r}")
-            self._pending = None
+            self._pending = self._without(_measured_parts(body))
+
+    def _without(self, parts: frozenset[str]) -> dict[str, Any] | None:
+        """Return the pending report without these parts; None if it does not have them."""
+        pending = self._pending
+        if not parts or pending is None or not parts <= pending.keys():
+            return None
+        return {name: value for name, value in pending.items() if name not in parts}
 
     def _failed(self, reason: str) -> None:
         self._failures += 1
         if self._failures == 1:
             say(f"no report gets through, training goes on: {reason}")
+
+
+def _measured_parts(body: bytes) -> frozenset[str]:
+    """Return the measured parts of a report that a problem names; none if it names others too."""
+    try:
+        named = {str(error["pointer"]).split("/")[1] for error in json.loads(body)["errors"]}
+    except (ValueError, KeyError, TypeError, IndexError):
+        return frozenset()
+    return frozenset(named) if named <= _MEASURED else frozenset()

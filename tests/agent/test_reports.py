@@ -144,6 +144,22 @@ def test_a_report_that_is_refused_is_dropped_and_the_next_one_sent(
     assert [each.sequence for each in server.taken] == [2]
 
 
+def test_of_a_report_the_rest_is_told_where_a_measured_part_is_refused(
+    tmp_path: Path, server: Server
+) -> None:
+    problem = {"errors": [{"pointer": "/ranks/compute_seconds/1"}]}
+    server.answer = lambda body: None if body.ranks is None else (422, problem)
+    reporting = Reporting(tmp_path, server.url)
+    _until(lambda: server.taken)
+    reporting.ledger.set(ranks={"compute_seconds": [0.1, 9.0]})
+    reporting.steps(10)
+    _until(lambda: _steps(server.taken) == 10)
+    (refused,) = (body for body in server.heard if "ranks" in body)
+    taken = next(body for body in server.taken if body.passes)
+    assert taken.sequence == refused["sequence"]
+    reporting.reporter.end()
+
+
 def test_an_answer_that_makes_no_sense_is_no_answer(tmp_path: Path, server: Server) -> None:
     server.answer = lambda body: (200, {"plan": {"number": "many"}})
     reporting = Reporting(tmp_path, server.url)

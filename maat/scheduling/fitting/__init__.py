@@ -9,6 +9,7 @@ from maat.scheduling.arrays import FloatArray
 from maat.scheduling.fitting.minimum import search_minimum
 from maat.scheduling.fitting.published import published_search
 from maat.scheduling.fitting.samples import (
+    LEAST_STEP_SECONDS,
     Sample,
     SampleError,
     is_possible,
@@ -18,6 +19,7 @@ from maat.scheduling.fitting.samples import (
 
 __all__ = [
     "ACROSS_OVER_WITHIN",
+    "LEAST_STEP_SECONDS",
     "FitSearch",
     "Sample",
     "SampleError",

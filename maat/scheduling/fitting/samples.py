@@ -16,7 +16,8 @@ MODEL_ERROR = 0.05
 SINGLE_DEVIATION = 0.3
 """Relative deviation of single step times that is assumed as long as few were measured."""
 _ASSUMED_STEPS = 4
-_LEAST_STEP_SECONDS = 1e-6  # a kernel alone takes longer to start
+LEAST_STEP_SECONDS = 1e-6
+"""A kernel alone takes longer to start."""
 
 
 class SampleError(InputError):
@@ -75,7 +76,7 @@ def _all_possible(table: FloatArray) -> bool:
     counts, step, sync, weight = table[:, :3], table[:, 3], table[:, 4], table[:, 5]
     return bool(
         ((counts >= 1) & (counts < math.inf)).all()
-        and ((step >= _LEAST_STEP_SECONDS) & (step < math.inf) & (sync >= 0) & (sync <= step)).all()
+        and ((step >= LEAST_STEP_SECONDS) & (step < math.inf) & (sync >= 0) & (sync <= step)).all()
         and ((weight > 0) & (weight <= 1)).all()
     )
 
@@ -85,7 +86,7 @@ def _faults(sample: Sample) -> Iterator[tuple[str, str, str]]:
     for field in ("node_count", "replica_count", "per_gpu_batch_size"):
         if not 1 <= getattr(sample, field) < math.inf:
             yield field, "is no count of at least 1", "Leave the sample out, or correct it."
-    if not _LEAST_STEP_SECONDS <= sample.step_seconds < math.inf:
+    if not LEAST_STEP_SECONDS <= sample.step_seconds < math.inf:
         yield "step_seconds", "is no time that a step can take", "Measure the step again."
     if not 0 <= sample.sync_seconds < math.inf:
         yield "sync_seconds", "is no time", "Give 0 where nothing is synchronised."

@@ -1,0 +1,76 @@
+"""Reports of an agent that lies: refused where they cannot be true, bounded where they can."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from reporting_agent import Agent, steps
+from sqlmodel import select
+
+from backend.database import Database
+from backend.models import GpuScore
+from backend.settings import Settings
+from maat.scheduling.evidence import MOST_APART, MOST_SLOWER
+
+REPORTS = 51  # with which the scores of a cluster were once made infinite: 7 and 44
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    return settings.model_copy(update={"allow_commands": True})
+
+
+@pytest.fixture
+def agent(client: TestClient, database: Database, settings: Settings) -> Agent:
+    return Agent(client, database, settings)
+
+
+def send_in_turns(agent: Agent, fast: float, slow: float) -> list[Any]:
+    """Send REPORTS of two ranks, each faster in turns after the first seven."""
+    answers = []
+    for number in range(1, REPORTS + 1):
+        times = [slow, fast] if number > 7 and number % 2 else [fast, slow]
+        answers.append(agent.report(sequence=number, ranks={"compute_seconds": times}))
+    return answers
+
+
+def ratios(agent: Agent) -> list[float]:
+    with agent.database.session_scope(writes=False) as session:
+        return [one.ratio for one in session.exec(select(GpuScore))]
+
+
+def test_ranks_that_cannot_be_gpus_of_one_type_are_refused(agent: Agent) -> None:
+    answers = send_in_turns(agent, 1e-5, 1e5)
+    assert {answer.status_code for answer in answers} == {422}
+    assert ratios(agent) == []
+    (error,) = answers[0].json()["errors"]
+    assert (error["pointer"], error["value"]) == ("/ranks/compute_seconds/1", 1e5)
+    assert error["remedy"].startswith("Time only what every rank does alone")
+
+
+def test_ranks_that_may_be_true_move_scores_within_bounds(agent: Agent) -> None:
+    answers = send_in_turns(agent, 1.0, MOST_APART)
+    assert {answer.status_code for answer in answers} == {200}
+    assert all(1 / MOST_SLOWER <= ratio <= MOST_SLOWER for ratio in ratios(agent))
+
+
+@pytest.mark.parametrize(
+    ("fields", "pointer"),
+    [
+        ({"ranks": {"compute_seconds": [1e-9, 1e-9]}}, "/ranks/compute_seconds/0"),
+        ({"passes": [steps(1e-300)]}, "/passes/0/step_seconds/mean"),
+        ({"passes": [{**steps(1e3), "steps": 1000}]}, "/passes/0/step_seconds/mean"),
+    ],
+)
+def test_times_that_no_clock_can_have_measured_are_refused(
+    agent: Agent, fields: dict[str, Any], pointer: str
+) -> None:
+    agent.change(queued_seconds=0.0)
+    for part in fields.get("passes", ()):
+        part["sync_seconds"] = 0.0
+    answer = agent.report(**fields)
+    assert answer.status_code == 422
+    assert pointer in {error["pointer"] for error in answer.json()["errors"]}
+    assert agent.row().report_sequence == 0
