@@ -180,12 +180,22 @@ def _with(
     return replace(known, evidence={**known.evidence, **evidence})
 
 
+def placed_without_scores(reasons: Reasons) -> Reasons:
+    """Return the reason of a job for which the placer left GPU scores out of account."""
+    return replace(reasons, evidence={**reasons.evidence, "placed_without_scores": 1})
+
+
 def sentence_of(code: str, evidence: Mapping[str, object]) -> str:
     """Return the sentence of a stored reason, completed by its evidence.
 
     The evidence names the holder of a reservation, or the penalty that would be enough.
     """
     match ReasonCode(code):
+        case ReasonCode.GRANTED as reason if evidence.get("placed_without_scores"):
+            return (
+                f"{_SENTENCES[reason]} It is placed as if all GPUs were equally fast: by the "
+                "scores of GPUs it would have no place, though enough are free."
+            )
         case ReasonCode.WAITING_RESERVATION as reason:
             return _reserved(_SENTENCES[reason], evidence.get("binding_limit"))
         case ReasonCode.NO_COMPATIBLE_GPU_TYPE if isinstance(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from maat.scheduling.explain import Reasons
+from maat.scheduling.explain import Reasons, placed_without_scores
 from maat.scheduling.job import JobId
 from maat.scheduling.other_reasons import with_others
 from maat.scheduling.rounds import Changes, Decision, PlacementResult, RoundInput, RoundSeconds
@@ -28,7 +28,10 @@ class RoundResult:
 
         The placer's reason counts if it could not place a grant, otherwise the policy's.
         """
-        return {**self.decision.reasons, **self.placement.unplaced}
+        reasons = {**self.decision.reasons, **self.placement.unplaced}
+        for job_id in self.placement.without_scores:
+            reasons[job_id] = placed_without_scores(reasons[job_id])
+        return reasons
 
     @cached_property
     def explained(self) -> Mapping[JobId, Reasons]:

@@ -228,6 +228,8 @@ class PlacementResult:
         by_chance: GPUs were drawn at random, so another round may place the same decision
             differently even if every job holds what it was granted.
         as_named: True if the placer honours explicit GPU numbers in a grant: those GPUs or none.
+        without_scores: Jobs that GPU scores would have left without a place, and that were placed
+            as if all GPUs were equal.
     """
 
     placement: Placement
@@ -235,6 +237,7 @@ class PlacementResult:
     state: PolicyState = field(default_factory=PolicyState)
     by_chance: bool = False
     as_named: bool = False
+    without_scores: frozenset[JobId] = frozenset()
 
 
 class ChangeKind(StrEnum):

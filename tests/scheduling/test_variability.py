@@ -5,6 +5,7 @@ Also where PM-First and PAL place jobs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -15,10 +16,13 @@ from scheduling.examples import job, round_of, spec
 from maat.scheduling.application_classes import Utilisation, classify
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import JobError, ParameterError
+from maat.scheduling.loop import plan_round
 from maat.scheduling.placement import PLACERS
+from maat.scheduling.policies import POLICIES
 from maat.scheduling.rounds import Decision, Grant
 from maat.scheduling.solving.report import SolveReport
 from maat.scheduling.variability import BinRule, Locality, binned, traversal
+from maat.vocabulary import Adaptivity
 
 
 def test_applications_fall_into_classes_by_falling_compute_and_a_new_one_into_the_nearest() -> None:
@@ -232,3 +236,34 @@ def test_pal_places_what_fits_no_node_like_pm_first() -> None:
 
 def test_a_class_without_scores_is_packed() -> None:
     assert placed("pal", {}, ("a", "A", 3), ("b", None, 3)) == {"a": (4, 5, 6), "b": (0, 1, 2)}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("placer", ["pal", "pm-first"])
+@pytest.mark.parametrize("binning", list(BinRule))
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_scores_that_are_no_numbers_leave_no_job_waiting_beside_free_gpus(
+    bad: float, binning: BinRule, placer: str
+) -> None:
+    cluster = replace(Cluster.parse("t4=1x4"), scores={"A": (bad, 1.0, bad, 1.0)})
+    jobs = [
+        job(
+            spec(
+                name,
+                variability_class="A",
+                gpu_count=2,
+                batch_size=64,
+                adaptivity=Adaptivity.RIGID,
+            )
+        )
+        for name in ("first", "second")
+    ]
+    round_input = round_of(cluster, *jobs)
+    result = plan_round(
+        round_input, POLICIES.build("fifo"), PLACERS.build(placer, {"binning": binning})
+    )
+    assert sorted(result.placement.placement.gpus.tolist()) == [0, 1, 2, 3]
+    for job_id in result.placement.without_scores:
+        assert "as if all GPUs were equally fast" in result.reasons[job_id].sentence
+    if math.isnan(bad) and placer == "pal":
+        assert result.placement.without_scores

@@ -14,9 +14,7 @@ from maat.scheduling.arrays import FloatArray, IntArray
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.job import Job
 from maat.scheduling.parameters import knob
-from maat.scheduling.placement.along import place_along
-from maat.scheduling.placement.free_gpus import FreeGpus
-from maat.scheduling.placement.pm_first import Scores, by_class, fastest, taken
+from maat.scheduling.placement.pm_first import Gpus, fastest, place_by_scores
 from maat.scheduling.rounds import Decision, Grant, PlacementResult, RoundInput
 from maat.scheduling.variability import BinRule, Entry, Locality, traversal
 
@@ -38,35 +36,26 @@ class Pal:
     name: str = "pal"
 
     def place(self, decision: Decision, round_input: RoundInput) -> PlacementResult:
-        scores = Scores(round_input.cluster, self.binning)
-        room = dict(
-            zip(
-                round_input.cluster.type_names,
-                round_input.cluster.gpus_per_node.tolist(),
-                strict=True,
-            )
-        )
+        cluster = round_input.cluster
+        room = dict(zip(cluster.type_names, cluster.gpus_per_node.tolist(), strict=True))
 
-        def choose(free: FreeGpus, job: Job, grant: Grant) -> list[int] | None:
-            offered, count = free.of_type(grant.gpu_type), grant.gpu_count
-            score = scores.of(job, grant.gpu_type)[offered]
-            spec = job.spec
-            by_racks = spec.rack_penalty > 1 and round_input.cluster.rack_count > 1
+        def choose(offered: IntArray, scores: FloatArray, job: Job, grant: Grant) -> Gpus:
+            count, spec, score = grant.gpu_count, job.spec, scores[offered]
+            by_racks = spec.rack_penalty > 1 and cluster.rack_count > 1
             if count == 1 or (count > room[grant.gpu_type] and not by_racks):
-                return taken(free, fastest(offered, score, count, scores.node))
+                return fastest(offered, score, count, cluster.gpu_node)
+            of_type = cluster.gpu_type_of == cluster.type_index[grant.gpu_type]
             for entry in traversal(
-                scores.distinct(job, grant.gpu_type),
+                tuple(np.unique(scores[of_type]).tolist()),
                 spec.locality_penalty,
                 spec.rack_penalty if by_racks else 1.0,
             ):
-                found = _at(entry, offered, score, count, round_input.cluster)
+                found = _at(entry, offered, score, count, cluster)
                 if found is not None:
-                    return taken(free, found)
+                    return found
             return None
 
-        return place_along(
-            decision, round_input, choose, sticky=False, order=by_class(decision, round_input)
-        )
+        return place_by_scores(decision, round_input, self.binning, choose)
 
 
 def _at(

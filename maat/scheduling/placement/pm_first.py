@@ -5,7 +5,8 @@ Nodes do not matter.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +18,10 @@ from maat.scheduling.placement.along import place_along
 from maat.scheduling.placement.free_gpus import FreeGpus
 from maat.scheduling.rounds import Decision, Grant, PlacementResult, RoundInput
 from maat.scheduling.variability import BinRule, bins_of
+
+Gpus = list[int] | None
+ChooseByScores = Callable[[IntArray, FloatArray, Job, Grant], Gpus]
+"""Returns GPUs of those offered, shape (F,), by scores of all GPUs, (G,); None: too few."""
 
 
 @dataclass(frozen=True)
@@ -34,20 +39,40 @@ class PmFirst:
     name: str = "pm-first"
 
     def place(self, decision: Decision, round_input: RoundInput) -> PlacementResult:
-        scores = Scores(round_input.cluster, self.binning)
+        node = round_input.cluster.gpu_node
 
-        def choose(free: FreeGpus, job: Job, grant: Grant) -> list[int] | None:
-            offered = free.of_type(grant.gpu_type)
-            return taken(
-                free,
-                fastest(
-                    offered, scores.of(job, grant.gpu_type)[offered], grant.gpu_count, scores.node
-                ),
-            )
+        def choose(offered: IntArray, scores: FloatArray, _: Job, grant: Grant) -> Gpus:
+            return fastest(offered, scores[offered], grant.gpu_count, node)
 
-        return place_along(
-            decision, round_input, choose, sticky=False, order=by_class(decision, round_input)
-        )
+        return place_by_scores(decision, round_input, self.binning, choose)
+
+
+def place_by_scores(
+    decision: Decision, round_input: RoundInput, rule: BinRule, choose: ChooseByScores
+) -> PlacementResult:
+    """Place all jobs again, by class, by binned scores.
+
+    Scores say which GPUs are better, never that a job has none: one that finds no place by them,
+    though enough GPUs are free, is placed as if all GPUs were equal.
+    """
+    scores = Scores(round_input.cluster, rule)
+    equal = np.ones(round_input.cluster.gpu_count)
+    without_scores: set[JobId] = set()
+
+    def chosen(free: FreeGpus, job: Job, grant: Grant) -> list[int] | None:
+        offered = free.of_type(grant.gpu_type)
+        gpus = choose(offered, scores.of(job, grant.gpu_type), job, grant)
+        if gpus is None and len(offered) >= grant.gpu_count:
+            gpus = choose(offered, equal, job, grant)
+            without_scores.add(job.id)
+        if gpus is not None:
+            free.take(gpus)
+        return gpus
+
+    placed = place_along(
+        decision, round_input, chosen, sticky=False, order=by_class(decision, round_input)
+    )
+    return replace(placed, without_scores=frozenset(without_scores - set(placed.unplaced)))
 
 
 class Scores:
@@ -56,7 +81,6 @@ class Scores:
     def __init__(self, cluster: Cluster, rule: BinRule) -> None:
         self._cluster, self._rule = cluster, rule
         self._by_class_and_type: dict[tuple[str | None, str], FloatArray] = {}
-        self.node = cluster.gpu_node
 
     def of(self, job: Job, gpu_type: str) -> FloatArray:
         """Return the score of every GPU of the type for the job, shape (G,).
@@ -67,11 +91,6 @@ class Scores:
         if key not in self._by_class_and_type:
             self._by_class_and_type[key] = self._binned(*key)
         return self._by_class_and_type[key]
-
-    def distinct(self, job: Job, gpu_type: str) -> tuple[float, ...]:
-        """Return the distinct scores of the type's GPUs, ascending."""
-        mine = self._cluster.gpu_type_of == self._cluster.type_index[gpu_type]
-        return tuple(np.unique(self.of(job, gpu_type)[mine]).tolist())
 
     def _binned(self, variability_class: str | None, gpu_type: str) -> FloatArray:
         found = np.ones(self._cluster.gpu_count)
@@ -113,10 +132,3 @@ def fastest(gpus: IntArray, scores: FloatArray, count: int, node: IntArray) -> l
     order = np.lexsort((gpus, np.abs(size[group.reshape(-1)] - count), scores))
     chosen: list[int] = gpus[order[:count]].tolist()
     return chosen
-
-
-def taken(free: FreeGpus, gpus: list[int] | None) -> list[int] | None:
-    """Take the GPUs, if any, and return them."""
-    if gpus is not None:
-        free.take(gpus)
-    return gpus
