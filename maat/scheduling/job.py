@@ -103,6 +103,8 @@ class JobSpec(JobDeclaration):
         variability_class: Which of the cluster's GPU scores apply to it; None if none do.
         locality_penalty: Factor on the time of an iteration across nodes, beyond what its step
             times show.
+        step_penalty: The factor that its step times do show, by GPU type, as measured or declared;
+            a type that is not named has 1.
         rack_penalty: Further factor across racks.
         regimes: Set if the job changes its own batch size between epochs; `batch_size` is its
             first.
@@ -126,6 +128,7 @@ class JobSpec(JobDeclaration):
     restart_seconds: float = 30.0
     variability_class: str | None = None
     locality_penalty: float = 1.0
+    step_penalty: Mapping[str, float] = field(default_factory=dict)
     rack_penalty: float = 1.0
     regimes: DeclaredRegimes | None = None
     shares_as: str | None = None
@@ -198,12 +201,16 @@ class JobSpec(JobDeclaration):
                 field="batch_size",
                 remedy="Give the total batch size.",
             )
-        for name in ("locality_penalty", "rack_penalty"):
-            if not 1 <= getattr(self, name) < float("inf"):
+        for name, factor in (
+            ("locality_penalty", self.locality_penalty),
+            ("rack_penalty", self.rack_penalty),
+            *(("step_penalty", factor) for factor in self.step_penalty.values()),
+        ):
+            if not 1 <= factor < float("inf"):
                 raise JobError(
                     "is no factor of at least 1",
                     field=name,
-                    value=getattr(self, name),
+                    value=factor,
                     remedy="Give 1 for none, or a factor such as 1.7.",
                 )
         self._check_promise()
@@ -287,6 +294,10 @@ class JobSpec(JobDeclaration):
     def requested_gpus(self) -> int:
         """Return the GPUs that a policy without a choice of counts gives this job."""
         return self.gpu_count if self.gpu_count is not None else self.min_gpus
+
+    def penalty_across_nodes(self, gpu_type: str) -> float:
+        """Return PAL's L_across: what a step across nodes takes over one within a node."""
+        return self.locality_penalty * self.step_penalty.get(gpu_type, 1.0)
 
     def replica_gpus(self, gpu_type: str) -> int:
         return self.gpus_per_replica.get(gpu_type, 1)

@@ -47,7 +47,7 @@ class Pal:
             of_type = cluster.gpu_type_of == cluster.type_index[grant.gpu_type]
             for entry in traversal(
                 tuple(np.unique(scores[of_type]).tolist()),
-                spec.locality_penalty,
+                spec.penalty_across_nodes(grant.gpu_type),
                 spec.rack_penalty if by_racks else 1.0,
             ):
                 found = _at(entry, offered, score, count, cluster)
