@@ -39,6 +39,8 @@ MAX_HOURS = 8784.0
 """Longest generated workload: a leap year."""
 MAX_SLOWDOWN = 1000.0
 MOST_RACK_PENALTY = 100.0
+MOST_LOCALITY_PENALTY = 100.0
+"""That an owner may declare across nodes."""
 MOST_CONTENTION = 0.99
 """Of its speed, what a distributed job may lose to others on its nodes."""
 LEAST_MTBF_HOURS = 0.1
@@ -306,6 +308,18 @@ class MeasurementKind(StrEnum):
     INTERFERENCE = "interference"
     PROFILES = "profiles"
     TRACE = "trace"
+
+
+class PenaltyOrigin(StrEnum):
+    """Whence a locality penalty is known.
+
+    DECLARED: the job's owner says so. MEASURED: by steps within a node and across nodes. ASSUMED:
+    by nothing; it is 1.
+    """
+
+    DECLARED = "declared"
+    MEASURED = "measured"
+    ASSUMED = "assumed"
 
 
 class FairnessRule(StrEnum):

@@ -10,10 +10,12 @@ from sqlmodel import Session, col, select
 
 from backend.answers import answer_of
 from backend.attempts.job_restarts import restart_of
+from backend.attempts.locality import measured_of, penalties_of
 from backend.attempts.models import AttemptRow, GradientSample, JobFit, JobMemory, StepSample
 from backend.attempts.profiles import why_given_up
 from backend.clocktime import cluster_seconds, shown_at
-from backend.clusters.models import Cluster
+from backend.clusters.models import Cluster, Node
+from backend.commands.models import JobCommand
 from backend.jobs.models import Job
 from backend.moments import moment_of
 from maat.api.beliefs import (
@@ -24,6 +26,7 @@ from maat.api.beliefs import (
     MemoryOut,
     MissedPointOut,
     ParametersOut,
+    PenaltyOut,
     PointOut,
     ProfileOut,
     RestartPartOut,
@@ -57,10 +60,22 @@ def show_belief(session: Session, job: Job) -> BeliefOut:
         played=not cluster.runs_commands,
         restart_seconds=seconds,
         restart=[answer_of(RestartPartOut, part) for part in parts],
+        locality=_locality(session, job, cluster),
         profiles=_profiles(attempts, now),
         memory=[answer_of(MemoryOut, row) for row in memory],
         profiles_ended=why_given_up([fit.gpu_type for fit in fits], attempts),
     )
+
+
+def _locality(session: Session, job: Job, cluster: Cluster) -> list[PenaltyOut]:
+    command = session.get(JobCommand, job.id)
+    if command is None:
+        return []
+    nodes = select(Node.gpu_type).where(Node.cluster_id == cluster.id).distinct()
+    types = session.exec(nodes.order_by(Node.gpu_type)).all()
+    usable = [one for one in types if job.gpu_types is None or one in job.gpu_types]
+    found = penalties_of(usable, command.locality_penalty, measured_of(session, job))
+    return [PenaltyOut(**one._asdict()) for one in found]
 
 
 def _fit(fit: JobFit, samples: Sequence[StepSample], cluster: Cluster) -> FitOut:

@@ -15,6 +15,7 @@ class JobCommand(SQLModel, table=True):
     without a new checkpoint in between, after which it has failed. `total_samples`: effective
     samples of the whole training; None until the owner or the script says. `profile`: whether it is
     profiled before it trains. `utilisation`: shares of the GPU that it was measured to use.
+    `locality_penalty`: a step across nodes over one within a node, as declared; None: as measured.
     """
 
     __tablename__ = "job_commands"
@@ -28,6 +29,7 @@ class JobCommand(SQLModel, table=True):
     total_samples: float | None = None
     profile: bool = True
     utilisation: dict[str, float] | None = Field(default=None, sa_type=Json)
+    locality_penalty: float | None = None
 
 
 class JobSecret(SQLModel, table=True):

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from types import MappingProxyType
 
 from maat.scheduling.job import UNKNOWN_WORK, JobDeclaration, JobSpec, MemoryLimits
 from maat.vocabulary import Adaptivity
 
+NO_PENALTY: Mapping[str, float] = MappingProxyType({})
 _LARGEST_OVER_INITIAL = 8
 _RESTART_SECONDS = 30.0
 _SAFE_SHARE = 0.9  # of what was too much: maat.agent.memory.SAFE_SHARE
@@ -27,6 +29,7 @@ def command_spec(
     owner: str = "local",
     tenant: str = "default",
     restart_seconds: float = _RESTART_SECONDS,
+    step_penalty: Mapping[str, float] = NO_PENALTY,
 ) -> JobSpec:
     """Complete a declaration for a cluster of these GPU types.
 
@@ -53,6 +56,7 @@ def command_spec(
         initial_batch_size=initial,
         memory={name: _memory(largest, (out_of_memory_at or {}).get(name)) for name in gpu_types},
         restart_seconds=restart_seconds,
+        step_penalty=step_penalty,
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from sqlmodel import Session
 
 from backend.accounts.identity import Principal
+from backend.attempts.locality import LocalityPenalty
 from backend.jobs.blockers import Blockers
 from backend.jobs.choices import choice_out
 from backend.jobs.dependencies import NEVER_SUCCEEDS, follows_others
@@ -21,6 +22,7 @@ from backend.jobs.remedies.words import plain_remedy, remedy_of_forerunner
 from backend.jobs.resources import reason_out, show_reason
 from backend.rounds.repository import round_before
 from backend.sight import Sight, jobs_named_in, sight_of
+from maat.api.beliefs import PenaltyOut
 from maat.api.job_answers import ExplanationOut, QueueOut, ReasonOut, Remedy
 from maat.api.job_words import FOLLOWS
 from maat.scheduling.choice import Measured
@@ -82,6 +84,7 @@ def explain(
     queue: QueueOut | None = None,
     measured: Measured | None = None,
     blockers: Blockers | None = None,
+    locality: LocalityPenalty | None = None,
 ) -> ExplanationOut:
     """Explain a job's allocation.
 
@@ -92,7 +95,8 @@ def explain(
     also through others, until a person acts. `paused`: whether its cluster makes no rounds.
     `starts_late`: whether its forecast has no start within the horizon. `queue`: its place among
     the jobs that wait. `measured`: what it has shown, beside what rounds believed of it.
-    `blockers`: who holds the GPUs that it waits for.
+    `blockers`: who holds the GPUs that it waits for. `locality`: what a step across nodes costs it,
+    if its placer weighs that.
     """
     reason = show_reason(job, sight) if failure is None else _failed(job, failure)
     if reason["code"] == ReasonCode.NOT_YET_CONSIDERED and _open(needs):
@@ -124,6 +128,7 @@ def explain(
         waited=last if has_ended and not has_gpus else _kept_wait(job, sight) or waited_for,
         ran=last if has_ended and has_gpus else None,
         choice=choice_out(last["evidence"], measured) if has_gpus else None,
+        locality=None if locality is None else PenaltyOut(**locality._asdict()),
         queue=queue,
         blockers=[] if blockers is None else list(blockers.each),
         remedies=offered,

@@ -9,6 +9,7 @@ from sqlmodel import Session
 
 from backend.accounts.identity import Principal, require
 from backend.accounts.permissions import Permission
+from backend.attempts.locality import weighed_penalty
 from backend.clusters.models import Cluster
 from backend.clusters.repository import all_clusters, get_cluster, nodes_of
 from backend.clusters.topology import capacity_by_type
@@ -384,6 +385,7 @@ def read_explanation(
         queue=place_if_waiting(session, job),
         measured=measured_of(session, job),
         blockers=blockers_of(session, principal, job),
+        locality=weighed_penalty(session, cluster, job),
     )
     may = permitted(principal, job, explained["remedies"], others=held)
     waited = with_blockers(session, principal, job, explained["waited"])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from maat.api.beliefs import BeliefOut, FitOut
+from maat.api.beliefs import BeliefOut, FitOut, PenaltyOut
 from maat.api.shown_numbers import number, percent
+from maat.vocabulary import PenaltyOrigin
 
 
 def missed_words(fit: FitOut) -> str:
@@ -47,3 +48,25 @@ def restart_words(belief: BeliefOut) -> str:
     if not measured:
         return f"{takes}, assumed: none was measured."
     return f"{takes}, by {measured} measurement{'s' * (measured > 1)}."
+
+
+def penalty_words(belief: BeliefOut) -> str:
+    """Say what a step across nodes costs on each type, and whence that is known; or nothing."""
+    known = "; ".join(_penalty_words(one) for one in belief["locality"])
+    return f"A step across nodes, as the placer pal weighs it: {known}." if known else ""
+
+
+def weighed_words(penalty: PenaltyOut) -> str:
+    """Say what the placer took a step across nodes to cost where the job is."""
+    return f"Its placer weighed what a step across nodes costs: {_penalty_words(penalty)}."
+
+
+def _penalty_words(one: PenaltyOut) -> str:
+    longer = f"on {one['gpu_type']} {number(one['penalty'])} times as long"
+    if one["origin"] == PenaltyOrigin.DECLARED:
+        return f"{longer} (declared)"
+    if one["origin"] == PenaltyOrigin.MEASURED:
+        count = one["configurations"]
+        plural = "s" * (count > 1)
+        return f"{longer} (measured: {count} configuration{plural}, {one['steps']} steps)"
+    return f"on {one['gpu_type']} nothing (assumed: not measured within a node and across nodes)"

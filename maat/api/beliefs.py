@@ -8,6 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from maat.api.fields import Timestamp
+from maat.vocabulary import PenaltyOrigin
 
 Relative = Field(description="Relative difference between model and measurement, root mean square.")
 
@@ -121,6 +122,24 @@ class MemoryOut(TypedDict):
     out_of_memory_at: int
 
 
+class PenaltyOut(TypedDict):
+    """What a step across nodes takes over one within a node on a GPU type, as pal weighs it."""
+
+    gpu_type: str
+    penalty: float
+    origin: Annotated[
+        PenaltyOrigin,
+        Field(
+            description="declared: its owner says so. measured: by steps of the tenant's jobs of "
+            "this model. assumed: by nothing; it is 1."
+        ),
+    ]
+    configurations: Annotated[
+        int, Field(description="Measured both within a node and across nodes.")
+    ]
+    steps: Annotated[int, Field(description="Steps that were measured in them.")]
+
+
 class BeliefOut(TypedDict):
     """What Maat believes of a job."""
 
@@ -137,6 +156,10 @@ class BeliefOut(TypedDict):
         float, Field(description="How long rounds believe a restart to take, s.")
     ]
     restart: list[RestartPartOut]
+    locality: Annotated[
+        list[PenaltyOut],
+        Field(description="By GPU type that it may use; none where jobs are played."),
+    ]
     profiles: list[ProfileOut]
     memory: list[MemoryOut]
     profiles_ended: Annotated[

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from typing_extensions import TypedDict
 
 from maat.api.fields import Body
+from maat.vocabulary import MOST_LOCALITY_PENALTY
 
 MAX_WORDS = 1000
 MAX_WORD = 32_000
@@ -137,6 +138,12 @@ class CommandBody(Body):
         title="Use of a GPU",
         description="Measured use of a GPU; jobs of like use share scores of GPU variability.",
     )
+    locality_penalty: Annotated[float, Field(ge=1.0, le=MOST_LOCALITY_PENALTY)] | None = Field(
+        default=None,
+        title="Slowdown across nodes",
+        description="Time of a step across nodes over one within a node, which the placer pal "
+        "weighs; default: as measured, 1 until then.",
+    )
 
 
 class UtilisationOut(TypedDict):
@@ -156,3 +163,4 @@ class CommandOut(TypedDict):
     total_samples: float | None
     profile: bool
     utilisation: UtilisationOut | None
+    locality_penalty: float | None

@@ -9,6 +9,7 @@ from pydantic import (
 )
 from typing_extensions import TypedDict
 
+from maat.api.beliefs import PenaltyOut
 from maat.api.fields import FieldWarning, Timestamp
 from maat.api.forecasts import JobTimesOut
 from maat.vocabulary import (
@@ -429,6 +430,13 @@ class ExplanationOut(TypedDict):
     ]
     choice: Annotated[
         ChoiceOut | None, Field(description="Of a job that holds GPUs, or held them at its end.")
+    ]
+    locality: Annotated[
+        PenaltyOut | None,
+        Field(
+            description="Of a job that holds GPUs: what a step across nodes costs it, if the "
+            "placer weighs that."
+        ),
     ]
     queue: Annotated[
         QueueOut | None,

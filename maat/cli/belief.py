@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from maat.api.belief_words import missed_words, restart_words, unmeasured_words
+from maat.api.belief_words import missed_words, penalty_words, restart_words, unmeasured_words
 from maat.api.beliefs import BeliefOut
 from maat.api.shown_numbers import percent
 from maat.cli.service import (
@@ -76,6 +76,7 @@ def belief_lines(found: BeliefOut) -> list[str]:
     if gradient is not None:
         lines.append(f"Gradient noise scale: {gradient['noise_scale']:.4g} samples.")
     lines += [restart_words(found), *([table_of(_PARTS, parts)] if parts else [])]
+    lines += [words] if (words := penalty_words(found)) else []
     lines += [table_of(_PROFILES, profiles)] if profiles else []
     return lines if found["profiles_ended"] is None else [*lines, found["profiles_ended"]]
 

@@ -13,6 +13,7 @@ import typer
 
 from maat.cli.numbers import number_option, whole_option
 from maat.scheduling.errors import ParameterError
+from maat.vocabulary import MOST_LOCALITY_PENALTY
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
 
@@ -100,6 +101,17 @@ class RunOptions:
             panel=_PANEL,
         ),
     ] = None
+    locality_penalty: Annotated[
+        float | None,
+        number_option(
+            "--locality-penalty",
+            least=1,
+            most=MOST_LOCALITY_PENALTY,
+            help="Time of a step across nodes over one within a node, which the placer pal weighs; "
+            "default: as measured.",
+            panel=_PANEL,
+        ),
+    ] = None
 
     def refuse_any(self) -> None:
         """Refuse those that are given where there is no command. Raises ParameterError."""
@@ -135,6 +147,7 @@ def run_body(
         "total_samples": options.total_samples,
         "profile": options.profile,
         "utilisation": _utilisation(options),
+        "locality_penalty": options.locality_penalty,
     }
     return body | {name: value for name, value in given.items() if value is not None}
 

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from maat.api.belief_words import weighed_words
 from maat.api.job_words import place_words
 from maat.api.reason_words import evidence_words
 
@@ -25,6 +26,8 @@ def explanation_lines(job: JobOut, explanation: ExplanationOut) -> list[str]:
     if explanation["choice"]:
         lines += [] if job["finished_at"] is None else ["As of its last round:"]
         lines += [f"  {sentence}" for sentence in explanation["choice"]["sentences"]]
+    if locality := explanation["locality"]:
+        lines.append(weighed_words(locality))
     lines += [f"Also: {other['sentence']}" for other in explanation["reasons"][1:]]
     if waited := explanation["waited"]:
         at = "" if waited["as_of_round"] is None else f", as of round {waited['as_of_round']}"

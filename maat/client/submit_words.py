@@ -33,6 +33,7 @@ OF_RUN = {
     "stop_seconds": "--stop-seconds",
     "max_retries": "--retries",
     "total_samples": "--total-samples",
+    "locality_penalty": "--locality-penalty",
 }
 
 

@@ -56,7 +56,8 @@ class Policy(Protocol):
 class Placer(Protocol):
     """Decides which GPUs each job gets.
 
-    One that puts two jobs on a GPU only if the policy chose the pair sets `keeps_pairs` to True.
+    One that puts two jobs on a GPU only if the policy chose the pair sets `keeps_pairs` to True;
+    one that weighs what a step across nodes costs a job sets `weighs_locality` to True.
     """
 
     @property

@@ -10,8 +10,9 @@ from typing import Any
 from backend.simulations import figure_data
 from backend.simulations.fairness_rule import result_by
 from maat.api.attempts import StepSampleOut
-from maat.api.beliefs import BeliefOut, FitOut, PointOut, RestartPartOut
+from maat.api.beliefs import BeliefOut, FitOut, PenaltyOut, PointOut, RestartPartOut
 from maat.laboratory.figures import DEFAULT_RULE
+from maat.vocabulary import PenaltyOrigin
 
 
 def cells() -> list[dict[str, Any]]:
@@ -234,6 +235,16 @@ def step_samples() -> list[StepSampleOut]:
     return [sample, larger, shared]
 
 
+def measured_penalty() -> PenaltyOut:
+    return {
+        "gpu_type": "t4",
+        "penalty": 1.7,
+        "origin": PenaltyOrigin.MEASURED,
+        "configurations": 2,
+        "steps": 340,
+    }
+
+
 def belief() -> BeliefOut:
     """What is learnt of such a job: a fit on t4, a measured restart, one profile."""
     points: list[PointOut] = [
@@ -276,6 +287,7 @@ def belief() -> BeliefOut:
             {**part, "name": "start", "seconds": 20.0, "measured": 0, "deviation": None},
             {**part, "name": "restore", "seconds": 4.0, "measured": 0, "deviation": None},
         ],
+        "locality": [measured_penalty()],
         "profiles": [
             {
                 "gpu_type": "t4",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from dash import html
-from frontend_samples import belief
+from frontend_samples import belief, measured_penalty
 
 from frontend.pages.job.belief_parts import belief_words, profiles_table, restart_table
 from frontend.pages.job.run_parts import (
@@ -107,6 +107,7 @@ def test_a_failure_shows_its_cause_and_last_lines_as_text() -> None:
         "waited": None,
         "ran": None,
         "choice": None,
+        "locality": None,
         "queue": None,
         "blockers": [],
         "remedies": [],
@@ -120,6 +121,8 @@ def test_a_failure_shows_its_cause_and_last_lines_as_text() -> None:
     waits = why({**job, "state": "pending"}, {**told, "queue": {"waiting": 3, "position": 2}})
     assert "3 jobs wait on the cluster now." in text_of(waits)
     assert "it is number 2" in text_of(waits)
+    weighed = why(job, {**told, "locality": measured_penalty()})
+    assert "a step across nodes costs: on t4 1.7 times as long (measured" in text_of(weighed)
 
 
 def test_what_was_learnt_is_told_in_words_with_its_error() -> None:
@@ -158,6 +161,27 @@ def test_a_restart_is_told_in_parts_and_where_they_come_from() -> None:
     assert "assumed: none was measured" in text_of(
         restart_table({**belief(), "restart": unmeasured})
     )
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({}, "on t4 1.7 times as long (measured: 2 configurations, 340 steps)."),
+        ({"origin": "declared"}, "on t4 1.7 times as long (declared)."),
+        (
+            {"origin": "assumed", "penalty": 1.0},
+            "on t4 nothing (assumed: not measured within a node and across nodes).",
+        ),
+    ],
+)
+def test_the_penalty_across_nodes_is_told_with_its_origin(
+    change: dict[str, object], words: str
+) -> None:
+    known: Any = {**belief(), "locality": [{**measured_penalty(), **change}]}
+    for said in (text_of(belief_words(known)), "\n".join(belief_lines(known))):
+        assert f"A step across nodes, as the placer pal weighs it: {words}" in said
+    played: Any = {**belief(), "locality": []}
+    assert "across nodes" not in text_of(belief_words(played))
 
 
 def test_profiles_show_steps_and_start_up_apart() -> None:

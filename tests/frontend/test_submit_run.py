@@ -85,6 +85,7 @@ def test_every_field_of_the_schema_can_be_given() -> None:
         "model": "resnet",
         "external_id": "mine",
         "total_samples": 1e6,
+        "locality_penalty": 1.7,
         "dram": 0.5,
         "functional_unit": 0.25,
     }

@@ -1,4 +1,4 @@
-"""PAL's locality penalty from step times within a node and across nodes, and what `pal` makes of it."""
+"""PAL's locality penalty from step times within a node and across, and what `pal` makes of it."""
 
 from __future__ import annotations
 

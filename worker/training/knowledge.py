@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import sqlalchemy as sa
 
+from backend.attempts.locality import penalties_of
 from backend.attempts.restarts import restart_parts, restart_seconds
 from backend.commands.spec import command_spec
 from backend.jobs.declarations import declaration_of
@@ -72,6 +73,7 @@ class Knowledge:
             owner=row.owner_id,
             tenant=tenant,
             restart_seconds=restart_seconds(restart_parts(attempts)),
+            step_penalty=self._penalties(row),
         )
         if self._cluster.jobs_per_gpu > 1:
             spec = named_for_sharing(spec)
@@ -82,6 +84,13 @@ class Knowledge:
     def take_writes(self) -> list[Write]:
         writes, self._writes = self._writes, []
         return writes
+
+    def _penalties(self, row: JobRow) -> Mapping[str, float]:
+        """Return what a step of the job costs across nodes, where that is more than 1."""
+        declared = self._tables.commands[row.id].locality_penalty
+        measured = self._tables.penalties.get(row.tenant_id, {}).get(row.model, {})
+        found = penalties_of(self._bare.type_names, declared, measured)
+        return {one.gpu_type: one.penalty for one in found if one.penalty > 1}
 
     def _belief(self, job_id: JobId, now: float) -> Belief:
         samples = believed_samples(self._tables.samples.get(job_id, ()))

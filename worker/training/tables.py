@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, TypeVar
 
 from sqlmodel import Session, SQLModel, col, func, select
 
+from backend.attempts.locality import ByModel, measured_on
 from backend.models import (
     AttemptRow,
     Cluster,
@@ -45,7 +46,8 @@ class TrainingTables:
     `attempts`: ascending by number. `gradients`: the newest. `fits`: by GPU type. `faults`: by the
     name of a node that cannot be used, why. `scores`: of the cluster's GPUs by application.
     `paused`: nothing new is begun. `memory`: by GPU type, the samples of one pass that were too
-    many. `engine_fault`: why the engine does not answer.
+    many. `penalties`: what steps across nodes were measured to cost, by tenant and model.
+    `engine_fault`: why the engine does not answer.
     """
 
     commands: Mapping[JobId, JobCommand]
@@ -57,6 +59,7 @@ class TrainingTables:
     scores: Sequence[MeasuredScore]
     paused: bool
     memory: Mapping[JobId, Mapping[str, int]]
+    penalties: Mapping[str, ByModel]
     engine_fault: str | None
 
 
@@ -96,8 +99,13 @@ def read_tables(session: Session, cluster: Cluster) -> TrainingTables:
             key: {row.gpu_type: row.out_of_memory_at for row in rows}
             for key, rows in of_jobs(JobMemory).items()
         },
+        measured_on(session, cluster.id, _tenants_of(session, unfinished)),
         cluster.fault,
     )
+
+
+def _tenants_of(session: Session, job_ids: Any) -> Collection[str]:
+    return session.exec(select(Job.tenant_id).where(col(Job.id).in_(job_ids)).distinct()).all()
 
 
 def _scores(session: Session, cluster: Cluster) -> list[MeasuredScore]:

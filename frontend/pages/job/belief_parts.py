@@ -8,7 +8,7 @@ from dash.development.base_component import Component
 from frontend.components.cards import empty_state, scrolls
 from frontend.components.states import gpu_chip
 from frontend.formatting import ABSENT, column, number, percent, plural
-from maat.api.belief_words import missed_words, restart_words, unmeasured_words
+from maat.api.belief_words import missed_words, penalty_words, restart_words, unmeasured_words
 from maat.api.beliefs import BeliefOut, FitOut, ProfileOut, RestartPartOut
 
 _PARTS = {
@@ -36,6 +36,8 @@ def belief_words(belief: BeliefOut) -> Component:
         remedy = "Step times come from profiles and from reports of an adaptive script."
         words = unmeasured_words(belief)
         return empty_state("Nothing was learnt yet", words if belief["played"] else remedy)
+    if belief["locality"]:
+        sentences.append(html.Li(penalty_words(belief)))
     return html.Ul(sentences, className="remedies")
 
 

@@ -14,6 +14,7 @@ from frontend.components.cards import card
 from frontend.components.states import FINAL_STATES
 from frontend.formatting import ABSENT, duration, number, parse_time
 from frontend.routing import path_to
+from maat.api.belief_words import weighed_words
 from maat.api.job_answers import (
     ChoiceOut,
     ConfigurationOut,
@@ -53,6 +54,7 @@ def why(job: JobOut, explanation: ExplanationOut) -> Component:
             *_blockers(job, explanation),
             *_failure(explanation),
             *(_choice_words(choice, ended=ended) if choice else []),
+            *_locality(explanation),
             *_place(explanation),
             *_also(explanation["reasons"][1:]),
             *_earlier(explanation["waited"], "Before, it waited"),
@@ -112,6 +114,11 @@ def _also(others: Sequence[ReasonOut]) -> list[Component]:
         return []
     told = [html.Li(other["sentence"]) for other in others]
     return [html.Div("It would still wait, as this holds too:", className="hint"), html.Ul(told)]
+
+
+def _locality(explanation: ExplanationOut) -> list[Component]:
+    known = explanation["locality"]
+    return [] if known is None else [html.Div(weighed_words(known), className="hint")]
 
 
 def _earlier(reason: ReasonOut | None, words: str) -> list[Component]:

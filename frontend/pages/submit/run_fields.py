@@ -41,6 +41,7 @@ _PLACEHOLDERS = {
     "max_batch_size": "8 × the batch size",
     "max_gpus": "no limit",
     "total_samples": "the script says",
+    "locality_penalty": "as measured",
     **dict.fromkeys(SHARES, "not known"),
 }
 _STEPS = {"stop_seconds": 10, **dict.fromkeys(SHARES, 0.05)}
@@ -145,7 +146,7 @@ def _more() -> list[Component]:
     )
     return [
         html.Div([_number(name) for name in MORE_OF_RUN[:2]], className="form-row wide"),
-        _number("total_samples"),
+        html.Div([_number(name) for name in MORE_OF_RUN[2:]], className="form-row wide"),
         types,
         preemptible,
         html.Div([_number(name) for name in MORE_OF_JOB], className="form-row wide"),

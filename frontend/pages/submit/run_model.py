@@ -23,7 +23,7 @@ ADAPTS = (
     ("rigid", "Nothing"),
 )
 SHAPED = ("gpu_count", "batch_size", "max_batch_size", "min_gpus", "max_gpus")
-MORE_OF_RUN = ("stop_seconds", "max_retries", "total_samples")
+MORE_OF_RUN = ("stop_seconds", "max_retries", "total_samples", "locality_penalty")
 SHARES = ("dram", "functional_unit")
 SWITCHES = ("profile", "preemptible")
 _PLAYED = frozenset({"work_scale", "workload_kind", "promised_seconds"})  # of jobs of the catalog

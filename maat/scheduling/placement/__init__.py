@@ -93,3 +93,8 @@ PLACERS: Registry[Placer] = Registry(
         "maat.scheduling.placement.as_decided:AsDecided",
     ),
 )
+
+
+def weighs_locality(placer: str) -> bool:
+    """Return whether a placer weighs what a step across nodes costs a job, if there is one."""
+    return PLACERS.has(placer) and getattr(PLACERS.entry(placer).cls, "weighs_locality", False)

@@ -7,6 +7,7 @@ class.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -34,6 +35,7 @@ class Pal:
         source="PAL section III-B; its code: two",
     )
     name: str = "pal"
+    weighs_locality: ClassVar[bool] = True
 
     def place(self, decision: Decision, round_input: RoundInput) -> PlacementResult:
         cluster = round_input.cluster
