@@ -75,7 +75,7 @@ def _locality(session: Session, job: Job, cluster: Cluster) -> list[PenaltyOut]:
     types = session.exec(nodes.order_by(Node.gpu_type)).all()
     usable = [one for one in types if job.gpu_types is None or one in job.gpu_types]
     found = penalties_of(usable, command.locality_penalty, measured_of(session, job))
-    return [PenaltyOut(**one._asdict()) for one in found]
+    return [answer_of(PenaltyOut, one) for one in found]
 
 
 def _fit(fit: JobFit, samples: Sequence[StepSample], cluster: Cluster) -> FitOut:

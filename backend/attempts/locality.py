@@ -24,6 +24,17 @@ from maat.vocabulary import PenaltyOrigin
 NEWEST_JOBS = 200
 """Of a tenant on a cluster: steps of older ones count no more, so that rounds read few rows."""
 
+_OF_STEP_TIMES = (
+    "gpu_type",
+    "node_count",
+    "replica_count",
+    "per_gpu_batch_size",
+    "accumulation_steps",
+    "count",
+    "believed_step",
+)
+"""Columns of StepSample, in the order of StepTimes."""
+
 ByModel = Mapping[str, Mapping[str, MeasuredPenalty]]
 """What was measured by model and GPU type."""
 
@@ -84,20 +95,13 @@ def _of_tenant(session: Session, cluster_id: str, tenant_id: str) -> ByModel:
         .limit(NEWEST_JOBS)
         .subquery()
     )
-    columns = (
-        Job.model,
-        StepSample.gpu_type,
-        StepSample.node_count,
-        StepSample.replica_count,
-        StepSample.per_gpu_batch_size,
-        StepSample.accumulation_steps,
-        StepSample.count,
-        StepSample.believed_step,
-    )
+    columns = (Job.model, *(getattr(StepSample, name) for name in _OF_STEP_TIMES))
     rows = session.execute(
-        sa.select(*columns)
+        sa.select(*(col(column) for column in columns))
         .join(Job, col(Job.id) == col(StepSample.job_id))
-        .where(col(StepSample.job_id).in_(sa.select(newest.c.id)), StepSample.replica_count > 1)
+        .where(
+            col(StepSample.job_id).in_(sa.select(newest.c.id)), col(StepSample.replica_count) > 1
+        )
         .order_by(col(Job.model))
     )
     return {

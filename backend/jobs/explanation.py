@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from sqlmodel import Session
 
 from backend.accounts.identity import Principal
+from backend.answers import answer_of
 from backend.attempts.locality import LocalityPenalty
 from backend.jobs.blockers import Blockers
 from backend.jobs.choices import choice_out
@@ -128,7 +129,7 @@ def explain(
         waited=last if has_ended and not has_gpus else _kept_wait(job, sight) or waited_for,
         ran=last if has_ended and has_gpus else None,
         choice=choice_out(last["evidence"], measured) if has_gpus else None,
-        locality=None if locality is None else PenaltyOut(**locality._asdict()),
+        locality=None if locality is None else answer_of(PenaltyOut, locality),
         queue=queue,
         blockers=[] if blockers is None else list(blockers.each),
         remedies=offered,

@@ -130,6 +130,7 @@ def test_a_command_is_stored_and_shown_without_its_secrets(
         "total_samples": None,
         "profile": True,
         "utilisation": None,
+        "locality_penalty": None,
     }
     with database.session_scope(writes=False) as session:
         stored = session.exec(select(JobSecret.value)).all()

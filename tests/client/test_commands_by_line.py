@@ -151,6 +151,7 @@ def test_a_command_is_submitted_as_it_is_typed(
         "total_samples": None,
         "profile": True,
         "utilisation": None,
+        "locality_penalty": None,
     }
 
 
@@ -208,6 +209,7 @@ def test_a_command_that_adapts_may_go_without_its_profile(run: Run, here: Client
     said = run("belief", job["id"])
     assert "No step time was measured yet." in said
     assert "A restart takes about 30 s" in said
+    assert "on cpu nothing (assumed: not measured within a node and across nodes)" in said
 
 
 def test_every_field_of_a_command_has_an_option(
@@ -216,6 +218,7 @@ def test_every_field_of_a_command_has_an_option(
     monkeypatch.setenv("KEY", "hush")
     words = "--env A=1 --secret-env KEY --cwd /srv --stop-seconds 9 --retries 1 --no-profile"
     more = "--total-samples 1e6 --dram 0.5 --functional-unit 0.25 --batch-size 64"
+    more += " --locality-penalty 1.5"
     run("submit", *words.split(), *more.split(), "--", "python", "train.py")
     (job,) = here.jobs()["items"]
     assert here.job_command(job["id"]) == {
@@ -228,6 +231,7 @@ def test_every_field_of_a_command_has_an_option(
         "total_samples": 1e6,
         "profile": False,
         "utilisation": {"dram": 0.5, "functional_unit": 0.25},
+        "locality_penalty": 1.5,
     }
     assert here.job_command(job["id"]).keys() - {"secret_names"} == (
         CommandBody.model_fields.keys() - {"secret_env"}

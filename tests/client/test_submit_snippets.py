@@ -41,6 +41,7 @@ RUN: dict[str, Any] = {
     "profile": False,
     "total_samples": 1e6,
     "utilisation": {"dram": 0.5, "functional_unit": 0.25},
+    "locality_penalty": 1.7,
 }
 
 

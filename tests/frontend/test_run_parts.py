@@ -59,6 +59,7 @@ def test_a_command_is_shown_as_a_shell_needs_it_and_secrets_by_name() -> None:
         "total_samples": None,
         "profile": True,
         "utilisation": None,
+        "locality_penalty": None,
     }
     said = text_of(command_facts(command))
     assert "python 'my train.py' '$HOME'" in said

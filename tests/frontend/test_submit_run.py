@@ -117,7 +117,7 @@ def test_another_like_it_has_all_but_its_secrets_and_its_own_id() -> None:
         "argv": ["python", "my train.py", "$HOME"], "cwd": "/srv",
         "env": {"A": "x=y ", "LINES": "1\n2"}, "secret_names": ["KEY"], "stop_seconds": 30.0,
         "max_retries": 0, "total_samples": 1e6, "profile": False,
-        "utilisation": {"dram": 0.5, "functional_unit": 0.25},
+        "utilisation": {"dram": 0.5, "functional_unit": 0.25}, "locality_penalty": 1.7,
     }  # fmt: skip
     filled = values_like(job, command)
     assert "secrets" not in filled
@@ -166,6 +166,7 @@ def test_a_rigid_command_sends_its_gpus_alone() -> None:
         ({"stop_seconds": 1000}, {"stop_seconds": "Give 1 to 900."}),
         ({"max_retries": 1.5}, {"max_retries": "Give a whole number."}),
         ({"total_samples": 0}, {"total_samples": "Give more than 0."}),
+        ({"locality_penalty": 0.9}, {"locality_penalty": "Give 1 to 100."}),
         ({"dram": 0.5}, {"functional_unit": "Give both shares, or neither."}),
         ({"max_batch_size": 32}, {"max_batch_size": "Give at least 64"}),
         ({"min_gpus": 4, "max_gpus": 2}, {"max_gpus": "Give at least 4"}),
