@@ -6,12 +6,17 @@ from maat.cli.lazy_commands import Command
 
 MEASURE_NOUN = {
     "measure": (
-        "Measurements made here: what commands cost each other on a GPU.",
+        "Measurements made here: what commands cost each other on a GPU, and across nodes.",
         (
             Command(
                 "pairs",
                 "Run two commands alone and together, and write what they lose by sharing.",
                 "maat.cli.measure:measure_pairs",
+            ),
+            Command(
+                "locality",
+                "Run a command on one node and on several, and write what its steps take.",
+                "maat.cli.measure_locality:measure_locality",
             ),
         ),
     ),

@@ -5,10 +5,13 @@ until the emulated GPU would be done with it. So eight GPUs fit on two cores, an
 times is known:
 
     seconds of a pass over m samples = fixed + per_sample * m
+
+times the job's own factor where its GPUs are on several nodes.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from typing import Any
@@ -42,8 +45,10 @@ def emulate(model: Any, name: str) -> Any:
 
     Without Maat, or on a type that has no law, the model runs as it is.
     """
-    law = JOBS[name].laws.get(os.environ.get("MAAT_GPU_TYPE", ""))
+    job = JOBS[name]
+    law = job.laws.get(os.environ.get("MAAT_GPU_TYPE", ""))
     if law is not None:
-        gpu = EmulatedGpu(law)
+        node_count = len(json.loads(os.environ.get("MAAT_SHAPE", "{}")))
+        gpu = EmulatedGpu(law.times(job.across_nodes) if node_count > 1 else law)
         model.register_forward_hook(lambda _, inputs, __: gpu.hold(len(inputs[0])))
     return model

@@ -76,6 +76,10 @@ class InterferenceError(InputError):
     """A table of sharing slowdowns cannot be read, or lacks a pair that may share."""
 
 
+class LocalityError(InputError):
+    """A table of steps within a node and across nodes cannot be read."""
+
+
 class ParameterError(InputError):
     """A policy's, placer's or generator's parameter is unknown or out of range."""
 

@@ -63,6 +63,11 @@ def measured_penalties(times: Iterable[StepTimes]) -> Mapping[str, MeasuredPenal
     return {gpu_type: penalty for gpu_type, penalty in found.items() if penalty is not None}
 
 
+def penalty_of_ratios(ratios: Sequence[float], *, steps: int) -> MeasuredPenalty:
+    """Return the penalty of one ratio at least, each of a configuration, from so many steps."""
+    return MeasuredPenalty(bounded_penalty(statistics.median(ratios)), len(ratios), steps)
+
+
 def bounded_penalty(ratio: float) -> float:
     """Return a ratio of step times as a penalty: at least 1, at most MOST_PENALTY, two digits."""
     return round(min(max(ratio, 1.0), MOST_PENALTY), _DIGITS)
@@ -72,10 +77,8 @@ def _penalty(groups: Iterable[Sequence[StepTimes]]) -> MeasuredPenalty | None:
     both = [group for group in groups if len({one.node_count > 1 for one in group}) == 2]
     if not both:
         return None
-    ratio = statistics.median(_ratio(group) for group in both)
-    return MeasuredPenalty(
-        bounded_penalty(ratio), len(both), sum(one.steps for group in both for one in group)
-    )
+    steps = sum(one.steps for group in both for one in group)
+    return penalty_of_ratios([_ratio(group) for group in both], steps=steps)
 
 
 def _ratio(group: Sequence[StepTimes]) -> float:
