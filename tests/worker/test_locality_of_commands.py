@@ -12,7 +12,7 @@ from backend.attempts.beliefs import show_belief
 from backend.attempts.locality import NEWEST_JOBS, weighed_penalty
 from backend.ids import new_id
 from backend.models import Cluster as ClusterRow
-from backend.models import Job, JobCommand, StepSample, Tenant
+from backend.models import GpuScore, Job, JobCommand, Node, StepSample, Tenant
 from maat.api.beliefs import PenaltyOut
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.locality import LEAST_STEPS
@@ -180,6 +180,25 @@ def test_the_penalty_explains_a_job_that_holds_gpus_if_its_placer_weighs_it(
         row.placer, job.gpu_type = placer, gpu_type
         found = weighed_penalty(session, row, job)
     assert (None if found is None else (found.penalty, found.origin)) == penalty
+
+
+@pytest.mark.parametrize(("across", "node_count"), [(None, 2), (0.15, 2), (0.25, 1)])
+def test_a_round_under_pal_goes_by_what_was_measured(
+    cluster: TrainingCluster, across: float | None, node_count: int
+) -> None:
+    """One GPU of each t4 node is twice as fast as the others: apart pays below a penalty of 2."""
+    with cluster.database.session_scope() as session:
+        session.get_one(ClusterRow, cluster.cluster_id).placer = "pal"
+        for node in session.exec(select(Node).where(Node.cluster_id == cluster.cluster_id)):
+            for gpu in range(node.gpu_count if node.gpu_type == "t4" else 0):
+                ratio = 1.0 if gpu == 0 else 2.0
+                key = {"node_id": node.id, "gpu_index": gpu, "application": "script"}
+                session.add(GpuScore(**key, count=10, ratio=ratio, updated_seconds=0.0))
+    job_id = submit(cluster)
+    cluster.change(job_id, gpu_types=["t4"])
+    measure(cluster, job_id, [(1, 0.1), *([] if across is None else [(2, across)])])
+    cluster.decide()
+    assert len(cluster.attempts(job_id)[-1].gpus_by_node) == node_count
 
 
 @pytest.mark.parametrize("types", [["t4"], None])
