@@ -155,12 +155,11 @@ def _rows_before(output: Path) -> list[MeasuredSteps]:
 
 def _write(output: Path, before: Sequence[MeasuredSteps], row: MeasuredSteps) -> None:
     """Write the table, whole or not at all, with the row in place of one of the same key."""
-    from maat.models.locality_table import COLUMNS, KEY_COLUMNS
+    from maat.models.locality_table import COLUMNS
 
-    key = len(KEY_COLUMNS)
     beside = output.with_name(f"{output.name}.new")
     with beside.open("w", newline="", encoding="utf-8") as file:
-        kept = [one for one in before if one[:key] != row[:key]]
+        kept = [one for one in before if one.key != row.key]
         csv.writer(file).writerows([COLUMNS, *kept, row])
     beside.replace(output)
 

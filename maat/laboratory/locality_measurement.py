@@ -67,15 +67,16 @@ class MeasuredSpread:
     @property
     def row(self) -> MeasuredSteps:
         """Return it as a row of a table of locality."""
-        command, both = self.command, (self.within, self.across)
+        command = self.command
         return MeasuredSteps(
             command.model,
             command.gpu_type,
             command.gpu_count,
             command.per_gpu_batch_size,
             self.node_count,
-            *(round(one.seconds, 6) for one in both),
-            min(one.steps for one in both),
+            within_seconds=round(self.within.seconds, 6),
+            across_seconds=round(self.across.seconds, 6),
+            steps=min(self.within.steps, self.across.steps),
         )
 
     @property

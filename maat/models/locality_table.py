@@ -41,6 +41,11 @@ class MeasuredSteps(NamedTuple):
     steps: int
 
     @property
+    def key(self) -> tuple[object, ...]:
+        """Return what tells one measurement from another: the values of KEY_COLUMNS."""
+        return self[: len(KEY_COLUMNS)]
+
+    @property
     def ratio(self) -> float:
         return self.across_seconds / self.within_seconds
 
@@ -86,10 +91,10 @@ def read_locality(source: Path | str, *, name: str | None = None) -> LocalityTab
     """Read a table from a file (Path) or a text. Raises LocalityError with row and field."""
     table = read_csv(source, error=LocalityError, name=name)
     table.require(COLUMNS)
-    found: dict[tuple[str | int, ...], MeasuredSteps] = {}
+    found: dict[tuple[object, ...], MeasuredSteps] = {}
     for row in table.rows:
         steps = _steps(row)
-        if steps[: len(KEY_COLUMNS)] in found:
+        if steps.key in found:
             raise row.blame(
                 "stands here twice",
                 field="model",
@@ -97,7 +102,7 @@ def read_locality(source: Path | str, *, name: str | None = None) -> LocalityTab
                 row=row.line,
                 remedy=f"Keep one row of the same {', '.join(KEY_COLUMNS)}.",
             )
-        found[steps[: len(KEY_COLUMNS)]] = steps
+        found[steps.key] = steps
     if not found:
         raise table.blame(
             "holds no rows", field="rows", remedy="Add one with `maat measure locality`."
