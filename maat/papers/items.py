@@ -9,14 +9,9 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
 from maat.laboratory.content import content_key, digest
-from maat.laboratory.parallel import Task
 from maat.papers.bench import Bench
-from maat.papers.observation import (
-    Observation,
-    observe,
-    observe_with_rho,
-    observe_with_series,
-)
+from maat.papers.observation import Observation, observe
+from maat.simulation.record import Progress
 from maat.simulation.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -178,17 +173,28 @@ class Paper:
     items: tuple[Item, ...]
 
 
-def task_of(run: Run) -> tuple[str, Task]:
-    """Return the key of a run's content, and what computes it."""
+def key_of(run: Run) -> str:
+    """Return the key of a run's content."""
     if isinstance(run, Scenario):
-        return _observed(run, "observation"), Task(observe, run)
+        return _observed(run, "observation")
     if isinstance(run, WithRho):
         kept = "observation, rho and series" if run.series else "observation and rho"
-        observed = observe_with_series if run.series else observe_with_rho
-        return _observed(run.scenario, kept), Task(observed, run.scenario)
+        return _observed(run.scenario, kept)
     named = f"{run.function.__module__}:{run.function.__qualname__}"
-    key = digest({"function": named, "arguments": run.arguments, "version": run.version})
-    return key, Task(_compute, run)
+    return digest({"function": named, "arguments": run.arguments, "version": run.version})
+
+
+def computed(run: Run, *, on_progress: Progress | None = None) -> Mapping[str, Any]:
+    """Compute a run, and return what the cache keeps of it.
+
+    `on_progress`: called in each round of a simulation. Raises MaatError for what cannot be
+    computed, and Cancelled if `on_progress` did.
+    """
+    if isinstance(run, Scenario):
+        return observe(run, on_progress=on_progress)
+    if isinstance(run, WithRho):
+        return observe(run.scenario, rho=True, series=run.series, on_progress=on_progress)
+    return run.function(**run.arguments)
 
 
 def _observed(scenario: Scenario, kept: str) -> str:
@@ -200,7 +206,3 @@ def _observed(scenario: Scenario, kept: str) -> str:
 def outcome_of(run: Run, kept: Mapping[str, Any]) -> Any:
     """Return the outcome of a run as items read it, from what the cache keeps."""
     return kept if isinstance(run, Computation) else Observation.of(kept)
-
-
-def _compute(work: Computation) -> Mapping[str, Any]:
-    return work.function(**work.arguments)

@@ -11,6 +11,7 @@ from maat.laboratory.figures import figures_of
 from maat.library.run import Run
 from maat.library.tables import Cell
 from maat.simulation.engine import simulate
+from maat.simulation.record import Cancelled, Progress
 from maat.simulation.scenario import Scenario
 
 Columns = Mapping[str, list[Cell]]
@@ -47,22 +48,22 @@ class Observation:
         return [float(jct) / 3600 for jct in self.jobs["jct_seconds"] if jct is not None]
 
 
-def observe_with_rho(scenario: Scenario) -> Mapping[str, Any]:
-    """Simulate, and return what is kept, with finish-time fairness; raises as `observe`.
+def observe(
+    scenario: Scenario,
+    *,
+    rho: bool = False,
+    series: bool = False,
+    on_progress: Progress | None = None,
+) -> Mapping[str, Any]:
+    """Simulate, and return what is kept.
 
-    Each job is played alone too, which takes longer than a run of rigid jobs.
+    `rho`: with finish-time fairness; each job is played alone too, which takes longer than a run of
+    rigid jobs. `series`: with what jobs and cluster did over time, about a megabyte. Raises
+    InputError as the simulation does, and Cancelled if `on_progress` did.
     """
-    return observe(scenario, rho=True)
-
-
-def observe_with_series(scenario: Scenario) -> Mapping[str, Any]:
-    """Simulate, and return all that can be kept, about a megabyte; raises as `observe`."""
-    return observe(scenario, rho=True, series=True)
-
-
-def observe(scenario: Scenario, *, rho: bool = False, series: bool = False) -> Mapping[str, Any]:
-    """Simulate, and return what is kept. Raises InputError as the simulation does."""
-    result = simulate(scenario)
+    result = simulate(scenario, on_progress=on_progress)
+    if result.stopped:
+        raise Cancelled
     run, fair = Run(result), fairness_by_rule(result) if rho else {}
     return asdict(
         Observation(

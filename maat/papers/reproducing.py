@@ -25,9 +25,12 @@ from maat.papers.items import (
     Paper,
     Published,
     Row,
+    Run,
+    Runs,
     Shown,
+    computed,
+    key_of,
     outcome_of,
-    task_of,
 )
 from maat.papers.observation import Observation
 from maat.papers.standing import why_not
@@ -173,21 +176,21 @@ def make(
 
     Items that need the same run share it. One that cannot be made says why; the others go on.
     """
-    left: list[_Open] = []
+    left: list[OpenItem] = []
     for item in items:
-        opened = _opened(paper, item, Bench(data, size))
+        opened = open_item(paper, item, Bench(data, size))
         if isinstance(opened, Reproduced):
             yield opened
         else:
             left.append(opened)
     results: dict[str, Kept | MaatError] = {}
-    tasks = {key: task for each in left for key, task in each.tasks.items()}
-    results |= kept_results(list(tasks), cache)[0]
-    missing = {key: task for key, task in tasks.items() if key not in results}
-    total = len(tasks)
+    runs = {key: run for each in left for key, run in each.runs_by_key.items()}
+    results |= kept_results(list(runs), cache)[0]
+    missing = {key: Task(computed, run) for key, run in runs.items() if key not in results}
+    total = len(runs)
 
     def ready() -> Iterator[Reproduced]:
-        for each in [each for each in left if all(key in results for key in each.tasks)]:
+        for each in [each for each in left if each.needs <= results.keys()]:
             left.remove(each)
             yield each.closed(results)
 
@@ -195,20 +198,29 @@ def make(
     yield from ready()
     for key, result in run_tasks(missing, workers=workers, executor=executor, cache=cache):
         results[key] = result
-        on_progress(len(results), total, next((e.item.key for e in left if key in e.tasks), ""))
+        on_progress(len(results), total, next((e.item.key for e in left if key in e.needs), ""))
         yield from ready()
 
 
 @dataclass(frozen=True)
-class _Open:
+class OpenItem:
     """An item whose runs are known: by label, the key of each."""
 
     paper: Paper
     item: Item
     bench: Bench
-    runs: Mapping[Label, Any]
+    runs: Runs
     keys: Mapping[Label, str]
-    tasks: Mapping[str, Task]
+
+    @property
+    def runs_by_key(self) -> Mapping[str, Run]:
+        """Return each run once, by its content."""
+        return {key: self.runs[label] for label, key in self.keys.items()}
+
+    @property
+    def needs(self) -> set[str]:
+        """Return the keys of its runs."""
+        return set(self.keys.values())
 
     def closed(self, results: Mapping[str, Kept | MaatError]) -> Reproduced:
         """Show the item, or say which run failed."""
@@ -221,17 +233,17 @@ class _Open:
         return _shown(self.paper, self.item, self.bench, outcomes)
 
 
-def _opened(paper: Paper, item: Item, bench: Bench) -> _Open | Reproduced:
+def open_item(paper: Paper, item: Item, bench: Bench) -> OpenItem | Reproduced:
+    """Find out what an item needs; return it as failed if it cannot be made."""
     lacking = why_not(item, bench.data)
     if lacking is not None:
         return _failed(paper, item, lacking, bench)
     try:
         runs = item.runs(bench)
-        keyed = {label: task_of(run) for label, run in runs.items()}
+        keys = {label: key_of(run) for label, run in runs.items()}
     except MaatError as error:
         return _failed(paper, item, str(error), bench)
-    keys = {label: key for label, (key, _) in keyed.items()}
-    return _Open(paper, item, bench, runs, keys, dict(keyed.values()))
+    return OpenItem(paper, item, bench, runs, keys)
 
 
 def _shown(paper: Paper, item: Item, bench: Bench, outcomes: Outcomes) -> Reproduced:

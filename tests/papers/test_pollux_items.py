@@ -11,8 +11,8 @@ import pytest
 from maat.models.truth import gain
 from maat.papers.bench import Bench, Size
 from maat.papers.data import Data
-from maat.papers.items import WithRho, task_of
-from maat.papers.observation import Observation, observe, observe_with_series
+from maat.papers.items import WithRho, key_of
+from maat.papers.observation import Observation, observe
 from maat.papers.pollux import POLLUX, applications, models, readings, runs, schedulers, settings
 from maat.papers.speeds import filled, progress, timed_plan
 from maat.scheduling.autoscaling import FastBatch, Ideal, ScalingInput, ThroughputAutoscaler
@@ -56,7 +56,7 @@ def test_efficiency_of_the_initial_batch_is_all_and_falls_with_the_batch() -> No
 
 def test_items_share_the_runs_of_table_2() -> None:
     bench = Bench(Data(), Size.QUICK)
-    of = {item.key: {task_of(run)[0] for run in item.runs(bench).values()} for item in POLLUX.items}
+    of = {item.key: {key_of(run) for run in item.runs(bench).values()} for item in POLLUX.items}
     shared = of["table-2"]
     assert len(shared) == len(runs.CONTENDERS)
     assert of["fig-6"] < of["fig-5"] < of["fig-7"] < shared
@@ -89,7 +89,7 @@ def test_series_are_kept_for_the_runs_that_ask_and_agree_with_the_jobs() -> None
     (run,) = runs.compared(bench, (runs.POLLUX,)).values()
     assert isinstance(run, WithRho)
     assert run.series
-    kept = Observation.of(observe_with_series(run.scenario))
+    kept = Observation.of(observe(run.scenario, rho=True, series=True))
     table = kept.series["gpus"]
     times, counts = table["time_seconds"], table["gpus"]
     held = sum(n * (b - a) for n, a, b in zip(counts, times, times[1:], strict=False))

@@ -31,7 +31,7 @@ from maat.papers.items import (
     Row,
     Shown,
     WithRho,
-    task_of,
+    key_of,
 )
 from maat.papers.pictures import Pictures
 from maat.papers.reproducing import Reproduced, make
@@ -174,9 +174,9 @@ def test_what_was_observed_with_other_fields_is_observed_again(
 ) -> None:
     workload = generate("philly", jobs=2, hours=1.0, seed=1)
     run = Scenario(workload, shipped_models(), Cluster.parse("t4=1x4"))
-    before = {task_of(each)[0] for each in (run, WithRho(run), WithRho(run, series=True))}
+    before = {key_of(each) for each in (run, WithRho(run), WithRho(run, series=True))}
     monkeypatch.setattr("maat.papers.items.Observation", Item)  # other fields
-    after = {task_of(each)[0] for each in (run, WithRho(run), WithRho(run, series=True))}
+    after = {key_of(each) for each in (run, WithRho(run), WithRho(run, series=True))}
     assert len(before | after) == 6
 
 
