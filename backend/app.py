@@ -47,6 +47,7 @@ from backend.occupancy.routes import router as occupancy
 from backend.operations.routes import router as operations
 from backend.pages.calls import PageCallGuard, ParsedCall
 from backend.pages.refreshes import SharedRefreshes
+from backend.papers.routes import papers, reproductions
 from backend.policies.own import admit_own_policies
 from backend.policies.routes import router as policies
 from backend.previews.routes import router as previews
@@ -102,6 +103,8 @@ ROUTERS: tuple[APIRouter, ...] = (
     simulations,
     imports,
     sweeps,
+    papers,
+    reproductions,
     forecasts,
     fairness,
     reports,

@@ -50,6 +50,7 @@ from backend.jobs.models import (
 from backend.marginal_values.models import MarginalValueDay, SummedRounds
 from backend.measurements.models import Measurement, MeasurementFiles, MeasurementUse
 from backend.operations.models import Operation, OperationState
+from backend.papers.models import PaperRun, ReproducedItem, ReproducedRun, Reproduction
 from backend.previews.models import RoundPreview
 from backend.quotas.models import GpuQuota
 from backend.reports.models import Report, ReportDelivery, ReportSchedule
@@ -106,9 +107,13 @@ __all__ = [
     "Operation",
     "OperationState",
     "OutboxMessage",
+    "PaperRun",
     "Report",
     "ReportDelivery",
     "ReportSchedule",
+    "ReproducedItem",
+    "ReproducedRun",
+    "Reproduction",
     "RhoDay",
     "Round",
     "RoundPreview",

@@ -15,6 +15,8 @@ from backend.settings import Settings
 
 RUN_SIMULATION = "maat.run_simulation"
 RUN_SWEEP_POINT = "maat.run_sweep_point"
+REPRODUCE = "maat.reproduce"
+RUN_PAPER_RUN = "maat.run_paper_run"
 WORK_OUT_FAIRNESS = "maat.work_out_fairness"
 DELIVER_REPORT = "maat.deliver_report"
 PREVIEW_ROUND = "maat.preview_round"
@@ -28,6 +30,8 @@ QUEUE_OF = {
     PREVIEW_ROUND: ROUNDS_QUEUE,  # somebody waits for it: no simulation goes first
     RUN_SIMULATION: SIMULATIONS_QUEUE,
     RUN_SWEEP_POINT: SIMULATIONS_QUEUE,
+    REPRODUCE: SIMULATIONS_QUEUE,
+    RUN_PAPER_RUN: SIMULATIONS_QUEUE,
     WORK_OUT_FAIRNESS: SIMULATIONS_QUEUE,
     DELIVER_REPORT: SIMULATIONS_QUEUE,
     FORECAST_CLUSTER: FORECASTS_QUEUE,

@@ -39,6 +39,7 @@ class Settings(BaseSettings):
     )
 
     data_dir: Path = Path("var")
+    data: Path | None = None  # published data of the papers: what `maat reproduce` takes too
     database_url: str = ""
     broker_url: str = ""
     implicit_admin: bool = True
@@ -76,6 +77,8 @@ class Settings(BaseSettings):
     reads_per_minute: int = Field(6000, ge=0)
     changes_per_minute: int = Field(1200, ge=0)
     simulations_per_hour: int = Field(600, ge=0)
+    whole_paper_runs: int = Field(100, ge=0)
+    paper_runs_at_once: int = Field(4, ge=1, le=256)
     session_idle_hours: float = Field(12.0, gt=0, le=A_CENTURY_OF_DAYS * 24)
     session_days: float = Field(7.0, gt=0, le=A_CENTURY_OF_DAYS)
     sign_in_tries: int = Field(10, ge=1)
@@ -162,6 +165,13 @@ class Settings(BaseSettings):
             raise ValueError(f"{missing} is missing: give both, or neither")
         return value
 
+    @field_validator("data")
+    @classmethod
+    def _a_folder(cls, value: Path | None) -> Path | None:
+        if value is not None and not value.expanduser().is_dir():
+            raise ValueError("There is no such folder: name one that Maat can read")
+        return value
+
     @field_validator("oidc_client_secret_file")
     @classmethod
     def _there(cls, value: Path | None) -> Path | None:
@@ -186,6 +196,11 @@ class Settings(BaseSettings):
     def data_path(self) -> Path:
         """The absolute data folder, valid in every working directory."""
         return self.data_dir.expanduser().absolute()
+
+    @property
+    def papers_path(self) -> Path | None:
+        """The absolute folder of the papers' published data; None: there is none."""
+        return None if self.data is None else self.data.expanduser().absolute()
 
     @cached_property
     def sqlalchemy_url(self) -> str:

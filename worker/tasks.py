@@ -13,6 +13,8 @@ from backend.queue import (
     DELIVER_REPORT,
     FORECAST_CLUSTER,
     PREVIEW_ROUND,
+    REPRODUCE,
+    RUN_PAPER_RUN,
     RUN_SIMULATION,
     RUN_SWEEP_POINT,
     WORK_OUT_FAIRNESS,
@@ -28,6 +30,8 @@ from worker.forecasts import what_if
 from worker.forecasts import work as forecasts
 from worker.live import commands as live_commands
 from worker.live import step as live
+from worker.papers import reproductions
+from worker.papers import runs as paper_runs
 from worker.rehearsals import previews
 from worker.reports import due as reports
 from worker.rounds import marginal_values
@@ -100,6 +104,12 @@ def dispatch() -> None:
     sweeps.settle(database())
     for key in sweeps.waiting_points(database()):
         run_sweep_point.delay(key)
+    reproductions.end_cancelled(database())
+    for reproduction_id in reproductions.waiting_reproductions(database()):
+        reproduce.delay(reproduction_id)
+    for key in paper_runs.waiting_runs(database()):
+        run_paper_run.delay(key)
+    _send_paper_runs()
     for delivery_id in reports.waiting_deliveries(database()):
         deliver_report.delay(delivery_id)
     for preview_id in previews.waiting_previews(database()):
@@ -126,6 +136,26 @@ def run_simulation(simulation_id: str) -> None:
 @app.task(name=RUN_SWEEP_POINT)  # type: ignore[untyped-decorator]
 def run_sweep_point(key: str) -> None:
     sweeps.run_point(database(), key)
+
+
+@app.task(name=REPRODUCE)  # type: ignore[untyped-decorator]
+def reproduce(reproduction_id: str) -> None:
+    """Open the items of a paper that are made again, and have their runs played."""
+    reproductions.reproduce(database(), get_settings(), reproduction_id)
+    _send_paper_runs()
+
+
+@app.task(name=RUN_PAPER_RUN)  # type: ignore[untyped-decorator]
+def run_paper_run(key: str) -> None:
+    """Play a run of a paper, and show the items that waited for it."""
+    if paper_runs.play_run(database(), get_settings(), key) is not None:
+        reproductions.advance_all_with(database(), get_settings(), key)
+    _send_paper_runs()
+
+
+def _send_paper_runs() -> None:
+    for key in paper_runs.next_runs(database(), at_once=get_settings().paper_runs_at_once):
+        run_paper_run.delay(key)
 
 
 @app.task(name=WORK_OUT_FAIRNESS)  # type: ignore[untyped-decorator]

@@ -26,7 +26,9 @@ from backend.models import (
     JobFairness,
     Operation,
     OperationState,
+    PaperRun,
     ReportDelivery,
+    ReproducedItem,
     SimulationRun,
     SweepPoint,
     WebhookDelivery,
@@ -47,7 +49,9 @@ Row = TypeVar(
     ClusterForecast,
     JobFairness,
     Operation,
+    PaperRun,
     ReportDelivery,
+    ReproducedItem,
     SimulationRun,
     SweepPoint,
     WebhookDelivery,
@@ -107,10 +111,10 @@ class WorkQueue(Generic[Row]):
         got = set(connection.execute(claimed).scalars()) if keys else set()
         return [Claim(key, since=now) for key in keys if key in got]
 
-    def give_back(self, session: Session, claim: Claim) -> bool:
-        """Queue a claimed row again that was not begun; return whether it was still ours."""
+    def give_back(self, session: Session, claim: Claim, **values: object) -> bool:
+        """Queue a claimed row again, with `values`; return whether it was still ours."""
         return self._update(
-            session, self._ours(claim), state=OperationState.QUEUED, heartbeat_at=None
+            session, self._ours(claim), state=OperationState.QUEUED, heartbeat_at=None, **values
         )
 
     def waits(self, database: Database, *where: Condition) -> bool:

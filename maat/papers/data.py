@@ -44,7 +44,7 @@ class MissingData(MaatError):
         super().__init__(
             f"{name}: not there. "
             + (
-                "Give the folder with --data (docs/reproduce.md says which)."
+                "No folder is given; docs/reproduce.md says which, and how."
                 if folder is None
                 else f"Looked in {folder} for {' and '.join(places)}."
             )

@@ -43,10 +43,10 @@ def why_not(item: Item, data: Data) -> str | None:
     lacking = lacking_of(item.needs, data)
     if not lacking:
         return None
-    where = "without --data" if data.folder is None else f"not in {data.folder}"
+    where = "no folder is given" if data.folder is None else f"not in {data.folder}"
     return (
         f"It needs published data: {', '.join(lacking)} ({where}). "
-        "docs/reproduce.md says where they come from."
+        "docs/reproduce.md says where they come from, and how to give them."
     )
 
 

@@ -49,6 +49,7 @@ def service_settings(database_url: str, folder: Path) -> Settings:
     return Settings(
         _env_file=None,
         data_dir=folder,
+        data=None,
         database_url=database_url,
         demo=True,
         event_poll_seconds=0.02,

@@ -96,6 +96,7 @@ UNWRITTEN = {
     "readColumns": STORES_NOTHING,
     "importCluster": STORES_NOTHING,
     "requestSweep": HAS_ITS_OWN_ROW,
+    "requestReproduction": HAS_ITS_OWN_ROW,
     "previewRound": HAS_ITS_OWN_ROW,
     "askForecast": HAS_ITS_OWN_ROW,
     "cancelOperation": CHANGES_NO_ROW_OF_OTHERS,

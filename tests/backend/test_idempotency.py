@@ -78,6 +78,10 @@ MAKING: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "/measurements": (pairs(), pairs(name="others")),
     "/simulations": (SIMULATION | {"runs": [{}]}, SIMULATION | {"runs": [{"policy": "fifo"}]}),
     "/sweeps": (SWEEP, SWEEP | {"name": "other"}),
+    "/reproductions": (
+        {"paper": "sia", "items": ["table-2"]},
+        {"paper": "sia", "items": ["table-1"]},
+    ),
 }
 PARTIAL = {"jobs": [BODY, {"name": 1}], "mode": "partial"}
 
@@ -126,7 +130,13 @@ def test_a_repeated_request_gets_the_first_answer_and_has_no_second_effect(
     first = client.post(address, json=body, headers=KEY)
     stored, sent = rows_stored(database), list(queue.sent)
     again = client.post(address, json=body, headers=KEY)
-    later = ("/simulations", "/sweeps", "/forecasts", "/clusters/{cluster_id}/previews")
+    later = (
+        "/simulations",
+        "/sweeps",
+        "/reproductions",
+        "/forecasts",
+        "/clusters/{cluster_id}/previews",
+    )
     assert first.status_code == (207 if body is PARTIAL else 202 if path in later else 201), (
         first.text
     )

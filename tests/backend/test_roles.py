@@ -172,6 +172,12 @@ MAY = {
     "getRunResult": "vsmau",
     "listSweeps": "vsmau",
     "getSweep": "vsmau",
+    "getPapers": "vsmau",
+    "listReproductions": "vsmau",
+    "getReproduction": "vsmau",
+    "getReproducedItem": "vsmau",
+    "getReproducedItemAsCsv": "vsmau",
+    "getReproductionReport": "vsmau",
     "getJobForecast": "vsmau",
     "askForecast": "-sma-",
     "listForecasts": "vsmau",
@@ -184,6 +190,7 @@ MAY = {
     "readColumns": "-sma-",
     "importCluster": "---a-",
     "requestSweep": "-sma-",
+    "requestReproduction": "-sma-",
     "cancelOperation": "-sma-",
 }
 PLACE = "nothing-there"

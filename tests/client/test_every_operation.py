@@ -18,6 +18,7 @@ WITHOUT_A_CALL = {
 }
 _LISTED = "the command that lists shows all of each"
 _ALONE = "maat simulate, compare and sweep run without a service; the pages show what was kept"
+_REPRODUCED = "maat reproduce runs without a service; a page shows what was kept"
 _PAGE = "a page draws it"
 _HELP = "--help and the message of a wrong value name them"
 _READ_HERE = "maat import reads the file itself, without a service"
@@ -50,6 +51,13 @@ WITHOUT_A_COMMAND = WITHOUT_A_CALL | {
     "requestSweep": _ALONE,
     "listSweeps": _ALONE,
     "getSweep": _ALONE,
+    "getPapers": _REPRODUCED,
+    "requestReproduction": _REPRODUCED,
+    "listReproductions": _REPRODUCED,
+    "getReproduction": _REPRODUCED,
+    "getReproducedItem": _REPRODUCED,
+    "getReproducedItemAsCsv": _REPRODUCED,
+    "getReproductionReport": _REPRODUCED,
     "importCluster": _READ_HERE,
     "importTrace": _READ_HERE,
     "readColumns": _READ_HERE,

@@ -71,13 +71,15 @@ def fill_of(world: World) -> Mapping[str, Sequence[str]]:
             world.blue["runs"][2],
         ],
         "sweep_id": both["sweeps"],
+        "reproduction_id": both["reproductions"],
+        "key": ["table-2"],
         "forecast_id": both["forecasts"],
         "operation_id": both["operations"],
         "report_id": both["reports"],
         "schedule_id": both["schedules"],
         "webhook_id": both["webhooks"],
         "delivery_id": both["messages"],
-        "form": ["csv", "json", "pdf"],
+        "form": ["csv", "json", "pdf", "html", "md"],
         "paper": ["letter"],
         "slug": ["not-found"],
         "rest": ["v1/nothing"],
@@ -139,7 +141,7 @@ def fill_of(world: World) -> Mapping[str, Sequence[str]]:
 
 
 def secrets_of(world: World) -> list[str]:
-    work = ("simulations", "runs", "sweeps", "operations")
+    work = ("simulations", "runs", "sweeps", "reproductions", "operations")
     hidden = (
         "jobs",
         "forecasts",
@@ -359,6 +361,9 @@ REACHED = {
         "/simulations/{simulation_id}/runs/{run_id}/result",
         "/sweeps",
         "/sweeps/{sweep_id}",
+        "/reproductions",
+        "/reproductions/{reproduction_id}",
+        "/reproductions/{reproduction_id}/items/{key}",
         "/operations",
         "/operations/{operation_id}",
         "/clusters/{cluster_id}/report",

@@ -35,6 +35,7 @@ from worker.fairness.work import work_out
 from worker.forecasts.what_if import answer
 from worker.forecasts.work import work_out as forecast_jobs
 from worker.live.step import step_cluster
+from worker.papers.reproductions import reproduce
 from worker.simulations.runs import run_simulation
 from worker.simulations.sweeps import run_point
 
@@ -276,7 +277,9 @@ def _ask_for_work(
         for body in ({"changes": changes}, {"job": job})
     ]
     whose["forecasts"] = [one["id"] for one in asked]
-    whose["operations"] = [one["operation_id"] for one in (*made, *swept, *asked)]
+    again = _made(client.post(f"{API}/reproductions", json={"paper": "sia", "items": ["table-2"]}))
+    whose["reproductions"] = [again["id"]]
+    whose["operations"] = [one["operation_id"] for one in (*made, *swept, *asked, again)]
 
 
 def _keep_reports(manager: TestClient, whose: dict[str, list[str]], word: str) -> None:
@@ -308,6 +311,8 @@ def _do_work(world: World) -> None:
         keys = list(session.exec(select(SweepPoint.key)))
     for key in keys:
         run_point(world.database, key)
+    for reproduction_id in world.red["reproductions"] + world.blue["reproductions"]:
+        reproduce(world.database, world.app.state.settings, reproduction_id)
     while work_out(world.database):
         pass
     forecast_jobs(world.database, world.cluster_id)

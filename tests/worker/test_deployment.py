@@ -125,6 +125,7 @@ def test_every_setting_is_listed_with_its_default() -> None:
         "BROKER_URL",
         "SECRET_KEY",
         "OIDC_CLIENT_SECRET_FILE",
+        "DATA",
         "TRUSTED_PROXIES",
         "OWN_POLICIES",
     }  # a path as people write it, and examples of what is empty

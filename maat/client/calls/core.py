@@ -21,6 +21,9 @@ RawBody = dict[str, Any]
 
 PREFIX = "/api/v1"
 
+ANY_FORM = {"Accept": "*/*"}
+"""Headers of a call that is answered by a file."""
+
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[Answer]):

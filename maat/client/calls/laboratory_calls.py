@@ -1,4 +1,4 @@
-"""Calls about the laboratory: measurements, simulations and sweeps."""
+"""Calls about the laboratory: measurements, simulations, sweeps and the papers."""
 
 from __future__ import annotations
 
@@ -12,6 +12,12 @@ from maat.api.measurements import (
     MeasurementFilesOut,
     MeasurementOut,
 )
+from maat.api.papers import (
+    PapersOut,
+    ReproducedItemDetail,
+    ReproductionBody,
+    ReproductionOut,
+)
 from maat.api.simulation_answers import (
     Comparison,
     FiguresOut,
@@ -22,6 +28,7 @@ from maat.api.simulation_answers import (
 from maat.api.simulations import SimulationBody
 from maat.api.sweeps import SweepBody, SweepDetail, SweepOut
 from maat.client.calls.core import (
+    ANY_FORM,
     Call,
     Fields,
     as_json,
@@ -146,3 +153,42 @@ def start_sweep(
     body: SweepBody | Fields, *, idempotency_key: str | None = None
 ) -> Call[SweepDetail]:
     return Call("POST", path_of("sweeps"), body=as_json(body), headers=keyed_by(idempotency_key))
+
+
+def papers() -> Call[PapersOut]:
+    """List the papers' tables and figures: what can be made now, and what was made last."""
+    return Call("GET", path_of("papers"))
+
+
+def reproductions(
+    *, limit: int | None = None, cursor: str | None = None
+) -> Call[Page[ReproductionOut]]:
+    return Call("GET", path_of("reproductions"), given_of(limit=limit, cursor=cursor))
+
+
+def reproduction(reproduction_id: str) -> Call[ReproductionOut]:
+    return Call("GET", path_of("reproductions", reproduction_id))
+
+
+def start_reproduction(
+    body: ReproductionBody | Fields, *, idempotency_key: str | None = None
+) -> Call[ReproductionOut]:
+    return Call(
+        "POST", path_of("reproductions"), body=as_json(body), headers=keyed_by(idempotency_key)
+    )
+
+
+def reproduced_item(reproduction_id: str, key: str) -> Call[ReproducedItemDetail]:
+    """Get an item's table and figure. `key`: as the paper names it, such as `fig-8`."""
+    return Call("GET", path_of("reproductions", reproduction_id, "items", key))
+
+
+def reproduced_table(reproduction_id: str, key: str) -> Call[bytes]:
+    """Get an item's table as CSV."""
+    path = path_of("reproductions", reproduction_id, "items", key, "csv")
+    return Call("GET", path, headers=ANY_FORM)
+
+
+def reproduction_report(reproduction_id: str, form: str) -> Call[bytes]:
+    """Get all items that were made in one file. `form`: `html` or `md`."""
+    return Call("GET", path_of("reproductions", reproduction_id, "report", form), headers=ANY_FORM)

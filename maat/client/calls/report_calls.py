@@ -24,6 +24,7 @@ from maat.api.reports import (
 )
 from maat.api.usage import PriceBody, PriceChange, PriceOut, UsageOut
 from maat.client.calls.core import (
+    ANY_FORM,
     Call,
     Fields,
     as_json,
@@ -160,7 +161,7 @@ def report_file(
     """The same as PDF, CSV or JSON."""
     query = period_fields({**asked, "paper": paper})
     return Call(
-        "GET", path_of("clusters", cluster_id, "report", _word(form)), query, headers=_ANY_FORM
+        "GET", path_of("clusters", cluster_id, "report", _word(form)), query, headers=ANY_FORM
     )
 
 
@@ -172,7 +173,7 @@ def report_files(
     It has report.pdf, report.csv and report.json.
     """
     query = period_fields({**asked, "paper": paper})
-    return Call("GET", path_of("clusters", cluster_id, "report-files"), query, headers=_ANY_FORM)
+    return Call("GET", path_of("clusters", cluster_id, "report-files"), query, headers=ANY_FORM)
 
 
 def make_report(
@@ -195,7 +196,7 @@ def kept_report_file(
     report_id: str, form: ReportForm | str, *, paper: Paper | str | None = None
 ) -> Call[bytes]:
     query = given_of(paper=_word(paper))
-    return Call("GET", path_of("reports", report_id, _word(form)), query, headers=_ANY_FORM)
+    return Call("GET", path_of("reports", report_id, _word(form)), query, headers=ANY_FORM)
 
 
 def delete_report(report_id: str) -> Call[None]:
@@ -246,9 +247,6 @@ def deliver_report(schedule_id: str, *, idempotency_key: str | None = None) -> C
 def retry_report_delivery(schedule_id: str, delivery_id: str) -> Call[DeliveryOut]:
     path = path_of("report-schedules", schedule_id, "deliveries", delivery_id, "actions", "retry")
     return Call("POST", path)
-
-
-_ANY_FORM = {"Accept": "*/*"}
 
 
 def _word(value: object) -> object:

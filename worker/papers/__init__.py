@@ -1,0 +1,1 @@
+"""Makes tables and figures of the papers again, for the service."""
