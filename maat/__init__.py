@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from maat.library.autoscaling import Autoscaled, autoscale
     from maat.library.comparing import Comparison, compare
     from maat.library.inputs import generate, profiles
+    from maat.library.pictures import save_figure
     from maat.library.replaying import Replay, replay
     from maat.library.run import Run, simulate
     from maat.library.sweeping import Swept, sweep
@@ -50,6 +51,7 @@ __all__ = [
     "profiles",
     "replay",
     "reproduce",
+    "save_figure",
     "simulate",
     "sweep",
     "tune",
@@ -74,6 +76,7 @@ _WHERE = {
     "profiles": "maat.library.inputs",
     "replay": "maat.library.replaying",
     "reproduce": "maat.papers.reproducing",
+    "save_figure": "maat.library.pictures",
     "simulate": "maat.library.run",
     "sweep": "maat.library.sweeping",
     "tune": "maat.library.tuning",

@@ -12,12 +12,12 @@ import typer
 from maat.cli.numbers import whole_option
 from maat.cli.output import print_json, print_table, say, warn
 from maat.laboratory.results import ResultCache
+from maat.library.pictures import Pictures
 from maat.library.progress import Bar
 from maat.papers.bench import Size
 from maat.papers.catalogue import PAPERS, item_of, paper_of
 from maat.papers.data import Data
 from maat.papers.items import Paper
-from maat.papers.pictures import Pictures
 from maat.papers.report import as_data, cell, heading
 from maat.papers.reproducing import Reproduced, make
 from maat.papers.standing import as_rows

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,16 +16,18 @@ from typing import Any
 import plotly.graph_objects as go
 
 from maat.csv_output import csv_text
-from maat.figures.theme import LIGHT
+from maat.figures.theme import on_paper
+from maat.library.files import write_whole
+from maat.library.pictures import Pictures
 from maat.papers.bench import Size
 from maat.papers.items import Paper
-from maat.papers.pictures import Pictures
 from maat.papers.report import as_data, as_markdown, report_html, report_markdown
 from maat.papers.reproducing import Reproduced
-from maat.scheduling.errors import InputError, MaatError
+from maat.scheduling.errors import InputError
 
 STATE = "report.json"
 LOCK = ".writing"
+KEPT = "Make room, and call again: what was computed is kept."
 
 
 class Folder:
@@ -97,13 +98,12 @@ class Folder:
         }
         figure: Mapping[str, Any] | None = None
         if made.figure is not None:
-            drawn = go.Figure(made.figure)
-            drawn.update_layout(paper_bgcolor=LIGHT.card, plot_bgcolor=LIGHT.card)
+            drawn = on_paper(go.Figure(made.figure))
             files |= pictures.of(drawn)
             files["html"] = drawn.to_html(include_plotlyjs=True, full_html=True).encode()
             figure = json.loads(drawn.to_json())
         for ending, content in files.items():
-            write_whole(self.path / f"{key}.{ending}", content)
+            write_whole(self.path / f"{key}.{ending}", content, remedy=KEPT)
         self._items[key] = {**as_data(made), "figure": figure, "pictures": "svg" in files}
         self._keep()
         return [self.path / f"{key}.{ending}" for ending in files]
@@ -111,30 +111,14 @@ class Folder:
     def _keep(self) -> None:
         order = [item.key for item in self._paper.items if item.key in self._items]
         self._items = {key: self._items[key] for key in order}
-        write_whole(self.path / STATE, _json({"size": self._size.value, "items": self._items}))
         title, items = self._paper.title, list(self._items.values())
-        write_whole(self.path / "index.html", report_html(title, self._size, items).encode())
-        write_whole(self.path / "index.md", report_markdown(title, self._size, items).encode())
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file by another name first, so that no half of it is ever seen.
-
-    Raises MaatError if it cannot be written.
-    """
-    part = path.with_name(f".{path.name}.part")
-    try:
-        with part.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as failed:
-        part.unlink(missing_ok=True)
-        raise MaatError(
-            f"{path} cannot be written ({failed.strerror}). "
-            "Make room, and call again: what was computed is kept."
-        ) from failed
+        files = {
+            STATE: _json({"size": self._size.value, "items": self._items}),
+            "index.html": report_html(title, self._size, items).encode(),
+            "index.md": report_markdown(title, self._size, items).encode(),
+        }
+        for name, content in files.items():
+            write_whole(self.path / name, content, remedy=KEPT)
 
 
 def _json(value: object) -> bytes:

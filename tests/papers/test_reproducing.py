@@ -19,6 +19,7 @@ import maat
 from maat.cli.app import app
 from maat.cli.reproduce import is_failure
 from maat.laboratory.results import ResultCache
+from maat.library.pictures import Pictures
 from maat.papers.bench import Bench, Size
 from maat.papers.catalogue import PAPERS, item_of
 from maat.papers.data import Data
@@ -33,7 +34,6 @@ from maat.papers.items import (
     WithRho,
     key_of,
 )
-from maat.papers.pictures import Pictures
 from maat.papers.reproducing import Reproduced, make
 from maat.papers.standing import Standing, standing_of
 from maat.papers.written import Folder
