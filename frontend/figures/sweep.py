@@ -6,7 +6,6 @@ A second axis gives one line per value.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import log10
 
 import plotly.graph_objects as go
 
@@ -17,8 +16,6 @@ from maat.figures.base import empty_figure, rule
 from maat.figures.data import Estimate, Place
 from maat.figures.lines import lines
 from maat.figures.texts import escape
-
-EDGE = 0.05  # room beside the outermost values, as a share of the axis
 
 # Figure of a point -> its name for readers, its axis with unit; {rho}: rho with the rule's name.
 METRICS: Mapping[str, tuple[str, str]] = {
@@ -74,13 +71,14 @@ def sweep_figure(
         x=axis_title(first),
         y=metric_title(metric, sweep["fairness_rule"]),
         ranges="whiskers",
+        log_x=first["logarithmic"],
+        places=first["values"],
         scheme=scheme,
         height=height,
     )
     for trace, line in zip(drawn.data, filter(None, values.values()), strict=True):
         trace.text = [_said(row, metric) for row in line]
         leads_to(trace, [part_address(row_id(sweep["rows"].index(row))) for row in line])
-    _scale(drawn, first)
     if metric == "unfair_fraction":
         drawn.update_yaxes(tickformat=".0%")
     if metric == "worst_rho":
@@ -126,25 +124,6 @@ def _said(row: RowOut, metric: str) -> str:
         if seeds > 1
         else f"{mean}, seed {row['seeds'][0]}"
     )
-
-
-def _scale(drawn: go.Figure, axis: AxisOut) -> None:
-    """Put ticks at the simulated values, on a linear or, if the axis asks, a logarithmic scale."""
-    values = [value for value in axis["values"] if not isinstance(value, str)]
-    if len(values) < len(axis["values"]):
-        drawn.update_xaxes(
-            type="category",
-            categoryorder="array",
-            categoryarray=[escape(str(value)) for value in axis["values"]],
-        )
-        return
-    kind = "log" if axis["logarithmic"] else "linear"
-    drawn.update_xaxes(
-        type=kind, tickvals=sorted(values), ticktext=[value_text(v) for v in sorted(values)]
-    )
-    first, last = (log10(value) if kind == "log" else value for value in (min(values), max(values)))
-    if last > first:
-        drawn.update_xaxes(range=[first - EDGE * (last - first), last + EDGE * (last - first)])
 
 
 def metric_title(metric: str, rule_name: str) -> str:

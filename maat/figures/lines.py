@@ -33,6 +33,7 @@ def lines(
     log_x: bool = False,
     log_y: bool = False,
     steps: bool = False,
+    places: Sequence[Place] | None = None,
     scheme: str | None = None,
     height: int | None = None,
     nothing: str = NOTHING,
@@ -48,6 +49,7 @@ def lines(
         log_x: Whether the axis of places is logarithmic; few places have their numbers.
         log_y: Whether the axis of values is logarithmic.
         steps: Whether a value holds until the next place.
+        places: Places of the axis, which has its numbers at them alone; None: those of `series`.
         nothing: What an empty figure says.
 
     >>> drawn = lines(
@@ -72,7 +74,7 @@ def lines(
         if ranges == "bands":
             drawn.add_traces(list(_bands(name, series[name], look, steps=steps)))
         drawn.add_trace(_line(name, points, look, ranges=ranges, steps=steps))
-    _scale_places(drawn, known, log=log_x)
+    _scale_places(drawn, known, log=log_x, given=places)
     _scale_values(drawn, known, log=log_y)
     if ranges == "whiskers":
         drawn.update_layout(scattermode="group", scattergap=0.96)
@@ -152,20 +154,28 @@ def _shown(place: Place) -> Place:
 
 
 def _scale_places(
-    drawn: go.Figure, series: Mapping[str, Sequence[tuple[Place, Estimate]]], *, log: bool
+    drawn: go.Figure,
+    series: Mapping[str, Sequence[tuple[Place, Estimate]]],
+    *,
+    log: bool,
+    given: Sequence[Place] | None,
 ) -> None:
-    places = list(dict.fromkeys(place for points in series.values() for place, _ in points))
-    words = [place for place in places if isinstance(place, str)]
-    if words:
+    drawn_at = dict.fromkeys(place for points in series.values() for place, _ in points)
+    places = list(drawn_at if given is None else given)
+    numbers = sorted(place for place in places if isinstance(place, int | float))
+    if any(isinstance(place, str) for place in places):
         order = [escape(str(place)) for place in places]
         drawn.update_xaxes(type="category", categoryorder="array", categoryarray=order)
-    elif log:
-        numbers = [place for place in places if isinstance(place, int | float)]
-        low, high = log10(min(numbers)), log10(max(numbers))
+        return
+    if log:
+        drawn.update_xaxes(**log_axis(numbers))
+    if given is not None or (log and len(numbers) <= MOST_NAMED):
+        drawn.update_xaxes(tickvals=numbers, ticktext=[f"{place:g}" for place in numbers])
+    if (log or given is not None) and len(set(numbers)) > 1:
+        ends = min(numbers), max(numbers)
+        low, high = (log10(end) if log else end for end in ends)
         edge = EDGE * (high - low)
-        drawn.update_xaxes(**{**log_axis(numbers), "range": [low - edge, high + edge]})
-        if len(numbers) <= MOST_NAMED:
-            drawn.update_xaxes(tickvals=numbers, ticktext=[f"{place:g}" for place in numbers])
+        drawn.update_xaxes(range=[low - edge, high + edge])
 
 
 def _scale_values(

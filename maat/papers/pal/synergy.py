@@ -8,9 +8,10 @@ from statistics import fmean
 import numpy as np
 
 from maat.figures.bars import grouped_bars
-from maat.figures.data import Estimate
+from maat.figures.data import Estimate, Series
 from maat.figures.lines import lines
 from maat.figures.panels import grid
+from maat.figures.runs import gpus_in_use
 from maat.papers.bench import Bench
 from maat.papers.items import Item, Label, Outcomes, Row, Run, Runs, Shown
 from maat.papers.observation import Observation
@@ -185,14 +186,10 @@ def _use(bench: Bench, outcomes: Outcomes) -> Shown:
             run = outcomes["FIFO", placer, rate]
             hours = [float(second or 0) / 3600 for second in run.rounds["time_seconds"]]
             held = [float(gpus or 0) for gpus in run.rounds["gpus"]]
-            step = max(len(hours) // 1000, 1)
-            drawn[placer] = [
-                (hour, Estimate(gpus))
-                for hour, gpus in zip(hours[::step], held[::step], strict=True)
-            ]
+            drawn[placer] = {"v100": Series(hours, held)}
             rows.append(Row((placer, rate), "GPUs held, mean", [fmean(held)]))
             rows.append(Row((placer, rate), "makespan, h", [run.figures["makespan_hours"]]))
-        panels[f"{rate} jobs per hour"] = lines(drawn, x="Time (hours)", y="GPUs held", steps=True)
+        panels[f"{rate} jobs per hour"] = gpus_in_use(drawn)
     return Shown(
         ("placer", "jobs per hour"),
         rows,

@@ -11,6 +11,7 @@ from maat.figures.data import Distribution, Series
 from maat.figures.distributions import cdf
 from maat.figures.marks import mark
 from maat.figures.panels import grid, stacked
+from maat.figures.runs import gpus_in_use, mean_efficiency
 from maat.figures.steps import step_lines
 from maat.papers.bench import Bench
 from maat.papers.items import Item, Outcomes, Published, Row, Runs, Shown
@@ -142,8 +143,8 @@ def _cluster_shown(bench: Bench, outcomes: Outcomes) -> Shown:
             "hour; quarters of rounds are of those up to the last submission."
         ),
         figure=stacked(
-            step_lines(gpus, x="Time (hours)", y="GPUs in use"),
-            step_lines(kept, x="Time (hours)", y="Mean efficiency", shares=True),
+            gpus_in_use({name: {"all": series} for name, series in gpus.items()}),
+            mean_efficiency(kept),
         ),
     )
 
