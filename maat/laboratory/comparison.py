@@ -80,6 +80,7 @@ class Outcome:
     """One run: the figures of its schedule, and the JCT (hours) of each finished job.
 
     `workload`: identifies the jobs of a trace; a generated trace has other jobs with every seed.
+    `tables`: what else was kept of the run, by name; empty: nothing.
     """
 
     contestant: Contestant
@@ -88,6 +89,7 @@ class Outcome:
     figures: Figures
     jct_hours: Mapping[str, float]
     workload: str = ""
+    tables: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,14 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from maat.laboratory.comparison import Contestant, Outcome
 from maat.laboratory.content import content_key, digest
-from maat.laboratory.figures import Figures, figures_of
-from maat.laboratory.results import ResultCache
+from maat.laboratory.figures import figures_of
+from maat.laboratory.kept_tables import TablesOf, kept_tables, with_tables, without_tables
+from maat.laboratory.results import Kept, ResultCache
 from maat.laboratory.setup import Setup, Trace
 from maat.laboratory.sweep_runner import run_all
 from maat.scheduling.cluster import Cluster
@@ -150,22 +152,24 @@ def run_comparison(
     workers: int = 1,
     executor: Executor | None = None,
     cache: Path | None = None,
+    tables_of: TablesOf | None = None,
     on_progress: Callable[[ComparisonProgress], None] | None = None,
 ) -> tuple[Outcome, ...]:
     """Run every scenario, up to `workers` at a time; results in the plan's order.
 
     `executor`: what runs them instead; it is not shut down. Runs in the cache are not repeated.
+    `tables_of`: what else to keep of a run; a module-level function.
     """
     runs = [
-        (who, trace, seed, _key(scenario), scenario)
+        (who, trace, seed, with_tables(_key(scenario), tables_of), scenario)
         for who, trace, seed, scenario in plan.scenarios()
     ]
     todo = {key: scenario for *_, key, scenario in runs}
     workloads = {key: digest(scenario.workload.jobs) for key, scenario in todo.items()}
-    found: dict[str, Figures] = {}
+    found: dict[str, Kept] = {}
     for key, figures in run_all(
         todo,
-        simulate_one=simulate_with_jobs,
+        simulate_one=partial(simulate_with_jobs, tables_of=tables_of),
         workers=workers,
         executor=executor,
         cache=None if cache is None else ResultCache(cache),
@@ -179,22 +183,21 @@ def run_comparison(
     )
 
 
-def simulate_with_jobs(scenario: Scenario) -> Figures:
-    """Return the figures of a run, and the JCT of each job under a name of its own."""
+def simulate_with_jobs(scenario: Scenario, *, tables_of: TablesOf | None = None) -> Kept:
+    """Return the figures of a run, the JCT of each job under a name of its own, and its tables."""
     result = simulate(scenario)
     jobs = {
         JCT + record.name: record.jct / 3600 for record in result.measured if record.jct is not None
     }
-    return {**figures_of(result), **jobs}
+    return {**figures_of(result), **jobs, **kept_tables(result, tables_of)}
 
 
 def _key(scenario: Scenario) -> str:
     return digest({"scenario": content_key(scenario), "with": "jobs"})
 
 
-def _outcome(
-    contestant: Contestant, trace: str, seed: int, figures: Figures, workload: str
-) -> Outcome:
+def _outcome(contestant: Contestant, trace: str, seed: int, kept: Kept, workload: str) -> Outcome:
+    figures, tables = without_tables(kept)
     jobs = {
         name.removeprefix(JCT): float(value)
         for name, value in figures.items()
@@ -207,4 +210,5 @@ def _outcome(
         {k: v for k, v in figures.items() if not k.startswith(JCT)},
         jobs,
         workload,
+        tables,
     )

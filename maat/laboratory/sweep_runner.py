@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
+from typing import Any
 
 from maat.laboratory.axes import AxisValue
 from maat.laboratory.content import has_known_content
 from maat.laboratory.figures import Figures, figures_of
+from maat.laboratory.kept_tables import TablesOf, kept_tables, with_tables, without_tables
 from maat.laboratory.parallel import Task, run_tasks
-from maat.laboratory.results import ResultCache, kept_results
+from maat.laboratory.results import Kept, ResultCache, kept_results
 from maat.laboratory.sweep import FailedPoint, Point, Row, rows_of
 from maat.scheduling.errors import MaatError
 from maat.simulation.engine import simulate
 from maat.simulation.record import Progress
 from maat.simulation.scenario import Scenario
 
-SimulatePoint = Callable[[Scenario], Figures]
+SimulatePoint = Callable[[Scenario], Kept]
 
 
 class Origin(StrEnum):
@@ -34,13 +38,14 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True)
 class PointResult:
-    """A point with its figures."""
+    """A point with its figures. `tables`: what else was kept of it, by name; empty: nothing."""
 
     settings: Mapping[str, AxisValue]
     seed: int
     key: str
     figures: Figures
     origin: Origin
+    tables: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -68,32 +73,37 @@ def simulate_point(scenario: Scenario, *, on_progress: Progress | None = None) -
     return figures_of(simulate(scenario, on_progress=on_progress))
 
 
+def simulate_with_tables(scenario: Scenario, *, tables_of: TablesOf) -> Kept:
+    """Simulate one point, and keep its tables beside its figures."""
+    result = simulate(scenario)
+    return {**figures_of(result), **kept_tables(result, tables_of)}
+
+
 def run_sweep(
     points: Sequence[Point],
     *,
     workers: int = 1,
     executor: Executor | None = None,
     cache: ResultCache | None = None,
+    tables_of: TablesOf | None = None,
     on_progress: Callable[[SweepPosition], None] | None = None,
 ) -> SweepResult:
     """Return the figures of every point: cached, or from up to `workers` processes.
 
     `executor`: what runs them instead; it is not shut down. Points of the same content run
-    once. Points that cannot be simulated are told beside the others; if none can be, raises the
-    error of the first.
+    once. `tables_of`: what else to keep of a run; a module-level function. Points that cannot be
+    simulated are told beside the others; if none can be, raises the error of the first.
     """
-    found, damaged = kept_results([point.key for point in points], cache)
-    left = {
-        point.key: _task(point.scenario, simulate_point)
-        for point in points
-        if point.key not in found
-    }
+    simulate_one = (
+        simulate_point if tables_of is None else partial(simulate_with_tables, tables_of=tables_of)
+    )
+    keyed = [(point, with_tables(point.key, tables_of)) for point in points]
+    found, damaged = kept_results([key for _, key in keyed], cache)
+    left = {key: _task(point.scenario, simulate_one) for point, key in keyed if key not in found}
     origin = dict.fromkeys(found, Origin.CACHE) | {
         key: Origin.REPAIRED if key in damaged else Origin.SIMULATED for key in left
     }
-    counts = {point.key: 0 for point in points}
-    for point in points:
-        counts[point.key] += 1
+    counts = Counter(key for _, key in keyed)
 
     def report() -> None:
         if on_progress is not None:
@@ -102,22 +112,23 @@ def run_sweep(
 
     report()
     errors: dict[str, MaatError] = {}
-    for key, figures in run_tasks(left, workers=workers, executor=executor, cache=cache):
-        if isinstance(figures, MaatError):
-            errors[key] = figures
+    for key, kept in run_tasks(left, workers=workers, executor=executor, cache=cache):
+        if isinstance(kept, MaatError):
+            errors[key] = kept
         else:
-            found[key] = figures
+            found[key] = kept
         report()
     if errors and not found:
-        raise next(errors[point.key] for point in points)
+        raise next(errors[key] for _, key in keyed)
     return SweepResult(
         tuple(
-            PointResult(p.settings, p.seed, p.key, found[p.key], origin[p.key])
-            for p in points
-            if p.key in found
+            PointResult(p.settings, p.seed, p.key, figures, origin[key], tables)
+            for p, key in keyed
+            if key in found
+            for figures, tables in (without_tables(found[key]),)
         ),
         tuple(
-            FailedPoint(p.settings, p.seed, p.key, errors[p.key]) for p in points if p.key in errors
+            FailedPoint(p.settings, p.seed, p.key, errors[key]) for p, key in keyed if key in errors
         ),
     )
 
@@ -129,8 +140,8 @@ def run_all(
     workers: int = 1,
     executor: Executor | None = None,
     cache: ResultCache | None = None,
-) -> Iterator[tuple[str, Figures]]:
-    """Yield keys with their figures: first those in the cache, then the others.
+) -> Iterator[tuple[str, Kept]]:
+    """Yield keys with what is kept of their runs: first those in the cache, then the others.
 
     `simulate_one`: a module-level function, which runs in up to `workers` processes, or on
     `executor`, which is not shut down. Raises
@@ -141,10 +152,10 @@ def run_all(
     left = {
         key: _task(scenario, simulate_one) for key, scenario in todo.items() if key not in found
     }
-    for key, figures in run_tasks(left, workers=workers, executor=executor, cache=cache):
-        if isinstance(figures, MaatError):
-            raise figures
-        yield key, figures
+    for key, kept in run_tasks(left, workers=workers, executor=executor, cache=cache):
+        if isinstance(kept, MaatError):
+            raise kept
+        yield key, kept
 
 
 def _task(scenario: Scenario, simulate_one: SimulatePoint) -> Task:

@@ -34,10 +34,12 @@ from maat.library.inputs import (
     read_traces,
     workers_of,
 )
-from maat.library.plots import ComparisonPlots
+from maat.library.kept_runs import KeptRun, chosen_run, joined_tables, kept_runs, tables_of
 from maat.library.policies import GivenPolicy, read_placer, read_policies, read_policy
 from maat.library.progress import Bar
-from maat.library.tables import Table
+from maat.library.study_plots import ComparisonPlots
+from maat.library.study_tables import DIFFERENCES, difference_row, kind_of, mean_kinds
+from maat.library.tables import Cell, Table
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import InputError
 
@@ -57,6 +59,7 @@ def compare(
     workers: int | None = None,
     executor: Executor | None = None,
     cache: str | Path | None = None,
+    series: bool = False,
     progress: bool = True,
     **conditions: Unpack[ConditionValues],
 ) -> Comparison:
@@ -78,6 +81,7 @@ def compare(
         workers: Processes; None: one per core.
         executor: Any `concurrent.futures.Executor`, which runs them instead.
         cache: Folder of results: stored ones are not simulated again.
+        series: Whether to keep each run's jobs, waits, GPUs in use, efficiency and nodes over time.
         progress: Whether to show a progress bar, on a terminal or in a notebook.
         **conditions: See docs/library.md; they have the names of `maat compare --help`.
 
@@ -107,6 +111,7 @@ def compare(
         workers=workers_of(workers),
         executor=executor,
         cache=None if cache is None else Path(cache),
+        series=series,
         quiet=not progress,
     )
 
@@ -142,7 +147,9 @@ def _against(given: GivenPolicy, contestants: Sequence[Contestant]) -> Contestan
     return baseline_of(repr(chosen), contestants)
 
 
-def baseline_of(text: str | None, contestants: Sequence[Contestant]) -> Contestant:
+def baseline_of(
+    text: str | None, contestants: Sequence[Contestant], *, field: str = "baseline"
+) -> Contestant:
     """Return what the others are compared with: POLICY, POLICY+PLACER or a name that tables show.
 
     None: the first. Raises InputError.
@@ -158,7 +165,7 @@ def baseline_of(text: str | None, contestants: Sequence[Contestant]) -> Contesta
     known = ", ".join(c.name for c in contestants)
     raise InputError(
         "is not among the compared ones",
-        field="baseline",
+        field=field,
         value=text,
         remedy=f"Use one of: {known}.",
     )
@@ -171,6 +178,7 @@ def run_plan(
     workers: int,
     executor: Executor | None = None,
     cache: Path | None,
+    series: bool = False,
     quiet: bool,
 ) -> Comparison:
     """Run a plan under a progress bar. Raises MaatError for a run that cannot be simulated."""
@@ -180,7 +188,12 @@ def run_plan(
             bar.show(at.done, at.total)
 
         outcomes = run_comparison(
-            plan, workers=workers, executor=executor, cache=cache, on_progress=show
+            plan,
+            workers=workers,
+            executor=executor,
+            cache=cache,
+            tables_of=tables_of if series else None,
+            on_progress=show,
         )
     return Comparison(plan, outcomes, baseline)
 
@@ -203,6 +216,11 @@ class Comparison:
     [4.0, 4.0]
     >>> found.plot.jct_cdf().layout.xaxis.title.text, found.never_run, found.notes
     ('JCT (hours)', (), ())
+    >>> found = maat.compare(
+    ...     ["fifo", "las"], maat.generate(jobs=4, hours=1, seed=1), workers=1, series=True
+    ... )
+    >>> found.run("las"), len(found.kept()), found.series("gpus").columns[:4]
+    (las + packed-sticky on philly-1, seed 0, 2, ('contestant', 'trace', 'seed', 'time_seconds'))
     >>> sorted(found.to_dict())[:4]
     ['baseline', 'cluster', 'contestants', 'fidelity']
     """
@@ -292,8 +310,34 @@ class Comparison:
 
     @property
     def plot(self) -> ComparisonPlots:
-        """The figures: `found.plot.jct_cdf()`, `found.plot.ratios()`."""
+        """The figures: `found.plot.jct_cdf()`, `found.plot.gpus_over_time()` and others."""
         return ComparisonPlots(self)
+
+    def kept(self) -> tuple[KeptRun, ...]:
+        """Return every run, in order, with its tables. Raises InputError without `series=True`."""
+        return kept_runs(
+            KeptRun(o.contestant.name, o.trace, o.seed, o.tables) for o in self.outcomes
+        )
+
+    def run(self, contestant: str, *, trace: str | None = None, seed: int | None = None) -> KeptRun:
+        """Return a contestant's run, of several the first; named as `baseline` is.
+
+        Raises InputError if there is none, or without `series=True`.
+        """
+        who = baseline_of(contestant, self.plan.contestants, field="contestant")
+        return chosen_run(self.kept(), who.name, trace, seed)
+
+    def series(self, name: str) -> Table:
+        """Return a table of all runs: contestant, trace, seed, then the columns of that of a run.
+
+        `name`: jobs, gpus, efficiency, nodes or waits. Raises InputError for another name, or
+        without `series=True`.
+        """
+        kept = self.kept()
+        who: list[dict[str, Cell]] = [
+            {"contestant": run.line, "trace": run.trace, "seed": run.seed} for run in kept
+        ]
+        return joined_tables(name, who, kept)
 
     @cached_property
     def never_run(self) -> tuple[str, ...]:
@@ -335,45 +379,3 @@ class Comparison:
     def _repr_html_(self) -> str:
         notes = "".join(f"<p>{html.escape(each)}</p>" for each in (*self.never_run, *self.notes))
         return f"{self.means.as_html()}{self.differences.as_html()}{notes}"
-
-
-def mean_kinds(figures: Sequence[str]) -> dict[str, Kind]:
-    """Return the columns of a table of means: every figure with its deviation."""
-    cells: dict[str, Kind] = {"contestant": str, "policy": str, "placer": str}
-    for name in figures:
-        cells |= {name: float, f"{name}_deviation": float}
-    return cells
-
-
-DIFFERENCES: Mapping[str, Kind] = {
-    "contestant": str,
-    "baseline": str,
-    "basis": str,
-    **{
-        f"{figure}{end}": float
-        for figure in ("difference_hours", "ratio")
-        for end in ("", "_low", "_high")
-    },
-    "sooner": float,
-    "jobs": int,
-    "left_out": int,
-    "verdict": str,
-}
-"""The columns of a table of differences from a baseline."""
-
-
-def difference_row(paired: Mapping[str, Any], baseline: str) -> tuple[Any, ...]:
-    """Return a row of DIFFERENCES; `paired`: a paired difference as data, with a name."""
-    intervals = (paired["difference_hours"], paired["ratio"])
-    return (
-        *(paired["contestant"], baseline, str(paired["basis"])),
-        *(of[end] for of in intervals for end in ("estimate", "low", "high")),
-        *(paired["sooner"], paired["jobs"], paired["left_out"], str(paired["verdict"])),
-    )
-
-
-def kind_of(values: Sequence[float | int | bool]) -> Kind:
-    """Return the kind of a figure's column: whole numbers stay whole if all are."""
-    if all(isinstance(value, bool) for value in values):
-        return bool
-    return int if all(isinstance(value, int) for value in values) else float

@@ -26,6 +26,13 @@ class PlayedRun:
 
     name: str
     result: RunResult
+    seed: int = 0
+    trace = ""  # the window's, which has no name
+
+    @property
+    def line(self) -> str:
+        """The name of who had it, as figures show it."""
+        return self.name
 
     @property
     def summary(self) -> Mapping[str, Any]:
@@ -49,6 +56,7 @@ class PlayedRun:
                 "adaptivity": str,
                 "interruptions": int,
                 "rho": float,
+                "placement_slowdown": float,
             },
             [
                 (
@@ -64,6 +72,7 @@ class PlayedRun:
                     job["adaptivity"],
                     job["interruptions"],
                     job["rho"],
+                    job.get("placement_slowdown"),
                 )
                 for job in self.result["jobs"]
             ],
@@ -114,7 +123,7 @@ class PlayedRun:
     @property
     def plot(self) -> RunPlots:
         """The figures: `played.plot.jct_cdf()`, `played.plot.gpus_over_time()` and others."""
-        return RunPlots(self.name, self)
+        return RunPlots({self.name: self})
 
     def __repr__(self) -> str:
         return f"{self.name}: {len(self.result['jobs'])} jobs, played by the service"

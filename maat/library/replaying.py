@@ -11,20 +11,15 @@ from typing import TYPE_CHECKING, Any
 from maat.client.shapes import shape_in_service
 from maat.laboratory.comparison import Contestant
 from maat.laboratory.figures import FIGURES, RunFigures, never_run
-from maat.library.comparing import (
-    DIFFERENCES,
-    difference_row,
-    kind_of,
-    mean_kinds,
-    read_contestants,
-)
+from maat.library.comparing import read_contestants
 from maat.library.durations import seconds_of
 from maat.library.inputs import read_seeds
 from maat.library.live import client_or_here, cluster_or_first
 from maat.library.played import PlayedRun
-from maat.library.plots import ComparisonPlots
 from maat.library.policies import GivenPolicy
 from maat.library.progress import Bar
+from maat.library.study_plots import ComparisonPlots
+from maat.library.study_tables import DIFFERENCES, difference_row, kind_of, mean_kinds
 from maat.library.tables import Table
 from maat.scheduling.errors import InputError, MaatError, ParameterError
 
@@ -237,6 +232,8 @@ class Replay:
     (('contestant', 'seed', 'job', 'model', 'jct_hours'), ('job', 'model', 'difference_hours'))
     >>> found.plot.jct_cdf().layout.yaxis.title.text, found.window[0][:7]
     ('Share of jobs', '3 jobs ')
+    >>> len(found.kept()), [line.name for line in found.plot.gpus_over_time().data][0]
+    (3, 'sia + whole-node')
     >>> found.run("fifo + packed-sticky").plot.gpus_over_time().layout.yaxis.title.text
     'GPUs in use'
     >>> found.never_run, found.notes, list(found.to_dict())
@@ -359,11 +356,18 @@ class Replay:
         Raises InputError for what was not played.
         """
         run, result = self._first(contestant)
-        return PlayedRun(run["name"], result)
+        return PlayedRun(run["name"], result, run["seed"])
+
+    def kept(self) -> tuple[PlayedRun, ...]:
+        """Return every run, in order, with tables and figures like a Run's."""
+        return tuple(
+            PlayedRun(run["name"], self.results[run["id"]], run["seed"])
+            for run in self.simulation["runs"]
+        )
 
     @property
     def plot(self) -> ComparisonPlots:
-        """The figures: `found.plot.jct_cdf()`, `found.plot.ratios()`."""
+        """The figures: `found.plot.jct_cdf()`, `found.plot.gpus_over_time()` and others."""
         return ComparisonPlots(self)
 
     @cached_property

@@ -325,7 +325,7 @@ class Run:
     @property
     def plot(self) -> RunPlots:
         """The figures: `run.plot.jct_cdf()`, `run.plot.efficiency_over_time()` and others."""
-        return RunPlots(self.result.scenario.policy, self)
+        return RunPlots({self.result.scenario.policy: self})
 
     def fairness(self) -> Mapping[str, float | None]:
         """Return finish-time fairness rho by every rule, against every job alone; slow.

@@ -16,12 +16,14 @@ from maat.laboratory.results import ResultCache
 from maat.laboratory.sweep import Planned, Point, Sweep, Varied
 from maat.laboratory.sweep_runner import SweepPosition, SweepResult, run_sweep
 from maat.library.arrow import Kind
-from maat.library.comparing import kind_of
 from maat.library.conditions import ConditionValues, takes_conditions
 from maat.library.inputs import DEFAULT_CLUSTER, GivenTraces, Profiles, read_seeds, workers_of
+from maat.library.kept_runs import KeptRun, chosen_run, joined_tables, kept_runs, tables_of
 from maat.library.policies import GivenPolicy
 from maat.library.progress import Bar
 from maat.library.run import setup_of
+from maat.library.study_plots import SweepPlots, setting_name
+from maat.library.study_tables import kind_of
 from maat.library.tables import Table
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ParameterError
@@ -44,6 +46,7 @@ def sweep(
     workers: int | None = None,
     executor: Executor | None = None,
     cache: str | Path | None = None,
+    series: bool = False,
     progress: bool = True,
     **conditions: Unpack[ConditionValues],
 ) -> Swept:
@@ -65,6 +68,7 @@ def sweep(
         workers: Processes; None: one per core.
         executor: Any `concurrent.futures.Executor`, which runs them instead.
         cache: Folder of results: stored ones are not simulated again.
+        series: Whether to keep each run's jobs, waits, GPUs in use, efficiency and nodes over time.
         progress: Whether to show a progress bar, on a terminal or in a notebook.
         **conditions: See docs/library.md; they have the names of `maat sweep --help`.
 
@@ -94,6 +98,7 @@ def sweep(
         workers=workers_of(workers),
         executor=executor,
         cache=None if cache is None else Path(cache),
+        series=series,
         quiet=not progress,
     )
 
@@ -136,6 +141,7 @@ def run_points(
     workers: int,
     executor: Executor | None = None,
     cache: Path | None,
+    series: bool = False,
     quiet: bool,
 ) -> Swept:
     """Run the points of a sweep under a progress bar. Raises MaatError if none can be simulated."""
@@ -146,7 +152,12 @@ def run_points(
             bar.show(at.done, at.total, f"{at.simulated} simulated")
 
         result = run_sweep(
-            planned.points, workers=workers, executor=executor, cache=kept, on_progress=show
+            planned.points,
+            workers=workers,
+            executor=executor,
+            cache=kept,
+            tables_of=tables_of if series else None,
+            on_progress=show,
         )
     result = replace(result, failed=(*planned.failed, *result.failed))
     return Swept(sweep, planned.points, result)
@@ -169,6 +180,11 @@ class Swept:
     (['fifo', 'las'], 0, (), ())
     >>> [axis["name"] for axis in swept.to_dict()["axes"]]
     ['policy']
+    >>> [line.name for line in swept.plot.means("p99_jct_hours").data]
+    ['p99 JCT']
+    >>> swept = maat.sweep(trace, {"policy": ["fifo", "las"]}, workers=1, series=True)
+    >>> swept.run({"policy": "las"}), len(swept.kept()), swept.series("gpus").columns[:3]
+    (policy = las on seed 0, 2, ('policy', 'seed', 'time_seconds'))
     """
 
     sweep: Sweep
@@ -222,6 +238,33 @@ class Swept:
         )
 
     @property
+    def plot(self) -> SweepPlots:
+        """The figures: `swept.plot.means("p99_jct_hours")`, `swept.plot.gpus_over_time()`."""
+        return SweepPlots(self)
+
+    def kept(self) -> tuple[KeptRun, ...]:
+        """Return every run, in order, with its tables. Raises InputError without `series=True`."""
+        return kept_runs(
+            KeptRun(setting_name(p.settings), "", p.seed, p.tables) for p in self.result.points
+        )
+
+    def run(self, settings: Mapping[str, AxisValue], *, seed: int | None = None) -> KeptRun:
+        """Return the run of these settings; of several, the first.
+
+        Raises InputError if there is none, or without `series=True`.
+        """
+        return chosen_run(self.kept(), setting_name(settings), None, seed)
+
+    def series(self, name: str) -> Table:
+        """Return a table of all runs: their settings, seed, then the columns of that of a run.
+
+        `name`: jobs, gpus, efficiency, nodes or waits. Raises InputError for another name, or
+        without `series=True`.
+        """
+        settings = [{**p.settings, "seed": p.seed} for p in self.result.points]
+        return joined_tables(name, settings, self.kept())
+
+    @property
     def _settings(self) -> dict[str, Kind]:
         return {varied.axis.name: _kind(varied.values) for varied in self.sweep.axes}
 
@@ -266,7 +309,16 @@ class Swept:
                 for v in self.sweep.axes
             ],
             "seeds": self.sweep.seeds,
-            "points": [asdict(point) for point in self.result.points],
+            "points": [
+                {
+                    "settings": point.settings,
+                    "seed": point.seed,
+                    "key": point.key,
+                    "figures": point.figures,
+                    "origin": point.origin,
+                }
+                for point in self.result.points
+            ],
             "failed": [
                 {"settings": point.settings, "seed": point.seed, "error": str(point.error)}
                 for point in self.result.failed

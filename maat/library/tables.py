@@ -38,6 +38,18 @@ class Table:
         cells = list(zip(*rows, strict=True)) or [()] * len(self._kinds)
         self._cells = {name: list(values) for name, values in zip(kinds, cells, strict=True)}
 
+    @classmethod
+    def of(cls, columns: Mapping[str, Sequence[Cell]]) -> Table:
+        """Return the table of these columns, as `to_dict` gives them.
+
+        Kinds are those of their values; a column without any is of floats.
+
+        >>> Table.of({"job": ["a", "b"], "gpus": [4, None]}).to_dict()
+        {'job': ['a', 'b'], 'gpus': [4, None]}
+        """
+        kinds = {name: _kind_of(values) for name, values in columns.items()}
+        return cls(kinds, zip(*columns.values(), strict=True))
+
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns."""
@@ -82,6 +94,31 @@ class Table:
         left = len(self) - len(first)
         more = f"<p>and {left} more rows</p>" if left else ""
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def joined(parts: Iterable[tuple[Mapping[str, Cell], Table]]) -> Table:
+    """Return the rows of tables with the same columns below each other.
+
+    Before those of each stand the cells, by column, that say what it is of.
+
+    >>> of_policy = Table({"job": str}, [("a",)])
+    >>> joined([({"policy": "sia"}, of_policy), ({"policy": "fifo"}, of_policy)]).to_dict()
+    {'policy': ['sia', 'fifo'], 'job': ['a', 'a']}
+    """
+    known = list(parts)
+    if not known:
+        return Table({}, ())
+    (first, table), *_ = known
+    columns = {
+        **{name: [who[name] for who, of in known for _ in range(len(of))] for name in first},
+        **{name: [cell for _, of in known for cell in of[name]] for name in table.columns},
+    }
+    return Table.of(columns)
+
+
+def _kind_of(values: Sequence[Cell]) -> Kind:
+    kinds = {type(value) for value in values if value is not None}
+    return next((kind for kind in (str, float, int, bool) if kind in kinds), float)
 
 
 def _cell(value: Any) -> str:

@@ -20,7 +20,8 @@ import maat
 from maat.laboratory.setup import GivenTrace
 from maat.library.conditions import ConditionValues, read_conditions
 from maat.library.experiment_plots import AutoscaledPlots, TunedPlots
-from maat.library.plots import ComparisonPlots, RunPlots
+from maat.library.plots import Plots, RunPlots
+from maat.library.study_plots import ComparisonPlots, SweepPlots
 from maat.scheduling.errors import ContractViolation, InputError
 from maat.scheduling.policies import POLICIES
 from maat.scheduling.policies.fifo import Fifo
@@ -49,12 +50,8 @@ ASKS_A_SERVICE = {"maat.client.clients", "maat.library.replaying", "maat.library
 PUBLIC = {name: getattr(maat, name) for name in maat.__all__}
 CLASSES = {name: each for name, each in PUBLIC.items() if inspect.isclass(each)}
 MODULES = {each.__module__ for each in PUBLIC.values() if not inspect.ismodule(each)}
-PLOTS = {
-    "RunPlots": RunPlots,
-    "ComparisonPlots": ComparisonPlots,
-    "AutoscaledPlots": AutoscaledPlots,
-    "TunedPlots": TunedPlots,
-}
+DRAWN = (Plots, RunPlots, ComparisonPlots, SweepPlots, AutoscaledPlots, TunedPlots)
+PLOTS = {each.__name__: each for each in DRAWN}
 MEMBERS = [
     (name, member)
     for name, each in (CLASSES | PLOTS).items()
