@@ -15,18 +15,12 @@ import typer
 from maat.cli.condition_options import ConditionOptions
 from maat.cli.figure_options import FigureNames, RuleOfFairness, read_figures
 from maat.cli.option_groups import takes_groups
-from maat.cli.output import (
-    check_writable,
-    heading,
-    print_json,
-    print_table,
-    say,
-    warn,
-    write_csv,
-)
+from maat.cli.output import heading, print_json, print_table, say, warn, write_table
+from maat.cli.plot_options import OF_MEANS, PlotFile, check_plot, figure_option, write_plot
 from maat.cli.policy_options import read_contestants
 from maat.cli.round_options import Rounds, RoundsOfEach, read_rounds
 from maat.cli.run_options import RunOptions
+from maat.cli.series_files import OF_STUDY, SeriesPath, check_series_path, write_series
 from maat.cli.workload_options import ClusterOptions, WorkloadsOptions
 from maat.laboratory.comparison import (
     Basis,
@@ -45,6 +39,8 @@ from maat.laboratory.figures import (
 )
 from maat.laboratory.setup import GeneratedTrace
 from maat.library.comparing import Comparison, baseline_of, run_plan
+from maat.library.files import check_writable
+from maat.library.study_plots import ComparisonPlots
 from maat.simulation.notes import notes_before
 
 PolicyNames = Annotated[
@@ -89,6 +85,9 @@ class CompareOutput:
         ),
     ] = False
     csv_path: Annotated[Path | None, typer.Option("--csv", help="Write one line per run.")] = None
+    series_path: SeriesPath = None
+    plot_path: PlotFile = None
+    figure: Annotated[str | None, figure_option(ComparisonPlots, more=OF_MEANS)] = None
     figure_names: FigureNames = None
     rule: RuleOfFairness = DEFAULT_RULE
 
@@ -98,6 +97,26 @@ class CompareOutput:
         if several_runs:
             usual.insert(usual.index("p99_jct_hours") + 1, POOLED_P99)
         return read_figures(self.figure_names, usual=usual, known=FIGURES, rule=self.rule)
+
+    @property
+    def needs_series(self) -> bool:
+        """Whether what is written or drawn needs the series of the runs."""
+        return self.series_path is not None or ComparisonPlots.needs_series(self.figure)
+
+    def check(self, *, inputs: Sequence[Path]) -> None:
+        """Check before the runs that what is asked for can be written. Raises InputError."""
+        if self.csv_path is not None:
+            check_writable(self.csv_path, field="csv", inputs=inputs)
+        if self.series_path is not None:
+            check_series_path(self.series_path, OF_STUDY, inputs=inputs)
+        check_plot(self.plot_path, self.figure, ComparisonPlots, inputs=inputs)
+
+    def write_tables(self, compared: Comparison) -> None:
+        """Write the runs and their series, if they are asked for."""
+        if self.csv_path is not None:
+            write_table(self.csv_path, compared.runs)
+        if self.series_path is not None:
+            write_series({name: compared.series(name) for name in OF_STUDY}, self.series_path)
 
 
 USUAL = (
@@ -139,34 +158,32 @@ def compare_command(
         models, cluster, contestants, workloads.read(models), runs.seeds(), conditions
     )
     columns = output.columns(several_runs=plan.size > len(contestants))
-    if output.csv_path is not None:
-        check_writable(
-            output.csv_path, inputs=[*workloads.inputs(), *hardware.inputs(), *condition.inputs()]
-        )
+    output.check(inputs=[*workloads.inputs(), *hardware.inputs(), *condition.inputs()])
     warn(
         note
         for workload in plan.first_workloads()
         for note in notes_before(workload, _shortest(rounds))
     )
-    compared = run_plan(plan, against, workers=runs.workers, cache=runs.cache, quiet=output.as_json)
-    if output.csv_path is not None:
-        _write_csv(compared, output.csv_path)
+    compared = run_plan(
+        plan,
+        against,
+        workers=runs.workers,
+        cache=runs.cache,
+        series=output.needs_series,
+        quiet=output.as_json,
+    )
+    output.write_tables(compared)
     if output.as_json:
         print_json(compared.to_dict())
     else:
         _print(compared, columns)
+    write_plot(output.plot_path, output.figure, compared.plot)
 
 
 def _shortest(rounds: Rounds) -> float | None:
     """Return the shortest given interval of rounds."""
     given = [rounds.of_all, *rounds.by_label.values()]
     return min((seconds for seconds in given if seconds is not None), default=None)
-
-
-def _write_csv(compared: Comparison, path: Path) -> None:
-    """Write one line per run; a figure is empty if it is unknown."""
-    rows = (["" if cell is None else cell for cell in row.values()] for row in compared.runs)
-    write_csv(path, compared.runs.columns, rows)
 
 
 def _print(compared: Comparison, columns: Sequence[str]) -> None:

@@ -11,9 +11,10 @@ from typing import Annotated, Any
 import typer
 
 from maat.cli.numbers import whole_option
-from maat.cli.output import check_writable, print_json, say
+from maat.cli.output import print_json, say
 from maat.cli.service import table_of
 from maat.csv_input import Blame
+from maat.library.files import check_writable
 from maat.scheduling.errors import MaatError, ParameterError, TraceError
 from maat.workloads.formats.foreign.dates import DayOrder
 from maat.workloads.formats.foreign.guesses import complete_columns
@@ -101,7 +102,7 @@ def import_trace(
 ) -> None:
     """Read Slurm's, Philly's, Helios's or any CSV's jobs as a trace, and say what was dropped."""
     if output is not None:
-        check_writable(output, inputs=[file])
+        check_writable(output, field="csv", inputs=[file])
     source = readable_twice(file, Blame(TraceError, str(file)))
     given = pairs_of(map_ or [], field="map", example="submit=SubmitTime")
     settings = ImportSettings(

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import typer
 
 from maat.cli.tables import drawn
-from maat.csv_output import defused
+from maat.csv_output import csv_text
 from maat.laboratory.figures import Figure
-from maat.scheduling.errors import InputError, MaatError
+from maat.library.files import write_whole
+from maat.library.tables import Table
+from maat.scheduling.errors import MaatError
 
 
 def heading(figure: Figure) -> str:
@@ -53,53 +53,10 @@ def print_table(
     say(drawn(names, figures, rows))
 
 
-def check_writable(path: Path, *, inputs: Sequence[Path], field: str = "csv") -> None:
-    """Check before the work that the file can be written and is not an input.
+def write_table(path: Path, table: Table, *, field: str = "csv") -> None:
+    """Write a table as a CSV file that a spreadsheet opens without running what stands in it.
 
-    `field`: the option that names it. Raises InputError.
+    An unknown value is empty. Raises MaatError if it cannot be completed.
     """
-    read = next((given for given in inputs if _is_part_of(path, given)), None)
-    if read is not None:
-        raise InputError(
-            f"would overwrite the input {read}",
-            field=field,
-            value=str(path),
-            remedy="Name another file.",
-        )
-    new = not path.exists()
-    try:
-        with path.open("a", encoding="utf-8"):
-            pass
-    except OSError as failed:
-        raise InputError(
-            f"cannot be written ({failed.strerror})",
-            field=field,
-            value=str(path),
-            remedy="Name a file in a folder that exists.",
-        ) from failed
-    if new:
-        path.unlink()
-
-
-def _is_part_of(path: Path, given: Path) -> bool:
-    """Return whether this is the given file, by any name, or is in the given folder."""
-    if path.exists() and given.exists() and path.samefile(given):
-        return True
-    return given.is_dir() and path.resolve().is_relative_to(given.resolve())
-
-
-def write_csv(path: Path, header: Iterable[object], rows: Iterable[Iterable[Any]]) -> None:
-    """Write a CSV file that a spreadsheet opens without running what stands in it.
-
-    Raises MaatError if it cannot be completed.
-    """
-    try:
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(header)
-            for row in rows:
-                writer.writerow([defused(cell) if isinstance(cell, str) else cell for cell in row])
-    except OSError as failed:
-        raise MaatError(
-            f"csv: {path} cannot be written ({failed.strerror}). Give a file where there is space."
-        ) from failed
+    text = csv_text(table.columns, (tuple(row.values()) for row in table))
+    write_whole(path, text.encode(), field=field)

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from http import HTTPStatus
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from maat.cli.output import write_table
+from maat.cli.plot_options import OF_MEANS, PlotFile, check_plot, figure_option, write_plot
 from maat.cli.service import DEFAULT_URL, AsJson, Url, client_of, show, table_of
+from maat.library.files import check_writable
+from maat.library.study_plots import ComparisonPlots
 
 if TYPE_CHECKING:
     from maat.api.simulation_answers import Comparison, Interval, SimulationOut
@@ -40,6 +45,9 @@ def replay(
     cluster: Annotated[
         str | None, typer.Option(help="Cluster id or name; default: the first.")
     ] = None,
+    csv: Annotated[Path | None, typer.Option("--csv", help="Write one line per run.")] = None,
+    plot: PlotFile = None,
+    figure: Annotated[str | None, figure_option(ComparisonPlots, more=OF_MEANS)] = None,
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
@@ -53,6 +61,9 @@ def replay(
 
     wanted = read_contestants(policy, placer, set_ or [], elsewhere=True)
     window, numbers = read_window(since, until), RunOptions(seed_list=seeds).seeds()
+    if csv is not None:
+        check_writable(csv, field="csv")
+    check_plot(plot, figure, ComparisonPlots)
     with client_of(url) as maat:
 
         def say(begun: SimulationOut, runs: int) -> None:
@@ -71,7 +82,10 @@ def replay(
             on_begun=say,
         )
         words = "" if as_json else "\n".join(_lines(found, cache(partial(_named, maat))))
+    if csv is not None:
+        write_table(csv, found.runs)
     show(found.to_dict(), as_json, words)
+    write_plot(plot, figure, found.plot)
 
 
 def _lines(found: Replay, told: Callable[[str], str]) -> list[str]:

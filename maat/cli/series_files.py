@@ -1,29 +1,59 @@
-"""Writes the series of a run: one JSON file, or a folder of CSV files."""
+"""Writes the series of runs: one JSON file, or a folder of CSV files."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
+from typing import Annotated
 
-from maat.cli.output import check_writable, write_csv
+import typer
+
+from maat.cli.output import write_table
+from maat.library.files import check_writable, write_whole
 from maat.library.run import Run
-from maat.library.tables import Table
-from maat.scheduling.errors import InputError, MaatError
+from maat.library.tables import Table, joined
+from maat.scheduling.errors import InputError
 
 FIELD = "series"
-TABLES: Mapping[str, Callable[[Run], Table]] = {
+OF_RUN: Mapping[str, Callable[[Run], Table]] = {
     "gpus": attrgetter("gpus"),
     "efficiency": attrgetter("efficiency"),
     "nodes": attrgetter("nodes"),
     "waits": attrgetter("waits"),
     "jobs": attrgetter("job_series"),
 }
+OF_STUDY = ("gpus", "efficiency", "nodes", "waits")
+"""Those that a comparison or a sweep keeps of its runs."""
 
 
-def check_series_path(path: Path, *, inputs: Sequence[Path]) -> None:
-    """Check before the run that the file or the folder can be written. Raises InputError."""
+SeriesPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--series",
+        help="Keep and write GPUs in use, efficiency, nodes and waits of every run over time: to "
+        "one file if it ends in .json, else to a folder of CSV files.",
+    ),
+]
+
+
+def series_of_runs(runs: Mapping[str, Run]) -> Mapping[str, Table]:
+    """Return the series of runs by their name; of several, each row begins with its policy."""
+    if len(runs) == 1:
+        [run] = runs.values()
+        return {name: table_of(run) for name, table_of in OF_RUN.items()}
+    return {
+        name: joined(({"policy": policy}, table_of(run)) for policy, run in runs.items())
+        for name, table_of in OF_RUN.items()
+    }
+
+
+def check_series_path(path: Path, names: Iterable[str], *, inputs: Sequence[Path]) -> None:
+    """Check before the work that the file, or the folder's files of these names, can be written.
+
+    Raises InputError.
+    """
     if path.suffix == ".json":
         check_writable(path, inputs=inputs, field=FIELD)
         return
@@ -36,32 +66,20 @@ def check_series_path(path: Path, *, inputs: Sequence[Path]) -> None:
             value=str(path),
             remedy="Name a new folder in one that exists, or a file that ends in .json.",
         ) from failed
-    for name in TABLES:
+    for name in names:
         check_writable(path / f"{name}.csv", inputs=inputs, field=FIELD)
 
 
-def write_series(run: Run, path: Path) -> None:
-    """Write the series of a run. Raises MaatError if they cannot be completed."""
-    tables = {name: table_of(run) for name, table_of in TABLES.items()}
+def write_series(tables: Mapping[str, Table], path: Path) -> None:
+    """Write series by their names. Raises MaatError if they cannot be completed."""
     if path.suffix == ".json":
         _write_json(tables, path)
         return
     for name, table in tables.items():
-        rows = zip(*table.to_dict().values(), strict=True)
-        write_csv(
-            path / f"{name}.csv",
-            table.columns,
-            (["" if cell is None else cell for cell in row] for row in rows),
-        )
+        write_table(path / f"{name}.csv", table, field=FIELD)
 
 
 def _write_json(tables: Mapping[str, Table], path: Path) -> None:
     """Write each table as its columns: {"gpus": {"time_seconds": [...], ...}, ...}."""
     columns = {name: table.to_dict() for name, table in tables.items()}
-    try:
-        path.write_text(json.dumps(columns, allow_nan=False), encoding="utf-8")
-    except OSError as failed:
-        raise MaatError(
-            f"series: {path} cannot be written ({failed.strerror}). "
-            "Give a file where there is space."
-        ) from failed
+    write_whole(path, json.dumps(columns, allow_nan=False).encode(), field=FIELD)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,18 +13,11 @@ from maat.cli.condition_options import ConditionOptions
 from maat.cli.figure_options import FigureNames, read_figures
 from maat.cli.numbers import whole_option
 from maat.cli.option_groups import takes_groups
-from maat.cli.output import (
-    check_writable,
-    heading,
-    print_json,
-    print_table,
-    say,
-    warn,
-    write_csv,
-)
+from maat.cli.output import heading, print_json, print_table, say, warn, write_table
+from maat.cli.plot_options import PlotFile, check_plot, figure_option, write_plot
 from maat.cli.policy_options import PlacerName, Setting, named_policy, read_settings
 from maat.cli.round_options import RoundSeconds
-from maat.cli.series_files import check_series_path, write_series
+from maat.cli.series_files import OF_RUN, check_series_path, series_of_runs, write_series
 from maat.cli.workload_options import ClusterOptions, WorkloadOptions
 from maat.laboratory.figures import (
     FIGURES,
@@ -35,8 +28,10 @@ from maat.laboratory.figures import (
 )
 from maat.laboratory.setup import Setup
 from maat.library.fairness import fairness_of
+from maat.library.files import check_writable
+from maat.library.plots import RunPlots
 from maat.library.run import Run, run_scenario
-from maat.scheduling.errors import InputError
+from maat.library.tables import Table, joined
 from maat.simulation.notes import notes_before
 from maat.workloads.generators import MAX_SEED
 
@@ -67,7 +62,7 @@ class SimulateOutput:
     ] = False
     csv_path: Annotated[
         Path | None,
-        typer.Option("--csv", help="Write name, submit, start, finish, restarts of every job."),
+        typer.Option("--csv", help="Write one line per job of each policy: when it ran, and what."),
     ] = None
     series_path: Annotated[
         Path | None,
@@ -77,7 +72,28 @@ class SimulateOutput:
             "if it ends in .json, else to a folder of CSV files.",
         ),
     ] = None
+    plot_path: PlotFile = None
+    figure: Annotated[str | None, figure_option(RunPlots)] = None
     figure_names: FigureNames = None
+
+    def check(self, *, inputs: Sequence[Path]) -> None:
+        """Check before the runs that what is asked for can be written. Raises InputError."""
+        if self.csv_path is not None:
+            check_writable(self.csv_path, field="csv", inputs=inputs)
+        if self.series_path is not None:
+            check_series_path(self.series_path, OF_RUN, inputs=inputs)
+        check_plot(self.plot_path, self.figure, RunPlots, inputs=inputs)
+
+    def write_tables(self, runs: Mapping[str, Run]) -> dict[str, str]:
+        """Write what is asked for, and return where it stands, as the summary says it."""
+        written = {}
+        if self.csv_path is not None:
+            write_table(self.csv_path, jobs_table(runs.values()))
+            written["jobs_csv"] = str(self.csv_path)
+        if self.series_path is not None:
+            write_series(series_of_runs(runs), self.series_path)
+            written["series"] = str(self.series_path)
+        return written
 
     def rows(self) -> tuple[str, ...] | None:
         """Return the figures to print; None: those of the table. Raises InputError."""
@@ -151,9 +167,7 @@ def simulate_command(
     trace, parameters, rows = workload.read(models), read_settings(setting or []), output.rows()
     names = [named_policy(name) for name in policy.split(",")]
     condition.tuning.check_labels(names)
-    _check_output(
-        output, names, inputs=[*workload.inputs(), *hardware.inputs(), *condition.inputs()]
-    )
+    output.check(inputs=[*workload.inputs(), *hardware.inputs(), *condition.inputs()])
     scenarios = [
         Setup(
             trace,
@@ -170,7 +184,9 @@ def simulate_command(
     ]
     warn(notes_before(scenarios[0].workload, conditions.round_seconds))
     runs = [run_scenario(scenario, quiet=output.as_json) for scenario in scenarios]
-    summaries = [_summary(run, output) for run in runs]
+    by_policy = {run.result.scenario.policy: run for run in runs}
+    written = output.write_tables(by_policy)
+    summaries = [{**run.summary, **written} for run in runs]
     if output.with_fairness:
         for summary, figures in zip(summaries, fairness_of([r.result for r in runs]), strict=True):
             summary |= figures
@@ -183,50 +199,13 @@ def simulate_command(
         fair = any(name.startswith((WORST_RHO, UNFAIR_FRACTION)) for name in rows)
         known = [figures_of(run.result, fairness=None if fair else {}) for run in runs]
         _print_table(summaries, shown, known)
+    write_plot(output.plot_path, output.figure, RunPlots(by_policy))
 
 
-def _check_output(
-    output: SimulateOutput, policies: Sequence[str], *, inputs: Sequence[Path]
-) -> None:
-    """Check before the runs that what is asked for can be written. Raises InputError."""
-    for field, path in (("csv", output.csv_path), ("series", output.series_path)):
-        if path is not None and len(policies) > 1:
-            raise InputError(
-                "is written for one policy at a time",
-                field=field,
-                value=str(path),
-                remedy=f"Name one policy, or leave --{field} out.",
-            )
-    if output.csv_path is not None:
-        check_writable(output.csv_path, inputs=inputs)
-    if output.series_path is not None:
-        check_series_path(output.series_path, inputs=inputs)
-
-
-def _summary(run: Run, output: SimulateOutput) -> dict[str, object]:
-    summary = dict(run.summary)
-    if output.csv_path is not None:
-        _write_csv(run, output.csv_path)
-        summary["jobs_csv"] = str(output.csv_path)
-    if output.series_path is not None:
-        write_series(run, output.series_path)
-        summary["series"] = str(output.series_path)
-    return summary
-
-
-def _write_csv(run: Run, path: Path) -> None:
-    names = ("name", "submit", "start", "finish", "restarts")
-    rows = (
-        (
-            job["name"],
-            job["submit_seconds"],
-            "" if job["start_seconds"] is None else job["start_seconds"],
-            "" if job["finish_seconds"] is None else job["finish_seconds"],
-            job["restarts"],
-        )
-        for job in run.jobs
-    )
-    write_csv(path, names, rows)
+def jobs_table(runs: Iterable[Run]) -> Table:
+    """Return the jobs of all runs below each other, each with its policy and placer."""
+    scenarios = ((run.result.scenario, run.jobs) for run in runs)
+    return joined(({"policy": s.policy, "placer": s.placer}, jobs) for s, jobs in scenarios)
 
 
 def _usual(summaries: Sequence[Mapping[str, Any]]) -> Sequence[tuple[str, str, str]]:

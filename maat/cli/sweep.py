@@ -15,23 +15,19 @@ import typer
 from maat.cli.condition_options import ConditionOptions
 from maat.cli.figure_options import FigureNames, RuleOfFairness, read_figures
 from maat.cli.option_groups import takes_groups
-from maat.cli.output import (
-    check_writable,
-    heading,
-    print_json,
-    print_table,
-    say,
-    warn,
-    write_csv,
-)
+from maat.cli.output import heading, print_json, print_table, say, warn, write_table
+from maat.cli.plot_options import OF_MEANS, PlotFile, check_plot, figure_option, write_plot
 from maat.cli.policy_options import PlacerName, Setting, named_policy, read_settings
 from maat.cli.round_options import RoundSeconds
 from maat.cli.run_options import RunOptions
+from maat.cli.series_files import OF_STUDY, SeriesPath, check_series_path, write_series
 from maat.cli.workload_options import ClusterOptions, WorkloadOptions
 from maat.laboratory.figures import DEFAULT_RULE, FIGURES, POOLED_P99, UNFAIR_FRACTION
 from maat.laboratory.setup import Setup
 from maat.laboratory.sweep import FailedPoint, Row, Sweep, Varied
 from maat.laboratory.sweep_runner import Origin, SweepResult
+from maat.library.files import check_writable
+from maat.library.study_plots import SweepPlots
 from maat.library.sweeping import Swept, check_policy_once, run_points
 from maat.scheduling.errors import MaatError, ParameterError
 from maat.scheduling.policies import suiting_placer
@@ -61,6 +57,9 @@ class SweepOutput:
         Path | None,
         typer.Option("--csv", help="Write one line per point: settings, seed and figures."),
     ] = None
+    series_path: SeriesPath = None
+    plot_path: PlotFile = None
+    figure: Annotated[str | None, figure_option(SweepPlots, more=OF_MEANS)] = None
     figure_names: FigureNames = None
     rule: RuleOfFairness = DEFAULT_RULE
 
@@ -68,6 +67,26 @@ class SweepOutput:
         """Return the figures of the table. Raises InputError."""
         known = [name for name in FIGURES if name != POOLED_P99]
         return read_figures(self.figure_names, usual=USUAL, known=known, rule=self.rule)
+
+    @property
+    def needs_series(self) -> bool:
+        """Whether what is written or drawn needs the series of the runs."""
+        return self.series_path is not None or SweepPlots.needs_series(self.figure)
+
+    def check(self, *, inputs: Sequence[Path]) -> None:
+        """Check before the runs that what is asked for can be written. Raises InputError."""
+        if self.csv_path is not None:
+            check_writable(self.csv_path, field="csv", inputs=inputs)
+        if self.series_path is not None:
+            check_series_path(self.series_path, OF_STUDY, inputs=inputs)
+        check_plot(self.plot_path, self.figure, SweepPlots, inputs=inputs)
+
+    def write_tables(self, swept: Swept) -> None:
+        """Write the points and the series of their runs, if they are asked for."""
+        if self.csv_path is not None:
+            write_table(self.csv_path, swept.table)
+        if self.series_path is not None:
+            write_series({name: swept.series(name) for name in OF_STUDY}, self.series_path)
 
 
 USUAL = (
@@ -110,24 +129,28 @@ def sweep_command(
     condition.tuning.check_labels(_policies(base, axes))
     check_policy_once(policy, axes)
     sweep, columns = Sweep(base, axes, runs.seeds()), output.columns()
-    if output.csv_path is not None:
-        check_writable(
-            output.csv_path, inputs=[*workload.inputs(), *hardware.inputs(), *condition.inputs()]
-        )
+    output.check(inputs=[*workload.inputs(), *hardware.inputs(), *condition.inputs()])
     planned = sweep.planned()
     warn(
         note
         for point in planned.points
         for note in notes_before(point.scenario.workload, point.scenario.conditions.round_seconds)
     )
-    swept = run_points(sweep, planned, workers=runs.workers, cache=runs.cache, quiet=output.as_json)
+    swept = run_points(
+        sweep,
+        planned,
+        workers=runs.workers,
+        cache=runs.cache,
+        series=output.needs_series,
+        quiet=output.as_json,
+    )
     _say_repaired(swept.result)
-    if output.csv_path is not None:
-        _write_csv(swept, output.csv_path)
+    output.write_tables(swept)
     if output.as_json:
         print_json(swept.to_dict())
     else:
         _print_table(swept, columns)
+    write_plot(output.plot_path, output.figure, swept.plot)
     if swept.result.failed:
         raise PointsFailed(swept.result)
 
@@ -170,12 +193,6 @@ def _say_repaired(result: SweepResult) -> None:
         typer.echo(
             f"maat: {count} stored result(s) were damaged and have been simulated again", err=True
         )
-
-
-def _write_csv(swept: Swept, path: Path) -> None:
-    """Write one line per point; a figure is empty if it is unknown."""
-    rows = (["" if cell is None else cell for cell in row.values()] for row in swept.table)
-    write_csv(path, swept.table.columns, rows)
 
 
 def _print_table(swept: Swept, columns: Sequence[str]) -> None:

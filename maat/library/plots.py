@@ -187,8 +187,8 @@ def jct_cdf(hours: Mapping[str, Iterable[float | None]]) -> go.Figure:
 
 def waits_cdf(hours: Mapping[str, Iterable[float | None]]) -> go.Figure:
     """Draw all waiting of jobs by the name of the line; None: it has not finished."""
-    lines, title = distributions(hours), figure_module("runs").WAITED
-    return drawn_by(figure_module("distributions").cdf, lines, x=title, nothing=NOT_FINISHED)
+    lines, draw = distributions(hours), figure_module("distributions").cdf
+    return drawn_by(draw, lines, x=figure_module("runs").WAITED, nothing=NOT_FINISHED)
 
 
 def placement_slowdown_cdf(times: Mapping[str, Iterable[Any]]) -> go.Figure:

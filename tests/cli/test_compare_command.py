@@ -89,6 +89,27 @@ def test_runs_are_written_one_per_line(compare: Compare, tmp_path: Path) -> None
     ]
 
 
+def test_series_are_kept_where_they_are_written_or_drawn(
+    compare: Compare, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ("--policy", "srtf,fifo", "--seeds", "0,1", "--figure", "gpus_over_time")
+    page, folder = tmp_path / "gpus.html", tmp_path / "series"
+    assert compare(*asked, "--plot", str(page), "--series", str(folder)) == 0
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "efficiency.csv",
+        "gpus.csv",
+        "nodes.csv",
+        "waits.csv",
+    ]
+    with (folder / "gpus.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["contestant", "trace", "seed", "time_seconds", "gpus", "t4_gpus"]
+    assert len({(row["contestant"], row["seed"]) for row in rows}) == 4
+    drawn = page.read_text(encoding="utf-8")
+    assert all(f'"name":"{name} + packed-sticky"' in drawn for name in ("srtf", "fifo"))
+    assert "Time (hours) of philly, seed 0" in drawn
+
+
 @pytest.mark.parametrize(
     ("arguments", "field"),
     [

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 from cli.running import maat
+from small_disk import SmallDisk
 
-from maat.cli.output import write_csv
+from maat.cli.output import write_table
 from maat.library.numbers import number_reader, whole_number_reader
+from maat.library.tables import Table
 from maat.scheduling.errors import ParameterError
 
 ROWS = "name,time,application,num_replicas,batch_size,work_scale\na,0,cifar10,1,128,0.01\n"
@@ -98,7 +100,80 @@ def test_what_is_no_number_in_range_is_refused(text: str) -> None:
         number_reader("hours", least=0.01, most=100)(text)
 
 
+@pytest.mark.parametrize(
+    ("command", "arguments", "says"),
+    [
+        ("simulate", ("--plot", "jct.jpeg"), "plot: has no suffix of a figure (got 'jct.jpeg')."),
+        ("sweep", ("--plot", "none/x.svg"), "plot: cannot be written (No such file or directory)"),
+        ("compare", ("--plot", "trace"), "plot: has no suffix of a figure"),
+        ("simulate", ("--figure", "jct_cdf"), "figure: is drawn to no file (got 'jct_cdf'). Name"),
+        (
+            "simulate",
+            ("--plot", "x.html", "--figure", "ratios"),
+            "figure: is not drawn of this (got 'ratios'). Use one of: jct_cdf, waits_cdf, ",
+        ),
+        (
+            "sweep",
+            ("--plot", "x.html", "--figure", "jct_cdf"),
+            "Use one of: means, waits_cdf, placement_slowdown_cdf, gpus_over_time, ",
+        ),
+        (
+            "compare",
+            ("--plot", "x.html", "--figure", "mean_jct"),
+            "nodes_over_time; or a figure of the tables, such as avg_jct_hours.",
+        ),
+    ],
+)
+def test_a_figure_that_cannot_be_drawn_is_refused_before_anything_is_simulated(
+    command: str, arguments: tuple[str, ...], says: str, tmp_path: Path, trace: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("maat.simulation.engine.World", None)  # nothing can be simulated
+    code, said = ended(command, trace, *arguments)
+    assert code == 2
+    assert says in said
+    assert [path.name for path in tmp_path.iterdir()] == [trace.name]
+
+
+@pytest.mark.parametrize(
+    ("browser", "why"),
+    [
+        ("/nowhere/chrome", "BROWSER_PATH names no browser, but /nowhere/chrome"),
+        ("/bin/false", "the browser failed (The browser seemed to close immediately"),
+    ],
+)
+def test_without_a_chrome_a_picture_is_refused_before_and_a_page_is_drawn(
+    browser: str, why: str, trace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BROWSER_PATH", browser)
+    picture, page = trace.parent / "jct.svg", trace.parent / "jct.html"
+    code, said = ended("simulate", trace, "--plot", picture)
+    assert code == 2
+    assert f"plot: cannot be drawn: {why}" in said
+    assert said.endswith("or end it in .html, which needs no browser.\n")
+    assert not picture.exists()
+    assert ended("simulate", trace, "--plot", page) == (0, "")
+    assert "Plotly.newPlot(" in page.read_text(encoding="utf-8")
+
+
+def test_a_full_disk_is_refused_before_and_leaves_what_was_there(
+    small_disk: SmallDisk, trace: Path
+) -> None:
+    page = small_disk.path / "jct.html"
+    code, said = ended("simulate", trace, "--plot", page)  # plotly alone is larger than the disk
+    assert code == 1
+    assert f"plot: {page} cannot be written (No space left on device)" in said
+    assert not list(small_disk.path.iterdir())
+    page.write_text("mine")
+    small_disk.fill()
+    code, said = ended("simulate", trace, "--plot", page)
+    assert code == 2
+    assert "plot: cannot be written (No space left on device)" in said
+    assert page.read_text() == "mine"
+
+
 def test_a_name_that_is_a_formula_is_written_as_text(tmp_path: Path) -> None:
     file = tmp_path / "jobs.csv"
-    write_csv(file, ("name", "change"), [("=cmd()", -1.5), ("plain", 2)])
-    assert file.read_text().splitlines() == ["name,change", "'=cmd(),-1.5", "plain,2"]
+    write_table(file, Table({"name": str, "change": float}, [("=cmd()", -1.5), ("plain", None)]))
+    assert file.read_text().splitlines() == ["name,change", "'=cmd(),-1.5", "plain,"]

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from cli.running import HEADER, SMALL, maat, maat_process, only_line
 
+import maat as library
 from maat.laboratory.figures import untimed
 
 KEYS = {
@@ -87,19 +88,44 @@ def test_json_is_one_object_of_unrounded_figures(trace: Path) -> None:
     assert "jobs_csv" not in found
 
 
-def test_csv_holds_every_job_in_order_of_submission(trace: Path, tmp_path: Path) -> None:
+def test_csv_holds_every_job_of_every_policy_by_the_names_of_the_library(
+    trace: Path, tmp_path: Path
+) -> None:
     target = tmp_path / "jobs.csv"
-    found = figures(str(trace), *SMALL, "--policy", "fifo", "--csv", str(target))
-    assert found["jobs_csv"] == str(target)
+    found = figures(str(trace), *SMALL, "--policy", "fifo,srtf", "--csv", str(target))
+    assert [summary["jobs_csv"] for summary in found] == [str(target)] * 2
     with target.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert list(rows[0]) == ["name", "submit", "start", "finish", "restarts"]
-    assert [(row["name"], float(row["submit"]), row["restarts"]) for row in rows] == [
-        ("a", 0.0, "0"),
-        ("b", 60.5, "0"),
+    run = library.simulate(trace, cluster=SMALL[1], policy="fifo", progress=False)
+    assert tuple(rows[0]) == ("policy", "placer", *run.jobs.columns)
+    assert [(row["policy"], row["placer"], row["name"]) for row in rows] == [
+        ("fifo", "packed-sticky", "a"),
+        ("fifo", "packed-sticky", "b"),
+        ("srtf", "packed-sticky", "a"),
+        ("srtf", "packed-sticky", "b"),
     ]
-    jcts = [float(row["finish"]) - float(row["submit"]) for row in rows]
-    assert found["avg_jct_hours"] == pytest.approx(sum(jcts) / 2 / 3600, rel=1e-12)
+    assert [float(row["jct_seconds"]) for row in rows[:2]] == run.jobs["jct_seconds"]
+    assert found[0]["avg_jct_hours"] == run.summary["avg_jct_hours"]
+
+
+def test_series_of_several_policies_begin_with_the_policy(trace: Path, tmp_path: Path) -> None:
+    file = tmp_path / "series.json"
+    figures(str(trace), *SMALL, "--policy", "fifo,srtf", "--series", str(file))
+    used = json.loads(file.read_text(encoding="utf-8"))["gpus"]
+    assert set(used["policy"]) == {"fifo", "srtf"}
+    assert len(used["policy"]) == len(used["time_seconds"])
+
+
+@pytest.mark.needs_chromium
+def test_a_figure_lays_several_policies_beside_each_other(trace: Path, tmp_path: Path) -> None:
+    picture = tmp_path / "gpus.svg"
+    asked = ("--policy", "fifo,srtf", "--figure", "gpus_over_time", "--plot", str(picture))
+    done = maat("simulate", str(trace), *SMALL, *asked)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Average JCT, h" in done.stdout, "it is drawn beside what is printed"
+    drawn = picture.read_text(encoding="utf-8")
+    assert drawn.startswith("<svg")
+    assert all(f">{words}<" in drawn for words in ("fifo", "srtf", "GPUs in use"))
 
 
 def test_series_are_a_folder_of_csv_files_or_one_json_file(trace: Path, tmp_path: Path) -> None:

@@ -152,6 +152,16 @@ def test_csv_has_one_line_per_point(trace: Path, tmp_path: Path) -> None:
     ]
 
 
+def test_a_figure_of_the_table_is_drawn_over_what_is_varied(trace: Path, tmp_path: Path) -> None:
+    page = tmp_path / "makespan.html"
+    asked = ("--vary", "policy=fifo,srtf", "--plot", str(page), "--figure", "makespan_hours")
+    found = result(str(trace), *SMALL, *asked)
+    drawn = page.read_text(encoding="utf-8")
+    assert '"text":"Makespan (h)"' in drawn
+    assert '"categoryarray":["fifo","srtf"]' in drawn
+    assert f"{found['rows'][0]['mean']['makespan_hours']:.4g}" in drawn
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -86,6 +88,19 @@ def test_a_replay_compares_the_live_policy_with_others_job_by_job(run: Run) -> N
     assert paired["difference_hours"]["estimate"] == pytest.approx(mean)
     request = found["simulation"]["request"]
     assert request["traces"][0]["window"]["submitted"] == 8
+
+
+def test_a_replay_is_drawn_and_written_run_by_run(run: Run, tmp_path: Path) -> None:
+    page, runs = tmp_path / "gpus.html", tmp_path / "runs.csv"
+    drawn = ("--plot", str(page), "--figure", "gpus_over_time")
+    run("replay", "--policy", "fifo", *drawn, "--csv", str(runs))
+    text = page.read_text(encoding="utf-8")
+    assert all(f'"name":"{name}"' in text for name in ("sia + whole-node", "fifo + packed-sticky"))
+    with runs.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["policy"] for row in rows] == ["sia", "fifo"]
+    with pytest.raises(InputError, match=r"plot: has no suffix of a figure"):
+        run("replay", "--policy", "fifo", "--plot", str(tmp_path / "gpus.bmp"))
 
 
 def test_a_replay_says_what_another_policy_lacks_on_the_cluster(run: Run) -> None:
