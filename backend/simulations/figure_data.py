@@ -95,6 +95,7 @@ def drawn(run_id: str, result: Mapping[str, Any]) -> DrawnRun:
         efficiency=reduced(result.get("efficiency", []), POINTS),
         nodes=reduced(result.get("nodes", []), POINTS),
         waited_hours=_waited(jobs),
+        placement_slowdown=_slowed(jobs),
         policy_seconds=result.get("policy_seconds"),
     )
 
@@ -104,6 +105,14 @@ def _waited(jobs: Sequence[Mapping[str, Any]]) -> Distribution:
     hours = [job["waited"] / 3600 for job in jobs if job.get("waited") is not None]
     return Distribution(
         points=shares(hours, len(jobs), POINTS) if hours else [], known=len(hours), jobs=len(jobs)
+    )
+
+
+def _slowed(jobs: Sequence[Mapping[str, Any]]) -> Distribution:
+    """Return the slowdown by placement of the jobs that trained, of which it may be seen."""
+    times = [job["placement_slowdown"] for job in jobs if job.get("placement_slowdown") is not None]
+    return Distribution(
+        points=shares(times, len(times), POINTS) if times else [], known=len(times), jobs=len(times)
     )
 
 

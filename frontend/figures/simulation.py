@@ -31,7 +31,7 @@ def _cdf_figure(
 ) -> go.Figure:
     """Step lines: value x share of jobs at or below it. `ids`: the run of each line."""
     drawn = cdf(
-        {name: _distribution(line) for name, line in lines.items()},
+        {name: distribution(line) for name, line in lines.items()},
         x=x,
         log_x=log,
         scheme=scheme,
@@ -54,7 +54,7 @@ def cdf_of_runs(
     return _cdf_figure(lines, _ids(runs), x=x, scheme=scheme, height=height)
 
 
-def _distribution(of: Distribution) -> figures.Distribution:
+def distribution(of: Distribution) -> figures.Distribution:
     values, shares = zip(*of["points"], strict=True)
     return figures.Distribution(values, shares, of["jobs"], of["known"])
 

@@ -90,9 +90,10 @@ class DrawnRun(TypedDict):
 
     `contention`: [cluster seconds, active jobs]. `gpus_by_type`, `efficiency`, `nodes`: [cluster
     seconds, what holds until the next]: GPUs in use, mean statistical efficiency of the jobs that
-    train (null while none does), nodes in service. `waited_hours`: all waiting of a job. What an
-    earlier version did not keep is empty. `worst_off`: the jobs with the largest rho. `unfinished`:
-    the first of the `unfinished_count` unfinished jobs.
+    train (null while none does), nodes in service. `waited_hours`: all waiting of a job.
+    `placement_slowdown`: of each job that trained, L x max V (PAL eq. 1), its mean over GPU time;
+    not of jobs of other tenants. What an earlier version did not keep is empty. `worst_off`: the
+    jobs with the largest rho. `unfinished`: the first of the `unfinished_count` unfinished jobs.
     """
 
     id: str
@@ -111,6 +112,7 @@ class DrawnRun(TypedDict):
     efficiency: list[list[float | None]]
     nodes: list[list[float]]
     waited_hours: Distribution
+    placement_slowdown: Distribution
     policy_seconds: dict[str, float] | None
 
 

@@ -12,6 +12,7 @@ from frontend.figures.over_time import (
     gpus_figure,
     job_series_figure,
     nodes_figure,
+    slowdowns_figure,
     waits_figure,
 )
 
@@ -24,9 +25,10 @@ OLD = {
         "efficiency": [],
         "nodes": [],
         "waited_hours": {"points": [], "known": 0, "jobs": 40},
+        "placement_slowdown": {"points": [], "known": 0, "jobs": 0},
     }
 }
-FIGURES = (gpus_figure, efficiency_figure, nodes_figure, waits_figure)
+FIGURES = (gpus_figure, efficiency_figure, nodes_figure, slowdowns_figure, waits_figure)
 
 
 def test_gpus_of_one_run_are_areas_by_type_and_of_several_a_line_each() -> None:
@@ -77,6 +79,8 @@ def test_a_job_has_rows_of_gpus_batch_size_and_efficiency_with_a_line_for_each_r
         "gpu_count": [0, 4, 4],
         "total_batch_size": [None, None, 512],
         "efficiency": [None, None, 0.8],
+        "locality": [None, 1.0, 1.0],
+        "variability": [None, 1.0, 1.0],
     }
     results = {name: {"series": {"<job>": life}} for name in ("sia", "fifo")}
     figure = job_series_figure(results, ["<job>", "unknown"], scheme="light")
@@ -92,3 +96,35 @@ def test_a_job_has_rows_of_gpus_batch_size_and_efficiency_with_a_line_for_each_r
     assert list(batch.x) == pytest.approx([0.0, 1.0, 1.025, 2.0])
     nothing = job_series_figure({"sia": {}}, ["<job>"], scheme="light")
     assert nothing.layout.meta["state"] == "empty"
+
+
+def test_a_job_that_its_place_slowed_has_a_row_of_that() -> None:
+    life = {
+        "time": [0.0, 3600.0],
+        "end": 7200.0,
+        "gpu_type": [None, "t4"],
+        "gpu_count": [0, 8],
+        "total_batch_size": [None, 512],
+        "efficiency": [None, 0.8],
+        "locality": [None, 1.5],
+        "variability": [None, 1.2],
+    }
+    plain = {**life, "locality": [None, 1.0], "variability": [None, 1.0]}
+    results = {"sia": {"series": {"a": life, "b": plain}}, "fifo": {"series": {"a": plain}}}
+    figure = job_series_figure(results, ["a", "b"], scheme="light")
+    assert [figure.layout[f"yaxis{n}"].title.text for n in (4, 8)] == ["Slowdown", "Slowdown"]
+    assert [figure.layout[f"yaxis{n}"].tickformat for n in (3, 7)] == [".0%", ".0%"]
+    of_a = [line for line in figure.data if line.yaxis == "y4"]
+    assert [(line.name, line.y[1]) for line in of_a] == [("sia", pytest.approx(1.8)), ("fifo", 1)]
+    assert sum(line.showlegend for line in figure.data) == 2
+
+
+def test_slowdowns_are_shares_of_the_jobs_that_trained_and_lead_to_their_run() -> None:
+    known = samples.result(0.0)
+    jobs = [{**job, "placement_slowdown": 1 + i / 40} for i, job in enumerate(known["jobs"])]
+    jobs[0]["placement_slowdown"] = None
+    drawn = samples.drawn({"<b>": {**known, "jobs": jobs}})
+    (line,) = slowdowns_figure(drawn, scheme="light").data
+    assert (line.x[0], line.x[-1], line.y[-1]) == (1.025, 1.975, 1.0)
+    assert (line.name, line.customdata[0]) == ("&lt;b&gt;", "?first=%3Cb%3E#compare-pairs")
+    assert drawn["<b>"]["placement_slowdown"]["jobs"] == 39

@@ -21,6 +21,7 @@ from frontend.figures.over_time import (
     efficiency_figure,
     gpus_figure,
     nodes_figure,
+    slowdowns_figure,
     waits_figure,
 )
 from frontend.figures.simulation import (
@@ -59,6 +60,7 @@ FIGURES: Mapping[str, Callable[..., go.Figure]] = {
     "simulation-gpus": partial(gpus_figure, height=HEIGHT),
     "simulation-efficiency": partial(efficiency_figure, height=HEIGHT),
     "simulation-waits": partial(waits_figure, height=HEIGHT),
+    "simulation-slowdowns": partial(slowdowns_figure, height=HEIGHT),
     "simulation-nodes": partial(nodes_figure, height=HEIGHT),
     "simulation-decisions": partial(decision_time_figure, height=HEIGHT),
     "simulation-model-hours": model_hours_figure,

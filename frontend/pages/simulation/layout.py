@@ -90,27 +90,21 @@ def _job_cards(rule: QueryValue) -> list[Component]:
 
 
 def _over_time_cards() -> list[Component]:
-    """What the cluster did over time, and how long jobs waited in it."""
-    says = {
-        "simulation-gpus": "of one run by type, of several in all",
-        "simulation-efficiency": "mean over the jobs that train",
-        "simulation-waits": "all waiting of a job, not only the first",
-        "simulation-nodes": "failures and repairs",
-    }
-    titles = {
-        "simulation-gpus": "GPUs in use",
-        "simulation-efficiency": "Statistical efficiency",
-        "simulation-waits": "Waits",
-        "simulation-nodes": "Nodes in service",
-    }
+    """What the cluster did over time, how long jobs waited in it, and what its places cost them."""
     return [
         card(
             title,
-            graph(figure_id, height=HEIGHT),
-            aside=html.Span(says[figure_id], className="caption"),
-            className="span-6",
+            graph(f"simulation-{name}", height=HEIGHT),
+            aside=html.Span(says, className="caption"),
+            className=span,
         )
-        for figure_id, title in titles.items()
+        for name, title, says, span in (
+            ("gpus", "GPUs in use", "of one run by type, of several in all", "span-6"),
+            ("efficiency", "Statistical efficiency", "mean over the jobs that train", "span-6"),
+            ("waits", "Waits", "all waiting of a job, not only the first", "span-4"),
+            ("slowdowns", "Slowdown by placement", "L × max V, mean over a job", "span-4"),
+            ("nodes", "Nodes in service", "failures and repairs", "span-4"),
+        )
     ]
 
 

@@ -80,7 +80,7 @@ def allocations_card(jobs: Sequence[str]) -> Component:
 
 
 def job_series_card() -> Component:
-    """GPUs, batch size and efficiency over time of the jobs chosen above."""
+    """GPUs, batch size, efficiency and slowdown over time of the jobs chosen above."""
     says = html.Span("of the same jobs, under the same two runs", className="caption")
     return card(
         "Batch size and efficiency over time",

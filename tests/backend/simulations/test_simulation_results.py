@@ -157,6 +157,7 @@ def test_charts_get_what_they_draw_and_no_more(client: TestClient, database: Dat
         "efficiency": [],
         "nodes": [],
         "waited_hours": {"points": [], "known": 0, "jobs": 1030},
+        "placement_slowdown": {"points": [], "known": 0, "jobs": 0},
     }
     assert {name: drawn[name] for name in not_kept_then} == not_kept_then
     assert (len(drawn["unfinished"]), drawn["unfinished_count"]) == (20, 30)
