@@ -1,14 +1,15 @@
 """What reports say of GPUs against each other. Commits nothing.
 
 The ranks of a job do the same work between two synchronisations. So the time that a rank takes for
-its own part, over the median rank's, says how slow its GPU is (PAL section III).
+its own part, over the median rank's, says how slow its GPU is (PAL section III). A row has what one
+attempt said of one of its GPUs: what is believed of a GPU is made of the rows of several tenants
+(maat.scheduling.evidence), and only then.
 """
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 import sqlalchemy as sa
 from sqlmodel import Session, col
@@ -16,24 +17,20 @@ from sqlmodel import Session, col
 from backend.attempts.models import GpuScore
 from backend.attempts.reported import Reported
 from backend.clusters.models import Node
-from maat.scheduling.evidence import bounded_ratio, relative_times
+from maat.scheduling.evidence import FORGOTTEN_SECONDS, relative_times
 
+MOST_ATTEMPTS = 5
+"""The latest of a tenant and a model whose comparisons of a GPU are kept."""
 _MOST_REPORTS = 100  # that a ratio remembers: older ones count less and less
 
 # Made once: making a statement takes longer than the database needs for its answer.
-_SCORES = (
-    sa.select(
-        col(Node.name),
-        col(Node.id),
-        col(GpuScore.gpu_index),
-        col(GpuScore.count),
-        col(GpuScore.ratio),
-    )
+_KNOWN = (
+    sa.select(col(Node.name), col(Node.id), col(GpuScore.gpu_index), col(GpuScore.count))
     .outerjoin(
         GpuScore,
         sa.and_(
             col(GpuScore.node_id) == col(Node.id),
-            col(GpuScore.application) == sa.bindparam("application"),
+            col(GpuScore.attempt_id) == sa.bindparam("attempt"),
         ),
     )
     .where(
@@ -41,70 +38,126 @@ _SCORES = (
         col(Node.name).in_(sa.bindparam("names", expanding=True)),
     )
 )
-_ADD_SCORE = sa.insert(GpuScore)
-_CHANGE_SCORE = sa.update(GpuScore).where(
+_OF_GPU = (
     col(GpuScore.node_id) == sa.bindparam("its_node"),
     col(GpuScore.gpu_index) == sa.bindparam("its_index"),
-    col(GpuScore.application) == sa.bindparam("its_application"),
+)
+_ADD = sa.insert(GpuScore)
+_CHANGE = (
+    sa.update(GpuScore)
+    .where(*_OF_GPU, col(GpuScore.attempt_id) == sa.bindparam("its_attempt"))
+    .values(
+        count=sa.bindparam("new_count"),
+        ratio=col(GpuScore.ratio)
+        + (sa.bindparam("new_ratio", type_=sa.Float) - col(GpuScore.ratio))
+        / sa.bindparam("new_count", type_=sa.Float),
+        updated_seconds=sa.bindparam("at_seconds"),
+    )
+)
+
+
+def _of_model() -> tuple[sa.ColumnElement[bool], ...]:
+    """Return the conditions for a tenant's rows of a model and GPU."""
+    return (
+        *_OF_GPU,
+        col(GpuScore.tenant_id) == sa.bindparam("its_tenant"),
+        col(GpuScore.application) == sa.bindparam("its_application"),
+    )
+
+
+_FORGET = sa.delete(GpuScore).where(
+    *_OF_GPU,
+    sa.or_(
+        col(GpuScore.updated_seconds) < sa.bindparam("forgotten"),
+        sa.and_(
+            *_of_model()[len(_OF_GPU) :],
+            col(GpuScore.attempt_id).not_in(
+                sa.select(col(GpuScore.attempt_id))
+                .where(*_of_model())
+                .order_by(col(GpuScore.updated_seconds).desc(), col(GpuScore.attempt_id).desc())
+                .limit(MOST_ATTEMPTS)
+            ),
+        ),
+    ),
 )
 
 Gpu = tuple[str, int]
 """A node's id, and an index on it."""
 
 
-@dataclass(frozen=True)
-class _Score:
-    count: int = 0
-    ratio: float = 1.0
-
-    def with_report(self, ratio: float) -> _Score:
-        count = min(self.count, _MOST_REPORTS - 1) + 1
-        return _Score(count, self.ratio + (ratio - self.ratio) / count)
-
-
 def add_scores(
     session: Session, attempt: Reported, compute_seconds: Sequence[float], now: float
 ) -> None:
-    """Add a report of each rank's own part of a step, in the order of ranks.
-
-    The median of these GPUs may itself be slower than others: what is known of some of them scales
-    the ratios of all, so that GPUs are compared through those that jobs have in common.
-    """
-    known = _scores_of(session, attempt)
+    """Add a report of each rank's own part of a step, in the order of ranks."""
+    known = _known_counts(session, attempt)
     if len(known) != len(compute_seconds):
         return
-    relative = relative_times(compute_seconds)
-    scales = [one.ratio / each for one, each in zip(known.values(), relative, strict=True) if one]
-    scale = statistics.median(scales or [1.0])
-    new, old = list[dict[str, object]](), list[dict[str, object]]()
+    new, old = list[dict[str, Any]](), list[dict[str, Any]]()
     # In one order for all attempts, or two that add the same GPUs could wait for each other.
-    for (gpu, score), each in sorted(zip(known.items(), relative, strict=True)):
-        later = (score or _Score()).with_report(bounded_ratio(each * scale))
-        values = {"count": later.count, "ratio": later.ratio, "updated_seconds": now}
-        key = {"node_id": gpu[0], "gpu_index": gpu[1], "application": attempt.model}
-        its = {"its_node": gpu[0], "its_index": gpu[1], "its_application": attempt.model}
-        (new if score is None else old).append((key if score is None else its) | values)
+    for (gpu, count), ratio in sorted(
+        zip(known.items(), relative_times(compute_seconds), strict=True)
+    ):
+        if count:
+            old.append(_changed(attempt, gpu, min(count, _MOST_REPORTS - 1) + 1, ratio, now))
+        else:
+            new.append(_added(attempt, gpu, ratio, now))
     connection = session.connection()
-    for statement, rows in ((_ADD_SCORE, new), (_CHANGE_SCORE, old)):
-        if rows:
-            connection.execute(statement, rows)
+    if old:
+        connection.execute(_CHANGE, old)
+    if new:
+        connection.execute(_ADD, new)
+        connection.execute(_FORGET, [_its(attempt, row, now) for row in new])
 
 
-def _scores_of(session: Session, attempt: Reported) -> Mapping[Gpu, _Score | None]:
-    """Return what is known of the GPUs of an attempt, in the order of ranks.
+def _known_counts(session: Session, attempt: Reported) -> Mapping[Gpu, int]:
+    """Return how many reports of the attempt are known of each of its GPUs, in order of ranks.
 
     Those of nodes that were removed are missing.
     """
     asked = {
         "cluster": attempt.cluster_id,
         "names": list(attempt.gpus_by_node),
-        "application": attempt.model,
+        "attempt": attempt.id,
     }
-    ids, scores = dict[str, str](), dict[Gpu, _Score]()
-    for name, node_id, gpu_index, count, ratio in session.connection().execute(_SCORES, asked):
+    ids, counts = dict[str, str](), dict[Gpu, int]()
+    for name, node_id, gpu_index, count in session.connection().execute(_KNOWN, asked):
         ids[name] = node_id
         if gpu_index is not None:
-            scores[node_id, gpu_index] = _Score(count, ratio)
+            counts[node_id, gpu_index] = count
     held = attempt.gpus_by_node.items()
     gpus = [(ids[name], gpu) for name, indices in held if name in ids for gpu in indices]
-    return {gpu: scores.get(gpu) for gpu in gpus}
+    return {gpu: counts.get(gpu, 0) for gpu in gpus}
+
+
+def _added(attempt: Reported, gpu: Gpu, ratio: float, now: float) -> dict[str, Any]:
+    return {
+        "node_id": gpu[0],
+        "gpu_index": gpu[1],
+        "attempt_id": attempt.id,
+        "tenant_id": attempt.tenant_id,
+        "application": attempt.model,
+        "count": 1,
+        "ratio": ratio,
+        "updated_seconds": now,
+    }
+
+
+def _changed(attempt: Reported, gpu: Gpu, count: int, ratio: float, now: float) -> dict[str, Any]:
+    return {
+        "its_node": gpu[0],
+        "its_index": gpu[1],
+        "its_attempt": attempt.id,
+        "new_count": count,
+        "new_ratio": ratio,
+        "at_seconds": now,
+    }
+
+
+def _its(attempt: Reported, row: Mapping[str, Any], now: float) -> dict[str, Any]:
+    return {
+        "its_node": row["node_id"],
+        "its_index": row["gpu_index"],
+        "its_tenant": attempt.tenant_id,
+        "its_application": attempt.model,
+        "forgotten": now - FORGOTTEN_SECONDS,
+    }

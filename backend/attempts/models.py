@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import Index, UniqueConstraint, text
+from sqlalchemy import CheckConstraint, Index, UniqueConstraint, text
 from sqlmodel import Field, SQLModel
 
 from backend.columns import BigId, Json, UtcDateTime
@@ -145,6 +145,16 @@ class StepSample(SQLModel, table=True):
             "accumulation_steps",
             name="uq_job_samples_configuration",
         ),
+        CheckConstraint(
+            "step_mean > 0 AND step_mean <= 1e5 AND step_m2 >= 0 AND step_m2 <= 1e18",
+            name="step_is_time",
+        ),
+        CheckConstraint("sync_mean >= 0 AND sync_mean <= 1e5", name="sync_is_time"),
+        CheckConstraint(
+            "believed_step > 0 AND believed_step <= 1e5 AND believed_sync >= 0 "
+            "AND believed_sync <= 1e5 AND believed_weight >= 0 AND believed_weight <= 1",
+            name="belief_is_time",
+        ),
     )
 
     id: int | None = Field(default=None, primary_key=True, sa_type=BigId)
@@ -186,18 +196,23 @@ class JobFit(SQLModel, table=True):
 
 
 class GpuScore(SQLModel, table=True):
-    """How slow a GPU was for an application, by the ranks of jobs that ran on several GPUs.
+    """How slow a GPU was for a job, by the ranks of one attempt on several GPUs.
 
-    `ratio`: its time for a rank's own part of a step relative to other GPUs of its type (only the
-    quotient of two ratios means something), the mean of `count` reports. `application`: the jobs'
-    model.
+    `ratio`: its time for a rank's own part of a step over that of the median rank, the mean of
+    `count` reports (only the quotient of two ratios of an attempt means something). `application`:
+    the job's model. What is believed of a GPU: maat.scheduling.evidence.
     """
 
     __tablename__ = "gpu_scores"
+    __table_args__ = (
+        CheckConstraint("count >= 1 AND ratio > 0.3 AND ratio < 3.1", name="score_is_ratio"),
+    )
 
     node_id: str = Field(foreign_key="nodes.id", primary_key=True, max_length=40)
     gpu_index: int = Field(primary_key=True)
-    application: str = Field(primary_key=True, max_length=200)
+    attempt_id: str = Field(foreign_key="attempts.id", primary_key=True, max_length=40)
+    tenant_id: str = Field(foreign_key="tenants.id", max_length=40)
+    application: str = Field(max_length=200)
     count: int
     ratio: float
     updated_seconds: float
@@ -244,7 +259,14 @@ class GradientSample(SQLModel, table=True):
     """
 
     __tablename__ = "job_gradients"
-    __table_args__ = (Index("ix_job_gradients_job", "job_id", "id"),)
+    __table_args__ = (
+        Index("ix_job_gradients_job", "job_id", "id"),
+        CheckConstraint(
+            "square >= 0 AND square <= 1e30 AND variance >= 0 AND variance <= 1e30 "
+            "AND progress >= 0 AND progress <= 1e18",
+            name="gradient_is_finite",
+        ),
+    )
 
     id: int | None = Field(default=None, primary_key=True, sa_type=BigId)
     job_id: str = Field(foreign_key="jobs.id", max_length=40)

@@ -1,13 +1,16 @@
 """What stands between a report and a belief: what cannot be true, how far a figure goes. Pure.
 
-A report is what a job's own agent says of itself. It is hostile input until it has passed here.
+A report is what a job's own agent says of itself. It is hostile input until it has passed here:
+what cannot be true is refused, what may be true is bounded, and what several tenants say is weighed
+so that none of them decides alone.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections import defaultdict, deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from maat.scheduling.fitting import LEAST_STEP_SECONDS
@@ -21,6 +24,14 @@ Lonestar 6), the slowest single measurement 3.6 times (Longhorn).
 MOST_APART = 10.0
 """Ranks whose times differ more do not show GPUs of one type: something else was timed."""
 
+HALF_LIFE_SECONDS = 7 * 86_400.0
+"""After which evidence counts half as much, in cluster time."""
+FORGOTTEN_SECONDS = 5 * HALF_LIFE_SECONDS
+"""After which it is deleted."""
+ENOUGH_REPORTS = 3
+"""For full weight: one may be of a step that a disk held up."""
+
+_SAME = 1e-9  # relative: two halves of the weight are equal, whatever they are rounded to
 _CLOCKS_DIFFER = 1.05  # the agent's clock and the service's, in speed
 _LATE_SECONDS = 60.0  # between the start of an attempt and what the service knows of it
 
@@ -37,9 +48,9 @@ class Fault:
 
 def faults_of_ranks(compute_seconds: Sequence[float]) -> Iterator[Fault]:
     """Yield what cannot be true of the ranks' own parts of a step, s."""
-    fastest = min(compute_seconds)
+    fastest = min(filter(_is_time, compute_seconds), default=math.inf)
     for rank, seconds in enumerate(compute_seconds):
-        if not seconds >= LEAST_STEP_SECONDS or not math.isfinite(seconds):
+        if not _is_time(seconds):
             yield _no_time(f"/{rank}", seconds)
         elif seconds > MOST_APART * fastest:
             yield Fault(
@@ -59,7 +70,7 @@ def faults_of_steps(
 
     `lived_seconds`: of the attempt that made them, until now; None if it is not known.
     """
-    if not mean_seconds >= LEAST_STEP_SECONDS or not math.isfinite(mean_seconds):
+    if not _is_time(mean_seconds):
         yield _no_time("/step_seconds/mean", mean_seconds)
     elif lived_seconds is not None:
         most = lived_seconds * _CLOCKS_DIFFER + _LATE_SECONDS
@@ -84,10 +95,145 @@ def bounded_ratio(ratio: float) -> float:
     return min(max(ratio, 1.0 / MOST_SLOWER), MOST_SLOWER)
 
 
+def _is_time(seconds: float) -> bool:
+    return LEAST_STEP_SECONDS <= seconds < math.inf
+
+
 def _no_time(pointer: str, seconds: float) -> Fault:
     return Fault(
         pointer,
-        f"No step takes so little: a kernel alone takes {LEAST_STEP_SECONDS:g} s to start.",
+        f"No step takes so long: a kernel alone takes {LEAST_STEP_SECONDS:g} s to start, and none "
+        "takes for ever.",
         "Report seconds, as a clock that never goes back measures them.",
         seconds,
     )
+
+
+def model_key(tenant: str, model: str, shared: Collection[str] = ()) -> str:
+    """Return under which name evidence of a model is kept: each tenant's own, unless it is shared.
+
+    Names are free text: one tenant's `resnet` says nothing of another's, until an administrator
+    says that it is the same.
+    """
+    return model if model in shared else f"{tenant}/{model}"
+
+
+def weight_of(reports: int, age_seconds: float) -> float:
+    """Return how much evidence of so many reports counts at this age, 0-1."""
+    fresh = 0.5 ** (max(age_seconds, 0.0) / HALF_LIFE_SECONDS)
+    return float(min(reports / ENOUGH_REPORTS, 1.0) * fresh)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What one job of a tenant showed: a ratio above 0, and how much it counts, 0-1."""
+
+    tenant: str
+    ratio: float
+    weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """What all evidence together says, and how much it counts, 0-1."""
+
+    ratio: float
+    weight: float
+
+    @property
+    def believed(self) -> float:
+        """Return the ratio as far as the evidence goes: with none it is 1."""
+        return float(self.ratio**self.weight)
+
+
+def pooled(evidence: Iterable[Evidence]) -> Pooled:
+    """Return the median over tenants of the medians over each one's jobs.
+
+    A tenant counts as much as one job of full weight, however many it has, and no tenant has more
+    than half of the weight. Where a range of ratios would be the median, it is the one nearest to
+    1: doubt moves nothing.
+    """
+    of_tenant: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for each in evidence:
+        if each.weight > 0:
+            of_tenant[each.tenant].append((math.log(each.ratio), each.weight))
+    tenants = [
+        (_median(jobs), min(sum(weight for _, weight in jobs), 1.0)) for jobs in of_tenant.values()
+    ]
+    if not tenants:
+        return Pooled(1.0, 0.0)
+    middle = _median(_none_above_half(tenants) if len(tenants) > 1 else tenants)
+    return Pooled(math.exp(middle), min(sum(weight for _, weight in tenants), 1.0))
+
+
+def _none_above_half(values: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return (value, weight) with each weight at most that of all others together."""
+    weights = [weight for _, weight in values]
+    return [
+        (value, min(weight, sum(weights[:place] + weights[place + 1 :])))
+        for place, (value, weight) in enumerate(values)
+    ]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """GPUs that one attempt compared: of each its time over the median of them, and its weight.
+
+    Only the quotient of two ratios means something.
+    """
+
+    tenant: str
+    ratios: Mapping[int, tuple[float, float]]
+
+
+def compared(comparisons: Sequence[Comparison]) -> Mapping[int, Pooled]:
+    """Return how slow every compared GPU is, by its number.
+
+    The median GPU of one comparison may itself be slower than that of another: each is scaled to
+    those before it through the GPUs that they have in common, by the median over these.
+    """
+    known: dict[int, list[Evidence]] = defaultdict(list)
+    for each in _connected(comparisons):
+        shared = [
+            (math.log(pooled(known[gpu]).ratio / ratio), weight)
+            for gpu, (ratio, weight) in each.ratios.items()
+            if gpu in known
+        ]
+        scale = math.exp(_median(shared)) if shared else 1.0
+        for gpu, (ratio, weight) in each.ratios.items():
+            known[gpu].append(Evidence(each.tenant, ratio * scale, weight))
+    return {gpu: pooled(evidence) for gpu, evidence in known.items()}
+
+
+def _connected(comparisons: Sequence[Comparison]) -> Iterator[Comparison]:
+    """Yield comparisons so that each shares GPUs with those before it, where any does."""
+    of_gpu: dict[int, list[int]] = defaultdict(list)
+    for number, each in enumerate(comparisons):
+        for gpu in each.ratios:
+            of_gpu[gpu].append(number)
+    waiting = set(range(len(comparisons)))
+    for first in range(len(comparisons)):
+        line = deque([first] if first in waiting else [])
+        waiting.discard(first)
+        while line:
+            each = comparisons[line.popleft()]
+            yield each
+            for gpu in each.ratios:
+                for number in of_gpu.pop(gpu, ()):
+                    if number in waiting:
+                        waiting.discard(number)
+                        line.append(number)
+
+
+def _median(values: Sequence[tuple[float, float]]) -> float:
+    """Return the weighted median of (logarithm, weight); of a range, what is nearest to 0."""
+    ordered = sorted(values)
+    half, before = sum(weight for _, weight in ordered) / 2, 0.0
+    for place, (value, weight) in enumerate(ordered):
+        before += weight
+        if before > half * (1 + _SAME):
+            return value
+        if before >= half * (1 - _SAME):
+            above = ordered[min(place + 1, len(ordered) - 1)][0]
+            return min(max(value, 0.0), above)
+    return ordered[-1][0]

@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from reporting_agent import Agent
 from sqlmodel import select
 
+from backend.attempts.comparisons import MOST_ATTEMPTS
 from backend.attempts.steps import settle
 from backend.database import Database
-from backend.models import GpuScore, StepSample
+from backend.models import Cluster, GpuScore, StepSample
 from backend.settings import Settings
+from maat.scheduling.evidence import FORGOTTEN_SECONDS
 
 
 @pytest.fixture
@@ -38,15 +40,31 @@ def test_ranks_that_compute_longer_show_slower_gpus(agent: Agent) -> None:
     assert scores(agent) == {0: pytest.approx(0.8), 1: pytest.approx(1.2)}
 
 
-def test_gpus_are_compared_through_those_that_jobs_have_in_common(agent: Agent) -> None:
+def test_an_attempt_says_nothing_of_what_another_one_said(agent: Agent) -> None:
     agent.report(ranks={"compute_seconds": [0.08, 0.12]})
     other = agent.add_attempt(2)
     agent.attempt_id, agent.token = other, agent.token_of(other)
     agent.change(gpus_by_node={"cpu-0": [1, 2]})
     agent.report(ranks={"compute_seconds": [0.1, 0.1]})
-    found = scores(agent)
-    assert found[2] == pytest.approx(found[1])
-    assert found[2] > 1.0 > found[0]
+    with agent.database.session_scope(writes=False) as session:
+        rows = session.exec(select(GpuScore).where(GpuScore.attempt_id == other)).all()
+    assert {row.gpu_index: row.ratio for row in rows} == {1: 1.0, 2: 1.0}
+
+
+def test_of_a_tenants_attempts_the_latest_say_how_slow_a_gpu_is(agent: Agent) -> None:
+    attempts = []
+    for number in range(8):
+        agent.attempt_id = agent.add_attempt(number + 2)
+        agent.token = agent.token_of(agent.attempt_id)
+        attempts.append(agent.attempt_id)
+        with agent.database.session_scope() as session:
+            cluster = session.get_one(Cluster, agent.row().cluster_id)
+            cluster.anchor_seconds += 1.0 + (number == 7) * FORGOTTEN_SECONDS
+        agent.report(ranks={"compute_seconds": [0.08, 0.12]})
+        with agent.database.session_scope(writes=False) as session:
+            kept = {row.attempt_id for row in session.exec(select(GpuScore))}
+        latest = attempts[max(number + 1 - MOST_ATTEMPTS, 0) : number + 1]
+        assert kept == set(latest if number < 7 else attempts[-1:])
 
 
 def test_every_rank_is_compared_or_none(agent: Agent) -> None:

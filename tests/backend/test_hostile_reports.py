@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from fastapi.testclient import TestClient
 from reporting_agent import Agent, steps
+from sqlalchemy.exc import IntegrityError
 from sqlmodel import select
 
 from backend.database import Database
-from backend.models import GpuScore
+from backend.models import GpuScore, GradientSample, StepSample
 from backend.settings import Settings
 from maat.scheduling.evidence import MOST_APART, MOST_SLOWER
 
@@ -74,3 +77,21 @@ def test_times_that_no_clock_can_have_measured_are_refused(
     assert answer.status_code == 422
     assert pointer in {error["pointer"] for error in answer.json()["errors"]}
     assert agent.row().report_sequence == 0
+
+
+@pytest.mark.both_databases
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 0.0])
+def test_no_column_of_a_measured_figure_takes_what_is_no_number(agent: Agent, bad: float) -> None:
+    gradient = {"square": 0.5, "variance": 2.0, "steps": 4, "at_batch_size": 64}
+    ranks = {"compute_seconds": [0.1, 0.2]}
+    assert agent.report(passes=[steps(0.1, 0.2)], gradient=gradient, ranks=ranks).is_success
+    for table, column in (
+        (GpuScore, "ratio"),
+        (StepSample, "step_mean"),
+        (StepSample, "believed_step"),
+        (GradientSample, "square"),
+    ):
+        if (column, bad) == ("square", 0.0):
+            continue  # a gradient may vanish
+        with pytest.raises(IntegrityError), agent.database.session_scope() as session:
+            session.execute(sa.update(table).values({column: bad}))

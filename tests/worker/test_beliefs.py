@@ -15,6 +15,7 @@ from backend.models import AttemptRow, GpuScore, Job, JobFit, Node, StepSample
 from backend.models import Cluster as ClusterRow
 from maat.api.beliefs import BeliefOut
 from maat.scheduling.cluster import Cluster
+from maat.scheduling.evidence import model_key
 from maat.vocabulary import AttemptKind, AttemptState, Outcome
 from worker.training.beliefs import belief_of
 from worker.training.knowledge import Knowledge
@@ -116,7 +117,7 @@ def test_restarts_are_believed_by_what_they_took_and_reach_the_policies(
         row = session.get_one(Job, job_id)
         tables = read_tables(session, session.get_one(ClusterRow, cluster_id))
         known = Knowledge(Cluster.parse("t4=2x4,a100=1x8"))
-        known.go_on(tables, {job_id: row.model})
+        known.go_on(tables, {job_id: model_key(row.tenant_id, row.model)})
         spec = known.spec(row, "default", tables.attempts[job_id])
     assert spec.restart_seconds == pytest.approx(shown["restart_seconds"])
 
@@ -177,26 +178,31 @@ def test_parts_of_a_restart_lie_between_what_is_assumed_and_what_was_measured(
 def test_scores_are_of_the_types_median_gpu_and_reach_the_placer(cluster: TrainingCluster) -> None:
     job_id = adaptive(cluster)
     with cluster.database.session_scope() as session:
+        row = session.get_one(Job, job_id)
+        session.add(compares := attempt(job_id, row.cluster_id, 1))
         nodes = {node.name: node.id for node in session.exec(select(Node))}
+        session.flush()
         session.add_all(
             GpuScore(
                 node_id=nodes["t4-0"],
                 gpu_index=index,
+                attempt_id=compares.id,
+                tenant_id=row.tenant_id,
                 application="script",
                 count=5,
                 ratio=ratio,
                 updated_seconds=0.0,
             )
-            for index, ratio in enumerate((2.0, 2.0, 3.0))
+            for index, ratio in enumerate((1.0, 1.0, 1.5))
         )
-        row = session.get_one(Job, job_id)
         tables = read_tables(session, session.get_one(ClusterRow, row.cluster_id))
     known = Knowledge(Cluster.parse("t4=2x4,a100=1x8"))
-    known.go_on(tables, {job_id: row.model})
+    models = {job_id: model_key(row.tenant_id, row.model)}
+    known.go_on(tables, models)
     assert known.cluster.scores[ALL][:5] == (1.0, 1.0, 1.5, 1.0, 1.0)
     assert known.spec(row, "default", ()).variability_class == ALL
     same = known.cluster
-    known.go_on(tables, {job_id: row.model})
+    known.go_on(tables, models)
     assert known.cluster is same
 
 
@@ -210,11 +216,11 @@ def test_classes_need_as_many_kinds_of_jobs_as_there_are_classes() -> None:
     classes = classes_of(used)
     assert classes == {"vision": "A", "language": "B", "graph": "C"}
     measured = [
-        MeasuredScore("t4-0", 0, "vision", 1.0, 4),
-        MeasuredScore("t4-0", 1, "vision", 2.0, 4),
-        MeasuredScore("t4-0", 1, "graph", 1.0, 4),
+        MeasuredScore("t4-0", 0, "att_1", "team", "vision", 1.0, 1.0),
+        MeasuredScore("t4-0", 1, "att_1", "team", "vision", 2.0, 1.0),
+        MeasuredScore("t4-0", 1, "att_2", "team", "graph", 1.0, 1.0),
     ]
     scores = scores_of(Cluster.parse("t4=1x2"), measured, classes)
     assert scores["A"] == (0.67, 1.33)
     assert scores["C"] == (1.0, 1.0)
-    assert scores[ALL] == (0.8, 1.2)
+    assert scores[ALL] == (0.67, 1.33)

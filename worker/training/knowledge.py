@@ -19,6 +19,7 @@ from backend.models import AttemptRow, JobFit
 from backend.models import Job as JobRow
 from maat.scheduling.belief import Belief
 from maat.scheduling.cluster import Cluster
+from maat.scheduling.evidence import model_key
 from maat.scheduling.interference import named_for_sharing
 from maat.scheduling.job import JobId, JobSpec
 from worker.training.beliefs import belief_of, believed_samples, fit_again
@@ -38,7 +39,7 @@ class Knowledge:
         self._writes: list[Write] = []
 
     def go_on(self, tables: TrainingTables, models: Mapping[JobId, str]) -> None:
-        """Take up the tables of the next step; `models`: the name of every job's model."""
+        """Take up the tables of the next step; `models`: by job, the key of its model."""
         self._tables, self._beliefs = tables, {}
         self._classes = classes_of(
             {
@@ -78,7 +79,7 @@ class Knowledge:
         if self._cluster.jobs_per_gpu > 1:
             spec = named_for_sharing(spec)
         known = self._cluster.scores
-        name = self._classes.get(row.model, ALL)
+        name = self._classes.get(model_key(row.tenant_id, row.model), ALL)
         return replace(spec, variability_class=name if name in known else ALL) if known else spec
 
     def take_writes(self) -> list[Write]:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from sqlmodel import Session, SQLModel, col, func, select
 
 from backend.attempts.locality import ByModel, measured_on
+from backend.clocktime import cluster_seconds
 from backend.models import (
     AttemptRow,
     Cluster,
@@ -22,6 +23,8 @@ from backend.models import (
     Node,
     StepSample,
 )
+from backend.moments import moment_of
+from maat.scheduling.evidence import FORGOTTEN_SECONDS, model_key, weight_of
 from maat.scheduling.job import JobId
 from maat.vocabulary import AttemptKind, AttemptState, Outcome
 
@@ -30,13 +33,18 @@ Row = TypeVar("Row", bound=SQLModel)
 
 @dataclass(frozen=True, slots=True)
 class MeasuredScore:
-    """How slow a GPU was for an application (`GpuScore`), by its node's name and its index."""
+    """How slow a GPU was by one attempt (`GpuScore`), by its node's name and its index.
+
+    `model`: the key of the job's model (`model_key`). `weight`: how much it counts now, 0-1.
+    """
 
     node: str
     index: int
-    application: str
+    attempt: str
+    tenant: str
+    model: str
     ratio: float
-    count: int
+    weight: float
 
 
 @dataclass(frozen=True)
@@ -44,7 +52,7 @@ class TrainingTables:
     """The rows of the unfinished jobs of one cluster, by job.
 
     `attempts`: ascending by number. `gradients`: the newest. `fits`: by GPU type. `faults`: by the
-    name of a node that cannot be used, why. `scores`: of the cluster's GPUs by application.
+    name of a node that cannot be used, why. `scores`: of the cluster's GPUs by attempt.
     `paused`: nothing new is begun. `memory`: by GPU type, the samples of one pass that were too
     many. `penalties`: what steps across nodes were measured to cost, by tenant and model.
     `engine_fault`: why the engine does not answer.
@@ -109,14 +117,27 @@ def _tenants_of(session: Session, job_ids: Any) -> Collection[str]:
 
 
 def _scores(session: Session, cluster: Cluster) -> list[MeasuredScore]:
+    """Return what attempts said of GPUs, the oldest attempts first, and is not forgotten."""
+    now = cluster_seconds(cluster, moment_of(session))
     found = session.exec(
         select(Node.name, GpuScore)
         .join(Node, col(Node.id) == col(GpuScore.node_id))
-        .where(Node.cluster_id == cluster.id)
-        .order_by(col(Node.position), col(GpuScore.gpu_index), col(GpuScore.application))
+        .where(
+            Node.cluster_id == cluster.id,
+            GpuScore.updated_seconds >= now - FORGOTTEN_SECONDS,
+        )
+        .order_by(col(GpuScore.attempt_id), col(Node.position), col(GpuScore.gpu_index))
     )
     return [
-        MeasuredScore(name, row.gpu_index, row.application, row.ratio, row.count)
+        MeasuredScore(
+            name,
+            row.gpu_index,
+            row.attempt_id,
+            row.tenant_id,
+            model_key(row.tenant_id, row.application),
+            row.ratio,
+            weight_of(row.count, now - row.updated_seconds),
+        )
         for name, row in found
     ]
 

@@ -1,19 +1,21 @@
 """How unequal GPUs are, as placers read it: scores by class of applications. Pure.
 
 Jobs whose owners give measured utilisation fall into classes (PAL section III-A), as soon as there
-are as many kinds as classes. All others share one class. A class's score of a GPU is the mean over
-its applications; a GPU that nobody compared has the median's, 1.
+are as many kinds as classes. All others share one class. A class's score of a GPU is what all jobs
+of its models say together (`maat.scheduling.evidence.compared`); a GPU that nobody compared has the
+median's, 1.
 """
 
 from __future__ import annotations
 
 import statistics
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from types import MappingProxyType
 
 from maat.scheduling.application_classes import Utilisation, classify
 from maat.scheduling.cluster import Cluster
+from maat.scheduling.evidence import Comparison, bounded_ratio, compared
 from worker.training.tables import MeasuredScore
 
 ALL = "all"
@@ -41,25 +43,40 @@ def scores_of(
     """Return the scores of every GPU by class, shape (G,) each; empty if nothing was measured."""
     first = dict(zip((n.id for n in cluster.nodes), cluster.node_offsets.tolist(), strict=False))
     size = {node.id: node.gpu_count for node in cluster.nodes}
-    sums: dict[str, dict[int, tuple[float, int]]] = defaultdict(dict)
-    for one in measured:
-        if one.index < size.get(one.node, 0):
-            gpu = first[one.node] + one.index
-            for name in {ALL, classes.get(one.application, ALL)}:
-                total, count = sums[name].get(gpu, (0.0, 0))
-                sums[name][gpu] = (total + one.ratio * one.count, count + one.count)
-    return {name: _relative(cluster, of_gpu) for name, of_gpu in sorted(sums.items())}
+    there = [one for one in measured if one.index < size.get(one.node, 0)]
+    names = {ALL} | {classes.get(one.model, ALL) for one in there} if there else set()
+    found: dict[str, tuple[float, ...]] = {}
+    for name in sorted(names):
+        of_class = [one for one in there if name in (ALL, classes.get(one.model, ALL))]
+        believed = {
+            gpu: known.believed for gpu, known in compared(_by_attempt(of_class, first)).items()
+        }
+        found[name] = _relative(cluster, believed)
+    return found
 
 
-def _relative(cluster: Cluster, sums: Mapping[int, tuple[float, int]]) -> tuple[float, ...]:
-    """Return the mean ratio of every GPU over the median of those of its type, shape (G,)."""
-    ratios = {gpu: total / count for gpu, (total, count) in sums.items()}
+def _by_attempt(
+    measured: Sequence[MeasuredScore], first: Mapping[str, int]
+) -> Sequence[Comparison]:
+    """Return the comparison of each attempt, in their order; `first`: a node's first GPU."""
+    return [
+        Comparison(
+            of_attempt[0].tenant,
+            {first[one.node] + one.index: (one.ratio, one.weight) for one in of_attempt},
+        )
+        for _, rows in groupby(measured, lambda one: one.attempt)
+        if (of_attempt := list(rows))
+    ]
+
+
+def _relative(cluster: Cluster, ratios: Mapping[int, float]) -> tuple[float, ...]:
+    """Return the ratio of every GPU over the median of those of its type, shape (G,)."""
     kind = cluster.gpu_type_of.tolist()
     median = {
         one: statistics.median(ratio for gpu, ratio in ratios.items() if kind[gpu] == one)
         for one in {kind[gpu] for gpu in ratios}
     }
     return tuple(
-        round(ratios[gpu] / median[kind[gpu]], _DIGITS) if gpu in ratios else 1.0
+        round(bounded_ratio(ratios[gpu] / median[kind[gpu]]), _DIGITS) if gpu in ratios else 1.0
         for gpu in range(cluster.gpu_count)
     )

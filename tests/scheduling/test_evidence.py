@@ -1,0 +1,126 @@
+"""What several tenants say of one thing: no one decides alone, and what is old counts less."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from maat.scheduling.evidence import (
+    ENOUGH_REPORTS,
+    HALF_LIFE_SECONDS,
+    MOST_APART,
+    MOST_SLOWER,
+    Comparison,
+    Evidence,
+    compared,
+    faults_of_ranks,
+    faults_of_steps,
+    model_key,
+    pooled,
+    relative_times,
+    weight_of,
+)
+
+ratio = st.floats(1 / MOST_SLOWER, MOST_SLOWER)
+weight = st.floats(0.0, 1.0)
+
+
+def said(tenant: str, *ratios: float, weight: float = 1.0) -> list[Evidence]:
+    return [Evidence(tenant, each, weight) for each in ratios]
+
+
+@examples(max_examples=100)
+@given(lies=st.lists(st.tuples(ratio, weight), max_size=12), honest=st.tuples(ratio, ratio))
+def test_one_of_three_tenants_moves_nothing_beyond_what_the_others_say(
+    lies: list[tuple[float, float]], honest: tuple[float, float]
+) -> None:
+    evidence = [Evidence("liar", *lie) for lie in lies] + [
+        *said("b", honest[0]),
+        *said("c", honest[1]),
+    ]
+    found = pooled(evidence).ratio
+    assert min(honest) * (1 - 1e-9) <= found <= max(honest) * (1 + 1e-9)
+
+
+@examples(max_examples=100)
+@given(lies=st.lists(st.tuples(ratio, weight), max_size=12), honest=ratio, trust=weight)
+def test_of_two_tenants_none_moves_a_ratio_beyond_what_the_other_says(
+    lies: list[tuple[float, float]], honest: float, trust: float
+) -> None:
+    """However little the other has reported: neither has more than half of the weight."""
+    evidence = [Evidence("liar", *lie) for lie in lies] + [Evidence("b", honest, trust)]
+    found = pooled(evidence).ratio
+    if trust > 1e-6:
+        assert min(honest, 1.0) * (1 - 1e-9) <= found <= max(honest, 1.0) * (1 + 1e-9)
+
+
+def test_many_jobs_of_a_tenant_count_as_one() -> None:
+    evidence = [*said("many", *([3.0] * 20)), *said("b", 1.1), *said("c", 1.2)]
+    assert pooled(evidence).ratio == pytest.approx(1.2)
+    assert pooled(said("only", 0.5, 2.0, 2.0)).believed == pytest.approx(2.0)
+
+
+def test_where_tenants_differ_the_ratio_nearest_to_one_counts() -> None:
+    assert pooled([*said("a", 2.0), *said("b", 1.5)]).ratio == pytest.approx(1.5)
+    assert pooled([*said("a", 2.0), *said("b", 0.5)]).ratio == pytest.approx(1.0)
+
+
+def test_what_is_old_or_was_said_once_counts_less() -> None:
+    assert weight_of(ENOUGH_REPORTS, 0.0) == 1.0
+    assert weight_of(ENOUGH_REPORTS, HALF_LIFE_SECONDS) == pytest.approx(0.5)
+    assert weight_of(1, 0.0) < 1.0
+    assert weight_of(1, -5.0) == weight_of(1, 0.0), "a clock that was set back adds nothing"
+    old = pooled(said("a", 2.0, weight=0.5))
+    assert old.believed == pytest.approx(math.sqrt(2.0))
+    assert pooled([]).believed == 1.0
+
+
+def test_gpus_are_compared_through_those_that_jobs_have_in_common() -> None:
+    found = compared(
+        [
+            Comparison("a", {0: (0.8, 1.0), 1: (1.2, 1.0)}),
+            Comparison("a", {4: (1.0, 1.0), 5: (1.0, 1.0)}),
+            Comparison("a", {2: (1.0, 1.0), 3: (1.5, 1.0)}),
+            Comparison("a", {1: (1.0, 1.0), 2: (1.0, 1.0)}),
+        ]
+    )
+    ratios = {gpu: known.ratio for gpu, known in found.items()}
+    assert ratios == pytest.approx({0: 0.8, 1: 1.2, 2: 1.2, 3: 1.8, 4: 1.0, 5: 1.0})
+
+
+def test_what_one_said_is_not_repeated_by_those_who_never_saw_it() -> None:
+    """Others find GPUs equal that one calls slow: they are not slow for being compared by them."""
+    lie = Comparison("liar", {0: (3.0, 1.0), 1: (3.0, 1.0), 2: (1.0, 1.0), 3: (1.0, 1.0)})
+    others = [Comparison(name, dict.fromkeys(range(4), (1.0, 1.0))) for name in "bc"]
+    for order in ([lie, *others], [*others, lie]):
+        assert [known.ratio for known in compared(order).values()] == pytest.approx([1.0] * 4)
+
+
+@examples(max_examples=50)
+@given(times=st.lists(st.floats(1e-6, 1e5), min_size=2, max_size=8))
+def test_times_of_ranks_are_refused_or_bounded(times: list[float]) -> None:
+    if not list(faults_of_ranks(times)):
+        assert max(times) <= MOST_APART * min(times)
+    assert all(1 / MOST_SLOWER <= each <= MOST_SLOWER for each in relative_times(times))
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 0.0, -1.0, 1e-9])
+def test_what_is_no_time_is_refused(bad: float) -> None:
+    assert list(faults_of_ranks([1.0, bad]))
+    assert list(faults_of_steps(bad, 1, lived_seconds=None))
+
+
+def test_steps_are_refused_that_take_longer_than_their_attempt() -> None:
+    assert not list(faults_of_steps(1.0, 1000, lived_seconds=1000.0))
+    (fault,) = faults_of_steps(1.0, 2000, lived_seconds=1000.0)
+    assert "2000 such steps take 2000 s" in fault.problem
+
+
+def test_a_model_is_its_tenants_own_until_it_is_shared() -> None:
+    assert model_key("ten_1", "resnet") != model_key("ten_2", "resnet")
+    shared = {"resnet"}
+    assert model_key("ten_1", "resnet", shared) == model_key("ten_2", "resnet", shared)
