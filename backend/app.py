@@ -24,6 +24,7 @@ from backend.clusters.routes import router as clusters
 from backend.database import Database
 from backend.events.hub import Hub
 from backend.events.routes import router as events
+from backend.experiments.routes import router as experiments
 from backend.fairness.routes import router as fairness
 from backend.forecasts.routes import router as forecasts
 from backend.health.monitor import HealthMonitor
@@ -105,6 +106,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     sweeps,
     papers,
     reproductions,
+    experiments,
     forecasts,
     fairness,
     reports,

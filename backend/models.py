@@ -19,6 +19,7 @@ from backend.attempts.models import (
 from backend.audit.models import AuditRecord
 from backend.clusters.models import Cluster, ClusterRuntime, ExecutorJob, ExecutorSamples, Node
 from backend.commands.models import JobCommand, JobSecret
+from backend.experiments.models import Experiment
 from backend.fairness.models import (
     EndedBelief,
     EndedDay,
@@ -79,6 +80,7 @@ __all__ = [
     "EndedDay",
     "ExecutorJob",
     "ExecutorSamples",
+    "Experiment",
     "ForecastInterest",
     "ForecastPromise",
     "GpuHold",

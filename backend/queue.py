@@ -17,6 +17,7 @@ RUN_SIMULATION = "maat.run_simulation"
 RUN_SWEEP_POINT = "maat.run_sweep_point"
 REPRODUCE = "maat.reproduce"
 RUN_PAPER_RUN = "maat.run_paper_run"
+RUN_EXPERIMENT = "maat.run_experiment"
 WORK_OUT_FAIRNESS = "maat.work_out_fairness"
 DELIVER_REPORT = "maat.deliver_report"
 PREVIEW_ROUND = "maat.preview_round"
@@ -32,6 +33,7 @@ QUEUE_OF = {
     RUN_SWEEP_POINT: SIMULATIONS_QUEUE,
     REPRODUCE: SIMULATIONS_QUEUE,
     RUN_PAPER_RUN: SIMULATIONS_QUEUE,
+    RUN_EXPERIMENT: SIMULATIONS_QUEUE,
     WORK_OUT_FAIRNESS: SIMULATIONS_QUEUE,
     DELIVER_REPORT: SIMULATIONS_QUEUE,
     FORECAST_CLUSTER: FORECASTS_QUEUE,

@@ -5,10 +5,11 @@ A principal does not learn that another tenant's rows exist.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
+from sqlalchemy.sql.base import ExecutableOption
 from sqlmodel import Session, SQLModel, col, select
 
 from backend.accounts.identity import Principal
@@ -42,10 +43,14 @@ def newest_owned(
     asked: PageAsked,
     *conditions: sa.ColumnElement[bool],
     filters: Mapping[str, Any] | None = None,
+    options: Sequence[ExecutableOption] = (),
 ) -> Rows[Owned]:
-    """List rows newest first (ids ascend). `filters`: the values behind `conditions`."""
+    """List rows newest first (ids ascend).
+
+    `filters`: the values behind `conditions`. `options`: which columns are loaded.
+    """
     key: Any = table
-    statement = select(table).where(*conditions)
+    statement = select(table).where(*conditions).options(*options)
     if not principal.sees_all_tenants:
         statement = statement.where(col(key.tenant_id) == principal.tenant_id)
     described = {

@@ -14,6 +14,7 @@ from backend.queue import (
     FORECAST_CLUSTER,
     PREVIEW_ROUND,
     REPRODUCE,
+    RUN_EXPERIMENT,
     RUN_PAPER_RUN,
     RUN_SIMULATION,
     RUN_SWEEP_POINT,
@@ -35,8 +36,8 @@ from worker.papers import runs as paper_runs
 from worker.rehearsals import previews
 from worker.reports import due as reports
 from worker.rounds import marginal_values
+from worker.simulations import experiments, sweeps
 from worker.simulations import runs as simulations
-from worker.simulations import sweeps
 from worker.training.awaited import watch
 from worker.webhooks import keeping as webhook_keeping
 from worker.webhooks.courier import Courier
@@ -94,7 +95,7 @@ def _look_at(cluster_id: str) -> None:
 
 @app.task(name="maat.dispatch")  # type: ignore[untyped-decorator]
 def dispatch() -> None:
-    """Send what has no worker: simulations, points of sweeps, deliveries of reports, previews."""
+    """Send what has no worker: simulations, points of sweeps, experiments, reports, previews."""
     for simulation_id, runs in simulations.waiting_simulations(database()):
         for _ in range(runs):
             run_simulation.delay(simulation_id)
@@ -110,6 +111,8 @@ def dispatch() -> None:
     for key in paper_runs.waiting_runs(database()):
         run_paper_run.delay(key)
     _send_paper_runs()
+    for experiment_id in experiments.waiting_experiments(database()):
+        run_experiment.delay(experiment_id)
     for delivery_id in reports.waiting_deliveries(database()):
         deliver_report.delay(delivery_id)
     for preview_id in previews.waiting_previews(database()):
@@ -156,6 +159,12 @@ def run_paper_run(key: str) -> None:
 def _send_paper_runs() -> None:
     for key in paper_runs.next_runs(database(), at_once=get_settings().paper_runs_at_once):
         run_paper_run.delay(key)
+
+
+@app.task(name=RUN_EXPERIMENT)  # type: ignore[untyped-decorator]
+def run_experiment(experiment_id: str) -> None:
+    """Play the runs of an experiment that are left: once, however often this is asked."""
+    experiments.run_experiment(database(), experiment_id)
 
 
 @app.task(name=WORK_OUT_FAIRNESS)  # type: ignore[untyped-decorator]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from sqlmodel import Session, col, select
 
@@ -62,6 +63,13 @@ def find_uses(
     ]
 
 
+def find_profiles(
+    session: Session, principal: Principal, given: str | None
+) -> list[MeasurementUse]:
+    """Find the profiles of this id or name, if any, as `find_uses` does. Raises Invalid."""
+    return [] if given is None else [_use(session, principal, MeasurementKind.PROFILES, given)]
+
+
 def keep_uses(session: Session, uses: Sequence[MeasurementUse], operation_id: str) -> None:
     for use in uses:
         use.operation_id = operation_id
@@ -75,7 +83,14 @@ def uses_of(session: Session, operation_id: str) -> Sequence[MeasurementUse]:
     ).all()
 
 
-def measured(session: Session, uses: Sequence[MeasurementUse], request: ConditionsBody) -> Measured:
+class OnCluster(Protocol):
+    """A request whose cluster says of which GPU types measurements are read."""
+
+    @property
+    def cluster(self) -> str: ...
+
+
+def measured(session: Session, uses: Sequence[MeasurementUse], request: OnCluster) -> Measured:
     """Read the measurements.
 
     Raises Invalid at a field whose measurements do not apply.
@@ -154,9 +169,7 @@ def _by_id(
     return found if found.kind == kind.value and found.tenant_id == principal.tenant_id else None
 
 
-def _with(
-    found: Measured, session: Session, use: MeasurementUse, request: ConditionsBody
-) -> Measured:
+def _with(found: Measured, session: Session, use: MeasurementUse, request: OnCluster) -> Measured:
     texts, types = texts_of(session, use.measurement_id), _types(request.cluster)
     if use.kind == MeasurementKind.VARIABILITY:
         return replace(found, variability=variability_of(texts, gpu_types=types))

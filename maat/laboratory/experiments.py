@@ -40,6 +40,7 @@ class Experiment(Protocol[Outcome_co]):
 
     @property
     def runs(self) -> Sequence[str]: ...
+    def title_of(self, run: str) -> str: ...
     def play(self, run: str, *, on_share: OnShare = ignore_share) -> Outcome_co: ...
 
 
@@ -107,6 +108,11 @@ class ElasticAgainstStatic:
 
     def play(self, run: str, *, on_share: OnShare = ignore_share) -> Search:
         return search(self.tuning_of(run), TreeParzen(seed=self.elastic.seed), on_share=on_share)
+
+    def title_of(self, run: str) -> str:
+        """Return a run in words, such as `elastic (pollux)`."""
+        of = self.elastic.policy if run == ELASTIC else f"{self.static_gpus} GPUs each"
+        return f"{run} ({of})"
 
     def tuning_of(self, run: str) -> Tuning:
         """Return the search of a run."""

@@ -6,12 +6,13 @@ Gives cost and duration (Pollux section 5.4.1).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from maat.laboratory.shares import MAX_ROUNDS, OnShare, ignore_share
+from maat.laboratory.shares import OnShare, Stalled, ending_stalled, ignore_share
 from maat.scheduling.autoscaling import Autoscaler, ScalingInput
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.efficiency import efficiency
@@ -64,8 +65,9 @@ class Rented:
     """The result of a training.
 
     `seconds`: to the end of the last job; `avg_jct_seconds`: of those that ended. `rented`: (time,
-    nodes) of every change. `efficiency`: mean statistical efficiency over time, of all jobs that
-    run; `efficiencies`: (time, mean of the jobs that run then), where it changes.
+    nodes) of every change. `efficiency`: mean statistical efficiency over time, of all jobs while
+    they train; `efficiencies`: (time, mean of the jobs that train then), where it changes; None
+    while none does.
     """
 
     autoscaler: str
@@ -76,7 +78,7 @@ class Rented:
     rented: tuple[tuple[float, int], ...]
     avg_jct_seconds: float = 0.0
     unfinished: int = 0
-    efficiencies: tuple[tuple[float, float], ...] = ()
+    efficiencies: tuple[tuple[float, float | None], ...] = ()
 
     def over(self, other: Rented) -> dict[str, float | None]:
         """Return cost and completion time over those of another run, less one.
@@ -117,7 +119,8 @@ def train(
         clock=clock,
         round_seconds=training.round_seconds,
     )
-    loop.run(until=MAX_ROUNDS * training.round_seconds)
+    with suppress(Stalled):
+        loop.run()
     return executor.outcome()
 
 
@@ -156,7 +159,8 @@ def rent(scenario: Scenario, autoscaler: Autoscaler, *, on_share: OnShare = igno
         seed=scenario.seed,
     )
     last = max((job.submit_seconds for job in scenario.workload.jobs), default=0.0)
-    loop.run(until=last + scenario.max_rounds * loop.round_seconds)
+    with suppress(Stalled):
+        loop.run(until=last + scenario.max_rounds * loop.round_seconds)
     return executor.outcome()
 
 
@@ -176,12 +180,12 @@ class _RentedNodes:
         grants_requests: bool = False,
     ) -> None:
         self._inner, self._cluster, self._autoscaler = inner, cluster, autoscaler
-        self._on_share, self._grants_requests = on_share, grants_requests
+        self._on_share, self._grants_requests = ending_stalled(on_share), grants_requests
         self._parts: dict[int, Cluster] = {len(cluster.nodes): cluster}
         self._changes: list[tuple[float, int]] = [(0.0, 1)]
         self._shares: list[float] = []  # since the nodes changed
         self._efficiency: list[float] = []
-        self._efficiencies: list[tuple[float, float]] = []
+        self._efficiencies: list[tuple[float, float | None]] = []
 
     def observe(self) -> ClusterState:
         state = self._inner.observe()
@@ -199,14 +203,12 @@ class _RentedNodes:
         return (finished + done) / max(finished + len(self._inner.unfinished), 1)
 
     def _record_efficiency(self, state: ClusterState) -> None:
-        running = [
-            _efficiency(job, self._inner) for job in state.jobs if job.allocation is not None
-        ]
-        self._efficiency += running
-        if running:
-            mean = float(np.mean(running))
-            if not self._efficiencies or self._efficiencies[-1][1] != mean:
-                self._efficiencies.append((state.now, mean))
+        each = (_efficiency(job, self._inner) for job in state.jobs if job.allocation is not None)
+        training = [value for value in each if value is not None]
+        self._efficiency += training
+        mean = float(np.mean(training)) if training else None
+        if (self._efficiencies[-1][1] if self._efficiencies else None) != mean:
+            self._efficiencies.append((state.now, mean))
 
     def _rent(self, state: ClusterState) -> None:
         scaling = ScalingInput(state.jobs, self._cluster, self._changes[-1][1])
@@ -260,12 +262,12 @@ class _RentedNodes:
         return self._parts[count]
 
 
-def _efficiency(job: Job, executor: SimulatedExecutor) -> float:
-    """The believed statistical efficiency of the present batch."""
+def _efficiency(job: Job, executor: SimulatedExecutor) -> float | None:
+    """The believed statistical efficiency of the present batch; None in a restart."""
     plan = executor.jobs[job.id].plan
     initial = job.spec.initial_batch_size
-    if plan is None:
-        return 1.0
+    if plan is None or job.restarting:
+        return None
     return float(
         efficiency(
             np.asarray(job.belief.noise_scale(initial)),

@@ -30,7 +30,7 @@ from maat.simulation.tuned_jobs import TunedJobs
 from maat.simulation.usable_types import check_gpu_types, check_models
 from maat.simulation.variability import Variability
 from maat.simulation.world import World
-from maat.simulation.world_models import Model, models_in_texts
+from maat.simulation.world_models import Model, models_in_texts, named_model
 from maat.vocabulary import SYNTHETIC, ProfilingMode, ScoreDraw, TuningRule
 
 __all__ = [
@@ -53,6 +53,7 @@ __all__ = [
     "fidelity_drawing",
     "interference_from",
     "models_in_texts",
+    "named_model",
     "notes_on",
     "penalties_from",
     "requested_conditions",

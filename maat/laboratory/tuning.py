@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol
@@ -16,7 +17,7 @@ import numpy as np
 
 from maat.laboratory.reactive import ReactiveExecutor
 from maat.laboratory.rented import LatestOnly
-from maat.laboratory.shares import MAX_ROUNDS, OnShare, ignore_share
+from maat.laboratory.shares import OnShare, Stalled, ending_stalled, ignore_share
 from maat.scheduling.cluster import Cluster
 from maat.scheduling.errors import ParameterError, TraceError
 from maat.scheduling.job import JobId
@@ -148,7 +149,7 @@ def search(tuning: Tuning, sampler: Sampler, *, on_share: OnShare = ignore_share
         model,
         sampler,
         finish_of=lambda job_id: inner.finished[job_id].finished_at or 0.0,
-        on_share=on_share,
+        on_share=ending_stalled(on_share),
     )
     policy = POLICIES.build(tuning.policy)
     loop = RoundLoop(
@@ -159,7 +160,8 @@ def search(tuning: Tuning, sampler: Sampler, *, on_share: OnShare = ignore_share
         clock=clock,
         seed=tuning.seed,
     )
-    loop.run(until=MAX_ROUNDS * loop.round_seconds)
+    with suppress(Stalled):
+        loop.run()
     if len(source.records) < tuning.trials:
         raise ParameterError(
             f"finished only {len(source.records)} of {tuning.trials} trials "

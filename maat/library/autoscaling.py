@@ -188,7 +188,10 @@ class Autoscaled:
 
     @cached_property
     def efficiency(self) -> Table:
-        """Mean statistical efficiency of the jobs that run (Pollux eq. 6), likewise."""
+        """Mean statistical efficiency of the jobs that train (Pollux eq. 6), likewise.
+
+        None while none does.
+        """
         return self._over_time("efficiency", float, lambda run: run.efficiencies)
 
     def _over_time(self, column: str, kind: Any, points: Any) -> Table:

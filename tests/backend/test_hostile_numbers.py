@@ -76,6 +76,33 @@ BODIES: dict[str, tuple[str, dict[str, Any]]] = {
             "seeds": [0],
         },
     ),
+    "auto-scaling": (
+        "/experiments/autoscaling",
+        {
+            "name": "x",
+            "trace": GENERATED,
+            "policy_parameters": {"p": 0.5},
+            "policy": "sia",
+            "upper": 0.7,
+            "lower": 0.5,
+            "window": 1,
+            "give_back_below": 0.0,
+            "fixed_nodes": [1, 2],
+            "seed": 0,
+        },
+    ),
+    "a hyper-parameter search": (
+        "/experiments/tuning",
+        {
+            "name": "x",
+            "trials": 2,
+            "at_a_time": 1,
+            "static_gpus": 4,
+            "static_batch_per_gpu": 128,
+            "work_scale": 1,
+            "seed": 0,
+        },
+    ),
     "a measurement": ("/measurements", pairs()),
     "a job": (
         "/jobs",

@@ -43,6 +43,7 @@ SWEEP = {
     "vary": [{"name": "p", "values": [-1, 0.5]}],
     "seeds": [0],
 }
+AUTOSCALING = {"name": "e", "model": "cifar10", "cluster": "t4=2x4"}
 WEBHOOK = {
     "cluster": "demo",
     "channel": "webhook",
@@ -82,6 +83,8 @@ MAKING: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"paper": "sia", "items": ["table-2"]},
         {"paper": "sia", "items": ["table-1"]},
     ),
+    "/experiments/autoscaling": (AUTOSCALING, AUTOSCALING | {"name": "other"}),
+    "/experiments/tuning": ({"name": "e"}, {"name": "other"}),
 }
 PARTIAL = {"jobs": [BODY, {"name": 1}], "mode": "partial"}
 
@@ -134,6 +137,8 @@ def test_a_repeated_request_gets_the_first_answer_and_has_no_second_effect(
         "/simulations",
         "/sweeps",
         "/reproductions",
+        "/experiments/autoscaling",
+        "/experiments/tuning",
         "/forecasts",
         "/clusters/{cluster_id}/previews",
     )

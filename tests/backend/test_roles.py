@@ -178,6 +178,8 @@ MAY = {
     "getReproducedItem": "vsmau",
     "getReproducedItemAsCsv": "vsmau",
     "getReproductionReport": "vsmau",
+    "listExperiments": "vsmau",
+    "getExperiment": "vsmau",
     "getJobForecast": "vsmau",
     "askForecast": "-sma-",
     "listForecasts": "vsmau",
@@ -191,6 +193,8 @@ MAY = {
     "importCluster": "---a-",
     "requestSweep": "-sma-",
     "requestReproduction": "-sma-",
+    "requestAutoscaling": "-sma-",
+    "requestTuning": "-sma-",
     "cancelOperation": "-sma-",
 }
 PLACE = "nothing-there"

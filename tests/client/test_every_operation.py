@@ -17,8 +17,11 @@ WITHOUT_A_CALL = {
     "releaseJob": "is resumeJob by another name",
 }
 _LISTED = "the command that lists shows all of each"
-_ALONE = "maat simulate, compare and sweep run without a service; the pages show what was kept"
 _REPRODUCED = "maat reproduce runs without a service; a page shows what was kept"
+_ALONE = (
+    "maat simulate, compare, sweep, autoscale and tune run without a service; "
+    "the pages show what was kept"
+)
 _PAGE = "a page draws it"
 _HELP = "--help and the message of a wrong value name them"
 _READ_HERE = "maat import reads the file itself, without a service"
@@ -58,6 +61,10 @@ WITHOUT_A_COMMAND = WITHOUT_A_CALL | {
     "getReproducedItem": _REPRODUCED,
     "getReproducedItemAsCsv": _REPRODUCED,
     "getReproductionReport": _REPRODUCED,
+    "requestAutoscaling": _ALONE,
+    "requestTuning": _ALONE,
+    "listExperiments": _ALONE,
+    "getExperiment": _ALONE,
     "importCluster": _READ_HERE,
     "importTrace": _READ_HERE,
     "readColumns": _READ_HERE,

@@ -167,7 +167,7 @@ def _played(
     if run is None:
         raise MaatError(_OTHER_RUNS)
     progress = Progress(lambda: not is_wanted(database, key), seconds=PROGRESS_SECONDS)
-    return computed(run, on_progress=progress.report)
+    return computed(run, on_progress=lambda position: progress.report(position.finished))
 
 
 def _packed(result: Mapping[str, Any]) -> bytes:

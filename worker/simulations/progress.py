@@ -14,26 +14,26 @@ STALLED_ROUNDS = 50_000  # a month of one-minute rounds
 class Progress:
     """Reports a simulation and asks whether it must stop, at most every `seconds`.
 
-    `stopped`: it had to. `write` gets the number of finished jobs and the message.
+    `stopped`: it had to. `write` gets what is done, as it is reported, and the message.
     """
 
     def __init__(
         self,
         must_stop: Callable[[], bool],
         *,
-        write: Callable[[int, str], object] = lambda *_: None,
+        write: Callable[[float, str], object] = lambda *_: None,
         seconds: float = PROGRESS_SECONDS,
     ) -> None:
         self._must_stop, self._write, self._seconds = must_stop, write, seconds
         self._next_at = 0.0
         self.stopped = False
 
-    def report(self, position: Position, message: str = "") -> None:
+    def report(self, done: float, message: str = "") -> None:
         """Raise Cancelled if the simulation must stop."""
         if time.monotonic() < self._next_at:
             return
         self._next_at = time.monotonic() + self._seconds
-        self._write(position.finished, message)
+        self._write(done, message)
         self.stopped = self._must_stop()
         if self.stopped:
             raise Cancelled

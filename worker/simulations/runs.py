@@ -18,7 +18,7 @@ from sqlmodel import col, select
 
 from backend.database import Database
 from backend.measurements.uses import Measured, measured, uses_of
-from backend.models import Operation, OperationState, Simulation, SimulationRun, Sweep
+from backend.models import Experiment, Operation, OperationState, Simulation, SimulationRun, Sweep
 from backend.operations.models import ENDED
 from backend.problems import InternalError, Invalid, PolicyFault, Problem, invalid_input
 from backend.simulations.history import unnamed
@@ -132,12 +132,12 @@ def play_abandoned(database: Database, *, before: datetime) -> bool:
     return bool(older)
 
 
-def is_left_to_another_version(database: Database, simulation: Simulation) -> bool:
+def is_left_to_another_version(database: Database, work: Simulation | Experiment) -> bool:
     """Return whether it cannot be read here; any version can end it once it is cancelled."""
-    why = why_unreadable(simulation.request)
-    if why is None or is_cancel_requested(database, simulation.operation_id):
+    why = why_unreadable(work.request)
+    if why is None or is_cancel_requested(database, work.operation_id):
         return False
-    log.warning("%s waits for another worker: %s", simulation.id, why)
+    log.warning("%s waits for another worker: %s", work.id, why)
     return True
 
 
@@ -185,7 +185,7 @@ def _play(database: Database, work: _Work, claim: Claim, run: SimulationRun) -> 
     """Play one run and store it, with its result or its error."""
     simulation, stall = work.simulation, Stall()
 
-    def write(finished: int, message: str) -> None:
+    def write(finished: float, message: str) -> None:
         _write_progress(database, simulation, claim, finished=finished, message=message)
 
     def must_stop() -> bool:
@@ -196,7 +196,7 @@ def _play(database: Database, work: _Work, claim: Claim, run: SimulationRun) -> 
     def on_progress(position: Position) -> None:
         stall.look(position)
         progress.report(
-            position,
+            position.finished,
             f"{run.policy}: round {position.round_number}, "
             f"{position.finished} of {position.jobs} jobs finished",
         )
@@ -225,7 +225,7 @@ def _play(database: Database, work: _Work, claim: Claim, run: SimulationRun) -> 
 
 
 def _write_progress(
-    database: Database, simulation: Simulation, claim: Claim, *, finished: int, message: str
+    database: Database, simulation: Simulation, claim: Claim, *, finished: float, message: str
 ) -> None:
     """Write the progress of a run; the operation's `done` is the sum over all its runs."""
     every = select(sa.func.sum(SimulationRun.done)).where(
@@ -275,7 +275,7 @@ def settle(database: Database, simulation: Simulation) -> OperationState | None:
 
 
 def problem_of(
-    error: Exception, work: Simulation | Sweep, *, of_others: bool = False
+    error: Exception, work: Simulation | Sweep | Experiment, *, of_others: bool = False
 ) -> dict[str, Any]:
     """Return the error as the API answers it.
 

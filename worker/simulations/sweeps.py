@@ -137,7 +137,7 @@ def _play(database: Database, sweep: Sweep, member: SweepMember) -> Figures:
 
     def on_progress(position: Position) -> None:
         stall.look(position)
-        progress.report(position)
+        progress.report(position.finished)
 
     result = simulate(point.scenario, on_progress=on_progress)
     if progress.stopped:

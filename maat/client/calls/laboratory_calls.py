@@ -1,9 +1,17 @@
-"""Calls about the laboratory: measurements, simulations, sweeps and the papers."""
+"""Calls about the laboratory: measurements, simulations, sweeps, experiments and the papers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from maat.api.experiments import (
+    AutoscalingBody,
+    AutoscalingOut,
+    ExperimentDetail,
+    ExperimentOut,
+    TuningBody,
+    TuningOut,
+)
 from maat.api.fields import Page
 from maat.api.imports import ColumnsOut, TraceImportBody, TraceImportOut
 from maat.api.measurements import (
@@ -192,3 +200,28 @@ def reproduced_table(reproduction_id: str, key: str) -> Call[bytes]:
 def reproduction_report(reproduction_id: str, form: str) -> Call[bytes]:
     """Get all items that were made in one file. `form`: `html` or `md`."""
     return Call("GET", path_of("reproductions", reproduction_id, "report", form), headers=ANY_FORM)
+
+
+def experiments(
+    *, limit: int | None = None, cursor: str | None = None
+) -> Call[Page[ExperimentOut]]:
+    return Call("GET", path_of("experiments"), given_of(limit=limit, cursor=cursor))
+
+
+def experiment(experiment_id: str) -> Call[ExperimentDetail]:
+    return Call("GET", path_of("experiments", experiment_id))
+
+
+def start_autoscaling(
+    body: AutoscalingBody | Fields, *, idempotency_key: str | None = None
+) -> Call[AutoscalingOut]:
+    path = path_of("experiments", "autoscaling")
+    return Call("POST", path, body=as_json(body), headers=keyed_by(idempotency_key))
+
+
+def start_tuning(
+    body: TuningBody | Fields, *, idempotency_key: str | None = None
+) -> Call[TuningOut]:
+    """Begin a hyper-parameter search."""
+    path = path_of("experiments", "tuning")
+    return Call("POST", path, body=as_json(body), headers=keyed_by(idempotency_key))

@@ -1,0 +1,1 @@
+"""Experiments of the policy laboratory: auto-scaling and hyper-parameter search."""
