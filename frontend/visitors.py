@@ -27,6 +27,7 @@ NEEDED = {
     "/submit": ("submit jobs", "jobs:submit"),
     "/simulate": ("run simulations", "simulations:run"),
     "/sweeps": ("run sweeps", "simulations:run"),
+    "/experiments": ("run experiments", "simulations:run"),
 }
 
 

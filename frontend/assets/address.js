@@ -18,6 +18,7 @@
         [/^\/jobs\//, '/jobs'],
         [/^\/simulations\//, '/simulate'],
         [/^\/sweeps\//, '/sweeps'],
+        [/^\/experiments\//, '/experiments'],
     ];
     let heard; // the cluster of the last choice, the visitor's or not
     let given = []; // clusters that the page chose since, in their order
@@ -255,6 +256,9 @@
         },
 
         metricInUrl(metric) { return setQuery({metric}); },
+
+        /* Which kind of experiment is described; the first needs no mention. */
+        kindInUrl(kind) { return setQuery({kind: kind === 'autoscaling' ? null : kind}); },
 
         /* The rule of finish-time fairness; the first of the list needs no mention. */
         ruleInUrl(rule) { return setQuery({rule: rule === 'mean-of-ratios' ? null : rule}); },

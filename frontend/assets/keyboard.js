@@ -5,8 +5,8 @@
     const { maat } = window;
     const PLACES = {
         o: '/', c: '/cluster', j: '/jobs', r: '/rounds', u: '/usage', f: '/fairness', p: '/reports',
-        s: '/simulate', w: '/sweeps', m: '/measurements', a: '/account',
-        h: '/help',
+        s: '/simulate', w: '/sweeps', e: '/experiments', m: '/measurements',
+        a: '/account', h: '/help',
     };
     const SOON = 100; // milliseconds
 

@@ -1,4 +1,4 @@
-"""The address of a form that asks again for what a simulation or a sweep was asked for.
+"""The address of a form that asks again for what a simulation or the like was asked for.
 
 Of a request that says what no address can, such as a file, there is none: a form that asked for
 less would mislead.
@@ -82,6 +82,36 @@ def sweep_again(request: StoredRequest) -> str | None:
         placer=request["placer"],
         **shared,
         **parameters,
+    )
+
+
+def experiment_again(kind: str, request: StoredRequest) -> str | None:
+    """Return the address of the form that asks for the same experiment; None if it cannot."""
+    trace, profiles = request.get("trace"), request.get("profiles")
+    if request.get("policy_parameters") or (trace and trace["kind"] != "generated"):
+        return None
+    if trace and None in (trace["jobs"], trace["hours"]):
+        return None
+    left_out = ("kind", "trace", "cluster", "fixed_nodes", "profiles", "policy_parameters")
+    plain = {
+        name: as_typed(value)
+        for name, value in request.items()
+        if name not in left_out and value is not None
+    }
+    if kind == "autoscaling":
+        if plain.pop("seed") != "0":
+            return None
+        if trace:
+            drawn = ("family", "jobs", "hours", "xxl_share", "seed")
+            plain |= {"trained": "generated", **{name: as_typed(trace[name]) for name in drawn}}
+    fixed = request.get("fixed_nodes")
+    return path_to(
+        "/experiments",
+        kind=kind,
+        gpus=request["cluster"],
+        profiles=profiles,
+        fixed_nodes=None if fixed is None else _listed(fixed),
+        **plain,
     )
 
 

@@ -1,4 +1,4 @@
-"""How far long work is, and its cancelling: on the page of a simulation and of a sweep."""
+"""How far long work is, and its cancelling: on the page of each piece of it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from frontend.components.cards import card, link_button
 from frontend.components.notices import notice, refusal
 from frontend.components.states import FINAL_STATES
 from frontend.formatting import number
+from maat.api.experiments import ExperimentDetail
 from maat.api.operations import OperationOut
 from maat.api.simulation_answers import SimulationOut
 from maat.api.sweeps import SweepDetail
 from maat.client import calls
 from maat.client.calls import Call
 
-Work = TypeVar("Work", SimulationOut, SweepDetail)
+Work = TypeVar("Work", SimulationOut, SweepDetail, ExperimentDetail)
 
 
 class Pressed(TypedDict):

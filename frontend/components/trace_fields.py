@@ -88,7 +88,7 @@ def trace_fields(
     return [
         html.Div([html.Label("Trace", className="mantine-InputWrapper-label"), kind]),
         html.Div(
-            _generated_fields(prefix, jobs=jobs, hours=hours, seed=seed, several=several),
+            generated_fields(prefix, jobs=jobs, hours=hours, seed=seed, several=several),
             id=f"{prefix}-generated",
             className="form-row",
         ),
@@ -105,7 +105,7 @@ def _hidden(fields: list[Component], fields_id: str) -> html.Div:
     return html.Div(OnceSeen(fields), id=fields_id, style=HIDDEN, className="spaced")
 
 
-def _generated_fields(
+def generated_fields(
     prefix: str, *, jobs: int, hours: float, seed: int | None, several: bool
 ) -> list[Component]:
     generated: list[Component] = [

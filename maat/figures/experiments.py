@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import plotly.graph_objects as go
 
-from maat.figures.axes import titled_figure
+from maat.figures.axes import log_axis, titled_figure
 from maat.figures.base import LEGEND_ABOVE, empty_figure
 from maat.figures.data import Series
 from maat.figures.marks import Mark, mark
@@ -75,7 +75,9 @@ def cost_against_time(
         drawn.add_trace(_points(name, [cost], mark(index), size=11))
     if fixed:
         drawn.add_trace(_points(FIXED, fixed, mark(len(chosen)), size=7))
-    drawn.update_xaxes(rangemode="tozero")
+    drawn.update_xaxes(
+        **log_axis([cost.hours for cost in costs.values() if cost.hours > 0] or [1.0])
+    )
     drawn.update_yaxes(rangemode="tozero")
     return drawn.update_layout(showlegend=True, hovermode="closest", margin={"t": LEGEND_ABOVE})
 
@@ -89,7 +91,7 @@ def _points(name: str, costs: Sequence[Cost], look: Mark, *, size: int) -> go.Sc
         y=[cost.node_hours for cost in costs],
         mode="markers" if len(costs) == 1 and not shown[0] else "lines+markers+text",
         text=shown,
-        textposition="top center",
+        textposition="bottom center",
         line={"color": look.colour, "width": 1, "dash": "dot"},
         marker={"color": look.colour, "size": size, "symbol": look.symbol},
         customdata=told,

@@ -27,6 +27,7 @@ PAGES = {
     "/fairness": "#fairness-worst .state-title, #fairness-worst table",
     "/calibration": "#calibration-bins :is(table, .state-title)",
     "/sweeps": "#sweeps-list .state-title, #sweeps-list table",
+    "/experiments": "#experiments-list .state-title, #experiments-list table",
     "/measurements": "#measurements-list .state-title, #measurements-list table",
     "/usage": "#usage-table .state-title, #usage-table table",
     "/reports": ".report-section .main-svg",

@@ -28,6 +28,8 @@ CATALOG = (
     "jobs-model",
     "simulate-",
     "sweeps-",
+    "autoscaling-",
+    "tuning-",
     "_pages_content",
     "/_dash",
 )
@@ -73,6 +75,7 @@ def fill_of(world: World) -> Mapping[str, Sequence[str]]:
         "sweep_id": both["sweeps"],
         "reproduction_id": both["reproductions"],
         "key": ["table-2"],
+        "experiment_id": both["experiments"],
         "forecast_id": both["forecasts"],
         "operation_id": both["operations"],
         "report_id": both["reports"],
@@ -141,7 +144,7 @@ def fill_of(world: World) -> Mapping[str, Sequence[str]]:
 
 
 def secrets_of(world: World) -> list[str]:
-    work = ("simulations", "runs", "sweeps", "reproductions", "operations")
+    work = ("simulations", "runs", "sweeps", "reproductions", "experiments", "operations")
     hidden = (
         "jobs",
         "forecasts",
@@ -176,6 +179,8 @@ def pages_of(world: World) -> list[str]:
         "/rounds",
         "/simulate",
         "/sweeps",
+        "/experiments",
+        "/experiments?kind=tuning",
         "/measurements",
         "/reports",
         "/reports?from=2020-01-01&to=2020-02-01",
@@ -201,6 +206,7 @@ def pages_of(world: World) -> list[str]:
         *(f"/rounds/{number}" for number in ("latest", "5")),
         *(f"/simulations/{one}" for one in both["simulations"]),
         *(f"/sweeps/{one}" for one in both["sweeps"]),
+        *(f"/experiments/{one}" for one in both["experiments"]),
     ]
 
 
@@ -364,6 +370,8 @@ REACHED = {
         "/reproductions",
         "/reproductions/{reproduction_id}",
         "/reproductions/{reproduction_id}/items/{key}",
+        "/experiments",
+        "/experiments/{experiment_id}",
         "/operations",
         "/operations/{operation_id}",
         "/clusters/{cluster_id}/report",
@@ -403,6 +411,8 @@ TOLD_BY_ROUTES = {
         "/simulations/{simulation_id}/runs/{run_id}/result",
         "/sweeps",
         "/sweeps/{sweep_id}",
+        "/experiments",
+        "/experiments/{experiment_id}",
         "/clusters/{cluster_id}/report",
         "/clusters/{cluster_id}/report/{form}",
         "/reports",
@@ -431,6 +441,8 @@ TOLD_BY_PAGES = {
     "compare-jobs.data",
     "sweeps-list.children",
     "sweep-head.children",
+    "experiments-list.children",
+    "experiment-head.children",
     "measurements-list.children",
     "reports-document.children",
     "reports-kept.children",

@@ -20,7 +20,10 @@ from backend.settings import Settings
 from frontend import app as composition
 from frontend.scripts import CHARTS_PATH, LATER_PATH, LIBRARIES_PATH, OWN_PATH
 
-PATHS = ("/", "/cluster", "/jobs", "/submit", "/rounds", "/simulate", "/sweeps", "/help")
+PATHS = (
+    *("/", "/cluster", "/jobs", "/submit", "/rounds"),
+    *("/simulate", "/sweeps", "/experiments", "/help"),
+)
 # Dash registers the router of its pages itself; it builds a layout and calls nothing.
 DASHS_OWN = {".._pages_content.children..._pages_store.data.."}
 

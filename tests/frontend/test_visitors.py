@@ -111,8 +111,8 @@ def rows(world: World) -> dict[str, str]:
 
 def pages_of(world: World) -> list[str]:
     whose = world.blue
-    details = (("jobs", "jobs"), ("simulations", "simulations"), ("sweeps", "sweeps"))
-    return [*PAGES, "/rounds/5", *(f"/{path}/{whose[noun][0]}" for path, noun in details)]
+    details = ("jobs", "simulations", "sweeps", "experiments")
+    return [*PAGES, "/rounds/5", *(f"/{noun}/{whose[noun][0]}" for noun in details)]
 
 
 def walk(world: World, client: TestClient) -> list[Seen]:

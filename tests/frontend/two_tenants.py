@@ -36,6 +36,7 @@ from worker.forecasts.what_if import answer
 from worker.forecasts.work import work_out as forecast_jobs
 from worker.live.step import step_cluster
 from worker.papers.reproductions import reproduce
+from worker.simulations.experiments import run_experiment
 from worker.simulations.runs import run_simulation
 from worker.simulations.sweeps import run_point
 
@@ -270,6 +271,11 @@ def _ask_for_work(
     whose["simulations"] = [one["id"] for one in made]
     whose["runs"] = [run["id"] for one in made for run in one["runs"]]
     whose["sweeps"] = [one["id"] for one in swept]
+    scaling = {"name": f"{word} experiment", "cluster": "t4=4x4", "fixed_nodes": []}
+    experiments = [
+        _made(client.post(f"{API}/experiments/autoscaling", json={**scaling, "trace": csv}))
+    ]
+    whose["experiments"] = [one["id"] for one in experiments]
     changes = {"policy": "fifo", "drain_nodes": ["t4-0"]}
     job = {"name": f"{word} new", "model": "bert"}
     asked = [
@@ -279,7 +285,8 @@ def _ask_for_work(
     whose["forecasts"] = [one["id"] for one in asked]
     again = _made(client.post(f"{API}/reproductions", json={"paper": "sia", "items": ["table-2"]}))
     whose["reproductions"] = [again["id"]]
-    whose["operations"] = [one["operation_id"] for one in (*made, *swept, *asked, again)]
+    begun = (*made, *swept, *experiments, *asked, again)
+    whose["operations"] = [one["operation_id"] for one in begun]
 
 
 def _keep_reports(manager: TestClient, whose: dict[str, list[str]], word: str) -> None:
@@ -313,6 +320,8 @@ def _do_work(world: World) -> None:
         run_point(world.database, key)
     for reproduction_id in world.red["reproductions"] + world.blue["reproductions"]:
         reproduce(world.database, world.app.state.settings, reproduction_id)
+    for experiment_id in world.red["experiments"] + world.blue["experiments"]:
+        assert run_experiment(world.database, experiment_id) == "succeeded"
     while work_out(world.database):
         pass
     forecast_jobs(world.database, world.cluster_id)

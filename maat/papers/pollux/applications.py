@@ -54,7 +54,7 @@ def _readings(bench: Bench) -> list[Reading]:
 def _played(bench: Bench, reading: Reading, *, by_goodput: bool) -> Computation:
     read = reading.by_goodput() if by_goodput else reading.by_throughput()
     arguments = {"folder": _folder(bench), "model": _model(bench), "reading": fields_of(read)}
-    return Computation(trained, {**arguments, "by_goodput": by_goodput})
+    return Computation(trained, {**arguments, "by_goodput": by_goodput}, version=2)
 
 
 def _scaling_runs(bench: Bench) -> Runs:

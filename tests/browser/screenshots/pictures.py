@@ -37,6 +37,8 @@ PAGES = {
     "fairness": "/fairness?period=this-month",
     "calibration": "/calibration",
     "sweeps": "/sweeps",
+    "experiments": "/experiments",
+    "experiments-tuning": "/experiments?kind=tuning",
     "measurements": "/measurements",
     "usage": "/usage",
     "reports": "/reports",
@@ -55,6 +57,8 @@ OF_SOMETHING = {
     "job-ended": "/jobs/{ended}",
     "simulation": "/simulations/{simulation}",
     "sweep": "/sweeps/{sweep}",
+    "autoscaling": "/experiments/{autoscaling}",
+    "tuning": "/experiments/{tuning}",
 }
 SACCT = """\
 JobIDRaw|Account|Submit|Start|End|State|AllocTRES

@@ -86,6 +86,8 @@ def _ask(server: Server) -> dict[str, str]:
     swept: Any = {"name": "Length of a round", "trace": trace, "cluster": shape, "policy": "fifo"}
     vary: Any = [{"name": "round_seconds", "values": [30, 60, 120]}]
     sweep = client.send(calls.start_sweep({**swept, "vary": vary}))
+    scaling = calls.start_autoscaling({"name": "Cloud training", "model": "imagenet"})
+    search = calls.start_tuning({"name": "Forty trials", "trials": 40})
     client.add_demo_jobs(24, seed=3)
     bodies: list[dict[str, Any]] = [
         {"name": "resnet50-imagenet-long-run", "model": "imagenet", "work_scale": 1000.0},
@@ -113,6 +115,8 @@ def _ask(server: Server) -> dict[str, str]:
         "waiting": waiting,
         "simulation": simulation["id"],
         "sweep": sweep["id"],
+        "autoscaling": client.send(scaling)["id"],
+        "tuning": client.send(search)["id"],
     }
 
 
@@ -160,8 +164,9 @@ def _await(server: Server, ids: dict[str, str]) -> None:
     """Wait until what was asked for is there; a service that is slow keeps only its own picture."""
     client = server.client
     logs = f"logs: {server.folder}"
-    for path in ("simulation", "sweep"):
-        call = getattr(calls, path)
+    of = {"autoscaling": "experiment", "tuning": "experiment"}
+    for path in ("simulation", "sweep", "autoscaling", "tuning"):
+        call = getattr(calls, of.get(path, path))
         wait_until(
             lambda call=call, path=path: client.send(call(ids[path]))["state"] in FINAL,  # type: ignore[misc]
             f"the {path}; {logs}",
